@@ -1,0 +1,165 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "batchrpc/base/export.hpp"
+
+namespace batchrpc {
+
+/// What went wrong, by what the caller can do about it. `docs/errors.md` tells more of each.
+/// The numbers travel on the wire and never change.
+enum class ErrorCode : std::uint16_t {
+  remote_error = 1,      ///< the remote function threw
+  timed_out = 2,         ///< no answer in time
+  not_sent = 3,          ///< surely never ran: safe to retry
+  unknown = 4,           ///< the peer lives, but whether the call ran is not known
+  peer_lost = 5,         ///< the peer is gone; the call may have run
+  broken_promise = 6,    ///< a promise was destroyed without a value
+  overloaded = 7,        ///< refused for lack of room: try again later
+  cancelled = 8,         ///< somebody asked for it not to run
+  not_found = 9,         ///< no such function, peer or object
+  bad_signature = 10,    ///< the function is there, with another signature
+  bad_message = 11,      ///< bytes that do not decode, or beyond a limit
+  shut_down = 12,        ///< the node is shutting down or is gone
+  invalid_argument = 13, ///< an option or argument out of its range
+  join_failed = 14,      ///< the node could not listen, or not join its group
+};
+
+/// The name of `code`, such as "TimedOut".
+[[nodiscard]] BATCHRPC_EXPORT std::string_view to_string(ErrorCode code) noexcept;
+
+/// The base of every error that batchrpc makes. Its message names node and function where there are
+/// any, and says what to do. Copying is cheap and never throws.
+class BATCHRPC_EXPORT Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& message, bool may_have_run);
+  ~Error() override;
+
+  [[nodiscard]] ErrorCode code() const noexcept { return code_; }
+
+  /// Whether the call that ended in this error may have run, in whole or in part, on the callee.
+  /// False is a promise: the call never ran and may be sent again.
+  [[nodiscard]] bool may_have_run() const noexcept { return may_have_run_; }
+
+ private:
+  ErrorCode code_;
+  bool may_have_run_;
+};
+
+/// The remote function threw. `what()` says where and what; the parts are there one by one.
+class BATCHRPC_EXPORT RemoteError : public Error {
+ public:
+  /// `type` is the demangled C++ type of what was thrown, `thrown_what` its `what()`.
+  RemoteError(std::string_view thrown_what, std::string_view type, std::string_view node,
+              std::string_view function);
+  ~RemoteError() override;
+
+  [[nodiscard]] const char* thrown_what() const noexcept;
+  [[nodiscard]] const char* type() const noexcept;
+  [[nodiscard]] const char* node() const noexcept;
+  [[nodiscard]] const char* function() const noexcept;
+
+ private:
+  // One runtime_error a part: its copy shares the text, so that copies never throw.
+  std::runtime_error what_;
+  std::runtime_error type_;
+  std::runtime_error node_;
+  std::runtime_error function_;
+};
+
+namespace detail {
+/// One class an error code, so that each can be caught by its name.
+template <ErrorCode Code, bool MayHaveRun>
+class TypedError : public Error {
+ public:
+  explicit TypedError(const std::string& message, bool may_have_run = MayHaveRun)
+      : Error(Code, message, may_have_run) {}
+};
+}  // namespace detail
+
+class BATCHRPC_EXPORT TimedOut final : public detail::TypedError<ErrorCode::timed_out, true> {
+ public:
+  using TypedError::TypedError;
+  ~TimedOut() override;
+};
+class BATCHRPC_EXPORT NotSent final : public detail::TypedError<ErrorCode::not_sent, false> {
+ public:
+  using TypedError::TypedError;
+  ~NotSent() override;
+};
+class BATCHRPC_EXPORT Unknown final : public detail::TypedError<ErrorCode::unknown, true> {
+ public:
+  using TypedError::TypedError;
+  ~Unknown() override;
+};
+class BATCHRPC_EXPORT PeerLost final : public detail::TypedError<ErrorCode::peer_lost, true> {
+ public:
+  using TypedError::TypedError;
+  ~PeerLost() override;
+};
+class BATCHRPC_EXPORT BrokenPromise final
+    : public detail::TypedError<ErrorCode::broken_promise, true> {
+ public:
+  using TypedError::TypedError;
+  ~BrokenPromise() override;
+};
+class BATCHRPC_EXPORT Overloaded final : public detail::TypedError<ErrorCode::overloaded, false> {
+ public:
+  using TypedError::TypedError;
+  ~Overloaded() override;
+};
+class BATCHRPC_EXPORT Cancelled final : public detail::TypedError<ErrorCode::cancelled, true> {
+ public:
+  using TypedError::TypedError;
+  ~Cancelled() override;
+};
+class BATCHRPC_EXPORT NotFound final : public detail::TypedError<ErrorCode::not_found, false> {
+ public:
+  using TypedError::TypedError;
+  ~NotFound() override;
+};
+class BATCHRPC_EXPORT BadSignature final
+    : public detail::TypedError<ErrorCode::bad_signature, false> {
+ public:
+  using TypedError::TypedError;
+  ~BadSignature() override;
+};
+class BATCHRPC_EXPORT BadMessage final : public detail::TypedError<ErrorCode::bad_message, false> {
+ public:
+  using TypedError::TypedError;
+  ~BadMessage() override;
+};
+class BATCHRPC_EXPORT ShutDown final : public detail::TypedError<ErrorCode::shut_down, false> {
+ public:
+  using TypedError::TypedError;
+  ~ShutDown() override;
+};
+class BATCHRPC_EXPORT InvalidArgument final
+    : public detail::TypedError<ErrorCode::invalid_argument, false> {
+ public:
+  using TypedError::TypedError;
+  ~InvalidArgument() override;
+};
+class BATCHRPC_EXPORT JoinFailed final : public detail::TypedError<ErrorCode::join_failed, false> {
+ public:
+  using TypedError::TypedError;
+  ~JoinFailed() override;
+};
+
+/// The typed error for `code`, as an exception pointer; for a code that is not known (of a newer peer) a
+/// plain `Error`. For remote_error use `RemoteError`.
+[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr make_error(ErrorCode code,
+                                                            const std::string& message,
+                                                            bool may_have_run);
+
+/// What `error` says of itself: `what()` of a std::exception, else a line that names its type.
+[[nodiscard]] BATCHRPC_EXPORT std::string describe(const std::exception_ptr& error);
+
+/// The demangled type of the exception in `error`, such as "std::out_of_range".
+[[nodiscard]] BATCHRPC_EXPORT std::string type_name(const std::exception_ptr& error);
+
+}  // namespace batchrpc

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace batchrpc {
+
+template <class Signature>
+class UniqueFunction;
+
+/// A callable that is owned by one holder and can only be moved, so that it may capture what can only
+/// be moved. Callables of up to 48 bytes whose move cannot throw are kept without an allocation.
+/// (std::move_only_function of C++23, as far as it is used here.) Calling an empty one is undefined.
+template <class R, class... Args>
+class UniqueFunction<R(Args...)> {
+ public:
+  UniqueFunction() noexcept = default;
+  UniqueFunction(std::nullptr_t) noexcept {}  // NOLINT: implicit
+
+  template <class F, class D = std::decay_t<F>>
+    requires(!std::is_same_v<D, UniqueFunction> && std::is_invocable_r_v<R, D&, Args...>)
+  UniqueFunction(F&& callable) {  // NOLINT: implicit
+    if constexpr (kFits<D>) {
+      ::new (static_cast<void*>(storage_)) D(std::forward<F>(callable));
+      operations_ = &kInline<D>;
+    } else {
+      ::new (static_cast<void*>(storage_)) D*(new D(std::forward<F>(callable)));
+      operations_ = &kHeap<D>;
+    }
+  }
+
+  UniqueFunction(UniqueFunction&& other) noexcept { take(other); }
+  UniqueFunction& operator=(UniqueFunction&& other) noexcept {
+    if (this != &other) {
+      reset();
+      take(other);
+    }
+    return *this;
+  }
+  ~UniqueFunction() { reset(); }
+
+  explicit operator bool() const noexcept { return operations_ != nullptr; }
+  R operator()(Args... args) { return operations_->call(storage_, std::forward<Args>(args)...); }
+
+ private:
+  struct Operations {
+    R (*call)(void*, Args&&...);
+    void (*move)(void* to, void* from) noexcept;  // leaves nothing to destroy in `from`
+    void (*destroy)(void*) noexcept;
+  };
+
+  static constexpr std::size_t kRoom = 48;
+  template <class D>
+  static constexpr bool kFits = sizeof(D) <= kRoom && alignof(D) <= alignof(std::max_align_t) &&
+                                std::is_nothrow_move_constructible_v<D>;
+
+  template <class D>
+  static constexpr Operations kInline{
+      [](void* at, Args&&... args) -> R {
+        return static_cast<R>((*static_cast<D*>(at))(std::forward<Args>(args)...));
+      },
+      [](void* to, void* from) noexcept {
+        ::new (to) D(std::move(*static_cast<D*>(from)));
+        static_cast<D*>(from)->~D();
+      },
+      [](void* at) noexcept { static_cast<D*>(at)->~D(); }};
+
+  template <class D>
+  static constexpr Operations kHeap{
+      [](void* at, Args&&... args) -> R {
+        return static_cast<R>((**static_cast<D**>(at))(std::forward<Args>(args)...));
+      },
+      [](void* to, void* from) noexcept { ::new (to) D*(*static_cast<D**>(from)); },
+      [](void* at) noexcept { delete *static_cast<D**>(at); }};
+
+  void take(UniqueFunction& other) noexcept {
+    if (other.operations_ == nullptr) return;
+    other.operations_->move(storage_, other.storage_);
+    operations_ = std::exchange(other.operations_, nullptr);
+  }
+  void reset() noexcept {
+    if (operations_ != nullptr) std::exchange(operations_, nullptr)->destroy(storage_);
+  }
+
+  alignas(std::max_align_t) std::byte storage_[kRoom];
+  const Operations* operations_ = nullptr;
+};
+
+/// A piece of work to be run once.
+using Task = UniqueFunction<void()>;
+
+}  // namespace batchrpc

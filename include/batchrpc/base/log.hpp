@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "batchrpc/base/export.hpp"
+
+namespace batchrpc {
+
+enum class LogLevel : unsigned char { debug, info, warning, error, off };
+
+/// Takes a line, without its end. Called on any thread, several at once; must not throw, block for long,
+/// or call the node.
+using LogSink = std::function<void(LogLevel level, std::string_view line)>;
+
+/// A node's log: lines at or above a level go to a sink, by default standard error through spdlog.
+/// Copying shares the sink. Thread-safe.
+class BATCHRPC_EXPORT Log {
+ public:
+  /// A null `sink` means standard error. `prefix` (the node's name, say) begins every line.
+  explicit Log(LogLevel level = LogLevel::warning, LogSink sink = nullptr, std::string prefix = {});
+
+  [[nodiscard]] bool enabled(LogLevel level) const noexcept {
+    return level >= level_ && level != LogLevel::off;
+  }
+  void write(LogLevel level, std::string_view line) const;
+
+  void debug(std::string_view line) const { write(LogLevel::debug, line); }
+  void info(std::string_view line) const { write(LogLevel::info, line); }
+  void warning(std::string_view line) const { write(LogLevel::warning, line); }
+  void error(std::string_view line) const { write(LogLevel::error, line); }
+
+ private:
+  LogLevel level_;
+  std::shared_ptr<const LogSink> sink_;
+  std::string prefix_;
+};
+
+}  // namespace batchrpc

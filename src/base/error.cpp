@@ -1,0 +1,119 @@
+#include "batchrpc/base/error.hpp"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <memory>
+#include <typeinfo>
+
+namespace batchrpc {
+
+std::string_view to_string(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::remote_error: return "RemoteError";
+    case ErrorCode::timed_out: return "TimedOut";
+    case ErrorCode::not_sent: return "NotSent";
+    case ErrorCode::unknown: return "Unknown";
+    case ErrorCode::peer_lost: return "PeerLost";
+    case ErrorCode::broken_promise: return "BrokenPromise";
+    case ErrorCode::overloaded: return "Overloaded";
+    case ErrorCode::cancelled: return "Cancelled";
+    case ErrorCode::not_found: return "NotFound";
+    case ErrorCode::bad_signature: return "BadSignature";
+    case ErrorCode::bad_message: return "BadMessage";
+    case ErrorCode::shut_down: return "ShutDown";
+    case ErrorCode::invalid_argument: return "InvalidArgument";
+    case ErrorCode::join_failed: return "JoinFailed";
+  }
+  return "Error";
+}
+
+Error::Error(ErrorCode code, const std::string& message, bool may_have_run)
+    : std::runtime_error(message), code_(code), may_have_run_(may_have_run) {}
+
+// Destructors here give each class one home for its type information, so that it can be caught
+// across shared libraries.
+Error::~Error() = default;
+RemoteError::~RemoteError() = default;
+TimedOut::~TimedOut() = default;
+NotSent::~NotSent() = default;
+Unknown::~Unknown() = default;
+PeerLost::~PeerLost() = default;
+BrokenPromise::~BrokenPromise() = default;
+Overloaded::~Overloaded() = default;
+Cancelled::~Cancelled() = default;
+NotFound::~NotFound() = default;
+BadSignature::~BadSignature() = default;
+BadMessage::~BadMessage() = default;
+ShutDown::~ShutDown() = default;
+InvalidArgument::~InvalidArgument() = default;
+JoinFailed::~JoinFailed() = default;
+
+RemoteError::RemoteError(std::string_view thrown_what, std::string_view type,
+                         std::string_view node, std::string_view function)
+    : Error(ErrorCode::remote_error,
+            std::string(function) + " on " + std::string(node) + " threw " + std::string(type) +
+                ": " + std::string(thrown_what),
+            true),
+      what_(std::string(thrown_what)),
+      type_(std::string(type)),
+      node_(std::string(node)),
+      function_(std::string(function)) {}
+
+const char* RemoteError::thrown_what() const noexcept { return what_.what(); }
+const char* RemoteError::type() const noexcept { return type_.what(); }
+const char* RemoteError::node() const noexcept { return node_.what(); }
+const char* RemoteError::function() const noexcept { return function_.what(); }
+
+std::exception_ptr make_error(ErrorCode code, const std::string& message, bool may_have_run) {
+  const auto make = [&]<class E>(const E* /*type*/) {
+    return std::make_exception_ptr(E(message, may_have_run));
+  };
+  switch (code) {
+    case ErrorCode::timed_out: return make(static_cast<TimedOut*>(nullptr));
+    case ErrorCode::not_sent: return make(static_cast<NotSent*>(nullptr));
+    case ErrorCode::unknown: return make(static_cast<Unknown*>(nullptr));
+    case ErrorCode::peer_lost: return make(static_cast<PeerLost*>(nullptr));
+    case ErrorCode::broken_promise: return make(static_cast<BrokenPromise*>(nullptr));
+    case ErrorCode::overloaded: return make(static_cast<Overloaded*>(nullptr));
+    case ErrorCode::cancelled: return make(static_cast<Cancelled*>(nullptr));
+    case ErrorCode::not_found: return make(static_cast<NotFound*>(nullptr));
+    case ErrorCode::bad_signature: return make(static_cast<BadSignature*>(nullptr));
+    case ErrorCode::bad_message: return make(static_cast<BadMessage*>(nullptr));
+    case ErrorCode::shut_down: return make(static_cast<ShutDown*>(nullptr));
+    case ErrorCode::invalid_argument: return make(static_cast<InvalidArgument*>(nullptr));
+    case ErrorCode::join_failed: return make(static_cast<JoinFailed*>(nullptr));
+    case ErrorCode::remote_error: break;
+  }
+  return std::make_exception_ptr(Error(code, message, may_have_run));
+}
+
+namespace {
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(name, nullptr, nullptr, &status), std::free);
+  return status == 0 ? text.get() : name;
+}
+
+}  // namespace
+
+std::string type_name(const std::exception_ptr& error) {
+  if (!error) return "none";
+  const std::type_info* type = error.__cxa_exception_type();
+  return type != nullptr ? demangled(type->name()) : "an unknown type";
+}
+
+std::string describe(const std::exception_ptr& error) {
+  if (!error) return "no error";
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& thrown) {
+    return thrown.what();
+  } catch (...) {
+    return "an exception of type " + type_name(error);
+  }
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,7 @@
+#include "batchrpc/base/executor.hpp"
+
+namespace batchrpc {
+
+Executor::~Executor() = default;
+
+}  // namespace batchrpc
