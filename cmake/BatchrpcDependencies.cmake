@@ -1,0 +1,28 @@
+# What the library and its programs are built with.
+
+find_package(Threads REQUIRED)
+find_package(CapnProto CONFIG REQUIRED)
+find_package(spdlog CONFIG REQUIRED)
+
+find_path(ASIO_INCLUDE_DIR asio.hpp)
+if(NOT ASIO_INCLUDE_DIR)
+  message(FATAL_ERROR "batchrpc needs Asio (Debian: libasio-dev), found by -DASIO_INCLUDE_DIR=...")
+endif()
+
+if(BATCHRPC_TESTS)
+  find_package(Catch2 2 CONFIG REQUIRED)
+  include(Catch)
+endif()
+if(BATCHRPC_EXAMPLES OR BATCHRPC_BENCHMARKS)
+  find_package(CLI11 CONFIG REQUIRED)
+  find_package(nlohmann_json CONFIG REQUIRED)
+endif()
+
+include(BatchrpcTorch)
+batchrpc_find_torch("${BATCHRPC_TORCH}")
+
+# A project that has us by add_subdirectory() links what we found, so it must see it too.
+get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
+foreach(target IN LISTS imported)
+  set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)
+endforeach()

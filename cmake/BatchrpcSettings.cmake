@@ -1,0 +1,43 @@
+# How everything here is compiled. Nothing in this file reaches a project that uses the library.
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, RelWithDebInfo" FORCE)
+  endif()
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+  find_program(BATCHRPC_CCACHE ccache)
+  mark_as_advanced(BATCHRPC_CCACHE)
+  if(BATCHRPC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    # The sloppiness is what ccache needs to cache a file that uses a precompiled header.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${BATCHRPC_CCACHE})
+  endif()
+
+  if(BATCHRPC_SANITIZE)
+    string(REPLACE ";" "," sanitizers "${BATCHRPC_SANITIZE}")
+    add_compile_options(-fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${sanitizers})
+    if(sanitizers MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      add_compile_options(-Wno-tsan)  # Asio's fences, which g++'s thread sanitizer does not know
+    endif()
+  endif()
+endif()
+
+# Position-independent throughout: a static libbatchrpc.a goes into a user's shared library, and
+# a precompiled header serves libraries and programs alike.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+
+function(batchrpc_warnings target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms, GCC bug 105651
+  endif()
+  if(BATCHRPC_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+endfunction()
