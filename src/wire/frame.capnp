@@ -1,0 +1,72 @@
+@0xb1d7a3f05e2c9467;
+# The envelope of everything that travels between two nodes. A connection is a sequence of frames; each is one
+# single-segment Cap'n Proto message in stream framing, followed by the bytes that docs/wire.md says.
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("batchrpc::schema");
+
+struct Frame {
+  id @0 :UInt64;            # of the call; a reply, chunk or cancel names the call that it belongs to
+  sequence @1 :UInt64;      # place in the session, from 1; 0: the frame need not outlive its connection
+  acknowledged @2 :UInt64;  # the highest sequence received, all below included
+  flags @3 :UInt16;         # bit 0: payloads follow this frame at once; bit 1: no reply wanted;
+                            # bit 2 (chunk): belongs to a reply, not to a call
+  union {
+    hello @4 :Hello;
+    define :group {         # the sender will call this function by this number
+      number @5 :UInt32;
+      name @6 :Text;
+      signature @7 :Text;
+    }
+    call :group {
+      function @8 :UInt32;
+      timeout @9 :UInt64;   # microseconds left when it was sent; 0: none
+      arguments @10 :AnyPointer;
+      payloads @11 :List(UInt64);  # sizes in bytes of what travels beside the envelope
+      context @12 :Context;
+    }
+    result :group {
+      value @13 :AnyPointer;
+      payloads @14 :List(UInt64);
+    }
+    error @15 :Error;
+    chunk :group {          # followed by `size` bytes, padded to 8
+      payload @16 :UInt32;  # which of the call's payloads; its bytes come in order
+      size @17 :UInt64;
+    }
+    cancel @18 :Void;
+    acknowledge @19 :Void;
+    credit @20 :UInt64;     # bytes that the receiver of this frame may send on top
+    ping @21 :Void;
+    pong @22 :Void;
+    goodbye @23 :Text;      # why; the sender closes after it
+  }
+}
+
+struct Hello {
+  major @0 :UInt16;
+  minor @1 :UInt16;
+  rank @2 :Int32;           # -1: none
+  incarnation @3 :UInt64;   # differs between two nodes of one name
+  session @4 :UInt64;
+  received @5 :UInt64;      # last sequence received in this session
+  name @6 :Text;
+  job @7 :Text;
+  authentication @8 :Data;  # empty for now
+}
+
+struct Error {
+  code @0 :UInt16;          # batchrpc::ErrorCode
+  mayHaveRun @1 :Bool;
+  message @2 :Text;         # for remote_error: what() of the exception thrown
+  type @3 :Text;            # its C++ type
+}
+
+struct Context {
+  trace @0 :Data;           # W3C trace context, binary: 16 bytes trace id, 8 bytes span id, 1 byte flags
+  metadata @1 :List(Entry);
+  struct Entry {
+    key @0 :Text;
+    value @1 :Text;
+  }
+}
