@@ -13,7 +13,7 @@ function(batchrpc_torch_pch target)
     batchrpc_warnings(batchrpc_torch_pch)
   endif()
   target_precompile_headers(${target} REUSE_FROM batchrpc_torch_pch)
-  if(BATCHRPC_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  if(BATCHRPC_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -fpch-preprocess)  # without it ccache gives up
   endif()
 endfunction()

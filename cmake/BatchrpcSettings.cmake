@@ -19,22 +19,23 @@ if(PROJECT_IS_TOP_LEVEL)
     string(REPLACE ";" "," sanitizers "${BATCHRPC_SANITIZE}")
     add_compile_options(-fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${sanitizers})
-    if(sanitizers MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    if(sanitizers MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options(-Wno-tsan)  # Asio's fences, which g++'s thread sanitizer does not know
     endif()
   endif()
 endif()
 
-# Position-independent throughout: a static libbatchrpc.a goes into a user's shared library, and
-# a precompiled header serves libraries and programs alike.
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# Position-independent throughout: a static libbatchrpc.a may go into a user's shared library. By
+# flag, for CMake's own setting compiles programs by -fPIE, and they could not share a precompiled
+# header with the libraries.
+add_compile_options(-fPIC)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 function(batchrpc_warnings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms, GCC bug 105651
   endif()
   if(BATCHRPC_WERROR)

@@ -41,7 +41,7 @@ function(batchrpc_find_torch choice)
     string(CONCAT problem "no TorchConfig.cmake in ${prefixes}: "
            "install LibTorch (Debian: libtorch-dev) or name one by -DBATCHRPC_TORCH=<folder>")
   endif()
-  if(problem AND choice STREQUAL AUTO)
+  if(problem AND choice STREQUAL "AUTO")
     message(STATUS "batchrpc: without LibTorch: ${problem}")
     return()
   elseif(problem)
@@ -88,7 +88,7 @@ function(batchrpc_import_torch config_dir)
   target_link_libraries(batchrpc::libtorch INTERFACE ${TORCH_LIBRARIES})
 
   file(REAL_PATH /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/libblas.so.3 blas)
-  if(prefix STREQUAL /usr AND blas MATCHES "/blas/libblas")
+  if(prefix STREQUAL "/usr" AND blas MATCHES "/blas/libblas")
     message(WARNING "batchrpc: this LibTorch computes with the reference BLAS, several times slower "
                     "than need be; install an OpenBLAS (Debian: libopenblas0-pthread)")
   endif()
