@@ -4,12 +4,11 @@
 
 namespace batchrpc_examples {
 
-RolloutRecorder::RolloutRecorder(double discount, std::size_t expected_steps)
-    : discount_(discount) {
+RolloutRecorder::RolloutRecorder(int observer, double discount)
+    : observer_(observer), discount_(discount) {
     if (!(discount >= 0 && discount <= 1)) {
         throw std::invalid_argument("the discount must be in [0, 1]");
     }
-    rewards_.reserve(expected_steps);
 }
 
 void RolloutRecorder::add(double reward, bool run_ended) {
@@ -19,6 +18,7 @@ void RolloutRecorder::add(double reward, bool run_ended) {
 
 Rollout RolloutRecorder::finish() {
     Rollout rollout;
+    rollout.observer = observer_;
     std::size_t begin = 0;
     for (const std::size_t end : ends_) {
         rollout.finished_lengths.push_back(static_cast<int>(end - begin));

@@ -8,6 +8,8 @@ namespace batchrpc_examples {
 /// What an observer reports to the agent after an episode of the agent's: a fixed number of steps, in
 /// which its environment may have ended and begun anew any number of times.
 struct Rollout {
+    int observer = 0;  ///< who reports, counted from 0
+
     /// Of every step: the discounted sum of the rewards from that step to the end of its run.
     std::vector<float> returns;
 
@@ -22,9 +24,8 @@ struct Rollout {
 /// Collects an observer's rewards during an episode of the agent's. Needs no LibTorch.
 class RolloutRecorder {
 public:
-    /// `discount` is γ, in [0, 1]; throws `std::invalid_argument` beyond. `expected_steps` only
-    /// reserves memory.
-    explicit RolloutRecorder(double discount, std::size_t expected_steps = 0);
+    /// `observer` is only passed on. `discount` is γ, in [0, 1]; throws `std::invalid_argument` beyond.
+    RolloutRecorder(int observer, double discount);
 
     /// `run_ended`: the environment ended with this step, so the next one belongs to another run.
     void add(double reward, bool run_ended);
@@ -35,6 +36,7 @@ public:
     Rollout finish();
 
 private:
+    int observer_;
     double discount_;
     std::vector<double> rewards_;
     std::vector<std::size_t> ends_;  // of the runs that ended, each one past its last step

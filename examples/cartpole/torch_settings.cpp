@@ -1,0 +1,28 @@
+#include "cartpole/torch_settings.hpp"
+
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+namespace batchrpc_examples {
+
+void use_one_torch_thread() {
+    at::set_num_threads(1);
+    // LibTorch does not pass this on to an OpenBLAS with threads of its own, such as Debian's.
+    if (void* symbol = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
+        reinterpret_cast<void (*)(int)>(symbol)(1);
+    }
+}
+
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+    constexpr int kMegabyte = 1 << 20;
+    mallopt(M_MMAP_THRESHOLD, 32 * kMegabyte);
+    mallopt(M_TRIM_THRESHOLD, 256 * kMegabyte);
+#endif
+}
+
+}  // namespace batchrpc_examples
