@@ -1,0 +1,345 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "batchrpc/base/executor.hpp"
+#include "batchrpc/base/result.hpp"
+#include "batchrpc/future/state.hpp"
+
+/// What `then` and its kin make. Not for users.
+namespace batchrpc {
+
+template <class T>
+class Future;
+
+namespace detail {
+
+/// Makes futures of states and takes them apart.
+struct FutureAccess {
+  template <class T>
+  static Future<T> make(Ref<State<T>> state) noexcept {
+    return Future<T>(std::move(state));
+  }
+  template <class T>
+  static Ref<State<T>>& state(Future<T>& future) noexcept {
+    return future.state_;
+  }
+};
+
+/// The future that a callback returning R leads to: futures and results are flattened.
+template <class R>
+struct Flattened {
+  using type = R;
+  static constexpr bool kIsFuture = false;
+};
+template <class U>
+struct Flattened<Future<U>> {
+  using type = U;
+  static constexpr bool kIsFuture = true;
+};
+template <class U>
+struct Flattened<Result<U>> {
+  using type = U;
+  static constexpr bool kIsFuture = false;
+};
+
+/// Stands for "on the completing thread" where an executor could be.
+struct Here {};
+
+// How a callback is called: once, as an rvalue, without arguments when A is void.
+template <class F, class A>
+struct CallTraits {
+  static constexpr bool kCallable = requires(F&& f, A&& argument) {
+    std::forward<F>(f)(std::forward<A>(argument));
+  };
+};
+template <class F>
+struct CallTraits<F, void> {
+  static constexpr bool kCallable = requires(F&& f) { std::forward<F>(f)(); };
+};
+
+template <class F, class A>
+struct ReturnOf {
+  using type = std::remove_cvref_t<decltype(std::declval<F>()(std::declval<A>()))>;
+};
+template <class F>
+struct ReturnOf<F, void> {
+  using type = std::remove_cvref_t<decltype(std::declval<F>()())>;
+};
+
+// The type of a callable's only parameter, where it has exactly one signature.
+struct Unknown_ {};
+template <class F>
+struct Parameter {
+  using type = Unknown_;
+};
+template <class F>
+  requires requires { &F::operator(); }
+struct Parameter<F> : Parameter<decltype(&F::operator())> {};
+template <class R, class A>
+struct Parameter<R (*)(A)> {
+  using type = A;
+};
+template <class R, class A>
+struct Parameter<R (*)(A) noexcept> : Parameter<R (*)(A)> {};
+template <class C, class R, class A>
+struct Parameter<R (C::*)(A)> : Parameter<R (*)(A)> {};
+template <class C, class R, class A>
+struct Parameter<R (C::*)(A) const> : Parameter<R (*)(A)> {};
+template <class C, class R, class A>
+struct Parameter<R (C::*)(A) noexcept> : Parameter<R (*)(A)> {};
+template <class C, class R, class A>
+struct Parameter<R (C::*)(A) const noexcept> : Parameter<R (*)(A)> {};
+
+/// A callback's argument, from a future that is consumed (moved) or not (a const reference).
+template <class T, bool Consume>
+using ArgumentOf = std::conditional_t<Consume, T&&, const T&>;
+template <class T, bool Consume>
+struct ValueArgument {
+  using type = ArgumentOf<T, Consume>;
+};
+template <bool Consume>
+struct ValueArgument<void, Consume> {
+  using type = void;
+};
+
+/// Whether `f` is to be given the Result rather than the value: by its parameter's type, since a Result is made of a
+/// value implicitly and a generic callable would take either.
+template <class F, class T, bool Consume>
+inline constexpr bool kTakesResult = [] {
+  using P = typename Parameter<F>::type;
+  if constexpr (std::is_same_v<P, Unknown_>) {
+    return !CallTraits<F, typename ValueArgument<T, Consume>::type>::kCallable;
+  } else {
+    return std::is_same_v<std::remove_cvref_t<P>, Result<T>>;
+  }
+}();
+
+/// Runs `call` and puts what it returns into `out`; a future that it returns is left to be followed.
+template <class U, class Call>
+Ref<State<U>> settle(State<U>& out, Call&& call) {
+  using R = std::remove_cvref_t<decltype(call())>;
+  if constexpr (Flattened<R>::kIsFuture) {
+    R inner = call();
+    if (!inner.valid()) {
+      out.store(empty_future_returned());
+      return {};
+    }
+    return std::move(FutureAccess::state(inner));
+  } else if constexpr (std::is_void_v<R>) {
+    call();
+    out.store(Result<void>());
+    return {};
+  } else if constexpr (std::is_same_v<R, Result<U>>) {
+    out.store(call());
+    return {};
+  } else {
+    out.store(Result<U>(static_cast<U>(call())));
+    return {};
+  }
+}
+
+/// The body of `then`.
+template <class F, class U, bool TakesResult>
+struct ThenBody {
+  F f;
+
+  template <class In>
+  Ref<State<U>> operator()(In&& in, State<U>& out) {
+    if constexpr (TakesResult) {
+      return settle(out, [&] { return std::move(f)(std::forward<In>(in)); });
+    } else if (!in.has_value()) {
+      out.store(in.error());
+      return {};
+    } else if constexpr (std::is_void_v<typename std::remove_cvref_t<In>::value_type>) {
+      return settle(out, [&] { return std::move(f)(); });
+    } else {
+      return settle(out, [&] { return std::move(f)(*std::forward<In>(in)); });
+    }
+  }
+};
+
+/// The body of `on_error`; E is void for any error.
+template <class F, class T, class E>
+struct OnErrorBody {
+  F f;
+
+  template <class In>
+  Ref<State<T>> operator()(In&& in, State<T>& out) {
+    if (in.has_value()) {
+      out.store(std::forward<In>(in));
+      return {};
+    }
+    if constexpr (std::is_void_v<E>) {
+      return settle(out, [&] { return std::move(f)(in.error()); });
+    } else {
+      try {
+        std::rethrow_exception(in.error());
+      } catch (const E& error) {
+        return settle(out, [&] { return std::move(f)(error); });
+      } catch (...) {
+        out.store(std::forward<In>(in));
+        return {};
+      }
+    }
+  }
+};
+
+/// The state of a future that `then` and its kin return: it holds the callback until it has run, and waits for the
+/// source, and perhaps for the future that the callback returned, through the one Callback that it is. `Body` is
+/// called with the source's result and with this state, and may return another state to follow.
+template <class T, class U, class Body, bool Consume, class Where>
+class Continuation final : public State<U>, private Callback {
+ public:
+  /// One reference is the future's, the other the source's.
+  template <class F>
+  Continuation(F&& f, Where where)
+      : State<U>(2), Callback(&source_completed), where_(std::move(where)), body_{std::forward<F>(f)} {}
+  ~Continuation() override {
+    if (has_body_) body_.~Body();
+  }
+
+  Callback& callback() noexcept { return *this; }
+
+ private:
+  static void source_completed(Callback& self, StateBase& source) noexcept {
+    auto& typed_source = static_cast<State<T>&>(source);
+    auto& continuation = static_cast<Continuation&>(self);
+    if constexpr (std::is_same_v<Where, Here>) {
+      continuation.invoke(typed_source);
+    } else {
+      continuation.post(Ref<State<T>>::share(typed_source));
+    }
+  }
+
+  /// The task that an executor runs; one that is destroyed without having run breaks the promise.
+  class Posted {
+   public:
+    Posted(Continuation* continuation, Ref<State<T>> source) noexcept
+        : continuation_(continuation), source_(std::move(source)) {}
+    Posted(Posted&& other) noexcept
+        : continuation_(std::exchange(other.continuation_, nullptr)),
+          source_(std::move(other.source_)) {}
+    ~Posted() {
+      if (continuation_ == nullptr) return;
+      continuation_->destroy_body();
+      continuation_->fail(dropped_by_executor());
+    }
+    void operator()() noexcept { std::exchange(continuation_, nullptr)->invoke(*source_); }
+
+   private:
+    Continuation* continuation_;
+    Ref<State<T>> source_;
+  };
+
+  void post(Ref<State<T>> source) noexcept {
+    auto where = std::move(where_);
+    try {
+      where->post(Posted(this, std::move(source)));
+    } catch (...) {  // NOLINT: the task that was not taken has completed this state with BrokenPromise
+    }
+  }
+
+  void invoke(State<T>& source) noexcept {
+    Ref<State<U>> inner;
+    try {
+      if constexpr (Consume) {
+        inner = body_(source.take(), *this);
+      } else {
+        const auto kept = Ref<State<T>>::share(source);
+        inner = body_(source.result(), *this);
+      }
+    } catch (...) {
+      destroy_body();
+      fail(std::current_exception());
+      return;
+    }
+    destroy_body();
+    if (inner) {
+      follow(std::move(inner));
+    } else {
+      this->complete();
+    }
+  }
+
+  void follow(Ref<State<U>> inner) noexcept {
+    if (inner->idle()) return finish(*inner);
+    this->run = &inner_completed;
+    inner.release()->add_and_release(*this);
+  }
+  static void inner_completed(Callback& self, StateBase& inner) noexcept {
+    static_cast<Continuation&>(self).finish(static_cast<State<U>&>(inner));
+  }
+  void finish(State<U>& inner) noexcept {
+    try {
+      this->store(inner.take());
+    } catch (...) {
+      return fail(std::current_exception());
+    }
+    this->complete();
+  }
+
+  void fail(std::exception_ptr error) noexcept {
+    this->store(Result<U>(std::move(error)));
+    this->complete();
+  }
+
+  // What the callback captured goes when it has run, not when the last future is gone.
+  void destroy_body() noexcept {
+    has_body_ = false;
+    body_.~Body();
+  }
+
+  [[no_unique_address]] Where where_;  // a pointer to an executor, or Here
+  bool has_body_ = true;
+  union {
+    Body body_;
+  };
+};
+
+/// A future that is complete from the beginning.
+template <class T>
+Future<T> make_completed(Result<T> result) {
+  Ref<State<T>> state(new State<T>(1));
+  state->store(std::move(result));
+  state->set_idle();
+  return FutureAccess::make(std::move(state));
+}
+
+/// What get() const& returns.
+template <class T>
+struct ConstReferenceTo {
+  using type = const T&;
+};
+template <>
+struct ConstReferenceTo<void> {
+  using type = void;
+};
+template <class T>
+using ConstReference = typename ConstReferenceTo<T>::type;
+
+/// `timeout` in the clock's units, at most the longest that they can say.
+template <class Rep, class Period>
+Duration to_duration(const std::chrono::duration<Rep, Period>& timeout) {
+  using Seconds = std::chrono::duration<double>;
+  if (Seconds(timeout) >= Seconds(Duration::max())) return Duration::max();
+  if (Seconds(timeout) <= Seconds(Duration::min())) return Duration::min();
+  return std::chrono::duration_cast<Duration>(timeout);
+}
+
+/// Attaches a new continuation to `source` and returns its future.
+template <class U, bool Consume, class Body, class T, class F, class Where>
+Future<U> attach(Ref<State<T>> source, F&& f, Where where) {
+  using Made = Continuation<T, U, Body, Consume, Where>;
+  auto* made = new Made(std::forward<F>(f), std::move(where));
+  Future<U> future = FutureAccess::make(Ref<State<U>>(made));
+  source.release()->add_and_release(made->callback());
+  return future;
+}
+
+}  // namespace detail
+}  // namespace batchrpc

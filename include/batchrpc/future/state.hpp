@@ -1,0 +1,227 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "batchrpc/base/executor.hpp"
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/base/result.hpp"
+
+/// What a promise and its future share. Not for users; the library's own layers may derive from State<T>
+/// to keep what belongs to a future (a pending call, say) in the future's one allocation.
+namespace batchrpc::detail {
+
+class StateBase;
+
+/// What is to be done when a state completes. It lives inside whatever waits (a continuation's own state,
+/// a coroutine's frame, a blocked thread's stack), so that waiting allocates nothing. `run` cannot throw by its type;
+/// once it runs, the state has no more to do with the callback, which may be gone when `run` returns. The source lives
+/// until `run` lets other work run (a callback of the user's that waits); who needs it longer holds a reference.
+struct Callback {
+  using Run = void (*)(Callback& self, StateBase& source) noexcept;
+
+  explicit Callback(Run run_function) noexcept : run(run_function) {}
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+
+  Callback* next = nullptr;
+  Run run;
+
+ protected:
+  ~Callback() = default;
+};
+
+/// The part of a shared state that does not depend on the value's type: reference count, completion, callbacks.
+///
+/// `head_` is everything that threads race for. It is 0 or a stack of callbacks while the value is pending; after that
+/// it has the bit kReady, and either both bits of kIdle, or, while some thread runs callbacks, a stack
+/// of those that were added meanwhile. So callbacks run one after the other and in the order in which they were added,
+/// whichever threads complete and add. Nothing here locks, and a thread that runs callbacks does so from
+/// a queue of its own, never recursively (see src/future/state.cpp).
+class BATCHRPC_EXPORT StateBase {
+ public:
+  static constexpr std::uintptr_t kReady = 1;
+  static constexpr std::uintptr_t kIdle = 3;
+
+  explicit StateBase(std::uint32_t references) noexcept : references_(references) {}
+  virtual ~StateBase();
+  StateBase(const StateBase&) = delete;
+  StateBase& operator=(const StateBase&) = delete;
+
+  void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    if (unique() || references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  /// Whether the caller's is the only reference.
+  [[nodiscard]] bool unique() const noexcept {
+    return references_.load(std::memory_order_acquire) == 1;
+  }
+
+  /// Whether there is a result.
+  [[nodiscard]] bool ready() const noexcept {
+    return (head_.load(std::memory_order_acquire) & kReady) != 0;
+  }
+  /// Whether there is a result and all callbacks added so far are through with it, so that it may be moved.
+  [[nodiscard]] bool idle() const noexcept {
+    return head_.load(std::memory_order_acquire) == kIdle;
+  }
+
+  /// Somebody will read the result at a time of his own; from now on nobody moves it.
+  void share() noexcept { shared_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool shared() const noexcept { return shared_.load(std::memory_order_relaxed); }
+
+  /// Makes the result, which was stored before, public; wakes waiting threads, then runs the callbacks: here, or, when
+  /// called from a callback, as soon as that has returned. Consumes a reference. Once.
+  void complete() noexcept {
+    const bool alone = unique();  // before head_ is read: whoever adds a callback has a reference
+    std::uintptr_t head = head_.load(std::memory_order_acquire);
+    if (head == 0 && (alone || head_.compare_exchange_strong(head, kIdle, std::memory_order_acq_rel))) {
+      release();
+    } else {
+      complete_with_callbacks();
+    }
+  }
+
+  /// The same for a state that nobody else knows of yet.
+  void set_idle() noexcept { head_.store(kIdle, std::memory_order_release); }
+
+  /// Has `callback` run after those that were added before: at once if all these have run.
+  void add(Callback& callback) noexcept;
+  /// The same, and consumes a reference.
+  void add_and_release(Callback& callback) noexcept;
+  /// The same as add(), but does nothing and returns false when head_ has all of `bits`.
+  bool add_unless(std::uintptr_t bits, Callback& callback) noexcept;
+
+  /// Blocks until ready, or until `deadline` on the thread's wait context. Returns ready().
+  bool wait(const std::optional<TimePoint>& deadline);
+  /// The same with a deadline of `timeout` from now.
+  bool wait_for(Duration timeout);
+  /// Blocks until idle, for somebody who wants to move the result.
+  void wait_until_idle();
+
+ private:
+  friend class Trampoline;
+  friend struct BlockedThread;
+
+  static Callback* callbacks(std::uintptr_t head) noexcept {
+    return reinterpret_cast<Callback*>(head & ~kIdle);  // NOLINT: the low bits are ours
+  }
+
+  void complete_with_callbacks() noexcept;
+  bool push(Callback& callback) noexcept;
+  void run_callbacks(Callback* newest) noexcept;
+  Callback* next_callback() noexcept;
+  bool become_idle() noexcept;
+  bool remove(Callback& callback) noexcept;
+  void put_back(Callback* newest) noexcept;
+
+  std::atomic<std::uint32_t> references_;
+  std::atomic<bool> shared_{false};
+
+ protected:
+  bool stored_ = false;
+
+ private:
+  std::atomic<std::uintptr_t> head_{0};
+  // Of the thread that runs the callbacks:
+  Callback* to_run_ = nullptr;          // oldest first
+  StateBase* next_running_ = nullptr;  // in that thread's queue
+};
+
+/// Shared ownership of a state.
+template <class S>
+class Ref {
+ public:
+  Ref() noexcept = default;
+  /// Takes over one reference.
+  explicit Ref(S* state) noexcept : state_(state) {}
+  Ref(const Ref& other) noexcept : state_(other.state_) {
+    if (state_ != nullptr) state_->add_reference();
+  }
+  Ref(Ref&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~Ref() {
+    if (state_ != nullptr) state_->release();
+  }
+
+  [[nodiscard]] static Ref share(S& state) noexcept {
+    state.add_reference();
+    return Ref(&state);
+  }
+
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  S* get() const noexcept { return state_; }
+  S* operator->() const noexcept { return state_; }
+  S& operator*() const noexcept { return *state_; }
+  /// Gives the reference away.
+  [[nodiscard]] S* release() noexcept { return std::exchange(state_, nullptr); }
+
+ private:
+  S* state_ = nullptr;
+};
+
+/// A shared state with its result.
+template <class T>
+class State : public StateBase {
+ public:
+  explicit State(std::uint32_t references) noexcept : StateBase(references) {}
+  ~State() override {
+    if (stored_) result_.~Result<T>();
+  }
+
+  /// Stores the result, for complete() to make public. Throws what moving the value throws; then nothing is stored.
+  void store(Result<T> result) noexcept(std::is_nothrow_move_constructible_v<Result<T>>) {
+    ::new (static_cast<void*>(&result_)) Result<T>(std::move(result));
+    stored_ = true;
+  }
+
+  /// The result; only when stored or ready().
+  [[nodiscard]] const Result<T>& result() const noexcept { return result_; }
+
+  /// The result, moved (copied, if it is shared); only when idle(), by the only one who may.
+  [[nodiscard]] Result<T> take() {
+    if constexpr (std::is_void_v<T>) {
+      return result_;
+    } else {
+      if constexpr (std::is_copy_constructible_v<T>) {
+        if (shared()) return result_;
+      }
+      return std::move(result_);
+    }
+  }
+
+ private:
+  union {
+    Result<T> result_;
+  };
+};
+
+/// Whether the calling thread is running callbacks of futures. A thread that is, and that then waits in a way
+/// that runs other work, has its queue emptied first and counts as not running callbacks during this scope.
+class BATCHRPC_EXPORT NestedWork {
+ public:
+  NestedWork() noexcept;
+  ~NestedWork();
+  NestedWork(const NestedWork&) = delete;
+  NestedWork& operator=(const NestedWork&) = delete;
+
+ private:
+  bool was_running_;
+};
+
+/// Throws InvalidArgument: a future or promise that has no state was used.
+[[noreturn]] BATCHRPC_EXPORT void throw_no_state(const char* what);
+/// `error`, or an InvalidArgument in place of a null one.
+[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr checked_error(std::exception_ptr error);
+[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr broken_promise();
+[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr dropped_by_executor();
+[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr empty_future_returned();
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,274 @@
+#include "batchrpc/future/state.hpp"
+
+#include <thread>
+
+#include "batchrpc/future/wait.hpp"
+
+namespace batchrpc::detail {
+
+/// The states whose callbacks the thread is to run, in order. The one at the front stays there until all its callbacks
+/// have run, and the loop keeps nothing in local variables: so a callback that waits may run the rest of
+/// the queue, from the middle of the loop below it on the stack, and neither notices the other.
+class Trampoline {
+ public:
+  static Trampoline& of_this_thread() noexcept {
+    static constinit thread_local Trampoline trampoline;
+    return trampoline;
+  }
+
+  /// Takes over a reference to `state`, whose to_run_ is set.
+  void run(StateBase* state) noexcept {
+    state->next_running_ = nullptr;
+    (first_ == nullptr ? first_ : last_->next_running_) = state;
+    last_ = state;
+    if (!running_) run_all();
+  }
+
+  void run_all() noexcept {
+    running_ = true;
+    while (StateBase* state = first_) {
+      if (Callback* callback = state->next_callback()) {
+        callback->run(*callback, *state);
+        continue;
+      }
+      // What is in the state belongs to another thread as soon as it is idle.
+      first_ = state->next_running_;
+      if (state->become_idle()) {
+        state->release();
+      } else {
+        state->next_running_ = first_;
+        first_ = state;
+        if (state->next_running_ == nullptr) last_ = state;
+      }
+    }
+    running_ = false;
+  }
+
+  bool running_ = false;
+
+ private:
+  StateBase* first_ = nullptr;
+  StateBase* last_ = nullptr;
+};
+
+/// A thread that waits. Its callback does not wait for its turn: a woken thread need not stay behind callbacks
+/// that take long, and one whose time is up never has to wait for them to get its callback back.
+struct BlockedThread final : Callback {
+  explicit BlockedThread(Run run_function) noexcept : Callback(run_function) {}
+
+  static void wake(Callback& self, StateBase& /*source*/) noexcept {
+    static_cast<BlockedThread&>(self).waiter.notify();
+  }
+  /// The same in its turn.
+  static void wake_in_turn(Callback& self, StateBase& source) noexcept { wake(self, source); }
+
+  void sleep_until_notified() {
+    while (!waiter.ready()) waiter.sleep();
+  }
+
+  Waiter waiter;
+};
+
+namespace {
+
+/// Wakes the threads among `newest` and returns the others, oldest first.
+Callback* wake_and_reverse(Callback* newest, StateBase& source) noexcept {
+  Callback* oldest = nullptr;
+  while (newest != nullptr) {
+    Callback* callback = std::exchange(newest, newest->next);
+    if (callback->run == &BlockedThread::wake) {
+      callback->run(*callback, source);
+    } else {
+      callback->next = std::exchange(oldest, callback);
+    }
+  }
+  return oldest;
+}
+
+}  // namespace
+
+StateBase::~StateBase() = default;
+
+void StateBase::complete_with_callbacks() noexcept {
+  run_callbacks(callbacks(head_.exchange(kReady, std::memory_order_acq_rel)));
+}
+
+// Called by the thread that changed head_ from pending or idle to ready, and so is the one to run
+// callbacks until it makes the state idle. Consumes a reference.
+void StateBase::run_callbacks(Callback* newest) noexcept {
+  to_run_ = wake_and_reverse(newest, *this);
+  Trampoline::of_this_thread().run(this);
+}
+
+Callback* StateBase::next_callback() noexcept {
+  if (to_run_ == nullptr) {
+    if (head_.load(std::memory_order_relaxed) == kReady) return nullptr;
+    to_run_ = wake_and_reverse(callbacks(head_.exchange(kReady, std::memory_order_acq_rel)), *this);
+  }
+  return to_run_ == nullptr ? nullptr : std::exchange(to_run_, to_run_->next);
+}
+
+bool StateBase::become_idle() noexcept {
+  const bool alone = unique();  // before head_ is read, as in complete()
+  std::uintptr_t head = head_.load(std::memory_order_acquire);
+  return head == kReady &&
+         (alone || head_.compare_exchange_strong(head, kIdle, std::memory_order_acq_rel));
+}
+
+/// Returns whether the caller now has to run_callbacks().
+bool StateBase::push(Callback& callback) noexcept {
+  std::uintptr_t head = head_.load(std::memory_order_acquire);
+  for (;;) {
+    if (head == kIdle) {
+      callback.next = nullptr;
+      if (head_.compare_exchange_weak(head, kReady, std::memory_order_acq_rel)) return true;
+    } else {
+      callback.next = callbacks(head);
+      const auto next = reinterpret_cast<std::uintptr_t>(&callback) | (head & kReady);
+      if (head_.compare_exchange_weak(head, next, std::memory_order_acq_rel)) return false;
+    }
+  }
+}
+
+void StateBase::add(Callback& callback) noexcept {
+  if (push(callback)) {
+    add_reference();
+    run_callbacks(&callback);
+  }
+}
+
+void StateBase::add_and_release(Callback& callback) noexcept {
+  if (push(callback)) {
+    run_callbacks(&callback);
+  } else {
+    release();
+  }
+}
+
+bool StateBase::add_unless(std::uintptr_t bits, Callback& callback) noexcept {
+  std::uintptr_t head = head_.load(std::memory_order_acquire);
+  while ((head & bits) != bits) {
+    callback.next = callbacks(head);
+    const auto next = reinterpret_cast<std::uintptr_t>(&callback) | (head & kReady);
+    if (head_.compare_exchange_weak(head, next, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+/// Takes out a callback again. False when the state is ready: then it was run, or is just about to be, if it is a
+/// BlockedThread. The whole stack is taken, so that nobody else touches it meanwhile, and put back.
+bool StateBase::remove(Callback& callback) noexcept {
+  std::uintptr_t head = head_.load(std::memory_order_acquire);
+  while ((head & kReady) == 0) {
+    if (head != 0 && head_.compare_exchange_weak(head, 0, std::memory_order_acq_rel)) {
+      Callback* newest = callbacks(head);
+      Callback** link = &newest;
+      while (*link != nullptr && *link != &callback) link = &(*link)->next;
+      const bool found = *link != nullptr;
+      if (found) *link = callback.next;
+      put_back(newest);
+      if (found) return true;
+    }
+    std::this_thread::yield();  // another thread that removes its own has it in its hands
+    head = head_.load(std::memory_order_acquire);
+  }
+  return false;
+}
+
+void StateBase::put_back(Callback* newest) noexcept {
+  std::uintptr_t head = head_.load(std::memory_order_acquire);
+  while (newest != nullptr) {
+    if (head == kIdle) {  // it was completed meanwhile, by somebody who saw no callbacks
+      if (head_.compare_exchange_weak(head, kReady, std::memory_order_acq_rel)) {
+        add_reference();
+        run_callbacks(newest);
+        return;
+      }
+    } else if (callbacks(head) == nullptr) {
+      const auto next = reinterpret_cast<std::uintptr_t>(newest) | head;
+      if (head_.compare_exchange_weak(head, next, std::memory_order_acq_rel)) return;
+    } else if (head_.compare_exchange_weak(head, head & kReady, std::memory_order_acq_rel)) {
+      Callback* newer = callbacks(head);
+      Callback* last = newer;
+      while (last->next != nullptr) last = last->next;
+      last->next = newest;
+      newest = newer;
+      head = head_.load(std::memory_order_acquire);
+    }
+  }
+}
+
+bool StateBase::wait(const std::optional<TimePoint>& deadline) {
+  if (ready()) return true;
+  const NestedWork nested;
+  const Ref<StateBase> self = Ref<StateBase>::share(*this);  // a callback may drop the future
+  BlockedThread blocked(&BlockedThread::wake);
+  if (!add_unless(kReady, blocked)) return true;
+  struct Removal {
+    ~Removal() {
+      if (!blocked.waiter.ready() && !state.remove(blocked)) blocked.sleep_until_notified();
+    }
+    StateBase& state;
+    BlockedThread& blocked;
+  };
+  {
+    const Removal removal{*this, blocked};
+    const auto context = WaitContext::current();
+    do {
+      context->wait(blocked.waiter, deadline);
+    } while (!deadline && !blocked.waiter.ready());
+  }
+  return ready();
+}
+
+bool StateBase::wait_for(Duration timeout) {
+  if (ready()) return true;
+  const TimePoint now = WaitContext::current()->now();
+  if (timeout > Duration::zero() && timeout > TimePoint::max() - now) return wait(std::nullopt);
+  return wait(now + timeout);
+}
+
+void StateBase::wait_until_idle() {
+  wait(std::nullopt);
+  if (idle()) return;
+  const NestedWork nested;
+  const Ref<StateBase> self = Ref<StateBase>::share(*this);
+  BlockedThread blocked(&BlockedThread::wake_in_turn);
+  if (!add_unless(kIdle, blocked)) return;
+  struct Notified {
+    ~Notified() { blocked.sleep_until_notified(); }
+    BlockedThread& blocked;
+  };
+  const Notified notified{blocked};
+  WaitContext::current()->wait(blocked.waiter, std::nullopt);
+}
+
+NestedWork::NestedWork() noexcept : was_running_(Trampoline::of_this_thread().running_) {
+  if (was_running_) Trampoline::of_this_thread().run_all();
+}
+
+NestedWork::~NestedWork() { Trampoline::of_this_thread().running_ = was_running_; }
+
+void throw_no_state(const char* what) { throw InvalidArgument(what); }
+
+std::exception_ptr checked_error(std::exception_ptr error) {
+  if (error) return error;
+  return std::make_exception_ptr(InvalidArgument("a future was to fail with a null exception_ptr"));
+}
+
+std::exception_ptr broken_promise() {
+  return std::make_exception_ptr(
+      BrokenPromise("the promise was destroyed before it was given a value or an error"));
+}
+
+std::exception_ptr dropped_by_executor() {
+  return std::make_exception_ptr(
+      BrokenPromise("the executor destroyed a callback of a future without having run it"));
+}
+
+std::exception_ptr empty_future_returned() {
+  return std::make_exception_ptr(
+      InvalidArgument("a callback returned a future that has no state: one that was moved from"));
+}
+
+}  // namespace batchrpc::detail
