@@ -80,6 +80,7 @@ ReinforceAgent::ReinforceAgent(const ReinforceOptions& options)
 
     states_ = at::empty({options.observers, options.steps, kInputs}, at::kFloat);
     actions_ = at::empty({options.observers, options.steps}, at::kLong);
+    batch_states_ = at::empty({0}, at::kFloat);
     batch_hidden_ = at::empty({0}, at::kFloat);
     batch_logits_ = at::empty({0}, at::kFloat);
     if (options.dropout > 0) {
@@ -89,86 +90,101 @@ ReinforceAgent::ReinforceAgent(const ReinforceOptions& options)
 }
 
 std::vector<std::int32_t> ReinforceAgent::select_actions(std::span<const StateRow> rows) {
-    batch_observers_.clear();
-    batch_states_.clear();
-    for (const StateRow& row : rows) {
-        batch_observers_.push_back(row.observer);
-        batch_states_.insert(batch_states_.end(), row.state.begin(), row.state.end());
-    }
-    batch_actions_.resize(rows.size());
-    sample(batch_states_.data(), batch_observers_, batch_actions_.data());
-    return {batch_actions_.begin(), batch_actions_.end()};
+    batch_.clear();
+    for (const StateRow& row : rows) batch_.push_back({row.observer, row.state.data(), 0});
+    sample();
+    std::vector<std::int32_t> actions;
+    actions.reserve(rows.size());
+    for (const BatchRow& row : batch_) actions.push_back(static_cast<std::int32_t>(row.action));
+    return actions;
 }
 
 at::Tensor ReinforceAgent::select_actions(const at::Tensor& states,
                                           std::span<const std::int64_t> observers) {
-    const auto rows = static_cast<std::int64_t>(observers.size());
-    require(states.dim() == 2 && states.size(0) == rows && states.size(1) == kInputs,
+    const auto size = static_cast<std::int64_t>(observers.size());
+    require(states.dim() == 2 && states.size(0) == size && states.size(1) == kInputs,
             "the states must be [B, 4], with an observer for each");
     require(states.is_cpu() && states.scalar_type() == at::kFloat,
             "the states must be single precision numbers on the CPU");
     const at::Tensor contiguous = states.contiguous();
-    at::Tensor actions = at::empty({rows}, at::kLong);
-    sample(contiguous.data_ptr<float>(), observers, actions.data_ptr<std::int64_t>());
+    batch_.clear();
+    for (std::int64_t i = 0; i < size; ++i) {
+        batch_.push_back({observers[static_cast<std::size_t>(i)],
+                          contiguous.data_ptr<float>() + i * kInputs, 0});
+    }
+    sample();
+    at::Tensor actions = at::empty({size}, at::kLong);
+    std::transform(batch_.begin(), batch_.end(), actions.data_ptr<std::int64_t>(),
+                   [](const BatchRow& row) { return row.action; });
     return actions;
 }
 
-void ReinforceAgent::sample(const float* states, std::span<const std::int64_t> observers,
-                            std::int64_t* actions) {
-    if (observers.empty()) return;
+void ReinforceAgent::sample() {
+    if (batch_.empty()) return;
     std::vector<int> rows = rows_;
-    for (const std::int64_t observer : observers) {
-        check_observer(observer, options_);
-        if (++rows[static_cast<std::size_t>(observer)] > options_.steps) {
-            throw std::length_error("observer " + std::to_string(observer) + " sent more than " +
-                                    std::to_string(options_.steps) + " states in an episode");
+    for (const BatchRow& row : batch_) {
+        check_observer(row.observer, options_);
+        if (++rows[static_cast<std::size_t>(row.observer)] > options_.steps) {
+            throw std::length_error("observer " + std::to_string(row.observer) +
+                                    " sent more than " + std::to_string(options_.steps) +
+                                    " states in an episode");
         }
     }
 
+    // In the order of the observers, as the rounding of a row may depend on its place.
+    sorted_.clear();
+    for (BatchRow& row : batch_) sorted_.push_back(&row);
+    std::stable_sort(sorted_.begin(), sorted_.end(), [](const BatchRow* a, const BatchRow* b) {
+        return a->observer < b->observer;
+    });
+
     const c10::InferenceMode inference;
-    const auto size = static_cast<std::int64_t>(observers.size());
-    // from_blob only reads here.
-    const at::Tensor batch =
-        at::from_blob(const_cast<float*>(states), {size, kInputs}, at::kFloat);  // NOLINT
+    const auto size = static_cast<std::int64_t>(batch_.size());
+    batch_states_.resize_({size, kInputs});
     batch_hidden_.resize_({size, kHidden});
     batch_logits_.resize_({size, kActions});
-    at::addmm_out(batch_hidden_, policy_->hidden->bias, batch, hidden_weight_);
+    auto* gathered = batch_states_.data_ptr<float>();
+    for (const BatchRow* row : sorted_) gathered = std::copy_n(row->state, kInputs, gathered);
+
+    at::addmm_out(batch_hidden_, policy_->hidden->bias, batch_states_, hidden_weight_);
     if (masks_.defined()) {
-        draw_masks(observers);
+        draw_masks();
         batch_hidden_.mul_(batch_masks_);
     }
     at::relu_(batch_hidden_);
     at::addmm_out(batch_logits_, policy_->output->bias, batch_hidden_, output_weight_);
+    choose_and_store();
+}
 
-    // The softmax of two logits is the logistic function of their difference.
-    const float* logits = batch_logits_.data_ptr<float>();
-    auto* all_states = states_.data_ptr<float>();
-    auto* all_actions = actions_.data_ptr<std::int64_t>();
-    for (std::size_t i = 0; i < observers.size(); ++i) {
-        const auto observer = static_cast<std::size_t>(observers[i]);
-        const double right = 1 / (1 + std::exp(double{logits[2 * i]} - double{logits[2 * i + 1]}));
-        actions[i] = uniform(random_[observer]) < right ? 1 : 0;
-
-        const std::size_t place = observer * static_cast<std::size_t>(options_.steps) +
-                                  static_cast<std::size_t>(rows_[observer]++);
-        std::copy_n(states + i * kInputs, kInputs, all_states + place * kInputs);
-        all_actions[place] = actions[i];
-        if (masks_.defined()) {
-            std::copy_n(batch_masks_.data_ptr<float>() + i * kHidden, kHidden,
-                        masks_.data_ptr<float>() + place * kHidden);
-        }
+void ReinforceAgent::draw_masks() {
+    batch_masks_.resize_({static_cast<std::int64_t>(sorted_.size()), kHidden});
+    const auto kept = static_cast<float>(1 / (1 - options_.dropout));
+    auto* mask = batch_masks_.data_ptr<float>();
+    for (const BatchRow* row : sorted_) {
+        std::mt19937_64& random = random_[static_cast<std::size_t>(row->observer)];
+        mask = std::generate_n(mask, kHidden, [&] {
+            return uniform(random) < options_.dropout ? 0.0F : kept;
+        });
     }
 }
 
-void ReinforceAgent::draw_masks(std::span<const std::int64_t> observers) {
-    batch_masks_.resize_({static_cast<std::int64_t>(observers.size()), kHidden});
-    const auto kept = static_cast<float>(1 / (1 - options_.dropout));
-    auto* mask = batch_masks_.data_ptr<float>();
-    for (const std::int64_t observer : observers) {
-        std::mt19937_64& random = random_[static_cast<std::size_t>(observer)];
-        std::generate_n(mask, kHidden,
-                        [&] { return uniform(random) < options_.dropout ? 0.0F : kept; });
-        mask += kHidden;
+void ReinforceAgent::choose_and_store() {
+    const auto* logits = batch_logits_.data_ptr<float>();
+    const auto* mask = masks_.defined() ? batch_masks_.data_ptr<float>() : nullptr;
+    for (BatchRow* row : sorted_) {
+        const auto observer = static_cast<std::size_t>(row->observer);
+        // The softmax of two logits is the logistic function of their difference.
+        const double right = 1 / (1 + std::exp(double{logits[0]} - double{logits[1]}));
+        row->action = uniform(random_[observer]) < right ? 1 : 0;
+        logits += kActions;
+
+        const std::int64_t place = row->observer * options_.steps + rows_[observer]++;
+        std::copy_n(row->state, kInputs, states_.data_ptr<float>() + place * kInputs);
+        actions_.data_ptr<std::int64_t>()[place] = row->action;
+        if (mask != nullptr) {
+            std::copy_n(mask, kHidden, masks_.data_ptr<float>() + place * kHidden);
+            mask += kHidden;
+        }
     }
 }
 

@@ -67,7 +67,8 @@ struct StoredRows {
 /// Each observer has its own random stream and its own place in the stored episode, so results depend
 /// neither on how rows are spread over batches nor on their order in one, up to the rounding of a
 /// matrix product. With the same seed and one observer they repeat bit for bit, and with more
-/// observers too when every batch holds all of them (both with `use_one_torch_thread()`).
+/// observers too when every batch holds all of them and rollouts come in one order, whatever the order
+/// of the rows (both with `use_one_torch_thread()`).
 ///
 /// One thread at a time; a batcher's handler is called so. Everything on the CPU.
 class ReinforceAgent {
@@ -102,8 +103,15 @@ public:
     [[nodiscard]] StoredRows rows_of(std::int64_t observer) const;
 
 private:
-    void sample(const float* states, std::span<const std::int64_t> observers, std::int64_t* actions);
-    void draw_masks(std::span<const std::int64_t> observers);
+    struct BatchRow {
+        std::int64_t observer;
+        const float* state;  // the caller's
+        std::int64_t action;
+    };
+
+    void sample();
+    void draw_masks();
+    void choose_and_store();
 
     ReinforceOptions options_;
     Policy policy_;
@@ -118,10 +126,10 @@ private:
     at::Tensor masks_;  // undefined without dropout
     std::vector<int> rows_;
 
-    // The batch under way: inputs, [B, 128] and [B, 2]; kept for their memory.
-    std::vector<std::int64_t> batch_observers_;
-    std::vector<float> batch_states_;
-    std::vector<std::int64_t> batch_actions_;
+    // The batch under way as it came, the same by observer, and its [B, 4], [B, 128] and [B, 2].
+    std::vector<BatchRow> batch_;
+    std::vector<BatchRow*> sorted_;
+    at::Tensor batch_states_;
     at::Tensor batch_hidden_;
     at::Tensor batch_logits_;
     at::Tensor batch_masks_;
