@@ -57,10 +57,11 @@ function(batchrpc_find_torch choice)
 endfunction()
 
 function(batchrpc_import_torch config_dir)
-  # TorchConfig.cmake looks for libc10 and others in the system's folders before LibTorch's own. A
-  # program that mixes this LibTorch with the system's aborts before main. A cached name from an
-  # earlier choice would do the same: these plain variables hide it.
+  # TorchConfig.cmake looks for Caffe2, libc10 and others in the system's folders before LibTorch's
+  # own, and a program that mixes this LibTorch with the system's aborts before main. So would it
+  # with a name cached from an earlier choice: these plain variables go before all that.
   string(REGEX REPLACE "/(share|lib|lib/[^/]*-linux-gnu)/cmake/Torch$" "" prefix "${config_dir}")
+  set(Caffe2_DIR ${config_dir}/../Caffe2)
   foreach(library c10 torch c10_cuda torch_cuda torch_cpu caffe2_nvrtc)
     foreach(lib_dir lib lib/${CMAKE_LIBRARY_ARCHITECTURE})
       if(EXISTS ${prefix}/${lib_dir}/lib${library}.so)
