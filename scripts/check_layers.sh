@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Checks the rules of CONTRIBUTING.md that a compiler does not: includes point down, core headers
+# show no library's types but the standard's, and only the transport sleeps or asks a clock.
+# Prints each violation as file:line: what. A line marked NOLINT(layers) is let through.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Comments and strings may say what code may not, so they are cut out first.
+git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp' |
+  xargs -0 -r awk '
+    BEGIN {
+      count = split("base future wire transport node rref batch torch", names)
+      for (i = 1; i <= count; ++i) rank[names[i]] = i
+      library_header = "^(capnp/|kj/|spdlog/|fmt/|torch/|ATen/|c10/|caffe2/)"
+      library_name = "(^|[^A-Za-z0-9_:])(::)?(at|c10|torch|capnp|kj|spdlog|fmt)::"
+      timing = "this_thread::sleep|sleep_for|usleep|nanosleep|_clock::now"
+    }
+    function complain(what) { printf "%s:%d: %s\n", FILENAME, FNR, what; ++violations }
+
+    FNR == 1 {
+      split(FILENAME, part, "/")
+      public = part[1] == "include"
+      layer = public ? part[3] : part[2]
+      if (!(layer in rank)) layer = ""  # include/batchrpc/*.hpp: above all layers
+      if (FILENAME ~ /include\/batchrpc\/torch\.hpp$/) layer = "torch"
+      core_header = public && layer != "torch"
+      may_asio = FILENAME ~ /batchrpc\/(transport\/asio[^\/]*|future\/asio)\.hpp$/ || !public
+      in_comment = 0
+    }
+    /NOLINT\(layers\)/ { next }
+    {
+      line = $0
+      if (in_comment) {
+        if (!sub(/^.*\*\//, "", line)) next
+        in_comment = 0
+      }
+      gsub(/\/\*([^*]|\*+[^*\/])*\*+\//, "", line)
+      is_include = line ~ /^[ \t]*#[ \t]*include/
+      if (!is_include) gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
+      sub(/\/\/.*/, "", line)
+      if (sub(/\/\*.*/, "", line)) in_comment = 1
+    }
+    is_include {
+      header = line
+      gsub(/^[^"<]*["<]|[">].*$/, "", header)
+      split(header, step, "/")
+      target = step[1] == "batchrpc" ? step[2] : step[1]
+      if (header == "batchrpc/torch.hpp") target = "torch"
+      if (layer != "" && (header == "batchrpc/batchrpc.hpp" || header == "batchrpc/testing.hpp"))
+        complain("includes " header ", which is above every layer")
+      if (layer != "" && (target in rank) && rank[target] > rank[layer])
+        complain(layer " includes " header ", which is above it")
+      if (layer == "" && target == "torch" && core_header)
+        complain("a core header includes " header)
+      if (layer == "batch" && target == "rref")
+        complain("batch includes " header ", but knows no remote references")
+      if (core_header && header ~ library_header)
+        complain("a core header includes " header)
+      if (header ~ /^asio(\/|\.hpp$)/ && !may_asio)
+        complain("includes " header "; only transport/asio*.hpp and future/asio.hpp may")
+      next
+    }
+    core_header && match(line, library_name) {
+      complain("a core header names " substr(line, RSTART + (RSTART > 1), RLENGTH - (RSTART > 1)))
+    }
+    layer != "transport" && match(line, timing) {
+      complain("sleeps or asks a clock (" substr(line, RSTART, RLENGTH) "); transport/loop.hpp does that")
+    }
+    END {
+      if (violations) exit 1
+      print "layers: " NR " lines keep the rules"
+    }'

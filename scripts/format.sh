@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Formats the C++ files that git tracks. With --check it changes nothing, says what differs, and
+# fails if anything does.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+format=$(command -v clang-format-14) || {
+  echo "format: needs clang-format-14 (Debian: clang-format-14; scripts/setup.sh --ci installs it)" >&2
+  exit 2
+}
+mapfile -d '' -t files < <(git ls-files -z '*.hpp' '*.cpp')
+case ${1:-} in
+  "") "$format" -i "${files[@]}" ;;
+  --check) "$format" --dry-run --Werror "${files[@]}" && echo "format: ${#files[@]} files are formatted" ;;
+  *) echo "usage: scripts/format.sh [--check]" >&2 && exit 2 ;;
+esac
