@@ -25,8 +25,12 @@ struct FutureAccess {
     return Future<T>(std::move(state));
   }
   template <class T>
-  static Ref<State<T>>& state(Future<T>& future) noexcept {
-    return future.state_;
+  static Ref<State<T>> consume(Future<T>& future) {
+    return future.consume();
+  }
+  template <class T>
+  static Ref<State<T>> share(const Future<T>& future) {
+    return future.share();
   }
 };
 
@@ -129,7 +133,7 @@ Ref<State<U>> settle(State<U>& out, Call&& call) {
       out.store(empty_future_returned());
       return {};
     }
-    return std::move(FutureAccess::state(inner));
+    return FutureAccess::consume(inner);
   } else if constexpr (std::is_void_v<R>) {
     call();
     out.store(Result<void>());

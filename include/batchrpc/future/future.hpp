@@ -196,7 +196,8 @@ class Future {
   template <class E, bool Consume, class F>
   static Future attach_on_error(detail::Ref<detail::State<T>> state, F&& f) {
     using D = std::decay_t<F>;
-    using Argument = std::conditional_t<std::is_void_v<E>, std::exception_ptr, const E&>;
+    using Argument = std::conditional_t<std::is_void_v<E>, std::exception_ptr,
+                                        std::add_lvalue_reference_t<const E>>;
     static_assert(detail::CallTraits<D, Argument>::kCallable,
                   "the callback of on_error() takes a std::exception_ptr, that of on_error<E>() a const E&");
     using U = typename detail::Flattened<typename detail::ReturnOf<D, Argument>::type>::type;

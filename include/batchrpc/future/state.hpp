@@ -176,8 +176,10 @@ class State : public StateBase {
     if (stored_) result_.~Result<T>();
   }
 
-  /// Stores the result, for complete() to make public. Throws what moving the value throws; then nothing is stored.
+  /// Stores the result, in place of one stored before, for complete() to make public. Throws what moving the value
+  /// throws; then nothing is stored.
   void store(Result<T> result) noexcept(std::is_nothrow_move_constructible_v<Result<T>>) {
+    if (std::exchange(stored_, false)) result_.~Result<T>();
     ::new (static_cast<void*>(&result_)) Result<T>(std::move(result));
     stored_ = true;
   }

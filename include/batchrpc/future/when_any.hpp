@@ -1,0 +1,119 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/base/result.hpp"
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/when_all.hpp"
+
+namespace batchrpc {
+
+/// The first value of several, and which one it is.
+template <class T>
+struct FirstReady {
+  // A constructor, since g++ 12 miscompiles temporary aggregates in co_await expressions.
+  FirstReady(std::size_t which, T what) : index(which), value(std::move(what)) {}
+
+  std::size_t index;  ///< into the range that when_any() was given
+  T value;
+};
+template <>
+struct FirstReady<void> {
+  explicit FirstReady(std::size_t which) noexcept : index(which) {}
+
+  std::size_t index;
+};
+
+namespace detail {
+
+/// What when_any makes. Every source has a reference to it, and it lives until all of them are ready.
+template <class T, bool Consume>
+class Race final : public State<FirstReady<T>> {
+ public:
+  explicit Race(std::vector<Ref<State<T>>> sources)
+      : State<FirstReady<T>>(static_cast<std::uint32_t>(sources.size()) + 1),
+        slots_(std::make_unique<Slot[]>(sources.size())),
+        count_(sources.size()) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      slots_[i].race = this;
+      slots_[i].index = i;
+      slots_[i].source = sources[i].release();
+    }
+  }
+
+  void start() noexcept {
+    const std::size_t count = count_;
+    Slot* const slots = slots_.get();
+    for (std::size_t i = 0; i < count; ++i) {
+      StateBase* const source = slots[i].source;
+      source->add_and_release(slots[i]);
+    }
+  }
+
+ private:
+  struct Slot final : Callback {
+    Slot() noexcept : Callback(&source_completed) {}
+    Race* race = nullptr;
+    std::size_t index = 0;
+    State<T>* source = nullptr;  // only until it is started
+  };
+
+  static void source_completed(Callback& self, StateBase& source) noexcept {
+    auto& slot = static_cast<Slot&>(self);
+    Race& race = *slot.race;
+    if (race.decided_.exchange(true, std::memory_order_relaxed)) return race.release();
+    race.win(slot.index, static_cast<State<T>&>(source));
+  }
+
+  void win(std::size_t index, State<T>& source) noexcept {
+    try {
+      if (!source.result().has_value()) {
+        this->store(source.result().error());
+      } else if constexpr (std::is_void_v<T>) {
+        this->store(FirstReady<void>(index));
+      } else if constexpr (Consume) {
+        this->store(FirstReady<T>(index, *source.take()));
+      } else {
+        this->store(FirstReady<T>(index, *source.result()));
+      }
+    } catch (...) {
+      this->store(std::current_exception());
+    }
+    this->complete();
+  }
+
+  std::atomic<bool> decided_{false};
+  std::unique_ptr<Slot[]> slots_;
+  std::size_t count_;
+};
+
+}  // namespace detail
+
+/// A future of the first of a range of futures to be ready: its value and its index, or its error if it failed. The
+/// others go on; their results are dropped. Of futures that are ready already the first in the range is taken. Of an empty range it
+/// fails with InvalidArgument.
+///
+/// An rvalue range's futures are consumed; an lvalue's stay as they are (T is copied). Throws InvalidArgument, and
+/// consumes nothing, when one is empty.
+template <detail::FutureRange Range>
+[[nodiscard]] auto when_any(Range&& futures) {
+  using T = typename detail::ElementOf<Range>::value_type;
+  constexpr bool kConsume = !std::is_lvalue_reference_v<Range>;
+  auto sources = detail::states_of<T>(std::forward<Range>(futures));
+  if (sources.empty()) {
+    return make_failed_future<FirstReady<T>>(InvalidArgument("when_any of no futures"));
+  }
+  auto* const race = new detail::Race<T, kConsume>(std::move(sources));
+  auto future = detail::FutureAccess::make(detail::Ref<detail::State<FirstReady<T>>>(race));
+  race->start();
+  return future;
+}
+
+}  // namespace batchrpc
