@@ -1,0 +1,13 @@
+#include "common/free_port.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace batchrpc_examples {
+namespace {
+
+TEST_CASE("a free port is found again and again") {
+    for (int i = 0; i < 100; ++i) CHECK(free_port() >= 1024);
+}
+
+}  // namespace
+}  // namespace batchrpc_examples
