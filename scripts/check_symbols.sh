@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Checks that a shared library of ours defines no symbol of ours outside the namespace batchrpc.
+#
+#   scripts/check_symbols.sh <libbatchrpc.so>...
+#
+# Templates of the libraries that we use may be there (Asio marks its own as visible), weak as all
+# templates' instances are.
+set -euo pipefail
+
+[ $# -gt 0 ] || { echo "usage: scripts/check_symbols.sh <libbatchrpc.so>..." >&2 && exit 2; }
+theirs='(std|__gnu_cxx|asio|fmt|spdlog|capnp|kj|at|c10|caffe2|torch)::'
+ours="^(typeinfo (name )?for |vtable for |VTT for |guard variable for |construction vtable for )?"
+bad=0
+for library in "$@"; do
+  symbols=$(nm --dynamic --defined-only --demangle --format=posix "$library" | sed -E 's/ [A-Za-z]( [0-9a-f]+)*$//')
+  stray=$(grep -vE "${ours}([^(]* )?(batchrpc|$theirs)" <<<"$symbols" || true)
+  if [ -n "$stray" ]; then
+    echo "symbols: $library defines outside of batchrpc:"
+    echo "$stray"
+    bad=1
+  fi
+done
+[ "$bad" = 0 ] && echo "symbols: none outside of batchrpc"
+exit "$bad"

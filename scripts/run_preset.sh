@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Configures and builds a preset, runs its tests, and prints "N passed, M failed" at the end.
+#
+#   scripts/run_preset.sh <preset> [ctest arguments]
+#
+# BATCHRPC_WERROR=ON makes warnings errors.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+preset=${1:?usage: scripts/run_preset.sh <preset> [ctest arguments]}
+shift
+cmake --preset "$preset" -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
+cmake --build "build/$preset" --parallel "$(nproc)"
+
+log=build/$preset/ctest.log
+ctest --test-dir "build/$preset" --parallel "$(nproc)" --output-on-failure "$@" | tee "$log" |
+  grep -vE '^ +Start +[0-9]+: ' || true
+counts=$(sed -nE 's/^.*tests passed, ([0-9]+) tests? failed out of ([0-9]+)$/\1 \2/p' "$log")
+read -r failed all <<<"${counts:-1 1}"  # no counts: ctest itself failed, or there were no tests
+echo "$((all - failed)) passed, $failed failed"
+[ "$failed" = 0 ]
