@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "batchrpc/base/bytes.hpp"
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/wire/layout.hpp"
+
+namespace batchrpc {
+
+/// The unit of a Cap'n Proto message.
+using Word = std::uint64_t;
+
+namespace detail {
+
+/// How a list's elements are stored, with Cap'n Proto's numbers.
+enum class ElementSize : std::uint8_t {
+  none = 0,
+  bit = 1,
+  byte = 2,
+  two_bytes = 3,
+  four_bytes = 4,
+  eight_bytes = 5,
+  pointer = 6,
+  composite = 7,
+};
+
+/// Writes `raw` at `offset`, in units of its size, of a data section.
+template <class Raw>
+inline void store(Word* data, std::uint32_t offset, Raw raw) noexcept {
+  if constexpr (sizeof(Raw) == sizeof(Word)) {
+    data[offset] = static_cast<Word>(raw);
+  } else {
+    std::memcpy(reinterpret_cast<std::byte*>(data) + std::size_t{offset} * sizeof(Raw), &raw,
+                sizeof(Raw));
+  }
+}
+inline void store(Word* data, std::uint32_t offset, bool raw) noexcept {
+  data[offset / 64] |= Word{raw} << (offset % 64);
+}
+
+}  // namespace detail
+
+/// Builds one single-segment Cap'n Proto message by appending, in one pass. Places are indices into
+/// `words()`, which may move while it grows. Not thread-safe; made to be used again.
+///
+/// The members that write pointers, text and lists serve the codecs of this layer; a user's codec
+/// needs `add_payload` at most. They throw InvalidArgument when the message outgrows Cap'n Proto's
+/// limits: 2^29 words (4 GiB) a message and 2^29 - 1 elements a list.
+class Encoder {
+ public:
+  /// The first `reserved_words` words are zero and belong to the caller (the envelope).
+  explicit Encoder(std::size_t reserved_words = 0) : words_(reserved_words) {}
+
+  /// As new, but keeps what memory it has.
+  void reset(std::size_t reserved_words) {
+    words_.clear();
+    words_.resize(reserved_words);
+    payloads_.clear();
+  }
+
+  [[nodiscard]] std::vector<Word>& words() noexcept { return words_; }
+  [[nodiscard]] const std::vector<Word>& words() const noexcept { return words_; }
+
+  /// Bytes that travel beside the message and are sent from where they lie. Returns the index by
+  /// which the decoder finds them.
+  std::uint32_t add_payload(Bytes bytes) {
+    payloads_.push_back(std::move(bytes));
+    return static_cast<std::uint32_t>(payloads_.size() - 1);
+  }
+
+  [[nodiscard]] std::vector<Bytes>& payloads() noexcept { return payloads_; }
+
+  /// Appends a zeroed struct, lets the pointer at `pointer` point to it, returns its place.
+  std::size_t add_struct(std::size_t pointer, detail::StructSize size) {
+    if (size.words() == 0) {
+      words_[pointer] = 0xfffffffcU;  // Cap'n Proto's pointer to an empty struct
+      return words_.size();
+    }
+    const std::size_t at = grow(size.words());
+    words_[pointer] =
+        Word{static_cast<std::uint32_t>((at - pointer - 1) << 2)} | (Word{size.bits()} << 32);
+    return at;
+  }
+
+  /// Appends zeroed room for `count` elements, not structs; returns its place.
+  BATCHRPC_EXPORT std::size_t add_list(std::size_t pointer, detail::ElementSize size,
+                                       std::size_t count);
+  /// The same for structs; returns the first one's place.
+  BATCHRPC_EXPORT std::size_t add_structs(std::size_t pointer, std::size_t count,
+                                          detail::StructSize size);
+  /// Appends a list of `count` elements that are in memory as they are on the wire.
+  BATCHRPC_EXPORT void add_block(std::size_t pointer, detail::ElementSize size,
+                                 const void* elements, std::size_t count, std::size_t bytes);
+  BATCHRPC_EXPORT void add_text(std::size_t pointer, std::string_view text);
+
+ private:
+  std::size_t grow(std::size_t count) {
+    const std::size_t at = words_.size();
+    words_.resize(at + count);
+    if (words_.size() > kMaxWords) too_large();
+    return at;
+  }
+  void check_list(std::size_t count, std::size_t words) const;
+  [[noreturn]] BATCHRPC_EXPORT static void too_large();
+
+  static constexpr std::size_t kMaxWords = std::size_t{1} << 29;
+
+  std::vector<Word> words_;
+  std::vector<Bytes> payloads_;
+};
+
+}  // namespace batchrpc
