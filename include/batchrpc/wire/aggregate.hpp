@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "batchrpc/wire/codable.hpp"
+
+/// How many members an aggregate has, and access to them.
+namespace batchrpc::detail {
+
+inline constexpr std::size_t kMaxMembers = 16;
+
+/// Stands for a value of any type, in an aggregate's braces; for members without a default.
+struct AnyValue {
+  template <class T>
+  operator T() const noexcept;  // not defined
+};
+template <std::size_t>
+using AnyValueOf = AnyValue;
+
+/// Stands for a value of T's base class, and of no other.
+template <class T>
+struct AnyBase {
+  template <class Base>
+  requires(std::is_base_of_v<Base, T> && !std::is_same_v<Base, T>) operator Base()
+      const noexcept;  // not defined
+};
+
+template <class T, std::size_t... I>
+constexpr bool takes_values(std::index_sequence<I...>) {
+  return requires { T{AnyValueOf<I>{}...}; };
+}
+
+template <class T, std::size_t N>
+constexpr std::size_t count_by_values() {
+  if constexpr (takes_values<T>(std::make_index_sequence<N>{})) {
+    return N;
+  } else if constexpr (N == 0) {
+    return kMaxMembers + 1;  // neither: not for us
+  } else {
+    return count_by_values<T, N - 1>();
+  }
+}
+
+/// The number of T's members; kMaxMembers + 1 if there are more. Empty braces stand for one member
+/// each, an array too, where other initializers would be spread over its elements.
+template <class T>
+constexpr std::size_t count_members() {
+  // clang-format off
+  if constexpr (!requires { T{}; }) return count_by_values<T, kMaxMembers + 1>();
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return 17;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return 16;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return 15;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return 14;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return 13;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return 12;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return 11;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return 10;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}, {}}; }) return 9;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}, {}}; }) return 8;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}, {}}; }) return 7;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}, {}}; }) return 6;
+  else if constexpr (requires { T{{}, {}, {}, {}, {}}; }) return 5;
+  else if constexpr (requires { T{{}, {}, {}, {}}; }) return 4;
+  else if constexpr (requires { T{{}, {}, {}}; }) return 3;
+  else if constexpr (requires { T{{}, {}}; }) return 2;
+  else if constexpr (requires { T{{}}; }) return 1;
+  else return 0;
+  // clang-format on
+}
+
+template <class T>
+inline constexpr std::size_t kMemberCount = count_members<T>();
+
+/// `visit` called with T's members.
+template <class T, class Visit>
+constexpr decltype(auto) visit_members(T& value, Visit&& visit) {
+  constexpr std::size_t n = kMemberCount<std::remove_const_t<T>>;
+  // clang-format off
+  if constexpr (n == 0) { return visit(); }
+  else if constexpr (n == 1) { auto& [a] = value; return visit(a); }
+  else if constexpr (n == 2) { auto& [a, b] = value; return visit(a, b); }
+  else if constexpr (n == 3) { auto& [a, b, c] = value; return visit(a, b, c); }
+  else if constexpr (n == 4) { auto& [a, b, c, d] = value; return visit(a, b, c, d); }
+  else if constexpr (n == 5) { auto& [a, b, c, d, e] = value; return visit(a, b, c, d, e); }
+  else if constexpr (n == 6) { auto& [a, b, c, d, e, f] = value; return visit(a, b, c, d, e, f); }
+  else if constexpr (n == 7) { auto& [a, b, c, d, e, f, g] = value; return visit(a, b, c, d, e, f, g); }
+  else if constexpr (n == 8) { auto& [a, b, c, d, e, f, g, h] = value; return visit(a, b, c, d, e, f, g, h); }
+  else if constexpr (n == 9) { auto& [a, b, c, d, e, f, g, h, i] = value; return visit(a, b, c, d, e, f, g, h, i); }
+  else if constexpr (n == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = value; return visit(a, b, c, d, e, f, g, h, i, j); }
+  else if constexpr (n == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = value; return visit(a, b, c, d, e, f, g, h, i, j, k); }
+  else if constexpr (n == 12) { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l); }
+  else if constexpr (n == 13) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m); }
+  else if constexpr (n == 14) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, o); }
+  else if constexpr (n == 15) { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p); }
+  else { auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q] = value; return visit(a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q); }
+  // clang-format on
+}
+
+/// Aggregates that we take apart ourselves: no base classes, at most kMaxMembers members.
+template <class T>
+concept Aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !requires {
+  T{AnyBase<T>{}};
+}
+&&kMemberCount<T> <= kMaxMembers;
+
+struct MemberTypesOf {
+  template <class... Member>
+  constexpr Types<std::remove_cv_t<Member>...> operator()(Member&...) const {
+    return {};
+  }
+};
+
+template <class T>
+using MemberTypes = decltype(visit_members(std::declval<T&>(), MemberTypesOf{}));
+
+}  // namespace batchrpc::detail

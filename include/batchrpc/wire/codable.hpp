@@ -1,0 +1,199 @@
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "batchrpc/wire/decoder.hpp"
+#include "batchrpc/wire/encoder.hpp"
+
+namespace batchrpc {
+
+/// The one point where a program teaches batchrpc a type of its own: specialise it, right behind
+/// the type, before anything encodes one.
+///
+///     template <>
+///     struct batchrpc::Codec<Temperature> {
+///       using Wire = double;                                  // any codable type
+///       static Wire encode(const Temperature& t) { return t.celsius(); }
+///       static Temperature decode(Wire&& wire) { return Temperature(wire); }
+///       static constexpr std::string_view name = "Temperature";  // optional
+///     };
+///
+/// `encode` may take the Encoder as its second parameter to add payloads, and `decode` the Decoder
+/// to get at them; `Wire` may be a view of what `encode` was given. `decode` refuses a value by
+/// throwing BadMessage. The type's signature is that of `Wire`, so that the two are exchangeable;
+/// with a `name` (letters, digits, `_`, `.`) it is the name, and the type is exchangeable with
+/// nothing else, but `Wire` may later gain members at its end.
+template <class T>
+struct Codec;
+
+namespace detail {
+
+template <class... T>
+struct Types {};
+
+/// How the library itself encodes T. Specialisations have
+///   kSlot: what a field of the type occupies;  Parts: the types that it consists of;
+/// and, by kSlot,
+///   none:     make(decoder)
+///   pointer:  write(encoder, pointer, value), read(decoder, pointer);
+///             those that are structs (kStruct) also kSize, fill(encoder, place, value),
+///             take(decoder, view), for lists
+///   others:   Raw, pack(encoder, value), unpack(decoder, raw)
+///   sign(writer): writes the signature.
+/// What can only be encoded has kDecodable = false.
+template <class T>
+struct Builtin;
+
+template <class T>
+concept HasCodec = requires {
+  typename Codec<T>::Wire;
+};
+template <class T>
+concept HasBuiltin = requires {
+  Builtin<T>::kSlot;
+};
+
+template <class T>
+struct CodecWire;
+template <class T>
+struct WireOf {
+  using type = Builtin<T>;
+};
+template <HasCodec T>
+struct WireOf<T> {
+  using type = CodecWire<T>;
+};
+/// How T is encoded.
+template <class T>
+using Wire = typename WireOf<T>::type;
+
+/// What all ways of encoding have in common; specialisations say what differs.
+struct WireDefaults {
+  static constexpr bool kDecodable = true;
+  static constexpr bool kStruct = false;
+  /// Whether encoding runs no code but ours, which leaves the encoder's words where they are.
+  static constexpr bool kPlain = true;
+  /// Whether it is a level that `^n` in a signature counts.
+  static constexpr bool kLevel = true;
+};
+
+/// A type with a Codec, by way of the codec's Wire.
+template <class T>
+struct CodecWire : WireDefaults {
+  using Inner = typename Codec<T>::Wire;
+  using InnerWire = Wire<Inner>;
+  using Parts = Types<Inner>;
+
+  static constexpr Slot kSlot = InnerWire::kSlot;
+  static constexpr bool kStruct = InnerWire::kStruct;
+  static constexpr bool kDecodable = InnerWire::kDecodable;
+  static constexpr bool kPlain = false;
+  static constexpr StructSize kSize = InnerWire::kSize;
+
+  static decltype(auto) to_wire(Encoder& encoder, const T& value) {
+    if constexpr (requires { Codec<T>::encode(value, encoder); }) {
+      return Codec<T>::encode(value, encoder);
+    } else {
+      return Codec<T>::encode(value);
+    }
+  }
+  static T from_wire(Decoder& decoder, Inner&& inner) {
+    if constexpr (requires { Codec<T>::decode(std::move(inner), decoder); }) {
+      return Codec<T>::decode(std::move(inner), decoder);
+    } else {
+      return Codec<T>::decode(std::move(inner));
+    }
+  }
+
+  static T make(Decoder& decoder) { return from_wire(decoder, InnerWire::make(decoder)); }
+  static auto pack(Encoder& encoder, const T& value) {
+    return InnerWire::pack(encoder, to_wire(encoder, value));
+  }
+  template <class Raw>
+  static T unpack(Decoder& decoder, Raw raw) {
+    return from_wire(decoder, InnerWire::unpack(decoder, raw));
+  }
+  static void write(Encoder& encoder, std::size_t pointer, const T& value) {
+    InnerWire::write(encoder, pointer, to_wire(encoder, value));
+  }
+  static T read(Decoder& decoder, PointerRef pointer) {
+    return from_wire(decoder, InnerWire::read(decoder, pointer));
+  }
+  static void fill(Encoder& encoder, std::size_t place, const T& value) {
+    InnerWire::fill(encoder, place, to_wire(encoder, value));
+  }
+  static T take(Decoder& decoder, const StructView& view) {
+    return from_wire(decoder, InnerWire::take(decoder, view));
+  }
+};
+
+/// What a field of type T, not a pointer, is stored as.
+template <class T>
+struct RawOf {
+  using type = typename Builtin<T>::Raw;
+};
+template <HasCodec T>
+struct RawOf<T> : RawOf<typename Codec<T>::Wire> {};
+
+// Whether T and all its parts can be encoded (and decoded); recursive types contain themselves.
+template <bool Decode, class T, class... Enclosing>
+constexpr bool supported();
+
+template <bool Decode, class... Enclosing, class... Part>
+constexpr bool all_supported(Types<Part...>) {
+  return (supported<Decode, std::remove_cv_t<Part>, Enclosing...>() && ...);
+}
+
+template <bool Decode, class T, class... Enclosing>
+constexpr bool supported() {
+  if constexpr ((std::is_same_v<T, Enclosing> || ...)) {
+    return true;
+  } else if constexpr (HasCodec<T>) {
+    return supported<Decode, typename Codec<T>::Wire, T, Enclosing...>();
+  } else if constexpr (HasBuiltin<T>) {
+    if constexpr (Decode && !Builtin<T>::kDecodable) {
+      return false;
+    } else {
+      return all_supported<Decode, T, Enclosing...>(typename Builtin<T>::Parts{});
+    }
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
+
+/// Types that can be sent: as arguments, not necessarily as parameters (`const char*` is one).
+template <class T>
+concept Encodable = detail::supported<false, std::remove_cvref_t<T>>();
+
+/// Types that can be parameters and results of remote functions: sent and received.
+template <class T>
+concept Codable = detail::supported<true, std::remove_cvref_t<T>>();
+
+namespace detail {
+
+template <class T>
+constexpr void require_encodable() {
+  static_assert(Encodable<T>,
+                "batchrpc: this type cannot be sent. Use a type with a codec (numbers, enums, "
+                "strings, bytes, "
+                "containers, pair, tuple, optional, variant, unique_ptr, chrono, aggregates "
+                "without base of at "
+                "most 16 such members) or specialise batchrpc::Codec for it, before its first use");
+}
+template <class T>
+constexpr void require_codable() {
+  static_assert(Codable<T>,
+                "batchrpc: this type cannot be received. Use a type with a codec (numbers, enums, "
+                "strings, bytes, "
+                "containers, pair, tuple, optional, variant, unique_ptr, chrono, aggregates "
+                "without base of at "
+                "most 16 such members; no raw pointers or references inside) or specialise "
+                "batchrpc::Codec for "
+                "it, before its first use");
+}
+
+}  // namespace detail
+}  // namespace batchrpc

@@ -1,0 +1,334 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "batchrpc/wire/codable.hpp"
+#include "batchrpc/wire/scalars.hpp"
+
+/// Lists: sequences (vector, deque, list), std::array and C arrays, spans of numbers, sets.
+namespace batchrpc::detail {
+
+/// What a list's elements of type T are stored as.
+template <class T>
+constexpr ElementSize element_size() {
+  if constexpr (Wire<T>::kStruct) {
+    return ElementSize::composite;
+  } else {
+    switch (Wire<T>::kSlot) {
+      case Slot::none:
+        return ElementSize::none;
+      case Slot::bit:
+        return ElementSize::bit;
+      case Slot::bits8:
+        return ElementSize::byte;
+      case Slot::bits16:
+        return ElementSize::two_bytes;
+      case Slot::bits32:
+        return ElementSize::four_bytes;
+      case Slot::bits64:
+        return ElementSize::eight_bytes;
+      case Slot::pointer:
+        break;
+    }
+    return ElementSize::pointer;
+  }
+}
+
+/// Numbers and enums without a codec of their own: lists of them are copied as a whole.
+template <class T>
+inline constexpr bool kCopiedAsBlock = Memcpyable<T> && !HasCodec<T> && !std::is_same_v<T, bool>;
+
+/// Writes `count` elements from `first` on.
+template <class T, class Iterator>
+void write_elements(Encoder& encoder, std::size_t pointer, Iterator first, std::size_t count) {
+  using W = Wire<T>;
+  if (count == 0) return;  // null is the empty list
+  if constexpr (W::kStruct) {
+    constexpr StructSize size = W::kSize;
+    std::size_t place = encoder.add_structs(pointer, count, size);
+    for (std::size_t i = 0; i < count; ++i, ++first, place += size.words()) {
+      W::fill(encoder, place, *first);
+    }
+  } else if constexpr (W::kSlot == Slot::none) {
+    encoder.add_list(pointer, ElementSize::none, count);
+  } else {
+    const std::size_t place = encoder.add_list(pointer, element_size<T>(), count);
+    for (std::size_t i = 0; i < count; ++i, ++first) {
+      if constexpr (W::kSlot == Slot::pointer) {
+        W::write(encoder, place + i, *first);
+      } else {
+        const auto raw = W::pack(encoder, *first);
+        store(encoder.words().data() + place, static_cast<std::uint32_t>(i), raw);
+      }
+    }
+  }
+}
+
+template <class T>
+void write_block(Encoder& encoder, std::size_t pointer, std::span<const T> values) {
+  if (values.empty()) return;
+  encoder.add_block(pointer, kElementSizeOf<sizeof(T)>, values.data(), values.size(),
+                    values.size_bytes());
+}
+
+/// Element `index` of a list that Decoder::list has checked.
+template <class T>
+T read_element(Decoder& decoder, const ListView& list, std::uint32_t index) {
+  using W = Wire<T>;
+  if constexpr (W::kStruct) {
+    constexpr StructSize size = W::kSize;
+    Word room[size.data == 0 ? 1 : size.data];
+    return W::take(decoder, decoder.element(list, index, size, room));
+  } else if constexpr (W::kSlot == Slot::none) {
+    return W::make(decoder);
+  } else if constexpr (W::kSlot == Slot::pointer) {
+    return W::read(decoder, decoder.pointer_element(list, index));
+  } else {
+    using Raw = typename RawOf<T>::type;
+    if (list.size == ElementSize::composite) {
+      return W::unpack(decoder, load<Raw>(decoder.data_element(list, index), 0));
+    }
+    return W::unpack(decoder, load<Raw>(decoder.words() + list.first, index));
+  }
+}
+
+/// The elements of a list of numbers, if they lie one behind the other.
+template <class T>
+const T* block_of(const Decoder& decoder, const ListView& list) {
+  if (list.size == ElementSize::composite) return nullptr;
+  return reinterpret_cast<const T*>(decoder.words() + list.first);
+}
+
+/// Calls `add` with each element of the list behind `pointer`; `begin`, before that, with their
+/// number. Charges `memory` bytes an element.
+template <class T, class Begin, class Add>
+void read_elements(Decoder& decoder, PointerRef pointer, std::size_t memory, Begin&& begin,
+                   Add&& add) {
+  const Decoder::Nesting nesting(decoder);
+  const ListView list = decoder.list(pointer, element_size<T>(), memory);
+  begin(list.count);
+  for (std::uint32_t i = 0; i < list.count; ++i)
+    add(read_element<T>(decoder, list, i));
+}
+
+struct ListWire : WireDefaults {
+  static constexpr Slot kSlot = Slot::pointer;
+};
+
+/// Containers like vector: not strings, sets or maps.
+template <class C>
+concept Sequence = requires(C& c, typename C::value_type&& value) {
+  typename C::allocator_type;
+  c.push_back(std::move(value));
+  c.begin();
+  c.size();
+}
+&&!requires { typename C::traits_type; }
+&&!std::is_same_v<typename C::value_type, std::byte>;
+
+template <Sequence C>
+struct Builtin<C> : ListWire {
+  using T = typename C::value_type;
+  using Parts = Types<T>;
+  static constexpr bool kBlock = kCopiedAsBlock<T> && requires(const C& c) { c.data(); };
+
+  static void write(Encoder& encoder, std::size_t pointer, const C& value) {
+    if constexpr (kBlock) {
+      write_block<T>(encoder, pointer, value);
+    } else {
+      write_elements<T>(encoder, pointer, value.begin(), value.size());
+    }
+  }
+  static C read(Decoder& decoder, PointerRef pointer) {
+    if constexpr (kBlock) {
+      const ListView list = decoder.list(pointer, element_size<T>(), sizeof(T));
+      if (const T* first = block_of<T>(decoder, list)) return C(first, first + list.count);
+      return read_each(decoder, list);
+    } else {
+      const Decoder::Nesting nesting(decoder);
+      return read_each(decoder, decoder.list(pointer, element_size<T>(), sizeof(T)));
+    }
+  }
+  template <class Writer>
+  static constexpr void sign(Writer& writer) {
+    writer.text("[");
+    writer.template type<T>();
+    writer.text("]");
+  }
+
+ private:
+  static C read_each(Decoder& decoder, const ListView& list) {
+    C result;
+    if constexpr (requires { result.reserve(list.count); }) result.reserve(list.count);
+    for (std::uint32_t i = 0; i < list.count; ++i) {
+      result.push_back(read_element<T>(decoder, list, i));
+    }
+    return result;
+  }
+};
+
+/// A span can be sent. Received, a span of constant numbers views the message: it lives as long as
+/// the handler's call.
+template <class T>
+requires(!std::is_same_v<std::remove_cv_t<T>, std::byte>) struct Builtin<std::span<T>> : ListWire {
+  using Element = std::remove_cv_t<T>;
+  using Parts = Types<Element>;
+  static constexpr bool kDecodable = std::is_const_v<T> && kCopiedAsBlock<Element>;
+
+  static void write(Encoder& encoder, std::size_t pointer, std::span<T> value) {
+    if constexpr (kCopiedAsBlock<Element>) {
+      write_block<Element>(encoder, pointer, value);
+    } else {
+      write_elements<Element>(encoder, pointer, value.begin(), value.size());
+    }
+  }
+  static std::span<T> read(Decoder& decoder, PointerRef pointer) {
+    const ListView list = decoder.list(pointer, element_size<Element>(), sizeof(T));
+    const T* first = block_of<Element>(decoder, list);
+    if (first == nullptr) Decoder::fail("structs where a view of numbers was to be");
+    return {first, list.count};
+  }
+  template <class Writer>
+  static constexpr void sign(Writer& writer) {
+    writer.text("[");
+    writer.template type<Element>();
+    writer.text("]");
+  }
+};
+
+/// Arrays are lists of exactly so many elements; the null pointer is as many defaults.
+template <class T, std::size_t N>
+struct ArrayWire : ListWire {
+  using Parts = Types<T>;
+
+  template <class Writer>
+  static constexpr void sign(Writer& writer) {
+    writer.text("[");
+    writer.template type<T>();
+    writer.text(";");
+    writer.number(N);
+    writer.text("]");
+  }
+
+ protected:
+  static ListView open(Decoder& decoder, PointerRef pointer) {
+    ListView list = decoder.list(pointer, element_size<T>(), 0);
+    if (pointer.word != 0 && list.count != N) Decoder::fail("an array of another length");
+    return list;
+  }
+  static T at(Decoder& decoder, const ListView& list, std::uint32_t index) {
+    if (list.count != 0) return read_element<T>(decoder, list, index);
+    if constexpr (Wire<T>::kSlot == Slot::none) {
+      return Wire<T>::make(decoder);
+    } else if constexpr (Wire<T>::kSlot == Slot::pointer) {
+      return Wire<T>::read(decoder, {});
+    } else {
+      return Wire<T>::unpack(decoder, typename RawOf<T>::type{});
+    }
+  }
+};
+
+template <class T, std::size_t N>
+struct Builtin<std::array<T, N>> : ArrayWire<T, N> {
+  using Base = ArrayWire<T, N>;
+
+  static void write(Encoder& encoder, std::size_t pointer, const std::array<T, N>& value) {
+    if constexpr (kCopiedAsBlock<T>) {
+      write_block<T>(encoder, pointer, value);
+    } else {
+      write_elements<T>(encoder, pointer, value.begin(), N);
+    }
+  }
+  static std::array<T, N> read(Decoder& decoder, PointerRef pointer) {
+    const Decoder::Nesting nesting(decoder);
+    const ListView list = Base::open(decoder, pointer);
+    if constexpr (kCopiedAsBlock<T> || (N > 16 && std::is_default_constructible_v<T>)) {
+      std::array<T, N> result{};
+      if constexpr (kCopiedAsBlock<T>) {
+        if (list.count == 0) return result;
+        if (const T* first = block_of<T>(decoder, list)) {
+          std::memcpy(result.data(), first, sizeof(T) * N);
+          return result;
+        }
+      }
+      for (std::size_t i = 0; i < N; ++i) {
+        result[i] = Base::at(decoder, list, static_cast<std::uint32_t>(i));
+      }
+      return result;
+    } else {
+      return read_at(std::make_index_sequence<N>{}, decoder, list);
+    }
+  }
+
+ private:
+  template <std::size_t... I>
+  static std::array<T, N> read_at(std::index_sequence<I...>, [[maybe_unused]] Decoder& decoder,
+                                  [[maybe_unused]] const ListView& list) {
+    return std::array<T, N>{{Base::at(decoder, list, static_cast<std::uint32_t>(I))...}};
+  }
+};
+
+/// Arrays as members of aggregates (those of char are refused: text or numbers?).
+template <class T, std::size_t N>
+struct Builtin<T[N]> : ArrayWire<T, N> {
+  using Base = ArrayWire<T, N>;
+
+  static void write(Encoder& encoder, std::size_t pointer, const T (&value)[N]) {
+    write_elements<T>(encoder, pointer, &value[0], N);
+  }
+  static void read_into(Decoder& decoder, PointerRef pointer, T (&result)[N]) {
+    static_assert(!std::is_array_v<T>, "batchrpc: use std::array instead of arrays of arrays");
+    const Decoder::Nesting nesting(decoder);
+    const ListView list = Base::open(decoder, pointer);
+    for (std::size_t i = 0; i < N; ++i) {
+      result[i] = Base::at(decoder, list, static_cast<std::uint32_t>(i));
+    }
+  }
+};
+
+/// What a node of a set or map takes beside its value.
+inline constexpr std::size_t kNodeBytes = 32;
+
+/// Sets, ordered or not; an element that is there already is a BadMessage unless the set may hold
+/// it.
+template <class C>
+concept Set = requires {
+  typename C::key_type;
+  typename C::allocator_type;
+}
+&&!requires { typename C::mapped_type; };
+
+template <Set C>
+struct Builtin<C> : ListWire {
+  using T = typename C::key_type;
+  using Parts = Types<T>;
+
+  static void write(Encoder& encoder, std::size_t pointer, const C& value) {
+    write_elements<T>(encoder, pointer, value.begin(), value.size());
+  }
+  static C read(Decoder& decoder, PointerRef pointer) {
+    C result;
+    read_elements<T>(
+        decoder, pointer, sizeof(T) + kNodeBytes, [](std::uint32_t) {},
+        [&](T&& element) {
+          const auto before = result.size();
+          result.insert(result.end(), std::move(element));
+          if (result.size() == before) Decoder::fail("an element of a set twice");
+        });
+    return result;
+  }
+  template <class Writer>
+  static constexpr void sign(Writer& writer) {
+    writer.text("set(");
+    writer.template type<T>();
+    writer.text(")");
+  }
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "batchrpc/wire/codable.hpp"
+#include "batchrpc/wire/lists.hpp"
+#include "batchrpc/wire/structs.hpp"
+
+/// Maps, ordered or not: lists of entries with `key` and `value`.
+namespace batchrpc::detail {
+
+template <class C>
+concept Map = requires {
+  typename C::key_type;
+  typename C::mapped_type;
+  typename C::allocator_type;
+};
+
+/// A key that is there already is a BadMessage unless the map may hold it (multimap). Unordered
+/// maps arrive equal, not necessarily in the same order.
+template <Map C>
+struct Builtin<C> : ListWire {
+  using Key = typename C::key_type;
+  using Value = typename C::mapped_type;
+  using Parts = Types<Key, Value>;
+  using Entry = Fields<Key, Value>;
+
+  static void write(Encoder& encoder, std::size_t pointer, const C& map) {
+    if (map.size() == 0) return;
+    constexpr StructSize size = Entry::kSize;
+    std::size_t place = encoder.add_structs(pointer, map.size(), size);
+    for (const auto& [key, value] : map) {
+      Entry::fill(encoder, place, key, value);
+      place += size.words();
+    }
+  }
+  static C read(Decoder& decoder, PointerRef pointer) {
+    constexpr StructSize size = Entry::kSize;
+    const Decoder::Nesting nesting(decoder);
+    const ListView list =
+        decoder.list(pointer, ElementSize::composite, sizeof(typename C::value_type) + kNodeBytes);
+    C result;
+    for (std::uint32_t i = 0; i < list.count; ++i) {
+      Word room[size.data == 0 ? 1 : size.data];
+      const StructView view = decoder.element(list, i, size, room);
+      auto key = Entry::template get<0>(decoder, view);
+      const auto before = result.size();
+      result.emplace_hint(result.end(), std::move(key), Entry::template get<1>(decoder, view));
+      if (result.size() == before) Decoder::fail("a key of a map twice");
+    }
+    return result;
+  }
+  template <class Writer>
+  static constexpr void sign(Writer& writer) {
+    writer.text("map(");
+    writer.template type<Key>();
+    writer.text(",");
+    writer.template type<Value>();
+    writer.text(")");
+  }
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "batchrpc/base/bytes.hpp"
+#include "batchrpc/wire/codable.hpp"
+
+/// Text and bytes.
+namespace batchrpc::detail {
+
+/// Text may hold any bytes, NULs included; Cap'n Proto's tools expect UTF-8.
+template <class T>
+struct TextWire : WireDefaults {
+  using Parts = Types<>;
+  static constexpr Slot kSlot = Slot::pointer;
+
+  static void write(Encoder& encoder, std::size_t pointer, std::string_view value) {
+    if (!value.empty()) encoder.add_text(pointer, value);
+  }
+  static T read(Decoder& decoder, PointerRef pointer) { return T(decoder.text(pointer)); }
+
+  template <class Writer>
+  static constexpr void sign(Writer& writer) {
+    writer.text("str");
+  }
+};
+
+template <class Traits, class Allocator>
+struct Builtin<std::basic_string<char, Traits, Allocator>>
+    : TextWire<std::basic_string<char, Traits, Allocator>> {};
+
+/// A view that is received looks into the message: it lives as long as the handler's call.
+template <>
+struct Builtin<std::string_view> : TextWire<std::string_view> {};
+
+template <>
+struct Builtin<const char*> : TextWire<const char*> {
+  static constexpr bool kDecodable = false;
+};
+template <>
+struct Builtin<char*> : Builtin<const char*> {};
+template <std::size_t N>
+struct Builtin<char[N]> : Builtin<const char*> {};
+template <std::size_t N>
+struct Builtin<const char[N]> : Builtin<const char*> {};
+
+/// Up to this many bytes lie in the message, more travel beside it.
+inline constexpr std::size_t kInlineBytes = 16 * 1024;
+
+/// Bytes are a struct:
+///     struct Bytes {
+///       union { inline @0 :Data; payload @1 :UInt32; }  # an index among what travels beside the
+///       message size @2 :UInt64;
+///     }
+struct BytesWireBase : WireDefaults {
+  using Parts = Types<>;
+  static constexpr Slot kSlot = Slot::pointer;
+  static constexpr bool kStruct = true;
+  static constexpr StructSize kSize{2, 1};
+
+  template <class Writer>
+  static constexpr void sign(Writer& writer) {
+    writer.text("bytes");
+  }
+
+ protected:
+  /// Bytes in the message, or a payload.
+  struct Received {
+    std::span<const std::byte> bytes;
+    const Bytes* payload = nullptr;
+  };
+  BATCHRPC_EXPORT static void fill_inline(Encoder& encoder, std::size_t place,
+                                          std::span<const std::byte> bytes);
+  BATCHRPC_EXPORT static void fill_payload(Encoder& encoder, std::size_t place, Bytes bytes);
+  BATCHRPC_EXPORT static Received receive(Decoder& decoder, const StructView& view);
+};
+
+template <class Derived, class T>
+struct BytesWire : BytesWireBase {
+  static void write(Encoder& encoder, std::size_t pointer, const T& value) {
+    if (value.size() != 0) Derived::fill(encoder, encoder.add_struct(pointer, kSize), value);
+  }
+  static T read(Decoder& decoder, PointerRef pointer) {
+    Word room[kSize.data];
+    return Derived::take(decoder, decoder.structure(pointer, kSize, room));
+  }
+};
+
+/// Large ones are sent from where they lie; received ones share what was received.
+template <>
+struct Builtin<Bytes> : BytesWire<Builtin<Bytes>, Bytes> {
+  static void fill(Encoder& encoder, std::size_t place, const Bytes& value) {
+    if (value.size() <= kInlineBytes) {
+      fill_inline(encoder, place, value.span());
+    } else {
+      fill_payload(encoder, place, value);
+    }
+  }
+  static Bytes take(Decoder& decoder, const StructView& view) {
+    const Received received = receive(decoder, view);
+    return received.payload != nullptr ? *received.payload : Bytes::copy(received.bytes);
+  }
+};
+
+/// Large ones are sent from where they lie, which must stay as it is until the call has completed.
+/// A view that is received looks into the message or payload: it lives as long as the handler's
+/// call.
+template <>
+struct Builtin<std::span<const std::byte>>
+    : BytesWire<Builtin<std::span<const std::byte>>, std::span<const std::byte>> {
+  static void fill(Encoder& encoder, std::size_t place, std::span<const std::byte> value) {
+    if (value.size() <= kInlineBytes) {
+      fill_inline(encoder, place, value);
+    } else {
+      fill_payload(encoder, place, Bytes(nullptr, value));
+    }
+  }
+  static std::span<const std::byte> take(Decoder& decoder, const StructView& view) {
+    const Received received = receive(decoder, view);
+    return received.payload != nullptr ? received.payload->span() : received.bytes;
+  }
+};
+
+/// As the span of constant bytes; cannot be received.
+template <>
+struct Builtin<std::span<std::byte>> : Builtin<std::span<const std::byte>> {
+  static constexpr bool kDecodable = false;
+};
+
+/// Copied, on both sides.
+template <class Allocator>
+struct Builtin<std::vector<std::byte, Allocator>>
+    : BytesWire<Builtin<std::vector<std::byte, Allocator>>, std::vector<std::byte, Allocator>> {
+  using Vector = std::vector<std::byte, Allocator>;
+  static void fill(Encoder& encoder, std::size_t place, const Vector& value) {
+    if (value.size() <= kInlineBytes) {
+      BytesWireBase::fill_inline(encoder, place, value);
+    } else {
+      BytesWireBase::fill_payload(encoder, place, Bytes::copy(value));
+    }
+  }
+  static Vector take(Decoder& decoder, const StructView& view) {
+    const auto received = BytesWireBase::receive(decoder, view);
+    std::span<const std::byte> bytes = received.bytes;
+    if (received.payload != nullptr) {
+      bytes = received.payload->span();
+      decoder.charge_payload(bytes.size());
+    }
+    return Vector(bytes.begin(), bytes.end());
+  }
+};
+
+}  // namespace batchrpc::detail
