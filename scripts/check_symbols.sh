@@ -8,12 +8,13 @@
 set -euo pipefail
 
 [ $# -gt 0 ] || { echo "usage: scripts/check_symbols.sh <libbatchrpc.so>..." >&2 && exit 2; }
-theirs='(std|__gnu_cxx|asio|fmt|spdlog|capnp|kj|at|c10|caffe2|torch)::'
-ours="^(typeinfo (name )?for |vtable for |VTT for |guard variable for |construction vtable for )?"
+allowed='(batchrpc|std|__gnu_cxx|asio|fmt|spdlog|capnp|kj|at|c10|caffe2|torch)::'
+prefix='(typeinfo (name )?for |vtable for |VTT for |guard variable for |non-virtual thunk to )?'
+linker='(__bss_start|_edata|_end|_init|_fini)$'
 bad=0
 for library in "$@"; do
-  symbols=$(nm --dynamic --defined-only --demangle --format=posix "$library" | sed -E 's/ [A-Za-z]( [0-9a-f]+)*$//')
-  stray=$(grep -vE "${ours}([^(]* )?(batchrpc|$theirs)" <<<"$symbols" || true)
+  symbols=$(nm --dynamic --defined-only --demangle --format=just-symbols "$library")
+  stray=$(grep -vE "^$linker|^$prefix([^(]* )?$allowed" <<<"$symbols" || true)
   if [ -n "$stray" ]; then
     echo "symbols: $library defines outside of batchrpc:"
     echo "$stray"

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Installs the static and the shared library into a temporary prefix, and builds and runs the
+# programs of tests/downstream against each; then the one that has batchrpc as a subdirectory.
+#
+# build/release must have been built before (scripts/test.sh). BATCHRPC_DOWNSTREAM_TORCH=OFF leaves
+# LibTorch out of it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+torch=${BATCHRPC_DOWNSTREAM_TORCH:-AUTO}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0
+
+run() {  # run <name> <program>
+  if ! timeout 60 "$2"; then
+    echo "install: $1 failed" >&2
+    exit 1
+  fi
+  passed=$((passed + 1))
+}
+
+build_downstream() {  # build_downstream <project> <build folder> [cmake arguments]
+  cmake -G Ninja -S "tests/downstream/$1" -B "$2" -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_CXX_COMPILER_LAUNCHER="$(command -v ccache || true)" "${@:3}" >/dev/null
+  cmake --build "$2" >/dev/null
+}
+
+cmake -G Ninja -B build/shared -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
+  -DBATCHRPC_TORCH="$torch" -DBATCHRPC_TESTS=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF \
+  -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
+cmake --build build/shared --parallel "$(nproc)"
+scripts/check_symbols.sh build/shared/src/*.so
+
+for kind in release shared; do
+  prefix=$work/$kind
+  cmake --install "build/$kind" --prefix "$prefix" >/dev/null
+  if grep -rn "$PWD" "$prefix/lib/cmake" "$prefix/include"; then
+    echo "install: $kind names the folder that it was built in" >&2
+    exit 1
+  fi
+  build_downstream core "$work/core-$kind" -DCMAKE_PREFIX_PATH="$prefix"
+  run "core, $kind" "$work/core-$kind/core"
+  if [ -e "$prefix/lib/cmake/batchrpc/batchrpcTorchTargets.cmake" ]; then
+    build_downstream torch "$work/torch-$kind" -DCMAKE_PREFIX_PATH="$prefix"
+    run "torch, $kind" "$work/torch-$kind/tensors"
+  fi
+done
+build_downstream subdirectory "$work/subdirectory"
+run "subdirectory" "$work/subdirectory/subdirectory"
+echo "$passed passed, 0 failed"

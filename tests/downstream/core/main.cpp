@@ -1,0 +1,5 @@
+#include <iostream>
+
+#include <batchrpc/base/version.hpp>
+
+int main() { std::cout << "batchrpc " << batchrpc::version() << "\n"; }
