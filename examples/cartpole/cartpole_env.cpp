@@ -26,66 +26,66 @@ CartPoleEnv::CartPoleEnv(std::uint64_t seed) : random_(seed) { reset(); }
 
 // std::uniform_real_distribution may differ between standard libraries; this does not.
 double CartPoleEnv::draw() {
-    const double unit = static_cast<double>(random_() >> 11) * 0x1.0p-53;
-    return (2 * unit - 1) * kStartRange;
+  const double unit = static_cast<double>(random_() >> 11) * 0x1.0p-53;
+  return (2 * unit - 1) * kStartRange;
 }
 
 CartPoleEnv::Observation CartPoleEnv::reset() {
-    // One statement each, as the order in which arguments are evaluated is not fixed.
-    CartPoleState start;
-    start.position = draw();
-    start.velocity = draw();
-    start.angle = draw();
-    start.angular_velocity = draw();
-    reset_to(start);
-    return observation();
+  // One statement each, as the order in which arguments are evaluated is not fixed.
+  CartPoleState start;
+  start.position = draw();
+  start.velocity = draw();
+  start.angle = draw();
+  start.angular_velocity = draw();
+  reset_to(start);
+  return observation();
 }
 
 void CartPoleEnv::reset_to(const CartPoleState& state, int steps_taken) {
-    state_ = state;
-    steps_ = steps_taken;
-    ended_ = false;
+  state_ = state;
+  steps_ = steps_taken;
+  ended_ = false;
 }
 
 CartPoleEnv::Step CartPoleEnv::step(int action) {
-    if (action < 0 || action >= kActions) {
-        throw std::invalid_argument("CartPole knows the actions 0 and 1, not " +
-                                    std::to_string(action));
-    }
-    if (ended_) {
-        throw std::logic_error("this CartPole run has ended: call reset() before the next step");
-    }
+  if (action < 0 || action >= kActions) {
+    throw std::invalid_argument("CartPole knows the actions 0 and 1, not " +
+                                std::to_string(action));
+  }
+  if (ended_) {
+    throw std::logic_error("this CartPole run has ended: call reset() before the next step");
+  }
 
-    // The operations and their order are Gymnasium's, for results equal to the last bits.
-    const double force = action == 1 ? kForce : -kForce;
-    const double cosine = std::cos(state_.angle);
-    const double sine = std::sin(state_.angle);
-    const double push =
-        (force + kPoleMoment * (state_.angular_velocity * state_.angular_velocity) * sine) /
-        kTotalMass;
-    const double angular_acceleration =
-        (kGravity * sine - cosine * push) /
-        (kHalfPoleLength * (4.0 / 3.0 - kPoleMass * (cosine * cosine) / kTotalMass));
-    const double acceleration = push - kPoleMoment * angular_acceleration * cosine / kTotalMass;
+  // The operations and their order are Gymnasium's, for results equal to the last bits.
+  const double force = action == 1 ? kForce : -kForce;
+  const double cosine = std::cos(state_.angle);
+  const double sine = std::sin(state_.angle);
+  const double push =
+      (force + kPoleMoment * (state_.angular_velocity * state_.angular_velocity) * sine) /
+      kTotalMass;
+  const double angular_acceleration =
+      (kGravity * sine - cosine * push) /
+      (kHalfPoleLength * (4.0 / 3.0 - kPoleMass * (cosine * cosine) / kTotalMass));
+  const double acceleration = push - kPoleMoment * angular_acceleration * cosine / kTotalMass;
 
-    state_ = {.position = state_.position + kTimeStep * state_.velocity,
-              .velocity = state_.velocity + kTimeStep * acceleration,
-              .angle = state_.angle + kTimeStep * state_.angular_velocity,
-              .angular_velocity = state_.angular_velocity + kTimeStep * angular_acceleration};
-    ++steps_;
+  state_ = {.position = state_.position + kTimeStep * state_.velocity,
+            .velocity = state_.velocity + kTimeStep * acceleration,
+            .angle = state_.angle + kTimeStep * state_.angular_velocity,
+            .angular_velocity = state_.angular_velocity + kTimeStep * angular_acceleration};
+  ++steps_;
 
-    Step result;
-    result.reward = 1;
-    result.terminated = state_.position < -kPositionLimit || state_.position > kPositionLimit ||
-                        state_.angle < -kAngleLimit || state_.angle > kAngleLimit;
-    result.truncated = steps_ >= kStepLimit;
-    ended_ = result.ended();
-    return result;
+  Step result;
+  result.reward = 1;
+  result.terminated = state_.position < -kPositionLimit || state_.position > kPositionLimit ||
+                      state_.angle < -kAngleLimit || state_.angle > kAngleLimit;
+  result.truncated = steps_ >= kStepLimit;
+  ended_ = result.ended();
+  return result;
 }
 
 CartPoleEnv::Observation CartPoleEnv::observation() const {
-    return {static_cast<float>(state_.position), static_cast<float>(state_.velocity),
-            static_cast<float>(state_.angle), static_cast<float>(state_.angular_velocity)};
+  return {static_cast<float>(state_.position), static_cast<float>(state_.velocity),
+          static_cast<float>(state_.angle), static_cast<float>(state_.angular_velocity)};
 }
 
 }  // namespace batchrpc_examples

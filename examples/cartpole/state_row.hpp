@@ -9,8 +9,8 @@ namespace batchrpc_examples {
 /// What an observer sends in each step: its row of the agent's batch. Plain data, so that observers
 /// need no LibTorch.
 struct StateRow {
-    std::int32_t observer = 0;  ///< counted from 0
-    CartPoleEnv::Observation state{};
+  std::int32_t observer = 0;  ///< counted from 0
+  CartPoleEnv::Observation state{};
 };
 
 }  // namespace batchrpc_examples

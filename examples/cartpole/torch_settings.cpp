@@ -10,18 +10,18 @@
 namespace batchrpc_examples {
 
 void use_one_torch_thread() {
-    at::set_num_threads(1);
-    // LibTorch does not pass this on to an OpenBLAS with threads of its own, such as Debian's.
-    if (void* symbol = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
-        reinterpret_cast<void (*)(int)>(symbol)(1);
-    }
+  at::set_num_threads(1);
+  // LibTorch does not pass this on to an OpenBLAS with threads of its own, such as Debian's.
+  if (void* symbol = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
+    reinterpret_cast<void (*)(int)>(symbol)(1);
+  }
 }
 
 void keep_freed_memory() {
 #if defined(__GLIBC__)
-    constexpr int kMegabyte = 1 << 20;
-    mallopt(M_MMAP_THRESHOLD, 32 * kMegabyte);
-    mallopt(M_TRIM_THRESHOLD, 256 * kMegabyte);
+  constexpr int kMegabyte = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, 32 * kMegabyte);
+  mallopt(M_TRIM_THRESHOLD, 256 * kMegabyte);
 #endif
 }
 

@@ -18,57 +18,57 @@ namespace {
 std::atomic<int> signal_pipe{-1};
 
 void write_byte(int file, unsigned char byte) {
-    [[maybe_unused]] const ssize_t written = ::write(file, &byte, 1);
+  [[maybe_unused]] const ssize_t written = ::write(file, &byte, 1);
 }
 
 void pass_on(int number) {
-    const int error = errno;
-    write_byte(signal_pipe.load(), static_cast<unsigned char>(number));
-    errno = error;
+  const int error = errno;
+  write_byte(signal_pipe.load(), static_cast<unsigned char>(number));
+  errno = error;
 }
 
 }  // namespace
 
 InterruptHandler::InterruptHandler(std::function<void(int)> interrupted)
     : interrupted_(std::move(interrupted)) {
-    if (::pipe2(pipe_, O_CLOEXEC) != 0) {
-        throw std::system_error(errno, std::generic_category(), "cannot watch for signals");
-    }
-    int none = -1;
-    if (!signal_pipe.compare_exchange_strong(none, pipe_[1])) {
-        ::close(pipe_[0]);
-        ::close(pipe_[1]);
-        throw std::logic_error("a process has one InterruptHandler at a time");
-    }
-    watcher_ = std::thread([this] { watch(); });
+  if (::pipe2(pipe_, O_CLOEXEC) != 0) {
+    throw std::system_error(errno, std::generic_category(), "cannot watch for signals");
+  }
+  int none = -1;
+  if (!signal_pipe.compare_exchange_strong(none, pipe_[1])) {
+    ::close(pipe_[0]);
+    ::close(pipe_[1]);
+    throw std::logic_error("a process has one InterruptHandler at a time");
+  }
+  watcher_ = std::thread([this] { watch(); });
 
-    struct sigaction action {};
-    action.sa_handler = pass_on;
-    action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);  // the second one is not handled
-    ::sigemptyset(&action.sa_mask);
-    ::sigaction(SIGINT, &action, &interrupt_before_);
-    ::sigaction(SIGTERM, &action, &terminate_before_);
+  struct sigaction action {};
+  action.sa_handler = pass_on;
+  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);  // the second one is not handled
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, &interrupt_before_);
+  ::sigaction(SIGTERM, &action, &terminate_before_);
 }
 
 InterruptHandler::~InterruptHandler() {
-    ::sigaction(SIGINT, &interrupt_before_, nullptr);
-    ::sigaction(SIGTERM, &terminate_before_, nullptr);
-    write_byte(pipe_[1], 0);
-    watcher_.join();
-    signal_pipe = -1;
-    ::close(pipe_[0]);
-    ::close(pipe_[1]);
+  ::sigaction(SIGINT, &interrupt_before_, nullptr);
+  ::sigaction(SIGTERM, &terminate_before_, nullptr);
+  write_byte(pipe_[1], 0);
+  watcher_.join();
+  signal_pipe = -1;
+  ::close(pipe_[0]);
+  ::close(pipe_[1]);
 }
 
 void InterruptHandler::watch() const {
-    bool called = false;
-    while (true) {
-        unsigned char byte = 0;
-        if (::read(pipe_[0], &byte, 1) != 1) continue;  // interrupted
-        if (byte == 0) return;
-        if (!called) interrupted_(byte);
-        called = true;
-    }
+  bool called = false;
+  while (true) {
+    unsigned char byte = 0;
+    if (::read(pipe_[0], &byte, 1) != 1) continue;  // interrupted
+    if (byte == 0) return;
+    if (!called) interrupted_(byte);
+    called = true;
+  }
 }
 
 }  // namespace batchrpc_examples

@@ -20,177 +20,182 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 [[noreturn]] void fail(const std::string& what) {
-    throw std::system_error(errno, std::generic_category(), what);
+  throw std::system_error(errno, std::generic_category(), what);
 }
 
 class FileDescriptor {
-public:
-    explicit FileDescriptor(int value) : value_(value) {}
-    ~FileDescriptor() { reset(); }
-    FileDescriptor(const FileDescriptor&) = delete;
-    FileDescriptor& operator=(const FileDescriptor&) = delete;
+ public:
+  explicit FileDescriptor(int value) : value_(value) {}
+  ~FileDescriptor() { reset(); }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
 
-    [[nodiscard]] int get() const { return value_; }
+  [[nodiscard]] int get() const { return value_; }
 
-    void reset() {
-        if (value_ >= 0) ::close(value_);
-        value_ = -1;
-    }
+  void reset() {
+    if (value_ >= 0) ::close(value_);
+    value_ = -1;
+  }
 
-private:
-    int value_;
+ private:
+  int value_;
 };
 
 std::vector<std::string> environment_with(
     const std::vector<std::pair<std::string, std::string>>& changes) {
-    std::vector<std::string> entries;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string_view text = *entry;
-        const bool replaced =
-            std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
-                return text.substr(0, text.find('=')) == change.first;
-            });
-        if (!replaced) entries.emplace_back(text);
-    }
-    for (const auto& [name, value] : changes) entries.push_back(name + "=" + value);
-    return entries;
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const bool replaced = std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
+      return text.substr(0, text.find('=')) == change.first;
+    });
+    if (!replaced) entries.emplace_back(text);
+  }
+  for (const auto& [name, value] : changes)
+    entries.push_back(name + "=" + value);
+  return entries;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-    std::vector<char*> pointers;
-    for (std::string& text : strings) pointers.push_back(text.data());
-    pointers.push_back(nullptr);
-    return pointers;
+  std::vector<char*> pointers;
+  for (std::string& text : strings)
+    pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
 }
 
 // Between fork and exec only async-signal-safe calls: other threads may have held any lock.
 [[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
                          pid_t parent, int parent_death_signal, int error_pipe) {
-    if (parent_death_signal != 0) {
-        ::prctl(PR_SET_PDEATHSIG, parent_death_signal);
-        if (::getppid() != parent) ::_exit(127);  // it died before the line above
-    }
+  if (parent_death_signal != 0) {
+    ::prctl(PR_SET_PDEATHSIG, parent_death_signal);
+    if (::getppid() != parent) ::_exit(127);  // it died before the line above
+  }
 
-    struct sigaction action {};
-    action.sa_handler = SIG_DFL;
-    for (int number = 1; number < NSIG; ++number) ::sigaction(number, &action, nullptr);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number)
+    ::sigaction(number, &action, nullptr);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
 
-    ::execve(program, arguments, environment);
-    const int error = errno;
-    [[maybe_unused]] const ssize_t written = ::write(error_pipe, &error, sizeof error);
-    ::_exit(127);
+  ::execve(program, arguments, environment);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t written = ::write(error_pipe, &error, sizeof error);
+  ::_exit(127);
 }
 
 ProcessExit exit_of(int status) {
-    if (WIFSIGNALED(status)) return {.code = 0, .signal = WTERMSIG(status)};
-    return {.code = WEXITSTATUS(status), .signal = 0};
+  if (WIFSIGNALED(status)) return {.code = 0, .signal = WTERMSIG(status)};
+  return {.code = WEXITSTATUS(status), .signal = 0};
 }
 
 }  // namespace
 
 std::string ProcessExit::describe() const {
-    if (signal == 0) return "exited with code " + std::to_string(code);
-    return "was ended by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
+  if (signal == 0) return "exited with code " + std::to_string(code);
+  return "was ended by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
 }
 
 ChildProcess::ChildProcess(const ProcessOptions& options) {
-    std::vector<std::string> arguments = options.arguments;
-    arguments.insert(arguments.begin(), options.program);
-    std::vector<std::string> environment = environment_with(options.environment);
-    const std::vector<char*> argument_pointers = pointers_to(arguments);
-    const std::vector<char*> environment_pointers = pointers_to(environment);
+  std::vector<std::string> arguments = options.arguments;
+  arguments.insert(arguments.begin(), options.program);
+  std::vector<std::string> environment = environment_with(options.environment);
+  const std::vector<char*> argument_pointers = pointers_to(arguments);
+  const std::vector<char*> environment_pointers = pointers_to(environment);
 
-    // The child writes why exec failed; a successful exec closes its end.
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
-    const FileDescriptor read_end(ends[0]);
-    FileDescriptor write_end(ends[1]);
+  // The child writes why exec failed; a successful exec closes its end.
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
+  const FileDescriptor read_end(ends[0]);
+  FileDescriptor write_end(ends[1]);
 
-    const pid_t parent = ::getpid();
-    pid_ = ::fork();
-    if (pid_ < 0) fail("fork");
-    if (pid_ == 0) {
-        become(options.program.c_str(), argument_pointers.data(), environment_pointers.data(),
-               parent, options.parent_death_signal, write_end.get());
-    }
-    write_end.reset();
-    int error = 0;
-    ssize_t count = 0;
-    do {
-        count = ::read(read_end.get(), &error, sizeof error);
-    } while (count < 0 && errno == EINTR);
-    if (count == sizeof error) {
-        wait();
-        throw std::system_error(error, std::generic_category(), "cannot start " + options.program);
-    }
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) fail("fork");
+  if (pid_ == 0) {
+    become(options.program.c_str(), argument_pointers.data(), environment_pointers.data(), parent,
+           options.parent_death_signal, write_end.get());
+  }
+  write_end.reset();
+  int error = 0;
+  ssize_t count = 0;
+  do {
+    count = ::read(read_end.get(), &error, sizeof error);
+  } while (count < 0 && errno == EINTR);
+  if (count == sizeof error) {
+    wait();
+    throw std::system_error(error, std::generic_category(), "cannot start " + options.program);
+  }
 }
 
 ChildProcess::~ChildProcess() {
-    if (pid_ > 0) stop();
+  if (pid_ > 0) stop();
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)), exit_(other.exit_) {}
 
 ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
-    if (this != &other) {
-        if (pid_ > 0) stop();
-        pid_ = std::exchange(other.pid_, -1);
-        exit_ = other.exit_;
-    }
-    return *this;
+  if (this != &other) {
+    if (pid_ > 0) stop();
+    pid_ = std::exchange(other.pid_, -1);
+    exit_ = other.exit_;
+  }
+  return *this;
 }
 
 std::optional<ProcessExit> ChildProcess::poll() {
-    int status = 0;
-    if (!exit_ && ::waitpid(pid_, &status, WNOHANG) == pid_) exit_ = exit_of(status);
-    return exit_;
+  int status = 0;
+  if (!exit_ && ::waitpid(pid_, &status, WNOHANG) == pid_) exit_ = exit_of(status);
+  return exit_;
 }
 
 ProcessExit ChildProcess::wait() {
-    int status = 0;
-    while (!exit_) {
-        if (::waitpid(pid_, &status, 0) == pid_) {
-            exit_ = exit_of(status);
-        } else if (errno != EINTR) {
-            fail("waitpid");
-        }
+  int status = 0;
+  while (!exit_) {
+    if (::waitpid(pid_, &status, 0) == pid_) {
+      exit_ = exit_of(status);
+    } else if (errno != EINTR) {
+      fail("waitpid");
     }
-    return *exit_;
+  }
+  return *exit_;
 }
 
 std::optional<ProcessExit> ChildProcess::wait_for(std::chrono::milliseconds time) {
-    // Looking again and again, as waitpid knows no time limit and pidfd_open is not everywhere.
-    const auto deadline = Clock::now() + time;
-    while (!poll() && Clock::now() < deadline) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return exit_;
+  // Looking again and again, as waitpid knows no time limit and pidfd_open is not everywhere.
+  const auto deadline = Clock::now() + time;
+  while (!poll() && Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return exit_;
 }
 
 void ChildProcess::signal(int number) {
-    if (!poll()) ::kill(pid_, number);
+  if (!poll()) ::kill(pid_, number);
 }
 
 ProcessExit ChildProcess::stop(std::chrono::milliseconds grace) {
-    signal(SIGTERM);
-    if (!wait_for(grace)) signal(SIGKILL);
-    return wait();
+  signal(SIGTERM);
+  if (!wait_for(grace)) signal(SIGKILL);
+  return wait();
 }
 
 void stop_all(std::vector<ChildProcess>& children, std::chrono::milliseconds grace) {
-    for (ChildProcess& child : children) child.signal(SIGTERM);
-    const auto deadline = Clock::now() + grace;
-    for (ChildProcess& child : children) {
-        child.wait_for(std::max(
-            std::chrono::milliseconds(0),
-            std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now())));
-    }
-    for (ChildProcess& child : children) child.signal(SIGKILL);
-    for (ChildProcess& child : children) child.wait();
+  for (ChildProcess& child : children)
+    child.signal(SIGTERM);
+  const auto deadline = Clock::now() + grace;
+  for (ChildProcess& child : children) {
+    child.wait_for(
+        std::max(std::chrono::milliseconds(0),
+                 std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now())));
+  }
+  for (ChildProcess& child : children)
+    child.signal(SIGKILL);
+  for (ChildProcess& child : children)
+    child.wait();
 }
 
 }  // namespace batchrpc_examples

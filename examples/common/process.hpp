@@ -13,64 +13,66 @@ namespace batchrpc_examples {
 
 /// How a process ended.
 struct ProcessExit {
-    int code = 0;    ///< what it returned; 0 when a signal ended it
-    int signal = 0;  ///< the signal that ended it, or 0
+  int code = 0;    ///< what it returned; 0 when a signal ended it
+  int signal = 0;  ///< the signal that ended it, or 0
 
-    [[nodiscard]] bool success() const { return code == 0 && signal == 0; }
+  [[nodiscard]] bool success() const { return code == 0 && signal == 0; }
 
-    /// `exited with code 3`, `was ended by signal 9 (Killed)`.
-    [[nodiscard]] std::string describe() const;
+  /// `exited with code 3`, `was ended by signal 9 (Killed)`.
+  [[nodiscard]] std::string describe() const;
 };
 
 struct ProcessOptions {
-    std::vector<std::string> arguments;  ///< without the program's name
-    std::vector<std::pair<std::string, std::string>> environment;  ///< added to, or instead of, ours
-    std::string program = "/proc/self/exe";  ///< a path; by default the program that is running
+  std::vector<std::string> arguments{};  ///< without the program's name
+  std::vector<std::pair<std::string, std::string>>
+      environment{};                       ///< added to, or instead of, ours
+  std::string program = "/proc/self/exe";  ///< a path; by default the program that is running
 
-    /// What the kernel sends the child when we die without having stopped it; 0: nothing, when the
-    /// child finds out by itself and has something to say about it.
-    int parent_death_signal = SIGKILL;
+  /// What the kernel sends the child when we die without having stopped it; 0: nothing, when the
+  /// child finds out by itself and has something to say about it.
+  int parent_death_signal = SIGKILL;
 };
 
 /// A child process that does not outlive us: the destructor ends it, and the kernel sends it
-/// `parent_death_signal` when we are killed. For the kernel (PR_SET_PDEATHSIG) the end of the *thread*
-/// that started the child counts as ours, so start children from one that stays, such as the main one.
+/// `parent_death_signal` when we are killed. For the kernel (PR_SET_PDEATHSIG) the end of the
+/// *thread* that started the child counts as ours, so start children from one that stays, such as
+/// the main one.
 ///
 /// Safe to start with other threads running. The child begins with no signal blocked or ignored.
 /// Not thread safe; one thread at a time uses an object.
 class ChildProcess {
-public:
-    /// Throws `std::system_error` when the program cannot be started.
-    explicit ChildProcess(const ProcessOptions& options);
+ public:
+  /// Throws `std::system_error` when the program cannot be started.
+  explicit ChildProcess(const ProcessOptions& options);
 
-    /// As `stop()`.
-    ~ChildProcess();
+  /// As `stop()`.
+  ~ChildProcess();
 
-    ChildProcess(ChildProcess&& other) noexcept;
-    ChildProcess& operator=(ChildProcess&& other) noexcept;
-    ChildProcess(const ChildProcess&) = delete;
-    ChildProcess& operator=(const ChildProcess&) = delete;
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&& other) noexcept;
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
 
-    [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
 
-    /// How it ended, or nothing while it runs. Reaps it; may be asked again.
-    std::optional<ProcessExit> poll();
+  /// How it ended, or nothing while it runs. Reaps it; may be asked again.
+  std::optional<ProcessExit> poll();
 
-    /// Waits until it ends.
-    ProcessExit wait();
+  /// Waits until it ends.
+  ProcessExit wait();
 
-    /// Waits at most this long.
-    std::optional<ProcessExit> wait_for(std::chrono::milliseconds time);
+  /// Waits at most this long.
+  std::optional<ProcessExit> wait_for(std::chrono::milliseconds time);
 
-    /// Sends a signal, unless it has ended.
-    void signal(int number);
+  /// Sends a signal, unless it has ended.
+  void signal(int number);
 
-    /// Asks it to end (SIGTERM), and kills it when it has not after `grace`.
-    ProcessExit stop(std::chrono::milliseconds grace = std::chrono::seconds(2));
+  /// Asks it to end (SIGTERM), and kills it when it has not after `grace`.
+  ProcessExit stop(std::chrono::milliseconds grace = std::chrono::seconds(2));
 
-private:
-    pid_t pid_ = -1;
-    std::optional<ProcessExit> exit_;
+ private:
+  pid_t pid_ = -1;
+  std::optional<ProcessExit> exit_;
 };
 
 /// Stops all: asks every one first and waits then, so that they share one time of grace.

@@ -6,7 +6,8 @@ namespace batchrpc_examples {
 namespace {
 
 TEST_CASE("a free port is found again and again") {
-    for (int i = 0; i < 100; ++i) CHECK(free_port() >= 1024);
+  for (int i = 0; i < 100; ++i)
+    CHECK(free_port() >= 1024);
 }
 
 }  // namespace
