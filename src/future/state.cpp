@@ -251,11 +251,6 @@ NestedWork::~NestedWork() { Trampoline::of_this_thread().running_ = was_running_
 
 void throw_no_state(const char* what) { throw InvalidArgument(what); }
 
-std::exception_ptr checked_error(std::exception_ptr error) {
-  if (error) return error;
-  return std::make_exception_ptr(InvalidArgument("a future was to fail with a null exception_ptr"));
-}
-
 std::exception_ptr broken_promise() {
   return std::make_exception_ptr(
       BrokenPromise("the promise was destroyed before it was given a value or an error"));

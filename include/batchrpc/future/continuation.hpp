@@ -32,6 +32,10 @@ struct FutureAccess {
   static Ref<State<T>> share(const Future<T>& future) {
     return future.share();
   }
+  template <class T>
+  static Future<T> copy(const Future<T>& future) {
+    return future.copy();
+  }
 };
 
 /// The future that a callback returning R leads to: futures and results are flattened.

@@ -20,8 +20,6 @@ namespace batchrpc {
 /// Consuming or not: on an rvalue (`std::move(future).get()`, `node.call<&f>(…).then(…)`) the value is moved to whoever
 /// asked, and the future is empty afterwards. On an lvalue the value stays, others get a const reference to it, and
 /// any number of callbacks and waits may follow one another; so move-only values work in both ways.
-/// (The value is copied instead of moved where an earlier callback, given to an executor on an lvalue, may be reading
-/// it still.)
 ///
 /// Callbacks run one after the other in the order in which they were attached, on the thread that completes the future,
 /// before the completing call returns; attached to a future that is complete, on the attaching thread at once.
@@ -102,14 +100,14 @@ class Future {
   /// The same, but `f` runs on `executor` (and is posted to it for errors that pass `f` by, too, so that what follows
   /// is on the executor in any case). The executor outlives the completion of this future; or give a shared_ptr,
   /// which is kept until then. If the executor destroys the callback without running it the returned future
-  /// fails with BrokenPromise. On an lvalue T must be copyable.
+  /// fails with BrokenPromise. On an lvalue `f` gets a copy of the value, made by the completing thread.
   template <class F>
   auto then(Executor& executor, F&& f) && {
     return attach_then<true>(consume(), std::forward<F>(f), &executor);
   }
   template <class F>
   auto then(Executor& executor, F&& f) const& {
-    return attach_then<false>(share_for_executor(), std::forward<F>(f), &executor);
+    return copy().then(executor, std::forward<F>(f));
   }
   template <class E, class F>
     requires std::is_convertible_v<E*, Executor*>
@@ -119,7 +117,7 @@ class Future {
   template <class E, class F>
     requires std::is_convertible_v<E*, Executor*>
   auto then(std::shared_ptr<E> executor, F&& f) const& {
-    return attach_then<false>(share_for_executor(), std::forward<F>(f), std::move(executor));
+    return copy().then(std::move(executor), std::forward<F>(f));
   }
 
   /// Has `f` called with the std::exception_ptr if the future fails; what it returns (a T, a Result<T> or a Future<T>;
@@ -172,11 +170,9 @@ class Future {
     check();
     return state_;
   }
-  [[nodiscard]] detail::Ref<detail::State<T>> share_for_executor() const {
-    static_assert(std::is_void_v<T> || std::is_copy_constructible_v<T>,
-                  "on an executor a move-only value is only for one: std::move(future).then(…)");
-    state().share();
-    return state_;
+  /// A future of a copy of the value.
+  [[nodiscard]] Future copy() const {
+    return then([](const Result<T>& result) { return result; });
   }
 
   template <bool Consume, class F, class Where>
@@ -237,7 +233,7 @@ template <class T>
 /// A future that has failed with `error`: an exception pointer, or an exception.
 template <class T>
 [[nodiscard]] Future<T> make_failed_future(std::exception_ptr error) {
-  return detail::make_completed<T>(Result<T>(detail::checked_error(std::move(error))));
+  return detail::make_completed<T>(Result<T>(std::move(error)));
 }
 template <class T, class E>
   requires(!std::is_convertible_v<E, std::exception_ptr>)

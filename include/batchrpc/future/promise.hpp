@@ -67,7 +67,7 @@ class Promise {
 
   /// Completes the future with an error; a null one becomes an InvalidArgument.
   void set_error(std::exception_ptr error) {
-    complete(Result<T>(detail::checked_error(std::move(error))));
+    complete(Result<T>(std::move(error)));
   }
   template <class E>
     requires(!std::is_convertible_v<E, std::exception_ptr>)

@@ -70,10 +70,6 @@ class BATCHRPC_EXPORT StateBase {
     return head_.load(std::memory_order_acquire) == kIdle;
   }
 
-  /// Somebody will read the result at a time of his own; from now on nobody moves it.
-  void share() noexcept { shared_.store(true, std::memory_order_relaxed); }
-  [[nodiscard]] bool shared() const noexcept { return shared_.load(std::memory_order_relaxed); }
-
   /// Makes the result, which was stored before, public; wakes waiting threads, then runs the callbacks: here, or, when
   /// called from a callback, as soon as that has returned. Consumes a reference. Once.
   void complete() noexcept {
@@ -120,7 +116,6 @@ class BATCHRPC_EXPORT StateBase {
   void put_back(Callback* newest) noexcept;
 
   std::atomic<std::uint32_t> references_;
-  std::atomic<bool> shared_{false};
 
  protected:
   bool stored_ = false;
@@ -187,16 +182,9 @@ class State : public StateBase {
   /// The result; only when stored or ready().
   [[nodiscard]] const Result<T>& result() const noexcept { return result_; }
 
-  /// The result, moved (copied, if it is shared); only when idle(), by the only one who may.
-  [[nodiscard]] Result<T> take() {
-    if constexpr (std::is_void_v<T>) {
-      return result_;
-    } else {
-      if constexpr (std::is_copy_constructible_v<T>) {
-        if (shared()) return result_;
-      }
-      return std::move(result_);
-    }
+  /// The result, moved; in a callback or when idle(), by the one who owns the future.
+  [[nodiscard]] Result<T> take() noexcept(std::is_nothrow_move_constructible_v<Result<T>>) {
+    return std::move(result_);
   }
 
  private:
@@ -220,8 +208,6 @@ class BATCHRPC_EXPORT NestedWork {
 
 /// Throws InvalidArgument: a future or promise that has no state was used.
 [[noreturn]] BATCHRPC_EXPORT void throw_no_state(const char* what);
-/// `error`, or an InvalidArgument in place of a null one.
-[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr checked_error(std::exception_ptr error);
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr broken_promise();
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr dropped_by_executor();
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr empty_future_returned();

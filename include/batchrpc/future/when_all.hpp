@@ -30,14 +30,14 @@ using ElementOf = std::remove_cvref_t<decltype(*std::begin(std::declval<Range&>(
 template <class Range>
 concept FutureRange = kIsFuture<ElementOf<Range>>;
 
-template <class T, bool Consume, class F>
-Ref<State<T>> join_state(F& future) {
+/// The state of a future to be consumed: its own, or of a copy of an lvalue.
+template <bool Consume, class F>
+auto consumed(F& future) {
   if constexpr (Consume) {
     return FutureAccess::consume(future);
   } else {
-    auto state = FutureAccess::share(future);
-    state->share();  // it is read when the last one is ready
-    return state;
+    auto copy = FutureAccess::copy(future);
+    return FutureAccess::consume(copy);
   }
 }
 
@@ -52,7 +52,7 @@ std::vector<Ref<State<T>>> states_of(Range&& futures) {
   }
   std::vector<Ref<State<T>>> states;
   states.reserve(count);
-  for (auto& future : futures) states.push_back(join_state<T, kConsume>(future));
+  for (auto& future : futures) states.push_back(consumed<kConsume>(future));
   return states;
 }
 
@@ -216,8 +216,7 @@ template <class... Futures>
   using Join = detail::PackJoin<typename std::remove_cvref_t<Futures>::value_type...>;
   using Value = std::tuple<detail::Stored<typename std::remove_cvref_t<Futures>::value_type>...>;
   auto* const join = new Join(
-      detail::join_state<typename std::remove_cvref_t<Futures>::value_type,
-                         !std::is_lvalue_reference_v<Futures>>(futures)...);
+      detail::consumed<!std::is_lvalue_reference_v<Futures>>(futures)...);
   auto future = detail::FutureAccess::make(detail::Ref<detail::State<Value>>(join));
   join->start();
   return future;

@@ -34,7 +34,7 @@ struct FirstReady<void> {
 namespace detail {
 
 /// What when_any makes. Every source has a reference to it, and it lives until all of them are ready.
-template <class T, bool Consume>
+template <class T>
 class Race final : public State<FirstReady<T>> {
  public:
   explicit Race(std::vector<Ref<State<T>>> sources)
@@ -78,10 +78,8 @@ class Race final : public State<FirstReady<T>> {
         this->store(source.result().error());
       } else if constexpr (std::is_void_v<T>) {
         this->store(FirstReady<void>(index));
-      } else if constexpr (Consume) {
-        this->store(FirstReady<T>(index, *source.take()));
       } else {
-        this->store(FirstReady<T>(index, *source.result()));
+        this->store(FirstReady<T>(index, *source.take()));
       }
     } catch (...) {
       this->store(std::current_exception());
@@ -105,12 +103,11 @@ class Race final : public State<FirstReady<T>> {
 template <detail::FutureRange Range>
 [[nodiscard]] auto when_any(Range&& futures) {
   using T = typename detail::ElementOf<Range>::value_type;
-  constexpr bool kConsume = !std::is_lvalue_reference_v<Range>;
   auto sources = detail::states_of<T>(std::forward<Range>(futures));
   if (sources.empty()) {
     return make_failed_future<FirstReady<T>>(InvalidArgument("when_any of no futures"));
   }
-  auto* const race = new detail::Race<T, kConsume>(std::move(sources));
+  auto* const race = new detail::Race<T>(std::move(sources));
   auto future = detail::FutureAccess::make(detail::Ref<detail::State<FirstReady<T>>>(race));
   race->start();
   return future;
