@@ -1,0 +1,40 @@
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <memory>
+#include <optional>
+
+#include "batchrpc/transport/loop.hpp"
+#include "transport/asio_timers.hpp"
+
+namespace batchrpc::detail {
+
+/// What an AsioLoop consists of, kept alive by the loop and by what was made on it.
+class AsioCore : public std::enable_shared_from_this<AsioCore> {
+ public:
+  AsioCore() = default;
+  virtual ~AsioCore() = default;
+  AsioCore(const AsioCore&) = delete;
+  AsioCore& operator=(const AsioCore&) = delete;
+
+  [[nodiscard]] virtual asio::io_context& io() noexcept = 0;
+  [[nodiscard]] virtual AsioTimers& timers() noexcept = 0;
+
+  virtual void stop() = 0;
+  virtual void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) = 0;
+  virtual void post(Task task) = 0;
+  virtual TimerId schedule(TimePoint when, Task task) = 0;
+  [[nodiscard]] virtual bool is_driving() const noexcept = 0;
+  virtual bool poll() = 0;
+
+  /// Loops have no other clock than this.
+  [[nodiscard]] static TimePoint now() noexcept { return std::chrono::steady_clock::now(); }
+};
+
+/// Returns or sleeps on, as `deadline` says.
+inline void sleep_until_ready(Waiter& waiter, const std::optional<TimePoint>& deadline) {
+  while (!waiter.sleep(deadline) && !(deadline && AsioCore::now() >= *deadline)) {
+  }
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,61 @@
+#include "transport/asio_timers.hpp"
+
+#include <utility>
+
+namespace batchrpc::detail {
+
+TimerId AsioTimers::schedule(TimePoint when, Task task) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return 0;  // the task goes with this call's arguments, after the lock
+  const TimerId timer = heap_.push(when, std::move(task));
+  if (when < armed_for_) arm(when);
+  return timer;
+}
+
+bool AsioTimers::cancel(TimerId timer) {
+  std::optional<Task> task;  // destroyed after the lock
+  const std::lock_guard lock(mutex_);
+  task = heap_.remove(timer);
+  return task.has_value();
+}
+
+void AsioTimers::rearm() {
+  const std::lock_guard lock(mutex_);
+  if (!heap_.empty() && heap_.next() < armed_for_) arm(heap_.next());
+}
+
+void AsioTimers::stop() {
+  TimerHeap heap;
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  std::swap(heap, heap_);
+  timer_.cancel();
+}
+
+void AsioTimers::arm(TimePoint when) {
+  armed_for_ = when;
+  timer_.expires_at(when);
+  // Weak: an embedder's context may run this after the loop is gone.
+  timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
+    if (error) return;
+    if (const auto self = weak.lock()) self->fire();
+  });
+}
+
+void AsioTimers::fire() {
+  std::unique_lock lock(mutex_);
+  armed_for_ = TimePoint::max();
+  const TimePoint now = std::chrono::steady_clock::now();
+  const std::uint64_t end = heap_.sequence();
+  // What is scheduled meanwhile has its turn after the sockets have had theirs.
+  while (!heap_.empty() && heap_.next() <= now && heap_.next_sequence() < end) {
+    Task task = heap_.pop();
+    lock.unlock();
+    task();
+    task = nullptr;
+    lock.lock();
+  }
+  if (!heap_.empty() && heap_.next() < armed_for_) arm(heap_.next());
+}
+
+}  // namespace batchrpc::detail

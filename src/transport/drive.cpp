@@ -1,0 +1,169 @@
+#include "transport/drive.hpp"
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+namespace batchrpc::detail {
+namespace {
+
+TimePoint now() noexcept { return std::chrono::steady_clock::now(); }
+
+const void* this_thread() noexcept {
+  thread_local char tag;
+  return &tag;
+}
+
+int make_alarm() {
+  const int descriptor = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "timerfd_create");
+  return descriptor;
+}
+
+}  // namespace
+
+Drive::Drive(Duration lease, void (*wake_driver)(void*) noexcept, void* argument)
+    : lease_(lease), wake_driver_(wake_driver), wake_argument_(argument), alarm_(make_alarm()) {}
+
+Drive::~Drive() { ::close(alarm_); }
+
+bool Drive::is_favoured() const noexcept {
+  return favoured_.load(std::memory_order_relaxed) == this_thread();
+}
+
+void Drive::take() {
+  holder_ = Holder::waiting_thread;
+  driven_.store(true);
+  favoured_.store(this_thread(), std::memory_order_relaxed);
+}
+
+bool Drive::acquire(Waiter& waiter, const std::optional<TimePoint>& deadline) {
+  std::unique_lock lock(mutex_);
+  if (stopped_) return false;
+  if (holder_ == Holder::nobody) return take(), true;
+  if (holder_ == Holder::offered) {
+    // The one that it is offered to has not come round yet; this thread is awake already.
+    for (Follower* follower : followers_) follower->offered = false;
+    return take(), true;
+  }
+  Follower self{&waiter};
+  followers_.push_back(&self);
+  if (holder_ == Holder::io_thread && !io_yield_.exchange(true)) wake_driver_(wake_argument_);
+  while (true) {
+    lock.unlock();
+    const bool ready = waiter.sleep(deadline);
+    lock.lock();
+    if (!stopped_ && (self.offered || holder_ == Holder::nobody)) {
+      std::erase(followers_, &self);
+      return take(), true;
+    }
+    if (ready || stopped_ || (deadline && now() >= *deadline)) {
+      std::erase(followers_, &self);
+      return false;
+    }
+  }
+}
+
+bool Drive::try_acquire() {
+  const std::lock_guard lock(mutex_);
+  if (holder_ != Holder::nobody || stopped_) return false;
+  take();
+  return true;
+}
+
+void Drive::pass_on() {
+  if (stopped_) {
+    holder_ = Holder::nobody;
+    driven_.store(false);
+    for (Follower* follower : followers_) follower->waiter->nudge();
+    stopped_changed_.notify_all();
+  } else if (!followers_.empty()) {
+    Follower& next = *followers_.front();
+    next.offered = true;
+    holder_ = Holder::offered;
+    next.waiter->nudge();
+  } else {
+    holder_ = Holder::nobody;
+    driven_.store(false);
+  }
+}
+
+void Drive::release(bool (*work_left)(void*) noexcept, void* argument) {
+  const std::lock_guard lock(mutex_);
+  pass_on();
+  if (holder_ != Holder::nobody || stopped_) return;
+  lease_until_ = work_left(argument) ? TimePoint{} : now() + lease_;
+  set_alarm(lease_until_);
+}
+
+void Drive::release_at_once() {
+  const std::lock_guard lock(mutex_);
+  pass_on();
+  if (holder_ == Holder::nobody) end_lease();
+}
+
+bool Drive::acquire_for_io() {
+  std::unique_lock lock(mutex_);
+  while (!stopped_) {
+    if (holder_ == Holder::nobody) {
+      if (lease_until_ <= now()) {
+        holder_ = Holder::io_thread;
+        driven_.store(true);
+        io_yield_.store(false);
+        return true;
+      }
+      set_alarm(lease_until_);
+    }
+    lock.unlock();
+    std::uint64_t expirations = 0;
+    while (::read(alarm_, &expirations, sizeof expirations) < 0 && errno == EINTR) {
+    }
+    lock.lock();
+    alarm_at_ = TimePoint::max();
+  }
+  return false;
+}
+
+void Drive::release_by_io() {
+  const std::lock_guard lock(mutex_);
+  pass_on();
+}
+
+void Drive::want_driver(TimePoint when) {
+  if (driven_.load()) return;
+  const std::lock_guard lock(mutex_);
+  if (holder_ == Holder::nobody && when < lease_until_) end_lease();
+}
+
+void Drive::end_lease() {
+  lease_until_ = {};
+  set_alarm(lease_until_);
+}
+
+void Drive::set_alarm(TimePoint when) noexcept {
+  if (alarm_at_ <= when) return;
+  alarm_at_ = when;
+  const auto ns = std::max<std::chrono::nanoseconds>(when.time_since_epoch(), std::chrono::nanoseconds(1));
+  itimerspec setting{};
+  setting.it_value.tv_sec = static_cast<time_t>(ns.count() / 1'000'000'000);
+  setting.it_value.tv_nsec = static_cast<long>(ns.count() % 1'000'000'000);
+  ::timerfd_settime(alarm_, TFD_TIMER_ABSTIME, &setting, nullptr);
+}
+
+void Drive::stop(bool driven_here) {
+  std::unique_lock lock(mutex_);
+  stopped_ = true;
+  io_yield_ = true;
+  end_lease();
+  for (Follower* follower : followers_) follower->waiter->nudge();
+  wake_driver_(wake_argument_);
+  if (holder_ == Holder::offered) pass_on();
+  if (!driven_here) {
+    stopped_changed_.wait(lock, [this] { return holder_ == Holder::nobody; });
+  }
+}
+
+}  // namespace batchrpc::detail

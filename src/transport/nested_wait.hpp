@@ -1,0 +1,16 @@
+#pragma once
+
+#include "batchrpc/transport/loop.hpp"
+
+namespace batchrpc::detail {
+
+/// How deep waits may nest on one thread: each wait may run a task that waits again, on top of its stack.
+inline constexpr int kMaxNestedWaits = 256;
+
+/// Takes the calling thread's hook away and calls it: the first thing that each wait does.
+inline void run_nested_wait_hook() noexcept {
+  const Loop::NestedWaitHook hook = Loop::exchange_nested_wait_hook({});
+  if (hook.hook != nullptr) hook.hook(hook.argument);
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,257 @@
+#include "transport/owned_core.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <asio/post.hpp>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "transport/nested_wait.hpp"
+
+namespace batchrpc::detail {
+
+/// A thread's stay in the drive of a loop; on that thread's stack.
+class OwnedCore::Frame {
+ public:
+  Frame(OwnedCore& core, bool io_thread) noexcept
+      : core_(core), io_thread_(io_thread), outer_(std::exchange(innermost(), this)) {}
+  ~Frame() {
+    innermost() = outer_;
+    if (!active_) return;
+    if (io_thread_) {
+      core_.drive_.release_by_io();
+    } else {
+      core_.drive_.release(&OwnedCore::has_foreign_work, &core_);
+    }
+  }
+  Frame(const Frame&) = delete;
+  Frame& operator=(const Frame&) = delete;
+
+  static Frame*& innermost() noexcept {
+    thread_local Frame* frame = nullptr;
+    return frame;
+  }
+
+  [[nodiscard]] OwnedCore& core() const noexcept { return core_; }
+  [[nodiscard]] bool active() const noexcept { return active_; }
+  [[nodiscard]] bool io_thread() const noexcept { return io_thread_; }
+
+  /// Lets others drive while this thread does something else; the task that it is in stays on its stack.
+  void suspend() {
+    active_ = false;
+    core_.drive_.release_at_once();
+  }
+  void resume() {
+    Waiter never;
+    active_ = core_.drive_.acquire(never, std::nullopt);
+  }
+
+  int depth = 0;  // of waits
+
+ private:
+  OwnedCore& core_;
+  const bool io_thread_;
+  bool active_ = true;
+  Frame* const outer_;
+};
+
+namespace {
+
+/// The I/O thread waits by driving, whichever node a task on it has called last.
+class WaitByDriving final : public WaitContext {
+ public:
+  explicit WaitByDriving(AsioCore& core) : core_(core) {}
+  void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
+    core_.wait(waiter, deadline);
+  }
+  [[nodiscard]] TimePoint now() const noexcept override { return AsioCore::now(); }
+
+ private:
+  AsioCore& core_;
+};
+
+}  // namespace
+
+OwnedCore::OwnedCore(const AsioLoopOptions& options)
+    : options_(options),
+      work_(io_.get_executor()),
+      timers_(std::make_shared<AsioTimers>(io_)),
+      drive_(options.lease, &OwnedCore::wake_unless_driving, this) {}
+
+void OwnedCore::start() {
+  // Signals belong to the program's threads.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([self = std::static_pointer_cast<OwnedCore>(shared_from_this())] {
+    self->run_io_thread();
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_setname_np(thread_.native_handle(), "batchrpc-io");
+}
+
+void OwnedCore::stop() {
+  if (stopped_.exchange(true)) return;
+  bool driven_here = false;
+  if (const Frame* frame = Frame::innermost()) driven_here = &frame->core() == this && frame->active();
+  drive_.stop(driven_here);
+  if (thread_.get_id() == std::this_thread::get_id()) {
+    thread_.detach();  // it ends, and with it the core, when it leaves the task that it is in
+  } else if (thread_.joinable()) {
+    thread_.join();
+  }
+  timers_->stop();
+  posted_.stop();
+}
+
+bool OwnedCore::is_driving() const noexcept {
+  const Frame* frame = Frame::innermost();
+  return frame != nullptr && &frame->core() == this && frame->active();
+}
+
+void OwnedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
+  run_nested_wait_hook();
+  if (waiter.ready()) return;
+  Frame* frame = Frame::innermost();
+  if (frame != nullptr && frame->active()) {
+    if (&frame->core() == this) return wait_driving(*frame, waiter, deadline);
+    // From within a task of another loop, which this thread drives: others shall drive that one meanwhile.
+    frame->suspend();
+    wait_outside(waiter, deadline);
+    frame->resume();
+  } else {
+    wait_outside(waiter, deadline);
+  }
+}
+
+void OwnedCore::wait_outside(Waiter& waiter, const std::optional<TimePoint>& deadline) {
+  if (drive_.acquire(waiter, deadline)) {
+    const Frame frame(*this, false);
+    drive_until(waiter, deadline);
+  }
+  if (drive_.stopped()) sleep_until_ready(waiter, deadline);
+}
+
+void OwnedCore::wait_driving(Frame& frame, Waiter& waiter,
+                             const std::optional<TimePoint>& deadline) {
+  const bool too_deep = frame.depth >= kMaxNestedWaits;
+  if (too_deep && frame.io_thread()) {
+    throw Overloaded("a task of the loop waits within a task that waits, and so on, more than " +
+                     std::to_string(kMaxNestedWaits) +
+                     " deep; use then() or co_await, which do not occupy the loop's thread");
+  }
+  if (!too_deep && !drive_.stopped()) {
+    ++frame.depth;
+    timers_->rearm();
+    drive_until(waiter, deadline);
+    --frame.depth;
+    if (!drive_.stopped()) return;
+  }
+  frame.suspend();
+  sleep_until_ready(waiter, deadline);
+  frame.resume();
+}
+
+void OwnedCore::drive_until(Waiter& waiter, const std::optional<TimePoint>& deadline) {
+  waiter.set_interrupt(&OwnedCore::wake_unless_driving, this);
+  TimerId alarm = 0;
+  if (deadline) alarm = timers_->schedule(*deadline, [] {});  // to come out of the reactor
+  while (!waiter.ready() && !drive_.stopped() && !(deadline && now() >= *deadline)) turn(true);
+  if (deadline) timers_->cancel(alarm);
+  waiter.set_interrupt(nullptr, nullptr);
+}
+
+bool OwnedCore::run_posted() {
+  Task task = posted_.pop_or_sleep();
+  if (!task) return false;
+  task();
+  return true;
+}
+
+void OwnedCore::turn(bool may_spin) {
+  constexpr unsigned kInARow = 32;  // then the sockets have a turn
+  if (run_posted()) {
+    if (++posted_in_a_row_ % kInARow == 0) io_.poll_one();
+    return;
+  }
+  if (may_spin && options_.busy_poll > Duration::zero() && gate_.may_spin() && spin()) return;
+  io_.run_one();
+}
+
+bool OwnedCore::spin() {
+  const TimePoint begin = now();
+  TimePoint last = begin;
+  while (true) {
+    if (io_.poll_one() != 0) {
+      gate_.hit();
+      return true;
+    }
+    ::sched_yield();
+    const TimePoint time = now();
+    if (time - last > SpinGate::kPreempted) {
+      gate_.preempted();
+      return false;
+    }
+    if (time - begin > options_.busy_poll) {
+      gate_.miss();
+      return false;
+    }
+    last = time;
+  }
+}
+
+void OwnedCore::post(Task task) {
+  const bool foreign = !drive_.is_favoured();
+  const bool asleep = posted_.push(std::move(task), foreign);
+  if (asleep) wake_unless_driving(this);
+  if (foreign) drive_.want_driver(TimePoint::min());
+}
+
+TimerId OwnedCore::schedule(TimePoint when, Task task) {
+  const TimerId timer = timers_->schedule(when, std::move(task));
+  if (!drive_.is_favoured()) drive_.want_driver(when);
+  return timer;
+}
+
+bool OwnedCore::poll() {
+  const auto run_ready = [this] {
+    bool any = false;
+    for (int i = 0; i < 64 && run_posted(); ++i) any = true;
+    return io_.poll() != 0 || any;
+  };
+  if (is_driving()) {
+    timers_->rearm();
+    return run_ready();
+  }
+  if (!drive_.try_acquire()) return false;
+  const Frame frame(*this, false);
+  return run_ready();
+}
+
+void OwnedCore::run_io_thread() {
+  const WaitScope scope(std::make_shared<WaitByDriving>(*this));
+  while (drive_.acquire_for_io()) {
+    const Frame frame(*this, true);
+    while (!drive_.io_must_yield()) turn(false);
+  }
+}
+
+void OwnedCore::wake() noexcept {
+  if (!wake_posted_.exchange(true)) {
+    asio::post(io_, [this] { wake_posted_.store(false); });
+  }
+}
+
+void OwnedCore::wake_unless_driving(void* core) noexcept {
+  auto& self = *static_cast<OwnedCore*>(core);
+  if (!self.is_driving()) self.wake();
+}
+
+bool OwnedCore::has_foreign_work(void* core) noexcept {
+  return static_cast<OwnedCore*>(core)->posted_.has_foreign();
+}
+
+}  // namespace batchrpc::detail

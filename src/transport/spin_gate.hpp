@@ -1,0 +1,36 @@
+#pragma once
+
+#include <algorithm>
+
+#include "batchrpc/base/executor.hpp"
+
+namespace batchrpc::detail {
+
+/// Decides whether it pays to poll before sleeping. A preempted poll (somebody else needs the processor) or one in vain
+/// raises the level, one that found something lowers it; at level n the next 2^n - 1 waits do not poll.
+class SpinGate {
+ public:
+  [[nodiscard]] bool may_spin() noexcept {
+    if (skip_ == 0) return true;
+    --skip_;
+    return false;
+  }
+  void hit() noexcept { level_ = std::max(level_ - 1, 0); }
+  void miss() noexcept { close(1); }
+  void preempted() noexcept { close(3); }
+
+  /// Longer than this between two polls means that the thread was not running.
+  static constexpr Duration kPreempted = std::chrono::microseconds(10);
+
+ private:
+  static constexpr int kMaxLevel = 12;
+  void close(int levels) noexcept {
+    level_ = std::min(level_ + levels, kMaxLevel);
+    skip_ = (1U << level_) - 1;
+  }
+
+  int level_ = 0;
+  unsigned skip_ = 0;
+};
+
+}  // namespace batchrpc::detail
