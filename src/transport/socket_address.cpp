@@ -1,0 +1,118 @@
+#include "transport/socket_address.hpp"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+namespace batchrpc::detail {
+
+SocketAddress unix_address(const Address& address) {
+  SocketAddress result;
+  auto& un = reinterpret_cast<sockaddr_un&>(result.storage);
+  un.sun_family = AF_UNIX;
+  const bool abstract = address.scheme() == Address::Scheme::unix_abstract;
+  const std::string& name = address.name();  // Address has checked that it fits
+  std::memcpy(un.sun_path + (abstract ? 1 : 0), name.data(), name.size());
+  // An abstract name is as long as the size says, a path ends with a zero.
+  result.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + 1);
+  return result;
+}
+
+bool numeric_address(const Address& address, SocketAddress& result) {
+  auto& v4 = reinterpret_cast<sockaddr_in&>(result.storage);
+  if (::inet_pton(AF_INET, address.name().c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(address.port());
+    result.size = sizeof v4;
+    return true;
+  }
+  auto& v6 = reinterpret_cast<sockaddr_in6&>(result.storage);
+  std::string host = address.name();
+  unsigned scope = 0;
+  if (const auto percent = host.find('%'); percent != std::string::npos) {
+    scope = ::if_nametoindex(host.c_str() + percent + 1);
+    if (scope == 0) return false;
+    host.resize(percent);
+  }
+  if (::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) {
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(address.port());
+    v6.sin6_scope_id = scope;
+    result.size = sizeof v6;
+    return true;
+  }
+  return false;
+}
+
+Address to_address(const SocketAddress& address) {
+  char text[INET6_ADDRSTRLEN] = "?";
+  switch (address.family()) {
+    case AF_INET: {
+      const auto& v4 = reinterpret_cast<const sockaddr_in&>(address.storage);
+      ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+      return Address::tcp(text, ntohs(v4.sin_port));
+    }
+    case AF_INET6: {
+      const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address.storage);
+      if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+        ::inet_ntop(AF_INET, v6.sin6_addr.s6_addr + 12, text, sizeof text);
+        return Address::tcp(text, ntohs(v6.sin6_port));
+      }
+      ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+      std::string host = text;
+      char interface[IF_NAMESIZE];
+      if (v6.sin6_scope_id != 0 && ::if_indextoname(v6.sin6_scope_id, interface) != nullptr) {
+        host += '%';
+        host += interface;
+      }
+      return Address::tcp(host, ntohs(v6.sin6_port));
+    }
+    default: break;
+  }
+  const auto& un = reinterpret_cast<const sockaddr_un&>(address.storage);
+  if (address.size <= offsetof(sockaddr_un, sun_path) + 1) return Address::unix_abstract("?");
+  const std::size_t length = address.size - offsetof(sockaddr_un, sun_path) - 1;
+  if (un.sun_path[0] == '\0') return Address::unix_abstract(std::string(un.sun_path + 1, length));
+  return Address::parse("unix://" + std::string(un.sun_path, ::strnlen(un.sun_path, length + 1)));
+}
+
+SocketAddress own_address(int fd) noexcept {
+  SocketAddress result;
+  result.size = sizeof result.storage;
+  if (::getsockname(fd, result.get(), &result.size) != 0) result.size = 0;
+  return result;
+}
+
+SocketAddress peer_address(int fd) noexcept {
+  SocketAddress result;
+  result.size = sizeof result.storage;
+  if (::getpeername(fd, result.get(), &result.size) != 0) result.size = 0;
+  return result;
+}
+
+int make_socket(int family, std::error_code& error) noexcept {
+  const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    error = {errno, std::generic_category()};
+  } else if (family != AF_UNIX) {
+    set_no_delay(fd);
+  }
+  return fd;
+}
+
+void set_no_delay(int fd) noexcept {
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+std::error_code connect_error(int error) noexcept {
+  return {error == ENOENT ? ECONNREFUSED : error, std::generic_category()};
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,231 @@
+#include "transport/socket_connect.hpp"
+
+#include <algorithm>
+#include <asio/ip/tcp.hpp>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "transport/descriptor.hpp"
+#include "transport/socket_address.hpp"
+#include "transport/socket_stream.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+constexpr Duration kBacklogPause = std::chrono::milliseconds(1);
+
+/// Of two tries' errors, the one to report: a refusal says that the host lives, so it counts more than a route that is
+/// missing; that the time was over counts most, for then nothing is known.
+std::error_code worse(std::error_code a, std::error_code b) noexcept {
+  const auto rank = [](std::error_code error) {
+    if (!error) return 0;
+    if (error == std::errc::timed_out) return 3;
+    if (error == std::errc::connection_refused) return 2;
+    return 1;
+  };
+  return rank(b) >= rank(a) ? b : a;
+}
+
+/// TCP may connect a socket to itself when nobody listens on a port of this machine's own range.
+bool is_connected_to_itself(int fd) noexcept {
+  const SocketAddress own = own_address(fd);
+  const SocketAddress peer = peer_address(fd);
+  return own.family() != AF_UNIX && own.size == peer.size &&
+         std::memcmp(&own.storage, &peer.storage, own.size) == 0;
+}
+
+}  // namespace
+
+/// One connect: resolves, tries the addresses in turn, reports once. Runs on the loop, but for start() and stop().
+class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
+ public:
+  SocketConnect(SocketConnects& owner, Address address, TimePoint deadline,
+                Transport::ConnectHandler handler)
+      : owner_(owner.weak_from_this()),
+        core_(owner.core_),
+        address_(std::move(address)),
+        deadline_(deadline),
+        handler_(std::move(handler)) {}
+
+  void start() {
+    std::unique_lock lock(mutex_);
+    SocketAddress target;
+    if (address_.scheme() != Address::Scheme::tcp) {
+      targets_.push_back(unix_address(address_));
+    } else if (numeric_address(address_, target)) {
+      targets_.push_back(target);
+    } else {
+      return resolve();
+    }
+    lock.unlock();
+    core_->post([self = shared_from_this(), attempt = attempt_] { self->next(attempt, {}); });
+  }
+
+  /// On any thread: the handler is destroyed, or being called already.
+  void stop() {
+    Transport::ConnectHandler handler;  // destroyed after the lock
+    const std::lock_guard lock(mutex_);
+    std::swap(handler, handler_);
+    end_attempt();
+  }
+
+ private:
+  [[nodiscard]] bool is_over(int attempt) const { return !handler_ || attempt != attempt_; }
+
+  void resolve() {
+    give_up_at(deadline_);
+    resolver_.emplace(core_->io());
+    resolver_->async_resolve(
+        address_.name(), std::to_string(address_.port()), asio::ip::tcp::resolver::numeric_service,
+        [self = shared_from_this(), attempt = attempt_](const asio::error_code& error,
+                                                        const Resolved& found) {
+          {
+            const std::lock_guard lock(self->mutex_);
+            if (self->is_over(attempt)) return;
+            for (const auto& entry : found) self->add_target(entry.endpoint());
+          }
+          self->next(attempt, error ? std::make_error_code(std::errc::host_unreachable)
+                                    : std::error_code{});
+        });
+  }
+
+  void add_target(const asio::ip::tcp::endpoint& endpoint) {
+    SocketAddress& target = targets_.emplace_back();
+    std::memcpy(&target.storage, endpoint.data(), endpoint.size());
+    target.size = static_cast<socklen_t>(endpoint.size());
+  }
+
+  /// After `attempt` has failed: tries the next address, or reports.
+  void next(int attempt, std::error_code failure) {
+    std::unique_lock lock(mutex_);
+    if (is_over(attempt)) return;
+    end_attempt();
+    failure_ = worse(failure_, failure);
+    for (; next_target_ < targets_.size(); ++next_target_) {
+      const TimePoint now = AsioCore::now();
+      if (now >= deadline_) {
+        failure_ = std::make_error_code(std::errc::timed_out);
+        break;
+      }
+      const SocketAddress& target = targets_[next_target_];
+      std::error_code error;
+      const int fd = make_socket(target.family(), error);
+      if (fd >= 0) {
+        descriptor_ = std::make_shared<Descriptor>(core_->io(), fd);
+        if (::connect(fd, target.get(), target.size) == 0) return succeed(std::move(lock));
+        if (errno == EINPROGRESS || errno == EINTR) {
+          // The rest of the time is for the other addresses.
+          const auto left = static_cast<Duration::rep>(targets_.size() - next_target_++);
+          return wait(now + (deadline_ - now) / left);
+        }
+        if (errno == EAGAIN) return pause(now);
+        error = connect_error(errno);
+        end_attempt();
+      }
+      failure_ = worse(failure_, error);
+    }
+    if (!failure_) failure_ = std::make_error_code(std::errc::host_unreachable);
+    report(std::move(lock), nullptr, failure_);
+  }
+
+  void wait(TimePoint until) {
+    give_up_at(until);
+    descriptor_->wait_writable(
+        [self = shared_from_this(), attempt = attempt_] { self->writable(attempt); });
+  }
+
+  /// A Unix socket's backlog is full: there is nothing to wait for but time.
+  void pause(TimePoint now) {
+    end_attempt();
+    timer_ = core_->schedule(
+        std::min(now + kBacklogPause, deadline_),
+        [self = shared_from_this(), attempt = attempt_] { self->next(attempt, {}); });
+  }
+
+  void give_up_at(TimePoint when) {
+    timer_ = core_->schedule(when, [self = shared_from_this(), attempt = attempt_] {
+      self->next(attempt, std::make_error_code(std::errc::timed_out));
+    });
+  }
+
+  void writable(int attempt) {
+    std::unique_lock lock(mutex_);
+    if (is_over(attempt)) return;
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(descriptor_->fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error == 0 && is_connected_to_itself(descriptor_->fd())) error = ECONNREFUSED;
+    if (error == 0) return succeed(std::move(lock));
+    lock.unlock();
+    next(attempt, connect_error(error));
+  }
+
+  void succeed(std::unique_lock<std::mutex> lock) {
+    auto stream = std::make_unique<SocketStream>(core_, std::move(descriptor_), address_.to_string());
+    report(std::move(lock), std::move(stream), {});
+  }
+
+  void report(std::unique_lock<std::mutex> lock, std::unique_ptr<Stream> stream,
+              std::error_code error) {
+    auto handler = std::exchange(handler_, nullptr);
+    end_attempt();
+    lock.unlock();
+    if (const auto owner = owner_.lock()) owner->remove(shared_from_this());
+    handler(std::move(stream), error);
+  }
+
+  /// What comes from the attempt later on comes too late.
+  void end_attempt() {
+    ++attempt_;
+    if (descriptor_) std::exchange(descriptor_, nullptr)->close();
+    if (resolver_) resolver_->cancel();
+    if (timer_ != 0) core_->timers().cancel(std::exchange(timer_, 0));
+  }
+
+  using Resolved = asio::ip::tcp::resolver::results_type;
+
+  const std::weak_ptr<SocketConnects> owner_;
+  const std::shared_ptr<AsioCore> core_;
+  const Address address_;
+  const TimePoint deadline_;
+
+  std::mutex mutex_;
+  Transport::ConnectHandler handler_;  // empty once it is over
+  std::vector<SocketAddress> targets_;
+  std::size_t next_target_ = 0;
+  std::error_code failure_;
+  int attempt_ = 0;
+  std::shared_ptr<Descriptor> descriptor_;
+  std::optional<asio::ip::tcp::resolver> resolver_;
+  TimerId timer_ = 0;
+};
+
+void SocketConnects::start(const Address& address, TimePoint deadline,
+                           Transport::ConnectHandler handler) {
+  const auto connect =
+      std::make_shared<SocketConnect>(*this, address, deadline, std::move(handler));
+  {
+    const std::lock_guard lock(mutex_);
+    under_way_.insert(connect);
+  }
+  connect->start();
+}
+
+void SocketConnects::remove(const std::shared_ptr<SocketConnect>& connect) {
+  const std::lock_guard lock(mutex_);
+  under_way_.erase(connect);
+}
+
+void SocketConnects::stop() {
+  std::unordered_set<std::shared_ptr<SocketConnect>> under_way;
+  {
+    const std::lock_guard lock(mutex_);
+    under_way.swap(under_way_);
+  }
+  for (const auto& connect : under_way) connect->stop();
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+
+#include "batchrpc/transport/stream.hpp"
+#include "transport/asio_core.hpp"
+
+namespace batchrpc::detail {
+
+class SocketConnect;
+
+/// The connects under way of a transport.
+class SocketConnects : public std::enable_shared_from_this<SocketConnects> {
+ public:
+  explicit SocketConnects(std::shared_ptr<AsioCore> core) : core_(std::move(core)) {}
+
+  void start(const Address& address, TimePoint deadline, Transport::ConnectHandler handler);
+  /// Gives them up without calling their handlers.
+  void stop();
+
+ private:
+  friend class SocketConnect;
+  void remove(const std::shared_ptr<SocketConnect>& connect);
+
+  const std::shared_ptr<AsioCore> core_;
+  std::mutex mutex_;
+  std::unordered_set<std::shared_ptr<SocketConnect>> under_way_;
+};
+
+}  // namespace batchrpc::detail

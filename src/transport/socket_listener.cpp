@@ -1,0 +1,220 @@
+#include "transport/socket_listener.hpp"
+
+#include <netdb.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "transport/descriptor.hpp"
+#include "transport/socket_address.hpp"
+#include "transport/socket_stream.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+constexpr Duration kPauseWithoutDescriptors = std::chrono::milliseconds(50);
+constexpr int kAcceptsInARow = 64;  // then others on the loop have their turn
+
+/// Closes what is not taken out.
+class OwnedFd {
+ public:
+  explicit OwnedFd(int fd) noexcept : fd_(fd) {}
+  ~OwnedFd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OwnedFd(const OwnedFd&) = delete;
+  OwnedFd& operator=(const OwnedFd&) = delete;
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] void fail(const Address& address, int error) {
+  std::string message = "cannot listen on " + address.to_string() + ": ";
+  switch (error) {
+    case EADDRINUSE:
+      message += "the address is taken; another process listens there. Choose another";
+      message += address.scheme() == Address::Scheme::tcp ? " port, or port 0 for any that is free" : " name";
+      break;
+    case EADDRNOTAVAIL: message += "it is not an address of this machine"; break;
+    case EACCES: message += "this process may not use it (permission denied)"; break;
+    case ENOENT: message += "its folder does not exist"; break;
+    default: message += std::strerror(error); break;
+  }
+  throw JoinFailed(message);
+}
+
+std::string accepted_description(int fd, const Address& own) {
+  if (own.scheme() == Address::Scheme::tcp) return to_address(peer_address(fd)).to_string();
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return own.to_string();
+  return own.to_string() + " (process " + std::to_string(credentials.pid) + ")";
+}
+
+/// What is left of the listener when it is destroyed within its own handler.
+class Acceptor : public std::enable_shared_from_this<Acceptor> {
+ public:
+  Acceptor(const std::shared_ptr<AsioCore>& core, int fd, Address address,
+           Transport::AcceptHandler handler)
+      : core_(core),
+        descriptor_(std::make_shared<Descriptor>(core->io(), fd)),
+        address_(std::move(address)),
+        handler_(std::move(handler)) {}
+
+  void start() {
+    descriptor_->wait_readable([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->accept();
+    });
+  }
+
+  void close() {
+    closed_ = true;
+    descriptor_->close();
+  }
+
+ private:
+  void accept() {
+    for (int i = 0; i < kAcceptsInARow && !closed_; ++i) {
+      const int fd = ::accept4(descriptor_->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (fd < 0) {
+        if (errno == EINTR || errno == ECONNABORTED) continue;
+        if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+        return pause();
+      }
+      const auto core = core_.lock();
+      if (!core) {
+        ::close(fd);
+        return;
+      }
+      if (address_.scheme() == Address::Scheme::tcp) set_no_delay(fd);
+      auto descriptor = std::make_shared<Descriptor>(core->io(), fd);
+      handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
+                                              accepted_description(fd, address_)));
+    }
+    if (!closed_) start();
+  }
+
+  void pause() {  // no descriptors or no memory: connections wait in the backlog
+    const auto core = core_.lock();
+    if (!core) return;
+    core->schedule(AsioCore::now() + kPauseWithoutDescriptors, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self && !self->closed_) self->accept();
+    });
+  }
+
+  const std::weak_ptr<AsioCore> core_;
+  const std::shared_ptr<Descriptor> descriptor_;
+  const Address address_;
+  const Transport::AcceptHandler handler_;
+  std::atomic<bool> closed_{false};
+};
+
+class SocketListener final : public Listener {
+ public:
+  SocketListener(std::shared_ptr<AsioCore> core, std::shared_ptr<Acceptor> acceptor, Address address)
+      : core_(std::move(core)), acceptor_(std::move(acceptor)), address_(std::move(address)) {
+    if (address_.scheme() == Address::Scheme::unix_path) ::stat(address_.name().c_str(), &file_);
+    acceptor_->start();
+  }
+  ~SocketListener() override {
+    if (address_.scheme() == Address::Scheme::unix_path) {
+      struct stat found {};
+      const char* path = address_.name().c_str();
+      const bool ours = ::stat(path, &found) == 0 && found.st_ino == file_.st_ino &&
+                        found.st_dev == file_.st_dev;
+      if (ours) ::unlink(path);
+    }
+    acceptor_->close();
+  }
+  [[nodiscard]] Address address() const override { return address_; }
+
+ private:
+  const std::shared_ptr<AsioCore> core_;
+  const std::shared_ptr<Acceptor> acceptor_;
+  const Address address_;
+  struct stat file_ {};
+};
+
+/// Whether the socket file at `address` is left over from a process that has ended; it is then removed.
+bool remove_stale_socket(const SocketAddress& address) {
+  const auto* path = reinterpret_cast<const sockaddr_un&>(address.storage).sun_path;
+  struct stat found {};
+  if (::stat(path, &found) != 0) return errno == ENOENT;
+  if (!S_ISSOCK(found.st_mode)) return false;
+  std::error_code ignored;
+  const OwnedFd probe(make_socket(AF_UNIX, ignored));
+  if (probe.get() < 0) return false;
+  if (::connect(probe.get(), address.get(), address.size) == 0 || errno != ECONNREFUSED) return false;
+  return ::unlink(path) == 0 || errno == ENOENT;
+}
+
+SocketAddress resolve_to_listen(const Address& address) {
+  if (address.scheme() != Address::Scheme::tcp) return unix_address(address);
+  SocketAddress result;
+  if (numeric_address(address, result)) return result;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(address.name().c_str(), nullptr, &hints, &found);
+  if (error != 0) {
+    throw JoinFailed("cannot listen on " + address.to_string() + ": the name '" + address.name() +
+                     "' is not known here (" + ::gai_strerror(error) + ")");
+  }
+  // An IPv4 address if there is one: most of those that connect by name try that too.
+  const addrinfo* chosen = found;
+  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
+    if (at->ai_family == AF_INET) {
+      chosen = at;
+      break;
+    }
+  }
+  std::memcpy(&result.storage, chosen->ai_addr, chosen->ai_addrlen);
+  ::freeaddrinfo(found);
+  Address numeric = to_address(result);
+  const bool converted =
+      numeric_address(Address::tcp(numeric.name(), address.port()), result);
+  if (!converted) throw JoinFailed("cannot listen on " + address.to_string());
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<Listener> listen_on_socket(const std::shared_ptr<AsioCore>& core,
+                                           const Address& address,
+                                           Transport::AcceptHandler handler) {
+  const SocketAddress target = resolve_to_listen(address);
+  std::error_code error;
+  OwnedFd fd(make_socket(target.family(), error));
+  if (fd.get() < 0) fail(address, error.value());
+  if (target.family() != AF_UNIX) {
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  }
+  int bound = ::bind(fd.get(), target.get(), target.size);
+  if (bound != 0 && errno == EADDRINUSE && address.scheme() == Address::Scheme::unix_path) {
+    errno = EADDRINUSE;
+    if (remove_stale_socket(target)) bound = ::bind(fd.get(), target.get(), target.size);
+    else errno = EADDRINUSE;
+  }
+  if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) fail(address, errno);
+
+  Address own = address;
+  if (address.scheme() == Address::Scheme::tcp) {
+    own = Address::tcp(address.name(), to_address(own_address(fd.get())).port());
+  }
+  auto acceptor = std::make_shared<Acceptor>(core, fd.release(), own, std::move(handler));
+  return std::make_unique<SocketListener>(core, std::move(acceptor), std::move(own));
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,93 @@
+#include "transport/socket_stream.hpp"
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "transport/socket_address.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+constexpr std::size_t kMaxBuffers = 64;
+
+bool is_would_block(int error) noexcept { return error == EAGAIN || error == EWOULDBLOCK; }
+
+/// The result of recv or send and the like.
+IoResult result_of(ssize_t moved) noexcept {
+  if (moved >= 0) return {.bytes = static_cast<std::size_t>(moved), .error = {}};
+  if (is_would_block(errno)) return {};
+  return {.bytes = 0, .error = {errno, std::generic_category()}};
+}
+
+template <class Byte>
+std::size_t to_iovecs(std::span<const std::span<Byte>> buffers, iovec* iovecs) noexcept {
+  const std::size_t count = std::min(buffers.size(), kMaxBuffers);
+  for (std::size_t i = 0; i < count; ++i) {
+    iovecs[i] = {const_cast<std::byte*>(buffers[i].data()), buffers[i].size()};
+  }
+  return count;
+}
+
+template <class Call>
+ssize_t uninterrupted(Call call) noexcept {
+  ssize_t result = 0;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
+}  // namespace
+
+SocketStream::SocketStream(std::shared_ptr<AsioCore> core, std::shared_ptr<Descriptor> descriptor,
+                           std::string peer)
+    : core_(std::move(core)),
+      descriptor_(std::move(descriptor)),
+      fd_(descriptor_->fd()),
+      peer_(std::move(peer)) {}
+
+SocketStream::~SocketStream() { descriptor_->close(); }
+
+IoResult SocketStream::try_read(std::span<const std::span<std::byte>> buffers) noexcept {
+  ssize_t count = 0;
+  std::size_t room = 0;
+  if (buffers.size() == 1) {
+    room = buffers[0].size();
+    count = uninterrupted(
+        [&] { return ::recv(fd_, buffers[0].data(), buffers[0].size(), MSG_DONTWAIT); });
+  } else {
+    iovec iovecs[kMaxBuffers];
+    msghdr message{};
+    message.msg_iov = iovecs;
+    message.msg_iovlen = to_iovecs(buffers, iovecs);
+    for (std::size_t i = 0; i < message.msg_iovlen; ++i) room += iovecs[i].iov_len;
+    count = uninterrupted([&] { return ::recvmsg(fd_, &message, MSG_DONTWAIT); });
+  }
+  IoResult result = result_of(count);
+  result.end = count == 0 && room > 0;
+  return result;
+}
+
+IoResult SocketStream::try_write(std::span<const std::span<const std::byte>> buffers) noexcept {
+  constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
+  if (buffers.size() == 1) {
+    return result_of(uninterrupted(
+        [&] { return ::send(fd_, buffers[0].data(), buffers[0].size(), kFlags); }));
+  }
+  iovec iovecs[kMaxBuffers];
+  msghdr message{};
+  message.msg_iov = iovecs;
+  message.msg_iovlen = to_iovecs(buffers, iovecs);
+  return result_of(uninterrupted([&] { return ::sendmsg(fd_, &message, kFlags); }));
+}
+
+void SocketStream::wait_readable(Task handler) { descriptor_->wait_readable(std::move(handler)); }
+void SocketStream::wait_writable(Task handler) { descriptor_->wait_writable(std::move(handler)); }
+void SocketStream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
+Address SocketStream::local_address() const { return to_address(own_address(fd_)); }
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "batchrpc/transport/stream.hpp"
+#include "transport/descriptor.hpp"
+
+namespace batchrpc::detail {
+
+/// A connected socket.
+class SocketStream final : public Stream {
+ public:
+  /// `peer`: for messages.
+  SocketStream(std::shared_ptr<AsioCore> core, std::shared_ptr<Descriptor> descriptor,
+               std::string peer);
+  ~SocketStream() override;
+
+  IoResult try_read(std::span<const std::span<std::byte>> buffers) noexcept override;
+  IoResult try_write(std::span<const std::span<const std::byte>> buffers) noexcept override;
+  void wait_readable(Task handler) override;
+  void wait_writable(Task handler) override;
+  void shutdown() noexcept override;
+  [[nodiscard]] std::string description() const override { return peer_; }
+  [[nodiscard]] Address local_address() const override;
+
+ private:
+  const std::shared_ptr<AsioCore> core_;  // outlives the descriptor
+  const std::shared_ptr<Descriptor> descriptor_;
+  const int fd_;
+  const std::string peer_;
+};
+
+}  // namespace batchrpc::detail
