@@ -80,10 +80,14 @@ bool Address::is_loopback() const noexcept {
 
 std::string Address::to_string() const {
   switch (scheme_) {
-    case Scheme::unix_path: return "unix://" + name_;
-    case Scheme::unix_abstract: return "unix-abstract:" + name_;
-    case Scheme::inproc: return "inproc://" + name_;
-    case Scheme::tcp: break;
+    case Scheme::unix_path:
+      return "unix://" + name_;
+    case Scheme::unix_abstract:
+      return "unix-abstract:" + name_;
+    case Scheme::inproc:
+      return "inproc://" + name_;
+    case Scheme::tcp:
+      break;
   }
   const bool bare = name_.find(':') == std::string::npos;
   return "tcp://" + (bare ? name_ : "[" + name_ + "]") + ":" + std::to_string(port_);

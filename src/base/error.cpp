@@ -10,20 +10,34 @@ namespace batchrpc {
 
 std::string_view to_string(ErrorCode code) noexcept {
   switch (code) {
-    case ErrorCode::remote_error: return "RemoteError";
-    case ErrorCode::timed_out: return "TimedOut";
-    case ErrorCode::not_sent: return "NotSent";
-    case ErrorCode::unknown: return "Unknown";
-    case ErrorCode::peer_lost: return "PeerLost";
-    case ErrorCode::broken_promise: return "BrokenPromise";
-    case ErrorCode::overloaded: return "Overloaded";
-    case ErrorCode::cancelled: return "Cancelled";
-    case ErrorCode::not_found: return "NotFound";
-    case ErrorCode::bad_signature: return "BadSignature";
-    case ErrorCode::bad_message: return "BadMessage";
-    case ErrorCode::shut_down: return "ShutDown";
-    case ErrorCode::invalid_argument: return "InvalidArgument";
-    case ErrorCode::join_failed: return "JoinFailed";
+    case ErrorCode::remote_error:
+      return "RemoteError";
+    case ErrorCode::timed_out:
+      return "TimedOut";
+    case ErrorCode::not_sent:
+      return "NotSent";
+    case ErrorCode::unknown:
+      return "Unknown";
+    case ErrorCode::peer_lost:
+      return "PeerLost";
+    case ErrorCode::broken_promise:
+      return "BrokenPromise";
+    case ErrorCode::overloaded:
+      return "Overloaded";
+    case ErrorCode::cancelled:
+      return "Cancelled";
+    case ErrorCode::not_found:
+      return "NotFound";
+    case ErrorCode::bad_signature:
+      return "BadSignature";
+    case ErrorCode::bad_message:
+      return "BadMessage";
+    case ErrorCode::shut_down:
+      return "ShutDown";
+    case ErrorCode::invalid_argument:
+      return "InvalidArgument";
+    case ErrorCode::join_failed:
+      return "JoinFailed";
   }
   return "Error";
 }
@@ -49,8 +63,8 @@ ShutDown::~ShutDown() = default;
 InvalidArgument::~InvalidArgument() = default;
 JoinFailed::~JoinFailed() = default;
 
-RemoteError::RemoteError(std::string_view thrown_what, std::string_view type,
-                         std::string_view node, std::string_view function)
+RemoteError::RemoteError(std::string_view thrown_what, std::string_view type, std::string_view node,
+                         std::string_view function)
     : Error(ErrorCode::remote_error,
             std::string(function) + " on " + std::string(node) + " threw " + std::string(type) +
                 ": " + std::string(thrown_what),
@@ -70,20 +84,34 @@ std::exception_ptr make_error(ErrorCode code, const std::string& message, bool m
     return std::make_exception_ptr(E(message, may_have_run));
   };
   switch (code) {
-    case ErrorCode::timed_out: return make(static_cast<TimedOut*>(nullptr));
-    case ErrorCode::not_sent: return make(static_cast<NotSent*>(nullptr));
-    case ErrorCode::unknown: return make(static_cast<Unknown*>(nullptr));
-    case ErrorCode::peer_lost: return make(static_cast<PeerLost*>(nullptr));
-    case ErrorCode::broken_promise: return make(static_cast<BrokenPromise*>(nullptr));
-    case ErrorCode::overloaded: return make(static_cast<Overloaded*>(nullptr));
-    case ErrorCode::cancelled: return make(static_cast<Cancelled*>(nullptr));
-    case ErrorCode::not_found: return make(static_cast<NotFound*>(nullptr));
-    case ErrorCode::bad_signature: return make(static_cast<BadSignature*>(nullptr));
-    case ErrorCode::bad_message: return make(static_cast<BadMessage*>(nullptr));
-    case ErrorCode::shut_down: return make(static_cast<ShutDown*>(nullptr));
-    case ErrorCode::invalid_argument: return make(static_cast<InvalidArgument*>(nullptr));
-    case ErrorCode::join_failed: return make(static_cast<JoinFailed*>(nullptr));
-    case ErrorCode::remote_error: break;
+    case ErrorCode::timed_out:
+      return make(static_cast<TimedOut*>(nullptr));
+    case ErrorCode::not_sent:
+      return make(static_cast<NotSent*>(nullptr));
+    case ErrorCode::unknown:
+      return make(static_cast<Unknown*>(nullptr));
+    case ErrorCode::peer_lost:
+      return make(static_cast<PeerLost*>(nullptr));
+    case ErrorCode::broken_promise:
+      return make(static_cast<BrokenPromise*>(nullptr));
+    case ErrorCode::overloaded:
+      return make(static_cast<Overloaded*>(nullptr));
+    case ErrorCode::cancelled:
+      return make(static_cast<Cancelled*>(nullptr));
+    case ErrorCode::not_found:
+      return make(static_cast<NotFound*>(nullptr));
+    case ErrorCode::bad_signature:
+      return make(static_cast<BadSignature*>(nullptr));
+    case ErrorCode::bad_message:
+      return make(static_cast<BadMessage*>(nullptr));
+    case ErrorCode::shut_down:
+      return make(static_cast<ShutDown*>(nullptr));
+    case ErrorCode::invalid_argument:
+      return make(static_cast<InvalidArgument*>(nullptr));
+    case ErrorCode::join_failed:
+      return make(static_cast<JoinFailed*>(nullptr));
+    case ErrorCode::remote_error:
+      break;
   }
   return std::make_exception_ptr(Error(code, message, may_have_run));
 }

@@ -8,19 +8,24 @@ namespace {
 
 spdlog::level::level_enum spdlog_level(LogLevel level) noexcept {
   switch (level) {
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warning: return spdlog::level::warn;
-    case LogLevel::error: return spdlog::level::err;
-    case LogLevel::off: break;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warning:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
+    case LogLevel::off:
+      break;
   }
   return spdlog::level::off;
 }
 
 // A logger of its own, not registered with spdlog: a library has no say in the program's logging.
 LogSink standard_error() {
-  auto logger = std::make_shared<spdlog::logger>(
-      "batchrpc", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("batchrpc",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
   logger->set_level(spdlog::level::trace);
   return [logger](LogLevel level, std::string_view line) {
     logger->log(spdlog_level(level), spdlog::string_view_t(line.data(), line.size()));

@@ -13,33 +13,29 @@ struct Frame {
                             # bit 2 (chunk): belongs to a reply, not to a call
   union {
     hello @4 :Hello;
-    define :group {         # the sender will call this function by this number
-      number @5 :UInt32;
-      name @6 :Text;
-      signature @7 :Text;
-    }
+    define @5 :Definition;
     call :group {
-      function @8 :UInt32;
-      timeout @9 :UInt64;   # microseconds left when it was sent; 0: none
-      arguments @10 :AnyPointer;
-      payloads @11 :List(UInt64);  # sizes in bytes of what travels beside the envelope
-      context @12 :Context;
+      function @6 :UInt32;  # the number that a Definition gave it
+      timeout @7 :UInt64;   # microseconds left when it was sent; 0: none
+      arguments @8 :AnyPointer;
+      payloads @9 :List(UInt64);  # sizes in bytes of what travels beside the envelope
+      context @10 :Context;
     }
     result :group {
-      value @13 :AnyPointer;
-      payloads @14 :List(UInt64);
+      value @11 :AnyPointer;
+      payloads @12 :List(UInt64);
     }
-    error @15 :Error;
+    error @13 :Error;
     chunk :group {          # followed by `size` bytes, padded to 8
-      payload @16 :UInt32;  # which of the call's payloads; its bytes come in order
-      size @17 :UInt64;
+      payload @14 :UInt32;  # which of the call's payloads; its bytes come in order
+      size @15 :UInt64;
     }
-    cancel @18 :Void;
-    acknowledge @19 :Void;
-    credit @20 :UInt64;     # bytes that the receiver of this frame may send on top
-    ping @21 :Void;
-    pong @22 :Void;
-    goodbye @23 :Text;      # why; the sender closes after it
+    cancel @16 :Void;
+    acknowledge @17 :Void;
+    credit @18 :UInt64;     # bytes that the receiver of this frame may send on top
+    ping @19 :Void;
+    pong @20 :Void;
+    goodbye @21 :Goodbye;   # the sender closes after it
   }
 }
 
@@ -55,11 +51,22 @@ struct Hello {
   authentication @8 :Data;  # empty for now
 }
 
+struct Definition {         # the sender will call this function by this number
+  number @0 :UInt32;
+  name @1 :Text;
+  signature @2 :Text;
+}
+
 struct Error {
   code @0 :UInt16;          # batchrpc::ErrorCode
   mayHaveRun @1 :Bool;
   message @2 :Text;         # for remote_error: what() of the exception thrown
   type @3 :Text;            # its C++ type
+}
+
+struct Goodbye {
+  code @0 :UInt16;          # batchrpc::ErrorCode
+  reason @1 :Text;
 }
 
 struct Context {

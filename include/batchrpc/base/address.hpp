@@ -8,9 +8,9 @@
 
 namespace batchrpc {
 
-/// Where a node listens or is reached: `tcp://host:port` (a name, an IPv4 address or an IPv6 address in
-/// brackets; port 0 lets the system choose when listening), `unix:///path`, `unix-abstract:name` or
-/// `inproc://name`.
+/// Where a node listens or is reached: `tcp://host:port` (a name, an IPv4 address or an IPv6
+/// address in brackets; port 0 lets the system choose when listening), `unix:///path`,
+/// `unix-abstract:name` or `inproc://name`.
 class BATCHRPC_EXPORT Address {
  public:
   enum class Scheme : std::uint8_t { tcp, unix_path, unix_abstract, inproc };

@@ -11,16 +11,16 @@
 
 namespace batchrpc {
 
-/// Bytes with shared ownership: a received payload, or something to be sent without a copy. Copying a
-/// `Bytes` shares the memory. Memory made here is aligned to 64 bytes.
+/// Bytes with shared ownership: a received payload, or something to be sent without a copy. Copying
+/// a `Bytes` shares the memory. Memory made here is aligned to 64 bytes.
 class Bytes {
  public:
   static constexpr std::size_t kAlignment = 64;
 
   Bytes() noexcept = default;
 
-  /// Bytes inside memory that `owner` keeps alive; with a null owner, memory that the caller keeps alive
-  /// and unchanged until the call that it is given to has completed.
+  /// Bytes inside memory that `owner` keeps alive; with a null owner, memory that the caller keeps
+  /// alive and unchanged until the call that it is given to has completed.
   Bytes(std::shared_ptr<const void> owner, std::span<const std::byte> bytes) noexcept
       : owner_(std::move(owner)), data_(bytes.data()), size_(bytes.size()) {}
 

@@ -13,20 +13,20 @@ namespace batchrpc {
 /// What went wrong, by what the caller can do about it. `docs/errors.md` tells more of each.
 /// The numbers travel on the wire and never change.
 enum class ErrorCode : std::uint16_t {
-  remote_error = 1,      ///< the remote function threw
-  timed_out = 2,         ///< no answer in time
-  not_sent = 3,          ///< surely never ran: safe to retry
-  unknown = 4,           ///< the peer lives, but whether the call ran is not known
-  peer_lost = 5,         ///< the peer is gone; the call may have run
-  broken_promise = 6,    ///< a promise was destroyed without a value
-  overloaded = 7,        ///< refused for lack of room: try again later
-  cancelled = 8,         ///< somebody asked for it not to run
-  not_found = 9,         ///< no such function, peer or object
-  bad_signature = 10,    ///< the function is there, with another signature
-  bad_message = 11,      ///< bytes that do not decode, or beyond a limit
-  shut_down = 12,        ///< the node is shutting down or is gone
-  invalid_argument = 13, ///< an option or argument out of its range
-  join_failed = 14,      ///< the node could not listen, or not join its group
+  remote_error = 1,       ///< the remote function threw
+  timed_out = 2,          ///< no answer in time
+  not_sent = 3,           ///< surely never ran: safe to retry
+  unknown = 4,            ///< the peer lives, but whether the call ran is not known
+  peer_lost = 5,          ///< the peer is gone; the call may have run
+  broken_promise = 6,     ///< a promise was destroyed without a value
+  overloaded = 7,         ///< refused for lack of room: try again later
+  cancelled = 8,          ///< somebody asked for it not to run
+  not_found = 9,          ///< no such function, peer or object
+  bad_signature = 10,     ///< the function is there, with another signature
+  bad_message = 11,       ///< bytes that do not decode, or beyond a limit
+  shut_down = 12,         ///< the node is shutting down or is gone
+  invalid_argument = 13,  ///< an option or argument out of its range
+  join_failed = 14,       ///< the node could not listen, or not join its group
 };
 
 /// The name of `code`, such as "TimedOut".
@@ -150,8 +150,8 @@ class BATCHRPC_EXPORT JoinFailed final : public detail::TypedError<ErrorCode::jo
   ~JoinFailed() override;
 };
 
-/// The typed error for `code`, as an exception pointer; for a code that is not known (of a newer peer) a
-/// plain `Error`. For remote_error use `RemoteError`.
+/// The typed error for `code`, as an exception pointer; for a code that is not known (of a newer
+/// peer) a plain `Error`. For remote_error use `RemoteError`.
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr make_error(ErrorCode code,
                                                             const std::string& message,
                                                             bool may_have_run);

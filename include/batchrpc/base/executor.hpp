@@ -7,7 +7,8 @@
 
 namespace batchrpc {
 
-/// A point on the library's time line. Only differences mean something: a virtual clock starts anywhere.
+/// A point on the library's time line. Only differences mean something: a virtual clock starts
+/// anywhere.
 using TimePoint = std::chrono::steady_clock::time_point;
 using Duration = std::chrono::steady_clock::duration;
 

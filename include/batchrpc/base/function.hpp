@@ -10,9 +10,10 @@ namespace batchrpc {
 template <class Signature>
 class UniqueFunction;
 
-/// A callable that is owned by one holder and can only be moved, so that it may capture what can only
-/// be moved. Callables of up to 48 bytes whose move cannot throw are kept without an allocation.
-/// (std::move_only_function of C++23, as far as it is used here.) Calling an empty one is undefined.
+/// A callable that is owned by one holder and can only be moved, so that it may capture what can
+/// only be moved. Callables of up to 48 bytes whose move cannot throw are kept without an
+/// allocation. (std::move_only_function of C++23, as far as it is used here.) Calling an empty one
+/// is undefined.
 template <class R, class... Args>
 class UniqueFunction<R(Args...)> {
  public:
@@ -20,8 +21,8 @@ class UniqueFunction<R(Args...)> {
   UniqueFunction(std::nullptr_t) noexcept {}  // NOLINT: implicit
 
   template <class F, class D = std::decay_t<F>>
-    requires(!std::is_same_v<D, UniqueFunction> && std::is_invocable_r_v<R, D&, Args...>)
-  UniqueFunction(F&& callable) {  // NOLINT: implicit
+  requires(!std::is_same_v<D, UniqueFunction> && std::is_invocable_r_v<R, D&, Args...>)
+      UniqueFunction(F&& callable) {  // NOLINT: implicit
     if constexpr (kFits<D>) {
       ::new (static_cast<void*>(storage_)) D(std::forward<F>(callable));
       operations_ = &kInline<D>;
@@ -53,8 +54,9 @@ class UniqueFunction<R(Args...)> {
 
   static constexpr std::size_t kRoom = 48;
   template <class D>
-  static constexpr bool kFits = sizeof(D) <= kRoom && alignof(D) <= alignof(std::max_align_t) &&
-                                std::is_nothrow_move_constructible_v<D>;
+  static constexpr bool kFits =
+      sizeof(D) <= kRoom &&
+      alignof(D) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<D>;
 
   template <class D>
   static constexpr Operations kInline{

@@ -32,18 +32,14 @@ class [[nodiscard]] Result {
   Result(std::exception_ptr error)  // NOLINT: implicit
       : error_(error ? std::move(error) : detail::not_null(nullptr)) {}
 
-  Result(const Result& other)
-    requires std::is_copy_constructible_v<T>
-      : error_(other.error_) {
+  Result(const Result& other) requires std::is_copy_constructible_v<T> : error_(other.error_) {
     if (has_value()) ::new (static_cast<void*>(&value_)) T(other.value_);
   }
   /// `other` keeps its error, or a value that was moved from.
   Result(Result&& other) noexcept(std::is_nothrow_move_constructible_v<T>) : error_(other.error_) {
     if (has_value()) ::new (static_cast<void*>(&value_)) T(std::move(other.value_));
   }
-  Result& operator=(const Result& other)
-    requires std::is_copy_constructible_v<T>
-  {
+  Result& operator=(const Result& other) requires std::is_copy_constructible_v<T> {
     return *this = Result(other);
   }
   /// Needs a T whose move does not throw.

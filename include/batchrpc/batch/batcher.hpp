@@ -1,0 +1,172 @@
+#pragma once
+
+#include <concepts>
+#include <exception>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/batch/batch_core.hpp"
+#include "batchrpc/batch/batch_options.hpp"
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
+
+namespace batchrpc {
+
+/// How values of `T`, one a row, become one argument of a handler. The default is a vector;
+/// `batchrpc/torch.hpp` stacks tensors.
+template <class T>
+struct BatchForm {
+  using Stacked = std::vector<T>;
+  static Stacked stack(std::vector<T>&& rows) { return std::move(rows); }
+};
+
+/// How a handler's result becomes `rows` values of `R`; `matches` says whether it has that many.
+/// The default takes a vector; `batchrpc/torch.hpp` splits tensors.
+template <class R, class Stacked>
+struct BatchSplit;
+template <class R>
+struct BatchSplit<R, std::vector<R>> {
+  static std::size_t rows(const std::vector<R>& results) { return results.size(); }
+  static std::vector<R> split(std::vector<R>&& results) { return std::move(results); }
+};
+
+template <class Function>
+class Batcher;
+
+/// Gathers calls into batches: one run of the handler answers them all, and each caller gets its
+/// row.
+///
+///     batchrpc::Batcher<float(float)> squares({.max_size = 64}, [](std::vector<float> xs) {
+///       for (float& x : xs) x *= x;
+///       return xs;
+///     });
+///     node.expose("square", squares);             // for others
+///     batchrpc::Future<float> nine = squares(3);  // for this process
+///
+/// The handler takes one argument for each of the function's, each holding the rows in the order of
+/// their arrival: a `std::vector`, or a stacked tensor [rows, …] (`batchrpc/torch.hpp`). It returns
+/// the results in the same form and order, or a Future of them (a coroutine): as many as rows came
+/// in, else every row fails with InvalidArgument. If it throws, its rows fail with what it threw,
+/// and the next batch works. It never runs twice at the same time.
+///
+/// Copies are handles of one batcher; when the last is gone, rows that wait fail with ShutDown.
+/// Thread-safe.
+template <class R, class... Args>
+class Batcher<R(Args...)> {
+  static_assert(!std::is_void_v<R>, "a batcher answers: let it return what its callers wait for");
+  static_assert((std::is_same_v<Args, std::remove_cvref_t<Args>> && ...),
+                "a batcher's rows are values: no references");
+
+ public:
+  /// Throws InvalidArgument when an option is out of its range.
+  template <class Handler>
+  Batcher(BatchOptions options, Handler handler)
+      : core_(std::make_shared<detail::BatchCore>(
+            std::move(options),
+            [handler = std::make_shared<Handler>(std::move(handler))](
+                detail::BatchCore::Rows rows) { return run(handler, std::move(rows)); })) {}
+
+  /// Queues a row; its future has this row's result, what the handler threw, Overloaded or
+  /// ShutDown.
+  Future<R> operator()(Args... args) const {
+    auto row = std::make_unique<Row>(std::move(args)...);
+    Future<R> future = row->promise.get_future();
+    std::unique_ptr<detail::BatchRow> base = std::move(row);
+    try {
+      core_->add(base);
+    } catch (...) {
+      base->fail(std::current_exception());
+    }
+    return future;
+  }
+
+  /// Starts a batch with what there is.
+  void flush() const { core_->flush(); }
+  /// Queued rows fail with ShutDown, as do new ones; a batch that runs finishes.
+  void close() const { core_->close(); }
+
+  /// By a node that it is exposed on: from then on it uses that node's clock and workers.
+  void exposed_on(const Host& host) const { core_->exposed_on(host); }
+
+ private:
+  struct Row final : detail::BatchRow {
+    explicit Row(Args&&... args) : arguments(std::move(args)...) {}
+    void fail(const std::exception_ptr& error) noexcept override { promise.set_error(error); }
+    std::tuple<Args...> arguments;
+    Promise<R> promise;
+  };
+  using Rows = detail::BatchCore::Rows;
+
+  static Row& row_of(const std::unique_ptr<detail::BatchRow>& row) {
+    return static_cast<Row&>(*row);
+  }
+
+  static void fail(const Rows& rows, const std::exception_ptr& error) {
+    for (const auto& row : rows)
+      row->fail(error);
+  }
+
+  template <class Handler>
+  static Future<void> run(const std::shared_ptr<Handler>& handler, Rows rows) {
+    try {
+      auto results = call(*handler, rows, std::index_sequence_for<Args...>{});
+      using Results = decltype(results);
+      if constexpr (detail::Unwrapped<Results>::kAsynchronous) {
+        return std::move(results).then(
+            [handler, rows = std::move(rows)](Result<typename Results::value_type> result) mutable {
+              if (result) {
+                answer(rows, std::move(*result));
+              } else {
+                fail(rows, result.error());
+              }
+            });
+      } else {
+        answer(rows, std::move(results));
+      }
+    } catch (...) {
+      fail(rows, std::current_exception());
+    }
+    return make_ready_future();
+  }
+
+  template <class Handler, std::size_t... I>
+  static auto call(Handler& handler, const Rows& rows, std::index_sequence<I...>) {
+    return handler(BatchForm<Args>::stack(column<I>(rows))...);
+  }
+
+  template <std::size_t I>
+  static auto column(const Rows& rows) {
+    std::vector<std::tuple_element_t<I, std::tuple<Args...>>> values;
+    values.reserve(rows.size());
+    for (const auto& row : rows)
+      values.push_back(std::move(std::get<I>(row_of(row).arguments)));
+    return values;
+  }
+
+  template <class Stacked>
+  static void answer(const Rows& rows, Stacked&& stacked) {
+    try {
+      using Split = BatchSplit<R, std::remove_cvref_t<Stacked>>;
+      const std::size_t count = Split::rows(stacked);
+      if (count != rows.size()) {
+        throw InvalidArgument("the batch handler returned " + std::to_string(count) +
+                              " results for " + std::to_string(rows.size()) + " rows");
+      }
+      std::vector<R> results = Split::split(std::forward<Stacked>(stacked));
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        row_of(rows[i]).promise.set_value(std::move(results[i]));
+      }
+    } catch (...) {
+      fail(rows, std::current_exception());
+    }
+  }
+
+  std::shared_ptr<detail::BatchCore> core_;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,15 @@
+#pragma once
+
+/// All of batchrpc that needs no LibTorch; `batchrpc/torch.hpp` adds tensors.
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/base/result.hpp"
+#include "batchrpc/base/version.hpp"
+#include "batchrpc/batch/batcher.hpp"
+#include "batchrpc/future/coroutine.hpp"
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
+#include "batchrpc/future/when_all.hpp"
+#include "batchrpc/future/when_any.hpp"
+#include "batchrpc/node/call_context.hpp"
+#include "batchrpc/node/node.hpp"

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "batchrpc/base/executor.hpp"
+#include "batchrpc/base/export.hpp"
+
+namespace batchrpc {
+
+/// Who a node is to others. Shared by all calls of a peer; never changes.
+struct PeerIdentity {
+  std::string name{};
+  int rank = -1;                  ///< -1: none
+  std::uint64_t incarnation = 0;  ///< differs between two nodes that bore one name
+};
+
+/// What a handler may ask of the call that it answers. Copies stay valid after the handler has
+/// returned.
+class BATCHRPC_EXPORT CallContext {
+ public:
+  CallContext() = default;
+  CallContext(std::shared_ptr<const PeerIdentity> caller, std::optional<TimePoint> deadline)
+      : caller_(std::move(caller)), deadline_(deadline) {}
+
+  /// The call that the calling thread is answering; null outside of handlers. A coroutine takes
+  /// what it needs before it first suspends: afterwards it may run on another thread.
+  [[nodiscard]] static const CallContext* current() noexcept;
+
+  [[nodiscard]] const PeerIdentity& caller() const noexcept { return *caller_; }
+  [[nodiscard]] const std::shared_ptr<const PeerIdentity>& shared_caller() const noexcept {
+    return caller_;
+  }
+  /// When the caller stops waiting, on this node's clock; nothing if it waits for ever.
+  [[nodiscard]] std::optional<TimePoint> deadline() const noexcept { return deadline_; }
+  /// How long is left, not less than zero; nothing if the caller waits for ever.
+  [[nodiscard]] std::optional<Duration> time_left() const;
+
+  /// Makes `context` the calling thread's; returns the one before. For what runs handlers.
+  static const CallContext* exchange_current(const CallContext* context) noexcept;
+
+ private:
+  std::shared_ptr<const PeerIdentity> caller_;
+  std::optional<TimePoint> deadline_;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,194 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "batchrpc/node/function_traits.hpp"
+#include "batchrpc/node/remote_call.hpp"
+#include "batchrpc/transport/loop.hpp"
+#include "batchrpc/wire/schema.hpp"
+#include "batchrpc/wire/signature.hpp"
+
+namespace batchrpc {
+
+/// How an exposed function runs.
+struct ExposeOptions {
+  /// Run it where the message was read, not on a worker: for functions that neither block nor
+  /// compute for more than some tens of microseconds (docs/threading.md).
+  bool short_handler = false;
+};
+
+/// The node that a callable is exposed on, for callables that need more than arguments: one with a
+/// member `exposed_on(const Host&)` is told.
+struct Host {
+  std::shared_ptr<Executor> workers;
+  std::shared_ptr<Executor> loop_tasks;  ///< for short tasks, on the driving thread
+  std::shared_ptr<Loop> loop;            ///< for timers
+  std::function<bool(std::string_view peer)> is_live;
+  /// Calls back after any change of the group; the number takes it back.
+  std::function<std::uint64_t(std::function<void()>)> on_change;
+  std::function<void(std::uint64_t)> forget;
+};
+
+namespace detail {
+
+/// A callable that only queues its arguments is always a short handler.
+template <class Callable>
+concept ToldOfHost = requires(Callable& callable, const Host& host) {
+  callable.exposed_on(host);
+};
+
+/// What a node keeps of an exposed function.
+class BATCHRPC_EXPORT ExposedFunction {
+ public:
+  ExposedFunction(std::string function_name, std::string function_signature, ExposeOptions how)
+      : name(std::move(function_name)), signature(std::move(function_signature)), options(how) {}
+  virtual ~ExposedFunction();
+
+  /// Runs the function and answers the call, at once or later. Does not throw.
+  virtual void run(IncomingCall call) noexcept = 0;
+  /// The Cap'n Proto schema of arguments and result.
+  [[nodiscard]] virtual std::string schema() const = 0;
+
+  const std::string name;
+  const std::string signature;
+  const ExposeOptions options;
+};
+
+/// The wire form of a signature, spread out of its tuple of arguments.
+template <class Result, class Arguments>
+struct WireSignature;
+template <class Result, class... Arguments>
+struct WireSignature<Result, std::tuple<Arguments...>> {
+  static constexpr std::string_view text() { return signature<Result, Arguments...>(); }
+  static std::string schema(std::string_view name) {
+    return batchrpc::schema_text<Result, Arguments...>(name);
+  }
+  static std::tuple<Arguments...> decode(Decoder& decoder) {
+    return decode_struct<Arguments...>(decoder, wire::kBodyPointer - 1);
+  }
+  static void encode(Encoder& encoder, const Arguments&... arguments) {
+    encode_struct<Arguments...>(encoder, wire::kBodyPointer, arguments...);
+  }
+};
+
+/// Encodes a result as a struct of one field, or none for void.
+template <class R>
+void encode_result(Encoder& encoder, const R& value) {
+  encode_struct<R>(encoder, wire::kBodyPointer, value);
+}
+inline void encode_nothing(Encoder& encoder) { encode_struct<>(encoder, wire::kBodyPointer); }
+
+template <class T>
+T decode_result(Decoder& decoder) {
+  if constexpr (std::is_void_v<T>) {
+    (void)decode_struct<>(decoder, wire::kBodyPointer - 1);
+  } else {
+    return std::get<0>(decode_struct<T>(decoder, wire::kBodyPointer - 1));
+  }
+}
+
+class ContextScope {
+ public:
+  explicit ContextScope(const CallContext& context)
+      : outer_(CallContext::exchange_current(&context)) {}
+  ~ContextScope() { CallContext::exchange_current(outer_); }
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  const CallContext* outer_;
+};
+
+/// A callable with its signature.
+template <class Callable, class Traits>
+class TypedFunction final : public ExposedFunction {
+  using Result = typename Traits::Result;
+  using Arguments = typename Traits::Arguments;
+  using Wire = WireSignature<Result, Arguments>;
+
+ public:
+  TypedFunction(std::string function_name, Callable callable, ExposeOptions how)
+      : ExposedFunction(std::move(function_name), std::string(Wire::text()), how),
+        callable_(std::move(callable)) {}
+
+  void run(IncomingCall call) noexcept override {
+    if constexpr (Traits::kAsynchronous) {
+      run_asynchronously(std::move(call));
+    } else {
+      run_at_once(call);
+    }
+  }
+
+  [[nodiscard]] std::string schema() const override { return Wire::schema(name); }
+
+ private:
+  void run_at_once(IncomingCall& call) noexcept {
+    try {
+      const EncoderLease encoder;
+      {
+        const ContextScope scope(call.context());
+        Decoder decoder = call.arguments();
+        Arguments arguments = Wire::decode(decoder);
+        if constexpr (std::is_void_v<Result>) {
+          std::apply(callable_, std::move(arguments));
+          encode_nothing(*encoder);
+        } else {
+          encode_result<Result>(*encoder, std::apply(callable_, std::move(arguments)));
+        }
+      }
+      call.reply(*encoder);
+    } catch (...) {
+      call.fail(std::current_exception());
+    }
+  }
+
+  // What the function may refer to until its future completes: a coroutine's reference parameters,
+  // views of the message.
+  struct Running {
+    explicit Running(IncomingCall&& incoming) : call(std::move(incoming)) { call.keep(); }
+    IncomingCall call;
+    std::optional<Arguments> arguments;
+  };
+
+  void run_asynchronously(IncomingCall&& call) noexcept {
+    auto running = std::make_unique<Running>(std::move(call));
+    try {
+      const ContextScope scope(running->call.context());
+      Decoder decoder = running->call.arguments();
+      running->arguments.emplace(Wire::decode(decoder));
+      Future<Result> future = std::apply(callable_, std::move(*running->arguments));
+      std::move(future).then(
+          [running = std::move(running)](batchrpc::Result<Result> result) mutable {
+            answer(running->call, std::move(result));
+          });
+    } catch (...) {
+      if (running) running->call.fail(std::current_exception());
+    }
+  }
+
+  static void answer(IncomingCall& call, batchrpc::Result<Result>&& result) noexcept {
+    try {
+      const EncoderLease encoder;
+      if constexpr (std::is_void_v<Result>) {
+        result.value();
+        encode_nothing(*encoder);
+      } else {
+        encode_result<Result>(*encoder, result.value());
+      }
+      call.reply(*encoder);
+    } catch (...) {
+      call.fail(std::current_exception());
+    }
+  }
+
+  Callable callable_;
+};
+
+}  // namespace detail
+}  // namespace batchrpc

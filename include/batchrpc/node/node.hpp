@@ -1,0 +1,308 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/node/caller.hpp"
+#include "batchrpc/node/exposed.hpp"
+#include "batchrpc/node/node_options.hpp"
+
+namespace batchrpc {
+
+class NodeCore;
+
+/// A change of the group: a node has joined, or was lost.
+struct MembershipChange {
+  bool joined = false;  ///< false: lost
+  PeerInfo peer{};
+  std::string reason{};  ///< of a loss
+};
+
+/// Names a peer in a call: by name or by rank. Views; for the call's own time.
+class PeerRef {
+ public:
+  PeerRef(std::string_view name) : name_(name) {}    // NOLINT: implicit
+  PeerRef(const std::string& name) : name_(name) {}  // NOLINT: implicit
+  PeerRef(const char* name) : name_(name) {}         // NOLINT: implicit
+  template <std::integral Rank>
+  PeerRef(Rank rank) : rank_(static_cast<int>(rank)) {}  // NOLINT: implicit
+
+  [[nodiscard]] bool by_rank() const noexcept { return rank_ >= 0; }
+  [[nodiscard]] std::string_view name() const noexcept { return name_; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+
+ private:
+  std::string_view name_;
+  int rank_ = -1;
+};
+
+/// One participant: it exposes functions to its peers and calls theirs.
+///
+///     batchrpc::Node node({.name = "worker0", .rank = 0, .world_size = 2, .join =
+///     "tcp://127.0.0.1:29500"}); node.expose<&add>(); batchrpc::Future<int> sum =
+///     node.call<&add>("worker1", 1, 2);
+///
+/// Errors of a call are in its future (docs/errors.md). All functions are thread-safe, but
+/// destruction, moving and shutdown() belong to one thread while no other uses the node. Where
+/// handlers and callbacks run: docs/threading.md.
+class BATCHRPC_EXPORT Node {
+ public:
+  /// Joins its group; blocks until that has happened. Throws InvalidArgument (an option out of
+  /// range) or JoinFailed (an address in use, a name or rank taken, ranks missing at the time-out:
+  /// named).
+  explicit Node(NodeOptions options);
+  /// The same without blocking, for several nodes on one thread.
+  [[nodiscard]] static Future<Node> start(NodeOptions options);
+  /// With `join = "env://"`: MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE as torchrun sets them.
+  [[nodiscard]] static Node from_env(NodeOptions options = {});
+
+  Node(Node&&) noexcept;
+  Node& operator=(Node&&) noexcept;
+  /// As shutdown(NodeOptions::shutdown_timeout). On a thread of the node's own, the node ends on
+  /// another one, soon.
+  ~Node();
+
+  [[nodiscard]] const std::string& name() const noexcept;
+  [[nodiscard]] int rank() const noexcept;
+  /// 0: open.
+  [[nodiscard]] int world_size() const noexcept;
+  /// Where others reach it, such as "tcp://127.0.0.1:29500": what they `join`, for a root.
+  [[nodiscard]] std::string address() const;
+
+  // --- calling
+  // -----------------------------------------------------------------------------------------------------
+
+  /// Calls a function that the peer has exposed with expose<F>(). The arguments are converted to
+  /// the function's own parameter types and encoded before this returns.
+  template <auto F, class... Args>
+  auto call(PeerRef peer, Args&&... args) const {
+    return call_with<F>(CallOptions{}, peer, std::forward<Args>(args)...);
+  }
+  template <auto F, class... Args>
+  auto call_with(const CallOptions& options, PeerRef peer, Args&&... args) const {
+    return call_typed<typename detail::FunctionTraits<decltype(F)>::Result>(
+        key<F>(), options, peer,
+        static_cast<typename detail::FunctionTraits<decltype(F)>::Arguments*>(nullptr),
+        std::forward<Args>(args)...);
+  }
+
+  /// Calls a function by name: `node.call<int(int, int)>("worker1", "add", 1, 2)`.
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  auto call(PeerRef peer, std::string_view function, Args&&... args) const {
+    return call_with<Function>(CallOptions{}, peer, function, std::forward<Args>(args)...);
+  }
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  auto call_with(const CallOptions& options, PeerRef peer, std::string_view function,
+                 Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    return call_typed<typename Traits::Result>(key<Traits>(function), options, peer,
+                                               static_cast<typename Traits::Arguments*>(nullptr),
+                                               std::forward<Args>(args)...);
+  }
+
+  /// Sends a call whose result nobody waits for: at most once, and without word of what became of
+  /// it. Throws what goes wrong before it is queued.
+  template <auto F, class... Args>
+  void notify(PeerRef peer, Args&&... args) const {
+    notify_typed(key<F>(), peer,
+                 static_cast<typename detail::FunctionTraits<decltype(F)>::Arguments*>(nullptr),
+                 std::forward<Args>(args)...);
+  }
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  void notify(PeerRef peer, std::string_view function, Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    notify_typed(key<Traits>(function), peer, static_cast<typename Traits::Arguments*>(nullptr),
+                 std::forward<Args>(args)...);
+  }
+
+  /// Calls one function on many peers; the arguments are encoded once. One future a peer, in their
+  /// order.
+  template <auto F, class Peers, class... Args>
+  auto call_all(const Peers& peers, Args&&... args) const {
+    using Traits = detail::FunctionTraits<decltype(F)>;
+    return call_all_typed<typename Traits::Result>(
+        key<F>(), peers, static_cast<typename Traits::Arguments*>(nullptr),
+        std::forward<Args>(args)...);
+  }
+
+  // --- exposing
+  // ----------------------------------------------------------------------------------------------------
+
+  /// Lets peers call the function `F` under its qualified name. Throws InvalidArgument when the
+  /// name is taken.
+  template <auto F>
+  requires(!std::is_member_function_pointer_v<decltype(F)>) void expose(
+      const ExposeOptions& options = {}) const {
+    expose(std::string(detail::function_name<F>()), F, options);
+  }
+
+  /// Lets peers call the method `M` of one object. The node shares the object until unexpose(), or
+  /// its own end, and until calls under way have finished.
+  template <auto M, class Object>
+  requires std::is_member_function_pointer_v<decltype(M)>
+  void expose(std::shared_ptr<Object> object, const ExposeOptions& options = {}) const {
+    expose_method<M>(std::move(object), options);
+  }
+  /// The same for an object that outlives the node.
+  template <auto M, class Object>
+  requires(std::is_member_function_pointer_v<decltype(M)>) void expose(
+      Object& object, const ExposeOptions& options = {}) const {
+    expose_method<M>(std::shared_ptr<Object>(std::shared_ptr<void>(), &object), options);
+  }
+
+  /// Lets peers call anything callable (with one call operator, which may run on several threads at
+  /// once) by a name. A Batcher is such a callable; it then runs on this node's workers and clock.
+  template <class Callable>
+  void expose(std::string name, Callable callable, const ExposeOptions& options = {}) const {
+    using Traits = detail::FunctionTraits<Callable>;
+    ExposeOptions how = options;
+    if constexpr (detail::ToldOfHost<Callable>) {
+      callable.exposed_on(host());
+      how.short_handler = true;
+    }
+    expose_function(std::make_shared<detail::TypedFunction<Callable, Traits>>(
+        std::move(name), std::move(callable), how));
+  }
+
+  /// Takes a function back: later calls get NotFound, those under way finish. Returns whether it
+  /// was exposed.
+  bool unexpose(std::string_view name) const;
+  template <auto F>
+  bool unexpose() const {
+    return unexpose(detail::function_name<F>());
+  }
+
+  /// The Cap'n Proto schema of an exposed function's arguments (struct Arguments) and result
+  /// (struct Result), for `capnp decode`. Throws NotFound.
+  [[nodiscard]] std::string schema(std::string_view name) const;
+  /// The names of what is exposed, in order.
+  [[nodiscard]] std::vector<std::string> functions() const;
+
+  // --- the group
+  // ---------------------------------------------------------------------------------------------------
+
+  /// The other nodes that this one knows, in order of their names; lost ones included.
+  [[nodiscard]] std::vector<PeerInfo> peers() const;
+  /// Ready when a peer of that name is there; fails with TimedOut.
+  [[nodiscard]] Future<PeerInfo> wait_for_peer(std::string name,
+                                               Duration timeout = std::chrono::seconds(60)) const;
+  /// Calls `handler` at every change from now on, on whichever thread noticed; it must not block.
+  /// The number takes it back.
+  std::uint64_t on_membership(std::function<void(const MembershipChange&)> handler) const;
+  void forget_membership_handler(std::uint64_t number) const;
+
+  // --- life
+  // --------------------------------------------------------------------------------------------------------
+
+  /// Refuses new calls, lets those under way finish until the time is over, and ends the node.
+  /// Returns what was not finished, such as "worker1: add (3 calls)"; the futures of such calls
+  /// complete with ShutDown. Idempotent. Not on a thread of the node's own, except on a loop
+  /// without threads.
+  std::vector<std::string> shutdown(Duration timeout);
+
+  /// Runs tasks where handlers run; for `then(executor, f)` and batchers.
+  [[nodiscard]] std::shared_ptr<Executor> workers() const;
+
+  /// What a callable that is exposed here may use.
+  [[nodiscard]] Host host() const;
+
+  /// For parts of the library.
+  [[nodiscard]] const std::shared_ptr<NodeCore>& core() const noexcept { return core_; }
+
+ private:
+  explicit Node(std::shared_ptr<NodeCore> core);
+
+  template <auto F>
+  static constexpr detail::FunctionKey key() {
+    using Traits = detail::FunctionTraits<decltype(F)>;
+    using Wire = detail::WireSignature<typename Traits::Result, typename Traits::Arguments>;
+    constexpr detail::FunctionKey kKey =
+        detail::function_key(detail::function_name<F>(), Wire::text());
+    return kKey;
+  }
+  template <class Traits>
+  static detail::FunctionKey key(std::string_view name) {
+    using Wire = detail::WireSignature<typename Traits::Result, typename Traits::Arguments>;
+    return detail::function_key(name, Wire::text());
+  }
+
+  auto submitter(PeerRef peer) const {
+    return [this, peer](const detail::FunctionKey& function, detail::OutgoingOptions options,
+                        Encoder& encoder, detail::ReplyHandler handler) {
+      submit(peer, function, std::move(options), encoder, std::move(handler));
+    };
+  }
+
+  template <class R, class... Params, class... Args>
+  Future<R> call_typed(const detail::FunctionKey& function, const CallOptions& options,
+                       PeerRef peer, const std::tuple<Params...>* /*types*/, Args&&... args) const {
+    static_assert(sizeof...(Params) == sizeof...(Args),
+                  "the function takes another number of arguments");
+    detail::OutgoingOptions outgoing;
+    outgoing.timeout = options.timeout;
+    return detail::send_call<R, Params...>(submitter(peer), function, std::move(outgoing),
+                                           std::forward<Args>(args)...);
+  }
+
+  template <class... Params, class... Args>
+  void notify_typed(const detail::FunctionKey& function, PeerRef peer,
+                    const std::tuple<Params...>* /*types*/, Args&&... args) const {
+    static_assert(sizeof...(Params) == sizeof...(Args),
+                  "the function takes another number of arguments");
+    detail::send_notification<Params...>(submitter(peer), function, std::forward<Args>(args)...);
+  }
+
+  template <class R, class Peers, class... Params, class... Args>
+  std::vector<Future<R>> call_all_typed(const detail::FunctionKey& function, const Peers& peers,
+                                        const std::tuple<Params...>* /*types*/,
+                                        Args&&... args) const {
+    static_assert(sizeof...(Params) == sizeof...(Args),
+                  "the function takes another number of arguments");
+    std::vector<Future<R>> futures;
+    const detail::EncoderLease encoded;
+    encode_struct<Params...>(*encoded, wire::kBodyPointer, std::forward<Args>(args)...);
+    for (const auto& peer : peers) {
+      try {
+        const detail::EncoderLease copy;
+        (*copy).words() = (*encoded).words();
+        (*copy).payloads() = (*encoded).payloads();
+        Promise<R> promise;
+        Future<R> future = promise.get_future();
+        submit(peer, function, {}, *copy, detail::reply_to<R>(std::move(promise)));
+        futures.push_back(std::move(future));
+      } catch (...) {
+        futures.push_back(make_failed_future<R>(std::current_exception()));
+      }
+    }
+    return futures;
+  }
+
+  template <auto M, class Object>
+  void expose_method(std::shared_ptr<Object> object, const ExposeOptions& options) const {
+    using Traits = detail::FunctionTraits<decltype(M)>;
+    const auto bound = [object = std::move(object)]<class... A>(A&&... args) {
+      return ((*object).*M)(std::forward<A>(args)...);
+    };
+    expose_function(std::make_shared<detail::TypedFunction<std::decay_t<decltype(bound)>, Traits>>(
+        std::string(detail::function_name<M>()), bound, options));
+  }
+
+  void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
+              Encoder& encoder, detail::ReplyHandler handler) const;
+  void expose_function(std::shared_ptr<detail::ExposedFunction> function) const;
+
+  std::shared_ptr<NodeCore> core_{};
+};
+
+}  // namespace batchrpc

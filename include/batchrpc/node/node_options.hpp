@@ -1,0 +1,118 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "batchrpc/base/executor.hpp"
+#include "batchrpc/base/log.hpp"
+
+namespace asio {
+class io_context;
+}
+
+namespace batchrpc {
+
+class InprocNetwork;
+class Loop;
+class Transport;
+
+/// Which sockets a node listens on and prefers.
+enum class TransportChoice : unsigned char {
+  automatic,    ///< a Unix socket between nodes of one host, TCP otherwise
+  tcp,          ///< TCP only
+  unix_socket,  ///< Unix sockets only: all nodes on one host
+};
+
+/// How a node starts. A plain struct, so that a program names what it sets:
+/// `Node node({.name = "worker0", .rank = 0, .world_size = 2, .join = "tcp://127.0.0.1:29500"});`
+struct NodeOptions {
+  /// Unique in the group; empty: "node<rank>". At most 255 bytes.
+  std::string name{};
+
+  /// 0 is the root: it listens at `join`, and the others find each other through it. -1: the root
+  /// numbers this node.
+  int rank = 0;
+
+  /// Nodes in the group: joining waits for all of them. 0: open, nodes come and go at any time.
+  int world_size = 0;
+
+  /// Where the root listens and others join: `tcp://host:port`, `unix:///path`,
+  /// `unix-abstract:name`, `inproc://name`, `file:///path` (the root writes its address there) or
+  /// `env://` (MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE as torchrun sets them; rank and
+  /// world_size are then taken from there). Empty: a root that listens on a port of its own choice
+  /// (see Node::address()).
+  std::string join{};
+
+  /// Where this node itself listens; empty: chosen by `transport`, on loopback unless it joins
+  /// through another address.
+  std::string listen{};
+
+  /// Nodes of different jobs do not talk to each other.
+  std::string job{};
+
+  TransportChoice transport = TransportChoice::automatic;
+
+  Duration join_timeout = std::chrono::seconds(60);
+  /// Of calls that name none.
+  Duration call_timeout = std::chrono::seconds(60);
+  /// A peer that is silent or unreachable for this long is dead. At least 1 ms.
+  Duration dead_after = std::chrono::seconds(5);
+  /// Silence after which a peer is asked whether it lives.
+  Duration ping_after = std::chrono::seconds(1);
+  /// What the destructor grants calls under way.
+  Duration shutdown_timeout = std::chrono::seconds(1);
+
+  /// Threads that run handlers: 1 to 1024. None are made for a loop of the embedder's.
+  int num_worker_threads = 4;
+
+  /// Largest frame (arguments without tensors) and largest payloads of one call, in bytes; larger
+  /// ones are refused before anything is allocated for them.
+  std::uint64_t max_frame_bytes = std::uint64_t{64} << 20;
+  std::uint64_t max_payload_bytes = std::uint64_t{4} << 30;
+
+  LogLevel log_level = LogLevel::warning;
+  LogSink log_sink{};  ///< null: standard error
+
+  /// Where inproc:// addresses live; shared by the nodes that are to see each other.
+  std::shared_ptr<InprocNetwork> network{};
+
+  /// A program's own io_context, which it runs on its own threads, handlers included; outlives the
+  /// node.
+  asio::io_context* io_context = nullptr;
+
+  /// A loop (a VirtualLoop, in tests) in which the node lives, with handlers and all.
+  std::shared_ptr<Loop> loop{};
+
+  /// Seed of what is random: incarnation, jitter. 0: from the system.
+  std::uint64_t seed = 0;
+};
+
+/// How one call differs from the node's defaults. Trivial members only: safe in a co_await
+/// expression (docs/decisions).
+struct CallOptions {
+  /// Zero: the node's `call_timeout`. Duration::max(): none.
+  Duration timeout{};
+};
+
+enum class PeerState : unsigned char {
+  known,  ///< in the group; no connection, since nobody has called
+  connecting,
+  connected,
+  lost,  ///< dead or gone; a call tries again
+};
+
+/// What a node knows of a peer at one moment.
+struct PeerInfo {
+  std::string name{};
+  int rank = -1;
+  std::uint64_t incarnation = 0;
+  PeerState state = PeerState::known;
+  std::vector<std::string> addresses{};
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "batchrpc/base/bytes.hpp"
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/base/function.hpp"
+#include "batchrpc/node/call_context.hpp"
+#include "batchrpc/wire/codec.hpp"
+#include "batchrpc/wire/envelope.hpp"
+#include "batchrpc/wire/signature.hpp"
+
+/// The two ends of a call, below the typed functions: what the templates of node.hpp hand to the
+/// compiled library.
+namespace batchrpc::detail {
+
+/// Names a remote function on the wire. The views outlive the call of the function that they are
+/// given to.
+struct FunctionKey {
+  std::string_view name;
+  std::string_view signature;
+  std::uint64_t hash = 0;  ///< of both
+};
+
+constexpr FunctionKey function_key(std::string_view name, std::string_view signature) {
+  return {name, signature, signature_hash(name) * 31 + signature_hash(signature)};
+}
+
+/// What came back: an error, or a body to decode at kBodyPointer - 1 of the segment. Valid during
+/// the handler only.
+struct Reply {
+  std::exception_ptr error;
+  std::span<const Word> segment;
+  std::span<const Bytes> payloads;
+};
+using ReplyHandler = UniqueFunction<void(Reply&)>;
+
+/// Chooses the memory for a reply's payload `index` of `size` bytes, where the caller has it;
+/// empty: the library allocates. Called once a payload, before its bytes are read; on the driving
+/// thread.
+using PayloadTarget = UniqueFunction<std::span<std::byte>(std::size_t index, std::size_t size)>;
+
+struct OutgoingOptions {
+  Duration timeout{};  ///< zero: the node's default; Duration::max(): none
+  bool wants_reply = true;
+  std::unique_ptr<PayloadTarget> payload_target;
+};
+
+/// Takes the replies of calls back to the peer. Thread-safe.
+class BATCHRPC_EXPORT ReplySink {
+ public:
+  virtual ~ReplySink();
+  /// `encoder` holds kEnvelopeWords and a body; its payloads are moved away. Throws
+  /// InvalidArgument, with nothing sent, when the result is beyond a limit.
+  virtual void send_result(std::uint64_t call, Encoder& encoder) = 0;
+  virtual void send_error(std::uint64_t call, const std::exception_ptr& error) = 0;
+  /// Once a call, after its reply if it wanted one.
+  virtual void answered() = 0;
+  /// For handlers that outlive the message: itself, shared.
+  virtual std::shared_ptr<ReplySink> shared_sink() = 0;
+};
+
+/// A call that has come in: its arguments, and the duty to answer it exactly once. One that is
+/// destroyed unanswered is answered with BrokenPromise. Movable; used by one thread at a time.
+class BATCHRPC_EXPORT IncomingCall {
+ public:
+  IncomingCall(ReplySink& sink, std::uint64_t id, bool wants_reply, CallContext context,
+               std::span<const Word> segment, std::vector<Bytes> payloads);
+  IncomingCall(IncomingCall&& other) noexcept;
+  IncomingCall& operator=(IncomingCall&&) = delete;
+  ~IncomingCall();
+
+  /// Makes it independent of the message that it came in, so that it may be kept.
+  void keep();
+
+  [[nodiscard]] Decoder arguments() const { return Decoder(segment_, payloads_); }
+  [[nodiscard]] const CallContext& context() const noexcept { return context_; }
+  [[nodiscard]] bool wants_reply() const noexcept { return wants_reply_; }
+
+  void reply(Encoder& encoder);
+  void fail(const std::exception_ptr& error);
+
+ private:
+  ReplySink* sink_;  // null when answered
+  std::shared_ptr<ReplySink> kept_sink_;
+  std::uint64_t id_;
+  bool wants_reply_;
+  CallContext context_;
+  std::span<const Word> segment_;
+  std::vector<Word> kept_words_;
+  std::vector<Bytes> payloads_;
+};
+
+/// An encoder of the calling thread's own, with the envelope reserved; may be used while another
+/// is.
+class BATCHRPC_EXPORT EncoderLease {
+ public:
+  EncoderLease();
+  ~EncoderLease();
+  EncoderLease(const EncoderLease&) = delete;
+  EncoderLease& operator=(const EncoderLease&) = delete;
+  Encoder& operator*() const noexcept { return *encoder_; }
+
+ private:
+  std::unique_ptr<Encoder> encoder_;
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+
+/// What an encoder must know of the frame that its words become: docs/wire.md,
+/// src/wire/frame.capnp.
+namespace batchrpc::wire {
+
+/// Words before a frame's body: the segment table, the root pointer and the struct `Frame`.
+inline constexpr std::size_t kEnvelopeWords = 10;
+
+/// The pointer to the arguments, the result's value, or another kind's struct; an index into the
+/// frame's words.
+inline constexpr std::size_t kBodyPointer = 7;
+
+/// Payloads of a call up to this size together are copied and travel right behind their frame;
+/// larger ones are sent from where they lie, in chunks.
+inline constexpr std::size_t kInlinePayloadBytes = 16 * 1024;
+
+}  // namespace batchrpc::wire

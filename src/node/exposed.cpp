@@ -1,0 +1,7 @@
+#include "batchrpc/node/exposed.hpp"
+
+namespace batchrpc::detail {
+
+ExposedFunction::~ExposedFunction() = default;
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,115 @@
+#include "node/function_table.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc {
+namespace {
+
+// Levenshtein's distance.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({substituted, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string_view last_part(std::string_view name) {
+  const auto colon = name.rfind(':');
+  return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
+}  // namespace
+
+std::string suggest(std::string_view name, const std::vector<std::string>& candidates) {
+  constexpr std::size_t kLongest = 256;  // a name from the wire may be anything
+  std::vector<std::pair<std::size_t, std::string_view>> near;
+  if (name.size() > kLongest) return {};
+  for (const std::string& candidate : candidates) {
+    if (candidate.size() > kLongest || candidate.starts_with("batchrpc.")) continue;
+    const std::size_t edits =
+        last_part(candidate) == last_part(name) ? 0 : distance(name, candidate);
+    if (edits <= 1 + name.size() / 4) near.emplace_back(edits, candidate);
+  }
+  if (near.empty()) return {};
+  std::sort(near.begin(), near.end());
+  near.resize(std::min<std::size_t>(near.size(), 3));
+  std::string text;
+  for (const auto& [edits, candidate] : near) {
+    text += text.empty() ? "did you mean '" : ", '";
+    text += candidate;
+    text += "'";
+  }
+  return text + "?";
+}
+
+void FunctionTable::add(std::shared_ptr<detail::ExposedFunction> function) {
+  if (function->name.empty()) throw InvalidArgument("expose: the function's name is empty");
+  const std::unique_lock lock(mutex_);
+  const auto [at, added] = functions_.try_emplace(function->name, function);
+  if (!added) {
+    throw InvalidArgument("expose: '" + function->name +
+                          "' is exposed already; unexpose it first or choose another name");
+  }
+}
+
+bool FunctionTable::remove(std::string_view name) {
+  std::shared_ptr<detail::ExposedFunction> removed;  // destroyed without the lock
+  const std::unique_lock lock(mutex_);
+  const auto at = functions_.find(name);
+  if (at == functions_.end()) return false;
+  removed = std::move(at->second);
+  functions_.erase(at);
+  return true;
+}
+
+std::shared_ptr<detail::ExposedFunction> FunctionTable::find(std::string_view name) const {
+  const std::shared_lock lock(mutex_);
+  const auto at = functions_.find(name);
+  return at != functions_.end() ? at->second : nullptr;
+}
+
+std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view name,
+                                                                std::string_view signature,
+                                                                std::string_view node) const {
+  auto function = find(name);
+  if (!function) {
+    const std::string near = suggest(name, names());
+    throw NotFound("no function '" + std::string(name) + "' is exposed on " + std::string(node) +
+                   "; " + (near.empty() ? "expose it there before it is called" : near));
+  }
+  if (function->signature != signature) {
+    throw BadSignature("'" + std::string(name) + "' on " + std::string(node) +
+                       " has the signature " + function->signature + ", it was called as " +
+                       std::string(signature) + "; build caller and callee from one declaration");
+  }
+  return function;
+}
+
+std::vector<std::string> FunctionTable::names() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<std::string> names;
+  names.reserve(functions_.size());
+  for (const auto& [name, function] : functions_)
+    names.push_back(name);
+  return names;
+}
+
+void FunctionTable::clear() {
+  Map functions;
+  const std::unique_lock lock(mutex_);
+  functions.swap(functions_);
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "batchrpc/node/exposed.hpp"
+
+namespace batchrpc {
+
+/// What a node has exposed, by name. Thread-safe.
+class FunctionTable {
+ public:
+  /// Throws InvalidArgument when the name is taken or empty.
+  void add(std::shared_ptr<detail::ExposedFunction> function);
+  /// Calls under way finish. Returns whether there was one.
+  bool remove(std::string_view name);
+
+  /// Throws NotFound (with near names) or BadSignature (with both signatures). `node` is for the
+  /// message.
+  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(std::string_view name,
+                                                                 std::string_view signature,
+                                                                 std::string_view node) const;
+  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> find(std::string_view name) const;
+  /// In order.
+  [[nodiscard]] std::vector<std::string> names() const;
+  void clear();
+
+ private:
+  using Map = std::map<std::string, std::shared_ptr<detail::ExposedFunction>, std::less<>>;
+
+  mutable std::shared_mutex mutex_;
+  Map functions_;
+};
+
+/// Those of `candidates` that a person may have meant by `name`, as a text such as "did you mean
+/// 'add'?"; empty if there are none.
+[[nodiscard]] std::string suggest(std::string_view name,
+                                  const std::vector<std::string>& candidates);
+
+}  // namespace batchrpc

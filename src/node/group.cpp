@@ -1,0 +1,339 @@
+#include "node/group.hpp"
+
+#include <algorithm>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/node/caller.hpp"
+#include "node/node_core.hpp"
+#include "node/options_check.hpp"
+
+namespace batchrpc {
+namespace {
+
+constexpr std::string_view kWho = "batchrpc.who";
+constexpr std::string_view kJoin = "batchrpc.join";
+constexpr std::string_view kJoined = "batchrpc.joined";
+constexpr std::string_view kLeft = "batchrpc.left";
+
+template <class R, class... Args>
+detail::FunctionKey key_of(std::string_view name) {
+  return detail::function_key(name, signature<R, Args...>());
+}
+
+template <class Function>
+void expose(NodeCore& core, std::string_view name, Function function, bool short_handler) {
+  using Traits = detail::FunctionTraits<Function>;
+  core.functions().add(std::make_shared<detail::TypedFunction<Function, Traits>>(
+      std::string(name), std::move(function), ExposeOptions{.short_handler = short_handler}));
+}
+
+std::string seconds(Duration duration) {
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  return milliseconds % 1000 == 0 ? std::to_string(milliseconds / 1000) + " s"
+                                  : std::to_string(milliseconds) + " ms";
+}
+
+}  // namespace
+
+Group::Group(NodeCore& core) : core_(core), done_(std::make_shared<Promise<void>>()) {}
+
+void Group::start() {
+  const std::weak_ptr<Group> weak = weak_from_this();
+  const auto self = [weak] {
+    auto group = weak.lock();
+    if (!group) throw ShutDown("the node is shut down");
+    return group;
+  };
+  expose(
+      core_, kWho, [self] { return self()->core_.self_member(); }, true);
+  expose(
+      core_, kJoin,
+      [self](Member member, std::int32_t world_size) {
+        return self()->admit(std::move(member), world_size);
+      },
+      true);
+  expose(
+      core_, kJoined, [self](const Member& member) { self()->core_.add_member(member); }, true);
+  expose(
+      core_, kLeft,
+      [self](const std::string& name, std::uint64_t incarnation, const std::string& reason) {
+        self()->core_.peers().remove(name, incarnation, reason);
+      },
+      true);
+}
+
+// --- the root
+// --------------------------------------------------------------------------------------------------------
+
+Future<void> Group::gather() {
+  auto future = done_->get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    members_.push_back(core_.self_member());
+    give_up_at_ = core_.loop()->now() + core_.options().join_timeout;
+    timer_ = core_.loop()->schedule(give_up_at_, [weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->time_out();
+    });
+  }
+  finish_if_complete();
+  return future;
+}
+
+bool Group::complete() const {
+  const auto size = core_.options().world_size;
+  return size == 0 || members_.size() == static_cast<std::size_t>(size);
+}
+
+std::int32_t Group::free_rank() const {
+  std::int32_t rank = 0;
+  while (std::any_of(members_.begin(), members_.end(),
+                     [&](const Member& member) { return member.rank == rank; })) {
+    ++rank;
+  }
+  return rank;
+}
+
+Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
+  const NodeOptions& options = core_.options();
+  Promise<JoinReply> promise;
+  auto future = promise.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    if (world_size != options.world_size) {
+      throw JoinFailed(member.name + " expects a world of " + std::to_string(world_size) +
+                       ", the root " + core_.name() + " one of " +
+                       std::to_string(options.world_size) + "; give both one world_size");
+    }
+    // A node that comes again takes its own place.
+    std::erase_if(members_, [&](const Member& known) {
+      return known.name == member.name && known.incarnation != member.incarnation &&
+             known.name != core_.name();
+    });
+    if (member.rank < 0) member.rank = free_rank();
+    for (const Member& known : members_) {
+      if (known.rank == member.rank) {
+        throw JoinFailed("rank " + std::to_string(member.rank) + " is taken by " + known.name +
+                         (known.addresses.empty() ? "" : " at " + known.addresses.front()) +
+                         "; give each node a rank of its own");
+      }
+    }
+    if (options.world_size > 0 && member.rank >= options.world_size) {
+      throw JoinFailed("rank " + std::to_string(member.rank) + " is beyond the world of " +
+                       std::to_string(options.world_size));
+    }
+    members_.push_back(member);
+    waiting_.push_back({member, std::move(promise)});
+  }
+  core_.add_member(member);
+  finish_if_complete();
+  return future;
+}
+
+void Group::finish_if_complete() {
+  std::vector<Waiting> ready;
+  JoinReply reply;
+  std::shared_ptr<Promise<void>> done;
+  bool later = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!gathered_ && !complete()) return;
+    later = gathered_ || core_.options().world_size == 0;
+    if (!std::exchange(gathered_, true)) {
+      done = done_;
+      core_.loop()->cancel(timer_);
+    }
+    ready.swap(waiting_);
+    reply.members = members_;
+  }
+  for (Waiting& waiting : ready) {
+    reply.rank = waiting.member.rank;
+    waiting.promise.set_value(reply);
+    if (later) tell_others(waiting.member, true, {});
+  }
+  if (done) done->set_value();
+}
+
+std::string Group::missing_ranks() const {
+  std::string ranks;
+  int missing = 0;
+  for (std::int32_t rank = 0; rank < core_.options().world_size; ++rank) {
+    const bool there = std::any_of(members_.begin(), members_.end(),
+                                   [&](const Member& member) { return member.rank == rank; });
+    if (there) continue;
+    ++missing;
+    if (missing <= 20) ranks += (missing == 1 ? "" : ", ") + std::to_string(rank);
+  }
+  if (missing > 20) ranks += " and " + std::to_string(missing - 20) + " more";
+  return (missing == 1 ? "rank " : "ranks ") + ranks;
+}
+
+void Group::time_out() {
+  std::vector<Waiting> waiting;
+  std::exception_ptr error;
+  {
+    const std::lock_guard lock(mutex_);
+    if (gathered_) return;
+    waiting.swap(waiting_);
+    error = std::make_exception_ptr(JoinFailed(
+        missing_ranks() + " of a world of " + std::to_string(core_.options().world_size) +
+        " did not join within " + seconds(core_.options().join_timeout) +
+        "; see whether they were started with the same address, or raise "
+        "NodeOptions::join_timeout"));
+  }
+  for (Waiting& entry : waiting)
+    entry.promise.set_error(error);
+  done_->set_error(error);
+}
+
+void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
+  if (core_.rank() != 0) return;
+  std::vector<Waiting> dropped;
+  Member lost;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = std::find_if(members_.begin(), members_.end(), [&](const Member& member) {
+      return member.name == peer.name && member.incarnation == peer.incarnation;
+    });
+    if (at == members_.end()) return;
+    lost = *at;
+    members_.erase(at);
+    const auto gone = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& entry) {
+      return entry.member.name == lost.name;
+    });
+    if (gone != waiting_.end()) {
+      dropped.push_back(std::move(*gone));
+      waiting_.erase(gone);
+    }
+  }
+  tell_others(lost, false, reason);
+}
+
+void Group::tell_others(const Member& about, bool joined, const std::string& reason) {
+  std::vector<std::string> names;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Member& member : members_) {
+      if (member.name != core_.name() && member.name != about.name) names.push_back(member.name);
+    }
+  }
+  for (const std::string& name : names) {
+    const auto submit = [&](const auto& key, detail::OutgoingOptions options, Encoder& encoder,
+                            detail::ReplyHandler handler) {
+      core_.submit(name, key, std::move(options), encoder, std::move(handler));
+    };
+    try {
+      if (joined) {
+        detail::send_notification<Member>(submit, key_of<void, Member>(kJoined), about);
+      } else {
+        detail::send_notification<std::string, std::uint64_t, std::string>(
+            submit, key_of<void, std::string, std::uint64_t, std::string>(kLeft), about.name,
+            about.incarnation, reason);
+      }
+    } catch (const Error& error) {
+      core_.log().info("could not tell " + name + " of " + about.name + ": " + error.what());
+    }
+  }
+}
+
+// --- everyone else
+// -----------------------------------------------------------------------------------------------------
+
+Future<void> Group::join() {
+  auto future = done_->get_future();
+  give_up_at_ = core_.loop()->now() + core_.options().join_timeout;
+  core_.loop()->post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->try_root();
+  });
+  return future;
+}
+
+void Group::try_root() {
+  const NodeOptions& options = core_.options();
+  const std::string address =
+      joins_by_file(options) ? read_join_file(join_file(options)) : options.join;
+  if (address.empty()) {
+    retry("the file " + join_file(options) + " is not there");
+    return;
+  }
+  std::shared_ptr<Session> session;
+  try {
+    session = core_.peers().connect_to(Address::parse(address));
+  } catch (const Error& error) {
+    done_->set_error(std::make_exception_ptr(JoinFailed(error.what())));
+    return;
+  }
+  const auto submit = [&](const auto& key, detail::OutgoingOptions how, Encoder& encoder,
+                          detail::ReplyHandler handler) {
+    session->submit(key, std::move(how), encoder, std::move(handler));
+  };
+  detail::OutgoingOptions how;
+  how.timeout = std::max<Duration>(give_up_at_ - core_.loop()->now(), std::chrono::milliseconds(1));
+  detail::send_call<Member>(submit, key_of<Member>(kWho), std::move(how))
+      .then([weak = weak_from_this(), session](Result<Member> root) {
+        if (const auto self = weak.lock()) self->root_answered(session, std::move(root));
+      });
+}
+
+void Group::retry(const std::string& why) {
+  const TimePoint now = core_.loop()->now();
+  if (now >= give_up_at_) {
+    done_->set_error(std::make_exception_ptr(
+        JoinFailed("the root could not be reached at " + core_.options().join + " within " +
+                   seconds(core_.options().join_timeout) + " (" + why +
+                   "); see whether rank 0 was started, with this address")));
+    return;
+  }
+  const auto pause = std::chrono::milliseconds(std::min(10 << std::min(tries_++, 5), 200));
+  core_.loop()->schedule(std::min<TimePoint>(now + pause, give_up_at_), [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->try_root();
+  });
+}
+
+void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member> root) {
+  if (!root) {
+    const auto& goodbye = session->goodbye();
+    if (goodbye && goodbye->code == static_cast<std::uint16_t>(ErrorCode::join_failed)) {
+      done_->set_error(
+          std::make_exception_ptr(JoinFailed("refused by the root: " + goodbye->reason)));
+    } else {
+      retry(root.message());
+    }
+    return;
+  }
+  try {
+    core_.listen_for_peers(session->connection().local_address());
+  } catch (...) {
+    done_->set_error(std::current_exception());
+    return;
+  }
+  const auto submit = [&](const auto& key, detail::OutgoingOptions how, Encoder& encoder,
+                          detail::ReplyHandler handler) {
+    session->submit(key, std::move(how), encoder, std::move(handler));
+  };
+  // The root's own time-out tells which ranks are missing, so it is given the time to say so.
+  detail::OutgoingOptions how;
+  how.timeout = core_.options().join_timeout + core_.options().dead_after;
+  detail::send_call<JoinReply, Member, std::int32_t>(
+      submit, key_of<JoinReply, Member, std::int32_t>(kJoin), std::move(how), core_.self_member(),
+      core_.options().world_size)
+      .then([weak = weak_from_this()](Result<JoinReply> reply) {
+        if (const auto self = weak.lock()) self->joined(std::move(reply));
+      });
+}
+
+void Group::joined(Result<JoinReply> reply) {
+  if (!reply) {
+    done_->set_error(reply.code() == ErrorCode::join_failed
+                         ? reply.error()
+                         : std::make_exception_ptr(JoinFailed("joining at " + core_.options().join +
+                                                              " failed: " + reply.message())));
+    return;
+  }
+  core_.set_rank(reply->rank);
+  for (const Member& member : reply->members) {
+    if (member.name != core_.name()) core_.add_member(member);
+  }
+  done_->set_value();
+}
+
+}  // namespace batchrpc

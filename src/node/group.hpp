@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
+#include "node/member.hpp"
+#include "node/peer_table.hpp"
+
+namespace batchrpc {
+
+class NodeCore;
+
+/// How the nodes of a group find each other: through the root, which keeps the list, by reserved
+/// remote functions (docs/wire.md). Thread-safe.
+class Group final : public std::enable_shared_from_this<Group> {
+ public:
+  explicit Group(NodeCore& core);
+
+  /// Exposes the reserved functions.
+  void start();
+
+  /// The root's: ready when all of a fixed world have joined, at once in an open one. Fails with
+  /// JoinFailed that names the ranks missing at the time-out.
+  Future<void> gather();
+
+  /// Everyone else's: finds the root, and is ready when the root says that the world is complete.
+  Future<void> join();
+
+  /// The root tells the others of a loss.
+  void peer_lost(const PeerInfo& peer, const std::string& reason);
+
+ private:
+  struct Waiting {
+    Member member;
+    Promise<JoinReply> promise;
+  };
+
+  Future<JoinReply> admit(Member member, std::int32_t world_size);
+  std::int32_t free_rank() const;
+  bool complete() const;
+  void finish_if_complete();
+  void time_out();
+  [[nodiscard]] std::string missing_ranks() const;
+
+  void try_root();
+  void root_answered(const std::shared_ptr<Session>& session, Result<Member> root);
+  void joined(Result<JoinReply> reply);
+  void retry(const std::string& why);
+  void tell_others(const Member& about, bool joined, const std::string& reason);
+
+  NodeCore& core_;
+
+  std::mutex mutex_;
+  std::vector<Member> members_;   // the root's list
+  std::vector<Waiting> waiting_;  // for the world to be complete
+  bool gathered_ = false;
+  std::shared_ptr<Promise<void>> done_;
+  TimerId timer_ = 0;
+
+  TimePoint give_up_at_{};
+  int tries_ = 0;
+};
+
+}  // namespace batchrpc

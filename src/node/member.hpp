@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace batchrpc {
+
+/// A node as it introduces itself to its group; travels.
+struct Member {
+  std::string name{};
+  std::int32_t rank = -1;
+  std::uint64_t incarnation = 0;
+  std::string host{};  ///< equal on two nodes that can reach each other by a Unix socket
+  std::vector<std::string> addresses{};
+};
+
+/// The root's answer to a node that joins.
+struct JoinReply {
+  std::int32_t rank = -1;
+  std::vector<Member> members{};
+};
+
+/// What tells this machine, boot and network namespace from others.
+[[nodiscard]] std::string host_identity();
+
+/// The addresses of `member` that a node on `own_host` can use, best first.
+[[nodiscard]] std::vector<std::string> usable_addresses(const Member& member,
+                                                        const std::string& own_host);
+
+}  // namespace batchrpc

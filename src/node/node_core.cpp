@@ -1,0 +1,449 @@
+#include "node/node_core.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <random>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/transport/asio_loop.hpp"
+#include "batchrpc/transport/composite_transport.hpp"
+#include "batchrpc/transport/inproc.hpp"
+#include "batchrpc/transport/socket_transport.hpp"
+#include "node/group.hpp"
+#include "node/options_check.hpp"
+#include "node/output_scope.hpp"
+
+namespace batchrpc {
+namespace {
+
+// What a thread of the program, and a task of the loop, does while it waits.
+class LoopWait final : public WaitContext {
+ public:
+  explicit LoopWait(std::shared_ptr<Loop> loop) : loop_(std::move(loop)) {}
+  void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
+    OutputScope::flush_current();
+    loop_->wait(waiter, deadline);
+  }
+  [[nodiscard]] TimePoint now() const noexcept override { return loop_->now(); }
+
+ private:
+  const std::shared_ptr<Loop> loop_;
+};
+
+// Tasks on the driving thread: handlers, where the loop has no threads of its own, and short ones
+// everywhere.
+class LoopTasks final : public Executor {
+ public:
+  LoopTasks(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context)
+      : loop_(std::move(loop)), context_(std::move(context)) {}
+  void post(Task task) override {
+    loop_->post([context = context_, task = std::move(task)]() mutable {
+      const OutputScope scope(context);
+      task();
+      task = nullptr;
+    });
+  }
+
+ private:
+  const std::shared_ptr<Loop> loop_;
+  const std::shared_ptr<WaitContext> context_;
+};
+
+std::uint64_t new_incarnation(std::uint64_t seed) {
+  if (seed != 0) return std::mt19937_64(seed)() | 1;
+  std::random_device random;
+  return (std::uint64_t{random()} << 32 | random()) | 1;
+}
+
+constexpr std::size_t kPage = 4096;
+
+// A page that a forked child finds wiped: how a node knows that it is the copy in a child.
+void* make_fork_mark() {
+  void* page = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  if (::madvise(page, kPage, MADV_WIPEONFORK) != 0) {
+    ::munmap(page, kPage);
+    return nullptr;
+  }
+  *static_cast<volatile int*>(page) = 1;
+  return page;
+}
+
+bool is_forked_copy(const void* mark) noexcept {
+  return mark != nullptr && *static_cast<const volatile int*>(mark) == 0;
+}
+
+}  // namespace
+
+NodeCore::NodeCore(NodeOptions options)
+    : options_(completed(std::move(options))),
+      log_(options_.log_level, options_.log_sink, options_.name),
+      self_{.name = options_.name,
+            .rank = options_.rank,
+            .incarnation = new_incarnation(options_.seed)},
+      host_(host_identity()),
+      rank_(options_.rank),
+      fork_mark_(make_fork_mark()) {
+  auto composite = std::make_shared<CompositeTransport>();
+  if (options_.loop) {
+    loop_ = options_.loop;
+  } else {
+    const auto loop =
+        options_.io_context != nullptr ? AsioLoop::embed(*options_.io_context) : AsioLoop::start();
+    own_loop_ = options_.io_context == nullptr;
+    loop_ = loop;
+    composite->add(std::make_shared<SocketTransport>(loop));
+  }
+  context_ = std::make_shared<LoopWait>(loop_);
+  // Calls to oneself go through a network of one where no other is given.
+  const auto network = options_.network ? options_.network : std::make_shared<InprocNetwork>();
+  composite->add(network->transport(loop_));
+  transport_ = std::move(composite);
+  loop_tasks_ = std::make_shared<LoopTasks>(loop_, context_);
+  if (own_loop_) pool_ = std::make_shared<WorkerPool>(options_.num_worker_threads, loop_);
+  peers_ = std::make_unique<PeerTable>(
+      PeerTable::Environment{.loop = loop_,
+                             .context = context_,
+                             .transport = transport_.get(),
+                             .host = [this] { return shared_from_this(); },
+                             .changed = [this](const PeerChange& change) { changed(change); }},
+      options_, self_);
+  group_ = std::make_shared<Group>(*this);
+}
+
+NodeCore::~NodeCore() {
+  if (is_forked_copy(fork_mark_)) return;
+  if (fork_mark_ != nullptr) ::munmap(fork_mark_, kPage);
+}
+
+Future<std::shared_ptr<NodeCore>> NodeCore::start(NodeOptions options) {
+  auto core = std::make_shared<NodeCore>(std::move(options));
+  WaitContext::suggest(core->context_);
+  try {
+    core->group_->start();
+    const bool is_root = core->options_.rank == 0;
+    const std::string own = core->listen(
+        Address::parse("inproc://" + core->name() + "-" + std::to_string(core->self_.incarnation)));
+    core->peers_->add({.name = core->name(),
+                       .rank = core->rank(),
+                       .incarnation = core->self_.incarnation,
+                       .host = core->host_,
+                       .addresses = {}},
+                      {own});
+    if (is_root) core->listen_for_peers(std::nullopt);
+    core->schedule_tick();
+    Future<void> ready = is_root ? core->group_->gather() : core->group_->join();
+    return std::move(ready).then([core](Result<void> result) {
+      if (!result) {
+        const std::exception_ptr error = result.error();
+        core->shutdown(Duration::zero());
+        std::rethrow_exception(error);
+      }
+      return core;
+    });
+  } catch (...) {
+    core->shutdown(Duration::zero());
+    throw;
+  }
+}
+
+// --- addresses
+// -----------------------------------------------------------------------------------------------------
+
+std::string NodeCore::listen(const Address& address) {
+  auto listener = transport_->listen(address, [this, weak = weak_from_this()](auto stream) {
+    if (const auto self = weak.lock()) peers_->accept(std::move(stream));
+  });
+  const std::string text = listener->address().to_string();
+  const std::lock_guard lock(mutex_);
+  listeners_.push_back(std::move(listener));
+  addresses_.push_back(text);
+  return text;
+}
+
+void NodeCore::listen_for_peers(const std::optional<Address>& seen_from_root) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (listeners_.size() > 1) return;  // a second try to join
+  }
+  const bool is_root = !seen_from_root;
+  const bool by_name = is_root && !options_.join.empty() && !joins_by_file(options_);
+  std::optional<Address> main;
+  if (!options_.listen.empty()) {
+    main = Address::parse(options_.listen);
+  } else if (by_name) {
+    main = Address::parse(options_.join);
+  }
+  const bool sockets = own_loop_ || options_.io_context != nullptr;
+  const bool on_tcp = !seen_from_root || seen_from_root->scheme() == Address::Scheme::tcp;
+  const auto choice = options_.transport;
+  if (main) listen(*main);
+  if (!sockets) return;  // inproc only, and that listens already
+  const bool has_tcp = main && main->scheme() == Address::Scheme::tcp;
+  if (!has_tcp && choice != TransportChoice::unix_socket) {
+    const bool elsewhere = on_tcp && seen_from_root && !seen_from_root->is_loopback();
+    listen(Address::tcp(elsewhere ? seen_from_root->name() : "127.0.0.1", 0));
+  }
+  if (choice != TransportChoice::tcp) {
+    listen(Address::unix_abstract("batchrpc-" + std::to_string(self_.incarnation)));
+  }
+  if (is_root && joins_by_file(options_)) {
+    write_join_file(join_file(options_), address());
+  }
+}
+
+std::string NodeCore::address() const {
+  const std::lock_guard lock(mutex_);
+  std::string first_socket;
+  for (const std::string& text : addresses_) {
+    if (text.starts_with("tcp://")) return text;
+    if (first_socket.empty() && text.starts_with("unix")) first_socket = text;
+  }
+  return !first_socket.empty() ? first_socket : addresses_.empty() ? "" : addresses_.back();
+}
+
+Member NodeCore::self_member() const {
+  const std::lock_guard lock(mutex_);
+  Member member{.name = options_.name,
+                .rank = rank(),
+                .incarnation = self_.incarnation,
+                .host = host_,
+                .addresses = {}};
+  for (const std::string& address : addresses_) {
+    const bool inproc = address.starts_with("inproc://");
+    if (!inproc || options_.network) member.addresses.push_back(address);
+  }
+  return member;
+}
+
+void NodeCore::add_member(const Member& member) {
+  if (member.name == name()) return;
+  auto addresses = usable_addresses(member, host_);
+  // A transport that was chosen is used even where another would do.
+  if (options_.transport != TransportChoice::automatic) {
+    const char* prefix = options_.transport == TransportChoice::tcp ? "tcp" : "unix";
+    std::erase_if(addresses, [&](const std::string& text) {
+      return !text.starts_with(prefix) && !text.starts_with("inproc");
+    });
+  }
+  if (!options_.network) {
+    std::erase_if(addresses, [](const std::string& text) { return text.starts_with("inproc"); });
+  }
+  peers_->add(member, std::move(addresses));
+}
+
+// --- calls
+// -----------------------------------------------------------------------------------------------------------
+
+wire::Hello NodeCore::own_hello() const {
+  return {.rank = rank(),
+          .incarnation = self_.incarnation,
+          .session = 0,
+          .received = 0,
+          .name = options_.name,
+          .job = options_.job};
+}
+
+std::shared_ptr<detail::ExposedFunction> NodeCore::resolve(std::string_view name,
+                                                           std::string_view signature) const {
+  if (stopping_.load(std::memory_order_relaxed)) {
+    throw ShutDown("node " + options_.name + " is shutting down");
+  }
+  return functions_.resolve(name, signature, options_.name);
+}
+
+void NodeCore::run_on_worker(Task task) { workers()->post(std::move(task)); }
+
+void NodeCore::count_incoming(int difference) {
+  incoming_.fetch_add(difference, std::memory_order_relaxed);
+}
+
+void NodeCore::admit(Session& session, const wire::Hello& hello) { peers_->admit(session, hello); }
+
+void NodeCore::session_closed(const std::shared_ptr<Session>& session, const std::string& why) {
+  peers_->session_closed(session, why);
+}
+
+void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
+                      detail::OutgoingOptions options, Encoder& encoder,
+                      detail::ReplyHandler handler) {
+  if (is_forked_copy(fork_mark_)) {
+    throw ShutDown(
+        "node " + options_.name +
+        " was made before fork() and does not work in the child; make a node after forking");
+  }
+  if (stopping_.load(std::memory_order_relaxed)) {
+    throw ShutDown("node " + options_.name + " is shut down; make a new one");
+  }
+  WaitContext::suggest(context_);
+  peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
+}
+
+// --- changes
+// -----------------------------------------------------------------------------------------------------------
+
+void NodeCore::changed(const PeerChange& change) {
+  if (change.peer.name == name() || stopping_) return;
+  const bool lost = change.kind == PeerChange::Kind::lost;
+  log_.info(change.peer.name + (lost ? " is lost: " + change.reason : " has joined"));
+  std::vector<std::shared_ptr<ChangeHandler>> handlers;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, handler] : handlers_)
+      handlers.push_back(handler);
+  }
+  for (const auto& handler : handlers) {
+    try {
+      (*handler)(change);
+    } catch (...) {
+      log_.error("a handler of membership changes threw: " + describe(std::current_exception()));
+    }
+  }
+  if (lost) group_->peer_lost(change.peer, change.reason);
+}
+
+std::uint64_t NodeCore::on_change(ChangeHandler handler) {
+  const std::lock_guard lock(mutex_);
+  handlers_.emplace_back(next_handler_, std::make_shared<ChangeHandler>(std::move(handler)));
+  return next_handler_++;
+}
+
+void NodeCore::forget_handler(std::uint64_t number) {
+  std::shared_ptr<ChangeHandler> forgotten;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  const auto at = std::find_if(handlers_.begin(), handlers_.end(),
+                               [&](const auto& entry) { return entry.first == number; });
+  if (at == handlers_.end()) return;
+  forgotten = std::move(at->second);
+  handlers_.erase(at);
+}
+
+Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout) {
+  WaitContext::suggest(context_);
+  struct Wait {
+    Promise<PeerInfo> promise;
+    std::atomic<bool> done{false};
+    std::uint64_t handler = 0;
+    TimerId timer = 0;
+  };
+  auto wait = std::make_shared<Wait>();
+  auto future = wait->promise.get_future();
+  const auto look = [this, wait, peer_name] {
+    for (const PeerInfo& peer : peers_->snapshot()) {
+      if (peer.name != peer_name || peer.state == PeerState::lost) continue;
+      if (!wait->done.exchange(true)) wait->promise.set_value(peer);
+    }
+    return wait->done.load();
+  };
+  wait->handler = on_change([look](const PeerChange&) { look(); });
+  wait->timer = loop_->schedule(loop_->now() + timeout, [this, self = weak_from_this(), wait,
+                                                         peer_name, timeout] {
+    const auto alive = self.lock();
+    if (!alive) return;
+    forget_handler(wait->handler);
+    if (wait->done.exchange(true)) return;
+    const auto seconds = std::chrono::duration<double>(timeout).count();
+    wait->promise.set_error(std::make_exception_ptr(TimedOut(
+        "peer '" + peer_name + "' did not join within " + std::to_string(seconds) + " s", false)));
+  });
+  if (look()) {
+    forget_handler(wait->handler);
+    loop_->cancel(wait->timer);
+  }
+  return future;
+}
+
+void NodeCore::schedule_tick() {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  tick_ = loop_->schedule(loop_->now() + options_.ping_after, [this, weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    {
+      const OutputScope scope(context_);
+      peers_->tick();
+    }
+    schedule_tick();
+  });
+}
+
+// --- the end
+// -----------------------------------------------------------------------------------------------------------
+
+bool NodeCore::is_own_thread() const {
+  return loop_->is_driving() || (pool_ && pool_->is_worker());
+}
+
+std::vector<std::string> NodeCore::stragglers() const {
+  std::vector<std::string> names = peers_->pending();
+  const int answering = incoming_.load(std::memory_order_relaxed);
+  if (answering > 0) {
+    names.push_back(std::to_string(answering) + " call" + (answering == 1 ? "" : "s") +
+                    " of others still being answered here");
+  }
+  return names;
+}
+
+void NodeCore::stop_listening() {
+  std::vector<std::unique_ptr<Listener>> listeners;
+  const std::lock_guard lock(mutex_);
+  listeners.swap(listeners_);
+}
+
+// Looks every millisecond, and only now: calls that come and go pay nothing for it.
+void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
+  if (stragglers().empty() || loop_->now() >= deadline) {
+    drained.set_value();
+    return;
+  }
+  loop_->schedule(loop_->now() + std::chrono::milliseconds(1),
+                  [this, self = shared_from_this(), drained = std::move(drained),
+                   deadline]() mutable { wait_until_drained(std::move(drained), deadline); });
+}
+
+std::vector<std::string> NodeCore::shutdown(Duration timeout) {
+  if (is_forked_copy(fork_mark_)) return {};
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(stopped_, true)) return {};
+    if (tick_ != 0) loop_->cancel(tick_);
+  }
+  stopping_ = true;
+  const std::shared_ptr<NodeCore> self = shared_from_this();
+
+  if (!stragglers().empty() && timeout > Duration::zero()) {
+    Promise<void> drained;
+    const Future<void> is_drained = drained.get_future();
+    const WaitScope scope(context_);
+    wait_until_drained(std::move(drained), loop_->now() + timeout);
+    is_drained.wait();
+  }
+  std::vector<std::string> left = stragglers();
+  for (const std::string& straggler : left)
+    log_.warning("shut down while waiting: " + straggler);
+
+  stop_listening();
+  const auto end = [this] {
+    const OutputScope scope(context_);
+    peers_->close("node " + options_.name + " has shut down");
+  };
+  if (loop_->is_driving() || options_.loop) {
+    end();
+  } else {
+    Promise<void> closed;
+    const Future<void> is_closed = closed.get_future();
+    const WaitScope scope(context_);
+    loop_->post([end, closed = std::move(closed)]() mutable {
+      end();
+      closed.set_value();
+    });
+    is_closed.wait();
+  }
+  functions_.clear();
+  if (pool_) pool_->stop();
+  if (own_loop_) std::static_pointer_cast<AsioLoop>(loop_)->stop();
+  return left;
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
+#include "batchrpc/node/node_options.hpp"
+#include "batchrpc/transport/stream.hpp"
+#include "node/function_table.hpp"
+#include "node/peer_table.hpp"
+#include "node/worker_pool.hpp"
+
+namespace batchrpc {
+
+class Group;
+
+/// What is behind a Node: the parts of a node, put together, and its life from joining to shutdown.
+class NodeCore final : public SessionHost, public std::enable_shared_from_this<NodeCore> {
+ public:
+  /// Throws InvalidArgument or JoinFailed (an address in use); what joining finds goes into the
+  /// future.
+  static Future<std::shared_ptr<NodeCore>> start(NodeOptions options);
+  explicit NodeCore(NodeOptions options);
+  ~NodeCore() override;
+
+  [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
+  [[nodiscard]] const Log& log() const noexcept override { return log_; }
+  [[nodiscard]] wire::Hello own_hello() const override;
+  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
+      std::string_view name, std::string_view signature) const override;
+  void run_on_worker(Task task) override;
+  void count_incoming(int difference) override;
+  void admit(Session& session, const wire::Hello& hello) override;
+  void session_closed(const std::shared_ptr<Session>& session, const std::string& why) override;
+
+  void submit(std::string_view peer, const detail::FunctionKey& function,
+              detail::OutgoingOptions options, Encoder& encoder, detail::ReplyHandler handler);
+
+  [[nodiscard]] FunctionTable& functions() noexcept { return functions_; }
+  [[nodiscard]] PeerTable& peers() noexcept { return *peers_; }
+  [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+  [[nodiscard]] int rank() const noexcept { return rank_.load(std::memory_order_relaxed); }
+  void set_rank(int rank) noexcept { rank_.store(rank, std::memory_order_relaxed); }
+  [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept { return loop_; }
+  [[nodiscard]] const std::shared_ptr<WaitContext>& context() const noexcept { return context_; }
+  [[nodiscard]] std::shared_ptr<Executor> workers() const {
+    return pool_ ? std::shared_ptr<Executor>(pool_) : loop_tasks_;
+  }
+  [[nodiscard]] const std::shared_ptr<Executor>& loop_tasks() const noexcept { return loop_tasks_; }
+  [[nodiscard]] std::string address() const;
+  [[nodiscard]] Member self_member() const;
+  /// Listens, and from then on advertises the address. Throws JoinFailed.
+  std::string listen(const Address& address);
+  /// Listens where options and the address seen at joining say so.
+  void listen_for_peers(const std::optional<Address>& seen_from_root);
+  /// Adds a peer that the group tells of.
+  void add_member(const Member& member);
+
+  using ChangeHandler = std::function<void(const PeerChange&)>;
+  /// `handler` gets every change from now on; the number takes it back.
+  std::uint64_t on_change(ChangeHandler handler);
+  void forget_handler(std::uint64_t number);
+  Future<PeerInfo> wait_for_peer(std::string name, Duration timeout);
+
+  std::vector<std::string> shutdown(Duration timeout);
+  [[nodiscard]] bool is_own_thread() const;
+
+ private:
+  void changed(const PeerChange& change);
+  void schedule_tick();
+  void wait_until_drained(Promise<void> drained, TimePoint deadline);
+  void stop_listening();
+  [[nodiscard]] std::vector<std::string> stragglers() const;
+
+  NodeOptions options_;
+  const Log log_;
+  PeerIdentity self_;
+  const std::string host_;
+  std::atomic<int> rank_;
+  std::shared_ptr<Loop> loop_;
+  bool own_loop_ = false;
+  std::shared_ptr<WaitContext> context_;
+  std::shared_ptr<Transport> transport_;
+  std::shared_ptr<Executor> loop_tasks_;
+  std::shared_ptr<WorkerPool> pool_;  // null: the loop runs the handlers
+  FunctionTable functions_;
+  std::unique_ptr<PeerTable> peers_;
+  std::shared_ptr<Group> group_;
+  std::atomic<int> incoming_{0};
+  std::atomic<bool> stopping_{false};
+  void* fork_mark_ = nullptr;  // a word that is 1 here and 0 in a forked child
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::string> addresses_;
+  std::vector<std::pair<std::uint64_t, std::shared_ptr<ChangeHandler>>> handlers_;
+  std::uint64_t next_handler_ = 1;
+  TimerId tick_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace batchrpc

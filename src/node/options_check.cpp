@@ -1,0 +1,132 @@
+#include "node/options_check.hpp"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <string_view>
+
+#include "batchrpc/base/address.hpp"
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc {
+namespace {
+
+constexpr std::string_view kFile = "file://";
+constexpr std::string_view kEnvironment = "env://";
+constexpr int kMaxWorldSize = 1 << 20;
+constexpr int kMaxWorkers = 1024;
+constexpr std::size_t kMaxName = 255;
+
+void check(bool good, const std::string& option, const std::string& range) {
+  if (!good) throw InvalidArgument("NodeOptions::" + option + " is out of range: " + range);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') {
+    throw InvalidArgument(
+        std::string("the environment variable ") + name +
+        " is not set; torchrun and its like set MASTER_ADDR, MASTER_PORT, RANK and "
+        "WORLD_SIZE, or set NodeOptions::join yourself");
+  }
+  return value;
+}
+
+int number(const char* name, int lowest, int highest) {
+  const std::string text = variable(name);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < lowest ||
+      value > highest) {
+    throw InvalidArgument(std::string("the environment variable ") + name + " is '" + text +
+                          "'; it should be a number from " + std::to_string(lowest) + " to " +
+                          std::to_string(highest));
+  }
+  return value;
+}
+
+void take_environment(NodeOptions& options) {
+  options.rank = number("RANK", 0, kMaxWorldSize);
+  options.world_size = number("WORLD_SIZE", 1, kMaxWorldSize);
+  int port = number("MASTER_PORT", 1, 65535);
+  // torchrun's agent itself listens on MASTER_PORT then: the root takes the next one.
+  const char* agent_store = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+  if (agent_store != nullptr && std::string_view(agent_store) == "True") {
+    port = port < 65535 ? port + 1 : port - 1;
+  }
+  const std::string host = variable("MASTER_ADDR");
+  options.join = Address::tcp(host, static_cast<std::uint16_t>(port)).to_string();
+}
+
+}  // namespace
+
+NodeOptions completed(NodeOptions options) {
+  if (options.join == kEnvironment) take_environment(options);
+  check(options.rank >= -1 && options.rank < kMaxWorldSize, "rank",
+        "it is -1 (the root chooses) or from 0 on, here " + std::to_string(options.rank));
+  check(options.world_size >= 0 && options.world_size <= kMaxWorldSize, "world_size",
+        "it is 0 (open) or from 1 on, here " + std::to_string(options.world_size));
+  check(options.world_size == 0 || options.rank < options.world_size, "rank",
+        "it is " + std::to_string(options.rank) + " in a world of " +
+            std::to_string(options.world_size) + ", where the last is " +
+            std::to_string(options.world_size - 1));
+  check(options.rank == 0 || !options.join.empty(), "join",
+        "a node that is not the root (rank 0) needs the root's address");
+  check(options.num_worker_threads >= 1 && options.num_worker_threads <= kMaxWorkers,
+        "num_worker_threads",
+        "it is from 1 to " + std::to_string(kMaxWorkers) + ", here " +
+            std::to_string(options.num_worker_threads));
+  check(options.call_timeout > Duration::zero(), "call_timeout", "it is more than zero");
+  check(options.join_timeout > Duration::zero(), "join_timeout", "it is more than zero");
+  check(options.shutdown_timeout >= Duration::zero(), "shutdown_timeout", "it is not negative");
+  check(options.ping_after >= std::chrono::milliseconds(1), "ping_after", "it is at least 1 ms");
+  check(options.dead_after >= options.ping_after, "dead_after", "it is at least ping_after");
+  check(options.max_frame_bytes >= 64 * 1024 && options.max_frame_bytes <= std::uint64_t{1} << 32,
+        "max_frame_bytes", "it is from 64 KiB to 4 GiB");
+  check(
+      options.max_payload_bytes >= 64 * 1024 && options.max_payload_bytes <= std::uint64_t{1} << 48,
+      "max_payload_bytes", "it is from 64 KiB to 256 TiB");
+  check(options.name.size() <= kMaxName && options.name.find('\0') == std::string::npos, "name",
+        "it has at most 255 bytes, none of them zero");
+  check(options.io_context == nullptr || !options.loop, "io_context",
+        "set either io_context or loop");
+  if (options.name.empty()) {
+    options.name = options.rank >= 0 ? "node" + std::to_string(options.rank)
+                                     : "node-" + std::to_string(::getpid()) + "-" +
+                                           std::to_string(std::random_device{}() % 10000);
+  }
+  if (!options.join.empty() && !joins_by_file(options)) (void)Address::parse(options.join);
+  if (joins_by_file(options)) {
+    check(join_file(options).starts_with('/'), "join",
+          "the path after file:// is absolute, as in file:///tmp/run1");
+  }
+  if (!options.listen.empty()) (void)Address::parse(options.listen);
+  return options;
+}
+
+bool joins_by_file(const NodeOptions& options) noexcept { return options.join.starts_with(kFile); }
+
+std::string join_file(const NodeOptions& options) { return options.join.substr(kFile.size()); }
+
+std::string read_join_file(const std::string& path) {
+  std::string address;
+  std::ifstream file(path);
+  std::getline(file, address);
+  return address;
+}
+
+void write_join_file(const std::string& path, const std::string& address) {
+  const std::string draft = path + "." + std::to_string(::getpid());
+  std::ofstream file(draft);
+  file << address << '\n';
+  file.close();
+  if (!file || std::rename(draft.c_str(), path.c_str()) != 0) {
+    throw JoinFailed("the join file " + path + " cannot be written; choose another folder");
+  }
+}
+
+}  // namespace batchrpc

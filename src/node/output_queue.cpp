@@ -1,0 +1,218 @@
+#include "node/output_queue.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "wire/frame.hpp"
+
+namespace batchrpc {
+namespace {
+
+// Large enough that its own system call does not show, small enough that a call behind it does not
+// wait.
+constexpr std::size_t kChunkBytes = 256 * 1024;
+// What a queue keeps between bursts.
+constexpr std::size_t kKeptBytes = 4 * 1024;
+
+constexpr std::array<std::byte, 8> kZeros{};
+
+void append_bytes(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+OutputQueue::Position OutputQueue::append(std::span<const Word> frame, std::uint64_t call,
+                                          bool of_reply, std::vector<Bytes>&& payloads) {
+  const std::lock_guard lock(mutex_);
+  const Position start = appended_;
+  if (closed_) return start;
+  std::vector<std::byte>& to = open_ ? queued_ : held_;
+  const std::size_t before = to.size();
+  append_bytes(to, std::as_bytes(frame));
+  if (!payloads.empty()) {
+    if (wire::has_inline_payloads(frame)) {
+      for (const Bytes& payload : payloads) {
+        append_bytes(to, payload.span());
+        append_bytes(to, std::span(kZeros).first(wire::padded(payload.size()) - payload.size()));
+      }
+    } else {
+      large_.push_back({.call = call,
+                        .of_reply = of_reply,
+                        .payloads = std::move(payloads),
+                        .index = 0,
+                        .offset = 0});
+    }
+  }
+  appended_ += to.size() - before;
+  return start;
+}
+
+void OutputQueue::append_first(std::span<const Word> frame) {
+  const std::lock_guard lock(mutex_);
+  if (!closed_) append_bytes(queued_, std::as_bytes(frame));
+}
+
+void OutputQueue::attach(Stream* stream) {
+  const std::lock_guard lock(mutex_);
+  stream_ = stream;
+}
+
+void OutputQueue::open() {
+  const std::lock_guard lock(mutex_);
+  open_ = true;
+  append_bytes(queued_, held_);
+  held_ = {};
+}
+
+void OutputQueue::close() {
+  std::unique_lock lock(mutex_);
+  closed_ = true;
+  idle_.wait(lock, [this] { return !writing_now_; });
+  stream_ = nullptr;
+  held_ = {};
+  queued_ = {};
+  writing_ = {};
+  written_ = 0;
+  chunk_.reset();
+  large_.clear();
+}
+
+OutputQueue::Flushed OutputQueue::flush() {
+  std::unique_lock lock(mutex_);
+  if (busy_) return Flushed::all;
+  return write_out(lock);
+}
+
+OutputQueue::Flushed OutputQueue::flush_blocked() {
+  std::unique_lock lock(mutex_);
+  busy_ = false;
+  return write_out(lock);
+}
+
+OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) {
+  if (stream_ == nullptr || closed_) return Flushed::all;
+  if (error_) return Flushed::failed;
+  while (fill()) {
+    std::array<std::span<const std::byte>, 3> buffers;
+    std::size_t count = 0;
+    std::size_t offered = 0;
+    const auto offer = [&](std::span<const std::byte> bytes) {
+      if (bytes.empty()) return;
+      buffers[count++] = bytes;
+      offered += bytes.size();
+    };
+    offer(std::span(writing_).subspan(written_));
+    if (chunk_) {
+      offer(chunk_->rest);
+      offer(std::span(kZeros).first(chunk_->padding));
+    }
+    busy_ = true;
+    writing_now_ = true;
+    lock.unlock();
+    const IoResult result = stream_->try_write(std::span(buffers).first(count));
+    lock.lock();
+    writing_now_ = false;
+    if (closed_) {
+      idle_.notify_all();
+      return Flushed::all;
+    }
+    if (result.error) {
+      error_ = result.error;
+      return Flushed::failed;
+    }
+    advance(result.bytes);
+    if (result.bytes < offered) return Flushed::blocked;
+  }
+  busy_ = false;
+  return Flushed::all;
+}
+
+// Whether there is anything to write.
+bool OutputQueue::fill() {
+  if (written_ < writing_.size() || chunk_) return true;
+  writing_.clear();
+  written_ = 0;
+  std::swap(writing_, queued_);
+  if (open_) {
+    taken_ = appended_;
+    take_chunk();
+  }
+  return !writing_.empty();
+}
+
+// Whether anything is left to send.
+bool OutputQueue::LargePayloads::skip_what_is_sent() {
+  while (index < payloads.size() && offset == payloads[index].size()) {
+    offset = 0;
+    ++index;
+  }
+  return index < payloads.size();
+}
+
+void OutputQueue::take_chunk() {
+  if (large_.empty()) return;
+  LargePayloads sender = std::move(large_.front());
+  large_.pop_front();
+  if (!sender.skip_what_is_sent()) return;
+  const Bytes& payload = sender.payloads[sender.index];
+  const std::size_t size = std::min(kChunkBytes, payload.size() - sender.offset);
+  const auto header =
+      wire::plain_frame({.kind = wire::FrameKind::chunk,
+                         .flags = sender.of_reply ? wire::kOfReply : std::uint16_t{0},
+                         .number = static_cast<std::uint32_t>(sender.index),
+                         .id = sender.call,
+                         .value = size});
+  append_bytes(writing_, std::as_bytes(std::span(header)));
+  chunk_ = Chunk{.owner = payload,
+                 .rest = payload.span().subspan(sender.offset, size),
+                 .padding = wire::padded(size) - size};
+  sender.offset += size;
+  if (sender.skip_what_is_sent()) large_.push_back(std::move(sender));
+}
+
+void OutputQueue::advance(std::size_t bytes) {
+  const std::size_t frames = std::min(bytes, writing_.size() - written_);
+  written_ += frames;
+  bytes -= frames;
+  if (!chunk_) return;
+  const std::size_t payload = std::min(bytes, chunk_->rest.size());
+  chunk_->rest = chunk_->rest.subspan(payload);
+  chunk_->padding -= bytes - payload;
+  if (written_ == writing_.size() && chunk_->rest.empty() && chunk_->padding == 0) chunk_.reset();
+}
+
+OutputQueue::Position OutputQueue::taken() const {
+  const std::lock_guard lock(mutex_);
+  return taken_;
+}
+
+bool OutputQueue::empty() const {
+  const std::lock_guard lock(mutex_);
+  return !busy_ && queued_.empty() && held_.empty() && large_.empty();
+}
+
+std::size_t OutputQueue::queued_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t bytes = held_.size() + queued_.size() + (writing_.size() - written_);
+  for (const LargePayloads& entry : large_) {
+    for (const Bytes& payload : entry.payloads)
+      bytes += payload.size();
+  }
+  return bytes;
+}
+
+std::error_code OutputQueue::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void OutputQueue::trim() {
+  const std::lock_guard lock(mutex_);
+  if (busy_) return;
+  if (queued_.empty() && queued_.capacity() > kKeptBytes) queued_ = {};
+  if (written_ == writing_.size() && writing_.capacity() > kKeptBytes) writing_ = {}, written_ = 0;
+}
+
+}  // namespace batchrpc

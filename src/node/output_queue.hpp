@@ -1,0 +1,97 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <vector>
+
+#include "batchrpc/base/bytes.hpp"
+#include "batchrpc/transport/stream.hpp"
+#include "batchrpc/wire/encoder.hpp"
+
+namespace batchrpc {
+
+/// What one connection has yet to send. Frames that are appended while a write is under way leave
+/// together in the next one; large payloads go in chunks between the frames, so that a small call
+/// overtakes them. Thread-safe.
+class OutputQueue {
+ public:
+  /// A place in the queue: frames at or after `taken()` were surely not sent.
+  using Position = std::uint64_t;
+
+  /// Appends a finished frame, followed by `payloads`: those that it declares as inline are copied,
+  /// others are kept and sent in chunks. Before open(), frames wait.
+  Position append(std::span<const Word> frame, std::uint64_t call, bool of_reply,
+                  std::vector<Bytes>&& payloads);
+
+  /// Appends a frame that goes even before open(): the handshake.
+  void append_first(std::span<const Word> frame);
+
+  /// Lets the frames that wait go. `stream` outlives the queue's use.
+  void attach(Stream* stream);
+  void open();
+  /// Nothing is sent any more; what is queued is dropped. When this returns, no thread is inside a
+  /// try_write.
+  void close();
+
+  enum class Flushed {
+    all,      ///< nothing is left, or another thread is writing and will take it along
+    blocked,  ///< wait until the stream is writable, then call flush_blocked()
+    failed,   ///< the stream is of no more use; see error()
+  };
+  /// Writes what is queued until nothing is left or the stream takes no more.
+  Flushed flush();
+  /// The same, by whoever was told `blocked` before, when the stream is writable again.
+  Flushed flush_blocked();
+
+  [[nodiscard]] Position taken() const;
+  [[nodiscard]] bool empty() const;
+  [[nodiscard]] std::size_t queued_bytes() const;
+  [[nodiscard]] std::error_code error() const;
+  /// Gives memory back that a burst has left behind.
+  void trim();
+
+ private:
+  struct Chunk {
+    Bytes owner;
+    std::span<const std::byte> rest;
+    std::size_t padding = 0;
+  };
+
+  struct LargePayloads {
+    std::uint64_t call = 0;
+    bool of_reply = false;
+    std::vector<Bytes> payloads;
+    std::size_t index = 0;   // of the payload that is being sent
+    std::size_t offset = 0;  // and how much of it is gone
+    bool skip_what_is_sent();
+  };
+
+  Flushed write_out(std::unique_lock<std::mutex>& lock);
+  bool fill();
+  void take_chunk();
+  void advance(std::size_t bytes);
+
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  Stream* stream_ = nullptr;
+  std::vector<std::byte> held_;      // frames before open()
+  std::vector<std::byte> queued_;    // leaves in the next round
+  std::vector<std::byte> writing_;   // this round's frames, and the header of its chunk
+  std::size_t written_ = 0;          // of writing_
+  std::optional<Chunk> chunk_;       // follows writing_
+  std::deque<LargePayloads> large_;  // each sends a chunk in turn
+  Position appended_ = 0;
+  Position taken_ = 0;
+  bool open_ = false;
+  bool closed_ = false;
+  bool busy_ = false;         // a writer is at work, or waits for the stream to become writable
+  bool writing_now_ = false;  // a thread is inside try_write
+  std::error_code error_;
+};
+
+}  // namespace batchrpc

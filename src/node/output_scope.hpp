@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/future/wait.hpp"
+
+namespace batchrpc {
+
+class Connection;
+
+/// While a thread works for a node (a batch of messages, a handler, a timer): what it sends
+/// gathers, and leaves at the scope's end or before the thread waits; and when it waits, it does so
+/// by the node's context.
+class OutputScope {
+ public:
+  explicit OutputScope(std::shared_ptr<WaitContext> context);
+  ~OutputScope();
+  OutputScope(const OutputScope&) = delete;
+  OutputScope& operator=(const OutputScope&) = delete;
+
+  /// Notes that `connection` has something to send. False when the calling thread is in no scope.
+  static bool defer(Connection& connection);
+
+  /// Sends what the calling thread's scopes have gathered.
+  static void flush_current();
+
+  /// Makes the scope's end hand the sending to the loop, for a thread that has more to do at once.
+  void leave_to_loop() noexcept { leave_to_loop_ = true; }
+
+ private:
+  using Dirty = std::vector<std::shared_ptr<Connection>>;
+  static OutputScope*& innermost() noexcept;
+  void flush();
+
+  WaitScope wait_;
+  OutputScope* outer_;
+  Dirty dirty_;
+  bool leave_to_loop_ = false;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,459 @@
+#include "node/peer_table.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "batchrpc/base/error.hpp"
+#include "node/function_table.hpp"
+
+namespace batchrpc {
+namespace {
+
+constexpr std::size_t kMaxHalfOpen = 64;
+
+Session::MakeError peer_lost(const std::string& name, const std::string& why) {
+  return [name, why](const std::string& function, bool sent) -> std::exception_ptr {
+    if (sent) {
+      return std::make_exception_ptr(
+          PeerLost(name + " is lost (" + why + "): '" + function + "' may have run there"));
+    }
+    return std::make_exception_ptr(
+        NotSent(name + " is lost (" + why + "): '" + function +
+                "' was not sent; call another node, or again when it is back"));
+  };
+}
+
+}  // namespace
+
+PeerTable::PeerTable(Environment environment, const NodeOptions& options, PeerIdentity self)
+    : environment_(std::move(environment)),
+      options_(options),
+      self_(std::move(self)),
+      random_(self_.incarnation) {}
+
+PeerTable::~PeerTable() = default;
+
+void PeerTable::run(Ended& ended) {
+  for (const auto& action : ended)
+    action();
+}
+
+PeerTable::Peer* PeerTable::find(std::string_view name) {
+  const auto at = peers_.find(name);
+  return at != peers_.end() ? &at->second : nullptr;
+}
+
+bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
+  Ended ended;
+  bool is_new = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer& peer = peers_[member.name];
+    const bool other = peer.info.incarnation != member.incarnation;
+    if (other && peer.info.incarnation != 0) {
+      lose(peer, "it was restarted", ended);
+    }
+    is_new = !peer.member || other || peer.info.state == PeerState::lost;
+    const PeerState state =
+        is_new && !(peer.current && peer.current->is_open()) ? PeerState::known : peer.info.state;
+    peer.member = true;
+    peer.info = {.name = member.name,
+                 .rank = member.rank,
+                 .incarnation = member.incarnation,
+                 .state = state,
+                 .addresses = std::move(addresses)};
+    if (is_new) {
+      ended.push_back([this, info = peer.info] {
+        environment_.changed({.kind = PeerChange::Kind::joined, .peer = info, .reason = {}});
+      });
+    }
+  }
+  run(ended);
+  return is_new;
+}
+
+void PeerTable::remove(const std::string& name, std::uint64_t incarnation,
+                       const std::string& reason) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* peer = find(name);
+    if (peer == nullptr || peer->info.incarnation != incarnation) return;
+    if (!peer->sessions.empty() || peer->info.state == PeerState::lost) return;
+    lose(*peer, reason, ended);
+  }
+  run(ended);
+}
+
+std::shared_ptr<Session> PeerTable::make_session(const std::string& expected_name) {
+  return std::make_shared<Session>(environment_.host(), environment_.loop, environment_.context,
+                                   expected_name);
+}
+
+std::shared_ptr<Session> PeerTable::session(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) throw ShutDown("node " + self_.name + " is shut down; make a new one");
+  const auto at = peers_.find(name);
+  if (at == peers_.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, peer] : peers_)
+      names.push_back(known);
+    const std::string near = suggest(name, names);
+    throw NotFound("no peer '" + std::string(name) + "' is known to " + self_.name + "; " +
+                   (near.empty() ? "wait_for_peer() waits until it has joined" : near));
+  }
+  Peer& peer = at->second;
+  return peer.current ? peer.current : begin_connecting(peer, Duration::zero());
+}
+
+std::string PeerTable::name_of(int rank) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, peer] : peers_) {
+    if (peer.info.rank == rank && rank >= 0) return name;
+  }
+  throw NotFound("no peer of rank " + std::to_string(rank) + " is known to " + self_.name);
+}
+
+// --- connecting
+// ------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer, Duration delay) {
+  peer.current = make_session(peer.info.name);
+  peer.info.state = PeerState::connecting;
+  const TimePoint now = environment_.loop->now();
+  if (!peer.trying_since) peer.trying_since = now;
+  environment_.loop->schedule(now + delay,
+                              [this, host = environment_.host(), name = peer.info.name,
+                               session = peer.current] { try_addresses(name, session, 0, true); });
+  return peer.current;
+}
+
+void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
+                              std::size_t index, bool all_refused) {
+  std::string address;
+  {
+    const std::lock_guard lock(mutex_);
+    const Peer* peer = find(name);
+    if (closed_ || peer == nullptr || peer->current != session) return;
+    if (index < peer->info.addresses.size()) address = peer->info.addresses[index];
+  }
+  if (address.empty()) {
+    connect_failed(name, session, all_refused,
+                   index == 0    ? "it has no address that can be reached from here"
+                   : all_refused ? "its address refuses connections"
+                                 : "its address cannot be reached");
+    return;
+  }
+  environment_.transport->connect(
+      Address::parse(address), environment_.loop->now() + options_.dead_after,
+      [this, host = environment_.host(), name, session, index, all_refused](
+          std::unique_ptr<Stream> stream, std::error_code error) {
+        if (stream) {
+          {
+            const std::lock_guard lock(mutex_);
+            if (closed_) return;
+            half_open_.push_back({session, environment_.loop->now()});
+          }
+          session->start(std::move(stream), false);
+          return;
+        }
+        const bool refused = error == std::errc::connection_refused;
+        try_addresses(name, session, index + 1, all_refused && refused);
+      });
+}
+
+std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
+  auto session = make_session({});
+  environment_.transport->connect(address, environment_.loop->now() + options_.dead_after,
+                                  [this, host = environment_.host(), session](
+                                      std::unique_ptr<Stream> stream, std::error_code error) {
+                                    if (stream) {
+                                      session->start(std::move(stream), false);
+                                    } else {
+                                      session->on_closed(error.message(), false);
+                                    }
+                                  });
+  return session;
+}
+
+void PeerTable::accept(std::unique_ptr<Stream> stream) {
+  std::shared_ptr<Session> session;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || half_open_.size() >= kMaxHalfOpen) return;
+    session = make_session({});
+    half_open_.push_back({session, environment_.loop->now()});
+  }
+  session->start(std::move(stream), true);
+}
+
+// An address was tried in vain: try again for a while, unless nobody listens there any more.
+void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
+                               bool refused, const std::string& why) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* peer = find(name);
+    if (closed_ || peer == nullptr || peer->current != session) return;
+    const TimePoint now = environment_.loop->now();
+    const bool may_come_back = !refused && now - *peer->trying_since < options_.dead_after;
+    if (may_come_back) {
+      environment_.loop->schedule(now + pause(peer->tries++),
+                                  [this, host = environment_.host(), name, session] {
+                                    try_addresses(name, session, 0, true);
+                                  });
+      return;
+    }
+    lose(*peer, why, ended);
+  }
+  run(ended);
+}
+
+// Grows by 1.6 from 100 ms, by up to a fifth more or less, so that many who lost one peer do not
+// return as one.
+Duration PeerTable::pause(int tries) {
+  double milliseconds = 100;
+  for (int i = 0; i < std::min(tries, 10); ++i)
+    milliseconds *= 1.6;
+  milliseconds *= std::uniform_real_distribution(0.8, 1.2)(random_);
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double, std::milli>(std::min(milliseconds, 10'000.0)));
+}
+
+// --- sessions begin and end
+// --------------------------------------------------------------------------------------
+
+void PeerTable::admit(Session& session, const wire::Hello& hello) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) throw ShutDown("node " + self_.name + " is shut down");
+    if (hello.name == self_.name && hello.incarnation != self_.incarnation) {
+      throw JoinFailed("the name '" + hello.name + "' is taken by the node of rank " +
+                       std::to_string(self_.rank) + "; choose another NodeOptions::name");
+    }
+    std::erase_if(half_open_,
+                  [&](const HalfOpen& entry) { return entry.session.get() == &session; });
+    Peer& peer = peers_[hello.name];
+    const bool other = peer.info.incarnation != hello.incarnation;
+    if (other && peer.info.incarnation != 0) {
+      const bool lives = std::any_of(peer.sessions.begin(), peer.sessions.end(),
+                                     [](const auto& open) { return open->is_open(); });
+      if (lives) {
+        throw JoinFailed("the name '" + hello.name + "' is taken by a node of rank " +
+                         std::to_string(peer.info.rank) + " at " +
+                         peer.sessions.front()->connection().description() +
+                         "; choose another NodeOptions::name, or stop that node");
+      }
+      const auto connecting = peer.current.get() == &session ? std::move(peer.current) : nullptr;
+      lose(peer, "it was restarted", ended);
+      if (connecting) peer.current = connecting;
+    }
+    peer.info.name = hello.name;
+    if (hello.rank >= 0) peer.info.rank = hello.rank;
+    peer.info.incarnation = hello.incarnation;
+    peer.info.state = PeerState::connected;
+    peer.trying_since.reset();
+    peer.tries = 0;
+    auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
+    peer.sessions.push_back(shared);
+    if (!peer.current) peer.current = shared;
+    session.set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
+        .name = hello.name, .rank = peer.info.rank, .incarnation = hello.incarnation}));
+    settle_broken(peer, !other, "the connection broke", ended);
+  }
+  run(ended);
+}
+
+void PeerTable::session_closed(const std::shared_ptr<Session>& session, const std::string& why) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    if (closed_) return;
+    Peer* found = nullptr;
+    for (auto& [name, peer] : peers_) {
+      if (peer.current == session ||
+          std::find(peer.sessions.begin(), peer.sessions.end(), session) != peer.sessions.end()) {
+        found = &peer;
+        break;
+      }
+    }
+    if (found == nullptr) {  // never admitted, and nobody waits for its peer by name
+      ended.push_back([session, why] { session->fail_calls(peer_lost("the peer", why)); });
+    } else {
+      Peer& peer = *found;
+      std::erase(peer.sessions, session);
+      if (peer.current == session) {
+        peer.current = peer.sessions.empty() ? nullptr : peer.sessions.front();
+      }
+      peer.broken.push_back(session);
+      if (session->goodbye()) {
+        if (peer.sessions.empty()) {
+          lose(peer, session->goodbye()->reason, ended);
+        } else {
+          settle_broken(peer, true, why, ended);
+        }
+      } else if (!peer.sessions.empty()) {
+        settle_broken(peer, true, why, ended);
+      } else if (!peer.current) {
+        const bool was_open = session->is_open();
+        const bool too_long = peer.trying_since &&
+                              environment_.loop->now() - *peer.trying_since >= options_.dead_after;
+        if (too_long) {
+          lose(peer, why, ended);
+        } else {
+          begin_connecting(peer, was_open ? Duration::zero() : pause(peer.tries++));
+        }
+      }
+    }
+  }
+  run(ended);
+}
+
+// What became of the calls of broken sessions is known: the peer answers again, or is gone.
+void PeerTable::settle_broken(Peer& peer, bool same_incarnation, const std::string& why,
+                              Ended& ended) {
+  for (auto& session : std::exchange(peer.broken, {})) {
+    auto error = peer_lost(peer.info.name, why);
+    if (same_incarnation) {
+      error = [name = peer.info.name, why](const std::string& function, bool sent) {
+        return sent ? std::make_exception_ptr(
+                          Unknown("the connection to " + name + " broke (" + why + ") while '" +
+                                  function + "' was under way: whether it ran is not known"))
+                    : std::make_exception_ptr(NotSent("the connection to " + name + " broke (" +
+                                                      why + ") before '" + function +
+                                                      "' was sent; call again"));
+      };
+    }
+    ended.push_back([session, error] { session->fail_calls(error); });
+  }
+}
+
+void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
+  const bool was_known = peer.info.state != PeerState::lost;
+  for (auto& session : std::exchange(peer.sessions, {}))
+    peer.broken.push_back(std::move(session));
+  if (peer.current) peer.broken.push_back(std::exchange(peer.current, nullptr));
+  peer.info.state = PeerState::lost;
+  peer.trying_since.reset();
+  peer.tries = 0;
+  auto broken = peer.broken;
+  settle_broken(peer, false, why, ended);
+  for (auto& session : broken) {
+    ended.push_back([session] { session->connection().close(); });
+  }
+  if (was_known) {
+    ended.push_back([this, info = peer.info, why] {
+      environment_.changed({.kind = PeerChange::Kind::lost, .peer = info, .reason = why});
+    });
+  }
+}
+
+// --- upkeep
+// ----------------------------------------------------------------------------------------------------------
+
+void PeerTable::tick() {
+  drop_half_open();
+  const auto silent_limit = options_.dead_after / options_.ping_after;
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, peer] : peers_) {
+      sessions.insert(sessions.end(), peer.sessions.begin(), peer.sessions.end());
+    }
+  }
+  Ended ended;
+  for (const auto& session : sessions) {
+    if (session->tick() < silent_limit) continue;
+    const std::lock_guard lock(mutex_);
+    Peer* peer = find(session->peer()->name);
+    const auto seconds = std::chrono::duration<double>(options_.dead_after).count();
+    if (peer != nullptr && !closed_) {
+      lose(*peer, "it was silent for " + std::to_string(seconds) + " s", ended);
+    }
+  }
+  run(ended);
+}
+
+// Connections whose peers do not say who they are.
+void PeerTable::drop_half_open() {
+  std::vector<std::shared_ptr<Session>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    const TimePoint now = environment_.loop->now();
+    std::erase_if(half_open_, [&](const HalfOpen& entry) {
+      if (now - entry.since < options_.dead_after) return false;
+      dropped.push_back(entry.session);
+      return true;
+    });
+  }
+  for (const auto& session : dropped) {
+    session->connection().close();
+    session->on_closed("no hello came in time", false);
+  }
+}
+
+std::vector<PeerInfo> PeerTable::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<PeerInfo> peers;
+  for (const auto& [name, peer] : peers_) {
+    if (name != self_.name) peers.push_back(peer.info);
+  }
+  return peers;
+}
+
+bool PeerTable::is_live(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() && at->second.info.state != PeerState::lost;
+}
+
+std::vector<std::string> PeerTable::pending() const {
+  std::vector<std::pair<std::string, std::shared_ptr<Session>>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, peer] : peers_) {
+      for (const auto& session : peer.sessions)
+        sessions.emplace_back(name, session);
+      const bool listed = std::find(peer.sessions.begin(), peer.sessions.end(), peer.current) !=
+                          peer.sessions.end();
+      if (peer.current && !listed) sessions.emplace_back(name, peer.current);
+      for (const auto& session : peer.broken)
+        sessions.emplace_back(name, session);
+    }
+  }
+  std::vector<std::string> texts;
+  for (const auto& [name, session] : sessions) {
+    for (const std::string& function : session->pending_functions()) {
+      texts.push_back(name + ": " + function);
+    }
+  }
+  return texts;
+}
+
+void PeerTable::close(const std::string& reason) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    for (auto& [name, peer] : peers_) {
+      sessions.insert(sessions.end(), peer.sessions.begin(), peer.sessions.end());
+      sessions.insert(sessions.end(), peer.broken.begin(), peer.broken.end());
+      if (peer.current) sessions.push_back(peer.current);
+    }
+    for (const HalfOpen& entry : half_open_)
+      sessions.push_back(entry.session);
+    peers_.clear();
+    half_open_.clear();
+  }
+  for (const auto& session : sessions) {
+    session->say_goodbye(ErrorCode::shut_down, reason);
+    session->fail_calls([this](const std::string& function, bool sent) {
+      return std::make_exception_ptr(ShutDown(
+          "node " + self_.name + " was shut down while '" + function + "' was under way", sent));
+    });
+  }
+}
+
+}  // namespace batchrpc

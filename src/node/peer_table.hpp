@@ -1,0 +1,115 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "batchrpc/node/node_options.hpp"
+#include "node/member.hpp"
+#include "node/session.hpp"
+
+namespace batchrpc {
+
+/// A change of what a node knows of the others.
+struct PeerChange {
+  enum class Kind : unsigned char { joined, lost };
+  Kind kind = Kind::joined;
+  PeerInfo peer{};
+  std::string reason{};  ///< of a loss
+};
+
+/// The peers of a node and the sessions with them: connects at the first call, reconnects, notices
+/// deaths, and says how calls to a lost peer ended (the timeline in docs/errors.md). Thread-safe;
+/// its work is done on the loop.
+class PeerTable {
+ public:
+  struct Environment {
+    std::shared_ptr<Loop> loop;
+    std::shared_ptr<WaitContext> context;
+    Transport* transport = nullptr;
+    std::function<std::shared_ptr<SessionHost>()> host;
+    std::function<void(const PeerChange&)> changed;  ///< called without locks
+  };
+
+  PeerTable(Environment environment, const NodeOptions& options, PeerIdentity self);
+  ~PeerTable();
+
+  /// Adds or updates a peer that the group has told of. Returns whether it is new, or another
+  /// incarnation.
+  bool add(const Member& member, std::vector<std::string> addresses);
+  /// The group says that this incarnation is gone. A session that still works is kept.
+  void remove(const std::string& name, std::uint64_t incarnation, const std::string& reason);
+
+  /// The session to call `peer` through; begins to connect if there is none. Throws NotFound for a
+  /// name that is not known, ShutDown when closed.
+  std::shared_ptr<Session> session(std::string_view peer);
+  /// The name of the peer of this rank. Throws NotFound.
+  std::string name_of(int rank) const;
+
+  /// A session to an address where some node is expected, as at joining; its peer introduces
+  /// itself.
+  std::shared_ptr<Session> connect_to(const Address& address);
+  /// Takes a connection that a listener has accepted. On the loop.
+  void accept(std::unique_ptr<Stream> stream);
+
+  /// For SessionHost.
+  void admit(Session& session, const wire::Hello& hello);
+  void session_closed(const std::shared_ptr<Session>& session, const std::string& why);
+
+  /// Once a ping interval, on the loop.
+  void tick();
+
+  [[nodiscard]] std::vector<PeerInfo> snapshot() const;
+  [[nodiscard]] bool is_live(std::string_view name) const;
+  /// Calls of this node that wait for replies, as texts such as "worker1: add (3 calls)".
+  [[nodiscard]] std::vector<std::string> pending() const;
+
+  /// Says goodbye to all; their calls end with ShutDown. On the loop if it still runs.
+  void close(const std::string& reason);
+
+ private:
+  struct Peer {
+    PeerInfo info;
+    bool member = false;                             // the group knows it
+    std::shared_ptr<Session> current;                // for calls
+    std::vector<std::shared_ptr<Session>> sessions;  // all that are open
+    std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict
+    std::optional<TimePoint> trying_since;
+    int tries = 0;
+  };
+  using Ended = std::vector<std::function<void()>>;  // what to do when the lock is released
+
+  std::shared_ptr<Session> make_session(const std::string& expected_name);
+  std::shared_ptr<Session> begin_connecting(Peer& peer, Duration delay);
+  void try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
+                     std::size_t index, bool all_refused);
+  void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
+                      bool refused, const std::string& why);
+  void lose(Peer& peer, const std::string& why, Ended& ended);
+  void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);
+  void drop_half_open();
+  static void run(Ended& ended);
+  [[nodiscard]] Peer* find(std::string_view name);
+  Duration pause(int tries);
+
+  const Environment environment_;
+  const NodeOptions options_;
+  const PeerIdentity self_;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Peer, std::less<>> peers_;
+  struct HalfOpen {
+    std::shared_ptr<Session> session;
+    TimePoint since;
+  };
+  std::vector<HalfOpen> half_open_{};
+  std::mt19937_64 random_;
+  bool closed_ = false;
+};
+
+}  // namespace batchrpc

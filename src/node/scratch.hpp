@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace batchrpc {
+
+/// An object lent from a store of the calling thread's own, which keeps a few for the next time:
+/// for work that may nest on one thread (a handler that waits reads on, into another buffer).
+template <class T>
+class Lease {
+ public:
+  Lease() {
+    auto& store = this_threads();
+    if (store.empty()) {
+      object_ = std::make_unique<T>();
+    } else {
+      object_ = std::move(store.back());
+      store.pop_back();
+    }
+  }
+  ~Lease() {
+    auto& store = this_threads();
+    if (store.size() < kKept) store.push_back(std::move(object_));
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  T& operator*() const noexcept { return *object_; }
+  T* operator->() const noexcept { return object_.get(); }
+
+ private:
+  static constexpr std::size_t kKept = 2;
+  static std::vector<std::unique_ptr<T>>& this_threads() {
+    thread_local std::vector<std::unique_ptr<T>> store;
+    return store;
+  }
+
+  std::unique_ptr<T> object_;
+};
+
+/// Where a thread reads into.
+struct ReadBuffer {
+  static constexpr std::size_t kBytes = 128 * 1024;
+  alignas(64) std::byte bytes[kBytes];
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "batchrpc/node/exposed.hpp"
+#include "batchrpc/node/node_options.hpp"
+#include "batchrpc/node/remote_call.hpp"
+#include "node/call_table.hpp"
+#include "node/connection.hpp"
+
+namespace batchrpc {
+
+class Session;
+
+/// What a session needs of its node.
+class SessionHost {
+ public:
+  virtual ~SessionHost() = default;
+
+  [[nodiscard]] virtual const NodeOptions& options() const noexcept = 0;
+  [[nodiscard]] virtual const Log& log() const noexcept = 0;
+  [[nodiscard]] virtual wire::Hello own_hello() const = 0;
+  /// Throws NotFound or BadSignature.
+  [[nodiscard]] virtual std::shared_ptr<detail::ExposedFunction> resolve(
+      std::string_view name, std::string_view signature) const = 0;
+  virtual void run_on_worker(Task task) = 0;
+  /// Changes the number of calls being answered.
+  virtual void count_incoming(int difference) = 0;
+
+  /// The other side has said who it is. Throws an Error to refuse it. On the loop.
+  virtual void admit(Session& session, const wire::Hello& hello) = 0;
+  /// The session has ended; its pending calls wait for fail_calls(). On the loop.
+  virtual void session_closed(const std::shared_ptr<Session>& session, const std::string& why) = 0;
+};
+
+/// A conversation with a peer: calls and replies in both directions over one connection. A broken
+/// connection ends it; docs/reliability.md will say how it outlives that. Calls may be submitted
+/// from the start: they wait until the peer has said hello.
+class Session final : public FrameSink,
+                      public detail::ReplySink,
+                      public std::enable_shared_from_this<Session> {
+ public:
+  Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
+          std::shared_ptr<WaitContext> context, std::string peer_name);
+  ~Session() override;
+
+  /// Takes the connection that this node has made, or has accepted; says hello in the first case.
+  /// On the loop.
+  void start(std::unique_ptr<Stream> stream, bool accepted);
+
+  /// Sends a call; `encoder` holds the arguments, and its payloads are moved away. `handler` is
+  /// called exactly once, on any thread, never under a lock, perhaps before this returns. Throws
+  /// InvalidArgument when the call is beyond a limit.
+  void submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
+              Encoder& encoder, detail::ReplyHandler handler);
+
+  /// Ends the calls that wait: `error` makes the error, from the function's name and whether the
+  /// call may have been sent.
+  using MakeError = std::function<std::exception_ptr(const std::string& function, bool sent)>;
+  void fail_calls(const MakeError& error);
+
+  /// Says goodbye and closes. On the loop.
+  void say_goodbye(ErrorCode code, const std::string& reason);
+
+  /// Once a ping interval, on the loop: asks a silent peer; returns for how many intervals it has
+  /// been silent.
+  int tick();
+
+  [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_closed() const;
+  [[nodiscard]] bool was_accepted() const noexcept { return accepted_; }
+  /// The peer's goodbye, if it has said one.
+  [[nodiscard]] const std::optional<wire::Goodbye>& goodbye() const noexcept { return goodbye_; }
+  /// Null before the handshake.
+  [[nodiscard]] std::shared_ptr<const PeerIdentity> peer() const;
+  void set_peer(std::shared_ptr<const PeerIdentity> peer);
+  [[nodiscard]] std::size_t pending_calls() const;
+  /// The names of the functions whose replies are waited for, each with its count.
+  [[nodiscard]] std::vector<std::string> pending_functions() const;
+  [[nodiscard]] Connection& connection() noexcept { return *connection_; }
+
+  void on_frame(const wire::FrameView& frame, std::vector<Bytes> inline_payloads) override;
+  std::span<std::byte> chunk_target(const wire::FrameHeader& chunk) override;
+  void on_chunk(const wire::FrameHeader& chunk) override;
+  void on_closed(const std::string& why, bool protocol_error) override;
+
+  void send_result(std::uint64_t call, Encoder& encoder) override;
+  void send_error(std::uint64_t call, const std::exception_ptr& error) override;
+  void answered() override;
+  std::shared_ptr<detail::ReplySink> shared_sink() override { return shared_from_this(); }
+
+ private:
+  // A function of ours as the peer calls it.
+  struct Incoming {
+    std::string name;
+    std::string signature;
+    std::weak_ptr<detail::ExposedFunction> function;
+  };
+  // A call or reply whose payloads are still coming in.
+  struct Assembly {
+    std::vector<Word> words;
+    std::vector<Bytes> payloads;
+    std::vector<std::uint64_t> received;
+    std::uint64_t missing = 0;
+  };
+
+  void handle_hello(const wire::FrameView& frame);
+  void handle_define(const wire::FrameView& frame);
+  void handle_call(const wire::FrameView& frame, std::vector<Bytes> payloads);
+  void handle_result(const wire::FrameView& frame, std::vector<Bytes> payloads);
+  void handle_error(const wire::FrameView& frame);
+  void dispatch(const wire::FrameView& frame, std::vector<Bytes> payloads);
+  void assemble(const wire::FrameView& frame);
+  void refuse(const Error& error);
+  void check_size(Encoder& encoder, std::string_view what) const;
+  void send(std::span<const Word> frame);
+  std::uint32_t number_of(const detail::FunctionKey& function);
+  void arm_timer(TimePoint deadline);
+  void expire_calls();
+  std::string peer_name() const;
+
+  const std::shared_ptr<SessionHost> host_;
+  const std::shared_ptr<Loop> loop_;
+  const std::shared_ptr<Connection> connection_;
+  const std::string expected_peer_;
+  std::atomic<bool> open_{false};
+  bool accepted_ = false;
+  bool said_hello_ = false;
+  std::optional<wire::Goodbye> goodbye_;
+  int silent_ticks_ = 0;
+  std::vector<Incoming> incoming_;
+  std::unordered_map<std::uint64_t, Assembly> assemblies_;  // by id * 2, + 1 for replies
+
+  mutable std::mutex mutex_;  // guards what follows
+  CallTable calls_;
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash
+  std::vector<std::string> names_;                            // by number
+  std::shared_ptr<const PeerIdentity> peer_;
+  TimerId timer_ = 0;
+  TimePoint timer_at_ = TimePoint::max();
+  bool closed_ = false;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,198 @@
+#include "wire/frame.hpp"
+
+#include <bit>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/base/result.hpp"
+#include "batchrpc/wire/codec.hpp"
+
+namespace batchrpc::wire {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "the fast path writes Cap'n Proto's little-endian words as they are");
+
+// The layout of `Frame` as the Cap'n Proto compiler chooses it; tests/wire/frame_test.cpp compares.
+constexpr unsigned kDataWords = 5;
+constexpr unsigned kPointers = 3;
+constexpr std::size_t kData = 2;
+constexpr std::size_t kPayloadsPointer = kBodyPointer + 1;
+constexpr std::size_t kMaxPayloads = 4096;
+
+constexpr Word kRootPointer = (Word{kDataWords} << 32) | (Word{kPointers} << 48);
+
+constexpr Word kinds_word(const FrameHeader& header) noexcept {
+  return Word{header.flags} | (Word{static_cast<std::uint16_t>(header.kind)} << 16) |
+         (Word{header.number} << 32);
+}
+
+// A list of 64-bit integers at the end of the message.
+void write_sizes(std::vector<Word>& words, const std::vector<Bytes>& payloads) {
+  const std::size_t offset = words.size() - (kPayloadsPointer + 1);
+  constexpr Word kListOf64 = 5;
+  words[kPayloadsPointer] =
+      Word{1} | (Word{offset} << 2) | (kListOf64 << 32) | (Word{payloads.size()} << 35);
+  for (const Bytes& payload : payloads)
+    words.push_back(payload.size());
+}
+
+std::vector<std::uint64_t> read_sizes(std::span<const Word> words) {
+  const Word pointer = words[kPayloadsPointer];
+  if (pointer == 0) return {};
+  const auto offset = static_cast<std::int32_t>(static_cast<std::uint32_t>(pointer)) >> 2;
+  const std::uint64_t count = pointer >> 35;
+  const std::int64_t start = static_cast<std::int64_t>(kPayloadsPointer) + 1 + offset;
+  if ((pointer & 3) != 1 || ((pointer >> 32) & 7) != 5 || count > kMaxPayloads || start < 1 ||
+      static_cast<std::uint64_t>(start) + count > words.size()) {
+    throw BadMessage("a frame's list of payload sizes points outside the frame");
+  }
+  const auto sizes = words.subspan(static_cast<std::size_t>(start), count);
+  return {sizes.begin(), sizes.end()};
+}
+
+template <class... Fields>
+std::vector<Word> frame_with_body(const FrameHeader& header, const Fields&... fields) {
+  Encoder encoder(kEnvelopeWords);
+  encode_struct<Fields...>(encoder, kBodyPointer, fields...);
+  finish_frame(encoder, header);
+  return std::move(encoder.words());
+}
+
+template <class... Fields>
+std::tuple<Fields...> body_of(const FrameView& frame) {
+  Decoder decoder(frame.segment(), {});
+  return decode_struct<Fields...>(decoder, kBodyInSegment);
+}
+
+}  // namespace
+
+void finish_frame(Encoder& encoder, FrameHeader header) {
+  std::vector<Word>& words = encoder.words();
+  const std::vector<Bytes>& payloads = encoder.payloads();
+  if (!payloads.empty()) {
+    if (payloads.size() > kMaxPayloads) {
+      throw InvalidArgument("a call carries at most " + std::to_string(kMaxPayloads) +
+                            " payloads (tensors, large byte views), this one has " +
+                            std::to_string(payloads.size()));
+    }
+    std::uint64_t total = 0;
+    for (const Bytes& payload : payloads)
+      total += padded(payload.size());
+    // A frame of more than that has a buffer of its own at the receiver, and nothing may follow it.
+    constexpr std::size_t kSmallFrameWords = 4096;
+    if (total <= kInlinePayloadBytes && words.size() <= kSmallFrameWords)
+      header.flags |= kInlinePayloads;
+    write_sizes(words, payloads);
+  }
+  words[0] = Word{words.size() - 1} << 32;
+  words[1] = kRootPointer;
+  words[kData] = header.id;
+  words[kData + 1] = header.sequence;
+  words[kData + 2] = header.acknowledged;
+  words[kData + 3] = kinds_word(header);
+  words[kData + 4] = header.value;
+}
+
+bool has_inline_payloads(std::span<const Word> frame) noexcept {
+  return (frame[kData + 3] & kInlinePayloads) != 0;
+}
+
+void set_number(std::span<Word> frame, std::uint32_t number) noexcept {
+  Word& word = frame[kData + 3];
+  word = (word & 0xffffffffU) | (Word{number} << 32);
+}
+
+std::vector<Word> plain_frame(const FrameHeader& header) {
+  Encoder encoder(kEnvelopeWords);
+  finish_frame(encoder, header);
+  return std::move(encoder.words());
+}
+
+std::vector<Word> hello_frame(const Hello& hello) {
+  return frame_with_body({.kind = FrameKind::hello}, hello.major, hello.minor, hello.rank,
+                         hello.incarnation, hello.session, hello.received, hello.name, hello.job);
+}
+
+std::vector<Word> definition_frame(const Definition& definition) {
+  return frame_with_body({.kind = FrameKind::define}, definition.number, definition.name,
+                         definition.signature);
+}
+
+std::vector<Word> goodbye_frame(const Goodbye& goodbye) {
+  return frame_with_body({.kind = FrameKind::goodbye}, goodbye.code, goodbye.reason);
+}
+
+std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error) {
+  ErrorBody body{.code = static_cast<std::uint16_t>(ErrorCode::remote_error),
+                 .may_have_run = true,
+                 .message = describe(error),
+                 .type = type_name(error)};
+  try {
+    std::rethrow_exception(error);
+  } catch (const RemoteError& nested) {
+    body.type = nested.type();  // a remote function that failed because another one had thrown
+  } catch (const Error& known) {
+    body.code = static_cast<std::uint16_t>(known.code());
+    body.may_have_run = known.may_have_run();
+  } catch (...) {  // anything else travels as a remote_error
+  }
+  return frame_with_body({.kind = FrameKind::error, .id = id}, body.code, body.may_have_run,
+                         body.message, body.type);
+}
+
+std::optional<std::uint64_t> frame_words(Word first) noexcept {
+  if ((first & 0xffffffffU) != 0) return std::nullopt;
+  return (first >> 32) + 1;
+}
+
+FrameView parse_frame(std::span<const Word> words) {
+  if (words.size() < kEnvelopeWords || words[1] != kRootPointer) {
+    throw BadMessage("a frame does not begin with the envelope of protocol version " +
+                     std::to_string(kMajor));
+  }
+  const Word kinds = words[kData + 3];
+  FrameView frame;
+  frame.words = words;
+  frame.header = {.kind = static_cast<FrameKind>((kinds >> 16) & 0xffffU),
+                  .flags = static_cast<std::uint16_t>(kinds & 0xffffU),
+                  .number = static_cast<std::uint32_t>(kinds >> 32),
+                  .id = words[kData],
+                  .sequence = words[kData + 1],
+                  .acknowledged = words[kData + 2],
+                  .value = words[kData + 4]};
+  if (frame.header.kind == FrameKind::call || frame.header.kind == FrameKind::result) {
+    frame.payload_sizes = read_sizes(words);
+  }
+  return frame;
+}
+
+Hello read_hello(const FrameView& frame) {
+  Hello hello;
+  std::tie(hello.major, hello.minor, hello.rank, hello.incarnation, hello.session, hello.received,
+           hello.name, hello.job) =
+      body_of<std::uint16_t, std::uint16_t, std::int32_t, std::uint64_t, std::uint64_t,
+              std::uint64_t, std::string, std::string>(frame);
+  return hello;
+}
+
+Definition read_definition(const FrameView& frame) {
+  Definition definition;
+  std::tie(definition.number, definition.name, definition.signature) =
+      body_of<std::uint32_t, std::string, std::string>(frame);
+  return definition;
+}
+
+ErrorBody read_error(const FrameView& frame) {
+  ErrorBody body;
+  std::tie(body.code, body.may_have_run, body.message, body.type) =
+      body_of<std::uint16_t, bool, std::string, std::string>(frame);
+  return body;
+}
+
+Goodbye read_goodbye(const FrameView& frame) {
+  Goodbye goodbye;
+  std::tie(goodbye.code, goodbye.reason) = body_of<std::uint16_t, std::string>(frame);
+  return goodbye;
+}
+
+}  // namespace batchrpc::wire

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "batchrpc/base/bytes.hpp"
+#include "batchrpc/wire/decoder.hpp"
+#include "batchrpc/wire/encoder.hpp"
+#include "batchrpc/wire/envelope.hpp"
+
+/// Frames: the envelope of src/wire/frame.capnp, written at its fixed offsets and read with checks.
+namespace batchrpc::wire {
+
+inline constexpr std::uint16_t kMajor = 1;
+inline constexpr std::uint16_t kMinor = 0;
+
+enum class FrameKind : std::uint16_t {
+  hello,
+  define,
+  call,
+  result,
+  error,
+  chunk,
+  cancel,
+  acknowledge,
+  credit,
+  ping,
+  pong,
+  goodbye,
+};
+
+inline constexpr std::uint16_t kInlinePayloads = 1;  // payloads follow this frame at once
+inline constexpr std::uint16_t kNoReply = 2;         // a call: no reply wanted
+inline constexpr std::uint16_t kOfReply = 4;         // a chunk: belongs to a reply
+
+/// The scalars of a frame.
+struct FrameHeader {
+  FrameKind kind = FrameKind::ping;
+  std::uint16_t flags = 0;
+  std::uint32_t number = 0;  ///< call: function; chunk: payload
+  std::uint64_t id = 0;
+  std::uint64_t sequence = 0;
+  std::uint64_t acknowledged = 0;
+  std::uint64_t value = 0;  ///< call: timeout in µs; chunk: size in bytes; credit: bytes
+};
+
+struct Hello {
+  std::uint16_t major = kMajor;
+  std::uint16_t minor = kMinor;
+  std::int32_t rank = -1;
+  std::uint64_t incarnation = 0;
+  std::uint64_t session = 0;
+  std::uint64_t received = 0;
+  std::string name{};
+  std::string job{};
+};
+
+struct Definition {
+  std::uint32_t number = 0;
+  std::string name{};
+  std::string signature{};
+};
+
+struct ErrorBody {
+  std::uint16_t code = 0;
+  bool may_have_run = false;
+  std::string message{};
+  std::string type{};
+};
+
+struct Goodbye {
+  std::uint16_t code = 0;
+  std::string reason{};
+};
+
+/// Makes `encoder`, whose first kEnvelopeWords were reserved and whose body (if any) was encoded at
+/// kBodyPointer, a whole frame: writes the header, the list of its payloads' sizes, and the segment
+/// table. Sets kInlinePayloads in the flags when the payloads are small enough. Nothing may be
+/// encoded afterwards.
+void finish_frame(Encoder& encoder, FrameHeader header);
+
+[[nodiscard]] bool has_inline_payloads(std::span<const Word> frame) noexcept;
+
+/// Changes the id of a finished frame.
+inline void set_id(std::span<Word> frame, std::uint64_t id) noexcept { frame[2] = id; }
+/// Changes the function's number of a finished call frame.
+void set_number(std::span<Word> frame, std::uint32_t number) noexcept;
+
+/// A frame of a header alone.
+[[nodiscard]] std::vector<Word> plain_frame(const FrameHeader& header);
+[[nodiscard]] std::vector<Word> hello_frame(const Hello& hello);
+[[nodiscard]] std::vector<Word> definition_frame(const Definition& definition);
+[[nodiscard]] std::vector<Word> goodbye_frame(const Goodbye& goodbye);
+/// An error as it travels: code, message and type of `error`, as the reply to call `id`.
+[[nodiscard]] std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error);
+
+/// A frame as it was received; the words stay the receiver's.
+struct FrameView {
+  FrameHeader header;
+  std::span<const Word> words;                 ///< from the segment table on
+  std::vector<std::uint64_t> payload_sizes{};  ///< calls and results
+
+  /// The message without its segment table: what a Decoder reads.
+  [[nodiscard]] std::span<const Word> segment() const noexcept { return words.subspan(1); }
+};
+
+/// Where a Decoder of FrameView::segment() finds the body.
+inline constexpr std::size_t kBodyInSegment = kBodyPointer - 1;
+
+/// How many words the frame that begins with `first` has, its segment table included; nothing when
+/// it is not the beginning of a single-segment message (see `flatten`).
+[[nodiscard]] std::optional<std::uint64_t> frame_words(Word first) noexcept;
+
+/// The frame in `words` (exactly its own). Throws BadMessage.
+[[nodiscard]] FrameView parse_frame(std::span<const Word> words);
+
+/// The bodies of the frames that have one. Throw BadMessage.
+[[nodiscard]] Hello read_hello(const FrameView& frame);
+[[nodiscard]] Definition read_definition(const FrameView& frame);
+[[nodiscard]] ErrorBody read_error(const FrameView& frame);
+[[nodiscard]] Goodbye read_goodbye(const FrameView& frame);
+
+/// `size` rounded up to whole words, in bytes.
+[[nodiscard]] constexpr std::uint64_t padded(std::uint64_t size) noexcept {
+  return (size + 7) & ~std::uint64_t{7};
+}
+
+}  // namespace batchrpc::wire
