@@ -11,10 +11,14 @@ function(batchrpc_torch_pch target)
     target_link_libraries(batchrpc_torch_pch PRIVATE batchrpc::batchrpc batchrpc::libtorch)
     target_precompile_headers(batchrpc_torch_pch PRIVATE <torch/torch.h>)
     batchrpc_warnings(batchrpc_torch_pch)
+    target_compile_options(
+      batchrpc_torch_pch PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
   endif()
   target_precompile_headers(${target} REUSE_FROM batchrpc_torch_pch)
-  if(BATCHRPC_CCACHE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -fpch-preprocess)  # without it ccache gives up
+  if(BATCHRPC_CCACHE)  # without these ccache gives up, or brings back what clang then refuses
+    target_compile_options(
+      ${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+                        $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
   endif()
 endfunction()
 
