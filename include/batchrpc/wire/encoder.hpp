@@ -59,8 +59,7 @@ class Encoder {
 
   /// As new, but keeps what memory it has.
   void reset(std::size_t reserved_words) {
-    words_.clear();
-    words_.resize(reserved_words);
+    words_.assign(reserved_words, 0);
     payloads_.clear();
   }
 
@@ -102,7 +101,12 @@ class Encoder {
  private:
   std::size_t grow(std::size_t count) {
     const std::size_t at = words_.size();
-    words_.resize(at + count);
+    if (count <= 8) {  // most structs: faster than a call of resize()
+      for (std::size_t i = 0; i < count; ++i)
+        words_.push_back(0);
+    } else {
+      words_.resize(at + count);
+    }
     if (words_.size() > kMaxWords) too_large();
     return at;
   }
