@@ -11,7 +11,8 @@ namespace batchrpc {
 namespace detail {
 
 void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
-  // Another of the embedder's threads may take the wake-up meant for this one, so it also looks by itself.
+  // Another of the embedder's threads may take the wake-up meant for this one, so it also looks by
+  // itself.
   constexpr Duration kLook = std::chrono::milliseconds(1);
   thread_local int depth = 0;
 
@@ -55,8 +56,7 @@ std::shared_ptr<AsioLoop> AsioLoop::start(const AsioLoopOptions& options) {
 }
 
 std::shared_ptr<AsioLoop> AsioLoop::embed(asio::io_context& context) {
-  return std::shared_ptr<AsioLoop>(
-      new AsioLoop(std::make_shared<detail::EmbeddedCore>(context)));
+  return std::shared_ptr<AsioLoop>(new AsioLoop(std::make_shared<detail::EmbeddedCore>(context)));
 }
 
 void AsioLoop::stop() { core_->stop(); }

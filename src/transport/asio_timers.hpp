@@ -9,8 +9,9 @@
 
 namespace batchrpc::detail {
 
-/// All timers of a loop, on one timer of Asio's. That one is only ever moved forward in time: a timer that
-/// is cancelled leaves it as it is, so that setting and cancelling time-outs costs no system call. Thread-safe.
+/// All timers of a loop, on one timer of Asio's. That one is only ever moved forward in time: a
+/// timer that is cancelled leaves it as it is, so that setting and cancelling time-outs costs no
+/// system call. Thread-safe.
 class AsioTimers : public std::enable_shared_from_this<AsioTimers> {
  public:
   explicit AsioTimers(asio::io_context& io) : timer_(io) {}

@@ -10,8 +10,8 @@
 
 namespace batchrpc::detail {
 
-/// A socket's descriptor and who waits for it. Operations under way in Asio share it; it is closed by close(), which its
-/// user calls, or with the io_context.
+/// A socket's descriptor and who waits for it. Operations under way in Asio share it; it is closed
+/// by close(), which its user calls, or with the io_context.
 class Descriptor : public std::enable_shared_from_this<Descriptor> {
  public:
   /// Takes `fd`, which does not block.

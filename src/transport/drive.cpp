@@ -46,7 +46,8 @@ bool Drive::acquire(Waiter& waiter, const std::optional<TimePoint>& deadline) {
   if (holder_ == Holder::nobody) return take(), true;
   if (holder_ == Holder::offered) {
     // The one that it is offered to has not come round yet; this thread is awake already.
-    for (Follower* follower : followers_) follower->offered = false;
+    for (Follower* follower : followers_)
+      follower->offered = false;
     return take(), true;
   }
   Follower self{&waiter};
@@ -78,7 +79,8 @@ void Drive::pass_on() {
   if (stopped_) {
     holder_ = Holder::nobody;
     driven_.store(false);
-    for (Follower* follower : followers_) follower->waiter->nudge();
+    for (Follower* follower : followers_)
+      follower->waiter->nudge();
     stopped_changed_.notify_all();
   } else if (!followers_.empty()) {
     Follower& next = *followers_.front();
@@ -146,7 +148,8 @@ void Drive::end_lease() {
 void Drive::set_alarm(TimePoint when) noexcept {
   if (alarm_at_ <= when) return;
   alarm_at_ = when;
-  const auto ns = std::max<std::chrono::nanoseconds>(when.time_since_epoch(), std::chrono::nanoseconds(1));
+  const auto ns =
+      std::max<std::chrono::nanoseconds>(when.time_since_epoch(), std::chrono::nanoseconds(1));
   itimerspec setting{};
   setting.it_value.tv_sec = static_cast<time_t>(ns.count() / 1'000'000'000);
   setting.it_value.tv_nsec = static_cast<long>(ns.count() % 1'000'000'000);
@@ -158,7 +161,8 @@ void Drive::stop(bool driven_here) {
   stopped_ = true;
   io_yield_ = true;
   end_lease();
-  for (Follower* follower : followers_) follower->waiter->nudge();
+  for (Follower* follower : followers_)
+    follower->waiter->nudge();
   wake_driver_(wake_argument_);
   if (holder_ == Holder::offered) pass_on();
   if (!driven_here) {

@@ -13,7 +13,8 @@
 
 namespace batchrpc::detail {
 
-/// A loop on the io_context of the program that embeds it; driven by the threads that run that context.
+/// A loop on the io_context of the program that embeds it; driven by the threads that run that
+/// context.
 class EmbeddedCore final : public AsioCore {
  public:
   explicit EmbeddedCore(asio::io_context& io)

@@ -4,7 +4,8 @@
 
 namespace batchrpc::detail {
 
-/// How deep waits may nest on one thread: each wait may run a task that waits again, on top of its stack.
+/// How deep waits may nest on one thread: each wait may run a task that waits again, on top of its
+/// stack.
 inline constexpr int kMaxNestedWaits = 256;
 
 /// Takes the calling thread's hook away and calls it: the first thing that each wait does.

@@ -38,7 +38,8 @@ class OwnedCore::Frame {
   [[nodiscard]] bool active() const noexcept { return active_; }
   [[nodiscard]] bool io_thread() const noexcept { return io_thread_; }
 
-  /// Lets others drive while this thread does something else; the task that it is in stays on its stack.
+  /// Lets others drive while this thread does something else; the task that it is in stays on its
+  /// stack.
   void suspend() {
     active_ = false;
     core_.drive_.release_at_once();
@@ -86,9 +87,8 @@ void OwnedCore::start() {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([self = std::static_pointer_cast<OwnedCore>(shared_from_this())] {
-    self->run_io_thread();
-  });
+  thread_ = std::thread(
+      [self = std::static_pointer_cast<OwnedCore>(shared_from_this())] { self->run_io_thread(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_setname_np(thread_.native_handle(), "batchrpc-io");
 }
@@ -96,7 +96,8 @@ void OwnedCore::start() {
 void OwnedCore::stop() {
   if (stopped_.exchange(true)) return;
   bool driven_here = false;
-  if (const Frame* frame = Frame::innermost()) driven_here = &frame->core() == this && frame->active();
+  if (const Frame* frame = Frame::innermost())
+    driven_here = &frame->core() == this && frame->active();
   drive_.stop(driven_here);
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();  // it ends, and with it the core, when it leaves the task that it is in
@@ -118,7 +119,8 @@ void OwnedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
   Frame* frame = Frame::innermost();
   if (frame != nullptr && frame->active()) {
     if (&frame->core() == this) return wait_driving(*frame, waiter, deadline);
-    // From within a task of another loop, which this thread drives: others shall drive that one meanwhile.
+    // From within a task of another loop, which this thread drives: others shall drive that one
+    // meanwhile.
     frame->suspend();
     wait_outside(waiter, deadline);
     frame->resume();
@@ -159,7 +161,8 @@ void OwnedCore::drive_until(Waiter& waiter, const std::optional<TimePoint>& dead
   waiter.set_interrupt(&OwnedCore::wake_unless_driving, this);
   TimerId alarm = 0;
   if (deadline) alarm = timers_->schedule(*deadline, [] {});  // to come out of the reactor
-  while (!waiter.ready() && !drive_.stopped() && !(deadline && now() >= *deadline)) turn(true);
+  while (!waiter.ready() && !drive_.stopped() && !(deadline && now() >= *deadline))
+    turn(true);
   if (deadline) timers_->cancel(alarm);
   waiter.set_interrupt(nullptr, nullptr);
 }
@@ -219,7 +222,8 @@ TimerId OwnedCore::schedule(TimePoint when, Task task) {
 bool OwnedCore::poll() {
   const auto run_ready = [this] {
     bool any = false;
-    for (int i = 0; i < 64 && run_posted(); ++i) any = true;
+    for (int i = 0; i < 64 && run_posted(); ++i)
+      any = true;
     return io_.poll() != 0 || any;
   };
   if (is_driving()) {
@@ -235,7 +239,8 @@ void OwnedCore::run_io_thread() {
   const WaitScope scope(std::make_shared<WaitByDriving>(*this));
   while (drive_.acquire_for_io()) {
     const Frame frame(*this, true);
-    while (!drive_.io_must_yield()) turn(false);
+    while (!drive_.io_must_yield())
+      turn(false);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace batchrpc::detail {
 
-/// What was posted to a loop, in order, taken out one by one, so that a task that waits does not hold up those behind it.
-/// Thread-safe.
+/// What was posted to a loop, in order, taken out one by one, so that a task that waits does not
+/// hold up those behind it. Thread-safe.
 class PostQueue {
  public:
   /// Returns whether the taker had gone to sleep and must be woken. `foreign` tasks are counted.
@@ -24,7 +24,8 @@ class PostQueue {
     return std::exchange(asleep_, false);
   }
 
-  /// The first task; an empty one when there is none: the taker then counts as asleep until it comes back.
+  /// The first task; an empty one when there is none: the taker then counts as asleep until it
+  /// comes back.
   Task pop_or_sleep() {
     const std::lock_guard lock(mutex_);
     asleep_ = count_ == 0;

@@ -73,7 +73,8 @@ Address to_address(const SocketAddress& address) {
       }
       return Address::tcp(host, ntohs(v6.sin6_port));
     }
-    default: break;
+    default:
+      break;
   }
   const auto& un = reinterpret_cast<const sockaddr_un&>(address.storage);
   if (address.size <= offsetof(sockaddr_un, sun_path) + 1) return Address::unix_abstract("?");

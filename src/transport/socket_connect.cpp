@@ -17,8 +17,8 @@ namespace {
 
 constexpr Duration kBacklogPause = std::chrono::milliseconds(1);
 
-/// Of two tries' errors, the one to report: a refusal says that the host lives, so it counts more than a route that is
-/// missing; that the time was over counts most, for then nothing is known.
+/// Of two tries' errors, the one to report: a refusal says that the host lives, so it counts more
+/// than a route that is missing; that the time was over counts most, for then nothing is known.
 std::error_code worse(std::error_code a, std::error_code b) noexcept {
   const auto rank = [](std::error_code error) {
     if (!error) return 0;
@@ -39,7 +39,8 @@ bool is_connected_to_itself(int fd) noexcept {
 
 }  // namespace
 
-/// One connect: resolves, tries the addresses in turn, reports once. Runs on the loop, but for start() and stop().
+/// One connect: resolves, tries the addresses in turn, reports once. Runs on the loop, but for
+/// start() and stop().
 class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
  public:
   SocketConnect(SocketConnects& owner, Address address, TimePoint deadline,
@@ -85,10 +86,11 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
           {
             const std::lock_guard lock(self->mutex_);
             if (self->is_over(attempt)) return;
-            for (const auto& entry : found) self->add_target(entry.endpoint());
+            for (const auto& entry : found)
+              self->add_target(entry.endpoint());
           }
-          self->next(attempt, error ? std::make_error_code(std::errc::host_unreachable)
-                                    : std::error_code{});
+          self->next(attempt,
+                     error ? std::make_error_code(std::errc::host_unreachable) : std::error_code{});
         });
   }
 
@@ -164,7 +166,8 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
   }
 
   void succeed(std::unique_lock<std::mutex> lock) {
-    auto stream = std::make_unique<SocketStream>(core_, std::move(descriptor_), address_.to_string());
+    auto stream =
+        std::make_unique<SocketStream>(core_, std::move(descriptor_), address_.to_string());
     report(std::move(lock), std::move(stream), {});
   }
 
@@ -225,7 +228,8 @@ void SocketConnects::stop() {
     const std::lock_guard lock(mutex_);
     under_way.swap(under_way_);
   }
-  for (const auto& connect : under_way) connect->stop();
+  for (const auto& connect : under_way)
+    connect->stop();
 }
 
 }  // namespace batchrpc::detail

@@ -42,12 +42,21 @@ class OwnedFd {
   switch (error) {
     case EADDRINUSE:
       message += "the address is taken; another process listens there. Choose another";
-      message += address.scheme() == Address::Scheme::tcp ? " port, or port 0 for any that is free" : " name";
+      message += address.scheme() == Address::Scheme::tcp ? " port, or port 0 for any that is free"
+                                                          : " name";
       break;
-    case EADDRNOTAVAIL: message += "it is not an address of this machine"; break;
-    case EACCES: message += "this process may not use it (permission denied)"; break;
-    case ENOENT: message += "its folder does not exist"; break;
-    default: message += std::strerror(error); break;
+    case EADDRNOTAVAIL:
+      message += "it is not an address of this machine";
+      break;
+    case EACCES:
+      message += "this process may not use it (permission denied)";
+      break;
+    case ENOENT:
+      message += "its folder does not exist";
+      break;
+    default:
+      message += std::strerror(error);
+      break;
   }
   throw JoinFailed(message);
 }
@@ -121,7 +130,8 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
 
 class SocketListener final : public Listener {
  public:
-  SocketListener(std::shared_ptr<AsioCore> core, std::shared_ptr<Acceptor> acceptor, Address address)
+  SocketListener(std::shared_ptr<AsioCore> core, std::shared_ptr<Acceptor> acceptor,
+                 Address address)
       : core_(std::move(core)), acceptor_(std::move(acceptor)), address_(std::move(address)) {
     if (address_.scheme() == Address::Scheme::unix_path) ::stat(address_.name().c_str(), &file_);
     acceptor_->start();
@@ -130,8 +140,8 @@ class SocketListener final : public Listener {
     if (address_.scheme() == Address::Scheme::unix_path) {
       struct stat found {};
       const char* path = address_.name().c_str();
-      const bool ours = ::stat(path, &found) == 0 && found.st_ino == file_.st_ino &&
-                        found.st_dev == file_.st_dev;
+      const bool ours =
+          ::stat(path, &found) == 0 && found.st_ino == file_.st_ino && found.st_dev == file_.st_dev;
       if (ours) ::unlink(path);
     }
     acceptor_->close();
@@ -145,7 +155,8 @@ class SocketListener final : public Listener {
   struct stat file_ {};
 };
 
-/// Whether the socket file at `address` is left over from a process that has ended; it is then removed.
+/// Whether the socket file at `address` is left over from a process that has ended; it is then
+/// removed.
 bool remove_stale_socket(const SocketAddress& address) {
   const auto* path = reinterpret_cast<const sockaddr_un&>(address.storage).sun_path;
   struct stat found {};
@@ -154,7 +165,8 @@ bool remove_stale_socket(const SocketAddress& address) {
   std::error_code ignored;
   const OwnedFd probe(make_socket(AF_UNIX, ignored));
   if (probe.get() < 0) return false;
-  if (::connect(probe.get(), address.get(), address.size) == 0 || errno != ECONNREFUSED) return false;
+  if (::connect(probe.get(), address.get(), address.size) == 0 || errno != ECONNREFUSED)
+    return false;
   return ::unlink(path) == 0 || errno == ENOENT;
 }
 
@@ -182,8 +194,7 @@ SocketAddress resolve_to_listen(const Address& address) {
   std::memcpy(&result.storage, chosen->ai_addr, chosen->ai_addrlen);
   ::freeaddrinfo(found);
   Address numeric = to_address(result);
-  const bool converted =
-      numeric_address(Address::tcp(numeric.name(), address.port()), result);
+  const bool converted = numeric_address(Address::tcp(numeric.name(), address.port()), result);
   if (!converted) throw JoinFailed("cannot listen on " + address.to_string());
   return result;
 }
@@ -204,8 +215,10 @@ std::unique_ptr<Listener> listen_on_socket(const std::shared_ptr<AsioCore>& core
   int bound = ::bind(fd.get(), target.get(), target.size);
   if (bound != 0 && errno == EADDRINUSE && address.scheme() == Address::Scheme::unix_path) {
     errno = EADDRINUSE;
-    if (remove_stale_socket(target)) bound = ::bind(fd.get(), target.get(), target.size);
-    else errno = EADDRINUSE;
+    if (remove_stale_socket(target))
+      bound = ::bind(fd.get(), target.get(), target.size);
+    else
+      errno = EADDRINUSE;
   }
   if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) fail(address, errno);
 

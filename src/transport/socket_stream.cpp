@@ -64,7 +64,8 @@ IoResult SocketStream::try_read(std::span<const std::span<std::byte>> buffers) n
     msghdr message{};
     message.msg_iov = iovecs;
     message.msg_iovlen = to_iovecs(buffers, iovecs);
-    for (std::size_t i = 0; i < message.msg_iovlen; ++i) room += iovecs[i].iov_len;
+    for (std::size_t i = 0; i < message.msg_iovlen; ++i)
+      room += iovecs[i].iov_len;
     count = uninterrupted([&] { return ::recvmsg(fd_, &message, MSG_DONTWAIT); });
   }
   IoResult result = result_of(count);
@@ -75,8 +76,8 @@ IoResult SocketStream::try_read(std::span<const std::span<std::byte>> buffers) n
 IoResult SocketStream::try_write(std::span<const std::span<const std::byte>> buffers) noexcept {
   constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
   if (buffers.size() == 1) {
-    return result_of(uninterrupted(
-        [&] { return ::send(fd_, buffers[0].data(), buffers[0].size(), kFlags); }));
+    return result_of(
+        uninterrupted([&] { return ::send(fd_, buffers[0].data(), buffers[0].size(), kFlags); }));
   }
   iovec iovecs[kMaxBuffers];
   msghdr message{};

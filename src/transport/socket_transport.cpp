@@ -11,16 +11,16 @@ namespace {
 
 void check_scheme(const Address& address) {
   if (address.scheme() != Address::Scheme::inproc) return;
-  throw InvalidArgument("address " + address.to_string() +
-                        ": sockets know tcp://, unix:// and unix-abstract: only; for inproc:// give the "
-                        "node a transport of an InprocNetwork");
+  throw InvalidArgument(
+      "address " + address.to_string() +
+      ": sockets know tcp://, unix:// and unix-abstract: only; for inproc:// give the "
+      "node a transport of an InprocNetwork");
 }
 
 }  // namespace
 
 SocketTransport::SocketTransport(std::shared_ptr<AsioLoop> loop)
-    : loop_(std::move(loop)),
-      connects_(std::make_shared<detail::SocketConnects>(loop_->core_)) {}
+    : loop_(std::move(loop)), connects_(std::make_shared<detail::SocketConnects>(loop_->core_)) {}
 
 SocketTransport::~SocketTransport() { connects_->stop(); }
 

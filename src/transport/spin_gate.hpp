@@ -6,8 +6,9 @@
 
 namespace batchrpc::detail {
 
-/// Decides whether it pays to poll before sleeping. A preempted poll (somebody else needs the processor) or one in vain
-/// raises the level, one that found something lowers it; at level n the next 2^n - 1 waits do not poll.
+/// Decides whether it pays to poll before sleeping. A preempted poll (somebody else needs the
+/// processor) or one in vain raises the level, one that found something lowers it; at level n the
+/// next 2^n - 1 waits do not poll.
 class SpinGate {
  public:
   [[nodiscard]] bool may_spin() noexcept {

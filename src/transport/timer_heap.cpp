@@ -57,7 +57,8 @@ std::uint32_t TimerHeap::take_slot() {
   auto& block = blocks_[number];
   if (!block) {
     block = std::make_unique<Block>();
-    for (std::uint32_t i = 0; i < kSlots; ++i) block->slots[i].place = i + 1;
+    for (std::uint32_t i = 0; i < kSlots; ++i)
+      block->slots[i].place = i + 1;
   }
   const std::uint32_t in_block = block->free;
   block->free = block->slots[in_block].place;
@@ -72,8 +73,8 @@ Task TimerHeap::free_slot(std::uint32_t index) {
   freed.sequence = 0;
   freed.place = block->free;
   block->free = index % kSlots;
-  // Of the blocks without a timer only the one that is filled next stays, so that one timer that comes and goes does not
-  // allocate each time.
+  // Of the blocks without a timer only the one that is filled next stays, so that one timer that
+  // comes and goes does not allocate each time.
   if (block->used-- == kSlots) {
     if (!open_.empty() && blocks_[open_.back()] && blocks_[open_.back()]->used == 0) {
       blocks_[open_.back()].reset();

@@ -12,9 +12,9 @@
 
 namespace batchrpc::detail {
 
-/// Tasks ordered by time, those of the same time in the order in which they came. Adding and removing take
-/// O(log n); what is removed leaves nothing behind, so memory follows the number of tasks that are waiting.
-/// Not thread-safe.
+/// Tasks ordered by time, those of the same time in the order in which they came. Adding and
+/// removing take O(log n); what is removed leaves nothing behind, so memory follows the number of
+/// tasks that are waiting. Not thread-safe.
 class TimerHeap {
  public:
   TimerId push(TimePoint when, Task task);
@@ -58,7 +58,9 @@ class TimerHeap {
     return a.when != b.when ? a.when < b.when : a.sequence < b.sequence;
   }
 
-  Slot& slot(std::uint32_t index) noexcept { return blocks_[index / kSlots]->slots[index % kSlots]; }
+  Slot& slot(std::uint32_t index) noexcept {
+    return blocks_[index / kSlots]->slots[index % kSlots];
+  }
   std::uint32_t take_slot();
   Task free_slot(std::uint32_t index);
   Task erase(std::size_t place);

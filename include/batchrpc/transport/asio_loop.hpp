@@ -18,28 +18,31 @@ class AsioCore;
 }
 
 struct AsioLoopOptions {
-  /// How long a thread that waits polls before it goes to sleep in the kernel. Polling stops by itself, for longer and
-  /// longer, while it finds nothing or while other threads need the processor. Zero: never.
+  /// How long a thread that waits polls before it goes to sleep in the kernel. Polling stops by
+  /// itself, for longer and longer, while it finds nothing or while other threads need the
+  /// processor. Zero: never.
   Duration busy_poll = Duration::zero();
 
-  /// For how long, after a thread has waited, the I/O thread leaves the drive to it. Whatever comes in meanwhile, and
-  /// what that thread posts, may be delayed by as much.
+  /// For how long, after a thread has waited, the I/O thread leaves the drive to it. Whatever comes
+  /// in meanwhile, and what that thread posts, may be delayed by as much.
   Duration lease = std::chrono::milliseconds(1);
 };
 
 /// A loop in real time, with sockets, on Asio.
 ///
-/// *With a thread of its own* (`start()`): that I/O thread drives while nobody waits. A thread that waits takes the drive
-/// over, drives until what it waits for is there, and then keeps a lease: for `AsioLoopOptions::lease` the I/O thread
-/// stays parked, so that a caller that waits again and again pays for no hand-over. Of several waiting threads one drives
-/// and the others sleep; it hands the drive on when its own wait is over. Tasks that other threads post or schedule end
-/// a lease at once; those that the leaseholder posts wait for its next wait() or poll(), at most until the lease's end.
+/// *With a thread of its own* (`start()`): that I/O thread drives while nobody waits. A thread that
+/// waits takes the drive over, drives until what it waits for is there, and then keeps a lease: for
+/// `AsioLoopOptions::lease` the I/O thread stays parked, so that a caller that waits again and
+/// again pays for no hand-over. Of several waiting threads one drives and the others sleep; it
+/// hands the drive on when its own wait is over. Tasks that other threads post or schedule end a
+/// lease at once; those that the leaseholder posts wait for its next wait() or poll(), at most
+/// until the lease's end.
 ///
-/// *On the context of an embedder* (`embed()`): the threads that run the context drive. A wait on one of them runs the
-/// context, nested; on any other thread it sleeps.
+/// *On the context of an embedder* (`embed()`): the threads that run the context drive. A wait on
+/// one of them runs the context, nested; on any other thread it sleeps.
 ///
-/// A wait from within a task of the loop drives on, nested, up to 256 deep; beyond that it leaves the driving to others and
-/// sleeps, and throws Overloaded where there can be no other.
+/// A wait from within a task of the loop drives on, nested, up to 256 deep; beyond that it leaves
+/// the driving to others and sleeps, and throws Overloaded where there can be no other.
 class BATCHRPC_EXPORT AsioLoop final : public Loop {
  public:
   /// A loop with an I/O thread, which ends with stop() or with the loop.
@@ -51,9 +54,10 @@ class BATCHRPC_EXPORT AsioLoop final : public Loop {
   /// As stop().
   ~AsioLoop() override;
 
-  /// Ends the driving: waits for the task that runs now, ends the I/O thread, and destroys every task that has not run. From
-  /// then on nothing of this loop runs any more, tasks posted are destroyed, and a wait() just sleeps. Idempotent. On a
-  /// thread that drives the loop it does not wait for itself: the loop ends when that thread leaves it.
+  /// Ends the driving: waits for the task that runs now, ends the I/O thread, and destroys every
+  /// task that has not run. From then on nothing of this loop runs any more, tasks posted are
+  /// destroyed, and a wait() just sleeps. Idempotent. On a thread that drives the loop it does not
+  /// wait for itself: the loop ends when that thread leaves it.
   void stop();
 
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;

@@ -14,13 +14,16 @@ class SocketConnects;
 
 /// TCP and Unix sockets on an AsioLoop: the schemes `tcp`, `unix` (a path) and `unix-abstract`.
 ///
-/// TCP: names are resolved without holding up the loop (by listen(): at once, on the calling thread), and their addresses
-/// tried in turn, each for its share of the time left; small writes leave at once (TCP_NODELAY).
+/// TCP: names are resolved without holding up the loop (by listen(): at once, on the calling
+/// thread), and their addresses tried in turn, each for its share of the time left; small writes
+/// leave at once (TCP_NODELAY).
 ///
-/// Unix paths: the socket of a process that has ended is replaced, that of one that lives is "taken"; the file is removed
-/// with the listener. Only processes that may write to the file can connect.
+/// Unix paths: the socket of a process that has ended is replaced, that of one that lives is
+/// "taken"; the file is removed with the listener. Only processes that may write to the file can
+/// connect.
 ///
-/// No SIGPIPE is ever raised. When the process has run out of descriptors, accepting pauses and is tried again.
+/// No SIGPIPE is ever raised. When the process has run out of descriptors, accepting pauses and is
+/// tried again.
 class BATCHRPC_EXPORT SocketTransport final : public Transport {
  public:
   explicit SocketTransport(std::shared_ptr<AsioLoop> loop);

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+
+#include "batchrpc/transport/inproc.hpp"
+#include "transport/byte_ring.hpp"
+
+namespace batchrpc::detail {
+
+/// A connection inside the process: two sides, 0 (which connected) and 1. What one writes waits in
+/// the other's inbox until its time of arrival. Each side's handlers run on that side's loop.
+class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
+ public:
+  InprocConnection(const LinkOptions& options, std::uint64_t seed,
+                   std::array<std::weak_ptr<Loop>, 2> loops, std::array<std::string, 2> hosts,
+                   bool held);
+
+  [[nodiscard]] const std::string& host(int side) const noexcept {
+    return sides_[index(side)].host;
+  }
+
+  IoResult read(int side, std::span<const std::span<std::byte>> buffers);
+  IoResult write(int side, std::span<const std::span<const std::byte>> buffers);
+  void wait_readable(int side, Task handler);
+  void wait_writable(int side, Task handler);
+  void shutdown(int side);
+  /// Shuts down, and destroys the handlers.
+  void close(int side);
+
+  /// Both sides get a reset, after what is under way.
+  void reset();
+  /// Holds back what is under way, or lets it go on.
+  void hold(bool held);
+
+ private:
+  struct Parcel {
+    TimePoint arrival;
+    std::size_t bytes;
+  };
+  struct Side {
+    std::weak_ptr<Loop> loop;
+    std::string host;
+    ByteRing inbox;
+    std::size_t arrived = 0;       // bytes of the inbox that may be read
+    std::deque<Parcel> under_way;  // the others
+    bool ending = false;           // nothing follows what is in the inbox ...
+    bool ended = false;            // ... and this has arrived
+    TimePoint end_arrival{};
+    std::error_code end_error;  // none: an orderly end
+    bool shut = false;          // by this side
+    Task readable;
+    Task writable;
+  };
+
+  static std::size_t index(int side) noexcept { return static_cast<std::size_t>(side); }
+  Side& other(int side) noexcept { return sides_[index(1 - side)]; }
+
+  // With mutex_ held:
+  [[nodiscard]] bool is_readable(const Side& side) const noexcept {
+    return side.shut || side.arrived > 0 || side.ended;
+  }
+  [[nodiscard]] bool is_writable(int side) noexcept {
+    return sides_[index(side)].shut || sides_[index(side)].ending || other(side).shut ||
+           other(side).inbox.size() < options_.capacity;
+  }
+  TimePoint arrival_time(Side& to);
+  void send_end(int to, std::error_code error);
+  void schedule_arrival(int side, TimePoint when);
+  void wake(int side);
+  void arrive(int side);
+  void run_handlers(int side);
+
+  const LinkOptions options_;
+  std::mutex mutex_;
+  std::array<Side, 2> sides_;
+  std::uint64_t written_ = 0;
+  bool held_;
+  std::mt19937_64 random_;
+};
+
+/// One side as a stream.
+[[nodiscard]] std::unique_ptr<Stream> make_inproc_stream(
+    std::shared_ptr<InprocConnection> connection, int side, std::string description);
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,104 @@
+#include "batchrpc/transport/virtual_loop.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "transport/nested_wait.hpp"
+#include "transport/timer_heap.hpp"
+
+namespace batchrpc {
+namespace {
+
+/// Counts for the time of a scope, also when a task throws a test's failure.
+class Count {
+ public:
+  explicit Count(int& count) noexcept : count_(count) { ++count_; }
+  ~Count() { --count_; }
+  Count(const Count&) = delete;
+  Count& operator=(const Count&) = delete;
+
+ private:
+  int& count_;
+};
+
+}  // namespace
+
+struct VirtualLoop::Tasks {
+  detail::TimerHeap heap;
+};
+
+VirtualDeadlock::~VirtualDeadlock() = default;
+
+VirtualLoop::VirtualLoop(std::uint64_t seed) : tasks_(std::make_unique<Tasks>()), random_(seed) {}
+
+VirtualLoop::~VirtualLoop() {
+  // A task's destruction may schedule another.
+  while (!tasks_->heap.empty())
+    tasks_->heap.pop();
+}
+
+void VirtualLoop::post(Task task) { schedule(now_, std::move(task)); }
+
+TimerId VirtualLoop::schedule(TimePoint when, Task task) {
+  return tasks_->heap.push(std::max(when, now_), std::move(task));
+}
+
+bool VirtualLoop::cancel(TimerId timer) { return tasks_->heap.remove(timer).has_value(); }
+
+std::size_t VirtualLoop::pending() const noexcept { return tasks_->heap.size(); }
+
+bool VirtualLoop::run_next(TimePoint until) {
+  if (tasks_->heap.empty() || tasks_->heap.next() > until) return false;
+  now_ = std::max(now_, tasks_->heap.next());
+  Task task = tasks_->heap.pop();
+  const Count running(running_);
+  task();
+  return true;
+}
+
+bool VirtualLoop::poll() {
+  bool any = false;
+  const std::uint64_t end = tasks_->heap.sequence();
+  while (!tasks_->heap.empty() && tasks_->heap.next_sequence() < end && run_next(now_))
+    any = true;
+  return any;
+}
+
+bool VirtualLoop::run_until_idle(Duration at_most) {
+  const TimePoint end = now_ + at_most;
+  while (run_next(end)) {
+  }
+  return tasks_->heap.empty();
+}
+
+void VirtualLoop::run_for(Duration duration) {
+  const TimePoint end = now_ + duration;
+  while (run_next(end)) {
+  }
+  now_ = std::max(now_, end);
+}
+
+void VirtualLoop::advance(Duration duration) { now_ += duration; }
+
+void VirtualLoop::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
+  detail::run_nested_wait_hook();
+  if (waits_ >= detail::kMaxNestedWaits) {
+    throw Overloaded("waits are nested more than " + std::to_string(detail::kMaxNestedWaits) +
+                     " deep in the tasks of a VirtualLoop");
+  }
+  const Count waits(waits_);
+  while (!waiter.ready()) {
+    if (run_next(deadline.value_or(TimePoint::max()))) continue;
+    if (deadline) {
+      now_ = std::max(now_, *deadline);
+      return;
+    }
+    throw VirtualDeadlock(
+        "the program waits for what can never come: nothing is left to happen in this VirtualLoop. "
+        "Is a promise never set, a call never sent, or a peer on another loop?");
+  }
+}
+
+}  // namespace batchrpc
