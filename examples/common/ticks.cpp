@@ -49,7 +49,7 @@ std::string tick_label(double value, double step) {
     const std::size_t begin = label.front() == '-' ? 1 : 0;
     const std::size_t point = std::min(label.find('.'), label.size());
     for (std::size_t i = point; i > begin + 3; i -= 3)
-      label.insert(i - 3, ",");
+      label.insert(i - 3, 1, ',');
   }
   return label;
 }
