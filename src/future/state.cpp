@@ -6,9 +6,10 @@
 
 namespace batchrpc::detail {
 
-/// The states whose callbacks the thread is to run, in order. The one at the front stays there until all its callbacks
-/// have run, and the loop keeps nothing in local variables: so a callback that waits may run the rest of
-/// the queue, from the middle of the loop below it on the stack, and neither notices the other.
+/// The states whose callbacks this thread is to run. The loop keeps nothing in local variables: so
+/// a callback that waits may run the rest of the queue, inside the loop further down the stack, and
+/// neither notices the other. A state stays in the queue as long as one of its callbacks has not
+/// returned; meanwhile those that would move the value from under it are passed over.
 class Trampoline {
  public:
   static Trampoline& of_this_thread() noexcept {
@@ -19,42 +20,76 @@ class Trampoline {
   /// Takes over a reference to `state`, whose to_run_ is set.
   void run(StateBase* state) noexcept {
     state->next_running_ = nullptr;
-    (first_ == nullptr ? first_ : last_->next_running_) = state;
+    (last_ == nullptr ? first_ : last_->next_running_) = state;
     last_ = state;
     if (!running_) run_all();
   }
 
   void run_all() noexcept {
     running_ = true;
-    while (StateBase* state = first_) {
-      if (Callback* callback = state->next_callback()) {
-        callback->run(*callback, *state);
-        continue;
-      }
-      // What is in the state belongs to another thread as soon as it is idle.
-      first_ = state->next_running_;
-      if (state->become_idle()) {
-        state->release();
-      } else {
-        state->next_running_ = first_;
-        first_ = state;
-        if (state->next_running_ == nullptr) last_ = state;
-      }
+    while (run_next()) {
     }
     running_ = false;
+  }
+
+  /// Whether a callback of `state` is below on this thread's stack.
+  [[nodiscard]] bool is_in_callback_of(const StateBase& state) const noexcept {
+    for (const Frame* frame = top_; frame != nullptr; frame = frame->below) {
+      if (frame->state == &state) return true;
+    }
+    return false;
   }
 
   bool running_ = false;
 
  private:
+  struct Frame {
+    const StateBase* state;
+    const Frame* below;
+  };
+
+  bool run_next() noexcept {
+    StateBase* before = nullptr;
+    while (StateBase* const state = next_of(before)) {
+      const bool in_callback = is_in_callback_of(*state);
+      if (Callback* const callback = state->next_callback(in_callback)) {
+        if (callback->has_reference && std::exchange(state->extra_reference_, true)) {
+          state->release();
+        }
+        const Frame frame{state, top_};
+        top_ = &frame;
+        callback->run(*callback, *state);
+        top_ = frame.below;
+        return true;
+      }
+      if (in_callback) {
+        before = state;
+        continue;
+      }
+      // What is in the state belongs to another thread as soon as it is idle.
+      StateBase* const after = state->next_running_;
+      if (!state->become_idle_and_release()) continue;
+      next_of(before) = after;
+      if (after == nullptr) last_ = before;
+    }
+    return false;
+  }
+
+  StateBase*& next_of(StateBase* state) noexcept {
+    return state == nullptr ? first_ : state->next_running_;
+  }
+
   StateBase* first_ = nullptr;
   StateBase* last_ = nullptr;
+  const Frame* top_ = nullptr;
 };
 
-/// A thread that waits. Its callback does not wait for its turn: a woken thread need not stay behind callbacks
-/// that take long, and one whose time is up never has to wait for them to get its callback back.
+/// A thread that waits. Its callback does not wait for its turn: a woken thread need not stay
+/// behind callbacks that take long, and one whose time is up never has to wait for them to get its
+/// callback back.
 struct BlockedThread final : Callback {
-  explicit BlockedThread(Run run_function) noexcept : Callback(run_function) {}
+  BlockedThread(Run run_function, bool moves_the_value) noexcept
+      : Callback(run_function, moves_the_value) {}
 
   static void wake(Callback& self, StateBase& /*source*/) noexcept {
     static_cast<BlockedThread&>(self).waiter.notify();
@@ -63,7 +98,8 @@ struct BlockedThread final : Callback {
   static void wake_in_turn(Callback& self, StateBase& source) noexcept { wake(self, source); }
 
   void sleep_until_notified() {
-    while (!waiter.ready()) waiter.sleep();
+    while (!waiter.ready())
+      waiter.sleep();
   }
 
   Waiter waiter;
@@ -100,19 +136,33 @@ void StateBase::run_callbacks(Callback* newest) noexcept {
   Trampoline::of_this_thread().run(this);
 }
 
-Callback* StateBase::next_callback() noexcept {
+/// The next to run; null when there is none, or none that may run inside a callback of the same
+/// state.
+Callback* StateBase::next_callback(bool in_callback) noexcept {
   if (to_run_ == nullptr) {
     if (head_.load(std::memory_order_relaxed) == kReady) return nullptr;
     to_run_ = wake_and_reverse(callbacks(head_.exchange(kReady, std::memory_order_acq_rel)), *this);
   }
-  return to_run_ == nullptr ? nullptr : std::exchange(to_run_, to_run_->next);
+  if (to_run_ == nullptr || (in_callback && to_run_->consumes)) return nullptr;
+  return std::exchange(to_run_, to_run_->next);
 }
 
-bool StateBase::become_idle() noexcept {
-  const bool alone = unique();  // before head_ is read, as in complete()
+/// By the thread that runs callbacks, when it sees no more. Returns false when there are some
+/// again.
+bool StateBase::become_idle_and_release() noexcept {
+  const std::uint32_t held = extra_reference_ ? 2 : 1;
+  const bool alone = holds_all(held);  // before head_ is read, as in complete()
   std::uintptr_t head = head_.load(std::memory_order_acquire);
-  return head == kReady &&
-         (alone || head_.compare_exchange_strong(head, kIdle, std::memory_order_acq_rel));
+  if (head != kReady) return false;
+  if (!alone) {
+    extra_reference_ = false;
+    if (!head_.compare_exchange_strong(head, kIdle, std::memory_order_acq_rel)) {
+      extra_reference_ = held == 2;
+      return false;
+    }
+  }
+  release(held);
+  return true;
 }
 
 /// Returns whether the caller now has to run_callbacks().
@@ -137,15 +187,24 @@ void StateBase::add(Callback& callback) noexcept {
   }
 }
 
-void StateBase::add_and_release(Callback& callback) noexcept {
+// From inside a callback that looks at the value, taking it away is deliberate, and could not wait.
+void StateBase::allow_inside_callback(Callback& callback) const noexcept {
+  if (callback.consumes && !idle() && Trampoline::of_this_thread().is_in_callback_of(*this)) {
+    callback.consumes = false;
+  }
+}
+
+void StateBase::add_last(Callback& callback) noexcept {
+  allow_inside_callback(callback);
+  callback.has_reference = true;
   if (push(callback)) {
+    callback.has_reference = false;  // it is the queue's
     run_callbacks(&callback);
-  } else {
-    release();
   }
 }
 
 bool StateBase::add_unless(std::uintptr_t bits, Callback& callback) noexcept {
+  allow_inside_callback(callback);
   std::uintptr_t head = head_.load(std::memory_order_acquire);
   while ((head & bits) != bits) {
     callback.next = callbacks(head);
@@ -155,15 +214,17 @@ bool StateBase::add_unless(std::uintptr_t bits, Callback& callback) noexcept {
   return false;
 }
 
-/// Takes out a callback again. False when the state is ready: then it was run, or is just about to be, if it is a
-/// BlockedThread. The whole stack is taken, so that nobody else touches it meanwhile, and put back.
+/// Takes out a callback again. False when the state is ready: then it was run, or is just about to
+/// be, if it is a BlockedThread. The whole stack is taken, so that nobody else touches it
+/// meanwhile, and put back.
 bool StateBase::remove(Callback& callback) noexcept {
   std::uintptr_t head = head_.load(std::memory_order_acquire);
   while ((head & kReady) == 0) {
     if (head != 0 && head_.compare_exchange_weak(head, 0, std::memory_order_acq_rel)) {
       Callback* newest = callbacks(head);
       Callback** link = &newest;
-      while (*link != nullptr && *link != &callback) link = &(*link)->next;
+      while (*link != nullptr && *link != &callback)
+        link = &(*link)->next;
       const bool found = *link != nullptr;
       if (found) *link = callback.next;
       put_back(newest);
@@ -190,7 +251,8 @@ void StateBase::put_back(Callback* newest) noexcept {
     } else if (head_.compare_exchange_weak(head, head & kReady, std::memory_order_acq_rel)) {
       Callback* newer = callbacks(head);
       Callback* last = newer;
-      while (last->next != nullptr) last = last->next;
+      while (last->next != nullptr)
+        last = last->next;
       last->next = newest;
       newest = newer;
       head = head_.load(std::memory_order_acquire);
@@ -202,7 +264,7 @@ bool StateBase::wait(const std::optional<TimePoint>& deadline) {
   if (ready()) return true;
   const NestedWork nested;
   const Ref<StateBase> self = Ref<StateBase>::share(*this);  // a callback may drop the future
-  BlockedThread blocked(&BlockedThread::wake);
+  BlockedThread blocked(&BlockedThread::wake, false);
   if (!add_unless(kReady, blocked)) return true;
   struct Removal {
     ~Removal() {
@@ -233,7 +295,8 @@ void StateBase::wait_until_idle() {
   if (idle()) return;
   const NestedWork nested;
   const Ref<StateBase> self = Ref<StateBase>::share(*this);
-  BlockedThread blocked(&BlockedThread::wake_in_turn);
+  if (Trampoline::of_this_thread().is_in_callback_of(*this)) return;  // deliberate
+  BlockedThread blocked(&BlockedThread::wake_in_turn, true);
   if (!add_unless(kIdle, blocked)) return;
   struct Notified {
     ~Notified() { blocked.sleep_until_notified(); }

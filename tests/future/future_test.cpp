@@ -78,7 +78,9 @@ TEST_CASE("Errors pass by callbacks that take the value") {
 }
 
 TEST_CASE("A callback that takes a Result sees values and errors") {
-  const auto say = [](Result<int> r) { return r ? *r : -thrown_int(make_failed_future<int>(r.error())); };
+  const auto say = [](Result<int> r) {
+    return r ? *r : -thrown_int(make_failed_future<int>(r.error()));
+  };
   CHECK(make_ready_future(1).then(say).get() == 1);
   CHECK(make_failed_future<int>(error(9)).then(say).get() == -9);
   CHECK(make_failed_future<void>(error(9)).then([](Result<void> r) { return !r; }).get());
@@ -114,7 +116,8 @@ TEST_CASE("What a callback throws, of any type, is its future's error") {
   CHECK_THROWS_AS(ready.then([] { throw NotAnException{1}; }).get(), NotAnException);
   CHECK_THROWS_AS(ready.then([] { throw "text"; }).get(), const char*);
   CHECK_THROWS_AS(ready.then([] { throw TimedOut("late"); }).get(), TimedOut);
-  CHECK_THROWS_AS(ready.then([]() -> Future<int> { throw NotAnException{1}; }).get(), NotAnException);
+  CHECK_THROWS_AS(ready.then([]() -> Future<int> { throw NotAnException{1}; }).get(),
+                  NotAnException);
   CHECK_THROWS_AS(ready.then([](Result<void>) { throw NotAnException{1}; }).get(), NotAnException);
   CHECK_NOTHROW(ready.then([] { throw 42; }));  // dropped with its future
   CHECK_NOTHROW(ready.get());
@@ -167,19 +170,21 @@ TEST_CASE("A callback on an lvalue sees the value before a later one takes it") 
 
 TEST_CASE("on_error gives a value in an error's place and lets values pass") {
   CHECK(make_ready_future(1).on_error([](std::exception_ptr) { return 2; }).get() == 1);
-  CHECK(make_failed_future<int>(error(5)).on_error([](std::exception_ptr) { return 2; }).get() == 2);
+  CHECK(make_failed_future<int>(error(5)).on_error([](std::exception_ptr) { return 2; }).get() ==
+        2);
   bool called = false;
-  make_failed_future<void>(error(5)).on_error([&](const std::exception_ptr&) { called = true; }).get();
+  make_failed_future<void>(error(5))
+      .on_error([&](const std::exception_ptr&) { called = true; })
+      .get();
   CHECK(called);
   Promise<int> later;
-  auto future =
-      make_failed_future<int>(error(5)).on_error([&](std::exception_ptr) { return later.get_future(); });
+  auto future = make_failed_future<int>(error(5)).on_error(
+      [&](std::exception_ptr) { return later.get_future(); });
   CHECK_FALSE(future.ready());
   later.set_value(6);
   CHECK(future.get() == 6);
-  CHECK(thrown_int(make_failed_future<int>(error(5)).on_error([](std::exception_ptr) -> int {
-    throw 7;
-  })) == 7);
+  CHECK(thrown_int(make_failed_future<int>(error(5)).on_error(
+            [](std::exception_ptr) -> int { throw 7; })) == 7);
   const auto lvalue = make_failed_future<int>(error(5));
   CHECK(lvalue.on_error([](std::exception_ptr) { return 1; }).get() == 1);
   CHECK(thrown_int(lvalue) == 5);
@@ -190,10 +195,12 @@ TEST_CASE("on_error of a type catches that type and its derived ones only") {
   CHECK(late.on_error<TimedOut>([](const TimedOut&) { return 1; }).get() == 1);
   CHECK(late.on_error<Error>([](const Error& e) { return static_cast<int>(e.code()); }).get() == 2);
   CHECK_THROWS_AS(late.on_error<PeerLost>([](const PeerLost&) { return 1; }).get(), TimedOut);
-  CHECK_THROWS_AS(late.on_error<TimedOut>([](const TimedOut&) -> int { throw PeerLost("gone"); }).get(),
-                  PeerLost);
+  CHECK_THROWS_AS(
+      late.on_error<TimedOut>([](const TimedOut&) -> int { throw PeerLost("gone"); }).get(),
+      PeerLost);
   CHECK(make_ready_future(3).on_error<TimedOut>([](const TimedOut&) { return 1; }).get() == 3);
-  Future<int> flattened = late.on_error<TimedOut>([](const TimedOut&) { return make_ready_future(4); });
+  Future<int> flattened =
+      late.on_error<TimedOut>([](const TimedOut&) { return make_ready_future(4); });
   CHECK(flattened.get() == 4);
 }
 

@@ -10,14 +10,16 @@
 
 namespace batchrpc::test {
 
-/// Waits in virtual time: what was scheduled runs, on the waiting thread, when the clock comes to it.
+/// Waits in virtual time: what was scheduled runs, on the waiting thread, when the clock comes to
+/// it.
 class VirtualWait final : public WaitContext {
  public:
   void after(Duration delay, Task task) { tasks_.emplace(now_ + delay, std::move(task)); }
 
   /// Runs all that is scheduled.
   void run() {
-    while (!tasks_.empty()) run_next();
+    while (!tasks_.empty())
+      run_next();
   }
 
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {

@@ -19,18 +19,17 @@
 namespace batchrpc {
 namespace detail {
 
-/// Waits for a future on behalf of a completion handler. Memory, executor and work are the handler's business,
-/// as in Asio's own operations.
+/// Waits for a future on behalf of a completion handler. Memory, executor and work are the
+/// handler's business, as in Asio's own operations.
 template <class T, class Handler>
 class AsioOperation final : private Callback {
   using Executor_ = asio::associated_executor_t<Handler>;
-  using Allocator =
-      typename std::allocator_traits<asio::associated_allocator_t<Handler>>::template rebind_alloc<
-          AsioOperation>;
+  using Allocator = typename std::allocator_traits<
+      asio::associated_allocator_t<Handler>>::template rebind_alloc<AsioOperation>;
 
  public:
   explicit AsioOperation(Handler&& handler)
-      : Callback(&source_completed),
+      : Callback(&source_completed, true),
         handler_(std::move(handler)),
         work_(asio::get_associated_executor(handler_)) {}
 
@@ -47,8 +46,8 @@ class AsioOperation final : private Callback {
     static_cast<AsioOperation&>(self).finish(static_cast<State<T>&>(source).take());
   }
 
-  // Always posted: a handler does not run inside the initiating function, and what it throws belongs to the
-  // executor, not to whoever completed the future.
+  // Always posted: a handler does not run inside the initiating function, and what it throws
+  // belongs to the executor, not to whoever completed the future.
   void finish(Result<T> result) {
     Handler handler(std::move(handler_));
     const auto work = std::move(work_);
@@ -56,13 +55,14 @@ class AsioOperation final : private Callback {
     this->~AsioOperation();
     std::allocator_traits<Allocator>::deallocate(allocator, this, 1);
 
-    asio::post(work.get_executor(), [handler = std::move(handler), result = std::move(result)]() mutable {
-      if constexpr (std::is_void_v<T>) {
-        std::move(handler)(result.error());
-      } else {
-        std::move(handler)(result.error(), result.has_value() ? T(*std::move(result)) : T());
-      }
-    });
+    asio::post(
+        work.get_executor(), [handler = std::move(handler), result = std::move(result)]() mutable {
+          if constexpr (std::is_void_v<T>) {
+            std::move(handler)(result.error());
+          } else {
+            std::move(handler)(result.error(), result.has_value() ? T(*std::move(result)) : T());
+          }
+        });
   }
 
   Handler handler_;
@@ -80,11 +80,12 @@ struct AsioSignature<void> {
 
 }  // namespace detail
 
-/// Completes `token` when `future` is ready, with (std::exception_ptr, T), or (std::exception_ptr) for void: so
-/// `co_await as_async(std::move(future), asio::use_awaitable)` gives the value or throws the error. As with every
-/// asynchronous operation of Asio's, the handler is posted to its associated executor (a plain callback has
-/// the system's; bind another with asio::bind_executor). T must be default constructible, for
-/// the argument that stands beside an error. Consumes the future; throws InvalidArgument when it is empty.
+/// Completes `token` when `future` is ready, with (std::exception_ptr, T), or (std::exception_ptr)
+/// for void: so `co_await as_async(std::move(future), asio::use_awaitable)` gives the value or
+/// throws the error. As with every asynchronous operation of Asio's, the handler is posted to its
+/// associated executor (a plain callback has the system's; bind another with asio::bind_executor).
+/// T must be default constructible, for the argument that stands beside an error. Consumes the
+/// future; throws InvalidArgument when it is empty.
 template <class T, class Token>
 auto as_async(Future<T>&& future, Token&& token) {
   static_assert(std::is_void_v<T> || std::is_default_constructible_v<T>,
@@ -96,14 +97,15 @@ auto as_async(Future<T>&& future, Token&& token) {
       token, detail::FutureAccess::consume(future));
 }
 
-/// A completion token: an asynchronous operation of Asio's that is started with it returns a Future. A std::error_code that is
-/// set, or a std::exception_ptr, becomes the future's error (the former as a std::system_error); the arguments after it the
-/// value: none gives Future<void>, one Future<T>, several a Future<std::tuple<…>>.
+/// A completion token: an asynchronous operation of Asio's that is started with it returns a
+/// Future. A std::error_code that is set, or a std::exception_ptr, becomes the future's error (the
+/// former as a std::system_error); the arguments after it the value: none gives Future<void>, one
+/// Future<T>, several a Future<std::tuple<…>>.
 ///
 ///     timer.async_wait(batchrpc::use_future).then([] { … });
 ///
-/// The future completes on the thread where Asio calls the handler. An operation that is destroyed without
-/// being finished, with its io_context say, breaks its promise.
+/// The future completes on the thread where Asio calls the handler. An operation that is destroyed
+/// without being finished, with its io_context say, breaks its promise.
 struct use_future_t {};
 inline constexpr use_future_t use_future{};
 

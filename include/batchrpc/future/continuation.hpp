@@ -61,13 +61,13 @@ struct Here {};
 // How a callback is called: once, as an rvalue, without arguments when A is void.
 template <class F, class A>
 struct CallTraits {
-  static constexpr bool kCallable = requires(F&& f, A&& argument) {
+  static constexpr bool kCallable = requires(F && f, A&& argument) {
     std::forward<F>(f)(std::forward<A>(argument));
   };
 };
 template <class F>
 struct CallTraits<F, void> {
-  static constexpr bool kCallable = requires(F&& f) { std::forward<F>(f)(); };
+  static constexpr bool kCallable = requires(F && f) { std::forward<F>(f)(); };
 };
 
 template <class F, class A>
@@ -86,7 +86,7 @@ struct Parameter {
   using type = Unknown_;
 };
 template <class F>
-  requires requires { &F::operator(); }
+requires requires { &F::operator(); }
 struct Parameter<F> : Parameter<decltype(&F::operator())> {};
 template <class R, class A>
 struct Parameter<R (*)(A)> {
@@ -115,8 +115,8 @@ struct ValueArgument<void, Consume> {
   using type = void;
 };
 
-/// Whether `f` is to be given the Result rather than the value: by its parameter's type, since a Result is made of a
-/// value implicitly and a generic callable would take either.
+/// Whether `f` is to be given the Result rather than the value: by its parameter's type, since a
+/// Result is made of a value implicitly and a generic callable would take either.
 template <class F, class T, bool Consume>
 inline constexpr bool kTakesResult = [] {
   using P = typename Parameter<F>::type;
@@ -127,7 +127,8 @@ inline constexpr bool kTakesResult = [] {
   }
 }();
 
-/// Runs `call` and puts what it returns into `out`; a future that it returns is left to be followed.
+/// Runs `call` and puts what it returns into `out`; a future that it returns is left to be
+/// followed.
 template <class U, class Call>
 Ref<State<U>> settle(State<U>& out, Call&& call) {
   using R = std::remove_cvref_t<decltype(call())>;
@@ -197,16 +198,20 @@ struct OnErrorBody {
   }
 };
 
-/// The state of a future that `then` and its kin return: it holds the callback until it has run, and waits for the
-/// source, and perhaps for the future that the callback returned, through the one Callback that it is. `Body` is
-/// called with the source's result and with this state, and may return another state to follow.
+/// The state of a future that `then` and its kin return: it holds the callback until it has run,
+/// and waits for the source, and perhaps for the future that the callback returned, through the one
+/// Callback that it is. `Body` is called with the source's result and with this state, and may
+/// return another state to follow.
 template <class T, class U, class Body, bool Consume, class Where>
 class Continuation final : public State<U>, private Callback {
  public:
   /// One reference is the future's, the other the source's.
   template <class F>
   Continuation(F&& f, Where where)
-      : State<U>(2), Callback(&source_completed), where_(std::move(where)), body_{std::forward<F>(f)} {}
+      : State<U>(2),
+        Callback(&source_completed, Consume),
+        where_(std::move(where)),
+        body_{std::forward<F>(f)} {}
   ~Continuation() override {
     if (has_body_) body_.~Body();
   }
@@ -248,7 +253,8 @@ class Continuation final : public State<U>, private Callback {
     auto where = std::move(where_);
     try {
       where->post(Posted(this, std::move(source)));
-    } catch (...) {  // NOLINT: the task that was not taken has completed this state with BrokenPromise
+    } catch (
+        ...) {  // NOLINT: the task that was not taken has completed this state with BrokenPromise
     }
   }
 
@@ -258,7 +264,6 @@ class Continuation final : public State<U>, private Callback {
       if constexpr (Consume) {
         inner = body_(source.take(), *this);
       } else {
-        const auto kept = Ref<State<T>>::share(source);
         inner = body_(source.result(), *this);
       }
     } catch (...) {
@@ -277,7 +282,8 @@ class Continuation final : public State<U>, private Callback {
   void follow(Ref<State<U>> inner) noexcept {
     if (inner->idle()) return finish(*inner);
     this->run = &inner_completed;
-    inner.release()->add_and_release(*this);
+    this->consumes = true;
+    inner.release()->add_last(*this);
   }
   static void inner_completed(Callback& self, StateBase& inner) noexcept {
     static_cast<Continuation&>(self).finish(static_cast<State<U>&>(inner));
@@ -345,7 +351,7 @@ Future<U> attach(Ref<State<T>> source, F&& f, Where where) {
   using Made = Continuation<T, U, Body, Consume, Where>;
   auto* made = new Made(std::forward<F>(f), std::move(where));
   Future<U> future = FutureAccess::make(Ref<State<U>>(made));
-  source.release()->add_and_release(made->callback());
+  source.release()->add_last(made->callback());
   return future;
 }
 

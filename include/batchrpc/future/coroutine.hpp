@@ -17,21 +17,24 @@
 ///       co_return co_await std::move(a) + co_await std::move(b);
 ///     }
 ///
-/// A coroutine starts at once, on the caller's thread, and goes on after each co_await on the thread that completed the
-/// future (under the same rules as a callback of `then`, see Future). Its own future completes when its frame,
-/// with parameters and local variables, is gone. Dropping its future does not stop it. Parameters that are references must outlive
-/// it: pass by value.
+/// A coroutine starts at once, on the caller's thread, and goes on after each co_await on the
+/// thread that completed the future (under the same rules as a callback of `then`, see Future). Its
+/// own future completes when its frame, with parameters and local variables, is gone. Dropping its
+/// future does not stop it. Parameters that are references must outlive it: pass by value.
 ///
-/// g++ 12 miscompiles some co_await expressions: name aggregates and capturing lambdas before the expression,
-/// await into a variable before testing it (`if (bool ok = co_await f; ok)`). docs/coroutines.md lists the forms.
+/// g++ 12 miscompiles some co_await expressions: name aggregates and capturing lambdas before the
+/// expression, await into a variable before testing it (`if (bool ok = co_await f; ok)`).
+/// docs/coroutines.md lists the forms.
 namespace batchrpc {
 namespace detail {
 
-/// Suspends a coroutine until a state is ready. Has constructors, since g++ 12 destroys temporary aggregates twice.
+/// Suspends a coroutine until a state is ready. Has constructors, since g++ 12 destroys temporary
+/// aggregates twice.
 template <class T, bool Consume>
 class Awaiter final : private Callback {
  public:
-  explicit Awaiter(Ref<State<T>> state) noexcept : Callback(&resume), state_(std::move(state)) {}
+  explicit Awaiter(Ref<State<T>> state) noexcept
+      : Callback(&resume, Consume), state_(std::move(state)) {}
 
   [[nodiscard]] bool await_ready() const noexcept {
     return Consume ? state_->idle() : state_->ready();
@@ -58,7 +61,8 @@ class Awaiter final : private Callback {
   std::coroutine_handle<> coroutine_;
 };
 
-/// Completes a coroutine's future when its frame is gone, so that callbacks never run below its local variables.
+/// Completes a coroutine's future when its frame is gone, so that callbacks never run below its
+/// local variables.
 struct FinalAwaiter {
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class CoroutinePromise>
@@ -115,8 +119,9 @@ class CoroutinePromise<void> : public CoroutinePromiseBase<void> {
 
 }  // namespace detail
 
-/// Gives the value, or throws the error. `co_await std::move(future)`, and of a future that a function returns, moves the
-/// value; `co_await future` gives a const reference, which holds while the future keeps its value.
+/// Gives the value, or throws the error. `co_await std::move(future)`, and of a future that a
+/// function returns, moves the value; `co_await future` gives a const reference, which holds while
+/// the future keeps its value.
 template <class T>
 [[nodiscard]] auto operator co_await(Future<T>&& future) {
   return detail::Awaiter<T, true>(detail::FutureAccess::consume(future));

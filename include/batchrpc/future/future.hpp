@@ -14,26 +14,29 @@
 
 namespace batchrpc {
 
-/// A value that will be there later, or the error that comes in its place. Made by a Promise, a call, a
-/// coroutine, or from other futures.
+/// A value that will be there later, or the error that comes in its place. Made by a Promise, a
+/// call, a coroutine, or from other futures.
 ///
-/// Consuming or not: on an rvalue (`std::move(future).get()`, `node.call<&f>(…).then(…)`) the value is moved to whoever
-/// asked, and the future is empty afterwards. On an lvalue the value stays, others get a const reference to it, and
-/// any number of callbacks and waits may follow one another; so move-only values work in both ways.
+/// Consuming or not: on an rvalue (`std::move(future).get()`, `node.call<&f>(…).then(…)`) the value
+/// is moved to whoever asked, and the future is empty afterwards. On an lvalue the value stays,
+/// others get a const reference to it, and any number of callbacks and waits may follow one
+/// another; so move-only values work in both ways.
 ///
-/// Callbacks run one after the other in the order in which they were attached, on the thread that completes the future,
-/// before the completing call returns; attached to a future that is complete, on the attaching thread at once.
-/// On a thread that is just running a callback of any future they are put off until that callback returns, or
-/// waits for a future: so chains of any length do not recurse. A blocked get() is woken before the callbacks run. Callbacks
-/// run without any lock of the library's, may use every function of every future and promise and may
-/// drop them, the one they belong to included. What a callback throws becomes the error of the future that
-/// attaching it returned, and goes nowhere else; if that future was dropped, it is lost. A callback is destroyed right after it has run.
+/// Callbacks run one after the other in the order in which they were attached, on the thread that
+/// completes the future, before the completing call returns; attached to a future that is complete,
+/// on the attaching thread at once. On a thread that is just running a callback of any future they
+/// are put off until that callback returns, or waits for a future: so chains of any length do not
+/// recurse. A blocked get() is woken before the callbacks run. Callbacks run without any lock of
+/// the library's, may use every function of every future and promise and may drop them, the one
+/// they belong to included. What a callback throws becomes the error of the future that attaching
+/// it returned, and goes nowhere else; if that future was dropped, it is lost. A callback is
+/// destroyed right after it has run.
 ///
 /// Dropping a future never blocks and does not cancel anything.
 ///
-/// Thread safety: const functions may be called by several threads at once; the others are the business of one
-/// thread at a time. Completion happens on any thread. Functions other than valid(), assignment and destruction
-/// throw InvalidArgument when the future is empty.
+/// Thread safety: const functions may be called by several threads at once; the others are the
+/// business of one thread at a time. Completion happens on any thread. Functions other than
+/// valid(), assignment and destruction throw InvalidArgument when the future is empty.
 template <class T>
 class Future {
   static_assert(std::is_same_v<T, std::remove_cvref_t<T>>, "a Future holds a plain value type");
@@ -54,11 +57,13 @@ class Future {
   /// Whether the value or error is there.
   [[nodiscard]] bool ready() const { return state().ready(); }
 
-  /// Blocks until ready. What the thread does meanwhile is its WaitContext's matter: on a thread that uses a node it
-  /// drives the node's I/O and runs other work, so hold no lock that such work may want (docs/threading.md).
+  /// Blocks until ready. What the thread does meanwhile is its WaitContext's matter: on a thread
+  /// that uses a node it drives the node's I/O and runs other work, so hold no lock that such work
+  /// may want (docs/threading.md).
   void wait() const { state().wait(std::nullopt); }
 
-  /// The same for at most `timeout`, on the clock of the thread's WaitContext. Returns whether it is ready.
+  /// The same for at most `timeout`, on the clock of the thread's WaitContext. Returns whether it
+  /// is ready.
   template <class Rep, class Period>
   bool wait_for(const std::chrono::duration<Rep, Period>& timeout) const {
     return state().wait_for(detail::to_duration(timeout));
@@ -66,8 +71,9 @@ class Future {
   /// The same until `deadline`.
   bool wait_until(TimePoint deadline) const { return state().wait(deadline); }
 
-  /// Blocks until ready and returns the value, or throws the error. The reference holds while the future keeps its
-  /// value. A consuming get() also waits for callbacks attached before, which may be looking at the value, to return.
+  /// Blocks until ready and returns the value, or throws the error. The reference holds while the
+  /// future keeps its value. A consuming get() also waits for callbacks attached before, which may
+  /// be looking at the value, to return.
   detail::ConstReference<T> get() const& { return result().value(); }
   T get() && { return std::move(*this).result().value(); }
 
@@ -75,7 +81,8 @@ class Future {
   const Result<T>& result() const& {
     const detail::State<T>& waited_for = state();
     wait();
-    if (state_.get() != &waited_for) detail::throw_no_state("the future was moved while it was waited for");
+    if (state_.get() != &waited_for)
+      detail::throw_no_state("the future was moved while it was waited for");
     return waited_for.result();
   }
   [[nodiscard]] Result<T> result() && {
@@ -84,10 +91,10 @@ class Future {
     return consumed->take();
   }
 
-  /// Has `f` called when the future is ready. `f` takes the value (then errors pass it by, into the returned
-  /// future) or a `Result<T>`, which it says by its parameter's type, and nothing for a Future<void>. It returns a
-  /// value, nothing, a Result, or a future, which is flattened: then() never gives a future of a future.
-  /// A coroutine used as `f` takes its parameter by value.
+  /// Has `f` called when the future is ready. `f` takes the value (then errors pass it by, into the
+  /// returned future) or a `Result<T>`, which it says by its parameter's type, and nothing for a
+  /// Future<void>. It returns a value, nothing, a Result, or a future, which is flattened: then()
+  /// never gives a future of a future. A coroutine used as `f` takes its parameter by value.
   template <class F>
   auto then(F&& f) && {
     return attach_then<true>(consume(), std::forward<F>(f), detail::Here{});
@@ -97,10 +104,11 @@ class Future {
     return attach_then<false>(share(), std::forward<F>(f), detail::Here{});
   }
 
-  /// The same, but `f` runs on `executor` (and is posted to it for errors that pass `f` by, too, so that what follows
-  /// is on the executor in any case). The executor outlives the completion of this future; or give a shared_ptr,
-  /// which is kept until then. If the executor destroys the callback without running it the returned future
-  /// fails with BrokenPromise. On an lvalue `f` gets a copy of the value, made by the completing thread.
+  /// The same, but `f` runs on `executor` (and is posted to it for errors that pass `f` by, too, so
+  /// that what follows is on the executor in any case). The executor outlives the completion of
+  /// this future; or give a shared_ptr, which is kept until then. If the executor destroys the
+  /// callback without running it the returned future fails with BrokenPromise. On an lvalue `f`
+  /// gets a copy of the value, made by the completing thread.
   template <class F>
   auto then(Executor& executor, F&& f) && {
     return attach_then<true>(consume(), std::forward<F>(f), &executor);
@@ -110,19 +118,20 @@ class Future {
     return copy().then(executor, std::forward<F>(f));
   }
   template <class E, class F>
-    requires std::is_convertible_v<E*, Executor*>
+  requires std::is_convertible_v<E*, Executor*>
   auto then(std::shared_ptr<E> executor, F&& f) && {
     return attach_then<true>(consume(), std::forward<F>(f), std::move(executor));
   }
   template <class E, class F>
-    requires std::is_convertible_v<E*, Executor*>
+  requires std::is_convertible_v<E*, Executor*>
   auto then(std::shared_ptr<E> executor, F&& f) const& {
     return copy().then(std::move(executor), std::forward<F>(f));
   }
 
-  /// Has `f` called with the std::exception_ptr if the future fails; what it returns (a T, a Result<T> or a Future<T>;
-  /// nothing for a Future<void>) takes the error's place. A value passes it by. With E, only errors of that type: `f`
-  /// takes a `const E&`, and other errors pass it by, too. On an lvalue T must be copyable.
+  /// Has `f` called with the std::exception_ptr if the future fails; what it returns (a T, a
+  /// Result<T> or a Future<T>; nothing for a Future<void>) takes the error's place. A value passes
+  /// it by. With E, only errors of that type: `f` takes a `const E&`, and other errors pass it by,
+  /// too. On an lvalue T must be copyable.
   template <class E = void, class F>
   Future on_error(F&& f) && {
     return attach_on_error<E, true>(consume(), std::forward<F>(f));
@@ -132,9 +141,9 @@ class Future {
     return attach_on_error<E, false>(share(), std::forward<F>(f));
   }
 
-  /// Has `f` called without arguments, with a value as with an error; either then passes on. If `f` throws, its exception takes
-  /// their place. If it returns a Future<void> that is waited for first, and its error takes their place.
-  /// On an lvalue T must be copyable.
+  /// Has `f` called without arguments, with a value as with an error; either then passes on. If `f`
+  /// throws, its exception takes their place. If it returns a Future<void> that is waited for
+  /// first, and its error takes their place. On an lvalue T must be copyable.
   template <class F>
   Future finally(F&& f) && {
     return std::move(*this).then(
@@ -179,9 +188,8 @@ class Future {
   static auto attach_then(detail::Ref<detail::State<T>> state, F&& f, Where where) {
     using D = std::decay_t<F>;
     constexpr bool kTakesResult = detail::kTakesResult<D, T, Consume>;
-    using Argument =
-        std::conditional_t<kTakesResult, detail::ArgumentOf<Result<T>, Consume>,
-                           typename detail::ValueArgument<T, Consume>::type>;
+    using Argument = std::conditional_t<kTakesResult, detail::ArgumentOf<Result<T>, Consume>,
+                                        typename detail::ValueArgument<T, Consume>::type>;
     static_assert(detail::CallTraits<D, Argument>::kCallable,
                   "the callback of then() takes the future's value, or a Result of it");
     using U = typename detail::Flattened<typename detail::ReturnOf<D, Argument>::type>::type;
@@ -194,8 +202,9 @@ class Future {
     using D = std::decay_t<F>;
     using Argument = std::conditional_t<std::is_void_v<E>, std::exception_ptr,
                                         std::add_lvalue_reference_t<const E>>;
-    static_assert(detail::CallTraits<D, Argument>::kCallable,
-                  "the callback of on_error() takes a std::exception_ptr, that of on_error<E>() a const E&");
+    static_assert(
+        detail::CallTraits<D, Argument>::kCallable,
+        "the callback of on_error() takes a std::exception_ptr, that of on_error<E>() a const E&");
     using U = typename detail::Flattened<typename detail::ReturnOf<D, Argument>::type>::type;
     static_assert(std::is_void_v<T> == std::is_void_v<U>,
                   "the callback of on_error() returns what takes the value's place");
@@ -212,7 +221,8 @@ class Future {
       return std::move(f)().then(
           [result = std::move(result)]() mutable { return std::move(result); });
     } else {
-      static_assert(std::is_void_v<R>, "the callback of finally() returns nothing or a Future<void>");
+      static_assert(std::is_void_v<R>,
+                    "the callback of finally() returns nothing or a Future<void>");
       std::move(f)();
       return result;
     }
@@ -236,8 +246,8 @@ template <class T>
   return detail::make_completed<T>(Result<T>(std::move(error)));
 }
 template <class T, class E>
-  requires(!std::is_convertible_v<E, std::exception_ptr>)
-[[nodiscard]] Future<T> make_failed_future(E error) {
+requires(!std::is_convertible_v<E, std::exception_ptr>)
+    [[nodiscard]] Future<T> make_failed_future(E error) {
   return make_failed_future<T>(std::make_exception_ptr(std::move(error)));
 }
 

@@ -10,12 +10,12 @@
 
 namespace batchrpc {
 
-/// The side of a future that completes it, once. Callbacks of the future run inside the function that completes it
-/// (see Future); the promise may be destroyed by them. A promise that is destroyed, or assigned
-/// to, without having completed its future completes it with BrokenPromise.
+/// The side of a future that completes it, once. Callbacks of the future run inside the function
+/// that completes it (see Future); the promise may be destroyed by them. A promise that is
+/// destroyed, or assigned to, without having completed its future completes it with BrokenPromise.
 ///
-/// Used by one thread at a time. Completing twice, asking for the future twice, and using a promise that was moved from
-/// throws InvalidArgument.
+/// Used by one thread at a time. Completing twice, asking for the future twice, and using a promise
+/// that was moved from throws InvalidArgument.
 template <class T>
 class Promise {
  public:
@@ -53,8 +53,8 @@ class Promise {
     return detail::FutureAccess::make(detail::Ref<detail::State<T>>(state));
   }
 
-  /// Completes the future with a value made of `arguments`. If making it throws, that goes to the caller and
-  /// the promise is as before.
+  /// Completes the future with a value made of `arguments`. If making it throws, that goes to the
+  /// caller and the promise is as before.
   template <class... Arguments>
   void set_value(Arguments&&... arguments) {
     if constexpr (std::is_void_v<T>) {
@@ -66,12 +66,9 @@ class Promise {
   }
 
   /// Completes the future with an error; a null one becomes an InvalidArgument.
-  void set_error(std::exception_ptr error) {
-    complete(Result<T>(std::move(error)));
-  }
+  void set_error(std::exception_ptr error) { complete(Result<T>(std::move(error))); }
   template <class E>
-    requires(!std::is_convertible_v<E, std::exception_ptr>)
-  void set_error(E error) {
+  requires(!std::is_convertible_v<E, std::exception_ptr>) void set_error(E error) {
     set_error(std::make_exception_ptr(std::move(error)));
   }
 
@@ -94,7 +91,8 @@ class Promise {
     }
   }
 
-  detail::State<T>* state_;  // with one reference, and while the future is not taken with the future's too
+  detail::State<T>*
+      state_;  // with one reference, and while the future is not taken with the future's too
   bool future_taken_ = false;
   bool set_ = false;
 };

@@ -11,37 +11,44 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/result.hpp"
 
-/// What a promise and its future share. Not for users; the library's own layers may derive from State<T>
-/// to keep what belongs to a future (a pending call, say) in the future's one allocation.
+/// What a promise and its future share. Not for users; the library's own layers may derive from
+/// State<T> to keep what belongs to a future (a pending call, say) in the future's one allocation.
 namespace batchrpc::detail {
 
 class StateBase;
 
-/// What is to be done when a state completes. It lives inside whatever waits (a continuation's own state,
-/// a coroutine's frame, a blocked thread's stack), so that waiting allocates nothing. `run` cannot throw by its type;
-/// once it runs, the state has no more to do with the callback, which may be gone when `run` returns. The source lives
-/// until `run` lets other work run (a callback of the user's that waits); who needs it longer holds a reference.
+/// What is to be done when a state completes. It lives inside whatever waits (a continuation's own
+/// state, a coroutine's frame, a blocked thread's stack), so that waiting allocates nothing. `run`
+/// cannot throw by its type. The source lives until `run` returns; the callback itself may be gone
+/// by then.
 struct Callback {
   using Run = void (*)(Callback& self, StateBase& source) noexcept;
 
-  explicit Callback(Run run_function) noexcept : run(run_function) {}
+  Callback(Run run_function, bool moves_the_value) noexcept
+      : run(run_function), consumes(moves_the_value) {}
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
 
   Callback* next = nullptr;
   Run run;
+  /// Moves the value away, so it must not run while a callback that looks at it has not returned.
+  bool consumes;
+  /// Comes with a reference to its source, which whoever runs it has to release.
+  bool has_reference = false;
 
  protected:
   ~Callback() = default;
 };
 
-/// The part of a shared state that does not depend on the value's type: reference count, completion, callbacks.
+/// The part of a shared state that does not depend on the value's type: reference count,
+/// completion, callbacks.
 ///
-/// `head_` is everything that threads race for. It is 0 or a stack of callbacks while the value is pending; after that
-/// it has the bit kReady, and either both bits of kIdle, or, while some thread runs callbacks, a stack
-/// of those that were added meanwhile. So callbacks run one after the other and in the order in which they were added,
-/// whichever threads complete and add. Nothing here locks, and a thread that runs callbacks does so from
-/// a queue of its own, never recursively (see src/future/state.cpp).
+/// `head_` is everything that threads race for. It is 0 or a stack of callbacks while the value is
+/// pending; after that it has the bit kReady, and either both bits of kIdle, or, while some thread
+/// runs callbacks, a stack of those that were added meanwhile. So callbacks run one after the other
+/// and in the order in which they were added, whichever threads complete and add. Nothing here
+/// locks, and a thread that runs callbacks does so from a queue of its own, never recursively (see
+/// src/future/state.cpp).
 class BATCHRPC_EXPORT StateBase {
  public:
   static constexpr std::uintptr_t kReady = 1;
@@ -53,29 +60,35 @@ class BATCHRPC_EXPORT StateBase {
   StateBase& operator=(const StateBase&) = delete;
 
   void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
-  void release() noexcept {
-    if (unique() || references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  void release(std::uint32_t count = 1) noexcept {
+    if (holds_all(count) || references_.fetch_sub(count, std::memory_order_acq_rel) == count) {
+      delete this;
+    }
   }
-  /// Whether the caller's is the only reference.
-  [[nodiscard]] bool unique() const noexcept {
-    return references_.load(std::memory_order_acquire) == 1;
+  /// Whether there are no references but the caller's `count`.
+  [[nodiscard]] bool holds_all(std::uint32_t count) const noexcept {
+    return references_.load(std::memory_order_acquire) == count;
   }
 
   /// Whether there is a result.
   [[nodiscard]] bool ready() const noexcept {
     return (head_.load(std::memory_order_acquire) & kReady) != 0;
   }
-  /// Whether there is a result and all callbacks added so far are through with it, so that it may be moved.
+  /// Whether there is a result and all callbacks added so far are through with it, so that it may
+  /// be moved.
   [[nodiscard]] bool idle() const noexcept {
     return head_.load(std::memory_order_acquire) == kIdle;
   }
 
-  /// Makes the result, which was stored before, public; wakes waiting threads, then runs the callbacks: here, or, when
-  /// called from a callback, as soon as that has returned. Consumes a reference. Once.
+  /// Makes the result, which was stored before, public; wakes waiting threads, then runs the
+  /// callbacks: here, or, when called from a callback, as soon as that has returned. Consumes a
+  /// reference. Once.
   void complete() noexcept {
-    const bool alone = unique();  // before head_ is read: whoever adds a callback has a reference
+    const bool alone =
+        holds_all(1);  // before head_ is read: whoever adds a callback has a reference
     std::uintptr_t head = head_.load(std::memory_order_acquire);
-    if (head == 0 && (alone || head_.compare_exchange_strong(head, kIdle, std::memory_order_acq_rel))) {
+    if (head == 0 &&
+        (alone || head_.compare_exchange_strong(head, kIdle, std::memory_order_acq_rel))) {
       release();
     } else {
       complete_with_callbacks();
@@ -87,8 +100,8 @@ class BATCHRPC_EXPORT StateBase {
 
   /// Has `callback` run after those that were added before: at once if all these have run.
   void add(Callback& callback) noexcept;
-  /// The same, and consumes a reference.
-  void add_and_release(Callback& callback) noexcept;
+  /// The same, and takes over a reference: nobody will add another one.
+  void add_last(Callback& callback) noexcept;
   /// The same as add(), but does nothing and returns false when head_ has all of `bits`.
   bool add_unless(std::uintptr_t bits, Callback& callback) noexcept;
 
@@ -110,10 +123,11 @@ class BATCHRPC_EXPORT StateBase {
   void complete_with_callbacks() noexcept;
   bool push(Callback& callback) noexcept;
   void run_callbacks(Callback* newest) noexcept;
-  Callback* next_callback() noexcept;
-  bool become_idle() noexcept;
+  Callback* next_callback(bool in_callback) noexcept;
+  bool become_idle_and_release() noexcept;
   bool remove(Callback& callback) noexcept;
   void put_back(Callback* newest) noexcept;
+  void allow_inside_callback(Callback& callback) const noexcept;
 
   std::atomic<std::uint32_t> references_;
 
@@ -121,9 +135,11 @@ class BATCHRPC_EXPORT StateBase {
   bool stored_ = false;
 
  private:
+  bool extra_reference_ =
+      false;  // of the thread that runs the callbacks: it has a second one to release
   std::atomic<std::uintptr_t> head_{0};
   // Of the thread that runs the callbacks:
-  Callback* to_run_ = nullptr;          // oldest first
+  Callback* to_run_ = nullptr;         // oldest first
   StateBase* next_running_ = nullptr;  // in that thread's queue
 };
 
@@ -171,8 +187,8 @@ class State : public StateBase {
     if (stored_) result_.~Result<T>();
   }
 
-  /// Stores the result, in place of one stored before, for complete() to make public. Throws what moving the value
-  /// throws; then nothing is stored.
+  /// Stores the result, in place of one stored before, for complete() to make public. Throws what
+  /// moving the value throws; then nothing is stored.
   void store(Result<T> result) noexcept(std::is_nothrow_move_constructible_v<Result<T>>) {
     if (std::exchange(stored_, false)) result_.~Result<T>();
     ::new (static_cast<void*>(&result_)) Result<T>(std::move(result));
@@ -193,8 +209,9 @@ class State : public StateBase {
   };
 };
 
-/// Whether the calling thread is running callbacks of futures. A thread that is, and that then waits in a way
-/// that runs other work, has its queue emptied first and counts as not running callbacks during this scope.
+/// Whether the calling thread is running callbacks of futures. A thread that is, and that then
+/// waits in a way that runs other work, has its queue emptied first and counts as not running
+/// callbacks during this scope.
 class BATCHRPC_EXPORT NestedWork {
  public:
   NestedWork() noexcept;

@@ -52,12 +52,13 @@ std::vector<Ref<State<T>>> states_of(Range&& futures) {
   }
   std::vector<Ref<State<T>>> states;
   states.reserve(count);
-  for (auto& future : futures) states.push_back(consumed<kConsume>(future));
+  for (auto& future : futures)
+    states.push_back(consumed<kConsume>(future));
   return states;
 }
 
-/// Counts sources down and completes a state with what `collect()` of the derived class returns. One reference to it is
-/// its future's, the other its sources' together.
+/// Counts sources down and completes a state with what `collect()` of the derived class returns.
+/// One reference to it is its future's, the other its sources' together.
 template <class Derived, class U>
 class Join : public State<U> {
  public:
@@ -66,7 +67,7 @@ class Join : public State<U> {
  protected:
   class Slot final : public Callback {
    public:
-    Slot() noexcept : Callback(&source_completed) {}
+    Slot() noexcept : Callback(&source_completed, true) {}
     Join* join = nullptr;
   };
 
@@ -114,7 +115,8 @@ class RangeJoin final : public Join<RangeJoin<T, U, Settled>, U> {
     if constexpr (Settled) {
       U results;
       results.reserve(sources.size());
-      for (const auto& source : sources) results.push_back(source->take());
+      for (const auto& source : sources)
+        results.push_back(source->take());
       return results;
     } else {
       for (const auto& source : sources) {
@@ -125,7 +127,8 @@ class RangeJoin final : public Join<RangeJoin<T, U, Settled>, U> {
       } else {
         U values;
         values.reserve(sources.size());
-        for (const auto& source : sources) values.push_back(*source->take());
+        for (const auto& source : sources)
+          values.push_back(*source->take());
         return values;
       }
     }
@@ -193,12 +196,13 @@ class PackJoin final : public Join<PackJoin<Ts...>, std::tuple<Stored<Ts>...>> {
 
 }  // namespace detail
 
-/// A future of all the values of a range of futures, in the range's order: Future<std::vector<T>>, or Future<void> for futures of
-/// void. It is ready when all of them are, also when some fail, so that afterwards nothing is under way any more; then it has the
-/// error of the first in the range that failed. An empty range is ready at once.
+/// A future of all the values of a range of futures, in the range's order: Future<std::vector<T>>,
+/// or Future<void> for futures of void. It is ready when all of them are, also when some fail, so
+/// that afterwards nothing is under way any more; then it has the error of the first in the range
+/// that failed. An empty range is ready at once.
 ///
-/// An rvalue range's futures are consumed; an lvalue's stay as they are (T is copied). Throws InvalidArgument, and
-/// consumes nothing, when one is empty.
+/// An rvalue range's futures are consumed; an lvalue's stay as they are (T is copied). Throws
+/// InvalidArgument, and consumes nothing, when one is empty.
 template <detail::FutureRange Range>
 [[nodiscard]] auto when_all(Range&& futures) {
   using T = typename detail::ElementOf<Range>::value_type;
@@ -207,23 +211,22 @@ template <detail::FutureRange Range>
   return detail::join_range<T, U, false>(detail::states_of<T>(std::forward<Range>(futures)));
 }
 
-/// The same for some futures of any types, each consumed when it is an rvalue: a future of a std::tuple of the values, in which a
-/// std::monostate stands for void.
+/// The same for some futures of any types, each consumed when it is an rvalue: a future of a
+/// std::tuple of the values, in which a std::monostate stands for void.
 template <class... Futures>
-  requires(sizeof...(Futures) > 0 && (detail::kIsFuture<std::remove_cvref_t<Futures>> && ...))
-[[nodiscard]] auto when_all(Futures&&... futures) {
+requires(sizeof...(Futures) > 0 && (detail::kIsFuture<std::remove_cvref_t<Futures>> && ...))
+    [[nodiscard]] auto when_all(Futures&&... futures) {
   (static_cast<void>(futures.ready()), ...);  // throws if one is empty
   using Join = detail::PackJoin<typename std::remove_cvref_t<Futures>::value_type...>;
   using Value = std::tuple<detail::Stored<typename std::remove_cvref_t<Futures>::value_type>...>;
-  auto* const join = new Join(
-      detail::consumed<!std::is_lvalue_reference_v<Futures>>(futures)...);
+  auto* const join = new Join(detail::consumed<!std::is_lvalue_reference_v<Futures>>(futures)...);
   auto future = detail::FutureAccess::make(detail::Ref<detail::State<Value>>(join));
   join->start();
   return future;
 }
 
-/// A future, which never fails, of all the results of a range of futures, values and errors as they came, in the range's
-/// order. Consumes as when_all() does.
+/// A future, which never fails, of all the results of a range of futures, values and errors as they
+/// came, in the range's order. Consumes as when_all() does.
 template <detail::FutureRange Range>
 [[nodiscard]] auto when_all_settled(Range&& futures) {
   using T = typename detail::ElementOf<Range>::value_type;

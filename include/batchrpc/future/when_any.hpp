@@ -33,7 +33,8 @@ struct FirstReady<void> {
 
 namespace detail {
 
-/// What when_any makes. Every source has a reference to it, and it lives until all of them are ready.
+/// What when_any makes. Every source has a reference to it, and it lives until all of them are
+/// ready.
 template <class T>
 class Race final : public State<FirstReady<T>> {
  public:
@@ -53,13 +54,13 @@ class Race final : public State<FirstReady<T>> {
     Slot* const slots = slots_.get();
     for (std::size_t i = 0; i < count; ++i) {
       StateBase* const source = slots[i].source;
-      source->add_and_release(slots[i]);
+      source->add_last(slots[i]);
     }
   }
 
  private:
   struct Slot final : Callback {
-    Slot() noexcept : Callback(&source_completed) {}
+    Slot() noexcept : Callback(&source_completed, true) {}
     Race* race = nullptr;
     std::size_t index = 0;
     State<T>* source = nullptr;  // only until it is started
@@ -94,12 +95,12 @@ class Race final : public State<FirstReady<T>> {
 
 }  // namespace detail
 
-/// A future of the first of a range of futures to be ready: its value and its index, or its error if it failed. The
-/// others go on; their results are dropped. Of futures that are ready already the first in the range is taken. Of an empty range it
-/// fails with InvalidArgument.
+/// A future of the first of a range of futures to be ready: its value and its index, or its error
+/// if it failed. The others go on; their results are dropped. Of futures that are ready already the
+/// first in the range is taken. Of an empty range it fails with InvalidArgument.
 ///
-/// An rvalue range's futures are consumed; an lvalue's stay as they are (T is copied). Throws InvalidArgument, and
-/// consumes nothing, when one is empty.
+/// An rvalue range's futures are consumed; an lvalue's stay as they are (T is copied). Throws
+/// InvalidArgument, and consumes nothing, when one is empty.
 template <detail::FutureRange Range>
 [[nodiscard]] auto when_any(Range&& futures) {
   using T = typename detail::ElementOf<Range>::value_type;
