@@ -93,12 +93,14 @@ NodeCore::NodeCore(NodeOptions options)
         options_.io_context != nullptr ? AsioLoop::embed(*options_.io_context) : AsioLoop::start();
     own_loop_ = options_.io_context == nullptr;
     loop_ = loop;
-    composite->add(std::make_shared<SocketTransport>(loop));
+    composite->add(
+        {Address::Scheme::tcp, Address::Scheme::unix_path, Address::Scheme::unix_abstract},
+        std::make_shared<SocketTransport>(loop));
   }
   context_ = std::make_shared<LoopWait>(loop_);
   // Calls to oneself go through a network of one where no other is given.
-  const auto network = options_.network ? options_.network : std::make_shared<InprocNetwork>();
-  composite->add(network->transport(loop_));
+  const auto network = options_.network ? options_.network : InprocNetwork::make();
+  composite->add({Address::Scheme::inproc}, network->transport(loop_, options_.name));
   transport_ = std::move(composite);
   loop_tasks_ = std::make_shared<LoopTasks>(loop_, context_);
   if (own_loop_) pool_ = std::make_shared<WorkerPool>(options_.num_worker_threads, loop_);
