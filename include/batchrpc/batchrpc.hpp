@@ -13,3 +13,4 @@
 #include "batchrpc/future/when_any.hpp"
 #include "batchrpc/node/call_context.hpp"
 #include "batchrpc/node/node.hpp"
+#include "batchrpc/rref/rref.hpp"

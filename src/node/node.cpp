@@ -50,11 +50,18 @@ void Node::submit(PeerRef peer, const detail::FunctionKey& function,
                   detail::OutgoingOptions options, Encoder& encoder,
                   detail::ReplyHandler handler) const {
   if (peer.by_rank()) {
-    core_->submit(core_->peers().name_of(peer.rank()), function, std::move(options), encoder,
-                  std::move(handler));
+    core_->submit(peer_name(peer), function, std::move(options), encoder, std::move(handler));
   } else {
     core_->submit(peer.name(), function, std::move(options), encoder, std::move(handler));
   }
+}
+
+std::string Node::peer_name(PeerRef peer) const {
+  return peer.by_rank() ? core_->peers().name_of(peer.rank()) : std::string(peer.name());
+}
+
+void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const {
+  if (!core_->functions().find(function->name)) core_->functions().add(std::move(function));
 }
 
 void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) const {

@@ -2,10 +2,11 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
+#include <typeindex>
 #include <vector>
 
 #include "batchrpc/future/future.hpp"
@@ -29,6 +30,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   explicit NodeCore(NodeOptions options);
   ~NodeCore() override;
 
+  [[nodiscard]] std::shared_ptr<NodeCore> core() override { return shared_from_this(); }
   [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
   [[nodiscard]] const Log& log() const noexcept override { return log_; }
   [[nodiscard]] wire::Hello own_hello() const override;
@@ -61,6 +63,17 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void listen_for_peers(const std::optional<Address>& seen_from_root);
   /// Adds a peer that the group tells of.
   void add_member(const Member& member);
+
+  /// What a layer above keeps with a node: made at the first asking, and destroyed with the node.
+  template <class T>
+  std::shared_ptr<T> extension() {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<void>& extension = extensions_[std::type_index(typeid(T))];
+    if (!extension) extension = std::make_shared<T>(*this);
+    return std::static_pointer_cast<T>(extension);
+  }
+
+  [[nodiscard]] std::uint64_t incarnation() const noexcept { return self_.incarnation; }
 
   using ChangeHandler = std::function<void(const PeerChange&)>;
   /// `handler` gets every change from now on; the number takes it back.
@@ -101,6 +114,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::vector<std::string> addresses_;
   std::vector<std::pair<std::uint64_t, std::shared_ptr<ChangeHandler>>> handlers_;
   std::uint64_t next_handler_ = 1;
+  std::map<std::type_index, std::shared_ptr<void>> extensions_;
   TimerId tick_ = 0;
   bool stopped_ = false;
 };

@@ -54,6 +54,30 @@ void IncomingCall::fail(const std::exception_ptr& error) {
 
 namespace {
 
+const std::shared_ptr<NodeCore>*& this_threads_node() noexcept {
+  thread_local const std::shared_ptr<NodeCore>* node = nullptr;
+  return node;
+}
+
+}  // namespace
+
+CurrentNode::CurrentNode(const std::shared_ptr<NodeCore>& core) noexcept
+    : outer_(std::exchange(this_threads_node(), &core)) {}
+
+CurrentNode::~CurrentNode() { this_threads_node() = outer_; }
+
+std::shared_ptr<NodeCore> CurrentNode::get() {
+  const auto* node = this_threads_node();
+  return node != nullptr ? *node : nullptr;
+}
+
+std::uint64_t& one_use_values() noexcept {
+  thread_local std::uint64_t count = 0;
+  return count;
+}
+
+namespace {
+
 constexpr std::size_t kKeptEncoders = 4;
 constexpr std::size_t kKeptWords = 16 * 1024;
 

@@ -26,6 +26,7 @@ std::uint64_t assembly_key(std::uint64_t id, bool of_reply) { return id * 2 + (o
 Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
                  std::shared_ptr<WaitContext> context, std::string peer_name)
     : host_(std::move(host)),
+      core_(host_->core()),
       loop_(std::move(loop)),
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
@@ -311,13 +312,16 @@ void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes> payloads
     }
   }
   if (function->options.short_handler) {
+    const detail::CurrentNode current(core_);
     function->run(std::move(call));
     return;
   }
   call.keep();
-  host_->run_on_worker([function = std::move(function), call = std::move(call)]() mutable {
-    function->run(std::move(call));
-  });
+  host_->run_on_worker(
+      [core = core_, function = std::move(function), call = std::move(call)]() mutable {
+        const detail::CurrentNode current(core);
+        function->run(std::move(call));
+      });
 }
 
 void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes> payloads) {
@@ -332,6 +336,7 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes> pay
   }
   if (!call) return;  // it has timed out
   detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
+  const detail::CurrentNode current(core_);
   call->handler(reply);
 }
 

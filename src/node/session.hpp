@@ -23,6 +23,8 @@ class SessionHost {
  public:
   virtual ~SessionHost() = default;
 
+  /// The node itself, for codecs (detail::CurrentNode).
+  [[nodiscard]] virtual std::shared_ptr<NodeCore> core() = 0;
   [[nodiscard]] virtual const NodeOptions& options() const noexcept = 0;
   [[nodiscard]] virtual const Log& log() const noexcept = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
@@ -126,6 +128,7 @@ class Session final : public FrameSink,
   std::string peer_name() const;
 
   const std::shared_ptr<SessionHost> host_;
+  const std::shared_ptr<NodeCore> core_;
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Connection> connection_;
   const std::string expected_peer_;

@@ -19,6 +19,9 @@ namespace batchrpc {
 
 class NodeCore;
 
+template <class T>
+class RRef;
+
 /// A change of the group: a node has joined, or was lost.
 struct MembershipChange {
   bool joined = false;  ///< false: lost
@@ -175,6 +178,28 @@ class BATCHRPC_EXPORT Node {
         std::move(name), std::move(callable), how));
   }
 
+  // --- objects behind remote references: defined in batchrpc/rref/rref.hpp
+  // ---------------------------
+
+  /// Lets peers create objects: `node.expose_class<ParameterServer(Config)>()` names a class and
+  /// one of its constructors. Where the class can travel, `RRef::to_here()` works as well.
+  template <class Constructor>
+  void expose_class() const;
+
+  /// Lets peers call the method `M` of objects that they refer to by an RRef.
+  template <auto M>
+  requires std::is_member_function_pointer_v<decltype(M)>
+  void expose() const;
+
+  /// Creates an object on a peer that has exposed its class, from the arguments' own types. Returns
+  /// at once; methods may be called on the handle at once.
+  template <class T, class... Args>
+  RRef<T> create(PeerRef peer, Args&&... args) const;
+
+  /// A handle to an object of this process, to be passed on.
+  template <class T>
+  RRef<T> own(std::shared_ptr<T> object) const;
+
   /// Takes a function back: later calls get NotFound, those under way finish. Returns whether it
   /// was exposed.
   bool unexpose(std::string_view name) const;
@@ -266,17 +291,24 @@ class BATCHRPC_EXPORT Node {
   template <class R, class Peers, class... Params, class... Args>
   std::vector<Future<R>> call_all_typed(const detail::FunctionKey& function, const Peers& peers,
                                         const std::tuple<Params...>* /*types*/,
-                                        Args&&... args) const {
+                                        const Args&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the function takes another number of arguments");
     std::vector<Future<R>> futures;
     const detail::EncoderLease encoded;
-    encode_struct<Params...>(*encoded, wire::kBodyPointer, std::forward<Args>(args)...);
+    const std::uint64_t before = detail::one_use_values();
+    encode_struct<Params...>(*encoded, wire::kBodyPointer, args...);
+    bool again = false;
     for (const auto& peer : peers) {
       try {
         const detail::EncoderLease copy;
-        (*copy).words() = (*encoded).words();
-        (*copy).payloads() = (*encoded).payloads();
+        if (again) {
+          encode_struct<Params...>(*copy, wire::kBodyPointer, args...);
+        } else {
+          (*copy).words() = (*encoded).words();
+          (*copy).payloads() = (*encoded).payloads();
+          again = detail::one_use_values() != before;
+        }
         Promise<R> promise;
         Future<R> future = promise.get_future();
         submit(peer, function, {}, *copy, detail::reply_to<R>(std::move(promise)));
@@ -301,6 +333,16 @@ class BATCHRPC_EXPORT Node {
   void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
               Encoder& encoder, detail::ReplyHandler handler) const;
   void expose_function(std::shared_ptr<detail::ExposedFunction> function) const;
+  // A function of the library's own; exposing it again changes nothing. Always short: it only
+  // queues.
+  template <class Callable>
+  void expose_reserved(std::string name, Callable callable) const {
+    using Traits = detail::FunctionTraits<Callable>;
+    add_reserved(std::make_shared<detail::TypedFunction<Callable, Traits>>(
+        std::move(name), std::move(callable), ExposeOptions{.short_handler = true}));
+  }
+  void add_reserved(std::shared_ptr<detail::ExposedFunction> function) const;
+  [[nodiscard]] std::string peer_name(PeerRef peer) const;
 
   std::shared_ptr<NodeCore> core_{};
 };

@@ -18,6 +18,10 @@
 
 /// The two ends of a call, below the typed functions: what the templates of node.hpp hand to the
 /// compiled library.
+namespace batchrpc {
+class NodeCore;
+}
+
 namespace batchrpc::detail {
 
 /// Names a remote function on the wire. The views outlive the call of the function that they are
@@ -110,5 +114,23 @@ class BATCHRPC_EXPORT EncoderLease {
  private:
   std::unique_ptr<Encoder> encoder_;
 };
+
+/// The node whose messages the calling thread is encoding or decoding; null outside of that. For
+/// codecs of values that belong to a node, such as remote references.
+class BATCHRPC_EXPORT CurrentNode {
+ public:
+  explicit CurrentNode(const std::shared_ptr<NodeCore>& core) noexcept;
+  ~CurrentNode();
+  CurrentNode(const CurrentNode&) = delete;
+  CurrentNode& operator=(const CurrentNode&) = delete;
+
+  [[nodiscard]] static std::shared_ptr<NodeCore> get();
+
+ private:
+  const std::shared_ptr<NodeCore>* outer_;
+};
+
+/// Counts, on the calling thread, the values encoded that must not be encoded once and sent twice.
+[[nodiscard]] BATCHRPC_EXPORT std::uint64_t& one_use_values() noexcept;
 
 }  // namespace batchrpc::detail

@@ -1,0 +1,210 @@
+#include "rref/object_table.hpp"
+
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "node/node_core.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+// How long calls wait for the creation of their object, which may come over another connection.
+constexpr auto kExpectFor = std::chrono::seconds(10);
+constexpr std::size_t kGoneKept = 65536;
+
+std::exception_ptr released_error(const std::string& node) {
+  return std::make_exception_ptr(
+      NotFound("the object behind this RRef is gone from " + node +
+               ": its last handle was released, or it was never created"));
+}
+
+}  // namespace
+
+ObjectTable::ObjectTable(NodeCore& core) : core_(core) {}
+
+ObjectTable::~ObjectTable() = default;
+
+ObjectId ObjectTable::new_id() {
+  const std::lock_guard lock(mutex_);
+  return {core_.incarnation(), next_++};
+}
+
+std::size_t ObjectTable::size() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
+// Under the lock. The entry of an object that was not heard of before waits for its creation.
+ObjectTable::Entry& ObjectTable::entry(ObjectId object) {
+  const auto [at, added] = entries_.try_emplace(object);
+  if (added) {
+    at->second.timer = core_.loop()->schedule(
+        core_.loop()->now() + kExpectFor, [weak = core_.weak_from_this(), object] {
+          const auto core = weak.lock();
+          if (core) core->extension<ObjectTable>()->abandon(object, "its creation never came");
+        });
+  }
+  return at->second;
+}
+
+void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
+                         UniqueFunction<std::shared_ptr<void>()> construct,
+                         UniqueFunction<void(Result<void>)> done) {
+  const std::lock_guard lock(mutex_);
+  Entry& created = entry(object);
+  if (!created.expected) {
+    throw InvalidArgument("an object of this id exists already");
+  }
+  created.expected = false;
+  core_.loop()->cancel(std::exchange(created.timer, 0));
+  created.type = type;
+  if (created.released_early.erase(token) == 0) created.tokens.insert(token);
+  created.queue.push_front(
+      {{}, [this, object, construct = std::move(construct), done = std::move(done)](auto) mutable {
+         std::shared_ptr<void> value;
+         std::exception_ptr failed;
+         try {
+           value = construct();
+         } catch (...) {
+           failed = std::current_exception();
+         }
+         {
+           const std::lock_guard constructed(mutex_);
+           Entry& own = entries_.at(object);
+           own.value = std::move(value);
+           own.failed = failed;
+         }
+         done(failed ? Result<void>(failed) : Result<void>());
+       }});
+  start(object, created);
+}
+
+void ObjectTable::own(ObjectId object, ObjectId token, std::string_view type,
+                      std::shared_ptr<void> value) {
+  const std::lock_guard lock(mutex_);
+  Entry& owned = entries_[object];
+  owned.expected = false;
+  owned.type = type;
+  owned.value = std::move(value);
+  owned.tokens.insert(token);
+}
+
+void ObjectTable::run(ObjectId object, std::string_view type, ObjectJob job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!gone_.contains(object)) {
+      Entry& known = entry(object);
+      known.queue.push_back({std::string(type), std::move(job)});
+      if (!known.expected) start(object, known);
+      return;
+    }
+  }
+  job(released_error(core_.name()));
+}
+
+// Under the lock.
+void ObjectTable::start(ObjectId object, Entry& known) {
+  if (known.busy || known.queue.empty()) return;
+  known.busy = true;
+  core_.run_on_worker([weak = core_.weak_from_this(), object] {
+    if (const auto core = weak.lock()) core->extension<ObjectTable>()->run_next(object);
+  });
+}
+
+void ObjectTable::run_next(ObjectId object) {
+  Job job;
+  Result<std::shared_ptr<void>> value = std::shared_ptr<void>();
+  {
+    const std::lock_guard lock(mutex_);
+    Entry& known = entries_.at(object);
+    job = std::move(known.queue.front());
+    known.queue.pop_front();
+    if (known.failed) {
+      value = known.failed;
+    } else if (!job.type.empty() && job.type != known.type) {
+      value = std::make_exception_ptr(BadSignature(
+          "the object behind this RRef is a " + known.type + ", it was called as a " + job.type));
+    } else {
+      value = known.value;
+    }
+  }
+  job.run(std::move(value));
+  job.run = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    Entry& known = entries_.at(object);
+    known.busy = false;
+    start(object, known);
+  }
+  const std::shared_ptr<void> destroyed = drop_if_unused(object);
+}
+
+void ObjectTable::add(ObjectId object, ObjectId token) {
+  const std::lock_guard lock(mutex_);
+  if (gone_.contains(object)) return;
+  Entry& known = entry(object);
+  if (known.released_early.erase(token) == 0) known.tokens.insert(token);
+}
+
+void ObjectTable::release(ObjectId object, ObjectId token) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (gone_.contains(object)) return;
+    Entry& known = entry(object);
+    if (known.tokens.erase(token) == 0) known.released_early.insert(token);
+  }
+  std::shared_ptr<void> destroyed = drop_if_unused(object);
+  if (destroyed) {  // its destructor is the user's code
+    core_.run_on_worker([destroyed = std::move(destroyed)]() mutable { destroyed.reset(); });
+  }
+}
+
+// The object, if nobody refers to it and nothing waits for it; it has left the table then.
+std::shared_ptr<void> ObjectTable::drop_if_unused(ObjectId object) {
+  const std::lock_guard lock(mutex_);
+  const auto at = entries_.find(object);
+  if (at == entries_.end()) return nullptr;
+  Entry& known = at->second;
+  const bool used = known.expected || known.busy || !known.queue.empty() || !known.tokens.empty();
+  if (used) return nullptr;
+  std::shared_ptr<void> value = std::move(known.value);
+  entries_.erase(at);
+  remember_gone(object);
+  return value;
+}
+
+void ObjectTable::remember_gone(ObjectId object) {
+  gone_.insert(object);
+  gone_order_.push_back(object);
+  if (gone_order_.size() > kGoneKept) {
+    gone_.erase(gone_order_.front());
+    gone_order_.pop_front();
+  }
+}
+
+void ObjectTable::abandon(ObjectId object, const std::string& why) {
+  std::deque<Job> jobs;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = entries_.find(object);
+    if (at == entries_.end() || !at->second.expected) return;
+    jobs = std::move(at->second.queue);
+    core_.loop()->cancel(at->second.timer);
+    entries_.erase(at);
+    remember_gone(object);
+  }
+  for (Job& job : jobs) {
+    job.run(std::make_exception_ptr(
+        NotFound("there is no such object on " + core_.name() + ": " + why)));
+  }
+}
+
+std::shared_ptr<void> ObjectTable::find(ObjectId object) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = entries_.find(object);
+  if (at == entries_.end()) std::rethrow_exception(released_error(core_.name()));
+  if (at->second.failed) std::rethrow_exception(at->second.failed);
+  return at->second.value;
+}
+
+}  // namespace batchrpc::detail

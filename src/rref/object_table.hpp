@@ -1,0 +1,75 @@
+#pragma once
+
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "batchrpc/rref/reference.hpp"
+#include "batchrpc/transport/loop.hpp"
+
+namespace batchrpc::detail {
+
+/// The objects that one node owns. References are tokens: adding and releasing one is idempotent,
+/// and a release that overtakes its addition cancels it, so that the order of messages over
+/// different connections does not matter. An object is destroyed when no token is left and nothing
+/// is queued. Thread-safe.
+///
+/// What a node that dies has held stays until this node ends: leases are to come.
+class ObjectTable {
+ public:
+  explicit ObjectTable(NodeCore& core);
+  ~ObjectTable();
+
+  void create(ObjectId object, ObjectId token, std::string_view type,
+              UniqueFunction<std::shared_ptr<void>()> construct,
+              UniqueFunction<void(Result<void>)> done);
+  void own(ObjectId object, ObjectId token, std::string_view type, std::shared_ptr<void> value);
+  void run(ObjectId object, std::string_view type, ObjectJob job);
+  void add(ObjectId object, ObjectId token);
+  void release(ObjectId object, ObjectId token);
+  /// The creator says that there will be no such object.
+  void abandon(ObjectId object, const std::string& why);
+
+  /// Null before it is constructed. Throws NotFound, or what the constructor threw.
+  [[nodiscard]] std::shared_ptr<void> find(ObjectId object) const;
+  [[nodiscard]] ObjectId new_id();
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  struct Job {
+    std::string type;  // what the caller takes the object for; empty: the construction
+    ObjectJob run;
+  };
+  struct Entry {
+    std::string type;
+    std::shared_ptr<void> value;
+    std::exception_ptr failed;
+    std::set<ObjectId> tokens;
+    std::set<ObjectId> released_early;
+    std::deque<Job> queue;
+    bool expected = true;  // spoken of, but its creation has not come yet
+    bool busy = false;
+    TimerId timer = 0;
+  };
+  using Entries = std::map<ObjectId, Entry>;
+
+  Entry& entry(ObjectId object);
+  void run_next(ObjectId object);
+  void start(ObjectId object, Entry& entry);
+  std::shared_ptr<void> drop_if_unused(ObjectId object);
+  void remember_gone(ObjectId object);
+
+  NodeCore& core_;
+  mutable std::mutex mutex_;
+  Entries entries_;
+  std::set<ObjectId> gone_;
+  std::deque<ObjectId> gone_order_;
+  std::uint64_t next_ = 1;
+};
+
+}  // namespace batchrpc::detail
