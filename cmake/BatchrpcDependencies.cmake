@@ -16,6 +16,8 @@ endif()
 if(BATCHRPC_EXAMPLES OR BATCHRPC_BENCHMARKS)
   find_package(CLI11 CONFIG REQUIRED)
   find_package(nlohmann_json CONFIG REQUIRED)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)  # figures
 endif()
 
 include(BatchrpcTorch)

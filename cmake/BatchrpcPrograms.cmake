@@ -34,8 +34,11 @@ function(batchrpc_programs)
   if(sources)
     add_library(${common} STATIC ${sources})
     batchrpc_program_settings(${common} FALSE)
-    target_link_libraries(${common} PUBLIC ${libraries})
+    target_link_libraries(${common} PUBLIC ${libraries} PkgConfig::CAIRO ${CMAKE_DL_LIBS})
     list(PREPEND libraries ${common})
+  endif()
+  if(TARGET batchrpc_examples_common AND NOT folder STREQUAL examples)
+    list(PREPEND libraries batchrpc_examples_common)  # benchmarks use the examples' helpers
   endif()
 
   file(GLOB files CONFIGURE_DEPENDS *.cpp */*.cpp)

@@ -16,6 +16,7 @@ packages=(
   libspdlog-dev                            # log lines
   catch2                                   # tests
   libcli11-dev nlohmann-json3-dev          # examples and benchmarks: command lines, reports
+  libcairo2-dev                            # figures
   libtorch-dev libopenblas0-pthread        # tensors; LibTorch is 3.6 times slower without OpenBLAS
 )
 ci_packages=(
