@@ -1,19 +1,30 @@
 #!/usr/bin/env bash
 # Configures and builds a preset, runs its tests, and prints "N passed, M failed" at the end.
 #
-#   scripts/run_preset.sh <preset> [ctest arguments]
+#   scripts/run_preset.sh <preset> [-D<variable>=<value>...] [--target <target>] [ctest arguments]
 #
 # BATCHRPC_WERROR=ON makes warnings errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-preset=${1:?usage: scripts/run_preset.sh <preset> [ctest arguments]}
+preset=${1:?usage: scripts/run_preset.sh <preset> [-D...] [--target <target>] [ctest arguments]}
 shift
-cmake --preset "$preset" -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
-cmake --build "build/$preset" --parallel "$(nproc)"
+variables=(-DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}")
+target=all
+while [ $# -gt 0 ]; do
+  case $1 in
+    -D?*) variables+=("$1") && shift ;;
+    --target) target=$2 && shift 2 ;;
+    *) break ;;
+  esac
+done
 
-log=build/$preset/ctest.log
-ctest --test-dir "build/$preset" --parallel "$(nproc)" --output-on-failure "$@" | tee "$log" |
+build=build/$preset
+cmake --preset "$preset" "${variables[@]}" >/dev/null  # what is wrong goes to stderr
+cmake --build "$build" --parallel "$(nproc)" --target "$target"
+
+log=$build/ctest.log
+ctest --test-dir "$build" --parallel "$(nproc)" --output-on-failure "$@" | tee "$log" |
   grep -vE '^ +Start +[0-9]+: ' || true
 counts=$(sed -nE 's/^.*tests passed, ([0-9]+) tests? failed out of ([0-9]+)$/\1 \2/p' "$log")
 read -r failed all <<<"${counts:-1 1}"  # no counts: ctest itself failed, or there were no tests
