@@ -1,8 +1,9 @@
 #include <iostream>
 
-#include <batchrpc/base/version.hpp>
 #include <torch/torch.h>
+#include <batchrpc/base/version.hpp>
 
 int main() {
-  std::cout << "batchrpc " << batchrpc::version() << ", " << torch::ones({2, 3}).sum().item() << "\n";
+  std::cout << "batchrpc " << batchrpc::version() << ", " << torch::ones({2, 3}).sum().item()
+            << "\n";
 }
