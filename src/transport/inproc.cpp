@@ -95,17 +95,14 @@ class InprocTransport final : public Transport {
       : network_(std::move(network)), loop_(loop), host_(std::move(host)) {}
 
   ~InprocTransport() override {
-    std::vector<std::shared_ptr<Connecting>> given_up;  // destroyed after the lock
+    std::vector<ConnectHandler> given_up;  // destroyed after the lock
     InprocNetwork::State& state = *network_->state_;
     const std::lock_guard lock(state.mutex);
-    for (auto at = state.connects.begin(); at != state.connects.end();) {
-      if ((*at)->transport == this) {
-        given_up.push_back(*at);
-        at = state.connects.erase(at);
-      } else {
-        ++at;
-      }
-    }
+    std::erase_if(state.connects, [&](const auto& connecting) {
+      if (connecting->transport != this) return false;
+      given_up.push_back(std::move(connecting->handler));
+      return true;
+    });
   }
 
   std::unique_ptr<Listener> listen(const Address& address, AcceptHandler handler) override;
