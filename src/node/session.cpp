@@ -10,16 +10,11 @@
 namespace batchrpc {
 namespace {
 
-constexpr std::size_t kMaxFunctions = 65536;
-constexpr std::size_t kMaxAssemblies = 4096;
-
 ConnectionLimits limits_of(const NodeOptions& options) {
   ConnectionLimits limits;
   limits.frame_bytes = options.max_frame_bytes;
   return limits;
 }
-
-std::uint64_t assembly_key(std::uint64_t id, bool of_reply) { return id * 2 + (of_reply ? 1 : 0); }
 
 }  // namespace
 
@@ -30,7 +25,8 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       loop_(std::move(loop)),
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
-      expected_peer_(std::move(peer_name)) {}
+      expected_peer_(std::move(peer_name)),
+      assembler_(host_->options().max_payload_bytes) {}
 
 Session::~Session() {
   if (timer_ != 0) loop_->cancel(timer_);
@@ -185,256 +181,6 @@ void Session::fail_calls(const MakeError& error) {
   }
 }
 
-// --- what comes in
-// ---------------------------------------------------------------------------------------------
-
-void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes> inline_payloads) {
-  using wire::FrameKind;
-  const FrameKind kind = frame.header.kind;
-  if (!is_open()) {
-    if (kind == FrameKind::goodbye) {
-      goodbye_ = wire::read_goodbye(frame);
-    } else if (kind == FrameKind::hello) {
-      handle_hello(frame);
-    } else {
-      throw BadMessage("the first frame of a connection is not a hello");
-    }
-    return;
-  }
-  switch (kind) {
-    case FrameKind::define:
-      handle_define(frame);
-      return;
-    case FrameKind::call:
-      handle_call(frame, std::move(inline_payloads));
-      return;
-    case FrameKind::result:
-      handle_result(frame, std::move(inline_payloads));
-      return;
-    case FrameKind::error:
-      handle_error(frame);
-      return;
-    case FrameKind::ping:
-      send(wire::plain_frame({.kind = FrameKind::pong}));
-      return;
-    case FrameKind::goodbye:
-      goodbye_ = wire::read_goodbye(frame);
-      return;
-    case FrameKind::pong:
-    case FrameKind::cancel:  // of a later minor version: may be ignored
-    case FrameKind::acknowledge:
-    case FrameKind::credit:
-      return;
-    case FrameKind::hello:
-      throw BadMessage("a second hello");
-    case FrameKind::chunk:
-      break;  // goes to chunk_target()
-  }
-  throw BadMessage("a frame of the unknown kind " + std::to_string(static_cast<unsigned>(kind)));
-}
-
-void Session::handle_hello(const wire::FrameView& frame) {
-  const wire::Hello hello = wire::read_hello(frame);
-  try {
-    if (hello.major != wire::kMajor) {
-      throw JoinFailed("protocol version " + std::to_string(hello.major) + "." +
-                       std::to_string(hello.minor) + " of " + hello.name +
-                       " does not go with version " + std::to_string(wire::kMajor) + "." +
-                       std::to_string(wire::kMinor) + " here");
-    }
-    if (hello.job != host_->options().job) {
-      throw JoinFailed("the job is '" + hello.job + "' there and '" + host_->options().job +
-                       "' here (NodeOptions::job)");
-    }
-    if (!expected_peer_.empty() && hello.name != expected_peer_) {
-      throw NotFound("where " + expected_peer_ + " was, there is now " + hello.name);
-    }
-    host_->admit(*this, hello);
-  } catch (const Error& error) {
-    refuse(error);
-    return;
-  }
-  if (!said_hello_) {
-    said_hello_ = true;
-    connection_->output().append_first(wire::hello_frame(host_->own_hello()));
-  }
-  open_.store(true, std::memory_order_release);
-  connection_->open();
-}
-
-void Session::refuse(const Error& error) {
-  say_goodbye(error.code(), error.what());
-  goodbye_ =
-      wire::Goodbye{.code = static_cast<std::uint16_t>(error.code()), .reason = error.what()};
-  on_closed(error.what(), false);
-}
-
-void Session::handle_define(const wire::FrameView& frame) {
-  wire::Definition definition = wire::read_definition(frame);
-  if (definition.number != incoming_.size() || incoming_.size() >= kMaxFunctions) {
-    throw BadMessage("function numbers do not come in order");
-  }
-  incoming_.push_back({std::move(definition.name), std::move(definition.signature), {}});
-}
-
-void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes> payloads) {
-  if (frame.header.number >= incoming_.size()) throw BadMessage("a call of an undefined function");
-  if (payloads.size() == frame.payload_sizes.size()) {
-    dispatch(frame, std::move(payloads));
-  } else {
-    assemble(frame);
-  }
-}
-
-void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes> payloads) {
-  std::optional<TimePoint> deadline;
-  if (frame.header.value != 0) {
-    constexpr std::uint64_t kLongest = 1'000'000ULL * 60 * 60 * 24 * 365;
-    deadline = loop_->now() +
-               std::chrono::microseconds(std::min<std::uint64_t>(frame.header.value, kLongest));
-  }
-  host_->count_incoming(1);
-  detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
-                            CallContext(peer_, deadline), frame.segment(), std::move(payloads));
-  Incoming& incoming = incoming_[frame.header.number];
-  auto function = incoming.function.lock();
-  if (!function) {
-    try {
-      function = host_->resolve(incoming.name, incoming.signature);
-      incoming.function = function;
-    } catch (...) {
-      if (!call.wants_reply()) {
-        host_->log().warning("a notification from " + peer_name() +
-                             " was dropped: " + describe(std::current_exception()));
-      }
-      call.fail(std::current_exception());
-      return;
-    }
-  }
-  if (function->options.short_handler) {
-    const detail::CurrentNode current(core_);
-    function->run(std::move(call));
-    return;
-  }
-  call.keep();
-  host_->run_on_worker(
-      [core = core_, function = std::move(function), call = std::move(call)]() mutable {
-        const detail::CurrentNode current(core);
-        function->run(std::move(call));
-      });
-}
-
-void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes> payloads) {
-  if (payloads.size() != frame.payload_sizes.size()) {
-    assemble(frame);
-    return;
-  }
-  std::optional<PendingCall> call;
-  {
-    const std::lock_guard lock(mutex_);
-    call = calls_.take(frame.header.id);
-  }
-  if (!call) return;  // it has timed out
-  detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
-  const detail::CurrentNode current(core_);
-  call->handler(reply);
-}
-
-void Session::handle_error(const wire::FrameView& frame) {
-  const wire::ErrorBody body = wire::read_error(frame);
-  std::optional<PendingCall> call;
-  std::string name;
-  {
-    const std::lock_guard lock(mutex_);
-    call = calls_.take(frame.header.id);
-    if (call) name = names_[call->function];
-  }
-  if (!call) return;
-  const auto code = static_cast<ErrorCode>(body.code);
-  detail::Reply reply;
-  if (code == ErrorCode::remote_error) {
-    reply.error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(), name));
-  } else {
-    reply.error = make_error(code, body.message, body.may_have_run);
-  }
-  call->handler(reply);
-}
-
-// --- large payloads
-// ------------------------------------------------------------------------------------------------
-
-// Makes room for the payloads of a call or reply. A reply's go where its caller wants them.
-void Session::assemble(const wire::FrameView& frame) {
-  const bool of_reply = frame.header.kind == wire::FrameKind::result;
-  const std::uint64_t limit = host_->options().max_payload_bytes;
-  std::uint64_t total = 0;
-  for (const std::uint64_t size : frame.payload_sizes) {
-    if (size > limit - total) {
-      throw BadMessage("a call's payloads are larger than the limit of " + std::to_string(limit) +
-                       " bytes (NodeOptions::max_payload_bytes)");
-    }
-    total += size;
-  }
-  if (assemblies_.size() >= kMaxAssemblies)
-    throw BadMessage("too many calls with payloads at once");
-  std::shared_ptr<detail::PayloadTarget> target;  // keeps the memory that it names
-  if (of_reply) {
-    const std::lock_guard lock(mutex_);
-    PendingCall* call = calls_.find(frame.header.id);
-    if (call == nullptr) return;  // has ended: its chunks are dropped
-    target = std::move(call->payload_target);
-  }
-  const auto [at, added] = assemblies_.try_emplace(assembly_key(frame.header.id, of_reply));
-  if (!added) throw BadMessage("two calls of one id");
-  Assembly& assembly = at->second;
-  assembly.words.assign(frame.words.begin(), frame.words.end());
-  assembly.missing = total;
-  assembly.received.resize(frame.payload_sizes.size());
-  for (std::size_t i = 0; i < frame.payload_sizes.size(); ++i) {
-    const std::size_t size = frame.payload_sizes[i];
-    std::span<std::byte> room;
-    if (target) room = (*target)(i, size);
-    assembly.payloads.push_back(room.size() == size && size > 0 ? Bytes(target, room)
-                                                                : Bytes::allocate(size));
-  }
-  if (total == 0) throw BadMessage("payloads without bytes are inline");
-}
-
-std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
-  if (!is_open()) throw BadMessage("a chunk before the hello");
-  const auto at = assemblies_.find(assembly_key(chunk.id, (chunk.flags & wire::kOfReply) != 0));
-  if (at == assemblies_.end()) {
-    if ((chunk.flags & wire::kOfReply) != 0) return {};
-    throw BadMessage("a chunk of no call");
-  }
-  Assembly& assembly = at->second;
-  if (chunk.number >= assembly.payloads.size() || chunk.value == 0) {
-    throw BadMessage("a chunk of no payload");
-  }
-  const Bytes& payload = assembly.payloads[chunk.number];
-  std::uint64_t& received = assembly.received[chunk.number];
-  if (chunk.value > payload.size() - received) throw BadMessage("a chunk beyond its payload");
-  const std::span room(payload.mutable_data() + received, chunk.value);
-  received += chunk.value;
-  return room;
-}
-
-void Session::on_chunk(const wire::FrameHeader& chunk) {
-  const bool of_reply = (chunk.flags & wire::kOfReply) != 0;
-  const auto at = assemblies_.find(assembly_key(chunk.id, of_reply));
-  if (at == assemblies_.end()) return;
-  at->second.missing -= chunk.value;
-  if (at->second.missing > 0) return;
-  Assembly whole = std::move(at->second);
-  assemblies_.erase(at);
-  const wire::FrameView frame = wire::parse_frame(whole.words);
-  if (of_reply) {
-    handle_result(frame, std::move(whole.payloads));
-  } else {
-    dispatch(frame, std::move(whole.payloads));
-  }
-}
-
 // --- replies
 // ---------------------------------------------------------------------------------------------------------
 
@@ -488,7 +234,7 @@ void Session::on_closed(const std::string& why, bool protocol_error) {
     if (closed_) return;
     closed_ = true;
   }
-  assemblies_.clear();
+  assembler_.clear();
   if (protocol_error) {
     host_->log().warning("dropped " + connection_->description() + ": " + why);
   }

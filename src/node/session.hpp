@@ -13,6 +13,7 @@
 #include "batchrpc/node/remote_call.hpp"
 #include "node/call_table.hpp"
 #include "node/connection.hpp"
+#include "node/payload_assembler.hpp"
 
 namespace batchrpc {
 
@@ -104,13 +105,6 @@ class Session final : public FrameSink,
     std::string signature;
     std::weak_ptr<detail::ExposedFunction> function;
   };
-  // A call or reply whose payloads are still coming in.
-  struct Assembly {
-    std::vector<Word> words;
-    std::vector<Bytes> payloads;
-    std::vector<std::uint64_t> received;
-    std::uint64_t missing = 0;
-  };
 
   void handle_hello(const wire::FrameView& frame);
   void handle_define(const wire::FrameView& frame);
@@ -138,7 +132,7 @@ class Session final : public FrameSink,
   std::optional<wire::Goodbye> goodbye_;
   int silent_ticks_ = 0;
   std::vector<Incoming> incoming_;
-  std::unordered_map<std::uint64_t, Assembly> assemblies_;  // by id * 2, + 1 for replies
+  PayloadAssembler assembler_;
 
   mutable std::mutex mutex_;  // guards what follows
   CallTable calls_;

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <system_error>
+
+#include "batchrpc/base/error.hpp"
+#include "node/peer_table.hpp"
+
+// How a peer table makes connections: the addresses in turn, again after growing pauses, until the
+// peer counts as dead.
+namespace batchrpc {
+namespace {
+
+constexpr std::size_t kMaxHalfOpen = 64;
+
+}  // namespace
+
+std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer, Duration delay) {
+  peer.current = make_session(peer.info.name);
+  peer.info.state = PeerState::connecting;
+  const TimePoint now = environment_.loop->now();
+  if (!peer.trying_since) peer.trying_since = now;
+  environment_.loop->schedule(now + delay,
+                              [this, host = environment_.host(), name = peer.info.name,
+                               session = peer.current] { try_addresses(name, session, 0, true); });
+  return peer.current;
+}
+
+void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
+                              std::size_t index, bool all_refused) {
+  std::string address;
+  {
+    const std::lock_guard lock(mutex_);
+    const Peer* peer = find(name);
+    if (closed_ || peer == nullptr || peer->current != session) return;
+    if (index < peer->info.addresses.size()) address = peer->info.addresses[index];
+  }
+  if (address.empty()) {
+    connect_failed(name, session, all_refused,
+                   index == 0    ? "it has no address that can be reached from here"
+                   : all_refused ? "its address refuses connections"
+                                 : "its address cannot be reached");
+    return;
+  }
+  environment_.transport->connect(
+      Address::parse(address), environment_.loop->now() + options_.dead_after,
+      [this, host = environment_.host(), name, session, index, all_refused](
+          std::unique_ptr<Stream> stream, std::error_code error) {
+        if (stream) {
+          {
+            const std::lock_guard lock(mutex_);
+            if (closed_) return;
+            half_open_.push_back({session, environment_.loop->now()});
+          }
+          session->start(std::move(stream), false);
+          return;
+        }
+        const bool refused = error == std::errc::connection_refused;
+        try_addresses(name, session, index + 1, all_refused && refused);
+      });
+}
+
+std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
+  auto session = make_session({});
+  environment_.transport->connect(address, environment_.loop->now() + options_.dead_after,
+                                  [this, host = environment_.host(), session](
+                                      std::unique_ptr<Stream> stream, std::error_code error) {
+                                    if (stream) {
+                                      session->start(std::move(stream), false);
+                                    } else {
+                                      session->on_closed(error.message(), false);
+                                    }
+                                  });
+  return session;
+}
+
+void PeerTable::accept(std::unique_ptr<Stream> stream) {
+  std::shared_ptr<Session> session;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || half_open_.size() >= kMaxHalfOpen) return;
+    session = make_session({});
+    half_open_.push_back({session, environment_.loop->now()});
+  }
+  session->start(std::move(stream), true);
+}
+
+// An address was tried in vain: try again for a while, unless nobody listens there any more.
+void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
+                               bool refused, const std::string& why) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* peer = find(name);
+    if (closed_ || peer == nullptr || peer->current != session) return;
+    const TimePoint now = environment_.loop->now();
+    const bool may_come_back = !refused && now - *peer->trying_since < options_.dead_after;
+    if (may_come_back) {
+      environment_.loop->schedule(now + pause(peer->tries++),
+                                  [this, host = environment_.host(), name, session] {
+                                    try_addresses(name, session, 0, true);
+                                  });
+      return;
+    }
+    lose(*peer, why, ended);
+  }
+  run(ended);
+}
+
+// Grows by 1.6 from 100 ms, by up to a fifth more or less, so that many who lost one peer do not
+// return as one.
+Duration PeerTable::pause(int tries) {
+  double milliseconds = 100;
+  for (int i = 0; i < std::min(tries, 10); ++i)
+    milliseconds *= 1.6;
+  milliseconds *= std::uniform_real_distribution(0.8, 1.2)(random_);
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double, std::milli>(std::min(milliseconds, 10'000.0)));
+}
+
+}  // namespace batchrpc
