@@ -98,12 +98,15 @@ constexpr decltype(auto) visit_members(T& value, Visit&& visit) {
   // clang-format on
 }
 
+template <class T>
+concept HasBase = requires {
+  T{AnyBase<T>{}};
+};
+
 /// Aggregates that we take apart ourselves: no base classes, at most kMaxMembers members.
 template <class T>
-concept Aggregate = std::is_class_v<T> && std::is_aggregate_v<T> && !requires {
-  T{AnyBase<T>{}};
-}
-&&kMemberCount<T> <= kMaxMembers;
+concept Aggregate =
+    std::is_class_v<T> && std::is_aggregate_v<T> && !HasBase<T> && kMemberCount<T> <= kMaxMembers;
 
 struct MemberTypesOf {
   template <class... Member>

@@ -62,8 +62,8 @@ struct Builtin<std::optional<T>> : OptionWire<Builtin<std::optional<T>>, std::op
   }
 };
 
-template <class T>
-requires(!std::is_array_v<T>) struct Builtin<std::unique_ptr<T>>
+template <NotArray T>
+struct Builtin<std::unique_ptr<T>>
     : OptionWire<Builtin<std::unique_ptr<T>>, std::unique_ptr<T>, std::remove_const_t<T>> {
   static std::unique_ptr<T> hold(Decoder& decoder, const StructView& view, std::uint32_t offset) {
     decoder.charge(sizeof(T) / sizeof(Word) + 1);

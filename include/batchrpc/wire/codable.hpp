@@ -55,6 +55,9 @@ concept HasBuiltin = requires {
 };
 
 template <class T>
+concept NotArray = !std::is_array_v<T>;
+
+template <class T>
 struct CodecWire;
 template <class T>
 struct WireOf {

@@ -11,7 +11,7 @@
 #include "batchrpc/wire/codable.hpp"
 #include "batchrpc/wire/scalars.hpp"
 
-/// Lists: sequences (vector, deque, list), std::array and C arrays, spans of numbers, sets.
+/// Lists: sequences (vector, deque, list), std::array and C arrays, spans of numbers.
 namespace batchrpc::detail {
 
 /// What a list's elements of type T are stored as.
@@ -40,9 +40,8 @@ constexpr ElementSize element_size() {
   }
 }
 
-/// Numbers and enums without a codec of their own: lists of them are copied as a whole.
 template <class T>
-inline constexpr bool kCopiedAsBlock = Memcpyable<T> && !HasCodec<T> && !std::is_same_v<T, bool>;
+inline constexpr bool kCopiedAsBlock = is_block_element<T>();
 
 /// Writes `count` elements from `first` on.
 template <class T, class Iterator>
@@ -121,16 +120,53 @@ struct ListWire : WireDefaults {
   static constexpr Slot kSlot = Slot::pointer;
 };
 
-/// Containers like vector: not strings, sets or maps.
+// Containers are known by what they have, so that their headers need not be included.
 template <class C>
-concept Sequence = requires(C& c, typename C::value_type&& value) {
+concept Container = requires(const C& c) {
+  typename C::value_type;
   typename C::allocator_type;
-  c.push_back(std::move(value));
   c.begin();
   c.size();
-}
-&&!requires { typename C::traits_type; }
-&&!std::is_same_v<typename C::value_type, std::byte>;
+};
+template <class C>
+concept HasTraits = requires {
+  typename C::traits_type;
+};
+template <class C>
+concept HasKey = requires {
+  typename C::key_type;
+};
+template <class C>
+concept HasMapped = requires {
+  typename C::mapped_type;
+};
+template <class C>
+concept HasPushBack = requires(C& c, typename C::value_type&& v) {
+  c.push_back(std::move(v));
+};
+template <class C>
+concept HasReserve = requires(C& c) {
+  c.reserve(1);
+};
+template <class C>
+concept HasShrink = requires(C& c) {
+  c.shrink_to_fit();
+};
+
+/// Containers like vector.
+template <class C>
+concept Sequence = Container<C> && HasPushBack<C> && !HasTraits<C>;
+/// Sets, ordered or not.
+template <class C>
+concept Set = Container<C> && HasKey<C> && !HasMapped<C>;
+/// Maps, ordered or not.
+template <class C>
+concept Map = Container<C> && HasKey<C> && HasMapped<C>;
+
+/// A deque takes memory before it has an element.
+template <class C>
+concept Deque = Sequence<C> && HasShrink<C> && !HasReserve<C>;
+inline constexpr std::size_t kDequeWords = 80;
 
 template <Sequence C>
 struct Builtin<C> : ListWire {
@@ -164,8 +200,9 @@ struct Builtin<C> : ListWire {
 
  private:
   static C read_each(Decoder& decoder, const ListView& list) {
+    if constexpr (Deque<C>) decoder.charge(kDequeWords);
     C result;
-    if constexpr (requires { result.reserve(list.count); }) result.reserve(list.count);
+    if constexpr (HasReserve<C>) result.reserve(list.count);
     for (std::uint32_t i = 0; i < list.count; ++i) {
       result.push_back(read_element<T>(decoder, list, i));
     }
@@ -176,7 +213,7 @@ struct Builtin<C> : ListWire {
 /// A span can be sent. Received, a span of constant numbers views the message: it lives as long as
 /// the handler's call.
 template <class T>
-requires(!std::is_same_v<std::remove_cv_t<T>, std::byte>) struct Builtin<std::span<T>> : ListWire {
+struct Builtin<std::span<T>> : ListWire {
   using Element = std::remove_cv_t<T>;
   using Parts = Types<Element>;
   static constexpr bool kDecodable = std::is_const_v<T> && kCopiedAsBlock<Element>;
@@ -274,8 +311,8 @@ struct Builtin<std::array<T, N>> : ArrayWire<T, N> {
   }
 };
 
-/// Arrays as members of aggregates (those of char are refused: text or numbers?).
-template <class T, std::size_t N>
+/// Arrays as members of aggregates: neither of char (text or numbers?) nor of arrays.
+template <NotArray T, std::size_t N>
 struct Builtin<T[N]> : ArrayWire<T, N> {
   using Base = ArrayWire<T, N>;
 
@@ -283,51 +320,11 @@ struct Builtin<T[N]> : ArrayWire<T, N> {
     write_elements<T>(encoder, pointer, &value[0], N);
   }
   static void read_into(Decoder& decoder, PointerRef pointer, T (&result)[N]) {
-    static_assert(!std::is_array_v<T>, "batchrpc: use std::array instead of arrays of arrays");
     const Decoder::Nesting nesting(decoder);
     const ListView list = Base::open(decoder, pointer);
     for (std::size_t i = 0; i < N; ++i) {
       result[i] = Base::at(decoder, list, static_cast<std::uint32_t>(i));
     }
-  }
-};
-
-/// What a node of a set or map takes beside its value.
-inline constexpr std::size_t kNodeBytes = 32;
-
-/// Sets, ordered or not; an element that is there already is a BadMessage unless the set may hold
-/// it.
-template <class C>
-concept Set = requires {
-  typename C::key_type;
-  typename C::allocator_type;
-}
-&&!requires { typename C::mapped_type; };
-
-template <Set C>
-struct Builtin<C> : ListWire {
-  using T = typename C::key_type;
-  using Parts = Types<T>;
-
-  static void write(Encoder& encoder, std::size_t pointer, const C& value) {
-    write_elements<T>(encoder, pointer, value.begin(), value.size());
-  }
-  static C read(Decoder& decoder, PointerRef pointer) {
-    C result;
-    read_elements<T>(
-        decoder, pointer, sizeof(T) + kNodeBytes, [](std::uint32_t) {},
-        [&](T&& element) {
-          const auto before = result.size();
-          result.insert(result.end(), std::move(element));
-          if (result.size() == before) Decoder::fail("an element of a set twice");
-        });
-    return result;
-  }
-  template <class Writer>
-  static constexpr void sign(Writer& writer) {
-    writer.text("set(");
-    writer.template type<T>();
-    writer.text(")");
   }
 };
 

@@ -7,14 +7,38 @@
 #include "batchrpc/wire/lists.hpp"
 #include "batchrpc/wire/structs.hpp"
 
-/// Maps, ordered or not: lists of entries with `key` and `value`.
+/// Sets are lists; maps are lists of entries with `key` and `value`.
 namespace batchrpc::detail {
 
-template <class C>
-concept Map = requires {
-  typename C::key_type;
-  typename C::mapped_type;
-  typename C::allocator_type;
+/// What a node of a set or map takes beside its value.
+inline constexpr std::size_t kNodeBytes = 48;
+
+/// An element that is there already is a BadMessage unless the set may hold it (multiset).
+template <Set C>
+struct Builtin<C> : ListWire {
+  using T = typename C::key_type;
+  using Parts = Types<T>;
+
+  static void write(Encoder& encoder, std::size_t pointer, const C& value) {
+    write_elements<T>(encoder, pointer, value.begin(), value.size());
+  }
+  static C read(Decoder& decoder, PointerRef pointer) {
+    C result;
+    read_elements<T>(
+        decoder, pointer, sizeof(T) + kNodeBytes, [](std::uint32_t) {},
+        [&](T&& element) {
+          const auto before = result.size();
+          result.insert(result.end(), std::move(element));
+          if (result.size() == before) Decoder::fail("an element of a set twice");
+        });
+    return result;
+  }
+  template <class Writer>
+  static constexpr void sign(Writer& writer) {
+    writer.text("set(");
+    writer.template type<T>();
+    writer.text(")");
+  }
 };
 
 /// A key that is there already is a BadMessage unless the map may hold it (multimap). Unordered

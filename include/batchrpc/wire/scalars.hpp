@@ -42,7 +42,15 @@ concept Number = (std::integral<T> && !std::same_as<T, bool> && sizeof(T) <= 8) 
 
 /// What is in memory as it is on the wire, so that lists of it can be copied as a whole.
 template <class T>
-concept Memcpyable = Number<T> || std::is_enum_v<T>;
+constexpr bool is_block_element() {
+  if constexpr (HasCodec<T>) {
+    return false;
+  } else if constexpr (std::is_enum_v<T>) {
+    return Number<std::underlying_type_t<T>>;
+  } else {
+    return Number<T>;
+  }
+}
 
 template <Number T>
 struct Builtin<T> : WireDefaults {
@@ -79,9 +87,12 @@ struct Builtin<bool> : WireDefaults {
   }
 };
 
-/// Enums, std::byte among them, are their underlying integer. Any of its values may arrive.
 template <class T>
-requires(std::is_enum_v<T>&& Number<std::underlying_type_t<T>>) struct Builtin<T> : WireDefaults {
+concept Enum = std::is_enum_v<T> && HasBuiltin<std::underlying_type_t<T>>;
+
+/// Enums, std::byte among them, are their underlying integer. Any of its values may arrive.
+template <Enum T>
+struct Builtin<T> : WireDefaults {
   using Parts = Types<>;
   using Underlying = std::underlying_type_t<T>;
   using Raw = typename Builtin<Underlying>::Raw;
@@ -112,8 +123,8 @@ struct Builtin<std::monostate> : WireDefaults {
 };
 
 /// A count of the duration's own period: 64 bits, whatever the representation's size.
-template <class Rep, class Period>
-requires(Number<Rep>) struct Builtin<std::chrono::duration<Rep, Period>> : WireDefaults {
+template <Number Rep, class Period>
+struct Builtin<std::chrono::duration<Rep, Period>> : WireDefaults {
   using Parts = Types<>;
   using Raw = std::uint64_t;
   using Duration = std::chrono::duration<Rep, Period>;
@@ -151,9 +162,8 @@ requires(Number<Rep>) struct Builtin<std::chrono::duration<Rep, Period>> : WireD
 };
 
 /// The duration since the clock's epoch. A steady clock's epoch is the machine's own.
-template <class Clock, class Duration>
-requires(HasBuiltin<Duration>) struct Builtin<std::chrono::time_point<Clock, Duration>>
-    : WireDefaults {
+template <class Clock, HasBuiltin Duration>
+struct Builtin<std::chrono::time_point<Clock, Duration>> : WireDefaults {
   using Parts = Types<>;
   using Raw = std::uint64_t;
   using Time = std::chrono::time_point<Clock, Duration>;

@@ -154,7 +154,13 @@ constexpr std::string_view signature() {
 /// Whether A and B are the same on the wire, so that an argument of type A can be encoded as it is
 /// for a parameter of type B.
 template <class A, class B>
-inline constexpr bool kSameWire = signature<void, A>() == signature<void, B>();
+constexpr bool same_wire() {
+  if constexpr (Encodable<A> && Encodable<B>) {
+    return signature<void, A>() == signature<void, B>();
+  } else {
+    return false;
+  }
+}
 
 /// FNV-1a, 64 bits.
 constexpr std::uint64_t signature_hash(std::string_view signature) {

@@ -44,19 +44,26 @@ struct Builtin<const char*> : TextWire<const char*> {
 };
 template <>
 struct Builtin<char*> : Builtin<const char*> {};
+/// Literals: up to the first NUL.
 template <std::size_t N>
-struct Builtin<char[N]> : Builtin<const char*> {};
+struct Builtin<char[N]> : Builtin<const char*> {
+  static void write(Encoder& encoder, std::size_t pointer, const char (&value)[N]) {
+    const std::string_view all(value, N);
+    Builtin<const char*>::write(encoder, pointer, all.substr(0, all.find('\0')));
+  }
+};
 template <std::size_t N>
-struct Builtin<const char[N]> : Builtin<const char*> {};
+struct Builtin<const char[N]> : Builtin<char[N]> {};
 
 /// Up to this many bytes lie in the message, more travel beside it.
 inline constexpr std::size_t kInlineBytes = 16 * 1024;
 
 /// Bytes are a struct:
 ///     struct Bytes {
-///       union { inline @0 :Data; payload @1 :UInt32; }  # an index among what travels beside the
-///       message size @2 :UInt64;
+///       union { inline @0 :Data; payload @1 :UInt32; }
+///       size @2 :UInt64;
 ///     }
+/// where `payload` is an index among what travels beside the message.
 struct BytesWireBase : WireDefaults {
   using Parts = Types<>;
   static constexpr Slot kSlot = Slot::pointer;
@@ -91,6 +98,9 @@ struct BytesWire : BytesWireBase {
   }
 };
 
+/// What Bytes take beside the bytes themselves: the owner, and alignment.
+inline constexpr std::size_t kBytesWords = 16;
+
 /// Large ones are sent from where they lie; received ones share what was received.
 template <>
 struct Builtin<Bytes> : BytesWire<Builtin<Bytes>, Bytes> {
@@ -103,7 +113,9 @@ struct Builtin<Bytes> : BytesWire<Builtin<Bytes>, Bytes> {
   }
   static Bytes take(Decoder& decoder, const StructView& view) {
     const Received received = receive(decoder, view);
-    return received.payload != nullptr ? *received.payload : Bytes::copy(received.bytes);
+    if (received.payload != nullptr) return *received.payload;
+    decoder.charge(kBytesWords);
+    return Bytes::copy(received.bytes);
   }
 };
 
