@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace batchrpc {
+namespace {
+
+constexpr std::uint32_t kLastGeneration = (std::uint32_t{1} << 30) - 1;
+
+}  // namespace
 
 std::uint64_t CallTable::add(PendingCall&& call) {
   if (first_free_ == kNone) {
@@ -32,7 +37,7 @@ PendingCall CallTable::release(std::size_t index) {
   PendingCall call = std::move(slot.call);
   slot.call.payload_target.reset();
   slot.used = false;
-  slot.generation = slot.generation == 0xffffffff ? 1 : slot.generation + 1;
+  slot.generation = slot.generation == kLastGeneration ? 1 : slot.generation + 1;
   slot.next_free = first_free_;
   first_free_ = static_cast<std::uint32_t>(index);
   --size_;

@@ -22,6 +22,9 @@ struct PendingCall {
 /// lock-free structure nor a hash is needed. Not thread-safe: the session locks.
 class CallTable {
  public:
+  /// Ids of calls are below; messages without a reply use those from here on.
+  static constexpr std::uint64_t kNotifications = std::uint64_t{1} << 62;
+
   /// Returns the call's id, never 0.
   std::uint64_t add(PendingCall&& call);
   /// The call, which leaves the table; nothing if it has ended.

@@ -55,6 +55,7 @@ Connection::Connection(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> 
 Connection::~Connection() { output_.close(); }
 
 void Connection::start(std::unique_ptr<Stream> stream, std::weak_ptr<FrameSink> sink) {
+  if (closed_) return;
   stream_ = std::move(stream);
   sink_ = std::move(sink);
   output_.attach(stream_.get());
@@ -126,7 +127,7 @@ bool Connection::read_once(Batch& batch, std::span<std::byte> scratch) {
     return false;
   }
   std::size_t bytes = result.bytes;
-  if (bytes > 0) heard_ = true;
+  if (bytes > 0) heard_.store(true, std::memory_order_relaxed);
   const std::size_t direct_read = std::min(bytes, direct);
   bytes -= direct_read;
   direct_rest_ = direct_rest_.subspan(direct_read);
@@ -151,7 +152,7 @@ bool Connection::drop_rest(Batch& /*batch*/, std::span<std::byte> scratch) {
     fail(result.error ? result.error.message() : "the other side has closed the connection", false);
     return false;
   }
-  if (result.bytes > 0) heard_ = true;
+  if (result.bytes > 0) heard_.store(true, std::memory_order_relaxed);
   direct_skip_ -= result.bytes;
   if (direct_skip_ == 0) direct_ = Direct::none;
   return result.bytes == want;
@@ -267,15 +268,11 @@ void Connection::flush_soon() {
 }
 
 void Connection::handle_flushed(OutputQueue::Flushed flushed) {
-  if (flushed == OutputQueue::Flushed::all) return;
-  // A failed write is reported by the reading side, in the loop, where the session lives.
-  loop_->post([self = shared_from_this(), flushed] {
-    if (self->closed_) return;
-    if (flushed == OutputQueue::Flushed::failed) {
-      self->fail(self->output_.error().message(), false);
-    } else {
-      self->wait_writable();
-    }
+  // After a failed write there may be replies, and a goodbye, to be read: the reading side finds
+  // the end itself.
+  if (flushed != OutputQueue::Flushed::blocked) return;
+  loop_->post([self = shared_from_this()] {
+    if (!self->closed_) self->wait_writable();
   });
 }
 

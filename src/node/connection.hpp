@@ -71,7 +71,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close();
 
   /// Whether anything was read since the last time that this was asked.
-  [[nodiscard]] bool take_heard() noexcept { return std::exchange(heard_, false); }
+  [[nodiscard]] bool take_heard() noexcept {
+    return heard_.exchange(false, std::memory_order_relaxed);
+  }
 
   [[nodiscard]] std::string description() const;
   [[nodiscard]] Address local_address() const { return stream_->local_address(); }
@@ -112,7 +114,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   bool open_ = false;
   bool closed_ = false;
-  bool heard_ = false;
+  std::atomic<bool> heard_{false};
 };
 
 }  // namespace batchrpc

@@ -60,6 +60,10 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
 
 std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
   auto session = make_session({});
+  {
+    const std::lock_guard lock(mutex_);
+    half_open_.push_back({session, environment_.loop->now()});
+  }
   environment_.transport->connect(address, environment_.loop->now() + options_.dead_after,
                                   [this, host = environment_.host(), session](
                                       std::unique_ptr<Stream> stream, std::error_code error) {

@@ -88,8 +88,10 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       if (options.wants_reply) {
         at_once = calls_.size() == 0;
         id = calls_.add(std::move(call));
-        wire::set_id(encoder.words(), id);
+      } else {
+        id = CallTable::kNotifications + notifications_++;
       }
+      wire::set_id(encoder.words(), id);
       const auto position =
           connection_->output().append(encoder.words(), id, false, std::move(encoder.payloads()));
       if (options.wants_reply) {

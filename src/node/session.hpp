@@ -136,6 +136,7 @@ class Session final : public FrameSink,
 
   mutable std::mutex mutex_;  // guards what follows
   CallTable calls_;
+  std::uint64_t notifications_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash
   std::vector<std::string> names_;                            // by number
   std::shared_ptr<const PeerIdentity> peer_;

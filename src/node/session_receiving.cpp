@@ -70,6 +70,7 @@ void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes> inline_p
 
 void Session::handle_hello(const wire::FrameView& frame) {
   const wire::Hello hello = wire::read_hello(frame);
+  if (hello.name.empty() || hello.name.size() > 255) throw BadMessage("a hello without a name");
   try {
     if (hello.major != wire::kMajor) {
       throw JoinFailed("protocol version " + std::to_string(hello.major) + "." +

@@ -123,10 +123,11 @@ std::vector<Word> goodbye_frame(const Goodbye& goodbye) {
 }
 
 std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error) {
+  constexpr std::size_t kLongestText = 16 * 1024;
   ErrorBody body{.code = static_cast<std::uint16_t>(ErrorCode::remote_error),
                  .may_have_run = true,
-                 .message = describe(error),
-                 .type = type_name(error)};
+                 .message = describe(error).substr(0, kLongestText),
+                 .type = type_name(error).substr(0, kLongestText)};
   try {
     std::rethrow_exception(error);
   } catch (const RemoteError& nested) {

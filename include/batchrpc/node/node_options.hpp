@@ -81,8 +81,8 @@ struct NodeOptions {
   /// Where inproc:// addresses live; shared by the nodes that are to see each other.
   std::shared_ptr<InprocNetwork> network{};
 
-  /// A program's own io_context, which it runs on its own threads, handlers included; outlives the
-  /// node.
+  /// A program's own io_context, which it runs, handlers included, by one thread at a time; outlives
+  /// the node. Other threads may call and wait.
   asio::io_context* io_context = nullptr;
 
   /// A loop (a VirtualLoop, in tests) in which the node lives, with handlers and all.
