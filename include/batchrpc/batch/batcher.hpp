@@ -18,7 +18,9 @@
 namespace batchrpc {
 
 /// How values of `T`, one a row, become one argument of a handler. The default is a vector;
-/// `batchrpc/torch.hpp` stacks tensors.
+/// `batchrpc/torch.hpp` stacks tensors. A form may have `misfits(const std::vector<const T*>&)`: for
+/// each row the error to fail it with when it cannot be stacked with the others, else null; or
+/// nothing when all can.
 template <class T>
 struct BatchForm {
   using Stacked = std::vector<T>;
@@ -114,6 +116,8 @@ class Batcher<R(Args...)> {
   template <class Handler>
   static Future<void> run(const std::shared_ptr<Handler>& handler, Rows rows) {
     try {
+      fail_misfits(rows, std::index_sequence_for<Args...>{});
+      if (rows.empty()) return make_ready_future();
       auto results = call(*handler, rows, std::index_sequence_for<Args...>{});
       using Results = decltype(results);
       if constexpr (detail::Unwrapped<Results>::kAsynchronous) {
@@ -132,6 +136,25 @@ class Batcher<R(Args...)> {
       fail(rows, std::current_exception());
     }
     return make_ready_future();
+  }
+
+  template <std::size_t... I>
+  static void fail_misfits(Rows& rows, std::index_sequence<I...>) {
+    (fail_misfits_of<I>(rows), ...);
+  }
+  template <std::size_t I, class T = std::tuple_element_t<I, std::tuple<Args...>>>
+  static void fail_misfits_of(Rows& rows) {
+    if constexpr (requires(std::vector<const T*> column) { BatchForm<T>::misfits(column); }) {
+      std::vector<const T*> column;
+      for (const auto& row : rows)
+        column.push_back(&std::get<I>(row_of(row).arguments));
+      const std::vector<std::exception_ptr> errors = BatchForm<T>::misfits(column);
+      if (errors.empty()) return;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (errors[i]) std::exchange(rows[i], nullptr)->fail(errors[i]);
+      }
+      std::erase(rows, nullptr);
+    }
   }
 
   template <class Handler, std::size_t... I>

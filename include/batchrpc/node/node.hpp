@@ -244,6 +244,8 @@ class BATCHRPC_EXPORT Node {
 
   /// For parts of the library.
   [[nodiscard]] const std::shared_ptr<NodeCore>& core() const noexcept { return core_; }
+  void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
+              Encoder& encoder, detail::ReplyHandler handler) const;
 
  private:
   explicit Node(std::shared_ptr<NodeCore> core);
@@ -330,8 +332,6 @@ class BATCHRPC_EXPORT Node {
         std::string(detail::function_name<M>()), bound, options));
   }
 
-  void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
-              Encoder& encoder, detail::ReplyHandler handler) const;
   void expose_function(std::shared_ptr<detail::ExposedFunction> function) const;
   // A function of the library's own; exposing it again changes nothing. Always short: it only
   // queues.
