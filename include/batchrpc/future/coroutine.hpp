@@ -22,9 +22,13 @@
 /// own future completes when its frame, with parameters and local variables, is gone. Dropping its
 /// future does not stop it. Parameters that are references must outlive it: pass by value.
 ///
-/// g++ 12 miscompiles some co_await expressions: name aggregates and capturing lambdas before the
-/// expression, await into a variable before testing it (`if (bool ok = co_await f; ok)`).
-/// docs/coroutines.md lists the forms.
+/// g++ 12 (not clang) miscompiles some co_await expressions. Destroyed twice: a temporary aggregate
+/// with members that need destruction, or a temporary lambda with such captures, anywhere in the
+/// expression
+/// (`co_await node.call<&f>("a", Options{.name = "x"})`): name it first, and pass it with
+/// std::move. Crashes when it suspends: `co_await` as the bare condition of if, while or switch:
+/// write `if (bool ok = co_await f; ok)`. Safe are temporaries of classes with constructors, pairs,
+/// tuples, containers, and everything that has a name.
 namespace batchrpc {
 namespace detail {
 
