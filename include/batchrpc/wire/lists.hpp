@@ -104,18 +104,6 @@ const T* block_of(const Decoder& decoder, const ListView& list) {
   return reinterpret_cast<const T*>(decoder.words() + list.first);
 }
 
-/// Calls `add` with each element of the list behind `pointer`; `begin`, before that, with their
-/// number. Charges `memory` bytes an element.
-template <class T, class Begin, class Add>
-void read_elements(Decoder& decoder, PointerRef pointer, std::size_t memory, Begin&& begin,
-                   Add&& add) {
-  const Decoder::Nesting nesting(decoder);
-  const ListView list = decoder.list(pointer, element_size<T>(), memory);
-  begin(list.count);
-  for (std::uint32_t i = 0; i < list.count; ++i)
-    add(read_element<T>(decoder, list, i));
-}
-
 struct ListWire : WireDefaults {
   static constexpr Slot kSlot = Slot::pointer;
 };
@@ -285,7 +273,9 @@ struct Builtin<std::array<T, N>> : ArrayWire<T, N> {
   static std::array<T, N> read(Decoder& decoder, PointerRef pointer) {
     const Decoder::Nesting nesting(decoder);
     const ListView list = Base::open(decoder, pointer);
-    if constexpr (kCopiedAsBlock<T> || (N > 16 && std::is_default_constructible_v<T>)) {
+    if constexpr (N == 0) {
+      return {};
+    } else if constexpr (kCopiedAsBlock<T> || (N > 16 && std::is_default_constructible_v<T>)) {
       std::array<T, N> result{};
       if constexpr (kCopiedAsBlock<T>) {
         if (list.count == 0) return result;

@@ -23,14 +23,14 @@ struct Builtin<C> : ListWire {
     write_elements<T>(encoder, pointer, value.begin(), value.size());
   }
   static C read(Decoder& decoder, PointerRef pointer) {
+    const Decoder::Nesting nesting(decoder);
+    const ListView list = decoder.list(pointer, element_size<T>(), sizeof(T) + kNodeBytes);
     C result;
-    read_elements<T>(
-        decoder, pointer, sizeof(T) + kNodeBytes, [](std::uint32_t) {},
-        [&](T&& element) {
-          const auto before = result.size();
-          result.insert(result.end(), std::move(element));
-          if (result.size() == before) Decoder::fail("an element of a set twice");
-        });
+    for (std::uint32_t i = 0; i < list.count; ++i) {
+      const auto before = result.size();
+      result.insert(result.end(), read_element<T>(decoder, list, i));
+      if (result.size() == before) Decoder::fail("an element of a set twice");
+    }
     return result;
   }
   template <class Writer>

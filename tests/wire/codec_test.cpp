@@ -1,0 +1,90 @@
+#include "batchrpc/wire/codec.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "batchrpc/base/error.hpp"
+#include "wire/every_type.hpp"
+
+namespace batchrpc {
+namespace {
+
+using namespace wire_test;
+
+TEMPLATE_LIST_TEST_CASE("every type comes back as it was sent", "[codec]", EveryType) {
+  Random random(20261121);
+  for (int i = 0; i < 200; ++i) {
+    const auto value = make<TestType>(random);
+    const auto before = make<std::int16_t>(random);
+    const auto after = make<std::string>(random);
+    const auto [a, b, c] = round_trip(before, value, after);
+    REQUIRE(a == before);
+    REQUIRE(identical(b, value));
+    REQUIRE(c == after);
+  }
+}
+
+TEST_CASE("the pointer to the arguments may be anywhere among the reserved words", "[codec]") {
+  Encoder encoder(10);
+  encoder.words()[3] = 42;
+  encode_struct(encoder, 7, 1, 2.5, "text");
+  CHECK(encoder.words()[3] == 42);
+  Decoder decoder(encoder.words(), encoder.payloads());
+  CHECK(decode_struct<int, double, std::string>(decoder, 7) ==
+        std::tuple<int, double, std::string>(1, 2.5, "text"));
+  CHECK_THROWS_AS(decode_struct<int>(decoder, encoder.words().size()), BadMessage);
+}
+
+TEST_CASE("no arguments are an empty struct", "[codec]") {
+  Encoder encoder(1);
+  encode_struct<>(encoder, 0);
+  CHECK(encoder.words() == std::vector<Word>{0xfffffffcU});
+  Decoder decoder(encoder.words(), {});
+  CHECK(decode_struct<>(decoder, 0) == std::tuple<>());
+}
+
+TEST_CASE("arguments of a sender that knew fewer are zero or empty", "[codec]") {
+  Encoder encoder(1);
+  encode_struct<int>(encoder, 0, 7);
+  Decoder decoder(encoder.words(), {});
+  const auto [a, b, c, d, e, f, g] =
+      decode_struct<int, double, std::string, std::vector<int>, Mixed, std::optional<int>,
+                    std::array<int, 2>>(decoder, 0);
+  CHECK(a == 7);
+  CHECK(b == 0);
+  CHECK(c.empty());
+  CHECK(d.empty());
+  CHECK(identical(e, Mixed{}));
+  CHECK(f == std::nullopt);
+  CHECK(g == std::array<int, 2>{});
+
+  const std::vector<Word> null(1);
+  Decoder of_null(null, {});
+  CHECK(decode_struct<int, std::string>(of_null, 0) == std::tuple<int, std::string>());
+}
+
+TEST_CASE("arguments that the receiver does not know are ignored", "[codec]") {
+  Encoder encoder(1);
+  encode_struct(encoder, 0, true, std::string("kept"), 3.5, std::string("ignored"), Point{1, 2});
+  Decoder decoder(encoder.words(), {});
+  CHECK(decode_struct<bool, std::string>(decoder, 0) ==
+        std::tuple<bool, std::string>(true, "kept"));
+}
+
+TEST_CASE("an encoder is as new after reset", "[codec]") {
+  Encoder encoder(2);
+  encode_struct(encoder, 0, std::string("abc"), Bytes::allocate(100000));
+  CHECK(encoder.payloads().size() == 1);
+  encoder.reset(1);
+  CHECK(encoder.words() == std::vector<Word>{0});
+  CHECK(encoder.payloads().empty());
+}
+
+TEST_CASE("scalars lie where Cap'n Proto's compiler puts them", "[codec]") {
+  Encoder encoder(1);
+  encode_struct(encoder, 0, 0x11223344, true, std::uint8_t{0x55}, 1.0);
+  CHECK(encoder.words() ==
+        std::vector<Word>{(Word{2} << 32), 0x0000550111223344U, 0x3ff0000000000000U});
+}
+
+}  // namespace
+}  // namespace batchrpc
