@@ -24,14 +24,14 @@ namespace batchrpc::test {
 
 /// Two sides of a transport under test, each with its loop, and how the test's thread waits.
 struct Fabric {
+  /// What runs the loops and outlives them, if it is not they themselves.
+  std::shared_ptr<void> runner;
   std::shared_ptr<Loop> server_loop;
   std::shared_ptr<Loop> client_loop;
   std::shared_ptr<Transport> server;
   std::shared_ptr<Transport> client;
   /// An address that is free; another one each time.
   std::function<Address()> address;
-  /// After the two loops; joins what runs them.
-  std::shared_ptr<void> runner;
 
   WaitContext& waiting() const { return *client_loop; }
   TimePoint soon() const { return client_loop->now() + kPatience; }

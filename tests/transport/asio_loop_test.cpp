@@ -1,0 +1,550 @@
+#include "batchrpc/transport/asio_loop.hpp"
+
+#include <malloc.h>
+
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "batchrpc/base/error.hpp"
+#include "signal.hpp"
+
+namespace batchrpc::test {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+/// A wait that is over only when a task of the loop has run.
+void pass_through(Loop& loop) {
+  Countdown passed(1);
+  loop.post([&] { passed.arrive(); });
+  passed.wait(loop);
+}
+
+/// Sleeps, as threads do that know nothing of a loop.
+void sleep_for(Waiter& waiter) {
+  waiter.sleep(std::chrono::steady_clock::now() + kPatience);
+  REQUIRE(waiter.ready());
+}
+
+void run_threads(int count, const std::function<void(int)>& body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i)
+    threads.emplace_back(body, i);
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+TEST_CASE("the I/O thread runs what is posted and scheduled while nobody waits") {
+  const auto loop = AsioLoop::start();
+  CHECK_FALSE(loop->is_driving());
+  Waiter posted;
+  std::atomic<bool> inside{false};
+  loop->post([&] {
+    inside = loop->is_driving();
+    posted.notify();
+  });
+  sleep_for(posted);
+  CHECK(inside);
+  Waiter scheduled;
+  loop->schedule(loop->now() + milliseconds(2), [&] { scheduled.notify(); });
+  sleep_for(scheduled);
+}
+
+TEST_CASE("posted tasks run one at a time, those of a thread in order") {
+  const auto loop = AsioLoop::start();
+  constexpr int kThreads = 4;
+  constexpr int kTasks = 3000;
+  std::atomic<int> inside{0};
+  std::atomic<int> overlaps{0};
+  std::array<int, kThreads> next{};
+  std::atomic<int> disorder{0};
+  Countdown done(kThreads * kTasks);
+  run_threads(kThreads, [&](int thread) {
+    for (int i = 0; i < kTasks; ++i) {
+      loop->post([&, thread, i] {
+        if (inside.fetch_add(1) != 0) ++overlaps;
+        if (std::exchange(next[static_cast<std::size_t>(thread)], i + 1) != i) ++disorder;
+        --inside;
+        done.arrive();
+      });
+    }
+    if (thread % 2 == 0) pass_through(*loop);
+  });
+  done.wait(*loop);
+  CHECK(overlaps == 0);
+  CHECK(disorder == 0);
+}
+
+TEST_CASE("many threads wait at once, and each gets what it waits for") {
+  for (const Duration lease :
+       {Duration(microseconds(1)), Duration(milliseconds(1)), Duration(hours(1))}) {
+    const auto loop = AsioLoop::start({.lease = lease});
+    run_threads(5, [&](int) {
+      for (int i = 0; i < 400; ++i)
+        pass_through(*loop);
+    });
+  }
+}
+
+TEST_CASE("waits that other threads end, in any order") {
+  const auto loop = AsioLoop::start();
+  constexpr int kWaiting = 4;
+  constexpr int kRounds = 500;
+  std::mutex mutex;
+  std::vector<Waiter*> waiters;
+  std::atomic<int> ended{0};
+  std::thread ender([&] {
+    std::mt19937 random(5);
+    while (ended < kWaiting * kRounds) {
+      Waiter* chosen = nullptr;
+      {
+        const std::lock_guard lock(mutex);
+        if (!waiters.empty()) {
+          std::swap(waiters[random() % waiters.size()], waiters.back());
+          chosen = waiters.back();
+          waiters.pop_back();
+        }
+      }
+      if (chosen == nullptr) {
+        std::this_thread::yield();
+        continue;
+      }
+      chosen->notify();
+      ++ended;
+    }
+  });
+  run_threads(kWaiting, [&](int) {
+    for (int i = 0; i < kRounds; ++i) {
+      Waiter waiter;
+      {
+        const std::lock_guard lock(mutex);
+        waiters.push_back(&waiter);
+      }
+      wait_for(*loop, waiter);
+    }
+  });
+  ender.join();
+}
+
+TEST_CASE("a wait that is ready returns at once, and one in vain at its deadline") {
+  const auto loop = AsioLoop::start();
+  Waiter ready;
+  ready.notify();
+  loop->wait(ready, std::nullopt);
+
+  Waiter never;
+  const TimePoint deadline = loop->now() + milliseconds(3);
+  loop->wait(never, deadline);
+  CHECK_FALSE(never.ready());
+  CHECK(loop->now() >= deadline);
+
+  // While another drives, too.
+  Countdown other_waits(1);
+  Waiter other;
+  std::thread thread([&] {
+    loop->post([&] { other_waits.arrive(); });
+    wait_for(*loop, other);
+  });
+  other_waits.wait(*loop);
+  loop->wait(never, loop->now() + milliseconds(3));
+  CHECK_FALSE(never.ready());
+  other.notify();
+  thread.join();
+}
+
+TEST_CASE("a task may wait for other tasks, deep down, on a waiting thread and on the I/O thread") {
+  const auto loop = AsioLoop::start();
+  std::atomic<int> deepest{0};
+  std::function<void(int)> nest = [&](int depth) {
+    deepest = std::max(deepest.load(), depth);
+    if (depth == 200) return;
+    Countdown inner(1);
+    loop->post([&, depth] {
+      nest(depth + 1);
+      inner.arrive();
+    });
+    inner.wait(*loop);
+  };
+  Countdown here(1);
+  loop->post([&] {
+    nest(1);
+    here.arrive();
+  });
+  here.wait(*loop);
+  CHECK(deepest == 200);
+
+  deepest = 0;
+  Waiter there;
+  loop->post([&] {
+    nest(1);
+    there.notify();
+  });
+  sleep_for(there);
+  CHECK(deepest == 200);
+}
+
+TEST_CASE("waits that nest without end are refused, and the loop lives on") {
+  const auto loop = AsioLoop::start();
+  std::atomic<bool> refused{false};
+  std::atomic<int> deepest{0};
+  std::function<void(int)> nest = [&](int depth) {
+    deepest = depth;
+    auto inner = std::make_shared<Countdown>(1);
+    loop->post([&, inner, depth] {
+      if (!refused) nest(depth + 1);
+      inner->arrive();
+    });
+    try {
+      inner->wait(*loop);
+    } catch (const Overloaded& error) {
+      refused = true;
+      CHECK_THAT(error.what(), Catch::Contains("256"));
+    }
+  };
+  Countdown done(1);
+  loop->post([&] {
+    nest(1);
+    done.arrive();
+  });
+  done.wait(*loop);
+  CHECK(refused);
+  CHECK(deepest > 256);
+  pass_through(*loop);
+}
+
+TEST_CASE("a task that waits on another loop does not stop its own") {
+  const auto one = AsioLoop::start();
+  const auto two = AsioLoop::start();
+  for (int i = 0; i < 200; ++i) {
+    Countdown done(1);
+    one->post([&] {
+      Waiter answered;
+      two->post([&] { one->post([&] { answered.notify(); }); });
+      wait_for(*two, answered);
+      done.arrive();
+    });
+    done.wait(*one);
+  }
+}
+
+TEST_CASE("a nested wait lets timers that are due go on") {
+  const auto loop = AsioLoop::start();
+  Countdown done(1);
+  const TimePoint when = loop->now() + milliseconds(1);
+  loop->schedule(when, [&] {
+    Waiter second;
+    loop->schedule(when, [&] { second.notify(); });
+    wait_for(*loop, second);
+    done.arrive();
+  });
+  done.wait(*loop);
+}
+
+TEST_CASE("a leaseholder's task waits for its next wait or poll") {
+  const auto loop = AsioLoop::start({.lease = hours(1)});
+  pass_through(*loop);
+  std::atomic<bool> ran{false};
+  loop->post([&] { ran = true; });
+  CHECK_FALSE(ran);
+  CHECK(loop->poll());
+  CHECK(ran);
+  ran = false;
+  loop->post([&] { ran = true; });
+  pass_through(*loop);
+  CHECK(ran);
+}
+
+TEST_CASE("what other threads want ends a lease") {
+  const auto loop = AsioLoop::start({.lease = hours(1)});
+  for (int i = 0; i < 20; ++i) {
+    pass_through(*loop);
+    Waiter posted;
+    std::thread([&] { loop->post([&] { posted.notify(); }); }).join();
+    sleep_for(posted);
+
+    pass_through(*loop);
+    Waiter scheduled;
+    std::thread([&] {
+      loop->schedule(loop->now() + microseconds(100), [&] { scheduled.notify(); });
+    }).join();
+    sleep_for(scheduled);
+  }
+}
+
+TEST_CASE("a task that another thread posted during a wait is not left to the lease") {
+  const auto loop = AsioLoop::start({.lease = hours(1)});
+  for (int i = 0; i < 200; ++i) {
+    Waiter mine;
+    Waiter late;
+    std::thread thread([&] {
+      loop->post([&] { mine.notify(); });
+      loop->post([&] { late.notify(); });
+    });
+    wait_for(*loop, mine);
+    sleep_for(late);
+    thread.join();
+  }
+}
+
+TEST_CASE("a lease that runs out gives the drive back to the I/O thread") {
+  const auto loop = AsioLoop::start({.lease = microseconds(200)});
+  for (int i = 0; i < 50; ++i) {
+    pass_through(*loop);
+    Waiter mine;
+    loop->post([&] { mine.notify(); });  // by the leaseholder
+    sleep_for(mine);
+  }
+}
+
+TEST_CASE("poll drives only when nobody else does") {
+  const auto loop = AsioLoop::start({.lease = hours(1)});
+  pass_through(*loop);
+  CHECK_FALSE(loop->poll());  // nothing to do
+  Waiter inside;
+  Waiter polled;
+  std::thread other([&] {
+    loop->post([&] {
+      inside.notify();
+      wait_for(*loop, polled);
+    });
+    pass_through(*loop);
+  });
+  sleep_for(inside);
+  CHECK_FALSE(loop->poll());
+  polled.notify();
+  other.join();
+}
+
+TEST_CASE("timers run at their time, ordered, from whichever thread") {
+  const auto loop = AsioLoop::start();
+  const TimePoint start = loop->now();
+  std::vector<int> order;
+  Countdown done(50);
+  std::vector<int> delays(50);
+  for (int i = 0; i < 50; ++i)
+    delays[static_cast<std::size_t>(i)] = 49 - i;
+  std::atomic<int> early{0};
+  for (const int delay : delays) {
+    const TimePoint when = start + milliseconds(5) + microseconds(40 * delay);
+    loop->schedule(when, [&, delay, when] {
+      if (loop->now() < when) ++early;
+      order.push_back(delay);
+      done.arrive();
+    });
+  }
+  done.wait(*loop);
+  CHECK(early == 0);
+  CHECK(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_CASE("a timer either runs or is cancelled, never both") {
+  const auto loop = AsioLoop::start();
+  constexpr int kTimers = 3000;
+  std::atomic<int> ran{0};
+  std::atomic<int> cancelled{0};
+  run_threads(3, [&](int thread) {
+    std::mt19937 random(static_cast<unsigned>(thread));
+    std::vector<TimerId> timers;
+    for (int i = 0; i < kTimers; ++i) {
+      timers.push_back(loop->schedule(loop->now() + microseconds(random() % 300), [&] { ++ran; }));
+      if (random() % 2 == 0 && loop->cancel(timers[random() % timers.size()])) ++cancelled;
+    }
+    for (const TimerId timer : timers) {
+      if (loop->cancel(timer)) ++cancelled;
+    }
+  });
+  pass_through(*loop);
+  CHECK(ran + cancelled == 3 * kTimers);
+}
+
+TEST_CASE("a million timers that are set and cancelled cost no memory") {
+  const auto loop = AsioLoop::start();
+  const auto round = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      const TimerId timer = loop->schedule(loop->now() + hours(1), [] {});
+      if (!loop->cancel(timer)) FAIL("it was gone");
+    }
+  };
+  const auto allocated = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+  round(1000);
+  const std::size_t before = allocated();
+  round(1'000'000);
+  CHECK(allocated() <= before + 64 * 1024);
+}
+
+TEST_CASE("stop destroys what has not run, and what comes later") {
+  const auto loop = AsioLoop::start({.lease = hours(1)});
+  pass_through(*loop);
+  auto token = std::make_shared<int>();
+  std::atomic<bool> ran{false};
+  loop->post([&ran, token] { ran = true; });
+  loop->schedule(loop->now() + hours(1), [&ran, token] { ran = true; });
+  loop->stop();
+  loop->stop();
+  loop->post([&ran, token] { ran = true; });
+  CHECK(loop->schedule(loop->now(), [&ran, token] { ran = true; }) == 0);
+  CHECK(token.use_count() == 1);
+  CHECK_FALSE(ran);
+  CHECK_FALSE(loop->poll());
+
+  Waiter waiter;
+  loop->wait(waiter, loop->now() + milliseconds(1));
+  std::thread([&] { waiter.notify(); }).join();
+  loop->wait(waiter, std::nullopt);
+}
+
+TEST_CASE("stop while threads wait leaves them asleep until they are ready") {
+  for (int i = 0; i < 30; ++i) {
+    const auto loop = AsioLoop::start();
+    std::array<Waiter, 3> waiters;
+    Countdown waiting(3);
+    std::vector<std::thread> threads;
+    for (Waiter& waiter : waiters) {
+      threads.emplace_back([&] {
+        loop->post([&] { waiting.arrive(); });
+        loop->wait(waiter, std::nullopt);
+      });
+    }
+    waiting.wait(*loop);
+    loop->stop();
+    for (Waiter& waiter : waiters)
+      waiter.notify();
+    for (std::thread& thread : threads)
+      thread.join();
+  }
+}
+
+TEST_CASE("a loop may be stopped, and its last handle dropped, by its own task") {
+  for (const bool drop : {false, true}) {
+    auto loop = AsioLoop::start();
+    Waiter on_io_thread;
+    loop->post([&] {
+      drop ? loop.reset() : loop->stop();
+      on_io_thread.notify();
+    });
+    sleep_for(on_io_thread);
+
+    loop = AsioLoop::start();
+    AsioLoop& same = *loop;
+    Waiter on_waiting_thread;
+    same.post([&] {
+      drop ? loop.reset() : loop->stop();
+      on_waiting_thread.notify();
+    });
+    wait_for(same, on_waiting_thread);
+  }
+}
+
+TEST_CASE("a wait calls the thread's nested-wait hook once, first, and takes it away") {
+  const auto loop = AsioLoop::start();
+  int called = 0;
+  Countdown done(1);
+  loop->post([&] {
+    const auto outer = Loop::exchange_nested_wait_hook(
+        {[](void* count) noexcept { ++*static_cast<int*>(count); }, &called});
+    pass_through(*loop);
+    pass_through(*loop);
+    CHECK(called == 1);
+    Loop::exchange_nested_wait_hook(outer);
+    done.arrive();
+  });
+  done.wait(*loop);
+}
+
+TEST_CASE("an embedder's threads drive, and a task may wait on them") {
+  for (const int count : {1, 3}) {
+    asio::io_context context;
+    auto work = asio::make_work_guard(context);
+    const auto loop = AsioLoop::embed(context);
+    CHECK(&loop->context() == &context);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i)
+      threads.emplace_back([&] { context.run(); });
+
+    CHECK_FALSE(loop->is_driving());
+    pass_through(*loop);
+    Countdown done(100);
+    for (int i = 0; i < 100; ++i) {
+      loop->post([&] {
+        Waiter timer;
+        loop->schedule(loop->now() + microseconds(50), [&] { timer.notify(); });
+        wait_for(*loop, timer);
+        pass_through(*loop);
+        if (!loop->is_driving()) FAIL("not driving");
+        done.arrive();
+      });
+    }
+    done.wait(*loop);
+    work.reset();
+    for (std::thread& thread : threads)
+      thread.join();
+  }
+}
+
+TEST_CASE("an embedded loop leaves nothing behind that runs after it") {
+  asio::io_context context;
+  auto loop = AsioLoop::embed(context);
+  auto token = std::make_shared<int>();
+  std::atomic<bool> ran{false};
+  loop->post([&ran, token] { ran = true; });
+  loop->schedule(loop->now(), [&ran, token] { ran = true; });
+  loop.reset();
+  context.run();
+  CHECK_FALSE(ran);
+  CHECK(token.use_count() == 1);
+}
+
+TEST_CASE("a storm of posts, timers, cancels and nested waits from many threads passes") {
+  const auto loop = AsioLoop::start({.busy_poll = microseconds(20), .lease = microseconds(100)});
+  std::atomic<int> expected{0};
+  std::atomic<int> ran{0};
+  run_threads(4, [&](int thread) {
+    std::mt19937 random(static_cast<unsigned>(100 + thread));
+    std::vector<TimerId> timers;
+    for (int i = 0; i < 600; ++i) {
+      switch (random() % 6) {
+        case 0:
+          ++expected;
+          loop->post([&] { ++ran; });
+          break;
+        case 1:
+          timers.push_back(loop->schedule(loop->now() + microseconds(random() % 2000), [] {}));
+          break;
+        case 2:
+          if (!timers.empty()) loop->cancel(timers[random() % timers.size()]);
+          break;
+        case 3:
+          pass_through(*loop);
+          break;
+        case 4: {
+          ++expected;
+          Countdown nested(1);
+          loop->post([&] {
+            pass_through(*loop);
+            ++ran;
+            nested.arrive();
+          });
+          nested.wait(*loop);
+          break;
+        }
+        default:
+          loop->poll();
+          break;
+      }
+    }
+    pass_through(*loop);
+  });
+  pass_through(*loop);
+  CHECK(ran == expected);
+}
+
+}  // namespace
+}  // namespace batchrpc::test

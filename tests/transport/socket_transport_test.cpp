@@ -1,0 +1,257 @@
+// What only sockets do: files, names, descriptors, ports.
+#include "batchrpc/transport/socket_transport.hpp"
+
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+
+#include "batchrpc/base/bytes.hpp"
+#include "batchrpc/base/error.hpp"
+#include "fabrics.hpp"
+
+namespace batchrpc::test {
+namespace {
+
+using std::chrono::milliseconds;
+using Scheme = Address::Scheme;
+
+bool exists(const std::string& path) {
+  struct stat found {};
+  return ::lstat(path.c_str(), &found) == 0;
+}
+
+/// Leaves a socket file behind, as a process does that is killed.
+void leave_socket_file(const std::string& path) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  ::close(fd);
+}
+
+TEST_CASE("a Unix socket's file goes with its listener") {
+  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Address address = fabric.address();
+  {
+    const Accepting accepting(fabric, address);
+    CHECK(exists(address.name()));
+  }
+  CHECK_FALSE(exists(address.name()));
+}
+
+TEST_CASE("the socket file of a process that has ended is replaced") {
+  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Address address = fabric.address();
+  leave_socket_file(address.name());
+  CHECK(connect(fabric, address).second == std::errc::connection_refused);
+  Accepting accepting(fabric, address);
+  CHECK(accepting.connect().server != nullptr);
+}
+
+TEST_CASE("a file that is no socket is left alone") {
+  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Address address = fabric.address();
+  std::ofstream(address.name()) << "precious";
+  CHECK_THROWS_AS(Accepting(fabric, address), JoinFailed);
+  CHECK(exists(address.name()));
+  ::unlink(address.name().c_str());
+}
+
+TEST_CASE("a listener does not remove the file of its successor") {
+  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Address address = fabric.address();
+  auto first = std::make_unique<Accepting>(fabric, address);
+  ::unlink(address.name().c_str());
+  const Accepting second(fabric, address);
+  first.reset();
+  CHECK(exists(address.name()));
+}
+
+TEST_CASE("a listener in a folder that is not there says so") {
+  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  CHECK_THROWS_WITH(Accepting(fabric, Address::parse("unix:///tmp/no-such-folder/socket")),
+                    Catch::Contains("folder does not exist"));
+}
+
+TEST_CASE("a Unix socket that is not there refuses") {
+  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  CHECK(connect(fabric, fabric.address()).second == std::errc::connection_refused);
+  CHECK(connect(fabric, free_address(Scheme::unix_abstract)).second ==
+        std::errc::connection_refused);
+}
+
+TEST_CASE("TCP listens on and connects to names and IPv6 addresses") {
+  const Fabric fabric = socket_fabric(Scheme::tcp);
+  Accepting by_name(fabric, Address::tcp("localhost", 0));
+  CHECK(by_name.address().name() == "localhost");
+  CHECK(by_name.address().port() != 0);
+  Pair pair = by_name.connect();
+  CHECK(pair.client->local_address().scheme() == Scheme::tcp);
+
+  const int probe = ::socket(AF_INET6, SOCK_STREAM, 0);
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  const bool has_ipv6 = probe >= 0 && ::bind(probe, reinterpret_cast<const sockaddr*>(&loopback),
+                                             sizeof loopback) == 0;
+  if (probe >= 0) ::close(probe);
+  if (!has_ipv6) return;
+  Accepting v6(fabric, Address::parse("tcp://[::1]:0"));
+  pair = v6.connect();
+  CHECK(pair.client->local_address().name() == "::1");
+}
+
+TEST_CASE("an address of another machine cannot be listened on") {
+  const Fabric fabric = socket_fabric(Scheme::tcp);
+  CHECK_THROWS_WITH(Accepting(fabric, Address::tcp("192.0.2.1", 0)),
+                    Catch::Contains("not an address of this machine"));
+}
+
+TEST_CASE("a name that nobody knows is unreachable") {
+  const Fabric fabric = socket_fabric(Scheme::tcp);
+  std::error_code error;
+  Waiter waiter;
+  fabric.client->connect(Address::tcp("no-such-host.invalid", 1),
+                         fabric.client_loop->now() + milliseconds(2000),
+                         [&](std::unique_ptr<Stream>, std::error_code result) {
+                           error = result;
+                           waiter.notify();
+                         });
+  wait_for(fabric.waiting(), waiter);
+  CHECK((error == std::errc::host_unreachable || error == std::errc::timed_out));
+  CHECK_THROWS_AS(Accepting(fabric, Address::tcp("no-such-host.invalid", 0)), JoinFailed);
+}
+
+TEST_CASE("a connect that gets no answer ends at its deadline") {
+  for (const Scheme scheme : {Scheme::tcp, Scheme::unix_abstract}) {
+    const Fabric fabric = socket_fabric(scheme);
+    // A listener that never accepts, with a backlog of one or two connections.
+    const bool tcp = scheme == Scheme::tcp;
+    const int fd = ::socket(tcp ? AF_INET : AF_UNIX, SOCK_STREAM, 0);
+    Address address = fabric.address();
+    if (tcp) {
+      sockaddr_in any{};
+      any.sin_family = AF_INET;
+      any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      socklen_t size = sizeof any;
+      REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&any), size) == 0);
+      REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&any), &size) == 0);
+      address = Address::tcp("127.0.0.1", ntohs(any.sin_port));
+    } else {
+      sockaddr_un name{};
+      name.sun_family = AF_UNIX;
+      std::memcpy(name.sun_path + 1, address.name().data(), address.name().size());
+      const auto size = static_cast<socklen_t>(sizeof name.sun_family + 1 + address.name().size());
+      REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&name), size) == 0);
+    }
+    REQUIRE(::listen(fd, 0) == 0);
+
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::error_code error;
+    for (int i = 0; i < 10 && !error; ++i) {
+      Waiter waiter;
+      const TimePoint deadline = fabric.client_loop->now() + milliseconds(100);
+      fabric.client->connect(address, deadline,
+                             [&](std::unique_ptr<Stream> stream, std::error_code result) {
+                               streams.push_back(std::move(stream));
+                               error = result;
+                               waiter.notify();
+                             });
+      wait_for(fabric.waiting(), waiter);
+      if (error) CHECK(fabric.client_loop->now() >= deadline);
+    }
+    CHECK(error == std::errc::timed_out);
+    ::close(fd);
+  }
+}
+
+TEST_CASE("a deadline that has passed ends a connect without a try") {
+  const Fabric fabric = socket_fabric(Scheme::tcp);
+  const Accepting accepting(fabric);
+  std::error_code error;
+  Waiter waiter;
+  fabric.client->connect(accepting.address(), fabric.client_loop->now() - milliseconds(1),
+                         [&](std::unique_ptr<Stream>, std::error_code result) {
+                           error = result;
+                           waiter.notify();
+                         });
+  wait_for(fabric.waiting(), waiter);
+  CHECK(error == std::errc::timed_out);
+}
+
+TEST_CASE("without descriptors accepting pauses, and goes on when there are some again") {
+  const Fabric fabric = socket_fabric(Scheme::unix_abstract);
+  Accepting accepting(fabric);
+  accepting.connect();
+
+  const int client = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  std::vector<int> hoard;
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few{std::min<rlim_t>(256, before.rlim_cur), before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  for (int fd = ::dup(0); fd >= 0; fd = ::dup(0))
+    hoard.push_back(fd);
+
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const std::string text = accepting.address().name();
+  std::memcpy(name.sun_path + 1, text.data(), text.size());
+  const auto size = static_cast<socklen_t>(sizeof name.sun_family + 1 + text.size());
+  const int connected = ::connect(client, reinterpret_cast<const sockaddr*>(&name), size);
+  Countdown passed(1);
+  fabric.server_loop->post([&] { passed.arrive(); });
+  passed.wait(fabric.waiting());
+
+  for (const int fd : hoard)
+    ::close(fd);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  CHECK(connected == 0);
+  CHECK(accepting.accept() != nullptr);
+  ::close(client);
+}
+
+TEST_CASE("a write to a peer that is gone raises no signal") {
+  static std::atomic<int> signals{0};
+  const auto before = std::signal(SIGPIPE, [](int) { ++signals; });
+  const Fabric fabric = socket_fabric(Scheme::unix_abstract);
+  Accepting accepting(fabric);
+  Pair pair = accepting.connect();
+  pair.server.reset();
+  const std::byte byte{};
+  const std::span<const std::byte> one(&byte, 1);
+  IoResult result;
+  while (!result.error)
+    result = pair.client->try_write({&one, 1});
+  const std::vector<std::span<const std::byte>> two{one, one};
+  CHECK(pair.client->try_write(two).error);
+  CHECK(signals == 0);
+  std::signal(SIGPIPE, before);
+}
+
+TEST_CASE("a wait for room to write does not disturb a wait for something to read") {
+  const Fabric fabric = socket_fabric(Scheme::tcp);
+  Ends ends(fabric);
+  Accepting accepting(fabric);
+  Pair pair = accepting.connect();
+  Signal readable;
+  pair.client->wait_readable([&] { readable.set(); });
+  const auto big = pattern(8 * 1024 * 1024, 1);
+  CHECK(ends.transfer(*pair.client, *pair.server, big).size() == big.size());
+  ends.write_all(*pair.server, as_bytes("x"));
+  readable.wait(fabric.waiting());
+  CHECK(ends.read(*pair.client, 1).size() == 1);
+}
+
+}  // namespace
+}  // namespace batchrpc::test
