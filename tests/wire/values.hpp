@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -170,7 +171,14 @@ T make(Random& random, int depth = 4) {
     if constexpr (std::is_floating_point_v<T>) {
       if (random.below(6) == 0) return T(-0.0);
     }
-    return std::bit_cast<T>(static_cast<detail::UnsignedOf<sizeof(T)>>(random.bits()));
+    auto bits = static_cast<detail::UnsignedOf<sizeof(T)>>(random.bits());
+    if constexpr (std::is_floating_point_v<T>) {
+      // Quiet, if it is no number: Cap'n Proto's reflection converts to double and back.
+      if (std::isnan(std::bit_cast<T>(bits))) {
+        bits |= decltype(bits){1} << (std::numeric_limits<T>::digits - 2);
+      }
+    }
+    return std::bit_cast<T>(bits);
   } else if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, Empty>) {
     return {};
   } else if constexpr (std::is_same_v<T, std::string>) {
