@@ -10,8 +10,28 @@ namespace {
 
 constexpr std::size_t kMaxUnixName = 107;  // sockaddr_un::sun_path, less its terminator
 
+bool is_control(char c) noexcept { return (c >= 0 && c < ' ') || c == 0x7f; }
+
 [[noreturn]] void fail(std::string_view text, const std::string& why) {
-  throw InvalidArgument("address '" + std::string(text) + "': " + why);
+  std::string shown;  // what() ends at a zero byte
+  for (const char c : text)
+    shown += (c < ' ' || c == 0x7f) ? '?' : c;
+  throw InvalidArgument("address '" + shown + "': " + why);
+}
+
+/// Whether `name` is 127.x.y.z, and not a name that just begins so.
+bool is_loopback_v4(std::string_view name) noexcept {
+  int numbers = 0;
+  while (true) {
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error != std::errc() || number > 255 || (numbers == 0 && number != 127)) return false;
+    ++numbers;
+    name.remove_prefix(static_cast<std::size_t>(end - name.data()));
+    if (name.empty()) return numbers == 4;
+    if (name.front() != '.') return false;
+    name.remove_prefix(1);
+  }
 }
 
 bool take_prefix(std::string_view& text, std::string_view prefix) {
@@ -50,6 +70,11 @@ Address Address::parse(std::string_view text) {
       fail(text, "an IPv6 address stands in brackets, for example tcp://[::1]:29500");
     }
     if (host.empty()) fail(text, "the host is missing; tcp://0.0.0.0:port listens everywhere");
+    for (const char c : host) {
+      if (is_control(c) || c == ' ' || c == '/') {
+        fail(text, "the host has a character in it that no host name has");
+      }
+    }
     return tcp(std::string(host), port);
   }
   const auto named = [&](Scheme scheme, std::size_t longest) {
@@ -74,8 +99,7 @@ Address Address::parse(std::string_view text) {
 }
 
 bool Address::is_loopback() const noexcept {
-  return scheme_ != Scheme::tcp || name_ == "localhost" || name_ == "::1" ||
-         name_.starts_with("127.");
+  return scheme_ != Scheme::tcp || name_ == "localhost" || name_ == "::1" || is_loopback_v4(name_);
 }
 
 std::string Address::to_string() const {

@@ -12,8 +12,8 @@ class UniqueFunction;
 
 /// A callable that is owned by one holder and can only be moved, so that it may capture what can
 /// only be moved. Callables of up to 48 bytes whose move cannot throw are kept without an
-/// allocation. (std::move_only_function of C++23, as far as it is used here.) Calling an empty one
-/// is undefined.
+/// allocation. (std::move_only_function of C++23, as far as it is used here.) A null function
+/// pointer makes an empty one; calling that is undefined.
 template <class R, class... Args>
 class UniqueFunction<R(Args...)> {
  public:
@@ -23,6 +23,9 @@ class UniqueFunction<R(Args...)> {
   template <class F, class D = std::decay_t<F>>
   requires(!std::is_same_v<D, UniqueFunction> && std::is_invocable_r_v<R, D&, Args...>)
       UniqueFunction(F&& callable) {  // NOLINT: implicit
+    if constexpr (std::is_pointer_v<std::remove_reference_t<F>>) {
+      if (callable == nullptr) return;
+    }
     if constexpr (kFits<D>) {
       ::new (static_cast<void*>(storage_)) D(std::forward<F>(callable));
       operations_ = &kInline<D>;

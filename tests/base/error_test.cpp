@@ -1,0 +1,115 @@
+#include "batchrpc/base/error.hpp"
+
+#include <catch2/catch.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+using namespace batchrpc;
+
+namespace {
+
+struct Unrelated {};
+
+/// Throws what make_error() gives and says whether it is an E with the right parts.
+template <class E>
+bool makes(ErrorCode code) {
+  try {
+    std::rethrow_exception(make_error(code, "what happened", false));
+  } catch (const E& error) {
+    return error.code() == code && error.what() == std::string_view("what happened") &&
+           !error.may_have_run();
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Each code becomes the class of its name") {
+  CHECK(makes<TimedOut>(ErrorCode::timed_out));
+  CHECK(makes<NotSent>(ErrorCode::not_sent));
+  CHECK(makes<Unknown>(ErrorCode::unknown));
+  CHECK(makes<PeerLost>(ErrorCode::peer_lost));
+  CHECK(makes<BrokenPromise>(ErrorCode::broken_promise));
+  CHECK(makes<Overloaded>(ErrorCode::overloaded));
+  CHECK(makes<Cancelled>(ErrorCode::cancelled));
+  CHECK(makes<NotFound>(ErrorCode::not_found));
+  CHECK(makes<BadSignature>(ErrorCode::bad_signature));
+  CHECK(makes<BadMessage>(ErrorCode::bad_message));
+  CHECK(makes<ShutDown>(ErrorCode::shut_down));
+  CHECK(makes<InvalidArgument>(ErrorCode::invalid_argument));
+  CHECK(makes<JoinFailed>(ErrorCode::join_failed));
+}
+
+TEST_CASE("A code of a newer peer becomes a plain Error that keeps its number") {
+  const auto unknown = static_cast<ErrorCode>(999);
+  CHECK(makes<Error>(unknown));
+  CHECK(type_name(make_error(unknown, "", true)) == "batchrpc::Error");
+  CHECK(to_string(unknown) == "Error");
+}
+
+TEST_CASE("Codes have the names of their classes") {
+  for (int i = 1; i <= 14; ++i) {
+    const auto code = static_cast<ErrorCode>(i);
+    if (code == ErrorCode::remote_error) continue;
+    CHECK(type_name(make_error(code, "", true)) == "batchrpc::" + std::string(to_string(code)));
+  }
+  CHECK(to_string(ErrorCode::remote_error) == "RemoteError");
+}
+
+TEST_CASE("The numbers of the codes, which travel on the wire, do not change") {
+  CHECK(static_cast<int>(ErrorCode::remote_error) == 1);
+  CHECK(static_cast<int>(ErrorCode::timed_out) == 2);
+  CHECK(static_cast<int>(ErrorCode::not_sent) == 3);
+  CHECK(static_cast<int>(ErrorCode::unknown) == 4);
+  CHECK(static_cast<int>(ErrorCode::peer_lost) == 5);
+  CHECK(static_cast<int>(ErrorCode::broken_promise) == 6);
+  CHECK(static_cast<int>(ErrorCode::overloaded) == 7);
+  CHECK(static_cast<int>(ErrorCode::cancelled) == 8);
+  CHECK(static_cast<int>(ErrorCode::not_found) == 9);
+  CHECK(static_cast<int>(ErrorCode::bad_signature) == 10);
+  CHECK(static_cast<int>(ErrorCode::bad_message) == 11);
+  CHECK(static_cast<int>(ErrorCode::shut_down) == 12);
+  CHECK(static_cast<int>(ErrorCode::invalid_argument) == 13);
+  CHECK(static_cast<int>(ErrorCode::join_failed) == 14);
+}
+
+TEST_CASE("Errors say whether the call may have run, by default as their kind does") {
+  CHECK_FALSE(NotSent("").may_have_run());
+  CHECK_FALSE(Overloaded("").may_have_run());
+  CHECK_FALSE(NotFound("").may_have_run());
+  CHECK_FALSE(BadSignature("").may_have_run());
+  CHECK(TimedOut("").may_have_run());
+  CHECK(PeerLost("").may_have_run());
+  CHECK(Unknown("").may_have_run());
+  CHECK(RemoteError("", "", "", "").may_have_run());
+  CHECK_FALSE(TimedOut("", false).may_have_run());
+}
+
+TEST_CASE("A RemoteError tells what was thrown, its type, the node and the function") {
+  const RemoteError error("index 7", "std::out_of_range", "worker1", "lookup");
+  CHECK(error.thrown_what() == std::string("index 7"));
+  CHECK(error.type() == std::string("std::out_of_range"));
+  CHECK(error.node() == std::string("worker1"));
+  CHECK(error.function() == std::string("lookup"));
+  CHECK(error.code() == ErrorCode::remote_error);
+  CHECK(error.what() == std::string("lookup on worker1 threw std::out_of_range: index 7"));
+}
+
+TEST_CASE("Copying an error never throws") {
+  CHECK(std::is_nothrow_copy_constructible_v<RemoteError>);
+  CHECK(std::is_nothrow_copy_constructible_v<TimedOut>);
+}
+
+TEST_CASE("Any exception can be described, and its type named") {
+  const auto out_of_range = std::make_exception_ptr(std::out_of_range("index 7"));
+  CHECK(describe(out_of_range) == "index 7");
+  CHECK(type_name(out_of_range) == "std::out_of_range");
+  CHECK(describe(std::make_exception_ptr(42)) == "an exception of type int");
+  CHECK(type_name(std::make_exception_ptr(42)) == "int");
+  CHECK(type_name(std::make_exception_ptr(Unrelated())) == "(anonymous namespace)::Unrelated");
+  CHECK(describe(nullptr) == "no error");
+  CHECK(type_name(nullptr) == "none");
+}
