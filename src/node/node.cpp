@@ -61,14 +61,14 @@ std::string Node::peer_name(PeerRef peer) const {
 }
 
 void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const {
-  if (!core_->functions().find(function->name)) core_->functions().add(std::move(function));
+  if (!core_->functions().find(function->name)) core_->expose(std::move(function));
 }
 
 void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) const {
   if (function->name.starts_with("batchrpc.")) {
     throw InvalidArgument("expose: names that begin with 'batchrpc.' are the library's own");
   }
-  core_->functions().add(std::move(function));
+  core_->expose(std::move(function));
 }
 
 bool Node::unexpose(std::string_view name) const { return core_->functions().remove(name); }

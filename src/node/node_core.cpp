@@ -142,6 +142,7 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(NodeOptions options) {
         core->shutdown(Duration::zero());
         std::rethrow_exception(error);
       }
+      core->expect_functions_until(core->loop_->now() + core->options_.expose_within);
       return core;
     });
   } catch (...) {
@@ -171,6 +172,58 @@ std::shared_ptr<detail::ExposedFunction> NodeCore::resolve(std::string_view name
 }
 
 void NodeCore::run_on_worker(Task task) { workers()->post(std::move(task)); }
+
+// --- calls that come before their function is exposed
+// -----------------------------------------------
+
+bool NodeCore::park(const std::string& function, detail::IncomingCall& call, RunAgain again) {
+  constexpr std::size_t kMostParked = 10'000;
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || parked_.size() >= kMostParked || loop_->now() >= functions_expected_until_) {
+    return false;
+  }
+  parked_.push_back({function, std::move(call), std::move(again)});
+  return true;
+}
+
+void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
+  const std::string exposed = function->name;
+  functions_.add(std::move(function));
+  std::vector<ParkedCall> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    std::vector<ParkedCall> others;
+    for (ParkedCall& parked : parked_) {
+      (parked.function == exposed ? ready : others).push_back(std::move(parked));
+    }
+    parked_ = std::move(others);
+  }
+  run_parked(std::move(ready));
+}
+
+void NodeCore::run_parked(std::vector<ParkedCall> parked) {
+  for (ParkedCall& entry : parked) {
+    loop_tasks_->post([again = std::move(entry.again), call = std::move(entry.call)]() mutable {
+      again(std::move(call));
+    });
+  }
+}
+
+// From `end` on, a call of what is not exposed fails at once.
+void NodeCore::expect_functions_until(TimePoint end) {
+  const std::lock_guard lock(mutex_);
+  functions_expected_until_ = end;
+  parked_timer_ = loop_->schedule(end, [this, weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (!self) return;
+    std::vector<ParkedCall> parked;
+    {
+      const std::lock_guard waiting(mutex_);
+      parked.swap(parked_);
+    }
+    run_parked(std::move(parked));
+  });
+}
 
 void NodeCore::count_incoming(int difference) {
   incoming_.fetch_add(difference, std::memory_order_relaxed);
@@ -321,11 +374,15 @@ void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
 
 std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   if (is_forked_copy(fork_mark_)) return {};
+  std::vector<ParkedCall> parked;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(stopped_, true)) return {};
     if (tick_ != 0) loop_->cancel(tick_);
+    if (parked_timer_ != 0) loop_->cancel(parked_timer_);
+    parked.swap(parked_);
   }
+  parked.clear();
   stopping_ = true;
   const std::shared_ptr<NodeCore> self = shared_from_this();
 

@@ -36,6 +36,9 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] wire::Hello own_hello() const override;
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const override;
+  bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) override;
+  /// Adds a function, and runs the calls that have waited for it.
+  void expose(std::shared_ptr<detail::ExposedFunction> function);
   void run_on_worker(Task task) override;
   void count_incoming(int difference) override;
   void admit(Session& session, const wire::Hello& hello) override;
@@ -85,8 +88,17 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] bool is_own_thread() const;
 
  private:
+  // A call of a function that is not exposed yet.
+  struct ParkedCall {
+    std::string function;
+    detail::IncomingCall call;
+    RunAgain again;
+  };
+
   void changed(const PeerChange& change);
   void schedule_tick();
+  void run_parked(std::vector<ParkedCall> parked);
+  void expect_functions_until(TimePoint end);
   void wait_until_drained(Promise<void> drained, TimePoint deadline);
   void stop_listening();
   [[nodiscard]] std::vector<std::string> stragglers() const;
@@ -115,7 +127,10 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::vector<std::pair<std::uint64_t, std::shared_ptr<ChangeHandler>>> handlers_;
   std::uint64_t next_handler_ = 1;
   std::map<std::type_index, std::shared_ptr<void>> extensions_;
+  std::vector<ParkedCall> parked_;
+  TimePoint functions_expected_until_ = TimePoint::max();
   TimerId tick_ = 0;
+  TimerId parked_timer_ = 0;
   bool stopped_ = false;
 };
 

@@ -82,6 +82,7 @@ NodeOptions completed(NodeOptions options) {
             std::to_string(options.num_worker_threads));
   check(options.call_timeout > Duration::zero(), "call_timeout", "it is more than zero");
   check(options.join_timeout > Duration::zero(), "join_timeout", "it is more than zero");
+  check(options.expose_within >= Duration::zero(), "expose_within", "it is not negative");
   check(options.shutdown_timeout >= Duration::zero(), "shutdown_timeout", "it is not negative");
   check(options.ping_after >= std::chrono::milliseconds(1), "ping_after", "it is at least 1 ms");
   check(options.dead_after >= options.ping_after, "dead_after", "it is at least ping_after");

@@ -32,6 +32,10 @@ class SessionHost {
   /// Throws NotFound or BadSignature.
   [[nodiscard]] virtual std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const = 0;
+  /// Keeps a call of a function that is not exposed, as long as it may still be: then calls `again`
+  /// on the loop. Whether it did; else the call is untouched.
+  using RunAgain = std::function<void(detail::IncomingCall call)>;
+  virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
   virtual void run_on_worker(Task task) = 0;
   /// Changes the number of calls being answered.
   virtual void count_incoming(int difference) = 0;
@@ -112,6 +116,7 @@ class Session final : public FrameSink,
   void handle_result(const wire::FrameView& frame, std::vector<Bytes> payloads);
   void handle_error(const wire::FrameView& frame);
   void dispatch(const wire::FrameView& frame, std::vector<Bytes> payloads);
+  void run_function(std::uint32_t number, detail::IncomingCall call);
   void assemble(const wire::FrameView& frame);
   void refuse(const Error& error);
   void check_size(Encoder& encoder, std::string_view what) const;

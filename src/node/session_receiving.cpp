@@ -132,12 +132,24 @@ void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes> payloads
   host_->count_incoming(1);
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                             CallContext(peer_, deadline), frame.segment(), std::move(payloads));
-  Incoming& incoming = incoming_[frame.header.number];
+  run_function(frame.header.number, std::move(call));
+}
+
+void Session::run_function(std::uint32_t number, detail::IncomingCall call) {
+  Incoming& incoming = incoming_[number];
   auto function = incoming.function.lock();
   if (!function) {
     try {
       function = host_->resolve(incoming.name, incoming.signature);
       incoming.function = function;
+    } catch (const NotFound&) {
+      // Nodes that start together call each other before all of them have exposed what they have.
+      call.keep();
+      const auto again = [self = shared_from_this(), number](detail::IncomingCall parked) {
+        self->run_function(number, std::move(parked));
+      };
+      if (!host_->park(incoming.name, call, again)) call.fail(std::current_exception());
+      return;
     } catch (...) {
       if (!call.wants_reply()) {
         host_->log().warning("a notification from " + peer_name() +

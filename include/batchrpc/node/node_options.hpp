@@ -64,6 +64,9 @@ struct NodeOptions {
   Duration dead_after = std::chrono::seconds(5);
   /// Silence after which a peer is asked whether it lives.
   Duration ping_after = std::chrono::seconds(1);
+  /// For this long after joining, a call of a function that this node has not exposed waits for it to
+  /// be; later it fails with NotFound at once. So nodes that start together may call each other.
+  Duration expose_within = std::chrono::seconds(5);
   /// What the destructor grants calls under way.
   Duration shutdown_timeout = std::chrono::seconds(1);
 

@@ -1,0 +1,40 @@
+// Two processes, one remote function. Start `add 0` and `add 1`, in any order.
+
+#include <batchrpc/batchrpc.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+namespace rpc = batchrpc;
+
+int add(int a, int b) { return a + b; }
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    std::cerr << "usage: add RANK [ADDRESS]   (rank 0 or 1; tcp://127.0.0.1:29500 by default)\n";
+    return 2;
+  }
+  const int rank = std::atoi(argv[1]);
+  try {
+    rpc::Node node({.name = "worker" + std::to_string(rank),
+                    .rank = rank,
+                    .world_size = 2,
+                    .join = argc > 2 ? argv[2] : "tcp://127.0.0.1:29500"});
+
+    rpc::Promise<void> done;
+    rpc::Future<void> is_done = done.get_future();
+    node.expose<&add>();
+    node.expose("finish", [&done] { done.set_value(); });
+
+    if (rank == 0) {
+      rpc::Future<int> sum = node.call<&add>("worker1", 1, 2);
+      std::cout << "1 + 2 = " << sum.get() << ", says worker1\n";
+      node.call<void()>("worker1", "finish").get();
+    } else {
+      is_done.get();
+    }
+  } catch (const rpc::Error& error) {
+    std::cerr << "add: " << error.what() << '\n';
+    return 1;
+  }
+}
