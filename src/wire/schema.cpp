@@ -36,7 +36,11 @@ class Parser {
     skip('(');
     return type;
   }
-  std::vector<Type*> arguments() { return list(',', ')'); }
+  std::vector<Type*> arguments() {
+    std::vector<Type*> types = list(',', ')');
+    if (at_ != text_.size()) refuse();
+    return types;
+  }
 
  private:
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -46,7 +50,10 @@ class Parser {
     return true;
   }
   void skip(char c) {
-    if (!take(c)) throw InvalidArgument("not a signature: " + std::string(text_));
+    if (!take(c)) refuse();
+  }
+  [[noreturn]] void refuse() const {
+    throw InvalidArgument("not a signature: " + std::string(text_));
   }
   std::string_view word() {
     const std::size_t begin = at_;
@@ -120,6 +127,7 @@ class Parser {
       if (take(';')) word();  // an array's length is not part of the schema
       skip(end);
     }
+    if (kind == Type::Kind::map && result->parts.size() != 2) refuse();
     enclosing_.pop_back();
     result->text = std::string(1, "lsmsvo"[static_cast<std::size_t>(kind) - 1]) +
                    std::string(text_.substr(begin, at_ - begin));
@@ -129,7 +137,7 @@ class Parser {
   Type* enclosing() {
     const std::string digits(word());
     const std::size_t up = digits.empty() ? 0 : std::stoul(digits);
-    if (up == 0 || up > enclosing_.size()) skip('^');
+    if (up == 0 || up > enclosing_.size()) refuse();
     for (std::size_t i = enclosing_.size() - up + 1; i < enclosing_.size(); ++i) {
       enclosing_[i]->refers_out = true;
     }
@@ -138,7 +146,7 @@ class Parser {
 
   Type* time() {
     const std::size_t begin = at_;
-    while (peek() != ')')
+    while (peek() != ')' && peek() != '\0')
       ++at_;
     const bool floating = text_.substr(begin, at_ - begin).find("f64") != std::string_view::npos;
     skip(')');
@@ -153,7 +161,7 @@ class Parser {
         {"void", "Void"},  {"bytes", "Bytes"},
     };
     const auto found = names.find(name);
-    if (found == names.end()) throw InvalidArgument("not a signature: " + std::string(text_));
+    if (found == names.end()) refuse();
     Type* const result = make(Type::Kind::leaf);
     result->leaf = found->second;
     result->text = name;
@@ -329,7 +337,7 @@ std::string schema_text(std::string_view structure, std::string_view function_na
   if (is_void) {
     writer.fields("Result", {}, {});
   } else {
-    writer.fields("Result", {"value"}, {result});
+    writer.fields("Result", {"result"}, {result});
   }
 
   std::string key(function_name);

@@ -14,7 +14,7 @@ namespace detail {
 }  // namespace detail
 
 /// The Cap'n Proto schema with which the `capnp` tool reads a captured call: structs `Arguments`
-/// (arg0, arg1, …) and `Result` (value), and what they are made of. A file of its own, with an id
+/// (arg0, arg1, …) and `Result` (result), and what they are made of. A file of its own, with an id
 /// that depends on the function's name and types alone.
 template <class R, class... Args>
 std::string schema_text(std::string_view function_name) {
