@@ -71,7 +71,8 @@ std::shared_ptr<WaitContext> WaitContext::current() {
 
 void WaitContext::suggest(const std::shared_ptr<WaitContext>& context) noexcept {
   ThisThread& thread = this_thread();
-  // An expired weak pointer still holds its control block, so no live context has the same address unless it is the same.
+  // An expired weak pointer still holds its control block, so no live context has the same address
+  // unless it is the same.
   if (thread.suggested_address == context.get() && !thread.suggested.expired()) return;
   thread.suggested = context;
   thread.suggested_address = context.get();

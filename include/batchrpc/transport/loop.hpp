@@ -12,39 +12,41 @@ namespace batchrpc {
 /// Names a task that was scheduled; 0 names none.
 using TimerId = std::uint64_t;
 
-/// What a node lives in: time, deferred work, and the waiting of threads. One thread at a time drives a loop: it polls
-/// the transports of the loop and runs what was posted, in order. Which thread that is changes: the node's I/O thread,
-/// or a thread that waits for a future (docs/threading.md). A loop given by an embedder's io_context may be driven by
-/// several threads at once; then tasks posted to it may run concurrently.
+/// What a node lives in: time, deferred work, and the waiting of threads. One thread at a time
+/// drives a loop: it polls the transports of the loop and runs what was posted, in order. Which
+/// thread that is changes: the node's I/O thread, or a thread that waits for a future
+/// (docs/threading.md). A loop given by an embedder's io_context may be driven by several threads
+/// at once; then tasks posted to it may run concurrently.
 ///
-/// All functions are thread-safe. Implementations: `AsioLoop` (sockets, real time), `VirtualLoop` (tests).
+/// All functions are thread-safe. Implementations: `AsioLoop` (sockets, real time), `VirtualLoop`
+/// (tests).
 class BATCHRPC_EXPORT Loop : public WaitContext, public Executor {
  public:
   ~Loop() override;
 
-  /// Runs `task` at `when` (at once, if that has passed) on the thread that then drives. Tasks of the same
-  /// time run in the order in which they were scheduled.
+  /// Runs `task` at `when` (at once, if that has passed) on the thread that then drives. Tasks of
+  /// the same time run in the order in which they were scheduled.
   virtual TimerId schedule(TimePoint when, Task task) = 0;
 
-  /// Returns whether the task was still waiting; it is then destroyed here. Otherwise it has run, runs now, or was
-  /// cancelled before.
+  /// Returns whether the task was still waiting; it is then destroyed here. Otherwise it has run,
+  /// runs now, or was cancelled before.
   virtual bool cancel(TimerId timer) = 0;
 
   /// Whether the calling thread is driving this loop now, that is, was called from it.
   [[nodiscard]] virtual bool is_driving() const noexcept = 0;
 
-  /// Drives once without blocking: runs what is ready. Returns whether anything ran; false, too, when another thread
-  /// drives.
+  /// Drives once without blocking: runs what is ready. Returns whether anything ran; false, too,
+  /// when another thread drives.
   virtual bool poll() = 0;
 
-  /// What must be done before this thread waits once more from within the task that it is running on the loop: re-arm
-  /// reads, send what is queued.
+  /// What must be done before this thread waits once more from within the task that it is running
+  /// on the loop: re-arm reads, send what is queued.
   struct NestedWaitHook {
     void (*hook)(void*) noexcept = nullptr;
     void* argument = nullptr;
   };
-  /// Sets the calling thread's hook and returns the one that was there, to be put back. A wait on any loop calls it once,
-  /// first, and takes it away.
+  /// Sets the calling thread's hook and returns the one that was there, to be put back. A wait on
+  /// any loop calls it once, first, and takes it away.
   static NestedWaitHook exchange_nested_wait_hook(NestedWaitHook hook) noexcept;
 };
 

@@ -16,19 +16,20 @@ namespace batchrpc {
 
 /// What a try to read or write did.
 struct [[nodiscard]] IoResult {
-  std::size_t bytes = 0;      ///< how many were moved
-  std::error_code error;      ///< set: the stream is of no more use in this direction
-  bool end = false;           ///< read: the other side has closed, and everything was read
+  std::size_t bytes = 0;  ///< how many were moved
+  std::error_code error;  ///< set: the stream is of no more use in this direction
+  bool end = false;       ///< read: the other side has closed, and everything was read
   /// Neither bytes nor an error nor the end: nothing can be moved now; wait and try again.
   [[nodiscard]] bool would_block() const noexcept { return bytes == 0 && !error && !end; }
 };
 
-/// A connection: bytes in order, both ways, with back pressure. Readiness style: try, and when that would block, wait.
-/// So no buffer belongs to an idle connection.
+/// A connection: bytes in order, both ways, with back pressure. Readiness style: try, and when that
+/// would block, wait. So no buffer belongs to an idle connection.
 ///
-/// Threads: try_read(), try_write() and shutdown() may be called on any thread, each direction by one thread at a time;
-/// the other functions and the destructor only while no try is under way, wait_readable() and wait_writable() concurrently
-/// with tries of the other direction at most. Handlers run on the loop.
+/// Threads: try_read(), try_write() and shutdown() may be called on any thread, each direction by
+/// one thread at a time; the other functions and the destructor only while no try is under way,
+/// wait_readable() and wait_writable() concurrently with tries of the other direction at most.
+/// Handlers run on the loop.
 class BATCHRPC_EXPORT Stream {
  public:
   virtual ~Stream();
@@ -36,16 +37,19 @@ class BATCHRPC_EXPORT Stream {
   /// Reads into the buffers, in order, what is there now. Never blocks.
   virtual IoResult try_read(std::span<const std::span<std::byte>> buffers) noexcept = 0;
 
-  /// Writes from the buffers, in order, as much as can be taken now. Never blocks. At most 64 buffers are looked at.
+  /// Writes from the buffers, in order, as much as can be taken now. Never blocks. At most 64
+  /// buffers are looked at.
   virtual IoResult try_write(std::span<const std::span<const std::byte>> buffers) noexcept = 0;
 
-  /// Calls `handler` once, on the loop, when try_read() will not block (data, the end, or an error). One wait a direction at a
-  /// time. After close() or destruction, a waiting handler is destroyed without being called.
+  /// Calls `handler` once, on the loop, when try_read() will not block (data, the end, or an
+  /// error). One wait a direction at a time. After close() or destruction, a waiting handler is
+  /// destroyed without being called.
   virtual void wait_readable(Task handler) = 0;
   virtual void wait_writable(Task handler) = 0;
 
-  /// Ends both directions: the other side reads the end after what was written; tries of this side give an error or the end,
-  /// waiting handlers are called. The descriptor stays until destruction. Idempotent.
+  /// Ends both directions: the other side reads the end after what was written; tries of this side
+  /// give an error or the end, waiting handlers are called. The descriptor stays until destruction.
+  /// Idempotent.
   virtual void shutdown() noexcept = 0;
 
   /// The other side's address as far as it is known, for messages.
@@ -63,21 +67,21 @@ class BATCHRPC_EXPORT Listener {
   [[nodiscard]] virtual Address address() const = 0;
 };
 
-/// Makes connections of the schemes that it knows, on one loop. Thread-safe. An operation's handler is called exactly
-/// once, on the loop, unless the transport is destroyed before.
+/// Makes connections of the schemes that it knows, on one loop. Thread-safe. An operation's handler
+/// is called exactly once, on the loop, unless the transport is destroyed before.
 class BATCHRPC_EXPORT Transport {
  public:
   virtual ~Transport();
 
   using AcceptHandler = std::function<void(std::unique_ptr<Stream>)>;
-  /// The error code says whether the peer refused (std::errc::connection_refused: nobody listens there; also for a
-  /// Unix socket or inproc name that does not exist) or was not reached.
+  /// The error code says whether the peer refused (std::errc::connection_refused: nobody listens
+  /// there; also for a Unix socket or inproc name that does not exist) or was not reached.
   using ConnectHandler =
       UniqueFunction<void(std::unique_ptr<Stream> stream, std::error_code error)>;
 
-  /// Listens; `handler` gets each connection, on the loop, until the listener is destroyed. Throws JoinFailed when the
-  /// address is taken or cannot be bound (the message says which and what to do), InvalidArgument for a scheme that it
-  /// does not know.
+  /// Listens; `handler` gets each connection, on the loop, until the listener is destroyed. Throws
+  /// JoinFailed when the address is taken or cannot be bound (the message says which and what to
+  /// do), InvalidArgument for a scheme that it does not know.
   virtual std::unique_ptr<Listener> listen(const Address& address, AcceptHandler handler) = 0;
 
   /// Connects once; gives up with std::errc::timed_out at `deadline` on the loop's clock.
