@@ -1,5 +1,6 @@
 #include "batchrpc/future/state.hpp"
 
+#include <string>
 #include <thread>
 
 #include "batchrpc/future/wait.hpp"
@@ -22,14 +23,12 @@ class Trampoline {
     state->next_running_ = nullptr;
     (last_ == nullptr ? first_ : last_->next_running_) = state;
     last_ = state;
-    if (!running_) run_all();
+    run_unless_running();
   }
 
-  void run_all() noexcept {
-    running_ = true;
-    while (run_next()) {
-    }
-    running_ = false;
+  void run_unless_running() noexcept {
+    if (running_) return;
+    run_until([] { return false; });
   }
 
   /// Whether a callback of `state` is below on this thread's stack.
@@ -40,13 +39,22 @@ class Trampoline {
     return false;
   }
 
-  bool running_ = false;
-
  private:
+  friend class NestedWait;
+
   struct Frame {
     const StateBase* state;
     const Frame* below;
+    int depth;
   };
+
+  template <class Done>
+  void run_until(Done done) noexcept {
+    running_ = true;
+    while (!done() && run_next()) {
+    }
+    running_ = false;
+  }
 
   bool run_next() noexcept {
     StateBase* before = nullptr;
@@ -56,7 +64,7 @@ class Trampoline {
         if (callback->has_reference && std::exchange(state->extra_reference_, true)) {
           state->release();
         }
-        const Frame frame{state, top_};
+        const Frame frame{state, top_, depth() + 1};
         top_ = &frame;
         callback->run(*callback, *state);
         top_ = frame.below;
@@ -78,10 +86,38 @@ class Trampoline {
   StateBase*& next_of(StateBase* state) noexcept {
     return state == nullptr ? first_ : state->next_running_;
   }
+  [[nodiscard]] int depth() const noexcept { return top_ == nullptr ? 0 : top_->depth; }
 
   StateBase* first_ = nullptr;
   StateBase* last_ = nullptr;
   const Frame* top_ = nullptr;
+  bool running_ = false;
+};
+
+/// Before a thread waits it runs what it has put off, until it has what it waits for: that may be
+/// among it. During the wait it counts as not running callbacks, so that those of futures that
+/// complete meanwhile run at once.
+class NestedWait {
+ public:
+  static constexpr int kDeepest = 256;
+
+  template <class Done>
+  explicit NestedWait(Done done)
+      : trampoline_(Trampoline::of_this_thread()), was_running_(trampoline_.running_) {
+    if (trampoline_.depth() >= kDeepest) {
+      throw Overloaded("a future's callback waits within a callback that waits, and so on, " +
+                       std::to_string(kDeepest) +
+                       " deep; use then() or co_await, which do not occupy the thread");
+    }
+    trampoline_.run_until(done);
+  }
+  ~NestedWait() { trampoline_.running_ = was_running_; }
+  NestedWait(const NestedWait&) = delete;
+  NestedWait& operator=(const NestedWait&) = delete;
+
+ private:
+  Trampoline& trampoline_;
+  bool was_running_;
 };
 
 /// A thread that waits. Its callback does not wait for its turn: a woken thread need not stay
@@ -165,53 +201,50 @@ bool StateBase::become_idle_and_release() noexcept {
   return true;
 }
 
-/// Returns whether the caller now has to run_callbacks().
-bool StateBase::push(Callback& callback) noexcept {
+/// Adds `callback` unless head_ has all of `bits`. Returns head_ as it was before.
+std::uintptr_t StateBase::push(Callback& callback, std::uintptr_t bits) noexcept {
   std::uintptr_t head = head_.load(std::memory_order_acquire);
   for (;;) {
-    if (head == kIdle) {
-      callback.next = nullptr;
-      if (head_.compare_exchange_weak(head, kReady, std::memory_order_acq_rel)) return true;
-    } else {
-      callback.next = callbacks(head);
-      const auto next = reinterpret_cast<std::uintptr_t>(&callback) | (head & kReady);
-      if (head_.compare_exchange_weak(head, next, std::memory_order_acq_rel)) return false;
+    // From inside a callback that looks at the value, taking it away is deliberate, and cannot
+    // wait for that callback.
+    if (callback.consumes && (head & kIdle) == kReady &&
+        Trampoline::of_this_thread().is_in_callback_of(*this)) {
+      callback.consumes = false;
     }
+    if ((head & bits) == bits) return head;
+    callback.next = callbacks(head);
+    const std::uintptr_t next =
+        head == kIdle ? kReady : reinterpret_cast<std::uintptr_t>(&callback) | (head & kReady);
+    if (head_.compare_exchange_weak(head, next, std::memory_order_acq_rel)) return head;
   }
 }
 
 void StateBase::add(Callback& callback) noexcept {
-  if (push(callback)) {
+  const std::uintptr_t head = push(callback, kNever);
+  if (head == kIdle) {
     add_reference();
     run_callbacks(&callback);
-  }
-}
-
-// From inside a callback that looks at the value, taking it away is deliberate, and could not wait.
-void StateBase::allow_inside_callback(Callback& callback) const noexcept {
-  if (callback.consumes && !idle() && Trampoline::of_this_thread().is_in_callback_of(*this)) {
-    callback.consumes = false;
+  } else if ((head & kReady) != 0) {
+    Trampoline::of_this_thread().run_unless_running();
   }
 }
 
 void StateBase::add_last(Callback& callback) noexcept {
-  allow_inside_callback(callback);
   callback.has_reference = true;
-  if (push(callback)) {
-    callback.has_reference = false;  // it is the queue's
+  const std::uintptr_t head = push(callback, kNever);
+  if (head == kIdle) {
+    callback.has_reference = false;  // it becomes the queue's
     run_callbacks(&callback);
+  } else if ((head & kReady) != 0) {
+    Trampoline::of_this_thread().run_unless_running();
   }
 }
 
 bool StateBase::add_unless(std::uintptr_t bits, Callback& callback) noexcept {
-  allow_inside_callback(callback);
-  std::uintptr_t head = head_.load(std::memory_order_acquire);
-  while ((head & bits) != bits) {
-    callback.next = callbacks(head);
-    const auto next = reinterpret_cast<std::uintptr_t>(&callback) | (head & kReady);
-    if (head_.compare_exchange_weak(head, next, std::memory_order_acq_rel)) return true;
-  }
-  return false;
+  const std::uintptr_t head = push(callback, bits);
+  if ((head & bits) == bits) return false;
+  if ((head & kReady) != 0) Trampoline::of_this_thread().run_unless_running();
+  return true;
 }
 
 /// Takes out a callback again. False when the state is ready: then it was run, or is just about to
@@ -262,8 +295,8 @@ void StateBase::put_back(Callback* newest) noexcept {
 
 bool StateBase::wait(const std::optional<TimePoint>& deadline) {
   if (ready()) return true;
-  const NestedWork nested;
   const Ref<StateBase> self = Ref<StateBase>::share(*this);  // a callback may drop the future
+  const NestedWait nested([this] { return ready(); });
   BlockedThread blocked(&BlockedThread::wake, false);
   if (!add_unless(kReady, blocked)) return true;
   struct Removal {
@@ -293,9 +326,9 @@ bool StateBase::wait_for(Duration timeout) {
 void StateBase::wait_until_idle() {
   wait(std::nullopt);
   if (idle()) return;
-  const NestedWork nested;
   const Ref<StateBase> self = Ref<StateBase>::share(*this);
-  if (Trampoline::of_this_thread().is_in_callback_of(*this)) return;  // deliberate
+  const NestedWait nested([this] { return idle(); });
+  if (Trampoline::of_this_thread().is_in_callback_of(*this)) return;  // as in push()
   BlockedThread blocked(&BlockedThread::wake_in_turn, true);
   if (!add_unless(kIdle, blocked)) return;
   struct Notified {
@@ -305,12 +338,6 @@ void StateBase::wait_until_idle() {
   const Notified notified{blocked};
   WaitContext::current()->wait(blocked.waiter, std::nullopt);
 }
-
-NestedWork::NestedWork() noexcept : was_running_(Trampoline::of_this_thread().running_) {
-  if (was_running_) Trampoline::of_this_thread().run_all();
-}
-
-NestedWork::~NestedWork() { Trampoline::of_this_thread().running_ = was_running_; }
 
 void throw_no_state(const char* what) { throw InvalidArgument(what); }
 

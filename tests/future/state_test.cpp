@@ -234,3 +234,88 @@ TEST_CASE("An exception in one callback touches neither the others nor who compl
   CHECK(ran == 1);
   CHECK_THROWS_AS(throws.get(), int);
 }
+
+TEST_CASE("While one callback waits, others of its future run, but none that takes the value") {
+  const auto context = std::make_shared<test::VirtualWait>();
+  const WaitScope scope(context);
+  Promise<std::unique_ptr<int>> promise;
+  auto future = promise.get_future();
+  Promise<void> gate;
+  const auto gate_future = gate.get_future();
+  std::string order;
+  future.then([&](const std::unique_ptr<int>& value) {
+    order += "a";
+    gate_future.wait();
+    order += value != nullptr ? "A" : "?";
+  });
+  future.then([&](const std::unique_ptr<int>&) { order += "b"; });
+  std::move(future).then([&](std::unique_ptr<int>) { order += "c"; });
+  context->after(1ms, [&] { gate.set_value(); });
+  promise.set_value(std::make_unique<int>(1));
+  CHECK(order == "abAc");
+}
+
+TEST_CASE(
+    "What runs during a callback's wait may attach to the callback's future and wait for that") {
+  const auto context = std::make_shared<test::VirtualWait>();
+  const WaitScope scope(context);
+  Promise<int> promise;
+  auto future = promise.get_future();
+  Promise<int> other;
+  const auto other_future = other.get_future();
+  int seen = 0;
+  future.then([&](int) { seen += other_future.get(); });
+  context->after(1ms, [&] {
+    auto attached = future.then([](int v) { return v; });
+    CHECK(attached.ready());
+    auto taken = std::move(future).then([](int v) { return v; });
+    other.set_value(10 * attached.get() + taken.get());
+  });
+  promise.set_value(1);
+  CHECK(seen == 11);
+}
+
+TEST_CASE("A wait in a callback runs no more of what was put off than it needs") {
+  Promise<void> start;
+  Promise<int> first, second;
+  bool second_ran = false;
+  auto doubled = first.get_future().then([](int v) { return 2 * v; });
+  second.get_future().then([&](int) { second_ran = true; });
+  int got = 0;
+  start.get_future().then([&] {
+    first.set_value(1);
+    second.set_value(1);
+    got = doubled.get();
+    CHECK_FALSE(second_ran);
+  });
+  start.set_value();
+  CHECK(got == 2);
+  CHECK(second_ran);
+}
+
+TEST_CASE("Waits in callbacks nest 256 deep; beyond that they fail with Overloaded") {
+  const auto context = std::make_shared<test::VirtualWait>();
+  const WaitScope scope(context);
+  Promise<int> never_yet;
+  const auto waited_for = never_yet.get_future();
+  context->after(1ms, [&] { never_yet.set_value(1); });
+  Promise<void> start;
+  std::vector<Promise<void>> promises(1000);
+  std::vector<Future<int>> results;
+  for (auto& promise : promises) {
+    results.push_back(promise.get_future().then([&] { return waited_for.get(); }));
+  }
+  start.get_future().then([&] {
+    for (auto& promise : promises)
+      promise.set_value();
+  });
+  start.set_value();
+  int succeeded = 0;
+  for (const auto& result : results) {
+    REQUIRE(result.ready());
+    const bool overloaded = !result.result().has_value();
+    if (overloaded) CHECK(result.result().code() == ErrorCode::overloaded);
+    succeeded += overloaded ? 0 : 1;
+  }
+  CHECK(succeeded == 255);
+}

@@ -43,9 +43,10 @@ class Awaiter final : private Callback {
   [[nodiscard]] bool await_ready() const noexcept {
     return Consume ? state_->idle() : state_->ready();
   }
-  bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
+  // Not inlined: what it keeps must not be in the frame, which may be gone when it returns, since
+  // the coroutine may run on another thread already.
+  [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
     coroutine_ = coroutine;
-    // Afterwards the coroutine may run already, on another thread, and this may be gone.
     return state_->add_unless(Consume ? StateBase::kIdle : StateBase::kReady, *this);
   }
   std::conditional_t<Consume, T, ConstReference<T>> await_resume() {

@@ -45,14 +45,15 @@ struct Callback {
 ///
 /// `head_` is everything that threads race for. It is 0 or a stack of callbacks while the value is
 /// pending; after that it has the bit kReady, and either both bits of kIdle, or, while some thread
-/// runs callbacks, a stack of those that were added meanwhile. So callbacks run one after the other
-/// and in the order in which they were added, whichever threads complete and add. Nothing here
-/// locks, and a thread that runs callbacks does so from a queue of its own, never recursively (see
-/// src/future/state.cpp).
+/// runs callbacks, a stack of those that were added meanwhile. So callbacks run in the order in
+/// which they were added, one after the other (but for those that are nested in one that waits),
+/// whichever threads complete and add. Nothing here locks, and a thread that runs callbacks does so
+/// from a queue of its own, never recursively (see src/future/state.cpp).
 class BATCHRPC_EXPORT StateBase {
  public:
   static constexpr std::uintptr_t kReady = 1;
   static constexpr std::uintptr_t kIdle = 3;
+  static constexpr std::uintptr_t kNever = 4;  // a bit that head_ never has
 
   explicit StateBase(std::uint32_t references) noexcept : references_(references) {}
   virtual ~StateBase();
@@ -74,8 +75,8 @@ class BATCHRPC_EXPORT StateBase {
   [[nodiscard]] bool ready() const noexcept {
     return (head_.load(std::memory_order_acquire) & kReady) != 0;
   }
-  /// Whether there is a result and all callbacks added so far are through with it, so that it may
-  /// be moved.
+  /// Whether there is a result and all callbacks added so far have returned, so that it may be
+  /// moved.
   [[nodiscard]] bool idle() const noexcept {
     return head_.load(std::memory_order_acquire) == kIdle;
   }
@@ -84,8 +85,8 @@ class BATCHRPC_EXPORT StateBase {
   /// callbacks: here, or, when called from a callback, as soon as that has returned. Consumes a
   /// reference. Once.
   void complete() noexcept {
-    const bool alone =
-        holds_all(1);  // before head_ is read: whoever adds a callback has a reference
+    // Before head_ is read: whoever adds a callback has a reference.
+    const bool alone = holds_all(1);
     std::uintptr_t head = head_.load(std::memory_order_acquire);
     if (head == 0 &&
         (alone || head_.compare_exchange_strong(head, kIdle, std::memory_order_acq_rel))) {
@@ -105,7 +106,8 @@ class BATCHRPC_EXPORT StateBase {
   /// The same as add(), but does nothing and returns false when head_ has all of `bits`.
   bool add_unless(std::uintptr_t bits, Callback& callback) noexcept;
 
-  /// Blocks until ready, or until `deadline` on the thread's wait context. Returns ready().
+  /// Blocks until ready, or until `deadline` on the thread's wait context. Returns ready(). Throws
+  /// Overloaded in a callback that runs while another waits, and so on, 256 deep.
   bool wait(const std::optional<TimePoint>& deadline);
   /// The same with a deadline of `timeout` from now.
   bool wait_for(Duration timeout);
@@ -121,13 +123,12 @@ class BATCHRPC_EXPORT StateBase {
   }
 
   void complete_with_callbacks() noexcept;
-  bool push(Callback& callback) noexcept;
+  std::uintptr_t push(Callback& callback, std::uintptr_t bits) noexcept;
   void run_callbacks(Callback* newest) noexcept;
   Callback* next_callback(bool in_callback) noexcept;
   bool become_idle_and_release() noexcept;
   bool remove(Callback& callback) noexcept;
   void put_back(Callback* newest) noexcept;
-  void allow_inside_callback(Callback& callback) const noexcept;
 
   std::atomic<std::uint32_t> references_;
 
@@ -135,8 +136,7 @@ class BATCHRPC_EXPORT StateBase {
   bool stored_ = false;
 
  private:
-  bool extra_reference_ =
-      false;  // of the thread that runs the callbacks: it has a second one to release
+  bool extra_reference_ = false;  // whether the thread that runs the callbacks has two
   std::atomic<std::uintptr_t> head_{0};
   // Of the thread that runs the callbacks:
   Callback* to_run_ = nullptr;         // oldest first
@@ -207,20 +207,6 @@ class State : public StateBase {
   union {
     Result<T> result_;
   };
-};
-
-/// Whether the calling thread is running callbacks of futures. A thread that is, and that then
-/// waits in a way that runs other work, has its queue emptied first and counts as not running
-/// callbacks during this scope.
-class BATCHRPC_EXPORT NestedWork {
- public:
-  NestedWork() noexcept;
-  ~NestedWork();
-  NestedWork(const NestedWork&) = delete;
-  NestedWork& operator=(const NestedWork&) = delete;
-
- private:
-  bool was_running_;
 };
 
 /// Throws InvalidArgument: a future or promise that has no state was used.
