@@ -19,7 +19,11 @@ if(PROJECT_IS_TOP_LEVEL)
     string(REPLACE ";" "," sanitizers "${BATCHRPC_SANITIZE}")
     add_compile_options(-fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${sanitizers})
-    if(sanitizers MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    if(sanitizers MATCHES "address.*undefined")
+      # The address sanitizer finds these too, and to check for them takes longest to compile.
+      add_compile_options(-fno-sanitize=null,object-size)
+    endif()
+    if(sanitizers MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options(-Wno-tsan)  # Asio's fences, which g++'s thread sanitizer does not know
     endif()
   endif()

@@ -19,6 +19,11 @@ while [ $# -gt 0 ]; do
   esac
 done
 
+# g++ 12's thread sanitizer does not start where the kernel spreads addresses widely.
+if [ "$preset" = tsan ] && [ -z "${BATCHRPC_FIXED_ADDRESSES:-}" ] && setarch -R true 2>/dev/null; then
+  BATCHRPC_FIXED_ADDRESSES=1 exec setarch -R "$0" "$preset" "${variables[@]}" --target "$target" "$@"
+fi
+
 build=build/$preset
 cmake --preset "$preset" "${variables[@]}" >/dev/null  # what is wrong goes to stderr
 cmake --build "$build" --parallel "$(nproc)" --target "$target"
