@@ -32,6 +32,11 @@ std::string_view last_part(std::string_view name) {
 
 }  // namespace
 
+std::string_view shown_name(std::string_view name) {
+  const auto colon = name.starts_with("batchrpc.") ? name.find(':') : std::string_view::npos;
+  return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
 std::string suggest(std::string_view name, const std::vector<std::string>& candidates) {
   constexpr std::size_t kLongest = 256;  // a name from the wire may be anything
   std::vector<std::pair<std::size_t, std::string_view>> near;
@@ -86,11 +91,11 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
   auto function = find(name);
   if (!function) {
     const std::string near = suggest(name, names());
-    throw NotFound("no function '" + std::string(name) + "' is exposed on " + std::string(node) +
+    throw NotFound("no function '" + std::string(shown_name(name)) + "' is exposed on " + std::string(node) +
                    "; " + (near.empty() ? "expose it there before it is called" : near));
   }
   if (function->signature != signature) {
-    throw BadSignature("'" + std::string(name) + "' on " + std::string(node) +
+    throw BadSignature("'" + std::string(shown_name(name)) + "' on " + std::string(node) +
                        " has the signature " + function->signature + ", it was called as " +
                        std::string(signature) + "; build caller and callee from one declaration");
   }

@@ -36,6 +36,9 @@ class FunctionTable {
   Map functions_;
 };
 
+/// `name` as people know it: without what marks a method or constructor behind a remote reference.
+[[nodiscard]] std::string_view shown_name(std::string_view name);
+
 /// Those of `candidates` that a person may have meant by `name`, as a text such as "did you mean
 /// 'add'?"; empty if there are none.
 [[nodiscard]] std::string suggest(std::string_view name,
