@@ -1,5 +1,6 @@
 # What CI starts to see that the programs run, one a line: "<seconds allowed> <shell command>". Read by
-# .ci/run. Every example is here, and benchmarks in their shortest form.
+# .ci/run. Every example is here, and benchmarks in their shortest form; cartpole starts
+# cartpole_observer.
 smoke_lines=(
   '20 add 1 tcp://127.0.0.1:29517 & other=$!; add 0 tcp://127.0.0.1:29517; wait $other'
   '60 cartpole --world-size 3 --batch true --episodes 2 --steps 100'
