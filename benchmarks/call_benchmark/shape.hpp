@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace call_benchmark {
+
+enum class Transport : unsigned char { tcp, unix_socket, inproc };
+
+/// What a call carries: 64 bytes there and back, or three numbers there and one back.
+enum class Case : unsigned char { payload64, scalars3 };
+
+/// Where the callee runs the function (batchrpc::ExposeOptions::short_handler).
+enum class Handlers : unsigned char { short_ones, on_workers };
+
+/// How the caller takes results: a blocking get() on the oldest of a window of calls, or then(),
+/// whose callback makes the next call.
+enum class Style : unsigned char { get, then };
+
+/// The bare-socket programs. Ratios are to the blocking one, with 64-byte messages; the others are
+/// for information: one that never sleeps, and one whose messages are as long as batchrpc's frames.
+enum class Floor : unsigned char { blocking, busy, frame_sized };
+
+/// How many calls are under way: `in_flight` on each of `connections`.
+struct Shape {
+  int connections = 1;
+  int in_flight = 1;
+
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+/// As on the command line: "tcp", "payload64", "short", "get", "blocking", "64", "64x1".
+std::string_view to_string(Transport transport);
+std::string_view to_string(Case which);
+std::string_view to_string(Handlers handlers);
+std::string_view to_string(Style style);
+std::string_view to_string(Floor floor);
+std::string to_string(const Shape& shape);
+
+}  // namespace call_benchmark

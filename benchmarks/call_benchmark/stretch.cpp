@@ -1,0 +1,62 @@
+#include "call_benchmark/stretch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace call_benchmark {
+
+void Interrupt::raise() {
+  const std::lock_guard lock(mutex_);
+  raised_ = true;
+  changed_.notify_all();
+}
+
+void Interrupt::check() const {
+  if (raised()) throw Interrupted();
+}
+
+void Interrupt::sleep_until(Clock::time_point time) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, time, [this] { return raised(); });
+}
+
+Stretch::Stretch(Interrupt& interrupt, double seconds)
+    : timer_([this, &interrupt, seconds] {
+        interrupt.sleep_until(begin_ + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(seconds)));
+        over_.store(true, std::memory_order_relaxed);
+        end_ = Clock::now();
+      }) {}
+
+Stretch::~Stretch() {
+  if (timer_.joinable()) timer_.join();
+}
+
+double Stretch::seconds() {
+  if (timer_.joinable()) timer_.join();
+  return std::chrono::duration<double>(end_ - begin_).count();
+}
+
+Sample take_sample(Client& client, double seconds, bool one_by_one, Interrupt& interrupt) {
+  constexpr double kShortest = 0.02;
+  const double quarter = std::max(seconds / 4, kShortest);
+  {
+    const Stretch warm_up(interrupt, quarter);
+    client.run(warm_up, false);
+  }
+  Sample sample;
+  {
+    Stretch counted(interrupt, seconds);
+    Outcome outcome = client.run(counted, one_by_one);
+    sample.calls_per_s = static_cast<double>(outcome.calls) / counted.seconds();
+    sample.rtt_us = std::move(outcome.rtt_us);
+  }
+  if (!one_by_one) {
+    const Stretch timed(interrupt, quarter);
+    sample.rtt_us = client.run(timed, true).rtt_us;
+  }
+  interrupt.check();
+  return sample;
+}
+
+}  // namespace call_benchmark
