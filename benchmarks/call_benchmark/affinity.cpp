@@ -1,0 +1,33 @@
+#include "call_benchmark/affinity.hpp"
+
+#include <cerrno>
+#include <system_error>
+
+namespace call_benchmark {
+
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+}  // namespace
+
+PinnedToOneCpu::PinnedToOneCpu(bool pinned) : pinned_(pinned) {
+  if (!pinned_) return;
+  if (::sched_getaffinity(0, sizeof before_, &before_) != 0) fail("sched_getaffinity");
+  std::size_t last = 0;
+  for (std::size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &before_)) last = cpu;
+  }
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(last, &one);
+  if (::sched_setaffinity(0, sizeof one, &one) != 0) fail("sched_setaffinity");
+}
+
+PinnedToOneCpu::~PinnedToOneCpu() {
+  if (pinned_) ::sched_setaffinity(0, sizeof before_, &before_);
+}
+
+}  // namespace call_benchmark

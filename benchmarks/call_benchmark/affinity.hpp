@@ -1,0 +1,22 @@
+#pragma once
+
+#include <sched.h>
+
+namespace call_benchmark {
+
+/// Keeps the calling thread on one CPU, the last of those that it may use, until destroyed. Threads
+/// and processes that it starts meanwhile begin there and stay there.
+class PinnedToOneCpu {
+ public:
+  /// `pinned` false: does nothing. Throws std::system_error.
+  explicit PinnedToOneCpu(bool pinned);
+  ~PinnedToOneCpu();
+  PinnedToOneCpu(const PinnedToOneCpu&) = delete;
+  PinnedToOneCpu& operator=(const PinnedToOneCpu&) = delete;
+
+ private:
+  bool pinned_;
+  cpu_set_t before_{};
+};
+
+}  // namespace call_benchmark

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <batchrpc/batchrpc.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "call_benchmark/shape.hpp"
+
+namespace asio {
+class io_context;
+}
+
+namespace call_benchmark {
+
+/// Of a node whose calls use this transport. `network`: of inproc.
+batchrpc::NodeOptions node_options(Transport transport,
+                                   std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
+
+/// The node that is called, named kServer: the root of its group.
+batchrpc::Node start_server(Transport transport,
+                            std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
+
+/// Where clients of that root join.
+std::string join_address(const batchrpc::Node& server, Transport transport);
+
+/// A node of its own, with its I/O thread; returns when the server can be called.
+batchrpc::Node start_client(Transport transport, const std::string& address, std::string name,
+                            std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
+
+/// Many nodes in one asio::io_context that one thread runs, as a program embeds them: one epoll
+/// loop, with a connection for each.
+class EmbeddedNodes {
+ public:
+  /// Named `prefix` and a number; they join the group at `address`.
+  EmbeddedNodes(Transport transport, const std::string& address, int count,
+                const std::string& prefix,
+                std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
+  ~EmbeddedNodes();
+  EmbeddedNodes(const EmbeddedNodes&) = delete;
+  EmbeddedNodes& operator=(const EmbeddedNodes&) = delete;
+
+  [[nodiscard]] const std::vector<batchrpc::Node>& nodes() const { return nodes_; }
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+  std::vector<batchrpc::Node> nodes_;
+};
+
+/// Many nodes need more descriptors than processes usually get. As many as the system lets us have.
+void allow_many_descriptors();
+
+}  // namespace call_benchmark

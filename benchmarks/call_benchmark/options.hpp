@@ -1,0 +1,57 @@
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "call_benchmark/shape.hpp"
+
+namespace call_benchmark {
+
+/// The command line is wrong: what() says how, with the usage.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// What a child process of the benchmark does, instead of measuring.
+enum class Role : unsigned char {
+  measure,        ///< the program that the user has started
+  floor_server,   ///< answers the floor's messages
+  node_server,    ///< a node that answers calls
+  many_nodes,     ///< a root and `count` more nodes, for the memory of connections
+  calling_node,   ///< joins them and calls each: memory on the calling side
+  called_node,    ///< a root that `count` nodes join and call: memory on the other side
+  joining_nodes,  ///< `count` nodes that join `address` and call it
+  pending_calls   ///< a node that joins `address` and makes `count` calls there
+};
+
+struct Options {
+  std::vector<Transport> transports{Transport::tcp, Transport::unix_socket, Transport::inproc};
+  std::vector<Case> cases{Case::payload64, Case::scalars3};
+  std::vector<Shape> shapes{{1, 1}, {1, 64}, {1, 256}, {64, 1}};
+  std::vector<bool> pinned{true, false};
+  std::vector<Handlers> handlers{Handlers::short_ones, Handlers::on_workers};
+  std::vector<Style> styles{Style::get, Style::then};
+  std::vector<Floor> floors{Floor::blocking, Floor::busy, Floor::frame_sized};
+  double seconds = 0.2;  ///< of one sample; of the watch with `idle`, and then 5 by default
+  int rounds = 5;
+  std::string json{};  ///< a path that can be written; empty: none
+  bool memory = false;
+  bool idle = false;
+
+  Role role = Role::measure;
+  int line_file = -1;     ///< where a child writes lines to its parent
+  std::string address{};  ///< of the node that a child joins
+  int count = 0;
+};
+
+/// Nothing when help was asked for, which it prints. Throws UsageError.
+std::optional<Options> parse_options(int argc, const char* const* argv);
+
+/// The arguments that make a child of this program.
+std::vector<std::string> child_arguments(Role role, Transport transport, int line_file,
+                                         const std::string& address = {}, int count = 0);
+
+}  // namespace call_benchmark

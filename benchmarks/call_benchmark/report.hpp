@@ -1,0 +1,29 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <ostream>
+#include <string>
+
+#include "call_benchmark/options.hpp"
+#include "call_benchmark/rounds.hpp"
+
+namespace call_benchmark {
+
+/// What the columns mean, and on which machine; before the first group.
+void print_head(std::ostream& out, const Options& options);
+
+/// A line a row, with what it is of the group's first row, the blocking floor.
+void print_group(std::ostream& out, const Group& group);
+
+/// A row as an object: `system` ("batchrpc", "floor", "floor_busy", "floor_frame_sized"),
+/// `transport`, `case`, `in_flight` (a connection), `connections`, `pinned`, `calls_per_s` (median
+/// of the rounds), `rtt_us` {p50, p90, p99} (of all calls), `handlers` and `style` (null for
+/// floors), `to_floor` {calls_per_s, rtt} (null for the blocking floor), `rounds` and more.
+nlohmann::json to_json(const Row& row, const Row& floor, const Options& options);
+
+/// Where and with what: in each entry of the file.
+nlohmann::json machine();
+
+void write_json(const std::string& path, const nlohmann::json& entries);
+
+}  // namespace call_benchmark
