@@ -1,0 +1,222 @@
+#include "batchrpc/torch/tensor.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/InferenceMode.h>
+
+#include <limits>
+#include <memory>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/wire/envelope.hpp"
+#include "torch/tensor_types.hpp"
+
+namespace batchrpc {
+namespace detail {
+namespace {
+
+// What a small tensor costs its receiver beside its elements, in words: charged to the message.
+constexpr std::uint64_t kTensorWords = 32;
+
+std::string shape_text(std::span<const std::int64_t> sizes) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (i == kMaxTensorDimensions) {
+      text += ", …";
+      break;
+    }
+    text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
+  }
+  return text + "]";
+}
+
+std::span<const std::int64_t> sizes_of(const at::Tensor& tensor) {
+  const at::IntArrayRef sizes = tensor.sizes();
+  return {sizes.data(), sizes.size()};
+}
+
+[[noreturn]] void refuse(const std::string& what, const std::string& remedy) {
+  throw InvalidArgument("a tensor cannot be sent: " + what + "; " + remedy);
+}
+
+void require_sendable(const at::Tensor& tensor) {
+  if (tensor.is_quantized()) refuse("it is quantized", "send tensor.dequantize()");
+  if (tensor.layout() != c10::kStrided) {
+    refuse("its layout is sparse or opaque", "send tensor.to_dense(), or its parts");
+  }
+  if (tensor.is_nested()) refuse("it is nested", "send the tensors of tensor.unbind()");
+  if (tensor.is_meta()) refuse("it is a meta tensor, without data", "send its sizes");
+  if (tensor_type_number(tensor.scalar_type()) == 0) {
+    refuse(std::string("its type, ") + c10::toString(tensor.scalar_type()) +
+               ", has no form on the wire",
+           "convert it by tensor.to(type)");
+  }
+  if (static_cast<std::size_t>(tensor.dim()) > kMaxTensorDimensions) {
+    refuse("it has " + std::to_string(tensor.dim()) + " dimensions, the limit is " +
+               std::to_string(kMaxTensorDimensions),
+           "send tensor.flatten()");
+  }
+}
+
+// Memory that is being sent, kept until it has left.
+struct SentStorage {
+  explicit SentStorage(const at::Tensor& tensor)
+      : storage(tensor.storage())
+#ifndef NDEBUG
+        ,
+        version(tensor.unsafeGetTensorImpl()->version_counter()),
+        version_before(current_version())
+#endif
+  {
+  }
+  SentStorage(const SentStorage&) = delete;
+  SentStorage& operator=(const SentStorage&) = delete;
+
+  const c10::Storage storage;
+
+#ifndef NDEBUG
+  ~SentStorage() {
+    const std::uint32_t now = current_version();
+    if (now == version_before) return;
+    TORCH_WARN(
+        "batchrpc: a tensor, or another view of its storage, was written while it was being "
+        "sent (version ",
+        version_before, " became ", now,
+        "). What arrives may be neither the old nor the new values. Write it when the call's "
+        "future has completed, or send tensor.clone()");
+  }
+  std::uint32_t current_version() const {
+    return version.enabled() ? version.current_version() : 0;
+  }
+
+  c10::VariableVersion version;
+  std::uint32_t version_before;
+#endif
+};
+
+Bytes bytes_to_send(const at::Tensor& tensor) {
+  const bool is_plain = tensor.is_cpu() && tensor.is_contiguous() && !tensor.is_conj() &&
+                        !tensor.is_neg() && !tensor._is_zerotensor();
+  at::Tensor copy;
+  if (!is_plain) {
+    const c10::AutoGradMode no_grad(false);
+    copy = tensor.detach().cpu().resolve_conj().resolve_neg();
+    copy = copy._is_zerotensor() ? at::zeros_like(copy) : copy;
+    copy = copy.contiguous();
+  }
+  const at::Tensor& dense = is_plain ? tensor : copy;
+  if (!dense.has_storage()) refuse("it has no memory of its own", "send a plain tensor");
+  const auto* const data = static_cast<const std::byte*>(dense.data_ptr());
+  if (data == nullptr) refuse("it has no memory", "fill it first");
+  const std::span<const std::byte> bytes(data, dense.nbytes());
+  if (bytes.size() <= wire::kInlinePayloadBytes) return Bytes::copy(bytes);
+  return {std::make_shared<const SentStorage>(dense), bytes};
+}
+
+at::Tensor view_of(const Bytes& payload, at::IntArrayRef sizes, c10::TensorOptions options) {
+  return at::for_blob(payload.mutable_data(), sizes)
+      .context(new Bytes(payload), [](void* held) { delete static_cast<Bytes*>(held); })
+      .target_device(c10::Device(c10::kCPU))
+      .options(options)
+      .make_tensor();
+}
+
+}  // namespace
+
+std::string describe_tensor(const at::Tensor& tensor) {
+  if (!tensor.defined()) return "an undefined tensor";
+  const std::uint8_t number = tensor_type_number(tensor.scalar_type());
+  std::string text = number != 0 ? std::string(kTensorTypes[number].name)
+                                 : std::string(c10::toString(tensor.scalar_type()));
+  if (!tensor.is_nested()) text += " " + shape_text(sizes_of(tensor));
+  if (!tensor.is_cpu()) text += " on " + tensor.device().str();
+  return text;
+}
+
+std::string describe_header(const TensorHeader& header) {
+  if (header.type == 0) return "an undefined tensor";
+  const std::string type = header.type < kTensorTypes.size()
+                               ? std::string(kTensorTypes[header.type].name)
+                               : "type " + std::to_string(header.type);
+  return type + " " + shape_text(header.sizes);
+}
+
+std::size_t bytes_of(const TensorHeader& header) {
+  if (header.type == 0) return 0;
+  if (header.type >= kTensorTypes.size()) {
+    Decoder::fail("a tensor of the unknown type " + std::to_string(header.type));
+  }
+  if (header.sizes.size() > kMaxTensorDimensions) {
+    Decoder::fail("a tensor of " + std::to_string(header.sizes.size()) +
+                  " dimensions, the limit is " + std::to_string(kMaxTensorDimensions));
+  }
+  // LibTorch computes strides as if a size of zero were one, so these must not overflow either.
+  std::int64_t product = kTensorTypes[header.type].bytes;
+  bool empty = false;
+  for (const std::int64_t size : header.sizes) {
+    if (size < 0) Decoder::fail("a tensor with a negative size, " + describe_header(header));
+    empty = empty || size == 0;
+    if (__builtin_mul_overflow(product, size == 0 ? 1 : size, &product)) {
+      Decoder::fail("a tensor larger than any memory, " + describe_header(header));
+    }
+  }
+  return empty ? 0 : static_cast<std::size_t>(product);
+}
+
+const Bytes& payload_of(const TensorHeader& header, const Decoder& decoder) {
+  const std::size_t bytes = bytes_of(header);
+  const Bytes& payload = decoder.payload(header.payload);
+  if (payload.size() != bytes) {
+    Decoder::fail("a tensor " + describe_header(header) + ", which takes " + std::to_string(bytes) +
+                  " bytes, but " + std::to_string(payload.size()) + " came");
+  }
+  return payload;
+}
+
+}  // namespace detail
+
+detail::TensorHeader Codec<at::Tensor>::encode(const at::Tensor& tensor, Encoder& encoder) {
+  detail::TensorHeader header;
+  if (!tensor.defined()) return header;
+  detail::require_sendable(tensor);
+  header.type = detail::tensor_type_number(tensor.scalar_type());
+  header.requires_grad = tensor.requires_grad() && tensor.is_leaf();
+  header.sizes = detail::sizes_of(tensor);
+  if (tensor.numel() != 0) header.payload = encoder.add_payload(detail::bytes_to_send(tensor));
+  return header;
+}
+
+at::Tensor Codec<at::Tensor>::decode(detail::TensorHeader&& header, Decoder& decoder) {
+  if (header.type == 0) return {};
+  const std::size_t bytes = detail::bytes_of(header);
+  const detail::TensorType& type = detail::kTensorTypes[header.type];
+  if (type.scalar == c10::ScalarType::Undefined) {
+    Decoder::fail("a tensor of type " + std::string(type.name) +
+                  ", which the LibTorch of this program does not have");
+  }
+  const bool can_require_grad = c10::isFloatingType(type.scalar) || c10::isComplexType(type.scalar);
+  if (header.requires_grad && !can_require_grad) {
+    Decoder::fail("a tensor " + describe_header(header) +
+                  " that requires a gradient, which only floating point and complex ones do");
+  }
+  decoder.charge(detail::kTensorWords);
+
+  // Whoever drives the loop decodes, perhaps for another thread, so its modes do not count.
+  const c10::InferenceMode no_inference(false);
+  const at::IntArrayRef sizes(header.sizes.data(), header.sizes.size());
+  const auto options = c10::TensorOptions().dtype(type.scalar).device(c10::kCPU);
+  at::Tensor tensor;
+  if (bytes == 0) {
+    tensor = at::empty(sizes, options);
+  } else {
+    Bytes payload = detail::payload_of(header, decoder);
+    if (reinterpret_cast<std::uintptr_t>(payload.data()) % type.bytes != 0) {
+      decoder.charge_payload(bytes);  // not received from a peer: those are aligned
+      payload = Bytes::copy(payload.span());
+    }
+    tensor = detail::view_of(payload, sizes, options);
+  }
+  if (header.requires_grad) tensor.set_requires_grad(true);
+  return tensor;
+}
+
+}  // namespace batchrpc
