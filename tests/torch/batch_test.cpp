@@ -1,0 +1,248 @@
+#include "batchrpc/torch/batch.hpp"
+
+#include <chrono>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/virtual_world.hpp"
+#include "torch/tensors.hpp"
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
+using torch_test::identical;
+using torch_test::message_of;
+
+/// A batch of exactly `size` rows.
+BatchOptions batch_of(std::size_t size) { return {.max_size = size, .max_wait = 1h}; }
+
+TEST_CASE("rows [d…] are stacked to [B, d…]", "[batch]") {
+  for (const auto& sizes : std::vector<std::vector<std::int64_t>>{{}, {4}, {0}, {2, 3}}) {
+    std::vector<at::Tensor> rows;
+    for (int i = 0; i < 3; ++i)
+      rows.push_back(at::rand(sizes));
+    const at::Tensor stacked = BatchForm<at::Tensor>::stack(std::vector<at::Tensor>(rows));
+    REQUIRE(stacked.dim() == static_cast<std::int64_t>(sizes.size()) + 1);
+    REQUIRE(stacked.size(0) == 3);
+    for (std::size_t i = 0; i < 3; ++i)
+      REQUIRE(identical(stacked[static_cast<std::int64_t>(i)], rows[i]));
+  }
+  CHECK_THROWS_AS(BatchForm<at::Tensor>::stack({}), InvalidArgument);
+  CHECK_THROWS_AS(BatchForm<at::Tensor>::stack({at::rand({2}), at::rand({3})}), InvalidArgument);
+  CHECK_THROWS_AS(BatchForm<at::Tensor>::stack({at::Tensor()}), InvalidArgument);
+}
+
+TEST_CASE("the rows unlike most others are misfits", "[batch]") {
+  const at::Tensor good = at::rand({4});
+  const at::Tensor other_shape = at::rand({5});
+  const at::Tensor other_type = at::rand({4}, at::kDouble);
+  const at::Tensor undefined;
+  const auto misfits = [](const std::vector<const at::Tensor*>& rows) {
+    std::vector<std::string> messages;
+    for (const std::exception_ptr& error : BatchForm<at::Tensor>::misfits(rows))
+      messages.push_back(error ? describe(error) : "");
+    return messages;
+  };
+  CHECK(misfits({&good, &good}).empty());
+  CHECK(misfits({&good}).empty());
+  CHECK(misfits({}).empty());
+  {
+    const auto messages = misfits({&other_shape, &good, &good, &other_type, &undefined});
+    REQUIRE(messages.size() == 5);
+    CHECK_THAT(messages[0], Contains("float32 [5]") && Contains("the others are float32 [4]"));
+    CHECK(messages[1].empty());
+    CHECK(messages[2].empty());
+    CHECK_THAT(messages[3], Contains("float64 [4]") && Contains("the others are float32 [4]"));
+    CHECK_THAT(messages[4], Contains("undefined") && Contains("the others are float32 [4]"));
+  }
+  {  // as many of one as of the other: the first counts
+    const auto messages = misfits({&other_shape, &good});
+    REQUIRE(messages.size() == 2);
+    CHECK(messages[0].empty());
+    CHECK_THAT(messages[1], Contains("float32 [4], but the others are float32 [5]"));
+  }
+  {
+    const auto messages = misfits({&undefined, &undefined});
+    REQUIRE(messages.size() == 2);
+    CHECK_THAT(messages[0], Contains("undefined"));
+  }
+}
+
+TEST_CASE("a tensor of results is split into views, without a copy", "[batch]") {
+  const at::Tensor results = at::rand({3, 2, 5});
+  using Split = BatchSplit<at::Tensor, at::Tensor>;
+  CHECK(Split::rows(results) == 3);
+  const auto rows = Split::split(at::Tensor(results));
+  REQUIRE(rows.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(identical(rows[i], results[static_cast<std::int64_t>(i)]));
+    CHECK(rows[i].data_ptr() == results[static_cast<std::int64_t>(i)].data_ptr());
+  }
+  CHECK(Split::split(at::rand({2})).at(0).dim() == 0);
+  CHECK_THROWS_AS(Split::rows(at::rand({})), InvalidArgument);
+  CHECK_THROWS_AS(Split::rows(at::Tensor()), InvalidArgument);
+}
+
+TEST_CASE("a tensor of numbers is split into numbers of a type that holds them", "[batch]") {
+  CHECK(BatchSplit<std::int64_t, at::Tensor>::split(at::arange(3)) ==
+        std::vector<std::int64_t>{0, 1, 2});
+  CHECK(BatchSplit<int, at::Tensor>::split(at::arange(3)) == std::vector<int>{0, 1, 2});
+  CHECK(BatchSplit<std::uint8_t, at::Tensor>::split(at::arange(254, 256)) ==
+        std::vector<std::uint8_t>{254, 255});
+  CHECK(BatchSplit<int, at::Tensor>::split(at::arange(6, at::kByte).slice(0, 0, 6, 2)) ==
+        std::vector<int>{0, 2, 4});
+  CHECK(BatchSplit<float, at::Tensor>::split(at::ones({2}) * 1.5) ==
+        std::vector<float>{1.5F, 1.5F});
+  CHECK(BatchSplit<double, at::Tensor>::split(at::ones({2}, at::kHalf)) ==
+        std::vector<double>{1, 1});
+  CHECK(BatchSplit<double, at::Tensor>::split(at::arange(2)) == std::vector<double>{0, 1});
+  CHECK(BatchSplit<bool, at::Tensor>::split(at::arange(3) > 1) ==
+        std::vector<bool>{false, false, true});
+  const at::Tensor with_graph = at::rand({2}).set_requires_grad(true) * 2;
+  CHECK(BatchSplit<float, at::Tensor>::split(at::Tensor(with_graph)).size() == 2);
+
+  CHECK_THAT(message_of([] { BatchSplit<int, at::Tensor>::split(at::rand({2})); }),
+             Contains("float32 [2]") && Contains("integers"));
+  CHECK_THAT(message_of([] {
+               BatchSplit<int, at::Tensor>::split(at::zeros({2, 3}, at::kInt));
+             }),
+             Contains("int32 [2, 3]") && Contains("[2]"));
+  CHECK_THAT(message_of([] { BatchSplit<std::int8_t, at::Tensor>::split(at::arange(300)); }),
+             Contains("128") && Contains("8 bits"));
+  CHECK_THAT(message_of([] { BatchSplit<unsigned, at::Tensor>::split(at::arange(-1, 1)); }),
+             Contains("-1") && Contains("unsigned"));
+  CHECK_THROWS_AS((BatchSplit<bool, at::Tensor>::split(at::arange(3))), InvalidArgument);
+  CHECK_THROWS_AS((BatchSplit<double, at::Tensor>::split(at::complex(at::rand(2), at::rand(2)))),
+                  InvalidArgument);
+}
+
+TEST_CASE("a tuple of batches is split into rows of tuples", "[batch]") {
+  using Split = BatchSplit<std::tuple<at::Tensor, float, int>,
+                           std::tuple<at::Tensor, at::Tensor, std::vector<int>>>;
+  const at::Tensor actions = at::rand({2, 3});
+  std::tuple<at::Tensor, at::Tensor, std::vector<int>> results{actions, at::ones({2}), {7, 8}};
+  CHECK(Split::rows(results) == 2);
+  const auto rows = Split::split(std::move(results));
+  REQUIRE(rows.size() == 2);
+  CHECK(identical(std::get<0>(rows[1]), actions[1]));
+  CHECK(std::get<1>(rows[1]) == 1);
+  CHECK(std::get<2>(rows[1]) == 8);
+  CHECK_THAT(message_of([] {
+               (void)Split::rows({at::rand({2, 3}), at::ones({3}), {7, 8}});
+             }),
+             Contains("2 and 3 rows"));
+}
+
+TEST_CASE("a batcher stacks states and gives each caller its action", "[batch]") {
+  int batches = 0;
+  const Batcher<std::int64_t(at::Tensor)> select_action(
+      batch_of(3), [&](at::Tensor states /* [B, 4] */) {
+        ++batches;
+        REQUIRE(states.sizes() == at::IntArrayRef({3, 4}));
+        return states.argmax(1) /* [B] */;
+      });
+  std::vector<Future<std::int64_t>> actions;
+  for (int i = 0; i < 3; ++i)
+    actions.push_back(select_action(at::eye(4)[i]));
+  for (int i = 0; i < 3; ++i)
+    CHECK(actions[static_cast<std::size_t>(i)].get() == i);
+  CHECK(batches == 1);
+}
+
+TEST_CASE("handlers take tensors beside vectors and return tensors, tuples, or futures",
+          "[batch]") {
+  const Batcher<at::Tensor(at::Tensor, int)> scaled(
+      batch_of(2), [](const at::Tensor& rows, const std::vector<int>& factors) {
+        return rows * at::tensor(factors).unsqueeze(1);
+      });
+  const auto first = scaled(at::ones({2}), 3);
+  const auto second = scaled(at::ones({2}), 4);
+  CHECK(at::equal(first.get(), at::ones({2}) * 3));
+  CHECK(at::equal(second.get(), at::ones({2}) * 4));
+
+  const Batcher<std::tuple<at::Tensor, float>(at::Tensor)> both(
+      batch_of(1), [](const at::Tensor& rows) { return std::tuple(rows + 1, rows.sum(1)); });
+  const auto [row, sum] = both(at::ones({2})).get();
+  CHECK(at::equal(row, at::ones({2}) + 1));
+  CHECK(sum == 2);
+
+  const Batcher<float(at::Tensor)> later(
+      batch_of(1), [](const at::Tensor& rows) { return make_ready_future(rows.sum(1)); });
+  CHECK(later(at::ones({5})).get() == 5);
+}
+
+TEST_CASE("a row of another shape fails alone, and names what was expected", "[batch]") {
+  const Batcher<float(at::Tensor)> sums(batch_of(4),
+                                        [](const at::Tensor& rows) { return rows.sum(1); });
+  const auto a = sums(at::ones({3}));
+  const auto wrong_shape = sums(at::ones({4}));
+  const auto wrong_type = sums(at::ones({3}, at::kLong));
+  const auto b = sums(at::ones({3}) * 2);
+  CHECK(a.get() == 3);
+  CHECK(b.get() == 6);
+  CHECK_THAT(message_of<InvalidArgument>([&] { wrong_shape.get(); }),
+             Contains("float32 [4]") && Contains("the others are float32 [3]"));
+  CHECK_THAT(message_of<InvalidArgument>([&] { wrong_type.get(); }),
+             Contains("int64 [3]") && Contains("the others are float32 [3]"));
+}
+
+TEST_CASE("a batch of misfits alone does not run the handler, and the next batch works",
+          "[batch]") {
+  int runs = 0;
+  const Batcher<float(at::Tensor)> sums(batch_of(1), [&](const at::Tensor& rows) {
+    ++runs;
+    return rows.sum(1);
+  });
+  CHECK_THROWS_AS(sums(at::Tensor()).get(), InvalidArgument);
+  CHECK(runs == 0);
+  CHECK(sums(at::ones({2})).get() == 2);
+  CHECK(runs == 1);
+}
+
+TEST_CASE("a handler that returns the wrong number or kind of results fails its rows", "[batch]") {
+  const Batcher<float(at::Tensor)> short_of_one(
+      batch_of(2), [](const at::Tensor& rows) { return rows.sum(1).slice(0, 1); });
+  const auto a = short_of_one(at::ones({2}));
+  const auto b = short_of_one(at::ones({2}));
+  CHECK_THAT(message_of<InvalidArgument>([&] { a.get(); }), Contains("1 results for 2 rows"));
+  CHECK_THROWS_AS(b.get(), InvalidArgument);
+
+  const Batcher<int(at::Tensor)> of_floats(batch_of(1),
+                                           [](const at::Tensor& rows) { return rows.sum(1); });
+  CHECK_THROWS_AS(of_floats(at::ones({2})).get(), InvalidArgument);
+
+  const Batcher<float(at::Tensor)> torch_error(batch_of(1),
+                                               [](const at::Tensor& rows) { return rows.sum(7); });
+  CHECK_THROWS_AS(torch_error(at::ones({2})).get(), c10::Error);
+}
+
+TEST_CASE("observers send rows to a batcher on another node, and get theirs back", "[batch]") {
+  const test::VirtualWorld world;
+  const Node agent = world.root("agent");
+  const Node a = world.join("a");
+  const Node b = world.join("b");
+  std::vector<std::int64_t> sizes;
+  const Batcher<std::int64_t(at::Tensor)> select_action(
+      {.max_size = 64, .max_wait = 500us, .max_queue = 1024}, [&](at::Tensor states /* [B, 4] */) {
+        sizes.push_back(states.size(0));
+        return states.argmax(1) /* [B] */;
+      });
+  agent.expose("select_action", select_action);
+  const auto call = [](const Node& node, const at::Tensor& row) {
+    return node.call<std::int64_t(at::Tensor)>("agent", "select_action", row);
+  };
+  const at::Tensor rows = at::eye(4);
+  const auto one = call(a, rows[1]);
+  const auto three = call(b, rows[3]);
+  const auto wrong = call(b, at::ones({5}));
+  const auto two = call(a, rows[2]);
+  CHECK(one.get() == 1);
+  CHECK(two.get() == 2);
+  CHECK(three.get() == 3);
+  CHECK_THAT(message_of<InvalidArgument>([&] { wrong.get(); }), Contains("float32 [5]"));
+  CHECK(sizes == std::vector<std::int64_t>{3});
+}
+
+}  // namespace
+}  // namespace batchrpc
