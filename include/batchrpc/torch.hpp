@@ -1,0 +1,11 @@
+#pragma once
+
+/// All of batchrpc, and its part for LibTorch.
+
+#include "batchrpc/batchrpc.hpp"
+#include "batchrpc/torch/batch.hpp"
+#include "batchrpc/torch/call_into.hpp"
+#include "batchrpc/torch/future.hpp"
+#include "batchrpc/torch/ivalue.hpp"
+#include "batchrpc/torch/module.hpp"
+#include "batchrpc/torch/tensor.hpp"

@@ -1,0 +1,110 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <concepts>
+#include <memory>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
+#include "batchrpc/node/node.hpp"
+#include "batchrpc/torch/tensor.hpp"
+
+namespace batchrpc {
+namespace detail {
+
+/// Throws InvalidArgument unless bytes can be received into `out` as they come.
+BATCHRPC_EXPORT void require_receiving(const at::Tensor& out);
+/// Offers the memory of `out` for the tensor of a reply, and keeps it.
+[[nodiscard]] BATCHRPC_EXPORT PayloadTarget into_tensor(at::Tensor out);
+/// Completes `promise` when `out` holds what the reply brings.
+[[nodiscard]] BATCHRPC_EXPORT ReplyHandler receive_into(at::Tensor out, Promise<void> promise);
+
+template <class Traits, class... Params, class... Args>
+Future<void> call_into_typed(const Node& node, const FunctionKey& function,
+                             const CallOptions& options, const at::Tensor& out, PeerRef peer,
+                             const std::tuple<Params...>* /*types*/, Args&&... args) {
+  static_assert(std::same_as<typename Traits::Result, at::Tensor>,
+                "call_into() receives the result of a function that returns one at::Tensor");
+  static_assert(sizeof...(Params) == sizeof...(Args),
+                "the function takes another number of arguments");
+  try {
+    require_receiving(out);
+    const EncoderLease encoder;
+    encode_struct<Params...>(*encoder, wire::kBodyPointer, std::forward<Args>(args)...);
+    OutgoingOptions outgoing;
+    outgoing.timeout = options.timeout;
+    outgoing.payload_target = std::make_unique<PayloadTarget>(into_tensor(out));
+    Promise<void> promise;
+    Future<void> future = promise.get_future();
+    node.submit(peer, function, std::move(outgoing), *encoder,
+                receive_into(out, std::move(promise)));
+    return future;
+  } catch (...) {
+    return make_failed_future<void>(std::current_exception());
+  }
+}
+
+template <class Traits>
+constexpr FunctionKey key_of_function(std::string_view name) {
+  return function_key(name,
+                      WireSignature<typename Traits::Result, typename Traits::Arguments>::text());
+}
+
+}  // namespace detail
+
+/// Calls a function that returns a tensor, and receives the tensor into `out`: a large one straight
+/// from the socket, without a copy and without an allocation.
+///
+///     at::Tensor weights = at::empty({1024, 1024});  // again and again
+///     batchrpc::call_into<&fetch>(node, weights, "ps", layer).get();
+///
+/// `out` is dense and row-major, on the CPU, and of the result's shape and type: there is no
+/// conversion. Its autograd history is not touched (as under `no_grad`), its version counter counts
+/// the write. From the call until the future has completed it belongs to the call: neither read nor
+/// write it. Its memory is kept alive until no late reply can be written into it, also after a
+/// time-out; nevertheless do not use `out` for another call after this one has failed with
+/// TimedOut: what was on its way may still arrive in it.
+///
+/// Errors are in the future: those of any call; InvalidArgument when `out` cannot receive
+/// (`may_have_run()` is false) or when the result is of another shape or type, or undefined
+/// (`may_have_run()` is true). When the future has an error, what `out` holds is not specified.
+template <auto F, class... Args>
+Future<void> call_into_with(const CallOptions& options, const Node& node, const at::Tensor& out,
+                            PeerRef peer, Args&&... args) {
+  using Traits = detail::FunctionTraits<decltype(F)>;
+  return detail::call_into_typed<Traits>(
+      node, detail::key_of_function<Traits>(detail::function_name<F>()), options, out, peer,
+      static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
+}
+template <auto F, class... Args>
+Future<void> call_into(const Node& node, const at::Tensor& out, PeerRef peer, Args&&... args) {
+  return call_into_with<F>(CallOptions{}, node, out, peer, std::forward<Args>(args)...);
+}
+
+/// The same for a function by its name:
+/// `call_into<at::Tensor(int)>(node, weights, "ps", "fetch", layer)`.
+template <class Function, class... Args>
+requires std::is_function_v<Function> Future<void> call_into_with(
+    const CallOptions& options, const Node& node, const at::Tensor& out, PeerRef peer,
+    std::string_view function, Args&&... args) {
+  using Traits = detail::FunctionTraits<Function>;
+  return detail::call_into_typed<Traits>(
+      node, detail::key_of_function<Traits>(function), options, out, peer,
+      static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
+}
+template <class Function, class... Args>
+requires std::is_function_v<Function> Future<void> call_into(const Node& node,
+                                                             const at::Tensor& out, PeerRef peer,
+                                                             std::string_view function,
+                                                             Args&&... args) {
+  return call_into_with<Function>(CallOptions{}, node, out, peer, function,
+                                  std::forward<Args>(args)...);
+}
+
+}  // namespace batchrpc
