@@ -34,44 +34,66 @@ bool Drive::is_favoured() const noexcept {
   return favoured_.load(std::memory_order_relaxed) == this_thread();
 }
 
-void Drive::take() {
-  holder_ = Holder::waiting_thread;
+void Drive::take(bool io_thread) {
+  holder_ = io_thread ? Holder::io_thread : Holder::waiting_thread;
   driven_.store(true);
-  favoured_.store(this_thread(), std::memory_order_relaxed);
+  yield_.store(io_thread ? !followers_.empty() : has_urgent());
+  if (!io_thread) favoured_.store(this_thread(), std::memory_order_relaxed);
 }
 
-bool Drive::acquire(Waiter& waiter, const std::optional<TimePoint>& deadline) {
+bool Drive::has_urgent() const noexcept {
+  return std::any_of(followers_.begin(), followers_.end(),
+                     [](const Follower* follower) { return follower->urgent; });
+}
+
+void Drive::ask_to_yield() {
+  if (!yield_.exchange(true)) wake_driver_(wake_argument_);
+}
+
+bool Drive::acquire(Waiter& waiter, const std::optional<TimePoint>& deadline, bool io_thread) {
   std::unique_lock lock(mutex_);
   if (stopped_) return false;
-  if (holder_ == Holder::nobody) return take(), true;
-  if (holder_ == Holder::offered) {
+  if (holder_ == Holder::nobody) return take(io_thread), true;
+  if (holder_ == Holder::offered && !io_thread && !has_urgent()) {
     // The one that it is offered to has not come round yet; this thread is awake already.
     for (Follower* follower : followers_)
       follower->offered = false;
-    return take(), true;
+    return take(io_thread), true;
   }
-  Follower self{&waiter};
+  if (holder_ == Holder::io_thread) ask_to_yield();
+  Follower self{&waiter, false};
+  return follow(lock, self, deadline, io_thread);
+}
+
+bool Drive::resume(bool io_thread) {
+  std::unique_lock lock(mutex_);
+  if (stopped_) return false;
+  if (holder_ == Holder::nobody) return take(io_thread), true;
+  if (holder_ != Holder::offered) ask_to_yield();
+  Waiter never;
+  Follower self{&never, true};
+  return follow(lock, self, std::nullopt, io_thread);
+}
+
+bool Drive::follow(std::unique_lock<std::mutex>& lock, Follower& self,
+                   const std::optional<TimePoint>& deadline, bool io_thread) {
   followers_.push_back(&self);
-  if (holder_ == Holder::io_thread && !io_yield_.exchange(true)) wake_driver_(wake_argument_);
   while (true) {
     lock.unlock();
-    const bool ready = waiter.sleep(deadline);
+    const bool ready = self.waiter->sleep(deadline);
     lock.lock();
-    if (!stopped_ && (self.offered || holder_ == Holder::nobody)) {
-      std::erase(followers_, &self);
-      return take(), true;
-    }
-    if (ready || stopped_ || (deadline && now() >= *deadline)) {
-      std::erase(followers_, &self);
-      return false;
-    }
+    const bool mine = !stopped_ && (self.offered || holder_ == Holder::nobody);
+    if (!mine && !ready && !stopped_ && !(deadline && now() >= *deadline)) continue;
+    std::erase(followers_, &self);
+    if (mine) take(io_thread);
+    return mine;
   }
 }
 
 bool Drive::try_acquire() {
   const std::lock_guard lock(mutex_);
   if (holder_ != Holder::nobody || stopped_) return false;
-  take();
+  take(false);
   return true;
 }
 
@@ -83,7 +105,9 @@ void Drive::pass_on() {
       follower->waiter->nudge();
     stopped_changed_.notify_all();
   } else if (!followers_.empty()) {
-    Follower& next = *followers_.front();
+    const auto urgent = std::find_if(followers_.begin(), followers_.end(),
+                                     [](const Follower* follower) { return follower->urgent; });
+    Follower& next = urgent != followers_.end() ? **urgent : *followers_.front();
     next.offered = true;
     holder_ = Holder::offered;
     next.waiter->nudge();
@@ -112,9 +136,7 @@ bool Drive::acquire_for_io() {
   while (!stopped_) {
     if (holder_ == Holder::nobody) {
       if (lease_until_ <= now()) {
-        holder_ = Holder::io_thread;
-        driven_.store(true);
-        io_yield_.store(false);
+        take(true);
         return true;
       }
       set_alarm(lease_until_);
@@ -159,7 +181,7 @@ void Drive::set_alarm(TimePoint when) noexcept {
 void Drive::stop(bool driven_here) {
   std::unique_lock lock(mutex_);
   stopped_ = true;
-  io_yield_ = true;
+  yield_ = true;
   end_lease();
   for (Follower* follower : followers_)
     follower->waiter->nudge();

@@ -19,44 +19,49 @@ namespace batchrpc::detail {
 /// descriptor, so that those who start a lease can set its alarm clock without waking it.
 class Drive {
  public:
-  /// `wake_driver` makes whoever is in the reactor leave it and look at `io_must_yield()`.
+  /// `wake_driver` makes whoever is in the reactor leave it and look at must_yield().
   Drive(Duration lease, void (*wake_driver)(void*) noexcept, void* argument);
   ~Drive();
   Drive(const Drive&) = delete;
   Drive& operator=(const Drive&) = delete;
 
-  // A waiting thread
-  // ---------------------------------------------------------------------------------------------------
+  // For waiting threads:
 
   /// Returns true when the calling thread has the drive, false when `waiter` is ready or the
-  /// deadline has passed, or the drive was stopped, without it.
-  bool acquire(Waiter& waiter, const std::optional<TimePoint>& deadline);
+  /// deadline has passed, or the drive was stopped, without it. `io_thread`: by the I/O thread,
+  /// within a task.
+  bool acquire(Waiter& waiter, const std::optional<TimePoint>& deadline, bool io_thread = false);
+
+  /// For a thread that has let the drive go within a task and must have it to go on with that task:
+  /// has whoever drives yield. False when stopped.
+  bool resume(bool io_thread);
 
   /// The drive if nobody has it.
   bool try_acquire();
 
-  /// `work_left` says whether other threads left work that should not wait for the lease's end; it
-  /// is called when a look from another thread no longer finds a driver.
+  /// Lets it go, with a lease. `work_left` says whether other threads left work that should not
+  /// wait for the lease's end; it is called when a look from another thread no longer finds a
+  /// driver.
   void release(bool (*work_left)(void*) noexcept, void* argument);
 
-  /// Lets go of the drive without a lease.
+  /// Lets it go without a lease.
   void release_at_once();
 
   /// Whether the calling thread drives, or was the last to do so: what it leaves undone it will
   /// most likely come back to.
   [[nodiscard]] bool is_favoured() const noexcept;
 
-  // The I/O thread
-  // -----------------------------------------------------------------------------------------------------
+  /// Whether the driver should hand the drive on at the next occasion: another thread needs it, or
+  /// the I/O thread has it and any other wants it, or all is to stop.
+  [[nodiscard]] bool must_yield() const noexcept { return yield_.load(); }
+
+  // For the I/O thread:
 
   /// Sleeps until the drive is due to the I/O thread; false when stopped.
   bool acquire_for_io();
   void release_by_io();
-  /// Whether a waiting thread wants the drive, or all is to stop.
-  [[nodiscard]] bool io_must_yield() const noexcept { return io_yield_.load(); }
 
-  // Anybody
-  // ------------------------------------------------------------------------------------------------------------
+  // For anybody:
 
   /// When there is work that is due at `when`: ends a lease that would delay it.
   void want_driver(TimePoint when);
@@ -69,12 +74,18 @@ class Drive {
  private:
   struct Follower {
     Waiter* waiter;
+    bool urgent;
     bool offered = false;
   };
   enum class Holder : unsigned char { nobody, io_thread, waiting_thread, offered };
 
-  void take();
+  // With mutex_ held:
+  void take(bool io_thread);
   void pass_on();
+  bool follow(std::unique_lock<std::mutex>& lock, Follower& self,
+              const std::optional<TimePoint>& deadline, bool io_thread);
+  [[nodiscard]] bool has_urgent() const noexcept;
+  void ask_to_yield();
   void end_lease();
   void set_alarm(TimePoint when) noexcept;
 
@@ -91,7 +102,7 @@ class Drive {
   TimePoint alarm_at_ = TimePoint::max();
   std::atomic<const void*> favoured_{nullptr};
   std::atomic<bool> driven_{false};
-  std::atomic<bool> io_yield_{false};
+  std::atomic<bool> yield_{false};
   std::atomic<bool> stopped_{false};
 };
 

@@ -101,6 +101,19 @@ void InprocConnection::wait_writable(int side, Task handler) {
 
 void InprocConnection::shutdown(int side) {
   const std::lock_guard lock(mutex_);
+  end(side);
+}
+
+void InprocConnection::close(int side) {
+  Task readable;  // destroyed after the lock
+  Task writable;
+  const std::lock_guard lock(mutex_);
+  std::swap(readable, sides_[index(side)].readable);
+  std::swap(writable, sides_[index(side)].writable);
+  end(side);
+}
+
+void InprocConnection::end(int side) {
   Side& self = sides_[index(side)];
   if (std::exchange(self.shut, true)) return;
   self.inbox.clear();
@@ -109,15 +122,6 @@ void InprocConnection::shutdown(int side) {
   send_end(1 - side, {});
   wake(0);
   wake(1);
-}
-
-void InprocConnection::close(int side) {
-  shutdown(side);
-  Task readable;
-  Task writable;
-  const std::lock_guard lock(mutex_);
-  std::swap(readable, sides_[index(side)].readable);
-  std::swap(writable, sides_[index(side)].writable);
 }
 
 void InprocConnection::reset() {

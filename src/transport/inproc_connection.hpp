@@ -68,6 +68,7 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
     return sides_[index(side)].shut || sides_[index(side)].ending || other(side).shut ||
            other(side).inbox.size() < options_.capacity;
   }
+  void end(int side);
   TimePoint arrival_time(Side& to);
   void send_end(int to, std::error_code error);
   void schedule_arrival(int side, TimePoint when);

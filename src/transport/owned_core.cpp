@@ -44,9 +44,15 @@ class OwnedCore::Frame {
     active_ = false;
     core_.drive_.release_at_once();
   }
-  void resume() {
-    Waiter never;
-    active_ = core_.drive_.acquire(never, std::nullopt);
+  void resume() { active_ = core_.drive_.resume(io_thread_); }
+
+  /// Has another thread drive for now. Returns whether this one drives again: not when `waiter` is
+  /// ready or the deadline has passed and no task waits below to be gone on with.
+  bool yield(Waiter& waiter, const std::optional<TimePoint>& deadline) {
+    suspend();
+    active_ = core_.drive_.acquire(waiter, deadline, io_thread_);
+    if (!active_ && (depth > 0 || io_thread_)) resume();
+    return active_;
   }
 
   int depth = 0;  // of waits
@@ -131,8 +137,8 @@ void OwnedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
 
 void OwnedCore::wait_outside(Waiter& waiter, const std::optional<TimePoint>& deadline) {
   if (drive_.acquire(waiter, deadline)) {
-    const Frame frame(*this, false);
-    drive_until(waiter, deadline);
+    Frame frame(*this, false);
+    drive_until(frame, waiter, deadline);
   }
   if (drive_.stopped()) sleep_until_ready(waiter, deadline);
 }
@@ -148,23 +154,31 @@ void OwnedCore::wait_driving(Frame& frame, Waiter& waiter,
   if (!too_deep && !drive_.stopped()) {
     ++frame.depth;
     timers_->rearm();
-    drive_until(waiter, deadline);
+    drive_until(frame, waiter, deadline);
     --frame.depth;
     if (!drive_.stopped()) return;
   }
-  frame.suspend();
+  if (frame.active()) frame.suspend();
   sleep_until_ready(waiter, deadline);
   frame.resume();
 }
 
-void OwnedCore::drive_until(Waiter& waiter, const std::optional<TimePoint>& deadline) {
-  waiter.set_interrupt(&OwnedCore::wake_unless_driving, this);
+void OwnedCore::drive_until(Frame& frame, Waiter& waiter,
+                            const std::optional<TimePoint>& deadline) {
   TimerId alarm = 0;
   if (deadline) alarm = timers_->schedule(*deadline, [] {});  // to come out of the reactor
-  while (!waiter.ready() && !drive_.stopped() && !(deadline && now() >= *deadline))
-    turn(true);
-  if (deadline) timers_->cancel(alarm);
+  waiter.set_interrupt(&OwnedCore::wake_unless_driving, this);
+  while (!waiter.ready() && !drive_.stopped() && !(deadline && now() >= *deadline)) {
+    if (!drive_.must_yield()) {
+      turn(true);
+      continue;
+    }
+    waiter.set_interrupt(nullptr, nullptr);
+    if (!frame.yield(waiter, deadline)) break;
+    waiter.set_interrupt(&OwnedCore::wake_unless_driving, this);
+  }
   waiter.set_interrupt(nullptr, nullptr);
+  if (deadline) timers_->cancel(alarm);
 }
 
 bool OwnedCore::run_posted() {
@@ -239,7 +253,7 @@ void OwnedCore::run_io_thread() {
   const WaitScope scope(std::make_shared<WaitByDriving>(*this));
   while (drive_.acquire_for_io()) {
     const Frame frame(*this, true);
-    while (!drive_.io_must_yield())
+    while (!drive_.must_yield())
       turn(false);
   }
 }

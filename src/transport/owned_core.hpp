@@ -35,7 +35,7 @@ class OwnedCore final : public AsioCore {
 
   void wait_driving(Frame& frame, Waiter& waiter, const std::optional<TimePoint>& deadline);
   void wait_outside(Waiter& waiter, const std::optional<TimePoint>& deadline);
-  void drive_until(Waiter& waiter, const std::optional<TimePoint>& deadline);
+  void drive_until(Frame& frame, Waiter& waiter, const std::optional<TimePoint>& deadline);
   bool run_posted();
   void turn(bool may_spin);
   bool spin();
