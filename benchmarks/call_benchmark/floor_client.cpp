@@ -50,6 +50,7 @@ class FloorClient final : public Client {
         }
         if (stretch.over()) {
           under_way -= count;
+          outcome.late += count;
         } else {
           outcome.calls += count;
           send(connection, count, now, timed);

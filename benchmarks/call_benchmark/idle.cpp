@@ -1,49 +1,17 @@
 #include "call_benchmark/idle.hpp"
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <batchrpc/transport/inproc.hpp>
 #include <cstdio>
-#include <ctime>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <stdexcept>
 
 #include "call_benchmark/child.hpp"
+#include "call_benchmark/cpu_time.hpp"
 #include "call_benchmark/functions.hpp"
 #include "call_benchmark/nodes.hpp"
 #include "call_benchmark/report.hpp"
 
 namespace call_benchmark {
-
-namespace {
-
-double cpu_seconds(pid_t pid) {
-  clockid_t clock{};
-  timespec time{};
-  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &time) != 0) {
-    throw std::runtime_error("a process's CPU time is not known");
-  }
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-/// A process whose share is taken from its making to the question.
-class Watch {
- public:
-  explicit Watch(pid_t pid) : pid_(pid), begin_cpu_(cpu_seconds(pid)) {}
-  [[nodiscard]] double share() const {
-    const double passed = std::chrono::duration<double>(Clock::now() - begin_).count();
-    return (cpu_seconds(pid_) - begin_cpu_) / passed;
-  }
-
- private:
-  pid_t pid_;
-  double begin_cpu_;
-  Clock::time_point begin_ = Clock::now();
-};
-
-}  // namespace
 
 nlohmann::json measure_idle(const Options& options, std::ostream& out, Interrupt& interrupt) {
   nlohmann::json entries = nlohmann::json::array();
@@ -78,14 +46,15 @@ nlohmann::json measure_idle(const Options& options, std::ostream& out, Interrupt
     const batchrpc::Node node = start_client(transport, address, "client", network);
     node.call<&scale_on_workers>(kServer, 2.0, 20, 2).get();
 
-    const Watch own(::getpid());
-    std::optional<Watch> other;
-    if (child) other.emplace(child->pid());
-    interrupt.sleep_until(Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                             std::chrono::duration<double>(options.seconds)));
+    const CpuWatch cpu(child ? std::optional(child->pid()) : std::nullopt);
+    const Clock::time_point begin = Clock::now();
+    interrupt.sleep_until(begin + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(options.seconds)));
     interrupt.check();
-    add(transport, inproc ? "both" : "calling", own.share());
-    if (other) add(transport, "called", other->share());
+    const double passed = std::chrono::duration<double>(Clock::now() - begin).count();
+    const CpuTime used = cpu.passed();
+    add(transport, inproc ? "both" : "calling", used.client / passed);
+    if (child) add(transport, "called", used.server / passed);
   }
   return entries;
 }

@@ -61,6 +61,7 @@ class WindowClient final : public Client {
             end(*rest, timed, outcome);
           for (Entry* rest = window_.data(); rest != &entry; ++rest)
             end(*rest, timed, outcome);
+          outcome.late = window_.size();
           return outcome;
         }
         ++outcome.calls;
@@ -120,6 +121,7 @@ class ChainClient final : public Client {
     Outcome all;
     for (Chain& chain : chains_) {
       all.calls += chain.outcome.calls;
+      all.late += chain.outcome.late;
       all.rtt_us.insert(all.rtt_us.end(), chain.outcome.rtt_us.begin(), chain.outcome.rtt_us.end());
     }
     return all;
@@ -150,6 +152,7 @@ class ChainClient final : public Client {
       fail(std::make_exception_ptr(std::runtime_error("a call's result is wrong")));
     }
     if (stretch_->over() || failed_.load(std::memory_order_relaxed)) {
+      ++chain.outcome.late;
       if (left_.fetch_sub(1) == 1) finish();
       return;
     }

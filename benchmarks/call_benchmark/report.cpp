@@ -20,7 +20,7 @@ namespace {
 using batchrpc_examples::median;
 using batchrpc_examples::percentiles;
 
-constexpr auto kLine = "%-9s %-9s %-7s %-4s %-20s %10s %6s %8s %8s %8s %9s %9s\n";
+constexpr auto kLine = "%-9s %-9s %-6s %-4s %-19s %7s %5s %8s %8s %8s %12s %6s %6s %6s\n";
 
 template <class... Values>
 std::string format(const char* pattern, const Values&... values) {
@@ -66,6 +66,11 @@ std::string spread(const std::vector<double>& values) {
   return format("%.0f %%", (*most - *least) / 2 / median(values) * 100);
 }
 
+std::string cpu(const CpuTime& us) {
+  if (us.server == 0) return format("%.2f", us.client);  // both
+  return format("%.2f+%.2f", us.client, us.server);
+}
+
 std::string cpu_model() {
   std::ifstream file("/proc/cpuinfo");
   std::string line;
@@ -94,10 +99,11 @@ void print_head(std::ostream& out, const Options& options) {
       << " rounds of " << options.seconds << " s\n"
       << "in flight: calls, or connections x calls each. CPUs: one: all threads of both sides on "
          "one CPU.\n"
-      << "floor: a plain epoll loop, 64-byte messages. x rate: calls/s, x rtt: round trip p50, "
-         "both / the floor's,\nmedian of the ratios of each round.\n\n"
+      << "floor: a plain epoll loop, 64-byte messages. CPU us: of a call, client + server.\n"
+      << "x rate, x rtt, x CPU: calls/s, round trip p50 and CPU time / the floor's, median of the "
+         "ratios of each round.\n\n"
       << format(kLine, "transport", "case", "flight", "CPUs", "system", "calls/s", "+-", "p50 us",
-                "p90 us", "p99 us", "x rate", "x rtt");
+                "p90 us", "p99 us", "CPU us", "x rate", "x rtt", "x CPU");
 }
 
 void print_group(std::ostream& out, const Group& group) {
@@ -111,15 +117,17 @@ void print_group(std::ostream& out, const Group& group) {
                   row.pinned ? "one" : "free", label(row).c_str(),
                   rate(median(row.calls_per_s)).c_str(), spread(row.calls_per_s).c_str(),
                   format("%.1f", rtt[0]).c_str(), format("%.1f", rtt[1]).c_str(),
-                  format("%.1f", rtt[2]).c_str(),
+                  format("%.1f", rtt[2]).c_str(), cpu(median_cpu(row)).c_str(),
                   is_floor ? "" : format("%.2f", of_floor.calls_per_s).c_str(),
-                  is_floor ? "" : format("%.2f", of_floor.rtt).c_str());
+                  is_floor ? "" : format("%.2f", of_floor.rtt).c_str(),
+                  is_floor ? "" : format("%.2f", of_floor.cpu).c_str());
   }
   out << std::endl;
 }
 
 nlohmann::json to_json(const Row& row, const Row& floor, const Options& options) {
   const auto rtt = percentiles(row.rtt_us, {50, 90, 99});
+  const CpuTime cpu_us = median_cpu(row);
   nlohmann::json entry = {
       {"system", system_name(row)},
       {"transport", to_string(row.transport)},
@@ -131,6 +139,7 @@ nlohmann::json to_json(const Row& row, const Row& floor, const Options& options)
       {"style", nullptr},
       {"calls_per_s", median(row.calls_per_s)},
       {"rtt_us", {{"p50", rtt[0]}, {"p90", rtt[1]}, {"p99", rtt[2]}}},
+      {"cpu_us", {{"client", cpu_us.client}, {"server", cpu_us.server}}},
       {"calls_per_s_of_rounds", row.calls_per_s},
       {"rtt_us_p50_of_rounds", row.p50_us},
       {"timed_calls", row.rtt_us.size()},
@@ -147,7 +156,8 @@ nlohmann::json to_json(const Row& row, const Row& floor, const Options& options)
   }
   if (&row != &floor) {
     const Ratio of_floor = ratio(row, floor);
-    entry["to_floor"] = {{"calls_per_s", of_floor.calls_per_s}, {"rtt", of_floor.rtt}};
+    entry["to_floor"] = {
+        {"calls_per_s", of_floor.calls_per_s}, {"rtt", of_floor.rtt}, {"cpu", of_floor.cpu}};
   }
   return entry;
 }

@@ -37,6 +37,11 @@ class Servers {
   std::unique_ptr<Channel> connect_floor() {
     return acceptor_ ? acceptor_->connect() : connect_socket(transport_, floor_address_);
   }
+  /// Of whoever answers this row's calls, unless it is in this process.
+  [[nodiscard]] std::optional<pid_t> process(const Row& row) const {
+    const std::optional<Child>& child = row.floor ? floor_ : node_;
+    return child ? std::optional(child->pid()) : std::nullopt;
+  }
   [[nodiscard]] const std::string& node_address() const { return node_address_; }
   [[nodiscard]] const std::shared_ptr<batchrpc::InprocNetwork>& network() const { return network_; }
 
@@ -116,9 +121,11 @@ std::unique_ptr<Client> make_client(const Row& row, Servers& servers, const Call
 void measure_round(const Options& options, Row& row, Servers& servers, const Callers& callers,
                    Interrupt& interrupt) {
   const std::unique_ptr<Client> client = make_client(row, servers, callers);
-  Sample sample = take_sample(*client, options.seconds, row.shape == Shape{}, interrupt);
+  Sample sample =
+      take_sample(*client, options.seconds, row.shape == Shape{}, servers.process(row), interrupt);
   row.calls_per_s.push_back(sample.calls_per_s);
   row.p50_us.push_back(batchrpc_examples::median(sample.rtt_us));
+  row.cpu_us.push_back(sample.cpu_us);
   row.rtt_us.insert(row.rtt_us.end(), sample.rtt_us.begin(), sample.rtt_us.end());
 }
 
@@ -140,15 +147,29 @@ void measure_group(const Options& options, Group& group, Servers& servers, const
 
 }  // namespace
 
+CpuTime median_cpu(const Row& row) {
+  std::vector<double> client;
+  std::vector<double> server;
+  for (const CpuTime& time : row.cpu_us) {
+    client.push_back(time.client);
+    server.push_back(time.server);
+  }
+  return {.client = batchrpc_examples::median(std::move(client)),
+          .server = batchrpc_examples::median(std::move(server))};
+}
+
 Ratio ratio(const Row& row, const Row& floor) {
   std::vector<double> rates;
   std::vector<double> trips;
+  std::vector<double> cpu;
   for (std::size_t i = 0; i < row.calls_per_s.size(); ++i) {
     rates.push_back(row.calls_per_s[i] / floor.calls_per_s.at(i));
     trips.push_back(row.p50_us[i] / floor.p50_us.at(i));
+    cpu.push_back(row.cpu_us.at(i).sum() / floor.cpu_us.at(i).sum());
   }
   return {.calls_per_s = batchrpc_examples::median(std::move(rates)),
-          .rtt = batchrpc_examples::median(std::move(trips))};
+          .rtt = batchrpc_examples::median(std::move(trips)),
+          .cpu = batchrpc_examples::median(std::move(cpu))};
 }
 
 void measure_all(const Options& options, Interrupt& interrupt,

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "call_benchmark/cpu_time.hpp"
 #include "call_benchmark/floor.hpp"
 #include "call_benchmark/options.hpp"
 #include "call_benchmark/shape.hpp"
@@ -25,13 +26,18 @@ struct Row {
 
   std::vector<double> calls_per_s{};  ///< a round each
   std::vector<double> p50_us{};       ///< a round each
+  std::vector<CpuTime> cpu_us{};      ///< a call; a round each
   std::vector<double> rtt_us{};       ///< of all timed calls of all rounds, none left out
 };
+
+/// The median over the rounds, each side by itself.
+CpuTime median_cpu(const Row& row);
 
 /// What a row is of the floor, in the same rounds.
 struct Ratio {
   double calls_per_s = 0;  ///< median over the rounds of ours / floor's: more is better
   double rtt = 0;          ///< the same of the median round trip: less is better
+  double cpu = 0;          ///< the same of the CPU time a call, both sides together
 };
 Ratio ratio(const Row& row, const Row& floor);
 

@@ -37,7 +37,8 @@ double Stretch::seconds() {
   return std::chrono::duration<double>(end_ - begin_).count();
 }
 
-Sample take_sample(Client& client, double seconds, bool one_by_one, Interrupt& interrupt) {
+Sample take_sample(Client& client, double seconds, bool one_by_one, std::optional<pid_t> server,
+                   Interrupt& interrupt) {
   constexpr double kShortest = 0.02;
   const double quarter = std::max(seconds / 4, kShortest);
   {
@@ -47,7 +48,11 @@ Sample take_sample(Client& client, double seconds, bool one_by_one, Interrupt& i
   Sample sample;
   {
     Stretch counted(interrupt, seconds);
+    const CpuWatch cpu(server);
     Outcome outcome = client.run(counted, one_by_one);
+    const CpuTime used = cpu.passed();
+    const auto each = 1e6 / static_cast<double>(outcome.calls + outcome.late);
+    sample.cpu_us = {.client = used.client * each, .server = used.server * each};
     sample.calls_per_s = static_cast<double>(outcome.calls) / counted.seconds();
     sample.rtt_us = std::move(outcome.rtt_us);
   }

@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
+
+#include "call_benchmark/cpu_time.hpp"
 
 namespace call_benchmark {
 
@@ -59,6 +62,7 @@ class Stretch {
 /// What a client did in a stretch.
 struct Outcome {
   std::uint64_t calls = 0;       ///< that had their result before it was over
+  std::uint64_t late = 0;        ///< that had it afterwards
   std::vector<double> rtt_us{};  ///< of all calls, those that ended afterwards too; if asked for
 };
 
@@ -73,12 +77,15 @@ class Client {
 
 struct Sample {
   double calls_per_s = 0;
+  CpuTime cpu_us{};  ///< a call
   std::vector<double> rtt_us{};
 };
 
 /// Warms up for a quarter of `seconds`; then counts calls for `seconds`, and times each call for
 /// another quarter. `one_by_one`, when there is one call at a time and so the clock does not show:
-/// counts and times the same calls. Throws Interrupted.
-Sample take_sample(Client& client, double seconds, bool one_by_one, Interrupt& interrupt);
+/// counts and times the same calls. `server`: the other process, if there is one. Throws
+/// Interrupted.
+Sample take_sample(Client& client, double seconds, bool one_by_one, std::optional<pid_t> server,
+                   Interrupt& interrupt);
 
 }  // namespace call_benchmark

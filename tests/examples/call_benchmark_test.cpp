@@ -183,6 +183,7 @@ TEST_CASE("a sample counts and times calls, and none is missing from the percent
   Stretch stretch(interrupt, 0.05);
   const Outcome outcome = client->run(stretch, true);
   // Those that were under way when it was over are timed, but not counted.
+  CHECK(outcome.late == 10);
   CHECK(outcome.rtt_us.size() == outcome.calls + 10);
   CHECK(
       std::all_of(outcome.rtt_us.begin(), outcome.rtt_us.end(), [](double us) { return us > 0; }));
@@ -194,18 +195,21 @@ TEST_CASE("an interrupt ends a sample at once") {
   FloorHere floor(Transport::inproc);
   const auto client = make_floor_client(floor.connect(1), 1, {}, false);
   interrupt.raise();
-  CHECK_THROWS_AS(take_sample(*client, 60, true, interrupt), Interrupted);
+  CHECK_THROWS_AS(take_sample(*client, 60, true, std::nullopt, interrupt), Interrupted);
 }
 
 TEST_CASE("a ratio is the median of the rounds' ratios") {
   Row floor;
   floor.calls_per_s = {100, 200, 400};
   floor.p50_us = {10, 20, 40};
+  floor.cpu_us = {{1, 1}, {1, 2}, {2, 3}};
   Row row;
   row.calls_per_s = {50, 180, 300};
   row.p50_us = {11, 24, 80};
+  row.cpu_us = {{2, 1}, {3, 3}, {1, 0}};
   CHECK(ratio(row, floor).calls_per_s == Approx(.75));
   CHECK(ratio(row, floor).rtt == Approx(1.2));
+  CHECK(ratio(row, floor).cpu == Approx(1.5));
 }
 
 TEST_CASE("frames are an envelope of 80 bytes and what the codec makes of arguments or result") {
