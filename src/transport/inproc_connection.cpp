@@ -52,14 +52,16 @@ IoResult InprocConnection::write(int side, std::span<const std::span<const std::
                                                 : std::make_error_code(std::errc::broken_pipe);
     return result;
   }
-  const std::size_t used = to.inbox.size();
-  std::size_t left = options_.capacity > used ? options_.capacity - used : 0;
-  left = std::min({left, options_.max_chunk});
-  if (options_.break_after - written_ < left) {
-    left = static_cast<std::size_t>(options_.break_after - written_);
-  }
   const bool lost =
       to.shut || to.ending;  // the other side is gone, but this one does not know it yet
+  std::size_t left = options_.max_chunk;
+  if (!lost) {
+    const std::size_t used = to.inbox.size();
+    left = std::min(left, options_.capacity > used ? options_.capacity - used : 0);
+    if (options_.break_after - written_ < left) {
+      left = static_cast<std::size_t>(options_.break_after - written_);
+    }
+  }
   for (const auto buffer : buffers.first(std::min(buffers.size(), kMaxBuffers))) {
     const std::size_t count = std::min(buffer.size(), left);
     if (!lost) to.inbox.push(buffer.first(count));
