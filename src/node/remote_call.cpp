@@ -46,9 +46,9 @@ void IncomingCall::reply(Encoder& encoder) {
   std::exchange(sink_, nullptr)->answered();
 }
 
-void IncomingCall::fail(const std::exception_ptr& error) {
+void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
-  if (wants_reply_) sink_->send_error(id_, error);
+  if (wants_reply_) sink_->send_error(id_, error, began);
   std::exchange(sink_, nullptr)->answered();
 }
 

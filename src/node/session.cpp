@@ -5,6 +5,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
+#include "node/function_table.hpp"
 #include "node/output_scope.hpp"
 
 namespace batchrpc {
@@ -66,15 +67,18 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   const NodeOptions& defaults = host_->options();
   const Duration timeout =
       options.timeout == Duration::zero() ? defaults.call_timeout : options.timeout;
-  const bool waits_for_ever = timeout == Duration::max();
+  const TimePoint now = loop_->now();
+  const bool waits_for_ever = timeout >= TimePoint::max() - now;
   const auto microseconds =
-      std::chrono::ceil<std::chrono::microseconds>(waits_for_ever ? Duration::zero() : timeout);
+      waits_for_ever ? std::chrono::microseconds(0)
+                     : std::chrono::ceil<std::chrono::microseconds>(
+                           std::max(timeout, Duration(std::chrono::microseconds(1))));
   wire::finish_frame(encoder, {.kind = wire::FrameKind::call,
                                .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
                                .value = static_cast<std::uint64_t>(microseconds.count())});
   check_size(encoder, function.name);
   PendingCall call{.handler = std::move(handler),
-                   .deadline = waits_for_ever ? TimePoint::max() : loop_->now() + timeout,
+                   .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
                    .payload_target = std::move(options.payload_target)};
   bool at_once = false;
   {
@@ -123,7 +127,7 @@ std::uint32_t Session::number_of(const detail::FunctionKey& function) {
   const auto [at, added] =
       numbers_.try_emplace(function.hash, static_cast<std::uint32_t>(names_.size()));
   if (added) {
-    names_.emplace_back(function.name);
+    names_.emplace_back(shown_name(function.name));
     const auto frame = wire::definition_frame({.number = at->second,
                                                .name = std::string(function.name),
                                                .signature = std::string(function.signature)});
@@ -193,8 +197,8 @@ void Session::send_result(std::uint64_t call, Encoder& encoder) {
   if (!OutputScope::defer(*connection_)) connection_->flush();
 }
 
-void Session::send_error(std::uint64_t call, const std::exception_ptr& error) {
-  send(wire::error_frame(call, error));
+void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bool began) {
+  send(wire::error_frame(call, error, began));
 }
 
 void Session::answered() { host_->count_incoming(-1); }
@@ -208,12 +212,9 @@ void Session::send(std::span<const Word> frame) {
 // ------------------------------------------------------------------------------------------------------
 
 int Session::tick() {
-  if (connection_->take_heard()) {
-    silent_ticks_ = 0;
-  } else if (is_open()) {
-    ++silent_ticks_;
-    send(wire::plain_frame({.kind = wire::FrameKind::ping}));
-  }
+  silent_ticks_ = connection_->take_heard() ? 0 : silent_ticks_ + 1;
+  // Whether it has been heard or not: so its silence is known to have lasted since the last tick.
+  send(wire::plain_frame({.kind = wire::FrameKind::ping}));
   connection_->output().trim();
   return silent_ticks_;
 }

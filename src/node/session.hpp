@@ -75,8 +75,8 @@ class Session final : public FrameSink,
   /// Says goodbye and closes. On the loop.
   void say_goodbye(ErrorCode code, const std::string& reason);
 
-  /// Once a ping interval, on the loop: asks a silent peer; returns for how many intervals it has
-  /// been silent.
+  /// Once a ping interval, on the loop, while open: asks the peer whether it lives; returns for how
+  /// many intervals it has been silent.
   int tick();
 
   [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
@@ -98,7 +98,7 @@ class Session final : public FrameSink,
   void on_closed(const std::string& why, bool protocol_error) override;
 
   void send_result(std::uint64_t call, Encoder& encoder) override;
-  void send_error(std::uint64_t call, const std::exception_ptr& error) override;
+  void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) override;
   void answered() override;
   std::shared_ptr<detail::ReplySink> shared_sink() override { return shared_from_this(); }
 

@@ -64,6 +64,15 @@ std::tuple<Fields...> body_of(const FrameView& frame) {
   return decode_struct<Fields...>(decoder, kBodyInSegment);
 }
 
+constexpr std::size_t kLongestText = 16 * 1024;
+
+// Errors that tell how a call went on its way.
+bool is_of_one_call(ErrorCode code) noexcept {
+  return code == ErrorCode::not_sent || code == ErrorCode::unknown ||
+         code == ErrorCode::peer_lost || code == ErrorCode::timed_out ||
+         code == ErrorCode::bad_signature;
+}
+
 }  // namespace
 
 void finish_frame(Encoder& encoder, FrameHeader header) {
@@ -122,8 +131,7 @@ std::vector<Word> goodbye_frame(const Goodbye& goodbye) {
   return frame_with_body({.kind = FrameKind::goodbye}, goodbye.code, goodbye.reason);
 }
 
-std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error) {
-  constexpr std::size_t kLongestText = 16 * 1024;
+std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error, bool began) {
   ErrorBody body{.code = static_cast<std::uint16_t>(ErrorCode::remote_error),
                  .may_have_run = true,
                  .message = describe(error).substr(0, kLongestText),
@@ -133,8 +141,11 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error)
   } catch (const RemoteError& nested) {
     body.type = nested.type();  // a remote function that failed because another one had thrown
   } catch (const Error& known) {
-    body.code = static_cast<std::uint16_t>(known.code());
-    body.may_have_run = known.may_have_run();
+    if (!began || !is_of_one_call(known.code())) {
+      body.code = static_cast<std::uint16_t>(known.code());
+      body.may_have_run =
+          known.may_have_run() || (began && known.code() != ErrorCode::overloaded);
+    }
   } catch (...) {  // anything else travels as a remote_error
   }
   return frame_with_body({.kind = FrameKind::error, .id = id}, body.code, body.may_have_run,

@@ -271,6 +271,26 @@ TEST_CASE("an exception of any type travels with what it says and its type") {
   CHECK_FALSE(number.message.empty());
 }
 
+TEST_CASE("of a function that had begun, no error promises that it did not run, but Overloaded") {
+  const auto body_of = [](const std::exception_ptr& error, bool began) {
+    const auto words = wire::error_frame(1, error, began);
+    return wire::read_error(wire::parse_frame(words));
+  };
+  const auto code = [](ErrorCode code_of) { return static_cast<std::uint16_t>(code_of); };
+  const auto not_sent = std::make_exception_ptr(NotSent("its own call was not sent"));
+  CHECK(body_of(not_sent, false).code == code(ErrorCode::not_sent));
+  CHECK_FALSE(body_of(not_sent, false).may_have_run);
+  CHECK(body_of(not_sent, true).code == code(ErrorCode::remote_error));
+  CHECK(body_of(not_sent, true).type == "batchrpc::NotSent");
+  CHECK(body_of(not_sent, true).may_have_run);
+  const auto invalid = std::make_exception_ptr(InvalidArgument("not this"));
+  CHECK(body_of(invalid, true).code == code(ErrorCode::invalid_argument));
+  CHECK(body_of(invalid, true).may_have_run);
+  const auto overloaded = std::make_exception_ptr(Overloaded("no room"));
+  CHECK(body_of(overloaded, true).code == code(ErrorCode::overloaded));
+  CHECK_FALSE(body_of(overloaded, true).may_have_run);
+}
+
 TEST_CASE("a call's arguments and payload sizes lie where Cap'n Proto finds them") {
   const std::vector<Bytes> payloads{Bytes::allocate(5), Bytes::allocate(0), Bytes::allocate(300)};
   const auto words = call_frame(payloads, {.flags = wire::kNoReply, .number = 3, .id = 11});

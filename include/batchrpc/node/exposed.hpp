@@ -129,12 +129,14 @@ class TypedFunction final : public ExposedFunction {
 
  private:
   void run_at_once(IncomingCall& call) noexcept {
+    bool began = false;
     try {
       const EncoderLease encoder;
       {
         const ContextScope scope(call.context());
         Decoder decoder = call.arguments();
         Arguments arguments = Wire::decode(decoder);
+        began = true;
         if constexpr (std::is_void_v<Result>) {
           std::apply(callable_, std::move(arguments));
           encode_nothing(*encoder);
@@ -144,7 +146,7 @@ class TypedFunction final : public ExposedFunction {
       }
       call.reply(*encoder);
     } catch (...) {
-      call.fail(std::current_exception());
+      call.fail(std::current_exception(), began);
     }
   }
 
@@ -168,7 +170,7 @@ class TypedFunction final : public ExposedFunction {
             answer(running->call, std::move(result));
           });
     } catch (...) {
-      if (running) running->call.fail(std::current_exception());
+      if (running) running->call.fail(std::current_exception(), running->arguments.has_value());
     }
   }
 
@@ -183,7 +185,7 @@ class TypedFunction final : public ExposedFunction {
       }
       call.reply(*encoder);
     } catch (...) {
-      call.fail(std::current_exception());
+      call.fail(std::current_exception(), true);
     }
   }
 

@@ -63,7 +63,8 @@ class BATCHRPC_EXPORT ReplySink {
   /// `encoder` holds kEnvelopeWords and a body; its payloads are moved away. Throws
   /// InvalidArgument, with nothing sent, when the result is beyond a limit.
   virtual void send_result(std::uint64_t call, Encoder& encoder) = 0;
-  virtual void send_error(std::uint64_t call, const std::exception_ptr& error) = 0;
+  /// `began`: the function had begun to run.
+  virtual void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) = 0;
   /// Once a call, after its reply if it wanted one.
   virtual void answered() = 0;
   /// For handlers that outlive the message: itself, shared.
@@ -88,7 +89,8 @@ class BATCHRPC_EXPORT IncomingCall {
   [[nodiscard]] bool wants_reply() const noexcept { return wants_reply_; }
 
   void reply(Encoder& encoder);
-  void fail(const std::exception_ptr& error);
+  /// `began`: the function had begun to run, so that `error` is its own (wire::error_frame).
+  void fail(const std::exception_ptr& error, bool began = false);
 
  private:
   ReplySink* sink_;  // null when answered
