@@ -4,6 +4,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/node/caller.hpp"
+#include "node/duration_text.hpp"
 #include "node/node_core.hpp"
 #include "node/options_check.hpp"
 
@@ -25,12 +26,6 @@ void expose(NodeCore& core, std::string_view name, Function function, bool short
   using Traits = detail::FunctionTraits<Function>;
   core.functions().add(std::make_shared<detail::TypedFunction<Function, Traits>>(
       std::string(name), std::move(function), ExposeOptions{.short_handler = short_handler}));
-}
-
-std::string seconds(Duration duration) {
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
-  return milliseconds % 1000 == 0 ? std::to_string(milliseconds / 1000) + " s"
-                                  : std::to_string(milliseconds) + " ms";
 }
 
 }  // namespace
@@ -122,6 +117,7 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
                        std::to_string(options.world_size));
     }
     members_.push_back(member);
+    lost_.erase(member.name);
     waiting_.push_back({member, std::move(promise)});
   }
   core_.add_member(member);
@@ -176,7 +172,7 @@ void Group::time_out() {
     waiting.swap(waiting_);
     error = std::make_exception_ptr(JoinFailed(
         missing_ranks() + " of a world of " + std::to_string(core_.options().world_size) +
-        " did not join within " + seconds(core_.options().join_timeout) +
+        " did not join within " + text_of(core_.options().join_timeout) +
         "; see whether they were started with the same address, or raise "
         "NodeOptions::join_timeout"));
   }
@@ -197,6 +193,7 @@ void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
     if (at == members_.end()) return;
     lost = *at;
     members_.erase(at);
+    lost_.insert_or_assign(lost.name, lost);
     const auto gone = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& entry) {
       return entry.member.name == lost.name;
     });
@@ -206,6 +203,19 @@ void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
     }
   }
   tell_others(lost, false, reason);
+}
+
+void Group::peer_joined(const PeerInfo& peer) {
+  Member back;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = lost_.find(peer.name);
+    if (at == lost_.end() || at->second.incarnation != peer.incarnation) return;
+    back = std::move(at->second);
+    lost_.erase(at);
+    members_.push_back(back);
+  }
+  tell_others(back, true, {});
 }
 
 void Group::tell_others(const Member& about, bool joined, const std::string& reason) {
@@ -279,7 +289,7 @@ void Group::retry(const std::string& why) {
   if (now >= give_up_at_) {
     done_->set_error(std::make_exception_ptr(
         JoinFailed("the root could not be reached at " + core_.options().join + " within " +
-                   seconds(core_.options().join_timeout) + " (" + why +
+                   text_of(core_.options().join_timeout) + " (" + why +
                    "); see whether rank 0 was started, with this address")));
     return;
   }

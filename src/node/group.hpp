@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -32,6 +33,8 @@ class Group final : public std::enable_shared_from_this<Group> {
 
   /// The root tells the others of a loss.
   void peer_lost(const PeerInfo& peer, const std::string& reason);
+  /// And of the return of one that was only cut off.
+  void peer_joined(const PeerInfo& peer);
 
  private:
   struct Waiting {
@@ -57,6 +60,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   std::mutex mutex_;
   std::vector<Member> members_;   // the root's list
   std::vector<Waiting> waiting_;  // for the world to be complete
+  std::map<std::string, Member> lost_;
   bool gathered_ = false;
   std::shared_ptr<Promise<void>> done_;
   TimerId timer_ = 0;

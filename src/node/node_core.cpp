@@ -10,6 +10,7 @@
 #include "batchrpc/transport/composite_transport.hpp"
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
+#include "node/duration_text.hpp"
 #include "node/group.hpp"
 #include "node/options_check.hpp"
 #include "node/output_scope.hpp"
@@ -178,11 +179,17 @@ void NodeCore::run_on_worker(Task task) { workers()->post(std::move(task)); }
 
 bool NodeCore::park(const std::string& function, detail::IncomingCall& call, RunAgain again) {
   constexpr std::size_t kMostParked = 10'000;
-  const std::lock_guard lock(mutex_);
-  if (stopped_ || parked_.size() >= kMostParked || loop_->now() >= functions_expected_until_) {
-    return false;
+  std::vector<ParkedCall> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || parked_.size() >= kMostParked || loop_->now() >= functions_expected_until_) {
+      return false;
+    }
+    // Exposed since the caller looked, it would find nothing parked to run.
+    auto& to = functions_.find(function) ? ready : parked_;
+    to.push_back({function, std::move(call), std::move(again)});
   }
-  parked_.push_back({function, std::move(call), std::move(again)});
+  run_parked(std::move(ready));
   return true;
 }
 
@@ -256,6 +263,7 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
 void NodeCore::changed(const PeerChange& change) {
   if (change.peer.name == name() || stopping_) return;
   const bool lost = change.kind == PeerChange::Kind::lost;
+  if (!lost) end_waits(change.peer.name);
   log_.info(change.peer.name + (lost ? " is lost: " + change.reason : " has joined"));
   std::vector<std::shared_ptr<ChangeHandler>> handlers;
   {
@@ -270,7 +278,11 @@ void NodeCore::changed(const PeerChange& change) {
       log_.error("a handler of membership changes threw: " + describe(std::current_exception()));
     }
   }
-  if (lost) group_->peer_lost(change.peer, change.reason);
+  if (lost) {
+    group_->peer_lost(change.peer, change.reason);
+  } else {
+    group_->peer_joined(change.peer);
+  }
 }
 
 std::uint64_t NodeCore::on_change(ChangeHandler handler) {
@@ -291,37 +303,59 @@ void NodeCore::forget_handler(std::uint64_t number) {
 
 Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout) {
   WaitContext::suggest(context_);
-  struct Wait {
-    Promise<PeerInfo> promise;
-    std::atomic<bool> done{false};
-    std::uint64_t handler = 0;
-    TimerId timer = 0;
-  };
-  auto wait = std::make_shared<Wait>();
-  auto future = wait->promise.get_future();
-  const auto look = [this, wait, peer_name] {
-    for (const PeerInfo& peer : peers_->snapshot()) {
-      if (peer.name != peer_name || peer.state == PeerState::lost) continue;
-      if (!wait->done.exchange(true)) wait->promise.set_value(peer);
+  PeerWait wait{.name = peer_name, .promise = {}, .timer = 0};
+  auto future = wait.promise.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) {
+      wait.promise.set_error(ShutDown("node " + options_.name + " is shut down; make a new one"));
+      return future;
     }
-    return wait->done.load();
-  };
-  wait->handler = on_change([look](const PeerChange&) { look(); });
-  wait->timer = loop_->schedule(loop_->now() + timeout, [this, self = weak_from_this(), wait,
-                                                         peer_name, timeout] {
-    const auto alive = self.lock();
-    if (!alive) return;
-    forget_handler(wait->handler);
-    if (wait->done.exchange(true)) return;
-    const auto seconds = std::chrono::duration<double>(timeout).count();
-    wait->promise.set_error(std::make_exception_ptr(TimedOut(
-        "peer '" + peer_name + "' did not join within " + std::to_string(seconds) + " s", false)));
-  });
-  if (look()) {
-    forget_handler(wait->handler);
-    loop_->cancel(wait->timer);
+    const std::uint64_t number = next_handler_++;
+    wait.timer =
+        loop_->schedule(loop_->now() + timeout, [this, self = weak_from_this(), number, timeout] {
+          const auto alive = self.lock();
+          if (!alive) return;
+          auto late = take_wait(number);
+          if (!late) return;
+              late->promise.set_error(TimedOut(
+          "peer '" + late->name + "' did not join within " + text_of(timeout), false));
+        });
+    waits_.emplace(number, std::move(wait));
   }
+  end_waits(peer_name);
   return future;
+}
+
+std::optional<NodeCore::PeerWait> NodeCore::take_wait(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  auto node = waits_.extract(number);
+  if (!node) return std::nullopt;
+  return std::move(node.mapped());
+}
+
+// Ends the waits for `peer`, if it is there.
+void NodeCore::end_waits(const std::string& peer) {
+  const auto peers = peers_->snapshot();
+  const auto found = std::find_if(peers.begin(), peers.end(), [&](const PeerInfo& info) {
+    return info.name == peer && info.state != PeerState::lost;
+  });
+  if (found == peers.end()) return;
+  std::vector<PeerWait> over;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto at = waits_.begin(); at != waits_.end();) {
+      if (at->second.name == peer) {
+        loop_->cancel(at->second.timer);
+        over.push_back(std::move(at->second));
+        at = waits_.erase(at);
+      } else {
+        ++at;
+      }
+    }
+  }
+  for (PeerWait& wait : over)
+    wait.promise.set_value(*found);
 }
 
 void NodeCore::schedule_tick() {
@@ -375,15 +409,25 @@ void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
 std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   if (is_forked_copy(fork_mark_)) return {};
   std::vector<ParkedCall> parked;
+  std::map<std::uint64_t, PeerWait> waits;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(stopped_, true)) return {};
     if (tick_ != 0) loop_->cancel(tick_);
     if (parked_timer_ != 0) loop_->cancel(parked_timer_);
     parked.swap(parked_);
+    waits.swap(waits_);
   }
-  parked.clear();
   stopping_ = true;
+  for (auto& [number, wait] : waits) {
+    loop_->cancel(wait.timer);
+    wait.promise.set_error(
+        ShutDown("node " + options_.name + " was shut down while " + wait.name + " was awaited"));
+  }
+  for (ParkedCall& entry : parked) {
+    entry.call.fail(
+        std::make_exception_ptr(ShutDown("node " + options_.name + " is shutting down")));
+  }
   const std::shared_ptr<NodeCore> self = shared_from_this();
 
   if (!stragglers().empty() && timeout > Duration::zero()) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <typeindex>
 #include <vector>
@@ -95,7 +96,16 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
     RunAgain again;
   };
 
+  // Who waits for a peer.
+  struct PeerWait {
+    std::string name;
+    Promise<PeerInfo> promise;
+    TimerId timer = 0;
+  };
+
   void changed(const PeerChange& change);
+  std::optional<PeerWait> take_wait(std::uint64_t number);
+  void end_waits(const std::string& peer);
   void schedule_tick();
   void run_parked(std::vector<ParkedCall> parked);
   void expect_functions_until(TimePoint end);
@@ -125,7 +135,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<std::string> addresses_;
   std::vector<std::pair<std::uint64_t, std::shared_ptr<ChangeHandler>>> handlers_;
-  std::uint64_t next_handler_ = 1;
+  std::map<std::uint64_t, PeerWait> waits_;
+  std::uint64_t next_handler_ = 1;  // and wait
   std::map<std::type_index, std::shared_ptr<void>> extensions_;
   std::vector<ParkedCall> parked_;
   TimePoint functions_expected_until_ = TimePoint::max();

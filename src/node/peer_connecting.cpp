@@ -9,7 +9,8 @@
 namespace batchrpc {
 namespace {
 
-constexpr std::size_t kMaxHalfOpen = 64;
+// Connections accepted from who has not said hello.
+constexpr std::ptrdiff_t kMaxHalfOpen = 64;
 
 }  // namespace
 
@@ -27,11 +28,13 @@ std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer, Duration delay)
 void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
                               std::size_t index, bool all_refused) {
   std::string address;
+  TimePoint give_up_at;
   {
     const std::lock_guard lock(mutex_);
     const Peer* peer = find(name);
     if (closed_ || peer == nullptr || peer->current != session) return;
     if (index < peer->info.addresses.size()) address = peer->info.addresses[index];
+    give_up_at = *peer->trying_since + options_.dead_after;
   }
   if (address.empty()) {
     connect_failed(name, session, all_refused,
@@ -41,7 +44,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     return;
   }
   environment_.transport->connect(
-      Address::parse(address), environment_.loop->now() + options_.dead_after,
+      Address::parse(address), give_up_at,
       [this, host = environment_.host(), name, session, index, all_refused](
           std::unique_ptr<Stream> stream, std::error_code error) {
         if (stream) {
@@ -67,6 +70,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
   environment_.transport->connect(address, environment_.loop->now() + options_.dead_after,
                                   [this, host = environment_.host(), session](
                                       std::unique_ptr<Stream> stream, std::error_code error) {
+                                    if (session->is_closed()) return;
                                     if (stream) {
                                       session->start(std::move(stream), false);
                                     } else {
@@ -80,9 +84,11 @@ void PeerTable::accept(std::unique_ptr<Stream> stream) {
   std::shared_ptr<Session> session;
   {
     const std::lock_guard lock(mutex_);
-    if (closed_ || half_open_.size() >= kMaxHalfOpen) return;
+    const auto accepted = std::count_if(half_open_.begin(), half_open_.end(),
+                                        [](const HalfOpen& entry) { return entry.accepted; });
+    if (closed_ || accepted >= kMaxHalfOpen) return;
     session = make_session({});
-    half_open_.push_back({session, environment_.loop->now()});
+    half_open_.push_back({session, environment_.loop->now(), true});
   }
   session->start(std::move(stream), true);
 }
@@ -105,6 +111,7 @@ void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Se
       return;
     }
     lose(*peer, why, ended);
+    drop_stranger(name);
   }
   run(ended);
 }

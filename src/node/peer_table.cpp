@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "batchrpc/base/error.hpp"
+#include "node/duration_text.hpp"
 #include "node/function_table.hpp"
 
 namespace batchrpc {
@@ -60,6 +61,11 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
                  .incarnation = member.incarnation,
                  .state = state,
                  .addresses = std::move(addresses)};
+    for (const auto& session : peer.sessions) {
+      if (session->peer()->rank == member.rank) continue;  // it said hello before it had one
+      session->set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
+          .name = member.name, .rank = member.rank, .incarnation = member.incarnation}));
+    }
     if (is_new) {
       ended.push_back([this, info = peer.info] {
         environment_.changed({.kind = PeerChange::Kind::joined, .peer = info, .reason = {}});
@@ -140,7 +146,10 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
       const auto connecting = peer.current.get() == &session ? std::move(peer.current) : nullptr;
       lose(peer, "it was restarted", ended);
       if (connecting) peer.current = connecting;
+      peer.member = false;  // until the group tells of it
+      peer.info.addresses.clear();
     }
+    const bool is_back = peer.member && peer.info.state == PeerState::lost;
     peer.info.name = hello.name;
     if (hello.rank >= 0) peer.info.rank = hello.rank;
     peer.info.incarnation = hello.incarnation;
@@ -153,6 +162,11 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     session.set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
         .name = hello.name, .rank = peer.info.rank, .incarnation = hello.incarnation}));
     settle_broken(peer, !other, "the connection broke", ended);
+    if (is_back) {
+      ended.push_back([this, info = peer.info] {
+        environment_.changed({.kind = PeerChange::Kind::joined, .peer = info, .reason = {}});
+      });
+    }
   }
   run(ended);
 }
@@ -198,6 +212,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
           begin_connecting(peer, was_open ? Duration::zero() : pause(peer.tries++));
         }
       }
+      drop_stranger(std::string(peer.info.name));
     }
   }
   run(ended);
@@ -222,8 +237,16 @@ void PeerTable::settle_broken(Peer& peer, bool same_incarnation, const std::stri
   }
 }
 
+// Forgets a peer that is gone and was never one of the group, such as one that the root refused.
+void PeerTable::drop_stranger(std::string_view name) {
+  const auto at = peers_.find(name);
+  if (at != peers_.end() && !at->second.member && at->second.info.state == PeerState::lost) {
+    peers_.erase(at);
+  }
+}
+
 void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
-  const bool was_known = peer.info.state != PeerState::lost;
+  const bool was_known = peer.member && peer.info.state != PeerState::lost;
   for (auto& session : std::exchange(peer.sessions, {}))
     peer.broken.push_back(std::move(session));
   if (peer.current) peer.broken.push_back(std::exchange(peer.current, nullptr));
@@ -247,7 +270,8 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
 
 void PeerTable::tick() {
   drop_half_open();
-  const auto silent_limit = options_.dead_after / options_.ping_after;
+  const auto silent_limit =
+      (options_.dead_after + options_.ping_after - Duration(1)) / options_.ping_after;
   std::vector<std::shared_ptr<Session>> sessions;
   {
     const std::lock_guard lock(mutex_);
@@ -260,9 +284,9 @@ void PeerTable::tick() {
     if (session->tick() < silent_limit) continue;
     const std::lock_guard lock(mutex_);
     Peer* peer = find(session->peer()->name);
-    const auto seconds = std::chrono::duration<double>(options_.dead_after).count();
     if (peer != nullptr && !closed_) {
-      lose(*peer, "it was silent for " + std::to_string(seconds) + " s", ended);
+      lose(*peer, "it was silent for " + text_of(options_.dead_after), ended);
+      drop_stranger(session->peer()->name);
     }
   }
   run(ended);

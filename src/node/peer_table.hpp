@@ -93,6 +93,7 @@ class PeerTable {
   void lose(Peer& peer, const std::string& why, Ended& ended);
   void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);
   void drop_half_open();
+  void drop_stranger(std::string_view name);
   static void run(Ended& ended);
   [[nodiscard]] Peer* find(std::string_view name);
   Duration pause(int tries);
@@ -106,6 +107,7 @@ class PeerTable {
   struct HalfOpen {
     std::shared_ptr<Session> session;
     TimePoint since;
+    bool accepted = false;
   };
   std::vector<HalfOpen> half_open_{};
   std::mt19937_64 random_;

@@ -131,7 +131,7 @@ void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes> payloads
   }
   host_->count_incoming(1);
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
-                            CallContext(peer_, deadline), frame.segment(), std::move(payloads));
+                            CallContext(peer(), deadline), frame.segment(), std::move(payloads));
   run_function(frame.header.number, std::move(call));
 }
 
@@ -142,20 +142,21 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall call) {
     try {
       function = host_->resolve(incoming.name, incoming.signature);
       incoming.function = function;
-    } catch (const NotFound&) {
-      // Nodes that start together call each other before all of them have exposed what they have.
-      call.keep();
-      const auto again = [self = shared_from_this(), number](detail::IncomingCall parked) {
-        self->run_function(number, std::move(parked));
-      };
-      if (!host_->park(incoming.name, call, again)) call.fail(std::current_exception());
-      return;
     } catch (...) {
+      const std::exception_ptr error = std::current_exception();
+      // Nodes that start together call each other before all of them have exposed what they have.
+      if (code_of(error) == ErrorCode::not_found) {
+        call.keep();
+        const auto again = [self = shared_from_this(), number](detail::IncomingCall parked) {
+          self->run_function(number, std::move(parked));
+        };
+        if (host_->park(incoming.name, call, again)) return;
+      }
       if (!call.wants_reply()) {
         host_->log().warning("a notification from " + peer_name() +
-                             " was dropped: " + describe(std::current_exception()));
+                             " was dropped: " + describe(error));
       }
-      call.fail(std::current_exception());
+      call.fail(error);
       return;
     }
   }

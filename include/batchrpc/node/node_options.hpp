@@ -62,7 +62,7 @@ struct NodeOptions {
   Duration call_timeout = std::chrono::seconds(60);
   /// A peer that is silent or unreachable for this long is dead. At least 1 ms.
   Duration dead_after = std::chrono::seconds(5);
-  /// Silence after which a peer is asked whether it lives.
+  /// How often a peer is asked whether it lives.
   Duration ping_after = std::chrono::seconds(1);
   /// For this long after joining, a call of a function that this node has not exposed waits for it to
   /// be; later it fails with NotFound at once. So nodes that start together may call each other.
