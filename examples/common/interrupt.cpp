@@ -46,8 +46,12 @@ InterruptHandler::InterruptHandler(std::function<void(int)> interrupted)
   action.sa_handler = pass_on;
   action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);  // the second one is not handled
   ::sigemptyset(&action.sa_mask);
-  ::sigaction(SIGINT, &action, &interrupt_before_);
-  ::sigaction(SIGTERM, &action, &terminate_before_);
+  const auto handle = [&action](int number, struct sigaction& before) {
+    ::sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(number, &action, nullptr);
+  };
+  handle(SIGINT, interrupt_before_);
+  handle(SIGTERM, terminate_before_);
 }
 
 InterruptHandler::~InterruptHandler() {

@@ -8,7 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <fstream>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -196,6 +200,25 @@ void stop_all(std::vector<ChildProcess>& children, std::chrono::milliseconds gra
     child.signal(SIGKILL);
   for (ChildProcess& child : children)
     child.wait();
+}
+
+std::chrono::nanoseconds process_age() {
+  // Field 22, in ticks since the boot; the second, the name, may hold spaces.
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  std::istringstream fields(text.substr(std::min(text.rfind(')') + 1, text.size())));
+  std::string field;
+  for (int number = 3; number <= 22; ++number)
+    fields >> field;
+  timespec since_boot{};
+  ::clock_gettime(CLOCK_BOOTTIME, &since_boot);
+  const double now =
+      static_cast<double>(since_boot.tv_sec) + static_cast<double>(since_boot.tv_nsec) * 1e-9;
+  const double begin =
+      std::strtod(field.c_str(), nullptr) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(std::max(now - begin, 0.0)));
 }
 
 }  // namespace batchrpc_examples

@@ -79,4 +79,7 @@ class ChildProcess {
 void stop_all(std::vector<ChildProcess>& children,
               std::chrono::milliseconds grace = std::chrono::seconds(2));
 
+/// Since when this process runs, its loading included; to 10 ms.
+std::chrono::nanoseconds process_age();
+
 }  // namespace batchrpc_examples
