@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "cartpole/cartpole_env.hpp"
+#include "cartpole_observer/cartpole_env.hpp"
 
 namespace batchrpc_examples {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cartpole/returns.hpp"
+#include "cartpole_observer/returns.hpp"
 
 namespace batchrpc_examples {
 

@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "cartpole/returns.hpp"
-#include "cartpole/state_row.hpp"
+#include "cartpole_observer/returns.hpp"
+#include "cartpole_observer/state_row.hpp"
 
 namespace batchrpc_examples {
 

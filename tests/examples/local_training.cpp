@@ -3,9 +3,9 @@
 #include <chrono>
 #include <vector>
 
-#include "cartpole/cartpole_env.hpp"
 #include "cartpole/progress.hpp"
-#include "cartpole/returns.hpp"
+#include "cartpole_observer/cartpole_env.hpp"
+#include "cartpole_observer/returns.hpp"
 
 namespace batchrpc_examples {
 

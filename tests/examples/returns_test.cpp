@@ -1,4 +1,4 @@
-#include "cartpole/returns.hpp"
+#include "cartpole_observer/returns.hpp"
 
 #include <catch2/catch.hpp>
 #include <stdexcept>

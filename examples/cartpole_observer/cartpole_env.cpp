@@ -1,4 +1,4 @@
-#include "cartpole/cartpole_env.hpp"
+#include "cartpole_observer/cartpole_env.hpp"
 
 #include <cmath>
 #include <numbers>

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cartpole/cartpole_env.hpp"
+#include "cartpole_observer/cartpole_env.hpp"
 
 namespace batchrpc_examples {
 

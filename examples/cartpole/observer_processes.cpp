@@ -1,0 +1,49 @@
+#include "cartpole/observer_processes.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <random>
+#include <stdexcept>
+
+#include "common/free_port.hpp"
+
+namespace batchrpc_examples {
+
+std::string new_meeting_place(batchrpc::TransportChoice transport) {
+  if (transport == batchrpc::TransportChoice::tcp) {
+    return "tcp://127.0.0.1:" + std::to_string(free_port());
+  }
+  std::random_device random;
+  return "unix-abstract:cartpole-" + std::to_string(random()) + "-" + std::to_string(random());
+}
+
+ObserverProcesses::ObserverProcesses(const GroupOptions& group) {
+  const auto self = std::filesystem::read_symlink("/proc/self/exe");
+  const auto light = self.parent_path() / "cartpole_observer";
+  ProcessOptions process;
+  process.program = std::filesystem::exists(light) ? light : self;
+  process.parent_death_signal = 0;  // an observer notices by itself that the agent is gone
+  processes_.reserve(static_cast<std::size_t>(group.world_size));
+  for (int rank = 1; rank < group.world_size; ++rank) {
+    process.arguments = observer_arguments(group, rank);
+    processes_.emplace_back(process);
+  }
+}
+
+ObserverProcesses::~ObserverProcesses() { stop_all(processes_); }
+
+void ObserverProcesses::check() {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    const auto end = processes_[i].poll();
+    if (!end) continue;
+    throw std::runtime_error(observer_name(static_cast<int>(i) + 1) + " " + end->describe() +
+                             " before the training had begun");
+  }
+}
+
+void ObserverProcesses::wait() {
+  for (ChildProcess& process : processes_)
+    process.wait_for(std::chrono::seconds(1));
+}
+
+}  // namespace batchrpc_examples

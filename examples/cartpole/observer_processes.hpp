@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cartpole_observer/group_options.hpp"
+#include "common/process.hpp"
+
+namespace batchrpc_examples {
+
+/// Where a group of processes of this host alone can meet, new with each call.
+std::string new_meeting_place(batchrpc::TransportChoice transport);
+
+/// The observers' processes, started by the agent's. They end with this object.
+class ObserverProcesses {
+ public:
+  /// Starts all observers of the group: the program `cartpole_observer` beside this one or, where
+  /// it is missing, this one. Throws std::system_error.
+  explicit ObserverProcesses(const GroupOptions& group);
+  ~ObserverProcesses();
+  ObserverProcesses(const ObserverProcesses&) = delete;
+  ObserverProcesses& operator=(const ObserverProcesses&) = delete;
+
+  /// Throws std::runtime_error when one has ended.
+  void check();
+
+  /// Waits a moment for all to end by themselves.
+  void wait();
+
+ private:
+  std::vector<ChildProcess> processes_;
+};
+
+}  // namespace batchrpc_examples

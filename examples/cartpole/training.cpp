@@ -1,0 +1,114 @@
+#include "cartpole/training.hpp"
+
+#include <batchrpc/batchrpc.hpp>
+#include <utility>
+
+#include "cartpole/agent.hpp"
+#include "cartpole/observer_processes.hpp"
+#include "cartpole/progress.hpp"
+#include "cartpole/torch_settings.hpp"
+
+namespace batchrpc_examples {
+
+namespace rpc = batchrpc;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+AgentOptions agent_options(const CartPoleOptions& options) {
+  AgentOptions agent;
+  agent.batch = options.batch;
+  agent.learning = {.observers = options.observers(),
+                    .steps = options.steps,
+                    .learning_rate = options.learning_rate,
+                    .dropout = options.dropout,
+                    .normalize_returns = options.normalize_returns,
+                    .seed = options.group.seed};
+  return agent;
+}
+
+/// A group with its processes: the agent's node, and the observers where nobody else starts them.
+class World {
+ public:
+  World(const GroupOptions& options, const InterruptFlag& interrupts)
+      : group_(as_agent(options)), joining_(rpc::Node::start(agent_node(group_))) {
+    if (!options.rank) processes_.emplace(group_);  // the agent's node listens by now
+    while (!joining_.wait_for(std::chrono::milliseconds(50))) {
+      interrupts.check();
+      if (processes_) processes_->check();
+    }
+    node_.emplace(std::move(joining_).get());
+  }
+
+  [[nodiscard]] const rpc::Node& node() const { return *node_; }
+
+  void wait_for_processes() {
+    if (processes_) processes_->wait();
+  }
+
+ private:
+  static GroupOptions as_agent(GroupOptions group) {
+    if (!group.rank) {
+      group.rank = 0;
+      group.join = new_meeting_place(group.transport);
+    }
+    return group;
+  }
+  static rpc::NodeOptions agent_node(const GroupOptions& group) {
+    rpc::NodeOptions node = node_options(group);
+    node.call_timeout = rpc::Duration::max();  // an episode takes what it takes
+    return node;
+  }
+
+  GroupOptions group_;
+  rpc::Future<rpc::Node> joining_;
+  std::optional<rpc::Node> node_;
+  std::optional<ObserverProcesses> processes_;  // end before the node, which they would miss
+};
+
+}  // namespace
+
+TrainingReport train(const CartPoleOptions& options, Clock::time_point started,
+                     ProgressDisplay& display, const InterruptFlag& interrupts) {
+  use_one_torch_thread();
+  keep_freed_memory();
+  World world(options.group, interrupts);
+  Agent agent(
+      world.node(), agent_options(options),
+      [&display](const std::string& line) { display.notice(line); }, interrupts);
+  const Clock::time_point joined = Clock::now();
+
+  TrainingReport report;
+  report.setup_seconds = seconds_between(started, joined);
+  TrainingProgress progress;
+  const int most = options.until_solved ? options.most_episodes : options.episodes;
+  while (progress.episodes() < most && !(options.until_solved && progress.solved())) {
+    const Clock::time_point begin = Clock::now();
+    const std::vector<Rollout> rollouts = agent.run_episode();
+    const Clock::time_point played = Clock::now();
+    agent.finish_episode(rollouts);
+    const Clock::time_point end = Clock::now();
+
+    progress.add_episode(rollouts);
+    EpisodeRecord record = make_record(progress, rollouts);
+    record.seconds = seconds_between(begin, end);
+    report.env_steps += record.env_steps;
+    report.learning_seconds += seconds_between(played, end);
+    report.work_seconds = seconds_between(joined, end);
+    report.episodes.push_back(record);
+    display.episode(record, progress);
+  }
+  report.running_reward = progress.running_reward();
+  if (progress.solved()) report.solved_at_episode = progress.episodes();
+  report.lost_observers = agent.lost_observers();
+  report.policy_hash = agent.policy_hash();
+  agent.dismiss_observers();
+  world.wait_for_processes();
+  return report;
+}
+
+}  // namespace batchrpc_examples

@@ -1,0 +1,48 @@
+#include "cartpole_observer/observer_process.hpp"
+
+#include <batchrpc/batchrpc.hpp>
+#include <csignal>
+#include <iostream>
+#include <memory>
+
+#include "cartpole_observer/observer.hpp"
+#include "common/interrupt.hpp"
+
+namespace batchrpc_examples {
+
+namespace rpc = batchrpc;
+
+int run_observer(const GroupOptions& options) {
+  // Ctrl-C reaches all processes of a terminal. Who was started by the agent leaves it to the
+  // agent, which ends its observers in good order.
+  if (options.launched) std::signal(SIGINT, SIG_IGN);
+
+  rpc::Node node(node_options(options));
+  const int rank = node.rank();
+  const auto observer = std::make_shared<Observer>(
+      node, rank - 1, options.seed + static_cast<std::uint64_t>(rank), options.gamma);
+  auto ended = observer->ended();
+  const InterruptHandler interrupts(
+      [observer](int signal) { observer->end({.exit_code = 128 + signal, .reason = {}}); });
+  const auto agent_is_gone = [observer](const std::string& why) {
+    observer->end({.exit_code = 1, .reason = "the agent is gone: " + why});
+  };
+  node.on_membership([agent_is_gone](const rpc::MembershipChange& change) {
+    if (!change.joined && change.peer.name == kAgentName) agent_is_gone(change.reason);
+  });
+  for (const rpc::PeerInfo& peer : node.peers()) {
+    const bool lost = peer.state == rpc::PeerState::lost;
+    if (lost && peer.name == kAgentName) agent_is_gone("it was lost while this node joined");
+  }
+
+  node.expose<&Observer::run_episode>(observer, {.short_handler = true});
+  node.expose<&Observer::finish>(observer, {.short_handler = true});
+  node.expose<&Observer::ready>(observer, {.short_handler = true});
+
+  const ObserverEnd end = std::move(ended).get();
+  if (!end.reason.empty()) std::cerr << node.name() << ": " << end.reason << std::endl;
+  if (end.exit_code != 0) node.shutdown(rpc::Duration::zero());  // nobody waits for what we do
+  return end.exit_code;
+}
+
+}  // namespace batchrpc_examples
