@@ -1,0 +1,59 @@
+#include "node/function_table.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc {
+namespace {
+
+std::shared_ptr<detail::ExposedFunction> function(std::string name) {
+  const auto twice = [](int x) { return 2 * x; };
+  using Traits = detail::FunctionTraits<decltype(twice)>;
+  return std::make_shared<detail::TypedFunction<decltype(twice), Traits>>(std::move(name), twice,
+                                                                          ExposeOptions{});
+}
+
+TEST_CASE("a table finds functions by name and signature") {
+  FunctionTable table;
+  table.add(function("twice"));
+  const std::string signature = table.find("twice")->signature;
+  CHECK(table.resolve("twice", signature, "here") == table.find("twice"));
+  CHECK_THROWS_AS(table.resolve("twice", "something else", "here"), BadSignature);
+  CHECK_THROWS_AS(table.resolve("thrice", signature, "here"), NotFound);
+  CHECK_THROWS_AS(table.add(function("twice")), InvalidArgument);
+  CHECK(table.remove("twice"));
+  CHECK_FALSE(table.remove("twice"));
+  CHECK(table.find("twice") == nullptr);
+}
+
+TEST_CASE("names come in order") {
+  FunctionTable table;
+  for (const char* name : {"c", "a", "b"})
+    table.add(function(name));
+  CHECK(table.names() == std::vector<std::string>{"a", "b", "c"});
+  table.clear();
+  CHECK(table.names().empty());
+}
+
+TEST_CASE("near names are suggested, the nearest first, at most three") {
+  const std::vector<std::string> names{"add", "adds",     "added",
+                                       "odd", "subtract", "space::multiply"};
+  CHECK(suggest("ad", names) == "did you mean 'add'?");
+  CHECK(suggest("subtrakt", names) == "did you mean 'subtract'?");
+  CHECK(suggest("multiply", names) == "did you mean 'space::multiply'?");
+  CHECK(suggest("other::multiply", names) == "did you mean 'space::multiply'?");
+  CHECK(suggest("nothing like it", names).empty());
+  CHECK(suggest("", names).empty());
+  const std::vector<std::string> many{"name1", "name2", "name3", "name4"};
+  CHECK(suggest("name", many) == "did you mean 'name1', 'name2', 'name3'?");
+}
+
+TEST_CASE("the library's own names are not suggested, and names from the wire may be anything") {
+  CHECK(suggest("batchrpc.whi", {"batchrpc.who"}).empty());
+  CHECK(suggest(std::string(1 << 20, 'x'), {"x"}).empty());
+  CHECK(suggest(std::string("\0\xff", 2), {"ab"}).empty());
+}
+
+}  // namespace
+}  // namespace batchrpc

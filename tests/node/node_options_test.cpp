@@ -1,0 +1,270 @@
+#include "batchrpc/node/node_options.hpp"
+
+#include <asio/io_context.hpp>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/node/node.hpp"
+#include "batchrpc/testing.hpp"
+#include "node/options_check.hpp"
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The message with which the options that `change` makes are refused.
+std::string refusal(const std::function<void(NodeOptions&)>& change) {
+  NodeOptions options;
+  options.name = "node";
+  options.join = "tcp://127.0.0.1:29500";
+  CHECK_NOTHROW(completed(options));
+  change(options);
+  try {
+    (void)completed(options);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST_CASE("every option out of its range is refused by its name") {
+  const std::pair<const char*, std::function<void(NodeOptions&)>> cases[] = {
+      {"NodeOptions::rank", [](auto& o) { o.rank = -2; }},
+      {"NodeOptions::rank", [](auto& o) { o.rank = 1 << 20; }},
+      {"NodeOptions::rank", [](auto& o) { o.rank = 2, o.world_size = 2; }},
+      {"NodeOptions::world_size", [](auto& o) { o.world_size = -1; }},
+      {"NodeOptions::world_size", [](auto& o) { o.world_size = (1 << 20) + 1; }},
+      {"NodeOptions::join", [](auto& o) { o.rank = 1, o.join = ""; }},
+      {"NodeOptions::join", [](auto& o) { o.rank = -1, o.join = ""; }},
+      {"NodeOptions::num_worker_threads", [](auto& o) { o.num_worker_threads = 0; }},
+      {"NodeOptions::num_worker_threads", [](auto& o) { o.num_worker_threads = -1; }},
+      {"NodeOptions::num_worker_threads", [](auto& o) { o.num_worker_threads = 1025; }},
+      {"NodeOptions::call_timeout", [](auto& o) { o.call_timeout = 0s; }},
+      {"NodeOptions::call_timeout", [](auto& o) { o.call_timeout = -1s; }},
+      {"NodeOptions::join_timeout", [](auto& o) { o.join_timeout = 0s; }},
+      {"NodeOptions::expose_within", [](auto& o) { o.expose_within = -1ns; }},
+      {"NodeOptions::shutdown_timeout", [](auto& o) { o.shutdown_timeout = -1ns; }},
+      {"NodeOptions::ping_after", [](auto& o) { o.ping_after = 999us; }},
+      {"NodeOptions::dead_after", [](auto& o) { o.dead_after = 999ms; }},
+      {"NodeOptions::max_frame_bytes", [](auto& o) { o.max_frame_bytes = 65535; }},
+      {"NodeOptions::max_frame_bytes",
+       [](auto& o) { o.max_frame_bytes = (std::uint64_t{1} << 32) + 1; }},
+      {"NodeOptions::max_payload_bytes", [](auto& o) { o.max_payload_bytes = 0; }},
+      {"NodeOptions::max_payload_bytes", [](auto& o) { o.max_payload_bytes = ~std::uint64_t{0}; }},
+      {"NodeOptions::name", [](auto& o) { o.name = std::string(256, 'x'); }},
+      {"NodeOptions::name", [](auto& o) { o.name = std::string("a\0b", 3); }},
+      {"NodeOptions::join", [](auto& o) { o.join = "file://relative"; }},
+  };
+  for (const auto& [option, change] : cases) {
+    const std::string message = refusal(change);
+    INFO(option << " refused with: " << message);
+    CHECK_THAT(message, Catch::Contains(option));
+  }
+}
+
+TEST_CASE("the message of an option out of range says the range and what was given") {
+  CHECK(refusal([](auto& o) { o.num_worker_threads = 5000; }) ==
+        "NodeOptions::num_worker_threads is out of range: it is from 1 to 1024, here 5000");
+  CHECK_THAT(refusal([](auto& o) { o.rank = 7, o.world_size = 4; }),
+             Catch::Contains("7 in a world of 4, where the last is 3"));
+}
+
+TEST_CASE("an address that is none is refused with an example of what is right") {
+  for (const char* address : {"nonsense", "tcp://", "tcp://host", "tcp://host:99999", "http://x:1",
+                              "unix://", "inproc://", "tcp://[::1:80"}) {
+    const std::string message = refusal([address](auto& o) { o.join = address; });
+    INFO(message);
+    CHECK(message != "nothing was refused");
+    CHECK_THAT(message, Catch::Contains("://"));
+    CHECK(refusal([address](auto& o) { o.listen = address; }) != "nothing was refused");
+  }
+}
+
+TEST_CASE("an io_context and a loop exclude each other") {
+  asio::io_context context;
+  CHECK_THAT(refusal([&context](auto& o) {
+               o.io_context = &context;
+               o.loop = std::make_shared<VirtualLoop>();
+             }),
+             Catch::Contains("NodeOptions::io_context"));
+}
+
+TEST_CASE("options out of range are refused by the node itself, which is then not made") {
+  NodeOptions options;
+  options.num_worker_threads = 0;
+  CHECK_THROWS_AS(Node(options), InvalidArgument);
+  CHECK_THROWS_AS(Node::start(options), InvalidArgument);
+}
+
+TEST_CASE("a node without a name gets one from its rank") {
+  NodeOptions options;
+  options.join = "inproc://x";
+  CHECK(completed(options).name == "node0");
+  options.rank = 3;
+  CHECK(completed(options).name == "node3");
+  options.rank = -1;
+  const std::string name = completed(options).name;
+  CHECK_THAT(name, Catch::StartsWith("node-"));
+  options.name = "mine";
+  CHECK(completed(options).name == "mine");
+}
+
+/// Environment variables, for the scope's time.
+class Environment {
+ public:
+  explicit Environment(const std::vector<std::pair<const char*, const char*>>& variables) {
+    for (const char* name :
+         {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE", "TORCHELASTIC_USE_AGENT_STORE"}) {
+      const char* value = std::getenv(name);
+      before_.emplace_back(name,
+                           value != nullptr ? std::optional<std::string>(value) : std::nullopt);
+      ::unsetenv(name);
+    }
+    for (const auto& [name, value] : variables)
+      ::setenv(name, value, 1);
+  }
+  ~Environment() {
+    for (const auto& [name, value] : before_) {
+      if (value) {
+        ::setenv(name, value->c_str(), 1);
+      } else {
+        ::unsetenv(name);
+      }
+    }
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
+};
+
+TEST_CASE("env:// takes rank, world size and address from the environment, as torchrun sets them") {
+  NodeOptions options;
+  options.join = "env://";
+  {
+    const Environment environment({{"MASTER_ADDR", "10.0.0.7"},
+                                   {"MASTER_PORT", "29400"},
+                                   {"RANK", "3"},
+                                   {"WORLD_SIZE", "8"}});
+    const NodeOptions taken = completed(options);
+    CHECK(taken.rank == 3);
+    CHECK(taken.world_size == 8);
+    CHECK(taken.join == "tcp://10.0.0.7:29400");
+    CHECK(taken.name == "node3");
+  }
+  {
+    const Environment environment({{"MASTER_ADDR", "::1"},
+                                   {"MASTER_PORT", "29400"},
+                                   {"RANK", "0"},
+                                   {"WORLD_SIZE", "1"},
+                                   {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+    // The agent of torchrun listens on MASTER_PORT itself: the root takes the next.
+    CHECK(completed(options).join == "tcp://[::1]:29401");
+  }
+  {
+    const Environment environment({{"MASTER_ADDR", "localhost"},
+                                   {"MASTER_PORT", "65535"},
+                                   {"RANK", "0"},
+                                   {"WORLD_SIZE", "1"},
+                                   {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+    CHECK(completed(options).join == "tcp://localhost:65534");
+  }
+}
+
+TEST_CASE("a variable that is missing or no number is named, with what it should be") {
+  NodeOptions options;
+  options.join = "env://";
+  const auto message = [&](std::vector<std::pair<const char*, const char*>> variables) {
+    const Environment environment(variables);
+    try {
+      (void)completed(options);
+    } catch (const InvalidArgument& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing was refused");
+  };
+  CHECK_THAT(message({}), Catch::Contains("RANK") && Catch::Contains("torchrun"));
+  CHECK_THAT(message({{"RANK", "0"}}), Catch::Contains("WORLD_SIZE"));
+  CHECK_THAT(message({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), Catch::Contains("MASTER_PORT"));
+  CHECK_THAT(message({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "1"}}),
+             Catch::Contains("MASTER_ADDR"));
+  for (const char* wrong : {"x", "1x", "", " 1", "-1", "99999999999999999999", "0x1"}) {
+    CHECK_THAT(message({{"RANK", wrong}, {"WORLD_SIZE", "2"}}), Catch::Contains("RANK"));
+  }
+  CHECK_THAT(message({{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
+             Catch::Contains("'0'") && Catch::Contains("from 1"));
+  CHECK_THAT(message({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "65536"}}),
+             Catch::Contains("'65536'") && Catch::Contains("65535"));
+  CHECK_THAT(message({{"RANK", "2"},
+                      {"WORLD_SIZE", "2"},
+                      {"MASTER_PORT", "29500"},
+                      {"MASTER_ADDR", "localhost"}}),
+             Catch::Contains("2 in a world of 2"));
+}
+
+TEST_CASE("a join file is written whole and read back") {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
+  std::filesystem::create_directory(folder);
+  const std::string path = (folder / "join").string();
+  CHECK(read_join_file(path).empty());
+  write_join_file(path, "tcp://127.0.0.1:4711");
+  CHECK(read_join_file(path) == "tcp://127.0.0.1:4711");
+  write_join_file(path, "tcp://127.0.0.1:4712");
+  CHECK(read_join_file(path) == "tcp://127.0.0.1:4712");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
+  CHECK_THROWS_AS(write_join_file((folder / "no" / "such" / "folder").string(), "tcp://x:1"),
+                  JoinFailed);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("nodes find each other through a file") {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
+  std::filesystem::create_directory(folder);
+  NodeOptions options;
+  options.join = "file://" + (folder / "join").string();
+  options.name = "root";
+  options.world_size = 2;
+  auto root = Node::start(options);
+  options.name = "other";
+  options.rank = 1;
+  const Node other(options);
+  const Node first = std::move(root).get();
+  first.expose("twice", [](int x) { return 2 * x; });
+  CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a join file of a run that is over does not stop the next") {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("batchrpc-join-" + std::to_string(std::random_device{}()));
+  std::filesystem::create_directory(folder);
+  const std::string path = (folder / "join").string();
+  NodeOptions options;
+  options.join = "file://" + path;
+  options.world_size = 2;
+  {
+    NodeOptions first = options;
+    first.world_size = 0;
+    const Node gone(first);
+  }
+  options.name = "other";
+  options.rank = 1;
+  auto early = Node::start(options);  // reads the old address first
+  options.name = "root";
+  options.rank = 0;
+  const Node root(options);
+  CHECK(std::move(early).get().name() == "other");
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace batchrpc

@@ -1,0 +1,316 @@
+#include "node/output_queue.hpp"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "wire/frame.hpp"
+
+namespace batchrpc {
+namespace {
+
+/// A stream that takes as many bytes as it is told to, and keeps them.
+class Sink final : public Stream {
+ public:
+  IoResult try_read(std::span<const std::span<std::byte>> /*buffers*/) noexcept override {
+    return {};
+  }
+  IoResult try_write(std::span<const std::span<const std::byte>> buffers) noexcept override {
+    ++writes;
+    IoResult result;
+    if (broken) {
+      result.error = std::make_error_code(std::errc::broken_pipe);
+      return result;
+    }
+    for (const auto buffer : buffers) {
+      const std::size_t count = std::min(buffer.size(), room - result.bytes);
+      bytes.insert(bytes.end(), buffer.begin(),
+                   buffer.begin() + static_cast<std::ptrdiff_t>(count));
+      result.bytes += count;
+    }
+    room -= result.bytes;
+    return result;
+  }
+  void wait_readable(Task /*handler*/) override {}
+  void wait_writable(Task /*handler*/) override {}
+  void shutdown() noexcept override {}
+  [[nodiscard]] std::string description() const override { return "a sink"; }
+  [[nodiscard]] Address local_address() const override { return Address::parse("inproc://sink"); }
+
+  /// What was written, as frames, each followed by the bytes that belong to it.
+  struct Piece {
+    wire::FrameHeader header;
+    std::vector<std::byte> behind;
+  };
+  [[nodiscard]] std::vector<Piece> pieces() const {
+    std::vector<Piece> all;
+    std::size_t at = 0;
+    while (at < bytes.size()) {
+      std::vector<Word> words(1);
+      std::memcpy(words.data(), bytes.data() + at, sizeof(Word));
+      words.resize(*wire::frame_words(words[0]));
+      std::memcpy(words.data(), bytes.data() + at, words.size() * sizeof(Word));
+      at += words.size() * sizeof(Word);
+      const auto frame = wire::parse_frame(words);
+      std::uint64_t size = 0;
+      if (frame.header.kind == wire::FrameKind::chunk) size = wire::padded(frame.header.value);
+      if (wire::has_inline_payloads(words)) {
+        for (const std::uint64_t payload : frame.payload_sizes)
+          size += wire::padded(payload);
+      }
+      REQUIRE(at + size <= bytes.size());
+      const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(at);
+      all.push_back({frame.header, {begin, begin + static_cast<std::ptrdiff_t>(size)}});
+      at += size;
+    }
+    return all;
+  }
+
+  std::vector<std::byte> bytes;
+  std::size_t room = std::size_t{1} << 40;
+  int writes = 0;
+  bool broken = false;
+};
+
+std::vector<Word> ping(std::uint64_t id) {
+  return wire::plain_frame({.kind = wire::FrameKind::ping, .id = id});
+}
+
+Bytes filled(std::size_t size, int value) {
+  Bytes bytes = Bytes::allocate(size);
+  std::memset(bytes.mutable_data(), value, size);
+  return bytes;
+}
+
+/// A call with payloads, appended to the queue.
+void append_call(OutputQueue& queue, std::uint64_t id, std::vector<Bytes> payloads) {
+  Encoder encoder(wire::kEnvelopeWords);
+  encoder.payloads() = std::move(payloads);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .id = id});
+  queue.append(encoder.words(), id, false, std::move(encoder.payloads()));
+}
+
+struct Fixture {
+  Sink sink;
+  OutputQueue queue;
+
+  Fixture() { queue.attach(&sink); }
+  /// Writes until the sink has taken all, `room` bytes at a time.
+  void drain(std::size_t room) {
+    sink.room = room;
+    auto flushed = queue.flush();
+    while (flushed == OutputQueue::Flushed::blocked) {
+      sink.room = room;
+      flushed = queue.flush_blocked();
+    }
+    CHECK(flushed == OutputQueue::Flushed::all);
+  }
+};
+
+TEST_CASE("frames wait for the handshake, which goes before them") {
+  Fixture f;
+  f.queue.append(ping(1), 0, false, {});
+  CHECK(f.queue.flush() == OutputQueue::Flushed::all);
+  CHECK(f.sink.bytes.empty());
+  CHECK(f.queue.taken() == 0);
+  f.queue.append_first(wire::hello_frame({.name = "me"}));
+  f.queue.flush();
+  CHECK(f.sink.pieces().size() == 1);
+  f.queue.open();
+  f.queue.flush();
+  const auto pieces = f.sink.pieces();
+  REQUIRE(pieces.size() == 2);
+  CHECK(pieces[0].header.kind == wire::FrameKind::hello);
+  CHECK(pieces[1].header.id == 1);
+  CHECK(f.queue.empty());
+}
+
+TEST_CASE("frames that gather leave in one write") {
+  Fixture f;
+  f.queue.open();
+  for (std::uint64_t i = 0; i < 100; ++i)
+    f.queue.append(ping(i), 0, false, {});
+  CHECK(f.queue.flush() == OutputQueue::Flushed::all);
+  CHECK(f.sink.writes == 1);
+  CHECK(f.sink.pieces().size() == 100);
+  CHECK(f.queue.flush() == OutputQueue::Flushed::all);
+  CHECK(f.sink.writes == 1);
+}
+
+TEST_CASE("a frame's position tells whether it may have been sent") {
+  Fixture f;
+  const auto first = f.queue.append(ping(1), 0, false, {});
+  CHECK_FALSE(first < f.queue.taken());
+  f.queue.open();
+  f.queue.flush();
+  CHECK(first < f.queue.taken());
+  f.sink.room = 0;
+  const auto second = f.queue.append(ping(2), 0, false, {});
+  CHECK_FALSE(second < f.queue.taken());
+  CHECK(f.queue.flush() == OutputQueue::Flushed::blocked);
+  CHECK(second < f.queue.taken());  // a write has begun
+  const auto third = f.queue.append(ping(3), 0, false, {});
+  CHECK(f.queue.flush() == OutputQueue::Flushed::all);  // whoever was blocked takes it along
+  CHECK_FALSE(third < f.queue.taken());
+}
+
+TEST_CASE("a stream that takes one byte at a time gets every byte, once and in order") {
+  std::mt19937_64 random(5);
+  Fixture whole;
+  Fixture slow;
+  for (Fixture* f : {&whole, &slow}) {
+    random.seed(5);
+    f->queue.open();
+    for (std::uint64_t i = 1; i < 20; ++i) {
+      f->queue.append(ping(i), 0, false, {});
+      append_call(f->queue, 100 + i, {filled(random() % 100, static_cast<int>(i))});
+    }
+    append_call(f->queue, 1000, {filled(20'000, 1), filled(3, 2)});
+  }
+  whole.drain(std::size_t{1} << 40);
+  slow.drain(1);
+  CHECK(slow.sink.bytes.size() > 20'000);
+  CHECK(slow.sink.bytes == whole.sink.bytes);
+}
+
+TEST_CASE("large payloads go in chunks, in turn, and a small frame overtakes them") {
+  Fixture f;
+  f.queue.open();
+  constexpr std::size_t kSize = 3 * 1024 * 1024 + 5;
+  append_call(f.queue, 1, {filled(kSize, 1)});
+  append_call(f.queue, 2, {filled(kSize, 2), filled(17'000, 3)});
+  f.sink.room = 300'000;
+  CHECK(f.queue.flush() == OutputQueue::Flushed::blocked);
+  f.queue.append(ping(77), 0, false, {});
+  f.sink.room = std::size_t{1} << 40;
+  CHECK(f.queue.flush_blocked() == OutputQueue::Flushed::all);
+
+  const auto pieces = f.sink.pieces();
+  CHECK(pieces[0].header.id == 1);
+  CHECK(pieces[1].header.id == 2);
+  std::size_t ping_at = 0;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> received;
+  std::size_t turns = 0;
+  std::uint64_t last = 0;
+  for (std::size_t i = 2; i < pieces.size(); ++i) {
+    const auto& [header, behind] = pieces[i];
+    if (header.kind == wire::FrameKind::ping) {
+      ping_at = i;
+      continue;
+    }
+    REQUIRE(header.kind == wire::FrameKind::chunk);
+    CHECK(header.value <= 512 * 1024);
+    received[{header.id, header.number}] += header.value;
+    const int value = header.id == 1 ? 1 : header.number == 0 ? 2 : 3;
+    CHECK(static_cast<int>(behind[0]) == value);
+    CHECK(static_cast<int>(behind[header.value - 1]) == value);
+    if (header.id != last) ++turns;
+    last = header.id;
+  }
+  CHECK(received.at({1, 0}) == kSize);
+  CHECK(received.at({2, 0}) == kSize);
+  CHECK(received.at({2, 1}) == 17'000);
+  CHECK(turns > 10);
+  CHECK(ping_at > 0);
+  CHECK(ping_at < 8);
+}
+
+TEST_CASE("payloads without bytes beside large ones send no chunks of their own") {
+  Fixture f;
+  f.queue.open();
+  append_call(f.queue, 1, {filled(0, 0), filled(20'000, 1), filled(0, 0)});
+  f.drain(1000);
+  const auto pieces = f.sink.pieces();
+  REQUIRE(pieces.size() == 2);
+  CHECK(pieces[1].header.number == 1);
+  CHECK(pieces[1].header.value == 20'000);
+}
+
+TEST_CASE("a payload's memory is let go when it has been sent") {
+  Fixture f;
+  f.queue.open();
+  auto owner = std::make_shared<std::vector<std::byte>>(300'000);
+  const std::weak_ptr<void> weak = owner;
+  append_call(f.queue, 1, {Bytes(owner, std::span<const std::byte>(*owner))});
+  owner.reset();
+  f.sink.room = 290'000;
+  CHECK(f.queue.flush() == OutputQueue::Flushed::blocked);
+  CHECK_FALSE(weak.expired());
+  f.sink.room = 100'000;
+  CHECK(f.queue.flush_blocked() == OutputQueue::Flushed::all);
+  CHECK(weak.expired());
+}
+
+TEST_CASE("a closed queue sends nothing, keeps nothing and forgets what comes") {
+  Fixture f;
+  f.queue.open();
+  auto owner = std::make_shared<std::vector<std::byte>>(300'000);
+  const std::weak_ptr<void> weak = owner;
+  append_call(f.queue, 1, {Bytes(owner, std::span<const std::byte>(*owner))});
+  owner.reset();
+  f.queue.close();
+  CHECK(weak.expired());
+  f.queue.append(ping(1), 0, false, {});
+  f.queue.append_first(ping(2));
+  CHECK(f.queue.flush() == OutputQueue::Flushed::all);
+  CHECK(f.sink.bytes.empty());
+  CHECK(f.queue.queued_bytes() == 0);
+}
+
+TEST_CASE("an error of the stream is reported and kept") {
+  Fixture f;
+  f.queue.open();
+  f.sink.broken = true;
+  f.queue.append(ping(1), 0, false, {});
+  CHECK(f.queue.flush() == OutputQueue::Flushed::failed);
+  CHECK(f.queue.error() == std::errc::broken_pipe);
+  f.queue.close();
+}
+
+TEST_CASE("what a burst has left behind is given back") {
+  Fixture f;
+  f.queue.open();
+  for (std::uint64_t i = 0; i < 10'000; ++i)
+    f.queue.append(ping(i), 0, false, {});
+  CHECK(f.queue.queued_bytes() >= 10'000 * 80);
+  f.queue.flush();
+  CHECK(f.queue.queued_bytes() == 0);
+  f.queue.trim();
+  f.queue.append(ping(1), 0, false, {});
+  f.queue.flush();
+  CHECK(f.sink.pieces().size() == 10'001);
+}
+
+TEST_CASE("many threads append and flush, and every frame is written once and whole") {
+  Fixture f;
+  f.queue.open();
+  constexpr int kThreads = 4;
+  constexpr std::uint64_t kFrames = 2000;
+  {
+    std::vector<std::thread> threads;
+    for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&f, thread] {
+        for (std::uint64_t i = 0; i < kFrames; ++i) {
+          f.queue.append(ping(thread << 32 | i), 0, false, {});
+          if (i % 500 == 0) append_call(f.queue, thread << 32 | i, {filled(20'000, 1)});
+          CHECK(f.queue.flush() == OutputQueue::Flushed::all);
+        }
+      });
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+  }
+  f.queue.flush();
+  std::map<std::uint64_t, std::uint64_t> next;
+  std::size_t pings = 0;
+  for (const auto& [header, behind] : f.sink.pieces()) {
+    if (header.kind != wire::FrameKind::ping) continue;
+    CHECK((header.id & 0xffffffff) == next[header.id >> 32]++);  // each thread's in order
+    ++pings;
+  }
+  CHECK(pings == kThreads * kFrames);
+}
+
+}  // namespace
+}  // namespace batchrpc
