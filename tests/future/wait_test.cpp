@@ -157,10 +157,11 @@ TEST_CASE("A future that a nested event moved away while it was waited for is no
 TEST_CASE("An exception from the wait context reaches the caller and leaves the future intact") {
   const InVirtualTime time;
   Promise<int> promise;
-  const auto future = promise.get_future();
+  auto future = promise.get_future();
   CHECK_THROWS_AS(future.get(), std::logic_error);  // nothing is scheduled
+  CHECK_THROWS_AS(std::move(future).get(), std::logic_error);
   promise.set_value(1);
-  CHECK(future.get() == 1);
+  CHECK(std::move(future).get() == 1);
 }
 
 TEST_CASE("A waiter sleeps until it is notified, nudged or late") {

@@ -26,7 +26,8 @@ namespace batchrpc {
 /// completes the future, before the completing call returns; attached to a future that is complete,
 /// on the attaching thread at once. On a thread that is just running a callback of any future they
 /// are put off until that callback returns, or waits for a future: so chains of any length do not
-/// recurse. A blocked get() is woken before the callbacks run. Callbacks run without any lock of
+/// recurse. While one waits, those behind it may run on top of it, but none that takes the value
+/// from under it. A blocked get() is woken before the callbacks run. They run without any lock of
 /// the library's, may use every function of every future and promise and may drop them, the one
 /// they belong to included. What a callback throws becomes the error of the future that attaching
 /// it returned, and goes nowhere else; if that future was dropped, it is lost. A callback is
@@ -59,8 +60,10 @@ class Future {
 
   /// Blocks until ready. What the thread does meanwhile is its WaitContext's matter: on a thread
   /// that uses a node it drives the node's I/O and runs other work, so hold no lock that such work
-  /// may want (docs/threading.md).
-  void wait() const { state().wait(std::nullopt); }
+  /// may want (docs/threading.md). In a callback it also runs callbacks that were put off behind
+  /// that one, which may wait in turn, 256 deep; beyond that a wait throws Overloaded. A wait that
+  /// throws leaves the future as it was.
+  void wait() const { state().wait_until_ready(); }
 
   /// The same for at most `timeout`, on the clock of the thread's WaitContext. Returns whether it
   /// is ready.
@@ -79,16 +82,12 @@ class Future {
 
   /// Like get(), but the error is returned, not thrown.
   const Result<T>& result() const& {
-    const detail::State<T>& waited_for = state();
-    wait();
-    if (state_.get() != &waited_for)
-      detail::throw_no_state("the future was moved while it was waited for");
-    return waited_for.result();
+    if (!ready()) wait_for_result(&detail::StateBase::wait_until_ready);
+    return state_->result();
   }
   [[nodiscard]] Result<T> result() && {
-    const auto consumed = consume();
-    if (!consumed->idle()) consumed->wait_until_idle();
-    return consumed->take();
+    if (!state().idle()) wait_for_result(&detail::StateBase::wait_until_idle);
+    return consume()->take();
   }
 
   /// Has `f` called when the future is ready. `f` takes the value (then errors pass it by, into the
@@ -170,6 +169,13 @@ class Future {
   [[nodiscard]] detail::State<T>& state() const {
     check();
     return *state_;
+  }
+  void wait_for_result(void (detail::StateBase::*how)()) const {
+    const auto waited_for = share();
+    ((*waited_for).*how)();
+    if (state_.get() != waited_for.get()) {
+      detail::throw_no_state("the future was moved while it was waited for");
+    }
   }
   [[nodiscard]] detail::Ref<detail::State<T>> consume() {
     check();

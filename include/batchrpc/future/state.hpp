@@ -111,6 +111,7 @@ class BATCHRPC_EXPORT StateBase {
   bool wait(const std::optional<TimePoint>& deadline);
   /// The same with a deadline of `timeout` from now.
   bool wait_for(Duration timeout);
+  void wait_until_ready() { wait(std::nullopt); }
   /// Blocks until idle, for somebody who wants to move the result.
   void wait_until_idle();
 
