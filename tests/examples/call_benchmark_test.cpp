@@ -262,6 +262,24 @@ TEST_CASE("call_benchmark writes a list with the floor and each way of calling, 
   }
 }
 
+TEST_CASE("call_benchmark measures memory and idle nodes instead when asked to") {
+  const TemporaryFile out("out");
+  const TemporaryFile error("error");
+  const TemporaryFile json("json");
+  const auto end = run_program(
+      "--memory --idle --transport inproc --seconds 0.1 --json '" + json.path() + "'", out, error);
+  CAPTURE(error.text());
+  REQUIRE(end.success());
+  const auto entries = nlohmann::json::parse(json.text());
+  REQUIRE(entries.size() == 2);
+  CHECK(entries.at(0).at("case") == "memory");
+  CHECK(entries.at(0).at("bytes") > 100);
+  CHECK(entries.at(0).at("bytes") < 10'000);
+  CHECK(entries.at(1).at("case") == "idle");
+  CHECK(entries.at(1).at("cpu_share") >= 0);
+  CHECK(entries.at(1).at("cpu_share") < 2);
+}
+
 /// The processes that `parent` has started.
 std::vector<pid_t> children_of(pid_t parent) {
   const std::string id = std::to_string(parent);
