@@ -1,9 +1,15 @@
+#include <torch/torch.h>
+#include <batchrpc/torch.hpp>
 #include <iostream>
 
-#include <torch/torch.h>
-#include <batchrpc/base/version.hpp>
+namespace rpc = batchrpc;
+
+at::Tensor twice(at::Tensor x) { return x * 2; }
 
 int main() {
-  std::cout << "batchrpc " << batchrpc::version() << ", " << torch::ones({2, 3}).sum().item()
-            << "\n";
+  rpc::Node server({.name = "server"});
+  server.expose<&twice>();
+  rpc::Node client({.name = "client", .rank = -1, .join = server.address()});
+  const at::Tensor result = client.call<&twice>("server", torch::ones({2, 3})).get();
+  std::cout << "2 x 6 = " << result.sum().item<float>() << '\n';
 }
