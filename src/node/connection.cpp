@@ -89,7 +89,7 @@ void Connection::read_ready() {
       if (batch.detached || closed_) return;
       if (!more) break;
     }
-  } catch (const BadMessage& bad) {
+  } catch (const std::exception& bad) {  // BadMessage, or no memory for what it declares
     if (!batch.detached) fail(bad.what(), true);
     return;
   }

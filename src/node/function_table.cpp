@@ -91,8 +91,9 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
   auto function = find(name);
   if (!function) {
     const std::string near = suggest(name, names());
-    throw NotFound("no function '" + std::string(shown_name(name)) + "' is exposed on " + std::string(node) +
-                   "; " + (near.empty() ? "expose it there before it is called" : near));
+    throw NotFound("no function '" + std::string(shown_name(name)) + "' is exposed on " +
+                   std::string(node) + "; " +
+                   (near.empty() ? "expose it there before it is called" : near));
   }
   if (function->signature != signature) {
     throw BadSignature("'" + std::string(shown_name(name)) + "' on " + std::string(node) +

@@ -318,8 +318,8 @@ Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout
           if (!alive) return;
           auto late = take_wait(number);
           if (!late) return;
-              late->promise.set_error(TimedOut(
-          "peer '" + late->name + "' did not join within " + text_of(timeout), false));
+          late->promise.set_error(
+              TimedOut("peer '" + late->name + "' did not join within " + text_of(timeout), false));
         });
     waits_.emplace(number, std::move(wait));
   }
@@ -360,7 +360,7 @@ void NodeCore::end_waits(const std::string& peer) {
 
 void NodeCore::schedule_tick() {
   const std::lock_guard lock(mutex_);
-  if (stopped_) return;
+  if (ended_) return;
   tick_ = loop_->schedule(loop_->now() + options_.ping_after, [this, weak = weak_from_this()] {
     const auto self = weak.lock();
     if (!self) return;
@@ -413,7 +413,6 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(stopped_, true)) return {};
-    if (tick_ != 0) loop_->cancel(tick_);
     if (parked_timer_ != 0) loop_->cancel(parked_timer_);
     parked.swap(parked_);
     waits.swap(waits_);
@@ -429,37 +428,52 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
         std::make_exception_ptr(ShutDown("node " + options_.name + " is shutting down")));
   }
   const std::shared_ptr<NodeCore> self = shared_from_this();
+  const TimePoint now = loop_->now();
+  const TimePoint deadline = timeout < TimePoint::max() - now ? now + timeout : TimePoint::max();
 
+  // Nobody may be driving an embedder's loop any more: then neither comes to an end by itself.
   if (!stragglers().empty() && timeout > Duration::zero()) {
     Promise<void> drained;
     const Future<void> is_drained = drained.get_future();
     const WaitScope scope(context_);
-    wait_until_drained(std::move(drained), loop_->now() + timeout);
-    is_drained.wait();
+    wait_until_drained(std::move(drained), deadline);
+    is_drained.wait_until(deadline);
   }
   std::vector<std::string> left = stragglers();
   for (const std::string& straggler : left)
     log_.warning("shut down while waiting: " + straggler);
 
   stop_listening();
-  const auto end = [this] {
+  const auto end = [this, ended = std::make_shared<std::atomic<bool>>(false)] {
+    if (ended->exchange(true)) return;
     const OutputScope scope(context_);
     peers_->close("node " + options_.name + " has shut down");
   };
-  if (loop_->is_driving() || options_.loop) {
-    end();
-  } else {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    if (tick_ != 0) loop_->cancel(tick_);
+  }
+  if (!loop_->is_driving() && !options_.loop) {
     Promise<void> closed;
     const Future<void> is_closed = closed.get_future();
     const WaitScope scope(context_);
-    loop_->post([end, closed = std::move(closed)]() mutable {
+    loop_->post([self, end, closed = std::move(closed)]() mutable {
       end();
       closed.set_value();
     });
-    is_closed.wait();
+    is_closed.wait_until(std::max(deadline, loop_->now() + std::chrono::seconds(1)));
   }
+  end();
   functions_.clear();
-  if (pool_) pool_->stop();
+  if (pool_) {
+    const std::size_t busy =
+        pool_->stop(std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));
+    if (busy > 0) {
+      log_.warning("shut down while " + std::to_string(busy) +
+                   " handlers do not return: their threads are left to themselves");
+    }
+  }
   if (own_loop_) std::static_pointer_cast<AsioLoop>(loop_)->stop();
   return left;
 }

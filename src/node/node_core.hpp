@@ -142,7 +142,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   TimePoint functions_expected_until_ = TimePoint::max();
   TimerId tick_ = 0;
   TimerId parked_timer_ = 0;
-  bool stopped_ = false;
+  bool stopped_ = false;  // shutting down
+  bool ended_ = false;    // and drained
 };
 
 }  // namespace batchrpc

@@ -69,10 +69,9 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       options.timeout == Duration::zero() ? defaults.call_timeout : options.timeout;
   const TimePoint now = loop_->now();
   const bool waits_for_ever = timeout >= TimePoint::max() - now;
-  const auto microseconds =
-      waits_for_ever ? std::chrono::microseconds(0)
-                     : std::chrono::ceil<std::chrono::microseconds>(
-                           std::max(timeout, Duration(std::chrono::microseconds(1))));
+  const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)
+                                           : std::chrono::ceil<std::chrono::microseconds>(std::max(
+                                                 timeout, Duration(std::chrono::microseconds(1))));
   wire::finish_frame(encoder, {.kind = wire::FrameKind::call,
                                .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
                                .value = static_cast<std::uint64_t>(microseconds.count())});

@@ -1,7 +1,11 @@
 #include "node/worker_pool.hpp"
 
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 
+#include "batchrpc/future/wait.hpp"
 #include "node/output_scope.hpp"
 
 namespace batchrpc {
@@ -15,90 +19,103 @@ int& depth() noexcept {
   return tasks;
 }
 
-const WorkerPool*& this_threads_pool() noexcept {
-  thread_local const WorkerPool* pool = nullptr;
-  return pool;
-}
-
 }  // namespace
+
+// What the pool and its threads share.
+class WorkerPool::State final : public std::enable_shared_from_this<State> {
+ public:
+  State(int threads, const std::shared_ptr<Loop>& loop);
+
+  void post(Task task);
+  void work(std::size_t index);
+  void run(Task task);
+  bool try_take(Task& task, Waiter* idle);
+  void forget(Waiter* idle);
+
+  void begin_stop();
+  /// Which threads have ended when all have, or at `deadline`.
+  std::vector<bool> wait_for_end(TimePoint deadline);
+
+  static const State*& this_threads() noexcept {
+    thread_local const State* state = nullptr;
+    return state;
+  }
+
+ private:
+  bool has_work();
+
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::condition_variable ended_;
+  std::deque<Task> tasks_;
+  std::vector<Waiter*> waiting_;  // workers that wait for a future and would take a task
+  std::size_t idle_ = 0;          // workers that wait for a task
+  bool stopping_ = false;
+  std::vector<bool> has_ended_;
+  const std::shared_ptr<Context> context_;
+};
 
 class WorkerPool::Context final : public WaitContext {
  public:
-  Context(WorkerPool& pool, std::shared_ptr<Loop> loop) : pool_(pool), loop_(std::move(loop)) {}
+  // The state owns the context, and each thread, while it works, the state.
+  Context(State& state, std::shared_ptr<Loop> loop) : state_(state), loop_(std::move(loop)) {}
 
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
     OutputScope::flush_current();
     while (!waiter.ready() && !(deadline && now() >= *deadline)) {
       Task task;
-      if (depth() < kDeepest && pool_.try_take(task, &waiter)) {
-        pool_.run(std::move(task));
+      if (depth() < kDeepest && state_.try_take(task, &waiter)) {
+        state_.run(std::move(task));
         continue;
       }
       waiter.sleep(deadline);
-      pool_.forget(&waiter);
+      state_.forget(&waiter);
     }
   }
 
   [[nodiscard]] TimePoint now() const noexcept override { return loop_->now(); }
 
  private:
-  WorkerPool& pool_;
+  State& state_;
   const std::shared_ptr<Loop> loop_;
 };
 
-WorkerPool::WorkerPool(int threads, std::shared_ptr<Loop> loop)
-    : context_(std::make_shared<Context>(*this, std::move(loop))) {
-  for (int i = 0; i < threads; ++i)
-    threads_.emplace_back([this] { work(); });
-}
+WorkerPool::State::State(int threads, const std::shared_ptr<Loop>& loop)
+    : has_ended_(static_cast<std::size_t>(threads)),
+      context_(std::make_shared<Context>(*this, loop)) {}
 
-WorkerPool::~WorkerPool() { stop(); }
-
-void WorkerPool::post(Task task) {
+void WorkerPool::State::post(Task task) {
   const std::lock_guard lock(mutex_);
   if (stopping_) return;
   tasks_.push_back(std::move(task));
-  if (idle_ > 0) {
-    work_.notify_one();
-  } else if (!waiting_.empty()) {
+  // An idle worker that was notified counts as idle until it has woken and taken a task.
+  if (idle_ < tasks_.size() && !waiting_.empty()) {
     waiting_.back()->nudge();
     waiting_.pop_back();
+  } else if (idle_ > 0) {
+    work_.notify_one();
   }
 }
 
-void WorkerPool::stop() {
-  std::deque<Task> dropped;
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    dropped.swap(tasks_);
-    work_.notify_all();
-  }
-  dropped.clear();
-  for (std::thread& thread : threads_) {
-    if (thread.joinable()) thread.join();
-  }
-}
-
-bool WorkerPool::is_worker() const noexcept { return this_threads_pool() == this; }
-
-void WorkerPool::work() {
-  this_threads_pool() = this;
+void WorkerPool::State::work(std::size_t index) {
+  this_threads() = this;
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
     work_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
     --idle_;
-    if (stopping_) return;
+    if (stopping_) break;
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
     run(std::move(task));
     lock.lock();
   }
+  has_ended_[index] = true;
+  ended_.notify_all();
 }
 
-void WorkerPool::run(Task task) {
+void WorkerPool::State::run(Task task) {
   OutputScope scope(context_);
   ++depth();
   task();
@@ -107,13 +124,13 @@ void WorkerPool::run(Task task) {
   if (has_work()) scope.leave_to_loop();
 }
 
-bool WorkerPool::has_work() {
+bool WorkerPool::State::has_work() {
   const std::lock_guard lock(mutex_);
   return !tasks_.empty();
 }
 
 // Takes a task; or, if there is none, notes that the waiter is to be nudged when there is.
-bool WorkerPool::try_take(Task& task, Waiter* idle) {
+bool WorkerPool::State::try_take(Task& task, Waiter* idle) {
   const std::lock_guard lock(mutex_);
   if (tasks_.empty()) {
     waiting_.push_back(idle);
@@ -124,9 +141,55 @@ bool WorkerPool::try_take(Task& task, Waiter* idle) {
   return true;
 }
 
-void WorkerPool::forget(Waiter* idle) {
+void WorkerPool::State::forget(Waiter* idle) {
   const std::lock_guard lock(mutex_);
   waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), idle), waiting_.end());
 }
+
+void WorkerPool::State::begin_stop() {
+  std::deque<Task> dropped;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  stopping_ = true;
+  dropped.swap(tasks_);
+  work_.notify_all();
+}
+
+std::vector<bool> WorkerPool::State::wait_for_end(TimePoint deadline) {
+  std::unique_lock lock(mutex_);
+  ended_.wait_until(lock, deadline, [this] {
+    return std::all_of(has_ended_.begin(), has_ended_.end(), [](bool ended) { return ended; });
+  });
+  return has_ended_;
+}
+
+WorkerPool::WorkerPool(int threads, std::shared_ptr<Loop> loop)
+    : loop_(std::move(loop)), state_(std::make_shared<State>(threads, loop_)) {
+  for (int i = 0; i < threads; ++i) {
+    threads_.emplace_back(
+        [state = state_, index = static_cast<std::size_t>(i)] { state->work(index); });
+  }
+}
+
+WorkerPool::~WorkerPool() { stop(std::chrono::seconds(1)); }
+
+void WorkerPool::post(Task task) { state_->post(std::move(task)); }
+
+std::size_t WorkerPool::stop(Duration grace) {
+  state_->begin_stop();
+  const auto ended = state_->wait_for_end(loop_->now() + grace);
+  std::size_t busy = 0;
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    if (!threads_[i].joinable()) continue;
+    if (ended[i]) {
+      threads_[i].join();
+    } else {
+      threads_[i].detach();
+      ++busy;
+    }
+  }
+  return busy;
+}
+
+bool WorkerPool::is_worker() const noexcept { return State::this_threads() == state_.get(); }
 
 }  // namespace batchrpc

@@ -1,14 +1,11 @@
 #pragma once
 
-#include <condition_variable>
-#include <deque>
+#include <cstddef>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "batchrpc/base/executor.hpp"
-#include "batchrpc/future/wait.hpp"
 #include "batchrpc/transport/loop.hpp"
 
 namespace batchrpc {
@@ -18,30 +15,23 @@ namespace batchrpc {
 class WorkerPool final : public Executor {
  public:
   WorkerPool(int threads, std::shared_ptr<Loop> loop);
+  /// As stop(), with a second's grace.
   ~WorkerPool() override;
 
   void post(Task task) override;
 
-  /// Lets the tasks that run finish, drops the others, and joins. Not on a worker.
-  void stop();
+  /// Drops the tasks that wait, lets those that run finish for `grace`, and ends the threads.
+  /// Returns how many are still busy then: they are left to themselves, and end when their task
+  /// does. Not on a worker.
+  std::size_t stop(Duration grace);
   [[nodiscard]] bool is_worker() const noexcept;
 
  private:
   class Context;
+  class State;
 
-  void work();
-  void run(Task task);
-  bool try_take(Task& task, Waiter* idle);
-  void forget(Waiter* idle);
-  bool has_work();
-
-  std::mutex mutex_;
-  std::condition_variable work_;
-  std::deque<Task> tasks_;
-  std::vector<Waiter*> waiting_;  // workers that wait for a future and would take a task
-  std::size_t idle_ = 0;          // workers that wait for a task
-  bool stopping_ = false;
-  std::shared_ptr<Context> context_;
+  const std::shared_ptr<Loop> loop_;
+  const std::shared_ptr<State> state_;  // with a thread that was left to itself
   std::vector<std::thread> threads_;
 };
 

@@ -28,7 +28,7 @@ void Descriptor::wait_readable(Task handler) {
 }
 
 void Descriptor::wait_writable(Task handler) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard guard(mutex_);
   std::swap(writable_, handler);
   asio::error_code error;
   if (!writer_.is_open()) {

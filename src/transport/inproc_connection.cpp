@@ -7,8 +7,8 @@ namespace batchrpc::detail {
 
 InprocConnection::InprocConnection(const LinkOptions& options, std::uint64_t seed,
                                    std::array<std::weak_ptr<Loop>, 2> loops,
-                                   std::array<std::string, 2> hosts, bool held)
-    : options_(options), held_(held), random_(seed) {
+                                   std::array<std::string, 2> hosts)
+    : options_(options), random_(seed) {
   for (std::size_t i = 0; i < 2; ++i) {
     sides_[i].loop = std::move(loops[i]);
     sides_[i].host = std::move(hosts[i]);
@@ -126,10 +126,17 @@ void InprocConnection::end(int side) {
   wake(1);
 }
 
-void InprocConnection::reset() {
+void InprocConnection::kill(int side) {
+  const auto reset = std::make_error_code(std::errc::connection_reset);
   const std::lock_guard lock(mutex_);
-  for (const int side : {0, 1})
-    send_end(side, std::make_error_code(std::errc::connection_reset));
+  send_end(1 - side, reset);
+  Side& self = sides_[index(side)];
+  self.inbox.clear();
+  self.under_way.clear();
+  self.arrived = 0;
+  self.ending = self.ended = true;
+  self.end_error = reset;
+  wake(side);
 }
 
 void InprocConnection::hold(bool held) {

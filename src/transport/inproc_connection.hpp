@@ -17,8 +17,7 @@ namespace batchrpc::detail {
 class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
  public:
   InprocConnection(const LinkOptions& options, std::uint64_t seed,
-                   std::array<std::weak_ptr<Loop>, 2> loops, std::array<std::string, 2> hosts,
-                   bool held);
+                   std::array<std::weak_ptr<Loop>, 2> loops, std::array<std::string, 2> hosts);
 
   [[nodiscard]] const std::string& host(int side) const noexcept {
     return sides_[index(side)].host;
@@ -32,8 +31,8 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
   /// Shuts down, and destroys the handlers.
   void close(int side);
 
-  /// Both sides get a reset, after what is under way.
-  void reset();
+  /// As when the process of `side` is killed: the other side gets a reset after what is under way.
+  void kill(int side);
   /// Holds back what is under way, or lets it go on.
   void hold(bool held);
 
@@ -80,7 +79,7 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
   std::mutex mutex_;
   std::array<Side, 2> sides_;
   std::uint64_t written_ = 0;
-  bool held_;
+  bool held_ = false;
   std::mt19937_64 random_;
 };
 

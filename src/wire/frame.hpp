@@ -94,9 +94,9 @@ void set_number(std::span<Word> frame, std::uint32_t number) noexcept;
 [[nodiscard]] std::vector<Word> hello_frame(const Hello& hello);
 [[nodiscard]] std::vector<Word> definition_frame(const Definition& definition);
 [[nodiscard]] std::vector<Word> goodbye_frame(const Goodbye& goodbye);
-/// An error as it travels: code, message and type of `error`, as the reply to call `id`. Of a function
-/// that had begun to run, it may have run; and what its own calls ended in (NotSent, say) says
-/// nothing of it, so that this travels as a remote_error. A very long message is cut.
+/// An error as it travels: code, message and type of `error`, as the reply to call `id`. Of a
+/// function that had begun to run, it may have run; and what its own calls ended in (NotSent, say)
+/// says nothing of it, so that this travels as a remote_error. A very long message is cut.
 [[nodiscard]] std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
                                             bool began = false);
 

@@ -69,18 +69,18 @@ batchrpc_examples::ProcessExit run_program(const std::string& arguments, const T
 TEST_CASE("call_benchmark measures everything by default, and what is named otherwise") {
   const Options all = parse({});
   CHECK(all.transports.size() == 3);
-  CHECK(all.shapes == std::vector<Shape>{{1, 1}, {1, 64}, {1, 256}, {64, 1}});
+  CHECK((all.shapes == std::vector<Shape>{{1, 1}, {1, 64}, {1, 256}, {64, 1}}));
   CHECK(all.rounds == 5);
 
   const Options some =
       parse({"--transport", "unix,tcp", "--case", "scalars3", "--in-flight", "7,3x2", "--pinned",
              "no", "--seconds", "1.5", "--rounds", "2", "--floor", "busy"});
-  CHECK(some.transports == std::vector<Transport>{Transport::unix_socket, Transport::tcp});
-  CHECK(some.cases == std::vector<Case>{Case::scalars3});
-  CHECK(some.shapes == std::vector<Shape>{{1, 7}, {3, 2}});
-  CHECK(some.pinned == std::vector<bool>{false});
+  CHECK((some.transports == std::vector<Transport>{Transport::unix_socket, Transport::tcp}));
+  CHECK((some.cases == std::vector<Case>{Case::scalars3}));
+  CHECK((some.shapes == std::vector<Shape>{{1, 7}, {3, 2}}));
+  CHECK((some.pinned == std::vector<bool>{false}));
   CHECK(some.seconds == 1.5);
-  CHECK(some.floors == std::vector<Floor>{Floor::blocking, Floor::busy});  // for the ratios
+  CHECK((some.floors == std::vector<Floor>{Floor::blocking, Floor::busy}));  // for the ratios
 }
 
 TEST_CASE("call_benchmark refuses a malformed command line and says what it takes") {

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr int kRounds = 2'000;
+constexpr int kRounds = 500;
 
 /// Runs both, on two threads, as much at the same time as can be.
 template <class A, class B>

@@ -79,7 +79,7 @@ std::vector<Word> ping(std::uint64_t id) {
 
 Bytes filled(std::size_t size, int value) {
   Bytes bytes = Bytes::allocate(size);
-  std::memset(bytes.mutable_data(), value, size);
+  if (size > 0) std::memset(bytes.mutable_data(), value, size);
   return bytes;
 }
 

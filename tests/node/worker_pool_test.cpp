@@ -14,7 +14,7 @@ namespace {
 
 struct Pool {
   explicit Pool(int threads) : pool(std::make_shared<WorkerPool>(threads, loop)) {}
-  ~Pool() { pool->stop(); }
+  ~Pool() { pool->stop(std::chrono::seconds(10)); }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -145,7 +145,7 @@ TEST_CASE("a pool that stops lets running tasks finish and drops the others") {
     ++ran;
   });
   running.wait();
-  std::thread stopper([&] { pool->stop(); });
+  std::thread stopper([&] { pool->stop(std::chrono::seconds(10)); });
   while (pool.use_count() > 100)
     std::this_thread::yield();
   go.set_value();

@@ -377,7 +377,6 @@ TEST_CASE("a listener may be destroyed in its own handler") {
   over_each([](Fabric& fabric) {
     Countdown called(1);
     std::unique_ptr<Listener> listener;
-    Signal stored;
     listener = fabric.server->listen(fabric.address(), [&](std::unique_ptr<Stream>) {
       listener.reset();
       called.arrive();

@@ -18,8 +18,8 @@
 namespace batchrpc {
 
 /// How values of `T`, one a row, become one argument of a handler. The default is a vector;
-/// `batchrpc/torch.hpp` stacks tensors. A form may have `misfits(const std::vector<const T*>&)`: for
-/// each row the error to fail it with when it cannot be stacked with the others, else null; or
+/// `batchrpc/torch.hpp` stacks tensors. A form may have `misfits(const std::vector<const T*>&)`:
+/// for each row the error to fail it with when it cannot be stacked with the others, else null; or
 /// nothing when all can.
 template <class T>
 struct BatchForm {

@@ -64,8 +64,8 @@ struct NodeOptions {
   Duration dead_after = std::chrono::seconds(5);
   /// How often a peer is asked whether it lives.
   Duration ping_after = std::chrono::seconds(1);
-  /// For this long after joining, a call of a function that this node has not exposed waits for it to
-  /// be; later it fails with NotFound at once. So nodes that start together may call each other.
+  /// For this long after joining, a call of a function that this node has not exposed waits for it
+  /// to be; later it fails with NotFound at once. So nodes that start together may call each other.
   Duration expose_within = std::chrono::seconds(5);
   /// What the destructor grants calls under way.
   Duration shutdown_timeout = std::chrono::seconds(1);
@@ -84,8 +84,8 @@ struct NodeOptions {
   /// Where inproc:// addresses live; shared by the nodes that are to see each other.
   std::shared_ptr<InprocNetwork> network{};
 
-  /// A program's own io_context, which it runs, handlers included, by one thread at a time; outlives
-  /// the node. Other threads may call and wait.
+  /// A program's own io_context, which it runs, handlers included, by one thread at a time;
+  /// outlives the node. Other threads may call and wait.
   asio::io_context* io_context = nullptr;
 
   /// A loop (a VirtualLoop, in tests) in which the node lives, with handlers and all.

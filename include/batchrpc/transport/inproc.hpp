@@ -13,6 +13,10 @@
 
 namespace batchrpc {
 
+namespace detail {
+class InprocSwitchboard;
+}
+
 /// How the connections between two hosts behave.
 struct LinkOptions {
   /// How long what is written takes to arrive: `latency` plus something between zero and `jitter`,
@@ -37,7 +41,7 @@ struct LinkOptions {
 /// transport belongs to a host, whose name the faults go by.
 ///
 /// Thread-safe. Over several loops they must share a clock: all real, or one VirtualLoop.
-class BATCHRPC_EXPORT InprocNetwork : public std::enable_shared_from_this<InprocNetwork> {
+class BATCHRPC_EXPORT InprocNetwork {
  public:
   /// `seed`: of the links' jitter.
   [[nodiscard]] static std::shared_ptr<InprocNetwork> make(std::uint64_t seed = 0);
@@ -71,11 +75,9 @@ class BATCHRPC_EXPORT InprocNetwork : public std::enable_shared_from_this<Inproc
   [[nodiscard]] std::size_t connections() const;
 
  private:
-  struct State;
-  friend class InprocTransport;
   explicit InprocNetwork(std::uint64_t seed);
 
-  const std::unique_ptr<State> state_;
+  const std::shared_ptr<detail::InprocSwitchboard> switchboard_;
 };
 
 }  // namespace batchrpc

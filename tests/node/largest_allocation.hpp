@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+
+namespace batchrpc::test {
+
+/// The largest block that this program has asked for since reset_largest_allocation(), by operator
+/// new.
+[[nodiscard]] std::size_t largest_allocation() noexcept;
+void reset_largest_allocation() noexcept;
+
+/// Bytes that operator new has given out and not got back.
+[[nodiscard]] std::size_t allocated_bytes() noexcept;
+
+}  // namespace batchrpc::test

@@ -1,0 +1,412 @@
+#include "node/session.hpp"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/largest_allocation.hpp"
+#include "node/raw_peer.hpp"
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::RawPeer;
+using wire::FrameKind;
+
+int twice(int x) { return 2 * x; }
+
+struct Target {
+  explicit Target(LogLevel log_level = LogLevel::debug) : node(make(log_level)) {}
+
+  test::VirtualWorld world;
+  Node node;
+
+  Node make(LogLevel log_level) const {
+    NodeOptions options = world.options("root");
+    options.log_level = log_level;
+    options.max_frame_bytes = 64 * 1024;
+    options.max_payload_bytes = 64 * 1024;
+    Node made(options);
+    made.expose("twice", twice);
+    made.expose("size", [](const Bytes& bytes) { return bytes.size(); });
+    return made;
+  }
+  /// A correct node joins, and its call works.
+  void next_call_works() const {
+    const Node peer = world.join("peer");
+    CHECK(peer.call<int(int)>("root", "twice", 4).get() == 8);
+    CHECK(peer.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(30'000)).get() == 30'000);
+  }
+};
+
+std::vector<Word> define(std::uint32_t number, const std::string& name,
+                         std::string_view signature_text) {
+  return wire::definition_frame(
+      {.number = number, .name = name, .signature = std::string(signature_text)});
+}
+
+/// The frame of a call with one argument, and the bytes of its inline payloads behind it.
+template <class T>
+std::vector<Word> call_frame(wire::FrameHeader header, const T& argument) {
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<T>(encoder, wire::kBodyPointer, argument);
+  header.kind = FrameKind::call;
+  wire::finish_frame(encoder, header);
+  std::vector<Word> words = encoder.words();
+  if (wire::has_inline_payloads(words)) {
+    for (const Bytes& payload : encoder.payloads())
+      words.resize(words.size() + wire::padded(payload.size()) / sizeof(Word));
+  }
+  return words;
+}
+
+TEST_CASE("a hello is answered with a hello, and then calls are") {
+  Target target;
+  RawPeer peer(target.world);
+  peer.say_hello();
+  const auto hello = peer.frame(FrameKind::hello);
+  REQUIRE(hello);
+  CHECK(wire::read_hello(wire::parse_frame(*hello)).name == "root");
+  peer.send(define(0, "twice", signature<int, int>()));
+  peer.send(call_frame({.number = 0, .id = 77}, 21));
+  const auto result = peer.frame(FrameKind::result);
+  REQUIRE(result);
+  const auto frame = wire::parse_frame(*result);
+  CHECK(frame.header.id == 77);
+  Decoder decoder(frame.segment(), {});
+  CHECK(std::get<0>(decode_struct<int>(decoder, wire::kBodyInSegment)) == 42);
+}
+
+TEST_CASE("bytes that come one at a time are put together") {
+  test::VirtualWorld world;
+  world.network->set_link({.max_chunk = 1});
+  Node a = world.root("a");
+  Node b = world.join("b");
+  b.expose("twice", twice);
+  b.expose("echo", [](Bytes bytes) { return bytes; });
+  CHECK(a.call<int(int)>("b", "twice", 4).get() == 8);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100},
+                                 std::size_t{16 * 1024}, std::size_t{20'001}}) {
+    Bytes bytes = Bytes::allocate(size);
+    for (std::size_t i = 0; i < size; ++i)
+      bytes.mutable_data()[i] = static_cast<std::byte>(i * 7);
+    CHECK(a.call<Bytes(Bytes)>("b", "echo", bytes).get() == bytes);
+  }
+}
+
+TEST_CASE("frames of every size up to the limit arrive, whatever pieces they come in") {
+  std::mt19937_64 random(11);
+  for (const std::size_t chunk : {std::size_t{7}, std::size_t{1000}, std::size_t{70'000}}) {
+    test::VirtualWorld world;
+    world.network->set_link({.capacity = 100'000, .max_chunk = chunk});
+    Node a = world.root("a");
+    Node b = world.join("b");
+    b.expose("length", [](const std::string& text) { return text.size(); });
+    std::vector<std::pair<std::size_t, Future<std::size_t>>> lengths;
+    for (int i = 0; i < 30; ++i) {
+      const std::size_t size = random() % (i % 3 == 0 ? 200'000 : 1000);
+      lengths.emplace_back(size,
+                           a.call<std::size_t(std::string)>("b", "length", std::string(size, 'x')));
+    }
+    for (auto& [size, length] : lengths)
+      CHECK(length.get() == size);
+  }
+}
+
+TEST_CASE("another protocol version is refused with a goodbye that names both") {
+  Target target;
+  RawPeer peer(target.world);
+  peer.send(wire::hello_frame({.major = 9, .minor = 3, .name = "newer"}));
+  const auto goodbye = peer.frame(FrameKind::goodbye);
+  REQUIRE(goodbye);
+  const auto reason = wire::read_goodbye(wire::parse_frame(*goodbye)).reason;
+  CHECK_THAT(reason, Catch::Contains("9.3") && Catch::Contains("newer") && Catch::Contains("1.0"));
+  CHECK(peer.closed());
+  target.next_call_works();
+}
+
+TEST_CASE("a minor version that is newer, and frames of it that may be ignored, are taken") {
+  Target target;
+  RawPeer peer(target.world);
+  peer.send(wire::hello_frame({.minor = 7, .name = "newer"}));
+  for (const FrameKind kind :
+       {FrameKind::cancel, FrameKind::acknowledge, FrameKind::credit, FrameKind::pong}) {
+    peer.send(wire::plain_frame({.kind = kind, .id = 5, .value = 7}));
+  }
+  peer.send(wire::plain_frame({.kind = FrameKind::ping}));
+  CHECK(peer.frame(FrameKind::pong));
+  CHECK_FALSE(peer.closed());
+}
+
+TEST_CASE("what is no hello at the beginning ends the connection") {
+  Target target;
+  const std::vector<std::vector<Word>> wrong{
+      wire::plain_frame({.kind = FrameKind::ping}),
+      define(0, "twice", signature<int, int>()),
+      call_frame({.number = 0, .id = 1}, 1),
+      wire::plain_frame({.kind = FrameKind::chunk, .value = 8}),
+      wire::plain_frame({.kind = static_cast<FrameKind>(12)}),
+      wire::hello_frame({.name = ""}),
+      wire::hello_frame({.name = std::string(256, 'x')}),
+      wire::hello_frame({.name = std::string(70'000, 'x')}),
+      {0x2f20544547, 0x4547},  // an HTTP request
+      {~Word{0}},
+      {0},
+      {Word{9} << 32, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
+  for (const auto& words : wrong) {
+    RawPeer peer(target.world);
+    peer.send(words);
+    CHECK(peer.closed());
+  }
+  target.next_call_works();
+}
+
+TEST_CASE("what breaks the protocol after the hello ends the connection, and only that") {
+  Target target;
+  const auto twice_defined = define(0, "twice", signature<int, int>());
+  const std::vector<std::vector<std::vector<Word>>> wrong{
+      {wire::hello_frame({.name = "raw"})},
+      {define(1, "twice", signature<int, int>())},
+      {twice_defined, twice_defined},
+      {call_frame({.number = 0, .id = 1}, 1)},
+      {twice_defined, call_frame({.number = 1, .id = 1}, 1)},
+      {wire::plain_frame({.kind = FrameKind::chunk, .id = 1, .value = 8})},
+      {wire::plain_frame({.kind = static_cast<FrameKind>(99)})},
+      {{Word{100'000} << 32}},
+      {{(Word{9} << 32) | 1}}};
+  std::uint64_t incarnation = 10;
+  for (const auto& frames : wrong) {
+    RawPeer peer(target.world);
+    peer.say_hello("raw", ++incarnation);
+    REQUIRE_FALSE(peer.closed());
+    for (const auto& words : frames)
+      peer.send(words);
+    CHECK(peer.closed());
+  }
+  CHECK(target.node.peers().empty());
+  target.next_call_works();
+}
+
+TEST_CASE("payloads that lie about their size are refused before anything is allocated for them") {
+  Target target;
+  const auto size = define(0, "size", signature<std::size_t, Bytes>());
+  const auto with_sizes = [](std::vector<std::uint64_t> sizes, std::uint16_t flags) {
+    std::vector<Word> words = call_frame({.number = 0, .id = 1}, Bytes::allocate(20'000));
+    // The list of sizes is the end of the frame.
+    words.resize(words.size() - 1);
+    words.insert(words.end(), sizes.begin(), sizes.end());
+    words[0] = Word{words.size() - 1} << 32;
+    words[8] = (words[8] & 0x7ffffffff) | (Word{sizes.size()} << 35);
+    words[5] |= flags;
+    return words;
+  };
+  const std::vector<std::vector<Word>> wrong{
+      with_sizes({~std::uint64_t{0}}, 0),
+      with_sizes({std::uint64_t{1} << 40}, 0),
+      with_sizes({65'537}, 0),
+      with_sizes({60'000, 60'000}, 0),
+      with_sizes({~std::uint64_t{0}, 2}, 0),
+      with_sizes({20'000}, wire::kInlinePayloads),
+      with_sizes({~std::uint64_t{0} - 3}, wire::kInlinePayloads),
+      with_sizes({16'000, 16'000}, wire::kInlinePayloads)};
+  std::uint64_t incarnation = 10;
+  for (const auto& words : wrong) {
+    RawPeer peer(target.world);
+    peer.say_hello("raw", ++incarnation);
+    peer.send(size);
+    test::reset_largest_allocation();
+    peer.send(words);
+    CHECK(peer.closed());
+    CHECK(test::largest_allocation() <= 200 * 1024);
+  }
+  target.next_call_works();
+}
+
+TEST_CASE("chunks that do not fit their call end the connection") {
+  Target target;
+  const auto chunk = [](std::uint64_t id, std::uint32_t payload, std::uint64_t bytes) {
+    auto words =
+        wire::plain_frame({.kind = FrameKind::chunk, .number = payload, .id = id, .value = bytes});
+    words.resize(words.size() + std::min<std::uint64_t>(wire::padded(bytes), 30'000) / 8);
+    return words;
+  };
+  const auto call = call_frame({.number = 0, .id = 1}, Bytes::allocate(20'000));
+  const std::vector<std::vector<std::vector<Word>>> wrong{
+      {chunk(2, 0, 100)},
+      {chunk(1, 1, 100)},
+      {chunk(1, 0, 0)},
+      {chunk(1, 0, 20'001)},
+      {chunk(1, 0, ~std::uint64_t{0} - 100)},
+      {chunk(1, 0, 10'000), chunk(1, 0, 10'001)},
+      {chunk(1, 0, 20'000), chunk(1, 0, 1)},
+      {call}};
+  std::uint64_t incarnation = 10;
+  for (const auto& frames : wrong) {
+    RawPeer peer(target.world);
+    peer.say_hello("raw", ++incarnation);
+    peer.send(define(0, "size", signature<std::size_t, Bytes>()));
+    peer.send(call);
+    REQUIRE_FALSE(peer.closed());
+    for (const auto& words : frames)
+      peer.send(words);
+    CHECK(peer.closed());
+  }
+  // And the right ones are answered.
+  RawPeer peer(target.world);
+  peer.say_hello("raw", ++incarnation);
+  peer.send(define(0, "size", signature<std::size_t, Bytes>()));
+  peer.send(call);
+  peer.send(chunk(1, 0, 12'001));
+  peer.send(chunk(1, 0, 7'999));
+  CHECK(peer.frame(FrameKind::result));
+  target.next_call_works();
+}
+
+TEST_CASE("replies and chunks of calls that were never made are dropped") {
+  Target target;
+  RawPeer peer(target.world);
+  peer.say_hello();
+  auto result = call_frame({.id = 12345}, 1);
+  result[5] = (result[5] & ~Word{0xffff0000}) | (Word{3} << 16);
+  REQUIRE(wire::parse_frame(result).header.kind == FrameKind::result);
+  peer.send(result);
+  peer.send(wire::error_frame(12345, std::make_exception_ptr(Unknown("what?"))));
+  auto chunk = wire::plain_frame(
+      {.kind = FrameKind::chunk, .flags = wire::kOfReply, .id = 12345, .value = 100'000});
+  chunk.resize(chunk.size() + 100'000 / 8);
+  peer.send(chunk);
+  peer.send(wire::plain_frame({.kind = FrameKind::ping}));
+  CHECK(peer.frame(FrameKind::pong));
+}
+
+TEST_CASE("who does not say hello is dropped after 5 s, and no more than 64 may wait") {
+  Target target;
+  std::vector<std::unique_ptr<RawPeer>> mute;
+  for (int i = 0; i < 64; ++i)
+    mute.push_back(std::make_unique<RawPeer>(target.world));
+  for (auto& peer : mute)
+    CHECK_FALSE(peer->closed());
+  RawPeer one_more(target.world);
+  CHECK(one_more.closed());
+
+  // A node that comes meanwhile gets in when they have been dropped.
+  auto late = Node::start(target.world.joining("late"));
+  target.world.run_for(4s);
+  CHECK_FALSE(late.ready());
+  target.world.run_for(3s);
+  for (auto& peer : mute)
+    CHECK(peer->closed());
+  REQUIRE(late.ready());
+  CHECK(std::move(late).get().call<int(int)>("root", "twice", 1).get() == 2);
+}
+
+TEST_CASE("a node that calls many peers which do not answer still accepts others") {
+  Target target;
+  // Peers with addresses where somebody listens, but says nothing.
+  const auto transport = target.world.network->transport(target.world.loop, "mute");
+  std::vector<std::unique_ptr<Listener>> listeners;
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (std::uint32_t i = 0; i < 70; ++i) {
+    const std::string name = "mute" + std::to_string(i);
+    listeners.push_back(transport->listen(Address::parse("inproc://" + name), [&](auto stream) {
+      streams.push_back(std::move(stream));
+    }));
+    peers.push_back(std::make_unique<RawPeer>(target.world));
+    peers.back()->say_hello(name, i + 1);
+    peers.back()->send(define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
+    Encoder encoder(wire::kEnvelopeWords);
+    const Member member{
+        .name = name, .incarnation = i + 1, .host = {}, .addresses = {"inproc://" + name}};
+    encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer, member, 0);
+    wire::finish_frame(encoder, {.kind = FrameKind::call, .id = 1});
+    peers.back()->send(encoder.words());
+  }
+  CHECK(target.node.peers().size() == 70);
+  peers.clear();  // all connections break: the node connects again, to all of them
+  target.world.run_for(10ms);
+  CHECK(streams.size() == 70);
+  target.next_call_works();
+}
+
+TEST_CASE("random bytes and mutated frames do no harm") {
+  // 10^5 of them, on connections that have said hello and on such that have not.
+  Target target(LogLevel::off);
+  std::mt19937_64 random(17);
+  const auto bytes_call = call_frame({.number = 1, .id = 9}, Bytes::allocate(1000));
+  const auto large_call = call_frame({.number = 1, .id = 10}, Bytes::allocate(20'000));
+  auto chunk = wire::plain_frame({.kind = FrameKind::chunk, .id = 10, .value = 20'000});
+  chunk.resize(chunk.size() + 20'000 / 8);
+  const std::vector<std::vector<Word>> frames{
+      define(0, "twice", signature<int, int>()),
+      define(1, "size", signature<std::size_t, Bytes>()),
+      call_frame({.number = 0, .id = 8}, 21),
+      bytes_call,
+      large_call,
+      chunk,
+      wire::plain_frame({.kind = FrameKind::ping}),
+      wire::error_frame(3, std::make_exception_ptr(std::runtime_error("what"))),
+      call_frame({.flags = wire::kNoReply, .number = 0}, 1)};
+
+  test::reset_largest_allocation();
+  const std::size_t before = test::allocated_bytes();
+  std::size_t sent = 0;
+  std::uint64_t connections = 0;
+  while (sent < 100'000) {
+    RawPeer peer(target.world);
+    REQUIRE(peer.connected());
+    ++connections;
+    const bool introduced = random() % 8 != 0;
+    if (introduced) peer.say_hello("raw", connections + 1);
+    for (std::size_t i = 0; i < 50 && !peer.closed(); ++i) {
+      ++sent;
+      if (random() % 16 == 0) {
+        std::vector<Word> noise(random() % 40);
+        for (Word& word : noise)
+          word = random();
+        peer.send(noise);
+        continue;
+      }
+      auto words = frames[introduced && i < frames.size() ? i : random() % frames.size()];
+      if (i >= frames.size() || random() % 8 == 0) {
+        const auto changes = random() % 3;
+        for (std::uint64_t change = 0; change < changes; ++change) {
+          const std::size_t at = random() % std::min<std::size_t>(words.size(), 24);
+          words[at] = random() % 4 == 0 ? random() : words[at] ^ (Word{1} << (random() % 64));
+        }
+      }
+      auto bytes = std::as_bytes(std::span(words));
+      if (random() % 64 == 0) bytes = bytes.first(random() % bytes.size());
+      peer.send(bytes);
+    }
+    (void)peer.frames();
+  }
+  CHECK(connections > 1000);
+  CHECK(test::largest_allocation() <= 512 * 1024);
+  target.world.run_for(10s);
+  CHECK(target.node.peers().empty());
+  CHECK(test::allocated_bytes() < before + (std::size_t{4} << 20));
+  target.next_call_works();
+}
+
+TEST_CASE("a peer that asks for more memory than there is loses its connection, not the process") {
+  test::VirtualWorld world;
+  NodeOptions options = world.options("root");
+  options.max_payload_bytes = std::uint64_t{1} << 48;
+  const Node root(options);
+  root.expose("twice", twice);
+  root.expose("size", [](const Bytes& bytes) { return bytes.size(); });
+  RawPeer peer(world);
+  peer.say_hello();
+  peer.send(define(0, "size", signature<std::size_t, Bytes>()));
+  auto words = call_frame({.number = 0, .id = 1}, Bytes::allocate(20'000));
+  words.back() = std::uint64_t{1} << 47;
+  peer.send(words);
+  CHECK(peer.closed());
+  const Node other = world.join("other");
+  CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
+}
+
+}  // namespace
+}  // namespace batchrpc

@@ -1,0 +1,321 @@
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <latch>
+#include <thread>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/real_nodes.hpp"
+
+// Nodes with threads of their own, over real sockets: what docs/threading.md promises.
+
+namespace threads {
+int add(int a, int b) { return a + b; }
+}  // namespace threads
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::outcome;
+using test::RealPair;
+
+TEST_CASE("nodes call each other over each kind of socket") {
+  for (const auto choice :
+       {TransportChoice::automatic, TransportChoice::tcp, TransportChoice::unix_socket}) {
+    RealPair pair(2, choice);
+    pair.a.expose<&threads::add>();
+    pair.b.expose<&threads::add>();
+    pair.b.expose("echo", [](Bytes bytes) { return bytes; });
+    for (int i = 0; i < 100; ++i) {
+      CHECK(pair.a.call<&threads::add>("b", i, 1).get() == i + 1);
+      CHECK(pair.b.call<&threads::add>("a", i, 1).get() == i + 1);
+    }
+    Bytes bytes = Bytes::allocate(64 << 20);
+    for (std::size_t i = 0; i < bytes.size(); i += 4096)
+      bytes.mutable_data()[i] = static_cast<std::byte>(i >> 12);
+    CHECK(pair.a.call<Bytes(Bytes)>("b", "echo", bytes).get() == bytes);
+  }
+}
+
+TEST_CASE("nested calls from node to node and back work 64 deep with one worker each") {
+  RealPair pair(1);
+  std::function<int(const Node&, const char*, int)> descend = [](const Node& node,
+                                                                 const char* other, int depth) {
+    return depth == 0 ? 0 : 1 + node.call<int(int)>(other, "descend", depth - 1).get();
+  };
+  pair.a.expose("descend", [&](int depth) { return descend(pair.a, "b", depth); });
+  pair.b.expose("descend", [&](int depth) { return descend(pair.b, "a", depth); });
+  CHECK(pair.a.call<int(int)>("b", "descend", 64).get() == 64);
+  // Several such towers at once.
+  std::vector<Future<int>> towers;
+  for (int i = 0; i < 4; ++i)
+    towers.push_back(pair.a.call<int(int)>("b", "descend", 16));
+  for (auto& tower : towers)
+    CHECK(tower.get() == 16);
+}
+
+TEST_CASE("nested calls work between three nodes, and to oneself") {
+  RealPair pair(1);
+  const Node c(test::real_joining(pair.a, "c", 1));
+  const auto expose = [](const Node& node, const char* next) {
+    node.expose("round", [&node, next](int depth) {
+      return depth == 0 ? 0 : 1 + node.call<int(int)>(next, "round", depth - 1).get();
+    });
+    node.expose("self", [&node](int depth) {
+      return depth == 0 ? 0 : 1 + node.call<int(int)>(node.name(), "self", depth - 1).get();
+    });
+  };
+  expose(pair.a, "b");
+  expose(pair.b, "c");
+  expose(c, "a");
+  CHECK(pair.a.call<int(int)>("b", "round", 60).get() == 60);
+  CHECK(pair.a.call<int(int)>("c", "self", 60).get() == 60);
+}
+
+TEST_CASE("short handlers may call others and wait, deep as well") {
+  RealPair pair(1);
+  const ExposeOptions short_handler{.short_handler = true};
+  pair.a.expose(
+      "descend",
+      [&](int depth) {
+        return depth == 0 ? 0 : 1 + pair.a.call<int(int)>("b", "descend", depth - 1).get();
+      },
+      short_handler);
+  pair.b.expose(
+      "descend",
+      [&](int depth) {
+        return depth == 0 ? 0 : 1 + pair.b.call<int(int)>("a", "descend", depth - 1).get();
+      },
+      short_handler);
+  CHECK(pair.a.call<int(int)>("b", "descend", 30).get() == 30);
+}
+
+TEST_CASE("what was read behind a call whose short handler waits is handled meanwhile") {
+  RealPair pair(1);
+  std::latch others(50);
+  pair.b.expose<&threads::add>({.short_handler = true});
+  pair.b.expose("waits",
+                [&] {
+                  // The answer to this comes on the connection whose messages are being read.
+                  return pair.b.call<int()>("a", "answer").get();
+                },
+                {.short_handler = true});
+  pair.a.expose("answer", [] { return 5; });
+  std::vector<Future<int>> all;
+  for (int round = 0; round < 20; ++round) {
+    all.clear();
+    all.push_back(pair.a.call<int()>("b", "waits"));
+    for (int i = 0; i < 50; ++i)
+      all.push_back(pair.a.call<&threads::add>("b", i, 1));
+    all.push_back(pair.a.call<int()>("b", "waits"));
+    CHECK(all.front().get() == 5);
+    CHECK(all.back().get() == 5);
+    for (int i = 0; i < 50; ++i)
+      CHECK(all[static_cast<std::size_t>(i) + 1].get() == i + 1);
+  }
+}
+
+TEST_CASE("a hundred asynchronous calls are under way at once with one worker") {
+  RealPair pair(1);
+  std::mutex mutex;
+  std::vector<Promise<int>> promises;
+  std::latch all(200);
+  pair.b.expose("future", [&] {
+    const std::lock_guard lock(mutex);
+    promises.emplace_back();
+    all.count_down();
+    return promises.back().get_future();
+  });
+  pair.b.expose("coroutine", [&]() -> Future<int> {
+    Future<int> future = [&] {
+      const std::lock_guard lock(mutex);
+      promises.emplace_back();
+      return promises.back().get_future();
+    }();
+    all.count_down();
+    co_return 1 + co_await std::move(future);
+  });
+  std::vector<Future<int>> futures;
+  for (int i = 0; i < 100; ++i) {
+    futures.push_back(pair.a.call<int()>("b", "future"));
+    futures.push_back(pair.a.call<int()>("b", "coroutine"));
+  }
+  all.wait();  // none of them holds the only worker
+  pair.b.expose<&threads::add>();
+  CHECK(pair.a.call<&threads::add>("b", 1, 2).get() == 3);
+  for (auto& promise : promises)
+    promise.set_value(10);
+  int sum = 0;
+  for (auto& future : futures)
+    sum += future.get();
+  CHECK(sum == 100 * 10 + 100 * 11);
+}
+
+TEST_CASE("handlers run on as many workers as there are, and no more") {
+  RealPair pair(3);
+  std::atomic<int> running{0};
+  std::atomic<int> most{0};
+  std::latch three(3);
+  pair.b.expose("work", [&](bool together) {
+    const int now = ++running;
+    for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    if (together) three.arrive_and_wait();
+    --running;
+  });
+  std::vector<Future<void>> calls;
+  for (int i = 0; i < 3; ++i)
+    calls.push_back(pair.a.call<void(bool)>("b", "work", true));
+  for (auto& call : calls)
+    call.get();
+  calls.clear();
+  for (int i = 0; i < 100; ++i)
+    calls.push_back(pair.a.call<void(bool)>("b", "work", false));
+  for (auto& call : calls)
+    call.get();
+  CHECK(most == 3);
+}
+
+TEST_CASE("one worker runs the calls of one peer in the order in which they were made") {
+  RealPair pair(1);
+  std::vector<int> seen;
+  pair.b.expose("note", [&seen](int i) { seen.push_back(i); });
+  pair.b.expose("count", [&seen] { return seen.size(); });
+  for (int i = 0; i < 1000; ++i)
+    pair.a.notify<void(int)>("b", "note", i);
+  CHECK(pair.a.call<std::size_t()>("b", "count").get() == 1000);
+  CHECK(std::is_sorted(seen.begin(), seen.end()));
+}
+
+TEST_CASE("four threads call, wait and are answered with their own results") {
+  RealPair pair(2);
+  pair.b.expose<&threads::add>();
+  pair.b.expose("short", threads::add, {.short_handler = true});
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong{0};
+  for (int thread = 0; thread < 4; ++thread) {
+    callers.emplace_back([&, thread] {
+      for (int i = 0; i < 300; ++i) {
+        if (pair.a.call<&threads::add>("b", thread, i).get() != thread + i) ++wrong;
+        auto first = pair.a.call<int(int, int)>("b", "short", thread, i);
+        auto second = pair.a.call<&threads::add>("b", i, i);
+        if (second.get() != 2 * i) ++wrong;
+        if (first.get() != thread + i) ++wrong;
+      }
+    });
+  }
+  for (auto& caller : callers)
+    caller.join();
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a future can be waited for on another thread than the one that called") {
+  RealPair pair(1);
+  pair.b.expose<&threads::add>();
+  for (int i = 0; i < 50; ++i) {
+    auto future = pair.a.call<&threads::add>("b", i, 1);
+    int sum = 0;
+    std::thread([&] { sum = future.get(); }).join();
+    CHECK(sum == i + 1);
+  }
+}
+
+TEST_CASE("replies to callbacks come without anybody waiting") {
+  RealPair pair(1);
+  pair.b.expose<&threads::add>();
+  std::latch all(100);
+  for (int i = 0; i < 100; ++i) {
+    pair.a.call<&threads::add>("b", i, 1).then([&all, i](int sum) {
+      if (sum == i + 1) all.count_down();
+    });
+  }
+  all.wait();
+}
+
+TEST_CASE("a continuation can be sent to the workers") {
+  RealPair pair(1);
+  pair.b.expose<&threads::add>();
+  const auto here = std::this_thread::get_id();
+  const auto where = pair.a.call<&threads::add>("b", 1, 2)
+                         .then(pair.a.workers(), [](int) { return std::this_thread::get_id(); })
+                         .get();
+  CHECK(where != here);
+}
+
+TEST_CASE("a program that embeds the node runs all of it on its own threads") {
+  asio::io_context context;
+  auto work = asio::make_work_guard(context);
+  std::thread runner([&context] { context.run(); });
+  const auto runner_id = runner.get_id();
+  {
+    NodeOptions options = test::real_root("a");
+    options.io_context = &context;
+    Node a(options);
+    const Node b(test::real_joining(a, "b", 1));
+    std::thread::id where;
+    a.expose("where", [&] { where = std::this_thread::get_id(); });
+    b.call<void()>("a", "where").get();
+    CHECK(where == runner_id);
+    b.expose<&threads::add>();
+    CHECK(a.call<&threads::add>("b", 1, 2).get() == 3);
+    // A handler on the embedder's thread may wait as well.
+    a.expose("nested", [&](int x) { return a.call<&threads::add>("b", x, 1).get(); });
+    CHECK(b.call<int(int)>("a", "nested", 4).get() == 5);
+    CHECK(a.shutdown(1s).empty());
+  }
+  work.reset();
+  runner.join();
+}
+
+TEST_CASE("an embedded node is driven by whoever runs the context, on one thread and nested") {
+  asio::io_context context;
+  NodeOptions options = test::real_root("a");
+  options.io_context = &context;
+  auto starting = Node::start(options);
+  while (!starting.ready())
+    context.run_one();
+  Node a = std::move(starting).get();
+  a.expose<&threads::add>();
+  CHECK(a.call<&threads::add>("a", 1, 2)
+            .then([](int sum) { return 2 * sum; })
+            .then([&context](int result) {
+              context.stop();
+              return result;
+            })
+            .valid());
+  context.run();
+  // Nobody runs the context any more: the node's end does not wait for that.
+  CHECK(a.shutdown(10ms).empty());
+  CHECK(outcome(a.call<&threads::add>("a", 1, 2)).code() == ErrorCode::shut_down);
+}
+
+TEST_CASE("handlers of an embedded node run on several threads of its context at once") {
+  asio::io_context context;
+  auto work = asio::make_work_guard(context);
+  std::vector<std::thread> runners;
+  for (int i = 0; i < 3; ++i)
+    runners.emplace_back([&context] { context.run(); });
+  {
+    NodeOptions options = test::real_root("a");
+    options.io_context = &context;
+    const Node a(options);
+    const Node b(test::real_joining(a, "b", 2));
+    a.expose<&threads::add>();
+    b.expose<&threads::add>();
+    std::vector<Future<int>> sums;
+    for (int i = 0; i < 500; ++i) {
+      sums.push_back(b.call<&threads::add>("a", i, 1));
+      sums.push_back(a.call<&threads::add>("b", i, 1));
+    }
+    for (int i = 0; i < 1000; ++i)
+      CHECK(sums[static_cast<std::size_t>(i)].get() == i / 2 + 1);
+  }
+  work.reset();
+  for (auto& runner : runners)
+    runner.join();
+}
+
+}  // namespace
+}  // namespace batchrpc
