@@ -1,3 +1,4 @@
+#include "node/member.hpp"
 #include "node/session.hpp"
 
 #include <catch2/catch.hpp>

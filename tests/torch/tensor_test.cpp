@@ -196,6 +196,16 @@ TEST_CASE("what has no form on the wire is refused, and the message says what to
              Contains("65 dimensions") && Contains("64"));
 }
 
+TEST_CASE("a tensor on a GPU arrives on the CPU", "[tensor][cuda]") {
+  if (!torch::cuda::is_available()) return;
+  const at::Tensor sent = at::rand({3, kLarge}, at::TensorOptions().device(at::kCUDA));
+  for (const at::Tensor& tensor : {sent, sent.t(), sent.select(1, 0)}) {
+    const at::Tensor came = round_trip(tensor);
+    CHECK(came.is_cpu());
+    CHECK(at::equal(came, tensor.cpu()));
+  }
+}
+
 struct Gradients {
   std::string layer{};
   at::Tensor weight{};

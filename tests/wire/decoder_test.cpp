@@ -186,8 +186,8 @@ TEST_CASE("nesting is limited", "[decoder]") {
     encode_struct(encoder, 0, tree);
     return encoder.words();
   };
-  CHECK(decodes<Tree>(depth(31)));
-  CHECK(error_of<Tree>(depth(32)).find("nested") != std::string::npos);
+  CHECK(decodes<Tree>(depth(30)));
+  CHECK(error_of<Tree>(depth(31)).find("nested") != std::string::npos);
   CHECK_FALSE(decodes<Tree>(depth(31), {.nesting = 63}));
   CHECK(decodes<Tree>(depth(40), {.nesting = 100}));
 
