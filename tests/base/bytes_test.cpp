@@ -29,7 +29,7 @@ TEST_CASE("Empty bytes own nothing and are equal to each other") {
   CHECK(Bytes::allocate(0).owner() == nullptr);
 }
 
-TEST_CASE("Copied Bytes share their memory; Bytes::copy() does not") {
+TEST_CASE("Copied Bytes share their memory, Bytes::copy() does not") {
   const std::string text = "some text";
   const Bytes bytes = Bytes::copy(as_bytes(text));
   const Bytes shared = bytes;  // NOLINT: the copy is what is tested

@@ -293,7 +293,7 @@ TEST_CASE("A wait in a callback runs no more of what was put off than it needs")
   CHECK(second_ran);
 }
 
-TEST_CASE("Waits in callbacks nest 256 deep; beyond that they fail with Overloaded") {
+TEST_CASE("Waits in callbacks nest 256 deep, beyond that they fail with Overloaded") {
   const auto context = std::make_shared<test::VirtualWait>();
   const WaitScope scope(context);
   Promise<int> never_yet;

@@ -10,7 +10,7 @@
 
 using namespace batchrpc;
 
-TEST_CASE("when_any gives the first value and its index; the others go on") {
+TEST_CASE("when_any gives the first value and its index, the others go on") {
   std::vector<Promise<int>> promises(3);
   std::vector<Future<int>> futures;
   for (auto& promise : promises)
