@@ -1,5 +1,5 @@
-#include "node/member.hpp"
 #include "node/session.hpp"
+#include "node/member.hpp"
 
 #include <catch2/catch.hpp>
 #include <random>
