@@ -18,6 +18,26 @@ void check(bool good, const std::string& what) {
 
 BatchRow::~BatchRow() = default;
 
+// The task that starts a batch. One that is destroyed without having run ends the batcher: then the
+// executor, or its node, is gone.
+class BatchCore::Start {
+ public:
+  explicit Start(std::weak_ptr<BatchCore> core) : core_(std::move(core)) {}
+  Start(Start&& other) noexcept : core_(std::move(other.core_)) {}
+  Start& operator=(Start&&) = delete;
+  ~Start() {
+    if (const auto core = core_.lock()) core->end("what ran the batcher's handler is gone");
+  }
+  void operator()() {
+    const auto core = core_.lock();
+    core_.reset();
+    if (core) core->begin();
+  }
+
+ private:
+  std::weak_ptr<BatchCore> core_;
+};
+
 BatchCore::BatchCore(BatchOptions options, RunBatch run)
     : options_(std::move(options)), run_(std::move(run)) {
   check(options_.max_size >= 1, "max_size is at least 1");
@@ -32,7 +52,9 @@ BatchCore::BatchCore(BatchOptions options, RunBatch run)
 BatchCore::~BatchCore() {
   if (!host_) return;
   if (timer_ != 0) host_->loop->cancel(timer_);
-  if (change_handler_ != 0) host_->forget(change_handler_);
+  for (const std::uint64_t handler : {change_handler_, end_handler_}) {
+    if (handler != 0) host_->forget(handler);
+  }
   for (const auto& row : queue_) {
     row->fail(std::make_exception_ptr(ShutDown("the batcher was destroyed while this row waited")));
   }
@@ -51,11 +73,19 @@ void BatchCore::exposed_on(const Host& host) {
       if (const auto self = weak.lock()) self->look_again();
     });
   }
+  end_handler_ = host.on_end([weak] {
+    if (const auto self = weak.lock()) self->end("the batcher's node has ended");
+  });
 }
 
 // A batcher without a node has a loop, and so a thread and a clock, of its own.
 void BatchCore::ensure_host(std::unique_lock<std::mutex>& lock) {
   if (host_) return;
+  if (!options_.all_of.empty()) {
+    throw InvalidArgument(
+        "BatchOptions::all_of names peers, which only a node knows: expose the batcher on one "
+        "before its first row");
+  }
   lock.unlock();
   std::shared_ptr<Loop> loop = AsioLoop::start();
   Host host;
@@ -64,6 +94,7 @@ void BatchCore::ensure_host(std::unique_lock<std::mutex>& lock) {
   host.loop = loop;
   host.is_live = [](std::string_view) { return true; };
   host.on_change = [](const std::function<void()>&) -> std::uint64_t { return 0; };
+  host.on_end = host.on_change;
   host.forget = [](std::uint64_t) {};
   exposed_on(host);
   lock.lock();
@@ -71,8 +102,8 @@ void BatchCore::ensure_host(std::unique_lock<std::mutex>& lock) {
 
 void BatchCore::add(std::unique_ptr<BatchRow>& row) {
   std::unique_lock lock(mutex_);
-  if (closed_) throw ShutDown("the batcher is closed");
-  ensure_host(lock);
+  if (closed_.empty()) ensure_host(lock);
+  if (!closed_.empty()) throw ShutDown(closed_);
   if (queue_.size() >= options_.max_queue) {
     throw Overloaded("the batcher's queue is full (" + std::to_string(options_.max_queue) +
                      " rows, BatchOptions::max_queue); try again later");
@@ -90,15 +121,17 @@ void BatchCore::flush() {
   start_if_due(lock);
 }
 
-void BatchCore::close() {
+void BatchCore::close() { end("the batcher is closed"); }
+
+void BatchCore::end(const std::string& why) {
   std::deque<std::unique_ptr<BatchRow>> rows;
   {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
+    if (closed_.empty()) closed_ = why;
     rows.swap(queue_);
   }
   for (const auto& row : rows) {
-    row->fail(std::make_exception_ptr(ShutDown("the batcher was closed while this row waited")));
+    row->fail(std::make_exception_ptr(ShutDown(why + "; this row had waited")));
   }
 }
 
@@ -121,29 +154,30 @@ bool BatchCore::is_due(TimePoint now) const {
   return !options_.all_of.empty() && all_are_there();
 }
 
-void BatchCore::start_if_due(std::unique_lock<std::mutex>& /*lock*/) {
+// Lets go of the lock.
+void BatchCore::start_if_due(std::unique_lock<std::mutex>& lock) {
   if (running_) return;
   if (!is_due(host_->loop->now())) {
     arm_timer();
     return;
   }
-  // The rows are taken when the handler begins, so that those which come meanwhile go along.
   running_ = true;
-  executor_->post([weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    Rows rows;
-    {
-      const std::lock_guard lock(self->mutex_);
-      const auto count =
-          static_cast<std::ptrdiff_t>(std::min(self->queue_.size(), self->options_.max_size));
-      const auto first = self->queue_.begin();
-      rows.assign(std::make_move_iterator(first), std::make_move_iterator(first + count));
-      self->queue_.erase(first, first + count);
-      self->flushing_ = false;
-    }
-    self->run(std::move(rows));
-  });
+  lock.unlock();
+  executor_->post(Start(weak_from_this()));
+}
+
+// The rows are taken when the handler begins, so that those which come meanwhile go along.
+void BatchCore::begin() {
+  Rows rows;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto count = static_cast<std::ptrdiff_t>(std::min(queue_.size(), options_.max_size));
+    const auto first = queue_.begin();
+    rows.assign(std::make_move_iterator(first), std::make_move_iterator(first + count));
+    queue_.erase(first, first + count);
+    flushing_ = false;
+  }
+  run(std::move(rows));
 }
 
 void BatchCore::arm_timer() {

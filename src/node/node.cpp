@@ -96,6 +96,7 @@ Future<PeerInfo> Node::wait_for_peer(std::string name, Duration timeout) const {
 
 std::uint64_t Node::on_membership(std::function<void(const MembershipChange&)> handler) const {
   return core_->on_change([handler = std::move(handler)](const PeerChange& change) {
+    if (change.kind == PeerChange::Kind::ended) return;
     handler({.joined = change.kind == PeerChange::Kind::joined,
              .peer = change.peer,
              .reason = change.reason});
@@ -118,11 +119,17 @@ Host Node::host() const {
     const auto core = weak.lock();
     return core && core->peers().is_live(peer);
   };
-  host.on_change = [weak](std::function<void()> handler) -> std::uint64_t {
-    const auto core = weak.lock();
-    if (!core) return 0;
-    return core->on_change([handler = std::move(handler)](const PeerChange&) { handler(); });
+  const auto notify = [weak](bool of_end) {
+    return [weak, of_end](std::function<void()> handler) -> std::uint64_t {
+      const auto core = weak.lock();
+      if (!core) return 0;
+      return core->on_change([of_end, handler = std::move(handler)](const PeerChange& change) {
+        if ((change.kind == PeerChange::Kind::ended) == of_end) handler();
+      });
+    };
   };
+  host.on_change = notify(false);
+  host.on_end = notify(true);
   host.forget = [weak](std::uint64_t number) {
     if (const auto core = weak.lock()) core->forget_handler(number);
   };

@@ -265,6 +265,15 @@ void NodeCore::changed(const PeerChange& change) {
   const bool lost = change.kind == PeerChange::Kind::lost;
   if (!lost) end_waits(change.peer.name);
   log_.info(change.peer.name + (lost ? " is lost: " + change.reason : " has joined"));
+  call_handlers(change);
+  if (lost) {
+    group_->peer_lost(change.peer, change.reason);
+  } else {
+    group_->peer_joined(change.peer);
+  }
+}
+
+void NodeCore::call_handlers(const PeerChange& change) const {
   std::vector<std::shared_ptr<ChangeHandler>> handlers;
   {
     const std::lock_guard lock(mutex_);
@@ -277,11 +286,6 @@ void NodeCore::changed(const PeerChange& change) {
     } catch (...) {
       log_.error("a handler of membership changes threw: " + describe(std::current_exception()));
     }
-  }
-  if (lost) {
-    group_->peer_lost(change.peer, change.reason);
-  } else {
-    group_->peer_joined(change.peer);
   }
 }
 
@@ -448,6 +452,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     if (ended->exchange(true)) return;
     const OutputScope scope(context_);
     peers_->close("node " + options_.name + " has shut down");
+    call_handlers({.kind = PeerChange::Kind::ended, .peer = {}, .reason = {}});
   };
   {
     const std::lock_guard lock(mutex_);

@@ -104,6 +104,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   };
 
   void changed(const PeerChange& change);
+  void call_handlers(const PeerChange& change) const;
   std::optional<PeerWait> take_wait(std::uint64_t number);
   void end_waits(const std::string& peer);
   void schedule_tick();

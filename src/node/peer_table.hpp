@@ -17,7 +17,11 @@ namespace batchrpc {
 
 /// A change of what a node knows of the others.
 struct PeerChange {
-  enum class Kind : unsigned char { joined, lost };
+  enum class Kind : unsigned char {
+    joined,
+    lost,
+    ended,  ///< this node itself; `peer` is empty
+  };
   Kind kind = Kind::joined;
   PeerInfo peer{};
   std::string reason{};  ///< of a loss

@@ -55,13 +55,17 @@ class BATCHRPC_EXPORT BatchCore final : public std::enable_shared_from_this<Batc
   void close();
 
  private:
+  class Start;
+
   void ensure_host(std::unique_lock<std::mutex>& lock);
   void start_if_due(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] bool is_due(TimePoint now) const;
   [[nodiscard]] bool all_are_there() const;
   void arm_timer();
+  void begin();
   void run(Rows rows);
   void look_again();
+  void end(const std::string& why);
 
   const BatchOptions options_;
   const RunBatch run_;
@@ -70,12 +74,13 @@ class BATCHRPC_EXPORT BatchCore final : public std::enable_shared_from_this<Batc
   std::optional<Host> host_;
   std::shared_ptr<Executor> executor_;
   std::uint64_t change_handler_ = 0;
+  std::uint64_t end_handler_ = 0;
   std::deque<std::unique_ptr<BatchRow>> queue_;
   TimerId timer_ = 0;
   TimePoint timer_at_{};
   bool running_ = false;
   bool flushing_ = false;
-  bool closed_ = false;
+  std::string closed_;  // why; empty: it is open
 };
 
 }  // namespace batchrpc::detail

@@ -98,7 +98,9 @@ class Batcher<R(Args...)> {
  private:
   struct Row final : detail::BatchRow {
     explicit Row(Args&&... args) : arguments(std::move(args)...) {}
-    void fail(const std::exception_ptr& error) noexcept override { promise.set_error(error); }
+    void fail(const std::exception_ptr& error) noexcept override {
+      if (promise.pending()) promise.set_error(error);
+    }
     std::tuple<Args...> arguments;
     Promise<R> promise;
   };
@@ -182,7 +184,11 @@ class Batcher<R(Args...)> {
       }
       std::vector<R> results = Split::split(std::forward<Stacked>(stacked));
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        row_of(rows[i]).promise.set_value(std::move(results[i]));
+        try {
+          row_of(rows[i]).promise.set_value(std::move(results[i]));
+        } catch (...) {  // it cannot be moved
+          rows[i]->fail(std::current_exception());
+        }
       }
     } catch (...) {
       fail(rows, std::current_exception());

@@ -53,17 +53,13 @@ class Promise {
     return detail::FutureAccess::make(detail::Ref<detail::State<T>>(state));
   }
 
-  /// Completes the future with a value made of `arguments`. If making it throws, that goes to the
-  /// caller and the promise is as before.
-  template <class... Arguments>
-  void set_value(Arguments&&... arguments) {
-    if constexpr (std::is_void_v<T>) {
-      static_assert(sizeof...(Arguments) == 0, "a Promise<void> has no value");
-      complete(Result<void>());
-    } else {
-      complete(Result<T>(T(std::forward<Arguments>(arguments)...)));
-    }
+  /// Completes the future with a value. If making it throws, that goes to the caller and the
+  /// promise is as before.
+  template <class U = T>
+  requires(!std::is_void_v<T> && std::is_constructible_v<T, U>) void set_value(U&& value) {
+    complete(Result<T>(T(std::forward<U>(value))));
   }
+  void set_value() requires std::is_void_v<T> { complete(Result<void>()); }
 
   /// Completes the future with an error; a null one becomes an InvalidArgument.
   void set_error(std::exception_ptr error) { complete(Result<T>(std::move(error))); }

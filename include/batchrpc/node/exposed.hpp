@@ -32,6 +32,8 @@ struct Host {
   std::function<bool(std::string_view peer)> is_live;
   /// Calls back after any change of the group; the number takes it back.
   std::function<std::uint64_t(std::function<void()>)> on_change;
+  /// Calls back when the node has ended; the number takes it back.
+  std::function<std::uint64_t(std::function<void()>)> on_end;
   std::function<void(std::uint64_t)> forget;
 };
 

@@ -1,0 +1,149 @@
+#include "batchrpc/batch/batcher.hpp"
+
+#include <catch2/catch.hpp>
+#include <optional>
+#include <vector>
+
+#include "batch/batching.hpp"
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Batches;
+using test::doubled;
+using test::outcome;
+
+/// A batcher that waits for the peers a, b and c, which call it.
+struct Observed {
+  explicit Observed(BatchOptions options) {
+    options.all_of = {"a", "b", "c"};
+    batcher.emplace(std::move(options), [this](std::vector<int> xs) {
+      batches.push_back(xs);
+      times.push_back(world.time());
+      return doubled(std::move(xs));
+    });
+    root.expose("double", *batcher);
+  }
+  Future<int> call(const Node& node, int x) {
+    auto future = node.call<int(int)>("root", "double", x);
+    world.run_for(0s);
+    return future;
+  }
+
+  test::VirtualWorld world;
+  Node root = world.root();
+  std::optional<Batcher<int(int)>> batcher;
+  Batches batches;
+  std::vector<Duration> times;
+  Node a = world.join("a");
+  Node b = world.join("b");
+  Node c = world.join("c");
+};
+
+TEST_CASE("a batch of all_of starts when each of them has a row in it") {
+  Observed o({});
+  auto first = o.call(o.a, 1);
+  auto second = o.call(o.b, 2);
+  auto again = o.call(o.a, 3);  // a second row of one of them does not stand for another
+  o.world.run_for(30s);
+  CHECK(o.batches.empty());
+  auto third = o.call(o.c, 4);
+  CHECK(third.get() == 8);
+  CHECK(first.get() == 2);
+  CHECK(second.get() == 4);
+  CHECK(again.get() == 6);
+  CHECK(o.batches == Batches{{1, 2, 3, 4}});
+}
+
+TEST_CASE("max_wait ends the waiting for all_of") {
+  Observed o({.max_wait = 2ms});
+  const Duration start = o.world.time();
+  auto row = o.call(o.a, 1);
+  CHECK(row.get() == 2);
+  CHECK(o.times == std::vector<Duration>{start + 2ms});
+  // And a complete one does not wait.
+  auto first = o.call(o.a, 1);
+  auto second = o.call(o.b, 2);
+  o.world.run_for(1ms);
+  auto third = o.call(o.c, 3);
+  CHECK(o.batches.size() == 2);
+}
+
+TEST_CASE("max_size ends the waiting for all_of as well") {
+  Observed o({.max_size = 2});
+  auto first = o.call(o.a, 1);
+  auto second = o.call(o.a, 2);
+  CHECK(second.get() == 4);
+  CHECK(o.batches == Batches{{1, 2}});
+}
+
+TEST_CASE("a peer that dies is not waited for, from the moment when that is noticed") {
+  Observed o({});
+  auto first = o.call(o.a, 1);
+  auto second = o.call(o.b, 2);
+  o.world.run_for(1s);
+  CHECK(o.batches.empty());
+  o.world.kill("c");
+  o.world.run_for(0s);
+  CHECK(o.batches == Batches{{1, 2}});
+  CHECK(first.get() == 2);
+  // Nor by the next batch.
+  auto third = o.call(o.a, 3);
+  auto fourth = o.call(o.b, 4);
+  CHECK(third.get() == 6);
+}
+
+TEST_CASE("a peer that leaves in order, and one that falls silent, are not waited for either") {
+  {
+    Observed o({});
+    auto first = o.call(o.a, 1);
+    auto second = o.call(o.b, 2);
+    o.c.shutdown(0s);
+    o.world.run_for(0s);
+    CHECK(o.batches == Batches{{1, 2}});
+  }
+  Observed o({});
+  auto first = o.call(o.a, 1);
+  auto second = o.call(o.b, 2);
+  const Duration silent = o.world.time();
+  o.world.network->isolate("c");
+  o.world.run_for(20s);
+  CHECK(o.batches == Batches{{1, 2}});
+  REQUIRE(o.times.size() == 1);
+  CHECK(o.times[0] - silent <= 6s);
+}
+
+TEST_CASE("a peer of all_of that has never joined is not waited for, until it joins") {
+  test::VirtualWorld world;
+  const Node root = world.root();
+  Batches batches;
+  Batcher<int(int)> batcher({.all_of = {"a", "late"}}, [&](std::vector<int> xs) {
+    batches.push_back(xs);
+    return doubled(std::move(xs));
+  });
+  root.expose("double", batcher);
+  const Node a = world.join("a");
+  CHECK(a.call<int(int)>("root", "double", 1).get() == 2);
+  const Node late = world.join("late");
+  auto first = a.call<int(int)>("root", "double", 3);
+  world.run_for(30s);
+  CHECK(batches.size() == 1);
+  auto second = late.call<int(int)>("root", "double", 4);
+  CHECK(second.get() == 8);
+  CHECK(first.get() == 6);
+}
+
+TEST_CASE("a row of a peer that died is computed with the others, and its answer goes nowhere") {
+  Observed o({});
+  auto first = o.call(o.c, 1);
+  o.world.kill("c");
+  o.world.run_for(0s);
+  auto second = o.call(o.a, 2);
+  auto third = o.call(o.b, 3);
+  CHECK(third.get() == 6);
+  CHECK(o.batches == Batches{{1, 2, 3}});
+}
+
+}  // namespace
+}  // namespace batchrpc
