@@ -47,7 +47,7 @@ function(batchrpc_warnings target)
   endif()
 endfunction()
 
-# O0 or O1 for what does nothing that takes time: to optimize it takes longer than it could ever save.
+# O0 or O1, for what does nothing that takes time: to optimize it would take longer than it saves.
 function(batchrpc_optimize target level)
   target_compile_options(${target} PRIVATE -${level})
 endfunction()

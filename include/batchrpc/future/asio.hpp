@@ -137,10 +137,19 @@ class AsioHandler {
 
   template <class... Given>
   void operator()(Given&&... given) {
-    promise_.set_value(std::forward<Given>(given)...);
+    set(std::forward<Given>(given)...);
   }
 
  protected:
+  template <class... Given>
+  void set(Given&&... given) {
+    if constexpr (std::is_void_v<Value>) {
+      promise_.set_value();
+    } else {
+      promise_.set_value(Value(std::forward<Given>(given)...));
+    }
+  }
+
   Promise<Value> promise_;
 };
 
@@ -159,7 +168,7 @@ class AsioHandlerOf<std::error_code, Arguments...> : public AsioHandler<Argument
     if (error) {
       this->promise_.set_error(std::make_exception_ptr(std::system_error(error)));
     } else {
-      this->promise_.set_value(std::forward<Given>(given)...);
+      this->set(std::forward<Given>(given)...);
     }
   }
 };
@@ -173,7 +182,7 @@ class AsioHandlerOf<std::exception_ptr, Arguments...> : public AsioHandler<Argum
     if (error) {
       this->promise_.set_error(std::move(error));
     } else {
-      this->promise_.set_value(std::forward<Given>(given)...);
+      this->set(std::forward<Given>(given)...);
     }
   }
 };
