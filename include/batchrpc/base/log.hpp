@@ -9,6 +9,7 @@
 
 namespace batchrpc {
 
+/// How much a line matters. As a node's setting: the least that is logged, `off` for nothing.
 enum class LogLevel : unsigned char { debug, info, warning, error, off };
 
 /// Takes a line, without its end. Called on any thread, several at once; must not throw, block for

@@ -99,14 +99,15 @@ auto as_async(Future<T>&& future, Token&& token) {
 
 /// A completion token: an asynchronous operation of Asio's that is started with it returns a
 /// Future. A std::error_code that is set, or a std::exception_ptr, becomes the future's error (the
-/// former as a std::system_error); the arguments after it the value: none gives Future<void>, one
-/// Future<T>, several a Future<std::tuple<…>>.
+/// former as a std::system_error); the arguments after it the value: none gives `Future<void>`,
+/// one `Future<T>`, several a `Future<std::tuple<…>>`.
 ///
 ///     timer.async_wait(batchrpc::use_future).then([] { … });
 ///
 /// The future completes on the thread where Asio calls the handler. An operation that is destroyed
 /// without being finished, with its io_context say, breaks its promise.
 struct use_future_t {};
+/// The token itself.
 inline constexpr use_future_t use_future{};
 
 namespace detail {
