@@ -72,8 +72,11 @@ std::string Connection::description() const {
   return stream_ ? stream_->description() : "a connection that is not there yet";
 }
 
+// Weak: what waits is the stream's, the stream is ours, and a loop that has ended calls nobody.
 void Connection::wait_readable() {
-  stream_->wait_readable([self = shared_from_this()] { self->read_ready(); });
+  stream_->wait_readable([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->read_ready();
+  });
 }
 
 void Connection::read_ready() {
@@ -277,8 +280,9 @@ void Connection::handle_flushed(OutputQueue::Flushed flushed) {
 }
 
 void Connection::wait_writable() {
-  stream_->wait_writable([self = shared_from_this()] {
-    if (!self->closed_) self->handle_flushed(self->output_.flush_blocked());
+  stream_->wait_writable([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self && !self->closed_) self->handle_flushed(self->output_.flush_blocked());
   });
 }
 

@@ -43,22 +43,26 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
                                  : "its address cannot be reached");
     return;
   }
-  environment_.transport->connect(
-      Address::parse(address), give_up_at,
-      [this, host = environment_.host(), name, session, index, all_refused](
-          std::unique_ptr<Stream> stream, std::error_code error) {
-        if (stream) {
-          {
-            const std::lock_guard lock(mutex_);
-            if (closed_) return;
-            half_open_.push_back({session, environment_.loop->now()});
-          }
-          session->start(std::move(stream), false);
-          return;
-        }
-        const bool refused = error == std::errc::connection_refused;
-        try_addresses(name, session, index + 1, all_refused && refused);
-      });
+  // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
+  environment_.transport->connect(Address::parse(address), give_up_at,
+                                  [this, weak_host = std::weak_ptr(environment_.host()), name,
+                                   weak_session = std::weak_ptr(session), index, all_refused](
+                                      std::unique_ptr<Stream> stream, std::error_code error) {
+                                    const auto host = weak_host.lock();
+                                    const auto waiting = weak_session.lock();
+                                    if (!host || !waiting) return;
+                                    if (stream) {
+                                      {
+                                        const std::lock_guard lock(mutex_);
+                                        if (closed_) return;
+                                        half_open_.push_back({waiting, environment_.loop->now()});
+                                      }
+                                      waiting->start(std::move(stream), false);
+                                      return;
+                                    }
+                                    const bool refused = error == std::errc::connection_refused;
+                                    try_addresses(name, waiting, index + 1, all_refused && refused);
+                                  });
 }
 
 std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
@@ -67,16 +71,19 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
     const std::lock_guard lock(mutex_);
     half_open_.push_back({session, environment_.loop->now()});
   }
-  environment_.transport->connect(address, environment_.loop->now() + options_.dead_after,
-                                  [this, host = environment_.host(), session](
-                                      std::unique_ptr<Stream> stream, std::error_code error) {
-                                    if (session->is_closed()) return;
-                                    if (stream) {
-                                      session->start(std::move(stream), false);
-                                    } else {
-                                      session->on_closed(error.message(), false);
-                                    }
-                                  });
+  environment_.transport->connect(
+      address, environment_.loop->now() + options_.dead_after,
+      [this, weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
+          std::unique_ptr<Stream> stream, std::error_code error) {
+        const auto host = weak_host.lock();
+        const auto waiting = weak_session.lock();
+        if (!host || !waiting || waiting->is_closed()) return;
+        if (stream) {
+          waiting->start(std::move(stream), false);
+        } else {
+          waiting->on_closed(error.message(), false);
+        }
+      });
   return session;
 }
 

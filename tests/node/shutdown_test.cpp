@@ -270,13 +270,11 @@ TEST_CASE("a node with threads may be dropped in a callback and in a handler of 
 TEST_CASE("a handler that waits for ever does not hold up the end of its node") {
   RealPair pair(1);
   std::latch waiting(1);
-  pair.b.expose("waits", [&] {
-    waiting.count_down();
-    return pair.b.call<int()>("a", "never").get();
-  });
+  pair.b.expose("waits", [&] { return pair.b.call<int()>("a", "never").get(); });
   std::vector<Promise<int>> never;
-  pair.a.expose("never", [&never] {
+  pair.a.expose("never", [&] {
     never.emplace_back();
+    waiting.count_down();
     return never.back().get_future();
   });
   auto answer = pair.a.call<int()>("b", "waits");
