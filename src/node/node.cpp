@@ -48,7 +48,7 @@ std::string Node::address() const { return core_->address(); }
 
 void Node::submit(PeerRef peer, const detail::FunctionKey& function,
                   detail::OutgoingOptions options, Encoder& encoder,
-                  detail::ReplyHandler handler) const {
+                  detail::ReplyHandler&& handler) const {
   if (peer.by_rank()) {
     core_->submit(peer_name(peer), function, std::move(options), encoder, std::move(handler));
   } else {

@@ -244,7 +244,7 @@ void NodeCore::session_closed(const std::shared_ptr<Session>& session, const std
 
 void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
                       detail::OutgoingOptions options, Encoder& encoder,
-                      detail::ReplyHandler handler) {
+                      detail::ReplyHandler&& handler) {
   if (is_forked_copy(fork_mark_)) {
     throw ShutDown(
         "node " + options_.name +

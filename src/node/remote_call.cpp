@@ -8,36 +8,23 @@ namespace batchrpc::detail {
 
 ReplySink::~ReplySink() = default;
 
-IncomingCall::IncomingCall(ReplySink& sink, std::uint64_t id, bool wants_reply, CallContext context,
-                           std::span<const Word> segment, std::vector<Bytes> payloads)
-    : sink_(&sink),
-      id_(id),
-      wants_reply_(wants_reply),
-      context_(std::move(context)),
-      segment_(segment),
-      payloads_(std::move(payloads)) {}
+void ReplyHandler::abandon() noexcept {
+  Reply reply;
+  reply.error =
+      std::make_exception_ptr(BrokenPromise("the call was dropped before it had a reply"));
+  (*this)(reply);
+}
 
-IncomingCall::IncomingCall(IncomingCall&& other) noexcept
-    : sink_(std::exchange(other.sink_, nullptr)),
-      kept_sink_(std::move(other.kept_sink_)),
-      id_(other.id_),
-      wants_reply_(other.wants_reply_),
-      context_(std::move(other.context_)),
-      segment_(other.segment_),
-      kept_words_(std::move(other.kept_words_)),
-      payloads_(std::move(other.payloads_)) {}
-
-IncomingCall::~IncomingCall() {
-  if (sink_ == nullptr) return;
+void IncomingCall::break_promise() noexcept {
   fail(std::make_exception_ptr(
       BrokenPromise("the handler was dropped by the callee before it had answered")));
 }
 
 void IncomingCall::keep() {
-  if (kept_sink_ || sink_ == nullptr) return;
-  kept_sink_ = sink_->shared_sink();
-  kept_words_.assign(segment_.begin(), segment_.end());
-  segment_ = kept_words_;
+  if (kept_ || sink_ == nullptr) return;
+  kept_ = std::make_unique<Kept>(
+      Kept{.sink = sink_->shared_sink(), .words = {segment_.begin(), segment_.end()}});
+  segment_ = kept_->words;
 }
 
 void IncomingCall::reply(Encoder& encoder) {
@@ -78,33 +65,46 @@ std::uint64_t& one_use_values() noexcept {
 
 namespace {
 
-constexpr std::size_t kKeptEncoders = 4;
-constexpr std::size_t kKeptWords = 16 * 1024;
+// The encoders that a thread keeps for its next calls. Without a constructor or destructor, so that
+// to reach it costs nothing; the thread's end is noticed by an object that is made with the first
+// encoder.
+struct EncoderStore {
+  static constexpr std::size_t kMost = 4;
+  static constexpr std::size_t kMostWords = 16 * 1024;
+  Encoder* encoders[kMost];
+  std::size_t count;
+  bool ended;
+};
+constinit thread_local EncoderStore kept{};
 
-std::vector<std::unique_ptr<Encoder>>& store() {
-  thread_local std::vector<std::unique_ptr<Encoder>> encoders;
-  return encoders;
+struct EncoderStoreEnd {
+  ~EncoderStoreEnd() {
+    kept.ended = true;
+    while (kept.count > 0)
+      delete kept.encoders[--kept.count];
+  }
+};
+
+Encoder* make_encoder() {
+  thread_local const EncoderStoreEnd end;
+  return new Encoder;
 }
 
 }  // namespace
 
-EncoderLease::EncoderLease() {
-  auto& encoders = store();
-  if (encoders.empty()) {
-    encoder_ = std::make_unique<Encoder>(wire::kEnvelopeWords);
-    return;
-  }
-  encoder_ = std::move(encoders.back());
-  encoders.pop_back();
+EncoderLease::EncoderLease()
+    : encoder_(kept.count > 0 ? kept.encoders[--kept.count] : make_encoder()) {
   encoder_->reset(wire::kEnvelopeWords);
 }
 
 EncoderLease::~EncoderLease() {
-  auto& encoders = store();
-  if (encoders.size() < kKeptEncoders && encoder_->words().capacity() <= kKeptWords) {
-    encoder_->reset(0);
-    encoders.push_back(std::move(encoder_));
+  if (kept.count == EncoderStore::kMost || kept.ended ||
+      encoder_->words().capacity() > EncoderStore::kMostWords) {
+    delete encoder_;
+    return;
   }
+  encoder_->drop_payloads();
+  kept.encoders[kept.count++] = encoder_;
 }
 
 }  // namespace batchrpc::detail

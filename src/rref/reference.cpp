@@ -29,7 +29,7 @@ template <class... Args>
 void tell_owner(const std::shared_ptr<NodeCore>& core, const std::string& owner,
                 std::string_view name, const Args&... args) {
   const auto submit = [&](const FunctionKey& key, OutgoingOptions options, Encoder& encoder,
-                          ReplyHandler handler) {
+                          ReplyHandler&& handler) {
     core->submit(owner, key, std::move(options), encoder, std::move(handler));
   };
   try {
@@ -105,7 +105,7 @@ std::shared_ptr<void> Reference::local() const {
 }
 
 void Reference::submit(const FunctionKey& function, OutgoingOptions options, Encoder& encoder,
-                       ReplyHandler handler) const {
+                       ReplyHandler&& handler) const {
   {
     const std::lock_guard lock(mutex_);
     if (failed_) std::rethrow_exception(failed_);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <time.h>
+
 #include <asio/io_context.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 
@@ -29,6 +32,12 @@ class AsioCore : public std::enable_shared_from_this<AsioCore> {
 
   /// Loops have no other clock than this.
   [[nodiscard]] static TimePoint now() noexcept { return std::chrono::steady_clock::now(); }
+  /// The same clock as of the kernel's last tick.
+  [[nodiscard]] static TimePoint coarse_now() noexcept {
+    timespec time{};
+    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+  }
 };
 
 /// Returns or sleeps on, as `deadline` says.

@@ -103,8 +103,8 @@ void set_number(std::span<Word> frame, std::uint32_t number) noexcept;
 /// A frame as it was received; the words stay the receiver's.
 struct FrameView {
   FrameHeader header;
-  std::span<const Word> words;                 ///< from the segment table on
-  std::vector<std::uint64_t> payload_sizes{};  ///< calls and results
+  std::span<const Word> words;                     ///< from the segment table on
+  std::span<const std::uint64_t> payload_sizes{};  ///< calls and results; in `words`
 
   /// The message without its segment table: what a Decoder reads.
   [[nodiscard]] std::span<const Word> segment() const noexcept { return words.subspan(1); }

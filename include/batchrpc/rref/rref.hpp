@@ -170,7 +170,7 @@ class RRef {
     const detail::Reference& reference = get();
     const auto submit = [&reference](const detail::FunctionKey& function,
                                      detail::OutgoingOptions how, Encoder& encoder,
-                                     detail::ReplyHandler handler) {
+                                     detail::ReplyHandler&& handler) {
       reference.submit(function, std::move(how), encoder, std::move(handler));
     };
     return detail::send_call<R, detail::ObjectId, Params...>(
