@@ -23,20 +23,26 @@ void IncomingCall::break_promise() noexcept {
 void IncomingCall::keep() {
   if (kept_ || sink_ == nullptr) return;
   kept_ = std::make_unique<Kept>(
-      Kept{.sink = sink_->shared_sink(), .words = {segment_.begin(), segment_.end()}});
+      Kept{.sink = sink_->keep(), .words = {segment_.begin(), segment_.end()}});
   segment_ = kept_->words;
+  context_ = CallContext(context_);
+}
+
+void IncomingCall::end() {
+  ReplySink* const sink = std::exchange(sink_, nullptr);
+  if (kept_) sink->answered();
 }
 
 void IncomingCall::reply(Encoder& encoder) {
   if (sink_ == nullptr) return;
   if (wants_reply_) sink_->send_result(id_, encoder);
-  std::exchange(sink_, nullptr)->answered();
+  end();
 }
 
 void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
   if (wants_reply_) sink_->send_error(id_, error, began);
-  std::exchange(sink_, nullptr)->answered();
+  end();
 }
 
 namespace {
@@ -87,15 +93,13 @@ struct EncoderStoreEnd {
 
 Encoder* make_encoder() {
   thread_local const EncoderStoreEnd end;
-  return new Encoder;
+  return new Encoder(wire::kEnvelopeWords);
 }
 
 }  // namespace
 
 EncoderLease::EncoderLease()
-    : encoder_(kept.count > 0 ? kept.encoders[--kept.count] : make_encoder()) {
-  encoder_->reset(wire::kEnvelopeWords);
-}
+    : encoder_(kept.count > 0 ? kept.encoders[--kept.count] : make_encoder()) {}
 
 EncoderLease::~EncoderLease() {
   if (kept.count == EncoderStore::kMost || kept.ended ||
@@ -103,7 +107,7 @@ EncoderLease::~EncoderLease() {
     delete encoder_;
     return;
   }
-  encoder_->drop_payloads();
+  encoder_->reset(wire::kEnvelopeWords);
   kept.encoders[kept.count++] = encoder_;
 }
 

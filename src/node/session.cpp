@@ -124,6 +124,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
 
 // The number by which the peer knows the function; tells it first, if it does not.
 std::uint32_t Session::number_of(const detail::FunctionKey& function) {
+  if (last_number_.first == function.hash && !names_.empty()) return last_number_.second;
   const auto [at, added] =
       numbers_.try_emplace(function.hash, static_cast<std::uint32_t>(names_.size()));
   if (added) {
@@ -133,6 +134,7 @@ std::uint32_t Session::number_of(const detail::FunctionKey& function) {
                                                .signature = std::string(function.signature)});
     connection_->output().append_locked(frame, 0, false, {});
   }
+  last_number_ = *at;
   return at->second;
 }
 
@@ -201,6 +203,11 @@ void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bo
   send(wire::error_frame(call, error, began));
 }
 
+std::shared_ptr<detail::ReplySink> Session::keep() {
+  host_->count_incoming(1);
+  return shared_from_this();
+}
+
 void Session::answered() { host_->count_incoming(-1); }
 
 void Session::send(std::span<const Word> frame) {
@@ -251,12 +258,12 @@ bool Session::is_closed() const {
 
 std::shared_ptr<const PeerIdentity> Session::peer() const {
   const std::lock_guard lock(mutex_);
-  return peer_;
+  return identities_.empty() ? nullptr : identities_.back();
 }
 
 void Session::set_peer(std::shared_ptr<const PeerIdentity> peer) {
   const std::lock_guard lock(mutex_);
-  peer_ = std::move(peer);
+  identities_.push_back(std::move(peer));
 }
 
 std::string Session::peer_name() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -37,7 +38,7 @@ class SessionHost {
   using RunAgain = std::function<void(detail::IncomingCall call)>;
   virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
   virtual void run_on_worker(Task task) = 0;
-  /// Changes the number of calls being answered.
+  /// Changes the number of calls that are being answered on workers, or later.
   virtual void count_incoming(int difference) = 0;
 
   /// The other side has said who it is. Throws an Error to refuse it. On the loop.
@@ -100,8 +101,8 @@ class Session final : public FrameSink,
 
   void send_result(std::uint64_t call, Encoder& encoder) override;
   void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) override;
+  std::shared_ptr<detail::ReplySink> keep() override;
   void answered() override;
-  std::shared_ptr<detail::ReplySink> shared_sink() override { return shared_from_this(); }
 
  private:
   // A function of ours as the peer calls it.
@@ -148,6 +149,8 @@ class Session final : public FrameSink,
   bool said_hello_ = false;
   std::optional<wire::Goodbye> goodbye_;
   int silent_ticks_ = 0;
+  // Who the peer said that it is, the latest last; calls borrow them. Changed under the lock.
+  std::deque<std::shared_ptr<const PeerIdentity>> identities_;
   std::vector<Incoming> incoming_;
   PayloadAssembler assembler_;
 
@@ -155,8 +158,8 @@ class Session final : public FrameSink,
   CallTable calls_;
   std::uint64_t notifications_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash
+  std::pair<std::uint64_t, std::uint32_t> last_number_{};     // an entry of these
   std::vector<std::string> names_;                            // by number
-  std::shared_ptr<const PeerIdentity> peer_;  // changes on the loop only, which reads it without
   TimerId timer_ = 0;
   TimePoint timer_at_ = TimePoint::max();
   bool closed_ = false;

@@ -12,8 +12,8 @@ constexpr std::size_t kMaxFunctions = 65536;
 
 // Whether no payload has to be waited for. Empty ones never come.
 bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
-  const auto& sizes = frame.payload_sizes;
-  if (payloads.size() == sizes.size()) return true;
+  const auto sizes = frame.payload_sizes;
+  if (sizes.empty() || payloads.size() == sizes.size()) return true;
   if (std::any_of(sizes.begin(), sizes.end(), [](std::uint64_t size) { return size > 0; })) {
     return false;
   }
@@ -129,9 +129,9 @@ void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payload
     const std::chrono::microseconds left(std::min<std::uint64_t>(frame.header.value, kLongest));
     deadline = about_now(left) + left;
   }
-  host_->count_incoming(1);
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
-                            CallContext(peer_, deadline), frame.segment(), std::move(payloads));
+                            CallContext(identities_.back(), deadline), frame.segment(),
+                            std::move(payloads));
   run_function(frame.header.number, call);
 }
 

@@ -99,10 +99,10 @@ class BATCHRPC_EXPORT ReplySink {
   virtual void send_result(std::uint64_t call, Encoder& encoder) = 0;
   /// `began`: the function had begun to run.
   virtual void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) = 0;
-  /// Once a call, after its reply if it wanted one.
+  /// For a call that outlives its message: itself, shared. The call counts as being answered until
+  /// answered(), which follows its reply if it wanted one.
+  virtual std::shared_ptr<ReplySink> keep() = 0;
   virtual void answered() = 0;
-  /// For handlers that outlive the message: itself, shared.
-  virtual std::shared_ptr<ReplySink> shared_sink() = 0;
 };
 
 /// A call that has come in: its arguments, and the duty to answer it exactly once. One that is
@@ -147,6 +147,7 @@ class BATCHRPC_EXPORT IncomingCall {
     std::vector<Word> words;
   };
   void break_promise() noexcept;
+  void end();
 
   ReplySink* sink_;  // null when answered
   std::uint64_t id_;

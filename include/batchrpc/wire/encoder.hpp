@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -59,8 +60,8 @@ class Encoder {
 
   /// As new, but keeps what memory it has.
   void reset(std::size_t reserved_words) {
-    words_.clear();
-    grow(reserved_words);
+    words_.resize(reserved_words);
+    std::fill(words_.begin(), words_.end(), 0);
     drop_payloads();
   }
   void drop_payloads() noexcept {
