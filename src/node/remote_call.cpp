@@ -1,5 +1,6 @@
 #include "batchrpc/node/remote_call.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -21,16 +22,17 @@ void IncomingCall::break_promise() noexcept {
 }
 
 void IncomingCall::keep() {
-  if (kept_ || sink_ == nullptr) return;
-  kept_ = std::make_unique<Kept>(
-      Kept{.sink = sink_->keep(), .words = {segment_.begin(), segment_.end()}});
-  segment_ = kept_->words;
+  if (kept_sink_ || sink_ == nullptr) return;
+  kept_words_ = std::make_unique_for_overwrite<Word[]>(segment_.size());
+  std::copy(segment_.begin(), segment_.end(), kept_words_.get());
+  segment_ = {kept_words_.get(), segment_.size()};
+  kept_sink_ = sink_->keep();
   context_ = CallContext(context_);
 }
 
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
-  if (kept_) sink->answered();
+  if (kept_sink_) sink->answered();
 }
 
 void IncomingCall::reply(Encoder& encoder) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "batchrpc/transport/loop.hpp"
 #include "transport/asio_timers.hpp"
@@ -26,6 +27,7 @@ class AsioCore : public std::enable_shared_from_this<AsioCore> {
   virtual void stop() = 0;
   virtual void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) = 0;
   virtual void post(Task task) = 0;
+  virtual void defer(Task task) { post(std::move(task)); }
   virtual TimerId schedule(TimePoint when, Task task) = 0;
   [[nodiscard]] virtual bool is_driving() const noexcept = 0;
   virtual bool poll() = 0;

@@ -124,7 +124,8 @@ class BATCHRPC_EXPORT IncomingCall {
         context_(std::move(other.context_)),
         segment_(other.segment_),
         payloads_(std::move(other.payloads_)),
-        kept_(std::move(other.kept_)) {}
+        kept_sink_(std::move(other.kept_sink_)),
+        kept_words_(std::move(other.kept_words_)) {}
   IncomingCall& operator=(IncomingCall&&) = delete;
   ~IncomingCall() {
     if (sink_ != nullptr) break_promise();
@@ -142,10 +143,6 @@ class BATCHRPC_EXPORT IncomingCall {
   void fail(const std::exception_ptr& error, bool began = false);
 
  private:
-  struct Kept {
-    std::shared_ptr<ReplySink> sink;
-    std::vector<Word> words;
-  };
   void break_promise() noexcept;
   void end();
 
@@ -155,7 +152,8 @@ class BATCHRPC_EXPORT IncomingCall {
   CallContext context_;
   std::span<const Word> segment_;
   std::vector<Bytes> payloads_;
-  std::unique_ptr<Kept> kept_;
+  std::shared_ptr<ReplySink> kept_sink_;
+  std::unique_ptr<Word[]> kept_words_;
 };
 
 /// An encoder of the calling thread's own, with the envelope reserved; may be used while another

@@ -64,6 +64,7 @@ class BATCHRPC_EXPORT AsioLoop final : public Loop {
   [[nodiscard]] TimePoint now() const noexcept override;
   [[nodiscard]] TimePoint coarse_now() const noexcept override;
   void post(Task task) override;
+  void defer(Task task) override;
   TimerId schedule(TimePoint when, Task task) override;
   bool cancel(TimerId timer) override;
   [[nodiscard]] bool is_driving() const noexcept override;
