@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/per_thread.hpp"
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc::detail {
@@ -81,10 +82,10 @@ namespace {
 constexpr std::size_t kKeptEncoders = 4;
 constexpr std::size_t kKeptWords = 16 * 1024;
 
-std::vector<std::unique_ptr<Encoder>>& store() {
-  thread_local std::vector<std::unique_ptr<Encoder>> encoders;
-  return encoders;
-}
+struct KeptEncoders {
+  std::vector<std::unique_ptr<Encoder>> encoders;
+};
+std::vector<std::unique_ptr<Encoder>>& store() { return per_thread<KeptEncoders>().encoders; }
 
 }  // namespace
 

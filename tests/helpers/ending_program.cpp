@@ -58,7 +58,6 @@ NodeOptions options_of(const std::string& name) {
   NodeOptions options;
   options.name = name;
   options.num_worker_threads = 2;
-  options.log_level = LogLevel::off;
   options.shutdown_timeout = 200ms;
   return options;
 }
@@ -70,10 +69,12 @@ void start_nodes() {
   joining.join = first->address();
   second.emplace(joining);
   second->expose<&ending::add>();
-  second->expose("never", [] {
-    never.emplace_back();
-    return never.back().get_future();
-  }, {.short_handler = true});
+  second->expose("never",
+                 [] {
+                   never.emplace_back();
+                   return never.back().get_future();
+                 },
+                 {.short_handler = true});
   second->expose("sleep", [] { std::this_thread::sleep_for(1h); });
   second->expose_class<ending::Counter(int)>();
   second->expose<&ending::Counter::add>();

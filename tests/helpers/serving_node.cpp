@@ -52,10 +52,12 @@ void run(const std::map<std::string, std::string>& options) {
   });
   node.expose("add", [](int a, int b) { return a + b; });
   node.expose("size", [](const Bytes& bytes) { return bytes.size(); });
-  node.expose("never", [&never] {
-    never.emplace_back();
-    return never.back().get_future();
-  }, {.short_handler = true});
+  node.expose("never",
+              [&never] {
+                never.emplace_back();
+                return never.back().get_future();
+              },
+              {.short_handler = true});
   std::cout << "joined " << now_in_us() << std::endl;
   std::cout << "address " << node.address() << std::endl;
 

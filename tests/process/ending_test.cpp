@@ -39,7 +39,9 @@ TEST_CASE("calls of a forked child fail with ShutDown, and the parent's nodes go
   CHECK(end_of("fork") == 0);
 }
 
-TEST_CASE("a forked child may make nodes of its own") { CHECK(end_of("fork_and_start_nodes") == 0); }
+TEST_CASE("a forked child may make nodes of its own") {
+  CHECK(end_of("fork_and_start_nodes") == 0);
+}
 
 }  // namespace
 }  // namespace batchrpc

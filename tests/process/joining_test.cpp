@@ -82,8 +82,8 @@ TEST_CASE("a process with the name of another is refused and told who holds it")
 }
 
 TEST_CASE("a process whose root is not there, and one that lacks peers, say so at their time-out") {
-  Child alone({"serving_node", "name=alone", "rank=1", "world=2", "timeout=300",
-               "join=tcp://127.0.0.1:1"});
+  Child alone(
+      {"serving_node", "name=alone", "rank=1", "world=2", "timeout=300", "join=tcp://127.0.0.1:1"});
   CHECK(alone.wait() == 1);
   CHECK(says(alone, "127.0.0.1:1"));
   Child root({"serving_node", "rank=0", "world=4", "timeout=300"});

@@ -57,7 +57,8 @@ TEST_CASE("calls to a process that is killed end at once, and its successor is c
   CHECK(add(root).get() == 3);
 }
 
-TEST_CASE("calls to a process that is stopped end after the dead-peer time, and work when it goes on") {
+TEST_CASE(
+    "calls to a process that is stopped end after the dead-peer time, and work when it goes on") {
   NodeOptions options = root_options();
   options.dead_after = 500ms;
   options.ping_after = 100ms;

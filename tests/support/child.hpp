@@ -21,8 +21,8 @@
 
 namespace batchrpc::test {
 
-/// A process that a test starts, and that does not outlive it. Its output and errors come to us; its
-/// input ends when we close it, or end ourselves.
+/// A process that a test starts, and that does not outlive it. Its output and errors come to us;
+/// its input ends when we close it, or end ourselves.
 class Child {
  public:
   using Words = std::vector<std::string>;
@@ -44,8 +44,8 @@ class Child {
     for (std::string& word : command)
       arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    const int failed = ::posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(),
-                                     environ);
+    const int failed =
+        ::posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(input[0]);
     ::close(output[1]);
