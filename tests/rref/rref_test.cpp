@@ -214,5 +214,31 @@ TEST_CASE("a method knows who calls and how long is left") {
   CHECK(asked.second == 3s);
 }
 
+TEST_CASE("a callback may create, call, copy, send and drop handles, and wait for them") {
+  const ObjectWorld nodes;
+  nodes.third.expose("use",
+                     [](const RRef<Counter>& counter) { return counter.call<&Counter::add>(1); });
+  int done = 0;
+  {
+    const RRef<Counter> counter = nodes.user.create<Counter>("owner", 5);
+    auto last = std::make_shared<std::optional<RRef<Counter>>>(counter);
+    counter.call<&Counter::add>(1).then([&, last](int six) {
+      CHECK(six == 6);
+      const RRef<Counter> other = nodes.user.create<Counter>("owner", 10);
+      CHECK(other.call<&Counter::add>(1).get() == 11);
+      CHECK(nodes.user.call<int(RRef<Counter>)>("third", "use", **last).get() == 7);
+      CHECK(nodes.user.own(std::make_shared<Counter>(1)).local()->value() == 1);
+      nodes.user.create<Point>("owner", 1, 2).to_here().then([&done](const Point& point) {
+        if (point.y() == 2) ++done;
+      });
+      last->reset();
+      ++done;
+    });
+  }
+  nodes.settle();
+  CHECK(done == 2);
+  CHECK(Counter::alive == 0);
+}
+
 }  // namespace
 }  // namespace batchrpc
