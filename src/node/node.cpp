@@ -61,7 +61,11 @@ std::string Node::peer_name(PeerRef peer) const {
 }
 
 void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const {
-  if (!core_->functions().find(function->name)) core_->expose(std::move(function));
+  if (core_->functions().find(function->name)) return;
+  try {
+    core_->expose(std::move(function));
+  } catch (const InvalidArgument&) {  // another thread was faster
+  }
 }
 
 void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/per_thread.hpp"
 #include "batchrpc/base/error.hpp"
 #include "node/duration_text.hpp"
 #include "node/function_table.hpp"
@@ -105,10 +106,10 @@ std::shared_ptr<Session> PeerTable::session(std::string_view name) {
   struct Last {
     std::uint64_t table = 0;
     std::uint64_t changes = 0;
-    std::string peer;
-    std::weak_ptr<Session> session;
+    std::string peer{};
+    std::weak_ptr<Session> session{};
   };
-  thread_local Last last;
+  Last& last = detail::per_thread<Last>();
   const std::uint64_t changes = sessions_changed_.load(std::memory_order_acquire);
   if (last.table == number_ && last.changes == changes && last.peer == name) {
     if (auto session = last.session.lock()) return session;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/per_thread.hpp"
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc::detail {
@@ -73,44 +74,31 @@ std::uint64_t& one_use_values() noexcept {
 
 namespace {
 
-// The encoders that a thread keeps for its next calls. Without a constructor or destructor, so that
-// to reach it costs nothing; the thread's end is noticed by an object that is made with the first
-// encoder.
-struct EncoderStore {
-  static constexpr std::size_t kMost = 4;
-  static constexpr std::size_t kMostWords = 16 * 1024;
-  Encoder* encoders[kMost];
-  std::size_t count;
-  bool ended;
-};
-constinit thread_local EncoderStore kept{};
+constexpr std::size_t kKeptEncoders = 4;
+constexpr std::size_t kKeptWords = 16 * 1024;
 
-struct EncoderStoreEnd {
-  ~EncoderStoreEnd() {
-    kept.ended = true;
-    while (kept.count > 0)
-      delete kept.encoders[--kept.count];
-  }
+struct KeptEncoders {
+  std::vector<std::unique_ptr<Encoder>> encoders;
 };
-
-Encoder* make_encoder() {
-  thread_local const EncoderStoreEnd end;
-  return new Encoder(wire::kEnvelopeWords);
-}
+std::vector<std::unique_ptr<Encoder>>& store() { return per_thread<KeptEncoders>().encoders; }
 
 }  // namespace
 
-EncoderLease::EncoderLease()
-    : encoder_(kept.count > 0 ? kept.encoders[--kept.count] : make_encoder()) {}
-
-EncoderLease::~EncoderLease() {
-  if (kept.count == EncoderStore::kMost || kept.ended ||
-      encoder_->words().capacity() > EncoderStore::kMostWords) {
-    delete encoder_;
+EncoderLease::EncoderLease() {
+  auto& encoders = store();
+  if (encoders.empty()) {
+    encoder_ = std::make_unique<Encoder>(wire::kEnvelopeWords);
     return;
   }
+  encoder_ = std::move(encoders.back());
+  encoders.pop_back();
+}
+
+EncoderLease::~EncoderLease() {
+  auto& encoders = store();
+  if (encoders.size() >= kKeptEncoders || encoder_->words().capacity() > kKeptWords) return;
   encoder_->reset(wire::kEnvelopeWords);
-  kept.encoders[kept.count++] = encoder_;
+  encoders.push_back(std::move(encoder_));
 }
 
 }  // namespace batchrpc::detail

@@ -114,7 +114,7 @@ struct FrameView {
 inline constexpr std::size_t kBodyInSegment = kBodyPointer - 1;
 
 /// How many words the frame that begins with `first` has, its segment table included; nothing when
-/// it is not the beginning of a single-segment message (see `flatten`).
+/// it is not the beginning of a single-segment message.
 [[nodiscard]] std::optional<std::uint64_t> frame_words(Word first) noexcept;
 
 /// The frame in `words` (exactly its own). Throws BadMessage.

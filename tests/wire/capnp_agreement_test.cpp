@@ -6,7 +6,7 @@
 #include "batchrpc/wire/schema.hpp"
 #include "wire/capnp_values.hpp"
 #include "wire/every_type.hpp"
-#include "wire/flatten.hpp"
+#include "wire/one_segment.hpp"
 
 namespace batchrpc {
 namespace {
@@ -31,7 +31,7 @@ TEMPLATE_LIST_TEST_CASE("Cap'n Proto reads what the codec wrote, and the other w
     REQUIRE(matches(value, root.get("arg1"), encoder.payloads()));
     REQUIRE(matches(after, root.get("arg2"), encoder.payloads()));
 
-    // Small segments: pointers between them, which flatten() takes out.
+    // Small segments: pointers between them, which one_segment() takes out.
     capnp::MallocMessageBuilder builder(static_cast<unsigned>(1 + random.below(10)),
                                         capnp::AllocationStrategy::FIXED_SIZE);
     const auto written = builder.initRoot<capnp::DynamicStruct>(schema);
@@ -41,7 +41,7 @@ TEMPLATE_LIST_TEST_CASE("Cap'n Proto reads what the codec wrote, and the other w
     put(after, Place(written, schema.getFieldByName("arg2")), payloads);
     const auto flat = capnp::messageToFlatArray(builder);
     const auto words =
-        flatten({reinterpret_cast<const std::byte*>(flat.begin()), flat.size() * 8}, 1 << 20);
+        test::one_segment({reinterpret_cast<const std::byte*>(flat.begin()), flat.size() * 8});
     Decoder decoder(words, payloads);
     const auto [a, b, c] = decode_struct<bool, TestType, std::int16_t>(decoder, 0);
     REQUIRE(a == before);

@@ -15,8 +15,8 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/wire/codec.hpp"
 #include "batchrpc/wire/schema.hpp"
-#include "wire/flatten.hpp"
 #include "wire/frame.capnp.h"
+#include "wire/one_segment.hpp"
 
 // The reference throughout: what the Cap'n Proto compiler makes of src/wire/frame.capnp.
 
@@ -48,7 +48,7 @@ class CapnpView {
 std::vector<Word> words_of(capnp::MallocMessageBuilder& message) {
   const auto flat = capnp::messageToFlatArray(message);
   const auto bytes = flat.asBytes();
-  const auto segment = flatten(std::as_bytes(std::span(bytes.begin(), bytes.size())), 1 << 20);
+  const auto segment = test::one_segment(std::as_bytes(std::span(bytes.begin(), bytes.size())));
   std::vector<Word> words{Word{segment.size()} << 32};
   words.insert(words.end(), segment.begin(), segment.end());
   return words;

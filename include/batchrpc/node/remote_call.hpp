@@ -167,7 +167,7 @@ class BATCHRPC_EXPORT EncoderLease {
   Encoder& operator*() const noexcept { return *encoder_; }
 
  private:
-  Encoder* encoder_;
+  std::unique_ptr<Encoder> encoder_;
 };
 
 /// The node whose messages the calling thread is encoding or decoding; null outside of that. For
