@@ -46,3 +46,8 @@ function(batchrpc_warnings target)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
 endfunction()
+
+# O0 or O1, for what does nothing that takes time: to optimize it would take longer than it saves.
+function(batchrpc_optimize target level)
+  target_compile_options(${target} PRIVATE -${level})
+endfunction()

@@ -6,16 +6,22 @@
 #include <cstdlib>
 #include <new>
 
-// A block that cannot be had is an exception under the sanitizers too.
-extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
-extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+// A block that cannot be had is an exception under the sanitizers too. Visible to their libraries.
+extern "C" {
+[[gnu::visibility("default")]] const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+[[gnu::visibility("default")]] const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
+}
 
 namespace {
 
 std::atomic<std::size_t> largest{0};
 std::atomic<std::size_t> allocated{0};
 
-void* allocate(std::size_t size, std::size_t alignment) {
+void* allocate_or_null(std::size_t size, std::size_t alignment) noexcept {
   std::size_t seen = largest.load(std::memory_order_relaxed);
   while (size > seen && !largest.compare_exchange_weak(seen, size, std::memory_order_relaxed)) {
   }
@@ -23,8 +29,15 @@ void* allocate(std::size_t size, std::size_t alignment) {
       alignment > alignof(std::max_align_t)
           ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
           : std::malloc(size);
+  if (memory != nullptr) {
+    allocated.fetch_add(::malloc_usable_size(memory), std::memory_order_relaxed);
+  }
+  return memory;
+}
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  void* const memory = allocate_or_null(size, alignment);
   if (memory == nullptr) throw std::bad_alloc();
-  allocated.fetch_add(::malloc_usable_size(memory), std::memory_order_relaxed);
   return memory;
 }
 
@@ -36,12 +49,24 @@ void release(void* memory) noexcept {
 
 }  // namespace
 
+// All of them, for under the sanitizers those that are left out are not made of the others.
 void* operator new(std::size_t size) { return allocate(size, 1); }
+void* operator new[](std::size_t size) { return allocate(size, 1); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocate(size, static_cast<std::size_t>(alignment));
 }
+void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return allocate_or_null(size, 1);
+}
+void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return allocate_or_null(size, 1);
+}
 void operator delete(void* memory) noexcept { release(memory); }
+void operator delete[](void* memory) noexcept { release(memory); }
 void operator delete(void* memory, std::size_t /*size*/) noexcept { release(memory); }
+void operator delete[](void* memory, std::size_t /*size*/) noexcept { release(memory); }
+void operator delete(void* memory, const std::nothrow_t& /*tag*/) noexcept { release(memory); }
+void operator delete[](void* memory, const std::nothrow_t& /*tag*/) noexcept { release(memory); }
 void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { release(memory); }
 void operator delete(void* memory, std::size_t /*size*/, std::align_val_t /*alignment*/) noexcept {
   release(memory);

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 using test::RawPeer;
 using wire::FrameKind;
 
-int twice(int x) { return 2 * x; }
+int twice(int x) { return static_cast<int>(2 * std::int64_t{x}); }  // random ones too
 
 struct Target {
   explicit Target(LogLevel log_level = LogLevel::debug) : node(make(log_level)) {}

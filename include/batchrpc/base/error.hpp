@@ -81,69 +81,82 @@ class TypedError : public Error {
 };
 }  // namespace detail
 
+/// No answer in time. The call may be running still, unless may_have_run() says no.
 class BATCHRPC_EXPORT TimedOut final : public detail::TypedError<ErrorCode::timed_out, true> {
  public:
   using TypedError::TypedError;
   ~TimedOut() override;
 };
+/// The peer could not be reached, or the message never left: it is safe to call again.
 class BATCHRPC_EXPORT NotSent final : public detail::TypedError<ErrorCode::not_sent, false> {
  public:
   using TypedError::TypedError;
   ~NotSent() override;
 };
+/// The connection broke under the call, and the peer, which lives, does not remember it.
 class BATCHRPC_EXPORT Unknown final : public detail::TypedError<ErrorCode::unknown, true> {
  public:
   using TypedError::TypedError;
   ~Unknown() override;
 };
+/// The peer is gone; the call may have run.
 class BATCHRPC_EXPORT PeerLost final : public detail::TypedError<ErrorCode::peer_lost, true> {
  public:
   using TypedError::TypedError;
   ~PeerLost() override;
 };
+/// A promise was destroyed without a value.
 class BATCHRPC_EXPORT BrokenPromise final
     : public detail::TypedError<ErrorCode::broken_promise, true> {
  public:
   using TypedError::TypedError;
   ~BrokenPromise() override;
 };
+/// Refused for lack of room: try again later.
 class BATCHRPC_EXPORT Overloaded final : public detail::TypedError<ErrorCode::overloaded, false> {
  public:
   using TypedError::TypedError;
   ~Overloaded() override;
 };
+/// Somebody asked for it not to run.
 class BATCHRPC_EXPORT Cancelled final : public detail::TypedError<ErrorCode::cancelled, true> {
  public:
   using TypedError::TypedError;
   ~Cancelled() override;
 };
+/// No such function, peer or object; near names are suggested.
 class BATCHRPC_EXPORT NotFound final : public detail::TypedError<ErrorCode::not_found, false> {
  public:
   using TypedError::TypedError;
   ~NotFound() override;
 };
+/// The function is there with other types; the message names both signatures.
 class BATCHRPC_EXPORT BadSignature final
     : public detail::TypedError<ErrorCode::bad_signature, false> {
  public:
   using TypedError::TypedError;
   ~BadSignature() override;
 };
+/// Bytes that do not decode, or are beyond a limit.
 class BATCHRPC_EXPORT BadMessage final : public detail::TypedError<ErrorCode::bad_message, false> {
  public:
   using TypedError::TypedError;
   ~BadMessage() override;
 };
+/// This node, or the callee, is shutting down or is gone.
 class BATCHRPC_EXPORT ShutDown final : public detail::TypedError<ErrorCode::shut_down, false> {
  public:
   using TypedError::TypedError;
   ~ShutDown() override;
 };
+/// An option, argument or result out of its range.
 class BATCHRPC_EXPORT InvalidArgument final
     : public detail::TypedError<ErrorCode::invalid_argument, false> {
  public:
   using TypedError::TypedError;
   ~InvalidArgument() override;
 };
+/// The node could not listen, or not join its group.
 class BATCHRPC_EXPORT JoinFailed final : public detail::TypedError<ErrorCode::join_failed, false> {
  public:
   using TypedError::TypedError;

@@ -10,6 +10,7 @@ namespace batchrpc {
 /// A point on the library's time line. Only differences mean something: a virtual clock starts
 /// anywhere.
 using TimePoint = std::chrono::steady_clock::time_point;
+/// A time span of the library's, in nanoseconds.
 using Duration = std::chrono::steady_clock::duration;
 
 /// Whatever runs tasks: a node's workers, its loop, or a wrapper of the program's own.

@@ -99,14 +99,15 @@ auto as_async(Future<T>&& future, Token&& token) {
 
 /// A completion token: an asynchronous operation of Asio's that is started with it returns a
 /// Future. A std::error_code that is set, or a std::exception_ptr, becomes the future's error (the
-/// former as a std::system_error); the arguments after it the value: none gives Future<void>, one
-/// Future<T>, several a Future<std::tuple<…>>.
+/// former as a std::system_error); the arguments after it the value: none gives `Future<void>`,
+/// one `Future<T>`, several a `Future<std::tuple<…>>`.
 ///
 ///     timer.async_wait(batchrpc::use_future).then([] { … });
 ///
 /// The future completes on the thread where Asio calls the handler. An operation that is destroyed
 /// without being finished, with its io_context say, breaks its promise.
 struct use_future_t {};
+/// The token itself.
 inline constexpr use_future_t use_future{};
 
 namespace detail {
@@ -137,10 +138,19 @@ class AsioHandler {
 
   template <class... Given>
   void operator()(Given&&... given) {
-    promise_.set_value(std::forward<Given>(given)...);
+    set(std::forward<Given>(given)...);
   }
 
  protected:
+  template <class... Given>
+  void set(Given&&... given) {
+    if constexpr (std::is_void_v<Value>) {
+      promise_.set_value();
+    } else {
+      promise_.set_value(Value(std::forward<Given>(given)...));
+    }
+  }
+
   Promise<Value> promise_;
 };
 
@@ -159,7 +169,7 @@ class AsioHandlerOf<std::error_code, Arguments...> : public AsioHandler<Argument
     if (error) {
       this->promise_.set_error(std::make_exception_ptr(std::system_error(error)));
     } else {
-      this->promise_.set_value(std::forward<Given>(given)...);
+      this->set(std::forward<Given>(given)...);
     }
   }
 };
@@ -173,7 +183,7 @@ class AsioHandlerOf<std::exception_ptr, Arguments...> : public AsioHandler<Argum
     if (error) {
       this->promise_.set_error(std::move(error));
     } else {
-      this->promise_.set_value(std::forward<Given>(given)...);
+      this->set(std::forward<Given>(given)...);
     }
   }
 };

@@ -131,6 +131,7 @@ template <class T>
 [[nodiscard]] auto operator co_await(Future<T>&& future) {
   return detail::Awaiter<T, true>(detail::FutureAccess::consume(future));
 }
+/// The same for a future that stays: gives a const reference.
 template <class T>
 [[nodiscard]] auto operator co_await(const Future<T>& future) {
   return detail::Awaiter<T, false>(detail::FutureAccess::share(future));

@@ -242,15 +242,17 @@ template <class T>
 [[nodiscard]] Future<std::decay_t<T>> make_ready_future(T&& value) {
   return detail::make_completed<std::decay_t<T>>(Result<std::decay_t<T>>(std::forward<T>(value)));
 }
+/// A future without a value that is ready.
 [[nodiscard]] inline Future<void> make_ready_future() {
   return detail::make_completed<void>(Result<void>());
 }
 
-/// A future that has failed with `error`: an exception pointer, or an exception.
+/// A future that has failed with `error`.
 template <class T>
 [[nodiscard]] Future<T> make_failed_future(std::exception_ptr error) {
   return detail::make_completed<T>(Result<T>(std::move(error)));
 }
+/// The same with an exception.
 template <class T, class E>
 requires(!std::is_convertible_v<E, std::exception_ptr>)
     [[nodiscard]] Future<T> make_failed_future(E error) {

@@ -103,6 +103,7 @@ struct CallOptions {
   Duration timeout{};
 };
 
+/// What this node knows of a peer.
 enum class PeerState : unsigned char {
   known,  ///< in the group; no connection, since nobody has called
   connecting,

@@ -80,6 +80,7 @@ Future<void> call_into_with(const CallOptions& options, const Node& node, const 
       node, detail::key_of_function<Traits>(detail::function_name<F>()), options, out, peer,
       static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
 }
+/// The same with the node's defaults.
 template <auto F, class... Args>
 Future<void> call_into(const Node& node, const at::Tensor& out, PeerRef peer, Args&&... args) {
   return call_into_with<F>(CallOptions{}, node, out, peer, std::forward<Args>(args)...);
@@ -96,6 +97,7 @@ requires std::is_function_v<Function> Future<void> call_into_with(
       node, detail::key_of_function<Traits>(function), options, out, peer,
       static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
 }
+/// The same by name, with the node's defaults.
 template <class Function, class... Args>
 requires std::is_function_v<Function> Future<void> call_into(const Node& node,
                                                              const at::Tensor& out, PeerRef peer,

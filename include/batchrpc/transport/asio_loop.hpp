@@ -17,6 +17,7 @@ namespace detail {
 class AsioCore;
 }
 
+/// How a loop over Asio waits.
 struct AsioLoopOptions {
   /// How long a thread that waits polls before it goes to sleep in the kernel. Polling stops by
   /// itself, for longer and longer, while it finds nothing or while other threads need the
