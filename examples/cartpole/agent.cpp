@@ -25,10 +25,7 @@ Agent::Agent(const rpc::Node& node, const AgentOptions& options,
 
   if (options.batch) {
     const rpc::Batcher<std::int32_t(StateRow)> select_action(
-        {.max_size = observers_.size(),
-         .max_wait = 1s,
-         .all_of = observers_,
-         .short_handler = true},
+        {.max_size = observers_.size(), .short_handler = true},
         [learner = learner_](const std::vector<StateRow>& rows) {
           return learner->select_actions(rows);
         });
@@ -83,7 +80,7 @@ void Agent::drop_observer(const std::string& observer, const rpc::Result<Rollout
           std::to_string(observers_.size()) + " others");
   const bool is_gone =
       failure.code() == rpc::ErrorCode::peer_lost || failure.code() == rpc::ErrorCode::not_sent;
-  if (!is_gone) node_.notify<&Observer::finish>(observer);  // batches shall not wait for it
+  if (!is_gone) node_.notify<&Observer::finish>(observer);
 }
 
 void Agent::dismiss_observers() {

@@ -65,10 +65,6 @@ ReinforceAgent::ReinforceAgent(const ReinforceOptions& options)
       policy_(options.seed),
       optimizer_(policy_->parameters(), torch::optim::AdamOptions(options.learning_rate)),
       rows_(static_cast<std::size_t>(options.observers), 0) {
-  const at::NoGradGuard no_grad;
-  hidden_weight_ = policy_->hidden->weight.t();
-  output_weight_ = policy_->output->weight.t();
-
   for (int observer = 0; observer < options.observers; ++observer) {
     std::seed_seq sequence{static_cast<std::uint32_t>(options.seed),
                            static_cast<std::uint32_t>(options.seed >> 32),
@@ -78,12 +74,8 @@ ReinforceAgent::ReinforceAgent(const ReinforceOptions& options)
 
   states_ = at::empty({options.observers, options.steps, kInputs}, at::kFloat);
   actions_ = at::empty({options.observers, options.steps}, at::kLong);
-  batch_states_ = at::empty({0}, at::kFloat);
-  batch_hidden_ = at::empty({0}, at::kFloat);
-  batch_logits_ = at::empty({0}, at::kFloat);
   if (options.dropout > 0) {
     masks_ = at::empty({options.observers, options.steps, kHidden}, at::kFloat);
-    batch_masks_ = at::empty({0}, at::kFloat);
   }
 }
 
@@ -138,38 +130,30 @@ void ReinforceAgent::sample() {
                    [](const BatchRow* a, const BatchRow* b) { return a->observer < b->observer; });
 
   const c10::InferenceMode inference;
-  const auto size = static_cast<std::int64_t>(batch_.size());
-  batch_states_.resize_({size, kInputs});
-  batch_hidden_.resize_({size, kHidden});
-  batch_logits_.resize_({size, kActions});
-  auto* gathered = batch_states_.data_ptr<float>();
+  const at::Tensor states =
+      at::empty({static_cast<std::int64_t>(sorted_.size()), kInputs}, at::kFloat);
+  auto* gathered = states.data_ptr<float>();
   for (const BatchRow* row : sorted_)
     gathered = std::copy_n(row->state, kInputs, gathered);
-
-  at::addmm_out(batch_hidden_, policy_->hidden->bias, batch_states_, hidden_weight_);
-  if (masks_.defined()) {
-    draw_masks();
-    batch_hidden_.mul_(batch_masks_);
-  }
-  at::relu_(batch_hidden_);
-  at::addmm_out(batch_logits_, policy_->output->bias, batch_hidden_, output_weight_);
-  choose_and_store();
+  const at::Tensor masks = masks_.defined() ? draw_masks() : at::Tensor();
+  choose_and_store(policy_->forward(states, masks), masks);
 }
 
-void ReinforceAgent::draw_masks() {
-  batch_masks_.resize_({static_cast<std::int64_t>(sorted_.size()), kHidden});
+at::Tensor ReinforceAgent::draw_masks() {
+  at::Tensor masks = at::empty({static_cast<std::int64_t>(sorted_.size()), kHidden}, at::kFloat);
   const auto kept = static_cast<float>(1 / (1 - options_.dropout));
-  auto* mask = batch_masks_.data_ptr<float>();
+  auto* mask = masks.data_ptr<float>();
   for (const BatchRow* row : sorted_) {
     std::mt19937_64& random = random_[static_cast<std::size_t>(row->observer)];
     mask = std::generate_n(mask, kHidden,
                            [&] { return uniform(random) < options_.dropout ? 0.0F : kept; });
   }
+  return masks;
 }
 
-void ReinforceAgent::choose_and_store() {
-  const auto* logits = batch_logits_.data_ptr<float>();
-  const auto* mask = masks_.defined() ? batch_masks_.data_ptr<float>() : nullptr;
+void ReinforceAgent::choose_and_store(const at::Tensor& all_logits, const at::Tensor& masks) {
+  const auto* logits = all_logits.data_ptr<float>();
+  const auto* mask = masks.defined() ? masks.data_ptr<float>() : nullptr;
   for (BatchRow* row : sorted_) {
     const auto observer = static_cast<std::size_t>(row->observer);
     // The softmax of two logits is the logistic function of their difference.

@@ -110,14 +110,12 @@ class ReinforceAgent {
   };
 
   void sample();
-  void draw_masks();
-  void choose_and_store();
+  at::Tensor draw_masks();
+  void choose_and_store(const at::Tensor& all_logits, const at::Tensor& masks);
 
   ReinforceOptions options_;
   Policy policy_;
   torch::optim::Adam optimizer_;
-  at::Tensor hidden_weight_;  // [4, 128] and [128, 2]: transposed views of the policy's weights
-  at::Tensor output_weight_;
   std::vector<std::mt19937_64> random_;  // one an observer
 
   // The episode: [observers, steps, …], of which the first rows_[i] of observer i are filled.
@@ -126,13 +124,9 @@ class ReinforceAgent {
   at::Tensor masks_;  // undefined without dropout
   std::vector<int> rows_;
 
-  // The batch under way as it came, the same by observer, and its [B, 4], [B, 128] and [B, 2].
+  // The batch under way as it came, and the same by observer.
   std::vector<BatchRow> batch_;
   std::vector<BatchRow*> sorted_;
-  at::Tensor batch_states_;
-  at::Tensor batch_hidden_;
-  at::Tensor batch_logits_;
-  at::Tensor batch_masks_;
 };
 
 }  // namespace batchrpc_examples

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/per_thread.hpp"
+
 namespace batchrpc {
 
 void Waiter::notify() noexcept {
@@ -55,10 +57,7 @@ struct ThisThread {
   const WaitContext* suggested_address = nullptr;
 };
 
-ThisThread& this_thread() noexcept {
-  thread_local ThisThread state;
-  return state;
-}
+ThisThread& this_thread() noexcept { return detail::per_thread<ThisThread>(); }
 
 }  // namespace
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/node/remote_call.hpp"
@@ -57,6 +59,7 @@ class CallTable {
     bool used = false;
   };
   static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::uint32_t kLastGeneration = (std::uint32_t{1} << 30) - 1;
 
   Slot* slot_of(std::uint64_t id) noexcept;
   PendingCall release(std::size_t index);
@@ -66,5 +69,50 @@ class CallTable {
   std::size_t size_ = 0;
   TimePoint earliest_ = TimePoint::max();
 };
+
+inline std::uint64_t CallTable::add(PendingCall&& call) {
+  if (first_free_ == kNone) {
+    first_free_ = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back().next_free = kNone;
+  }
+  const std::uint32_t index = first_free_;
+  Slot& slot = slots_[index];
+  first_free_ = slot.next_free;
+  earliest_ = std::min(earliest_, call.deadline);
+  slot.call = std::move(call);
+  slot.used = true;
+  ++size_;
+  return (std::uint64_t{slot.generation} << 32) | index;
+}
+
+inline CallTable::Slot* CallTable::slot_of(std::uint64_t id) noexcept {
+  const std::size_t index = id & 0xffffffffU;
+  if (index >= slots_.size()) return nullptr;
+  Slot& slot = slots_[index];
+  return slot.used && slot.generation == id >> 32 ? &slot : nullptr;
+}
+
+inline PendingCall CallTable::release(std::size_t index) {
+  Slot& slot = slots_[index];
+  PendingCall call = std::move(slot.call);
+  slot.call.payload_target.reset();
+  slot.used = false;
+  slot.generation = slot.generation == kLastGeneration ? 1 : slot.generation + 1;
+  slot.next_free = first_free_;
+  first_free_ = static_cast<std::uint32_t>(index);
+  --size_;
+  return call;
+}
+
+inline std::optional<PendingCall> CallTable::take(std::uint64_t id) {
+  Slot* slot = slot_of(id);
+  if (slot == nullptr) return std::nullopt;
+  return release(static_cast<std::size_t>(slot - slots_.data()));
+}
+
+inline PendingCall* CallTable::find(std::uint64_t id) noexcept {
+  Slot* slot = slot_of(id);
+  return slot != nullptr ? &slot->call : nullptr;
+}
 
 }  // namespace batchrpc

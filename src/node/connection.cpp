@@ -257,7 +257,7 @@ void Connection::deliver(const wire::FrameView& frame, std::span<const std::byte
       payloads = payloads.subspan(wire::padded(size));
     }
   }
-  batch.sink.on_frame(frame, std::move(copies));
+  batch.sink.on_frame(frame, copies);
 }
 
 void Connection::flush() { handle_flushed(output_.flush()); }

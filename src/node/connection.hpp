@@ -23,9 +23,9 @@ class FrameSink {
  public:
   virtual ~FrameSink() = default;
 
-  /// A frame and, where it declares them inline, its payloads. Throws BadMessage to have the
-  /// connection dropped.
-  virtual void on_frame(const wire::FrameView& frame, std::vector<Bytes> inline_payloads) = 0;
+  /// A frame and, where it declares them inline, its payloads, to be moved away. Throws BadMessage
+  /// to have the connection dropped.
+  virtual void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) = 0;
 
   /// Where the `size` bytes of a chunk go; they are then written there, perhaps in several steps.
   /// An empty span: nowhere, they are dropped (the call that they belong to has ended). Throws

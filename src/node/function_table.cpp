@@ -89,6 +89,11 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                                                                 std::string_view signature,
                                                                 std::string_view node) const {
   auto function = find(name);
+  if (!function && (name.starts_with("batchrpc.create:") || name.starts_with("batchrpc.value:"))) {
+    throw NotFound("no class '" + std::string(shown_name(name)) + "' is exposed on " +
+                   std::string(node) +
+                   "; call expose_class there before an object is created or copied");
+  }
   if (!function) {
     const std::string near = suggest(name, names());
     throw NotFound("no function '" + std::string(shown_name(name)) + "' is exposed on " +

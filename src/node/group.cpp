@@ -228,7 +228,7 @@ void Group::tell_others(const Member& about, bool joined, const std::string& rea
   }
   for (const std::string& name : names) {
     const auto submit = [&](const auto& key, detail::OutgoingOptions options, Encoder& encoder,
-                            detail::ReplyHandler handler) {
+                            detail::ReplyHandler&& handler) {
       core_.submit(name, key, std::move(options), encoder, std::move(handler));
     };
     try {
@@ -273,7 +273,7 @@ void Group::try_root() {
     return;
   }
   const auto submit = [&](const auto& key, detail::OutgoingOptions how, Encoder& encoder,
-                          detail::ReplyHandler handler) {
+                          detail::ReplyHandler&& handler) {
     session->submit(key, std::move(how), encoder, std::move(handler));
   };
   detail::OutgoingOptions how;
@@ -317,7 +317,7 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
     return;
   }
   const auto submit = [&](const auto& key, detail::OutgoingOptions how, Encoder& encoder,
-                          detail::ReplyHandler handler) {
+                          detail::ReplyHandler&& handler) {
     session->submit(key, std::move(how), encoder, std::move(handler));
   };
   // The root's own time-out tells which ranks are missing, so it is given the time to say so.

@@ -48,7 +48,7 @@ std::string Node::address() const { return core_->address(); }
 
 void Node::submit(PeerRef peer, const detail::FunctionKey& function,
                   detail::OutgoingOptions options, Encoder& encoder,
-                  detail::ReplyHandler handler) const {
+                  detail::ReplyHandler&& handler) const {
   if (peer.by_rank()) {
     core_->submit(peer_name(peer), function, std::move(options), encoder, std::move(handler));
   } else {
@@ -61,7 +61,11 @@ std::string Node::peer_name(PeerRef peer) const {
 }
 
 void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const {
-  if (!core_->functions().find(function->name)) core_->expose(std::move(function));
+  if (core_->functions().find(function->name)) return;
+  try {
+    core_->expose(std::move(function));
+  } catch (const InvalidArgument&) {  // another thread was faster
+  }
 }
 
 void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) const {

@@ -34,7 +34,17 @@ void NodeCore::listen_for_peers(const std::optional<Address>& seen_from_root) {
   const bool sockets = own_loop_ || options_.io_context != nullptr;
   const bool on_tcp = !seen_from_root || seen_from_root->scheme() == Address::Scheme::tcp;
   const auto choice = options_.transport;
-  if (main) listen(*main);
+  if (by_name && options_.listen.empty()) {
+    try {
+      listen(*main);
+    } catch (const JoinFailed& error) {
+      throw JoinFailed(std::string(error.what()) +
+                       ". (Rank 0 listens where the others join; a node that joins has another "
+                       "NodeOptions::rank, or -1)");
+    }
+  } else if (main) {
+    listen(*main);
+  }
   if (!sockets) return;  // inproc only, and that listens already
   const bool has_tcp = main && main->scheme() == Address::Scheme::tcp;
   if (!has_tcp && choice != TransportChoice::unix_socket) {

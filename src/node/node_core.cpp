@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <deque>
 #include <random>
+#include <utility>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/asio_loop.hpp"
@@ -33,22 +35,51 @@ class LoopWait final : public WaitContext {
 };
 
 // Tasks on the driving thread: handlers, where the loop has no threads of its own, and short ones
-// everywhere.
-class LoopTasks final : public Executor {
+// everywhere. They come after the messages that are there, so that a batch gathers them all.
+class LoopTasks final : public Executor, public std::enable_shared_from_this<LoopTasks> {
  public:
   LoopTasks(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context)
       : loop_(std::move(loop)), context_(std::move(context)) {}
   void post(Task task) override {
-    loop_->post([context = context_, task = std::move(task)]() mutable {
-      const OutputScope scope(context);
-      task();
-      task = nullptr;
-    });
+    {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    }
+    loop_->defer(Run(shared_from_this()));
   }
 
  private:
+  // Runs the next task; one that the loop drops takes it along. A task itself would not fit into
+  // another without an allocation.
+  class Run {
+   public:
+    explicit Run(std::shared_ptr<LoopTasks> tasks) : tasks_(std::move(tasks)) {}
+    Run(Run&&) = default;
+    Run& operator=(Run&&) = delete;
+    ~Run() {
+      if (tasks_) tasks_->next();
+    }
+    void operator()() {
+      const auto self = std::exchange(tasks_, nullptr);
+      const OutputScope scope(self->context_);
+      self->next()();
+    }
+
+   private:
+    std::shared_ptr<LoopTasks> tasks_;
+  };
+
+  Task next() {
+    const std::lock_guard lock(mutex_);
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    return task;
+  }
+
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<WaitContext> context_;
+  std::mutex mutex_;
+  std::deque<Task> tasks_;
 };
 
 std::uint64_t new_incarnation(std::uint64_t seed) {
@@ -244,7 +275,7 @@ void NodeCore::session_closed(const std::shared_ptr<Session>& session, const std
 
 void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
                       detail::OutgoingOptions options, Encoder& encoder,
-                      detail::ReplyHandler handler) {
+                      detail::ReplyHandler&& handler) {
   if (is_forked_copy(fork_mark_)) {
     throw ShutDown(
         "node " + options_.name +

@@ -46,7 +46,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why) override;
 
   void submit(std::string_view peer, const detail::FunctionKey& function,
-              detail::OutgoingOptions options, Encoder& encoder, detail::ReplyHandler handler);
+              detail::OutgoingOptions options, Encoder& encoder, detail::ReplyHandler&& handler);
 
   [[nodiscard]] FunctionTable& functions() noexcept { return functions_; }
   [[nodiscard]] PeerTable& peers() noexcept { return *peers_; }

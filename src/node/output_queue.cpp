@@ -26,6 +26,11 @@ void append_bytes(std::vector<std::byte>& to, std::span<const std::byte> bytes) 
 OutputQueue::Position OutputQueue::append(std::span<const Word> frame, std::uint64_t call,
                                           bool of_reply, std::vector<Bytes>&& payloads) {
   const std::lock_guard lock(mutex_);
+  return append_locked(frame, call, of_reply, std::move(payloads));
+}
+
+OutputQueue::Position OutputQueue::append_locked(std::span<const Word> frame, std::uint64_t call,
+                                                 bool of_reply, std::vector<Bytes>&& payloads) {
   const Position start = appended_;
   if (closed_) return start;
   std::vector<std::byte>& to = open_ ? queued_ : held_;

@@ -27,6 +27,12 @@ class OutputQueue {
   /// others are kept and sent in chunks. Before open(), frames wait.
   Position append(std::span<const Word> frame, std::uint64_t call, bool of_reply,
                   std::vector<Bytes>&& payloads);
+  /// The same by who holds mutex().
+  Position append_locked(std::span<const Word> frame, std::uint64_t call, bool of_reply,
+                         std::vector<Bytes>&& payloads);
+  /// Guards the queue; and what must change in one step with it. Held for moments only, never
+  /// during a write.
+  [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
 
   /// Appends a frame that goes even before open(): the handshake.
   void append_first(std::span<const Word> frame);

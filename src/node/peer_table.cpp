@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "base/per_thread.hpp"
 #include "batchrpc/base/error.hpp"
 #include "node/duration_text.hpp"
 #include "node/function_table.hpp"
@@ -22,12 +23,18 @@ Session::MakeError peer_lost(const std::string& name, const std::string& why) {
   };
 }
 
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> numbers{0};
+  return ++numbers;
+}
+
 }  // namespace
 
 PeerTable::PeerTable(Environment environment, const NodeOptions& options, PeerIdentity self)
     : environment_(std::move(environment)),
       options_(options),
       self_(std::move(self)),
+      number_(next_number()),
       random_(self_.incarnation) {}
 
 PeerTable::~PeerTable() = default;
@@ -94,7 +101,25 @@ std::shared_ptr<Session> PeerTable::make_session(const std::string& expected_nam
                                    expected_name);
 }
 
+// Each thread remembers whom it has called last.
 std::shared_ptr<Session> PeerTable::session(std::string_view name) {
+  struct Last {
+    std::uint64_t table = 0;
+    std::uint64_t changes = 0;
+    std::string peer{};
+    std::weak_ptr<Session> session{};
+  };
+  Last& last = detail::per_thread<Last>();
+  const std::uint64_t changes = sessions_changed_.load(std::memory_order_acquire);
+  if (last.table == number_ && last.changes == changes && last.peer == name) {
+    if (auto session = last.session.lock()) return session;
+  }
+  auto session = find_session(name);
+  last = {.table = number_, .changes = changes, .peer = std::string(name), .session = session};
+  return session;
+}
+
+std::shared_ptr<Session> PeerTable::find_session(std::string_view name) {
   const std::lock_guard lock(mutex_);
   if (closed_) throw ShutDown("node " + self_.name + " is shut down; make a new one");
   const auto at = peers_.find(name);
@@ -192,6 +217,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
       std::erase(peer.sessions, session);
       if (peer.current == session) {
         peer.current = peer.sessions.empty() ? nullptr : peer.sessions.front();
+        ++sessions_changed_;
       }
       peer.broken.push_back(session);
       if (session->goodbye()) {
@@ -250,6 +276,7 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
   for (auto& session : std::exchange(peer.sessions, {}))
     peer.broken.push_back(std::move(session));
   if (peer.current) peer.broken.push_back(std::exchange(peer.current, nullptr));
+  ++sessions_changed_;
   peer.info.state = PeerState::lost;
   peer.trying_since.reset();
   peer.tries = 0;
@@ -353,6 +380,7 @@ void PeerTable::close(const std::string& reason) {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
+    ++sessions_changed_;
     for (auto& [name, peer] : peers_) {
       sessions.insert(sessions.end(), peer.sessions.begin(), peer.sessions.end());
       sessions.insert(sessions.end(), peer.broken.begin(), peer.broken.end());

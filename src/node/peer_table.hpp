@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -99,12 +101,17 @@ class PeerTable {
   void drop_half_open();
   void drop_stranger(std::string_view name);
   static void run(Ended& ended);
+  std::shared_ptr<Session> find_session(std::string_view name);
   [[nodiscard]] Peer* find(std::string_view name);
   Duration pause(int tries);
 
   const Environment environment_;
   const NodeOptions options_;
   const PeerIdentity self_;
+
+  const std::uint64_t number_;  // of all tables of the process
+  /// Counts what may make another session, or none, the one to call a peer through.
+  std::atomic<std::uint64_t> sessions_changed_{0};
 
   mutable std::mutex mutex_;
   std::map<std::string, Peer, std::less<>> peers_;

@@ -1,55 +1,51 @@
 #include "batchrpc/node/remote_call.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/per_thread.hpp"
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc::detail {
 
 ReplySink::~ReplySink() = default;
 
-IncomingCall::IncomingCall(ReplySink& sink, std::uint64_t id, bool wants_reply, CallContext context,
-                           std::span<const Word> segment, std::vector<Bytes> payloads)
-    : sink_(&sink),
-      id_(id),
-      wants_reply_(wants_reply),
-      context_(std::move(context)),
-      segment_(segment),
-      payloads_(std::move(payloads)) {}
+void ReplyHandler::abandon() noexcept {
+  Reply reply;
+  reply.error =
+      std::make_exception_ptr(BrokenPromise("the call was dropped before it had a reply"));
+  (*this)(reply);
+}
 
-IncomingCall::IncomingCall(IncomingCall&& other) noexcept
-    : sink_(std::exchange(other.sink_, nullptr)),
-      kept_sink_(std::move(other.kept_sink_)),
-      id_(other.id_),
-      wants_reply_(other.wants_reply_),
-      context_(std::move(other.context_)),
-      segment_(other.segment_),
-      kept_words_(std::move(other.kept_words_)),
-      payloads_(std::move(other.payloads_)) {}
-
-IncomingCall::~IncomingCall() {
-  if (sink_ == nullptr) return;
+void IncomingCall::break_promise() noexcept {
   fail(std::make_exception_ptr(
       BrokenPromise("the handler was dropped by the callee before it had answered")));
 }
 
 void IncomingCall::keep() {
   if (kept_sink_ || sink_ == nullptr) return;
-  kept_sink_ = sink_->shared_sink();
-  kept_words_.assign(segment_.begin(), segment_.end());
-  segment_ = kept_words_;
+  kept_words_ = std::make_unique_for_overwrite<Word[]>(segment_.size());
+  std::copy(segment_.begin(), segment_.end(), kept_words_.get());
+  segment_ = {kept_words_.get(), segment_.size()};
+  kept_sink_ = sink_->keep();
+  context_ = CallContext(context_);
+}
+
+void IncomingCall::end() {
+  ReplySink* const sink = std::exchange(sink_, nullptr);
+  if (kept_sink_) sink->answered();
 }
 
 void IncomingCall::reply(Encoder& encoder) {
   if (sink_ == nullptr) return;
   if (wants_reply_) sink_->send_result(id_, encoder);
-  std::exchange(sink_, nullptr)->answered();
+  end();
 }
 
 void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
   if (wants_reply_) sink_->send_error(id_, error, began);
-  std::exchange(sink_, nullptr)->answered();
+  end();
 }
 
 namespace {
@@ -81,10 +77,10 @@ namespace {
 constexpr std::size_t kKeptEncoders = 4;
 constexpr std::size_t kKeptWords = 16 * 1024;
 
-std::vector<std::unique_ptr<Encoder>>& store() {
-  thread_local std::vector<std::unique_ptr<Encoder>> encoders;
-  return encoders;
-}
+struct KeptEncoders {
+  std::vector<std::unique_ptr<Encoder>> encoders;
+};
+std::vector<std::unique_ptr<Encoder>>& store() { return per_thread<KeptEncoders>().encoders; }
 
 }  // namespace
 
@@ -96,15 +92,13 @@ EncoderLease::EncoderLease() {
   }
   encoder_ = std::move(encoders.back());
   encoders.pop_back();
-  encoder_->reset(wire::kEnvelopeWords);
 }
 
 EncoderLease::~EncoderLease() {
   auto& encoders = store();
-  if (encoders.size() < kKeptEncoders && encoder_->words().capacity() <= kKeptWords) {
-    encoder_->reset(0);
-    encoders.push_back(std::move(encoder_));
-  }
+  if (encoders.size() >= kKeptEncoders || encoder_->words().capacity() > kKeptWords) return;
+  encoder_->reset(wire::kEnvelopeWords);
+  encoders.push_back(std::move(encoder_));
 }
 
 }  // namespace batchrpc::detail

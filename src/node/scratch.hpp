@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/per_thread.hpp"
+
 namespace batchrpc {
 
 /// An object lent from a store of the calling thread's own, which keeps a few for the next time:
@@ -34,9 +36,11 @@ class Lease {
 
  private:
   static constexpr std::size_t kKept = 2;
+  struct Store {
+    std::vector<std::unique_ptr<T>> objects;
+  };
   static std::vector<std::unique_ptr<T>>& this_threads() {
-    thread_local std::vector<std::unique_ptr<T>> store;
-    return store;
+    return detail::per_thread<Store>().objects;
   }
 
   std::unique_ptr<T> object_;

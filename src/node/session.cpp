@@ -27,7 +27,10 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
       expected_peer_(std::move(peer_name)),
-      assembler_(host_->options().max_payload_bytes) {}
+      small_frame_words_(host_->options().max_frame_bytes / sizeof(Word)),
+      call_timeout_(host_->options().call_timeout),
+      assembler_(host_->options().max_payload_bytes),
+      mutex_(connection_->output().mutex()) {}
 
 Session::~Session() {
   if (timer_ != 0) loop_->cancel(timer_);
@@ -47,7 +50,7 @@ void Session::start(std::unique_ptr<Stream> stream, bool accepted) {
 // -------------------------------------------------------------------------------------------
 
 // What the peer would refuse is refused here, where the caller can be told.
-void Session::check_size(Encoder& encoder, std::string_view what) const {
+void Session::check_large(const Encoder& encoder, std::string_view what) const {
   const NodeOptions& options = host_->options();
   const std::uint64_t bytes = encoder.words().size() * sizeof(Word);
   std::uint64_t payloads = 0;
@@ -63,11 +66,9 @@ void Session::check_size(Encoder& encoder, std::string_view what) const {
 }
 
 void Session::submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
-                     Encoder& encoder, detail::ReplyHandler handler) {
-  const NodeOptions& defaults = host_->options();
-  const Duration timeout =
-      options.timeout == Duration::zero() ? defaults.call_timeout : options.timeout;
-  const TimePoint now = loop_->now();
+                     Encoder& encoder, detail::ReplyHandler&& handler) {
+  const Duration timeout = options.timeout == Duration::zero() ? call_timeout_ : options.timeout;
+  const TimePoint now = about_now(timeout);
   const bool waits_for_ever = timeout >= TimePoint::max() - now;
   const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)
                                            : std::chrono::ceil<std::chrono::microseconds>(std::max(
@@ -95,8 +96,8 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         id = CallTable::kNotifications + notifications_++;
       }
       wire::set_id(encoder.words(), id);
-      const auto position =
-          connection_->output().append(encoder.words(), id, false, std::move(encoder.payloads()));
+      const auto position = connection_->output().append_locked(encoder.words(), id, false,
+                                                                std::move(encoder.payloads()));
       if (options.wants_reply) {
         calls_.find(id)->position = position;
         if (deadline < timer_at_) arm_timer(deadline);
@@ -123,6 +124,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
 
 // The number by which the peer knows the function; tells it first, if it does not.
 std::uint32_t Session::number_of(const detail::FunctionKey& function) {
+  if (last_number_.first == function.hash && !names_.empty()) return last_number_.second;
   const auto [at, added] =
       numbers_.try_emplace(function.hash, static_cast<std::uint32_t>(names_.size()));
   if (added) {
@@ -130,8 +132,9 @@ std::uint32_t Session::number_of(const detail::FunctionKey& function) {
     const auto frame = wire::definition_frame({.number = at->second,
                                                .name = std::string(function.name),
                                                .signature = std::string(function.signature)});
-    connection_->output().append(frame, 0, false, {});
+    connection_->output().append_locked(frame, 0, false, {});
   }
+  last_number_ = *at;
   return at->second;
 }
 
@@ -200,6 +203,11 @@ void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bo
   send(wire::error_frame(call, error, began));
 }
 
+std::shared_ptr<detail::ReplySink> Session::keep() {
+  host_->count_incoming(1);
+  return shared_from_this();
+}
+
 void Session::answered() { host_->count_incoming(-1); }
 
 void Session::send(std::span<const Word> frame) {
@@ -250,12 +258,12 @@ bool Session::is_closed() const {
 
 std::shared_ptr<const PeerIdentity> Session::peer() const {
   const std::lock_guard lock(mutex_);
-  return peer_;
+  return identities_.empty() ? nullptr : identities_.back();
 }
 
 void Session::set_peer(std::shared_ptr<const PeerIdentity> peer) {
   const std::lock_guard lock(mutex_);
-  peer_ = std::move(peer);
+  identities_.push_back(std::move(peer));
 }
 
 std::string Session::peer_name() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -37,7 +38,7 @@ class SessionHost {
   using RunAgain = std::function<void(detail::IncomingCall call)>;
   virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
   virtual void run_on_worker(Task task) = 0;
-  /// Changes the number of calls being answered.
+  /// Changes the number of calls that are being answered on workers, or later.
   virtual void count_incoming(int difference) = 0;
 
   /// The other side has said who it is. Throws an Error to refuse it. On the loop.
@@ -65,7 +66,7 @@ class Session final : public FrameSink,
   /// called exactly once, on any thread, never under a lock, perhaps before this returns. Throws
   /// InvalidArgument when the call is beyond a limit.
   void submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
-              Encoder& encoder, detail::ReplyHandler handler);
+              Encoder& encoder, detail::ReplyHandler&& handler);
 
   /// Ends the calls that wait: `error` makes the error, from the function's name and whether the
   /// call may have been sent.
@@ -86,21 +87,22 @@ class Session final : public FrameSink,
   [[nodiscard]] const std::optional<wire::Goodbye>& goodbye() const noexcept { return goodbye_; }
   /// Null before the handshake.
   [[nodiscard]] std::shared_ptr<const PeerIdentity> peer() const;
+  /// On the loop.
   void set_peer(std::shared_ptr<const PeerIdentity> peer);
   [[nodiscard]] std::size_t pending_calls() const;
   /// The names of the functions whose replies are waited for, each with its count.
   [[nodiscard]] std::vector<std::string> pending_functions() const;
   [[nodiscard]] Connection& connection() noexcept { return *connection_; }
 
-  void on_frame(const wire::FrameView& frame, std::vector<Bytes> inline_payloads) override;
+  void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) override;
   std::span<std::byte> chunk_target(const wire::FrameHeader& chunk) override;
   void on_chunk(const wire::FrameHeader& chunk) override;
   void on_closed(const std::string& why, bool protocol_error) override;
 
   void send_result(std::uint64_t call, Encoder& encoder) override;
   void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) override;
+  std::shared_ptr<detail::ReplySink> keep() override;
   void answered() override;
-  std::shared_ptr<detail::ReplySink> shared_sink() override { return shared_from_this(); }
 
  private:
   // A function of ours as the peer calls it.
@@ -112,39 +114,52 @@ class Session final : public FrameSink,
 
   void handle_hello(const wire::FrameView& frame);
   void handle_define(const wire::FrameView& frame);
-  void handle_call(const wire::FrameView& frame, std::vector<Bytes> payloads);
-  void handle_result(const wire::FrameView& frame, std::vector<Bytes> payloads);
+  void handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads);
+  void handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void handle_error(const wire::FrameView& frame);
-  void dispatch(const wire::FrameView& frame, std::vector<Bytes> payloads);
-  void run_function(std::uint32_t number, detail::IncomingCall call);
+  void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads);
+  void run_function(std::uint32_t number, detail::IncomingCall& call);
   void assemble(const wire::FrameView& frame);
   void refuse(const Error& error);
-  void check_size(Encoder& encoder, std::string_view what) const;
+  void check_size(const Encoder& encoder, std::string_view what) const {
+    if (!encoder.payloads().empty() || encoder.words().size() > small_frame_words_)
+      check_large(encoder, what);
+  }
+  void check_large(const Encoder& encoder, std::string_view what) const;
   void send(std::span<const Word> frame);
   std::uint32_t number_of(const detail::FunctionKey& function);
   void arm_timer(TimePoint deadline);
   void expire_calls();
   std::string peer_name() const;
 
+  /// Now, to set a deadline `timeout` ahead; that is within a hundredth of what was asked.
+  [[nodiscard]] TimePoint about_now(Duration timeout) const noexcept {
+    return timeout < std::chrono::seconds(1) ? loop_->now() : loop_->coarse_now();
+  }
+
   const std::shared_ptr<SessionHost> host_;
   const std::shared_ptr<NodeCore> core_;
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Connection> connection_;
   const std::string expected_peer_;
+  const std::size_t small_frame_words_;  // surely within the limits
+  const Duration call_timeout_;          // where a call says none
   std::atomic<bool> open_{false};
   bool accepted_ = false;
   bool said_hello_ = false;
   std::optional<wire::Goodbye> goodbye_;
   int silent_ticks_ = 0;
+  // Who the peer said that it is, the latest last; calls borrow them. Changed under the lock.
+  std::deque<std::shared_ptr<const PeerIdentity>> identities_;
   std::vector<Incoming> incoming_;
   PayloadAssembler assembler_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  std::mutex& mutex_;  // the output queue's; guards what follows
   CallTable calls_;
   std::uint64_t notifications_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash
+  std::pair<std::uint64_t, std::uint32_t> last_number_{};     // an entry of these
   std::vector<std::string> names_;                            // by number
-  std::shared_ptr<const PeerIdentity> peer_;
   TimerId timer_ = 0;
   TimePoint timer_at_ = TimePoint::max();
   bool closed_ = false;

@@ -12,8 +12,8 @@ constexpr std::size_t kMaxFunctions = 65536;
 
 // Whether no payload has to be waited for. Empty ones never come.
 bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
-  const auto& sizes = frame.payload_sizes;
-  if (payloads.size() == sizes.size()) return true;
+  const auto sizes = frame.payload_sizes;
+  if (sizes.empty() || payloads.size() == sizes.size()) return true;
   if (std::any_of(sizes.begin(), sizes.end(), [](std::uint64_t size) { return size > 0; })) {
     return false;
   }
@@ -23,7 +23,7 @@ bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
 
 }  // namespace
 
-void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes> inline_payloads) {
+void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) {
   using wire::FrameKind;
   const FrameKind kind = frame.header.kind;
   if (!is_open()) {
@@ -41,10 +41,10 @@ void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes> inline_p
       handle_define(frame);
       return;
     case FrameKind::call:
-      handle_call(frame, std::move(inline_payloads));
+      handle_call(frame, inline_payloads);
       return;
     case FrameKind::result:
-      handle_result(frame, std::move(inline_payloads));
+      handle_result(frame, inline_payloads);
       return;
     case FrameKind::error:
       handle_error(frame);
@@ -113,29 +113,29 @@ void Session::handle_define(const wire::FrameView& frame) {
   incoming_.push_back({std::move(definition.name), std::move(definition.signature), {}});
 }
 
-void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes> payloads) {
+void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   if (frame.header.number >= incoming_.size()) throw BadMessage("a call of an undefined function");
   if (are_there(frame, payloads)) {
-    dispatch(frame, std::move(payloads));
+    dispatch(frame, payloads);
   } else {
     assemble(frame);
   }
 }
 
-void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes> payloads) {
+void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   std::optional<TimePoint> deadline;
   if (frame.header.value != 0) {
     constexpr std::uint64_t kLongest = 1'000'000ULL * 60 * 60 * 24 * 365;
-    deadline = loop_->now() +
-               std::chrono::microseconds(std::min<std::uint64_t>(frame.header.value, kLongest));
+    const std::chrono::microseconds left(std::min<std::uint64_t>(frame.header.value, kLongest));
+    deadline = about_now(left) + left;
   }
-  host_->count_incoming(1);
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
-                            CallContext(peer(), deadline), frame.segment(), std::move(payloads));
-  run_function(frame.header.number, std::move(call));
+                            CallContext(identities_.back(), deadline), frame.segment(),
+                            std::move(payloads));
+  run_function(frame.header.number, call);
 }
 
-void Session::run_function(std::uint32_t number, detail::IncomingCall call) {
+void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   Incoming& incoming = incoming_[number];
   auto function = incoming.function.lock();
   if (!function) {
@@ -148,7 +148,7 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall call) {
       if (code_of(error) == ErrorCode::not_found) {
         call.keep();
         const auto again = [self = shared_from_this(), number](detail::IncomingCall parked) {
-          self->run_function(number, std::move(parked));
+          self->run_function(number, parked);
         };
         if (host_->park(incoming.name, call, again)) return;
       }
@@ -162,18 +162,18 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall call) {
   }
   if (function->options.short_handler) {
     const detail::CurrentNode current(core_);
-    function->run(std::move(call));
+    function->run(call);
     return;
   }
   call.keep();
   host_->run_on_worker(
       [core = core_, function = std::move(function), call = std::move(call)]() mutable {
         const detail::CurrentNode current(core);
-        function->run(std::move(call));
+        function->run(call);
       });
 }
 
-void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes> payloads) {
+void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   if (!are_there(frame, payloads)) {
     assemble(frame);
     return;
@@ -231,9 +231,9 @@ void Session::on_chunk(const wire::FrameHeader& chunk) {
   if (!whole) return;
   const wire::FrameView frame = wire::parse_frame(whole->words);
   if (frame.header.kind == wire::FrameKind::result) {
-    handle_result(frame, std::move(whole->payloads));
+    handle_result(frame, whole->payloads);
   } else {
-    dispatch(frame, std::move(whole->payloads));
+    dispatch(frame, whole->payloads);
   }
 }
 

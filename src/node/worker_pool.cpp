@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <utility>
 
 #include "batchrpc/future/wait.hpp"
 #include "node/output_scope.hpp"
@@ -43,6 +44,7 @@ class WorkerPool::State final : public std::enable_shared_from_this<State> {
 
  private:
   bool has_work();
+  void call_up(std::unique_lock<std::mutex> lock);
 
   std::mutex mutex_;
   std::condition_variable work_;
@@ -50,6 +52,7 @@ class WorkerPool::State final : public std::enable_shared_from_this<State> {
   std::deque<Task> tasks_;
   std::vector<Waiter*> waiting_;  // workers that wait for a future and would take a task
   std::size_t idle_ = 0;          // workers that wait for a task
+  bool called_ = false;           // one of them was woken, and has not looked yet
   bool stopping_ = false;
   std::vector<bool> has_ended_;
   const std::shared_ptr<Context> context_;
@@ -85,31 +88,42 @@ WorkerPool::State::State(int threads, const std::shared_ptr<Loop>& loop)
       context_(std::make_shared<Context>(*this, loop)) {}
 
 void WorkerPool::State::post(Task task) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (stopping_) return;
   tasks_.push_back(std::move(task));
-  // An idle worker that was notified counts as idle until it has woken and taken a task.
-  if (idle_ < tasks_.size() && !waiting_.empty()) {
+  call_up(std::move(lock));
+}
+
+// Lets go of the lock. Of many tasks that come at once, only the first wakes a worker; each worker
+// that takes a task wakes the next, as long as there are tasks.
+void WorkerPool::State::call_up(std::unique_lock<std::mutex> lock) {
+  if (tasks_.empty()) return;
+  if (idle_ > 0) {
+    if (std::exchange(called_, true)) return;
+    lock.unlock();
+    work_.notify_one();
+  } else if (!waiting_.empty()) {
     waiting_.back()->nudge();
     waiting_.pop_back();
-  } else if (idle_ > 0) {
-    work_.notify_one();
   }
 }
 
 void WorkerPool::State::work(std::size_t index) {
   this_threads() = this;
   std::unique_lock lock(mutex_);
-  while (true) {
-    ++idle_;
-    work_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
-    --idle_;
-    if (stopping_) break;
+  while (!stopping_) {
+    if (tasks_.empty()) {
+      ++idle_;
+      work_.wait(lock);
+      --idle_;
+      called_ = false;
+      continue;
+    }
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    lock.unlock();
+    call_up(std::move(lock));
     run(std::move(task));
-    lock.lock();
+    lock = std::unique_lock(mutex_);
   }
   has_ended_[index] = true;
   ended_.notify_all();
@@ -131,13 +145,14 @@ bool WorkerPool::State::has_work() {
 
 // Takes a task; or, if there is none, notes that the waiter is to be nudged when there is.
 bool WorkerPool::State::try_take(Task& task, Waiter* idle) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (tasks_.empty()) {
     waiting_.push_back(idle);
     return false;
   }
   task = std::move(tasks_.front());
   tasks_.pop_front();
+  call_up(std::move(lock));
   return true;
 }
 

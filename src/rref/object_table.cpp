@@ -51,6 +51,7 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
                          UniqueFunction<std::shared_ptr<void>()> construct,
                          UniqueFunction<void(Result<void>)> done) {
   const std::lock_guard lock(mutex_);
+  refuse_when_closed();
   Entry& created = entry(object);
   if (!created.expected) {
     throw InvalidArgument("an object of this id exists already");
@@ -70,9 +71,11 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
          }
          {
            const std::lock_guard constructed(mutex_);
-           Entry& own = entries_.at(object);
-           own.value = std::move(value);
-           own.failed = failed;
+           const auto at = entries_.find(object);
+           if (at != entries_.end()) {  // the node has not ended meanwhile
+             at->second.value = std::move(value);
+             at->second.failed = failed;
+           }
          }
          done(failed ? Result<void>(failed) : Result<void>());
        }});
@@ -82,6 +85,7 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
 void ObjectTable::own(ObjectId object, ObjectId token, std::string_view type,
                       std::shared_ptr<void> value) {
   const std::lock_guard lock(mutex_);
+  refuse_when_closed();
   Entry& owned = entries_[object];
   owned.expected = false;
   owned.type = type;
@@ -92,6 +96,7 @@ void ObjectTable::own(ObjectId object, ObjectId token, std::string_view type,
 void ObjectTable::run(ObjectId object, std::string_view type, ObjectJob job) {
   {
     const std::lock_guard lock(mutex_);
+    refuse_when_closed();
     if (!gone_.contains(object)) {
       Entry& known = entry(object);
       known.queue.push_back({std::string(type), std::move(job)});
@@ -116,14 +121,17 @@ void ObjectTable::run_next(ObjectId object) {
   Result<std::shared_ptr<void>> value = std::shared_ptr<void>();
   {
     const std::lock_guard lock(mutex_);
-    Entry& known = entries_.at(object);
+    const auto at = entries_.find(object);
+    if (at == entries_.end()) return;  // the node has ended
+    Entry& known = at->second;
     job = std::move(known.queue.front());
     known.queue.pop_front();
     if (known.failed) {
       value = known.failed;
     } else if (!job.type.empty() && job.type != known.type) {
-      value = std::make_exception_ptr(BadSignature(
-          "the object behind this RRef is a " + known.type + ", it was called as a " + job.type));
+      value = std::make_exception_ptr(InvalidArgument("the object behind this RRef is a " +
+                                                      known.type + ", it was called as a " +
+                                                      job.type + "; give both sides one type"));
     } else {
       value = known.value;
     }
@@ -132,16 +140,17 @@ void ObjectTable::run_next(ObjectId object) {
   job.run = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    Entry& known = entries_.at(object);
-    known.busy = false;
-    start(object, known);
+    const auto at = entries_.find(object);
+    if (at == entries_.end()) return;
+    at->second.busy = false;
+    start(object, at->second);
   }
   const std::shared_ptr<void> destroyed = drop_if_unused(object);
 }
 
 void ObjectTable::add(ObjectId object, ObjectId token) {
   const std::lock_guard lock(mutex_);
-  if (gone_.contains(object)) return;
+  if (closed_ || gone_.contains(object)) return;
   Entry& known = entry(object);
   if (known.released_early.erase(token) == 0) known.tokens.insert(token);
 }
@@ -149,7 +158,7 @@ void ObjectTable::add(ObjectId object, ObjectId token) {
 void ObjectTable::release(ObjectId object, ObjectId token) {
   {
     const std::lock_guard lock(mutex_);
-    if (gone_.contains(object)) return;
+    if (closed_ || gone_.contains(object)) return;
     Entry& known = entry(object);
     if (known.tokens.erase(token) == 0) known.released_early.insert(token);
   }
@@ -197,6 +206,26 @@ void ObjectTable::abandon(ObjectId object, const std::string& why) {
     job.run(std::make_exception_ptr(
         NotFound("there is no such object on " + core_.name() + ": " + why)));
   }
+}
+
+void ObjectTable::close() {
+  Entries ended;  // destroyed without the lock: destructors are the user's code
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return;
+    ended.swap(entries_);
+  }
+  for (auto& [object, entry] : ended) {
+    core_.loop()->cancel(entry.timer);
+    for (Job& job : entry.queue) {
+      job.run(std::make_exception_ptr(ShutDown("node " + core_.name() + " is shut down")));
+    }
+  }
+}
+
+// Under the lock.
+void ObjectTable::refuse_when_closed() const {
+  if (closed_) throw ShutDown("node " + core_.name() + " is shut down; make a new one");
 }
 
 std::shared_ptr<void> ObjectTable::find(ObjectId object) const {

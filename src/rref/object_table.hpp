@@ -17,9 +17,10 @@ namespace batchrpc::detail {
 /// The objects that one node owns. References are tokens: adding and releasing one is idempotent,
 /// and a release that overtakes its addition cancels it, so that the order of messages over
 /// different connections does not matter. An object is destroyed when no token is left and nothing
-/// is queued. Thread-safe.
+/// is queued, or when its node ends. Thread-safe.
 ///
-/// What a node that dies has held stays until this node ends: leases are to come.
+/// What a node that dies has held, and a handle in a message that nobody has decoded, stay until
+/// this node ends: leases are to come.
 class ObjectTable {
  public:
   explicit ObjectTable(NodeCore& core);
@@ -34,6 +35,9 @@ class ObjectTable {
   void release(ObjectId object, ObjectId token);
   /// The creator says that there will be no such object.
   void abandon(ObjectId object, const std::string& why);
+  /// At the node's end: destroys the objects (those whose methods run, when these have returned),
+  /// and refuses new ones. Handles of the node's own that objects hold would keep it alive.
+  void close();
 
   /// Null before it is constructed. Throws NotFound, or what the constructor threw.
   [[nodiscard]] std::shared_ptr<void> find(ObjectId object) const;
@@ -63,6 +67,7 @@ class ObjectTable {
   void start(ObjectId object, Entry& entry);
   std::shared_ptr<void> drop_if_unused(ObjectId object);
   void remember_gone(ObjectId object);
+  void refuse_when_closed() const;
 
   NodeCore& core_;
   mutable std::mutex mutex_;
@@ -70,6 +75,7 @@ class ObjectTable {
   std::set<ObjectId> gone_;
   std::deque<ObjectId> gone_order_;
   std::uint64_t next_ = 1;
+  bool closed_ = false;
 };
 
 }  // namespace batchrpc::detail

@@ -21,15 +21,18 @@ std::shared_ptr<NodeCore> node_of_this_message() {
 template <class Function>
 void expose_once(NodeCore& core, std::string_view name, Function function) {
   if (core.functions().find(name)) return;
-  core.functions().add(std::make_shared<TypedFunction<Function, FunctionTraits<Function>>>(
-      std::string(name), std::move(function), ExposeOptions{.short_handler = true}));
+  try {
+    core.functions().add(std::make_shared<TypedFunction<Function, FunctionTraits<Function>>>(
+        std::string(name), std::move(function), ExposeOptions{.short_handler = true}));
+  } catch (const InvalidArgument&) {  // another thread was faster
+  }
 }
 
 template <class... Args>
 void tell_owner(const std::shared_ptr<NodeCore>& core, const std::string& owner,
                 std::string_view name, const Args&... args) {
   const auto submit = [&](const FunctionKey& key, OutgoingOptions options, Encoder& encoder,
-                          ReplyHandler handler) {
+                          ReplyHandler&& handler) {
     core->submit(owner, key, std::move(options), encoder, std::move(handler));
   };
   try {
@@ -43,7 +46,12 @@ void tell_owner(const std::shared_ptr<NodeCore>& core, const std::string& owner,
 }  // namespace
 
 void use_objects(const std::shared_ptr<NodeCore>& core) {
-  (void)core->extension<ObjectTable>();
+  if (core->functions().find(kAbandon)) return;  // the last one, below
+  core->on_change(
+      [objects = std::weak_ptr(core->extension<ObjectTable>())](const PeerChange& change) {
+        const auto table = objects.lock();
+        if (table && change.kind == PeerChange::Kind::ended) table->close();
+      });
   const auto table = [] { return node_of_this_message()->extension<ObjectTable>(); };
   expose_once(*core, kAdd,
               [table](ObjectId object, ObjectId token) { table()->add(object, token); });
@@ -105,7 +113,7 @@ std::shared_ptr<void> Reference::local() const {
 }
 
 void Reference::submit(const FunctionKey& function, OutgoingOptions options, Encoder& encoder,
-                       ReplyHandler handler) const {
+                       ReplyHandler&& handler) const {
   {
     const std::lock_guard lock(mutex_);
     if (failed_) std::rethrow_exception(failed_);

@@ -60,24 +60,14 @@ PayloadTarget into_tensor(at::Tensor out) {
   };
 }
 
-ReplyHandler receive_into(at::Tensor out, Promise<void> promise) {
-  return [out = std::move(out), promise = std::move(promise)](Reply& reply) mutable {
-    std::exception_ptr error = reply.error;
-    if (!error) {
-      try {
-        take(out, reply);
-      } catch (const BadMessage& bad) {  // the function ran: its reply came
-        error = std::make_exception_ptr(BadMessage(bad.what(), /*may_have_run=*/true));
-      } catch (...) {
-        error = std::current_exception();
-      }
+Pending<void> receive_into(at::Tensor out) {
+  return wait_for_reply<void>([out = std::move(out)](Reply& reply) {
+    try {
+      take(out, reply);
+    } catch (const BadMessage& bad) {  // the function ran: its reply came
+      throw BadMessage(bad.what(), /*may_have_run=*/true);
     }
-    if (error) {
-      promise.set_error(error);
-    } else {
-      promise.set_value();
-    }
-  };
+  });
 }
 
 }  // namespace batchrpc::detail

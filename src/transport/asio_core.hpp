@@ -1,8 +1,12 @@
 #pragma once
 
+#include <time.h>
+
 #include <asio/io_context.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "batchrpc/transport/loop.hpp"
 #include "transport/asio_timers.hpp"
@@ -23,12 +27,19 @@ class AsioCore : public std::enable_shared_from_this<AsioCore> {
   virtual void stop() = 0;
   virtual void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) = 0;
   virtual void post(Task task) = 0;
+  virtual void defer(Task task) { post(std::move(task)); }
   virtual TimerId schedule(TimePoint when, Task task) = 0;
   [[nodiscard]] virtual bool is_driving() const noexcept = 0;
   virtual bool poll() = 0;
 
   /// Loops have no other clock than this.
   [[nodiscard]] static TimePoint now() noexcept { return std::chrono::steady_clock::now(); }
+  /// The same clock as of the kernel's last tick.
+  [[nodiscard]] static TimePoint coarse_now() noexcept {
+    timespec time{};
+    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+  }
 };
 
 /// Returns or sleeps on, as `deadline` says.

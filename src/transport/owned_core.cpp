@@ -227,6 +227,12 @@ void OwnedCore::post(Task task) {
   if (foreign) drive_.want_driver(TimePoint::min());
 }
 
+// Asio's own queue holds the sockets that the reactor found ready, and the task goes behind them.
+void OwnedCore::defer(Task task) {
+  if (!is_driving()) return post(std::move(task));
+  asio::post(io_, [task = std::move(task)]() mutable { task(); });
+}
+
 TimerId OwnedCore::schedule(TimePoint when, Task task) {
   const TimerId timer = timers_->schedule(when, std::move(task));
   if (!drive_.is_favoured()) drive_.want_driver(when);

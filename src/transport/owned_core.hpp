@@ -26,6 +26,7 @@ class OwnedCore final : public AsioCore {
   void stop() override;
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
   void post(Task task) override;
+  void defer(Task task) override;
   TimerId schedule(TimePoint when, Task task) override;
   [[nodiscard]] bool is_driving() const noexcept override;
   bool poll() override;

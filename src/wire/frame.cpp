@@ -36,7 +36,7 @@ void write_sizes(std::vector<Word>& words, const std::vector<Bytes>& payloads) {
     words.push_back(payload.size());
 }
 
-std::vector<std::uint64_t> read_sizes(std::span<const Word> words) {
+std::span<const std::uint64_t> read_sizes(std::span<const Word> words) {
   const Word pointer = words[kPayloadsPointer];
   if (pointer == 0) return {};
   const auto offset = static_cast<std::int32_t>(static_cast<std::uint32_t>(pointer)) >> 2;
@@ -46,8 +46,7 @@ std::vector<std::uint64_t> read_sizes(std::span<const Word> words) {
       static_cast<std::uint64_t>(start) + count > words.size()) {
     throw BadMessage("a frame's list of payload sizes points outside the frame");
   }
-  const auto sizes = words.subspan(static_cast<std::size_t>(start), count);
-  return {sizes.begin(), sizes.end()};
+  return words.subspan(static_cast<std::size_t>(start), count);
 }
 
 template <class... Fields>

@@ -103,8 +103,8 @@ void set_number(std::span<Word> frame, std::uint32_t number) noexcept;
 /// A frame as it was received; the words stay the receiver's.
 struct FrameView {
   FrameHeader header;
-  std::span<const Word> words;                 ///< from the segment table on
-  std::vector<std::uint64_t> payload_sizes{};  ///< calls and results
+  std::span<const Word> words;                     ///< from the segment table on
+  std::span<const std::uint64_t> payload_sizes{};  ///< calls and results; in `words`
 
   /// The message without its segment table: what a Decoder reads.
   [[nodiscard]] std::span<const Word> segment() const noexcept { return words.subspan(1); }
@@ -114,7 +114,7 @@ struct FrameView {
 inline constexpr std::size_t kBodyInSegment = kBodyPointer - 1;
 
 /// How many words the frame that begins with `first` has, its segment table included; nothing when
-/// it is not the beginning of a single-segment message (see `flatten`).
+/// it is not the beginning of a single-segment message.
 [[nodiscard]] std::optional<std::uint64_t> frame_words(Word first) noexcept;
 
 /// The frame in `words` (exactly its own). Throws BadMessage.

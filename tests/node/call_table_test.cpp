@@ -11,9 +11,14 @@ using namespace std::chrono_literals;
 
 constexpr TimePoint kStart{1h};
 
+struct Indifferent final : detail::ReplyReceiver {
+  void receive(detail::Reply& /*reply*/) noexcept override {}
+};
+
 PendingCall call_due(Duration after, std::uint32_t function = 0) {
+  static Indifferent receiver;
   PendingCall call;
-  call.handler = [](detail::Reply&) {};
+  call.handler = detail::ReplyHandler(receiver);
   call.deadline = kStart + after;
   call.function = function;
   return call;

@@ -51,7 +51,7 @@ TEST_CASE("a node may be destroyed in a callback of its own call") {
   test::VirtualWorld world;
   const Node root = world.root();
   root.expose<&callbacks::add>();
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     auto node = std::make_shared<std::optional<Node>>(world.join("guest"));
     bool ended = false;
     (*node)->call<&callbacks::add>("root", i, 1).then([node, &ended](const Result<int>& result) {

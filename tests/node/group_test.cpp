@@ -139,6 +139,15 @@ TEST_CASE("a second node of a taken name is refused and told who holds it") {
   CHECK(names_of(root) == std::vector<std::string>{"worker"});
 }
 
+TEST_CASE("a second node of rank 0 at the address of the first is told how to join it") {
+  VirtualWorld world;
+  const Node root = world.root();
+  NodeOptions options = world.joining("forgot its rank");
+  options.rank = 0;
+  CHECK_THROWS_WITH(Node::start(options),
+                    Catch::Contains("is taken") && Catch::Contains("NodeOptions::rank"));
+}
+
 TEST_CASE("a taken rank is refused and told who holds it") {
   VirtualWorld world;
   const Node root = world.root();

@@ -174,22 +174,38 @@ TEST_CASE("the limit grows with the message when it is not set", "[decoder]") {
         large.size());
 }
 
-TEST_CASE("nesting is limited", "[decoder]") {
-  const auto depth = [](int levels) {
+TEST_CASE("nesting is limited to 64 levels, or what is set, exactly", "[decoder]") {
+  const auto chain = [](int links) {
     Tree tree{};
-    for (int i = 0; i < levels; ++i) {
+    for (int i = 0; i < links; ++i) {
       Tree outer{};
       outer.next = std::make_unique<Tree>(std::move(tree));
       tree = std::move(outer);
     }
+    return tree;
+  };
+  const auto encoded = [](const auto& value) {
     Encoder encoder(1);
-    encode_struct(encoder, 0, tree);
+    encode_struct(encoder, 0, value);
     return encoder.words();
   };
-  CHECK(decodes<Tree>(depth(30)));
-  CHECK(error_of<Tree>(depth(31)).find("nested") != std::string::npos);
-  CHECK_FALSE(decodes<Tree>(depth(31), {.nesting = 63}));
-  CHECK(decodes<Tree>(depth(40), {.nesting = 100}));
+  const auto depth = [&](int links) { return encoded(chain(links)); };
+  using Option = std::optional<Tree>;
+  using Options = std::vector<Option>;
+  // The struct of arguments, each tree, each pointer to the next one, and the last one's list of
+  // children: 2 n + 3 levels.
+  for (const int links : {0, 1, 30, 40}) {
+    const auto levels = static_cast<unsigned>(2 * links + 3);
+    CHECK(decodes<Tree>(depth(links), {.nesting = levels}));
+    CHECK(error_of<Tree>(depth(links), {.nesting = levels - 1}).find("nested") !=
+          std::string::npos);
+  }
+  CHECK(decodes<Tree>(depth(30)));                     // 63
+  CHECK(decodes<Option>(encoded(Option(chain(30)))));  // 64
+  Options options;
+  options.emplace_back(chain(30));
+  CHECK_FALSE(decodes<Options>(encoded(options)));  // 65
+  CHECK_FALSE(decodes<Tree>(depth(31)));            // 65
 
   // A struct whose list of children is itself.
   const std::vector<Word> loop{struct_pointer(0, 0, 1), struct_pointer(0, 1, 2), 1,

@@ -8,7 +8,7 @@
 
 #include "batchrpc/wire/schema.hpp"
 #include "wire/capnp_values.hpp"
-#include "wire/flatten.hpp"
+#include "wire/one_segment.hpp"
 
 namespace batchrpc {
 namespace {
@@ -34,7 +34,7 @@ bool matches_neighbours(const Neighbours& neighbours, const capnp::DynamicStruct
          matches(neighbours.after, root.get("arg2"), {});
 }
 
-/// A struct in small segments with pointers between them, which flatten() takes out.
+/// A struct in small segments with pointers between them, which one_segment() takes out.
 class Writing {
  public:
   Writing(capnp::StructSchema schema, unsigned segment_words)
@@ -45,7 +45,7 @@ class Writing {
   Place place(const char* field) { return {root_, schema_.getFieldByName(field)}; }
   std::vector<Word> words() {
     const auto flat = capnp::messageToFlatArray(builder_);
-    return flatten({reinterpret_cast<const std::byte*>(flat.begin()), flat.size() * 8}, 1 << 20);
+    return test::one_segment({reinterpret_cast<const std::byte*>(flat.begin()), flat.size() * 8});
   }
   std::vector<Bytes> payloads;
 

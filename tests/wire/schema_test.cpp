@@ -6,7 +6,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "wire/capnp_schema.hpp"
-#include "wire/flatten.hpp"
+#include "wire/one_segment.hpp"
 #include "wire/values.hpp"
 
 namespace batchrpc {
@@ -169,7 +169,7 @@ TEST_CASE("what the capnp tool encodes with the printed schema decodes", "[schem
       "(arg0 = 5, arg1 = [(field0 = 1, field1 = 2.5), (field1 = -inf)], arg2 = (some = \"there\"), "
       "arg3 = [true, false])");
   const std::string bytes = capnp_tool("encode " + schema.path() + " Arguments < " + text.path());
-  const auto words = flatten(as_bytes(bytes), 1000);
+  const auto words = test::one_segment(as_bytes(bytes));
   Decoder decoder(words, {});
   const auto [a, b, c, d] =
       decode_struct<int, std::vector<Point>, std::optional<std::string>, std::array<bool, 2>>(

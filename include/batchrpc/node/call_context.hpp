@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
@@ -23,16 +24,26 @@ struct PeerIdentity {
 class BATCHRPC_EXPORT CallContext {
  public:
   CallContext() = default;
-  CallContext(std::shared_ptr<const PeerIdentity> caller, std::optional<TimePoint> deadline)
-      : caller_(std::move(caller)), deadline_(deadline) {}
+  /// Borrows `caller`; a copy of the context shares it.
+  CallContext(const std::shared_ptr<const PeerIdentity>& caller, std::optional<TimePoint> deadline)
+      : lender_(&caller), deadline_(deadline) {}
+  CallContext(const CallContext& other)
+      : owner_(other.shared_caller()), deadline_(other.deadline_) {}
+  CallContext(CallContext&&) noexcept = default;
+  CallContext& operator=(CallContext other) noexcept {
+    lender_ = other.lender_;
+    owner_ = std::move(other.owner_);
+    deadline_ = other.deadline_;
+    return *this;
+  }
 
   /// The call that the calling thread is answering; null outside of handlers. A coroutine takes
   /// what it needs before it first suspends: afterwards it may run on another thread.
   [[nodiscard]] static const CallContext* current() noexcept;
 
-  [[nodiscard]] const PeerIdentity& caller() const noexcept { return *caller_; }
+  [[nodiscard]] const PeerIdentity& caller() const noexcept { return *shared_caller(); }
   [[nodiscard]] const std::shared_ptr<const PeerIdentity>& shared_caller() const noexcept {
-    return caller_;
+    return lender_ != nullptr ? *lender_ : owner_;
   }
   /// When the caller stops waiting, on this node's clock; nothing if it waits for ever.
   [[nodiscard]] std::optional<TimePoint> deadline() const noexcept { return deadline_; }
@@ -43,7 +54,8 @@ class BATCHRPC_EXPORT CallContext {
   static const CallContext* exchange_current(const CallContext* context) noexcept;
 
  private:
-  std::shared_ptr<const PeerIdentity> caller_;
+  const std::shared_ptr<const PeerIdentity>* lender_ = nullptr;
+  std::shared_ptr<const PeerIdentity> owner_;
   std::optional<TimePoint> deadline_;
 };
 

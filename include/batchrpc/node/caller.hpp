@@ -6,32 +6,59 @@
 #include <utility>
 
 #include "batchrpc/future/future.hpp"
-#include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/remote_call.hpp"
 
 namespace batchrpc::detail {
 
-/// Completes `promise` with what a reply holds.
-template <class R>
-ReplyHandler reply_to(Promise<R> promise) {
-  return [promise = std::move(promise)](Reply& reply) mutable {
-    if (reply.error) {
-      promise.set_error(reply.error);
-      return;
-    }
+/// The state of a call's future, which waits for the reply itself: one allocation a call.
+/// `take(reply)` makes the result, and may throw.
+template <class R, class Take>
+class PendingReply final : public State<R>, public ReplyReceiver {
+ public:
+  /// One reference is the future's, the other the call's.
+  explicit PendingReply(Take take) : State<R>(2), take_(std::move(take)) {}
+
+  void receive(Reply& reply) noexcept override {
     try {
-      Decoder decoder(reply.segment, reply.payloads);
-      if constexpr (std::is_void_v<R>) {
-        decode_result<void>(decoder);
-        promise.set_value();
+      if (reply.error) {
+        this->store(std::move(reply.error));
+      } else if constexpr (std::is_void_v<R>) {
+        take_(reply);
+        this->store(Result<void>());
       } else {
-        promise.set_value(decode_result<R>(decoder));
+        this->store(Result<R>(take_(reply)));
       }
     } catch (...) {
-      promise.set_error(std::current_exception());
+      this->store(std::current_exception());
     }
-  };
+    this->complete();
+  }
+
+ private:
+  [[no_unique_address]] Take take_;
+};
+
+/// A call's future, and what completes it.
+template <class R>
+struct Pending {
+  Future<R> future;
+  ReplyHandler handler;
+};
+
+template <class R, class Take>
+Pending<R> wait_for_reply(Take take) {
+  auto* const state = new PendingReply<R, Take>(std::move(take));
+  return {FutureAccess::make(Ref<State<R>>(state)), ReplyHandler(*state)};
+}
+
+/// The result as the function's caller knows it.
+template <class R>
+Pending<R> wait_for_result() {
+  return wait_for_reply<R>([](const Reply& reply) {
+    Decoder decoder(reply.segment, reply.payloads);
+    return decode_result<R>(decoder);
+  });
 }
 
 /// Encodes the arguments and gives them to `submit(key, options, encoder, handler)`. Nothing is
@@ -42,14 +69,19 @@ Future<R> send_call(const Submit& submit, const FunctionKey& key, OutgoingOption
   try {
     const EncoderLease encoder;
     encode_struct<Arguments...>(*encoder, wire::kBodyPointer, arguments...);
-    Promise<R> promise;
-    Future<R> future = promise.get_future();
-    submit(key, std::move(options), *encoder, reply_to<R>(std::move(promise)));
-    return future;
+    Pending<R> pending = wait_for_result<R>();
+    submit(key, std::move(options), *encoder, std::move(pending.handler));
+    return std::move(pending.future);
   } catch (...) {
     return make_failed_future<R>(std::current_exception());
   }
 }
+
+/// What becomes of a notification until it is queued.
+struct SendingOutcome final : ReplyReceiver {
+  void receive(Reply& reply) noexcept override { error = std::move(reply.error); }
+  std::exception_ptr error;
+};
 
 /// The same without a reply. Throws what goes wrong before the message is queued.
 template <class... Arguments, class Submit>
@@ -59,9 +91,9 @@ void send_notification(const Submit& submit, const FunctionKey& key,
   encode_struct<Arguments...>(*encoder, wire::kBodyPointer, arguments...);
   OutgoingOptions options;
   options.wants_reply = false;
-  std::exception_ptr error;
-  submit(key, std::move(options), *encoder, [&error](Reply& reply) { error = reply.error; });
-  if (error) std::rethrow_exception(error);
+  SendingOutcome outcome;
+  submit(key, std::move(options), *encoder, ReplyHandler(outcome));
+  if (outcome.error) std::rethrow_exception(outcome.error);
 }
 
 }  // namespace batchrpc::detail

@@ -52,8 +52,8 @@ class BATCHRPC_EXPORT ExposedFunction {
       : name(std::move(function_name)), signature(std::move(function_signature)), options(how) {}
   virtual ~ExposedFunction();
 
-  /// Runs the function and answers the call, at once or later. Does not throw.
-  virtual void run(IncomingCall call) noexcept = 0;
+  /// Runs the function and answers the call: at once, or later, then `call` is moved away.
+  virtual void run(IncomingCall& call) noexcept = 0;
   /// The Cap'n Proto schema of arguments and result.
   [[nodiscard]] virtual std::string schema() const = 0;
 
@@ -119,7 +119,7 @@ class TypedFunction final : public ExposedFunction {
       : ExposedFunction(std::move(function_name), std::string(Wire::text()), how),
         callable_(std::move(callable)) {}
 
-  void run(IncomingCall call) noexcept override {
+  void run(IncomingCall& call) noexcept override {
     if constexpr (Traits::kAsynchronous) {
       run_asynchronously(std::move(call));
     } else {

@@ -245,7 +245,7 @@ class BATCHRPC_EXPORT Node {
   /// For parts of the library.
   [[nodiscard]] const std::shared_ptr<NodeCore>& core() const noexcept { return core_; }
   void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
-              Encoder& encoder, detail::ReplyHandler handler) const;
+              Encoder& encoder, detail::ReplyHandler&& handler) const;
 
  private:
   explicit Node(std::shared_ptr<NodeCore> core);
@@ -266,7 +266,7 @@ class BATCHRPC_EXPORT Node {
 
   auto submitter(PeerRef peer) const {
     return [this, peer](const detail::FunctionKey& function, detail::OutgoingOptions options,
-                        Encoder& encoder, detail::ReplyHandler handler) {
+                        Encoder& encoder, detail::ReplyHandler&& handler) {
       submit(peer, function, std::move(options), encoder, std::move(handler));
     };
   }
@@ -311,10 +311,9 @@ class BATCHRPC_EXPORT Node {
           (*copy).payloads() = (*encoded).payloads();
           again = detail::one_use_values() != before;
         }
-        Promise<R> promise;
-        Future<R> future = promise.get_future();
-        submit(peer, function, {}, *copy, detail::reply_to<R>(std::move(promise)));
-        futures.push_back(std::move(future));
+        detail::Pending<R> pending = detail::wait_for_result<R>();
+        submit(peer, function, {}, *copy, std::move(pending.handler));
+        futures.push_back(std::move(pending.future));
       } catch (...) {
         futures.push_back(make_failed_future<R>(std::current_exception()));
       }

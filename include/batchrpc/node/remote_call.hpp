@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
@@ -43,7 +44,40 @@ struct Reply {
   std::span<const Word> segment;
   std::span<const Bytes> payloads;
 };
-using ReplyHandler = UniqueFunction<void(Reply&)>;
+
+/// Waits for the reply to one call.
+class ReplyReceiver {
+ public:
+  /// Called once; the receiver may be gone afterwards.
+  virtual void receive(Reply& reply) noexcept = 0;
+
+ protected:
+  ~ReplyReceiver() = default;
+};
+
+/// The duty to tell a receiver what became of its call. One that is dropped says BrokenPromise.
+class ReplyHandler {
+ public:
+  ReplyHandler() noexcept = default;
+  explicit ReplyHandler(ReplyReceiver& receiver) noexcept : receiver_(&receiver) {}
+  ReplyHandler(ReplyHandler&& other) noexcept
+      : receiver_(std::exchange(other.receiver_, nullptr)) {}
+  ReplyHandler& operator=(ReplyHandler&& other) noexcept {
+    std::swap(receiver_, other.receiver_);
+    return *this;
+  }
+  ~ReplyHandler() {
+    if (receiver_ != nullptr) abandon();
+  }
+
+  explicit operator bool() const noexcept { return receiver_ != nullptr; }
+  void operator()(Reply& reply) noexcept { std::exchange(receiver_, nullptr)->receive(reply); }
+
+ private:
+  BATCHRPC_EXPORT void abandon() noexcept;
+
+  ReplyReceiver* receiver_ = nullptr;
+};
 
 /// Chooses the memory for a reply's payload `index` of `size` bytes, where the caller has it;
 /// empty: the library allocates. Called once a payload, before its bytes are read; on the driving
@@ -65,10 +99,10 @@ class BATCHRPC_EXPORT ReplySink {
   virtual void send_result(std::uint64_t call, Encoder& encoder) = 0;
   /// `began`: the function had begun to run.
   virtual void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) = 0;
-  /// Once a call, after its reply if it wanted one.
+  /// For a call that outlives its message: itself, shared. The call counts as being answered until
+  /// answered(), which follows its reply if it wanted one.
+  virtual std::shared_ptr<ReplySink> keep() = 0;
   virtual void answered() = 0;
-  /// For handlers that outlive the message: itself, shared.
-  virtual std::shared_ptr<ReplySink> shared_sink() = 0;
 };
 
 /// A call that has come in: its arguments, and the duty to answer it exactly once. One that is
@@ -76,10 +110,26 @@ class BATCHRPC_EXPORT ReplySink {
 class BATCHRPC_EXPORT IncomingCall {
  public:
   IncomingCall(ReplySink& sink, std::uint64_t id, bool wants_reply, CallContext context,
-               std::span<const Word> segment, std::vector<Bytes> payloads);
-  IncomingCall(IncomingCall&& other) noexcept;
+               std::span<const Word> segment, std::vector<Bytes> payloads) noexcept
+      : sink_(&sink),
+        id_(id),
+        wants_reply_(wants_reply),
+        context_(std::move(context)),
+        segment_(segment),
+        payloads_(std::move(payloads)) {}
+  IncomingCall(IncomingCall&& other) noexcept
+      : sink_(std::exchange(other.sink_, nullptr)),
+        id_(other.id_),
+        wants_reply_(other.wants_reply_),
+        context_(std::move(other.context_)),
+        segment_(other.segment_),
+        payloads_(std::move(other.payloads_)),
+        kept_sink_(std::move(other.kept_sink_)),
+        kept_words_(std::move(other.kept_words_)) {}
   IncomingCall& operator=(IncomingCall&&) = delete;
-  ~IncomingCall();
+  ~IncomingCall() {
+    if (sink_ != nullptr) break_promise();
+  }
 
   /// Makes it independent of the message that it came in, so that it may be kept.
   void keep();
@@ -93,14 +143,17 @@ class BATCHRPC_EXPORT IncomingCall {
   void fail(const std::exception_ptr& error, bool began = false);
 
  private:
+  void break_promise() noexcept;
+  void end();
+
   ReplySink* sink_;  // null when answered
-  std::shared_ptr<ReplySink> kept_sink_;
   std::uint64_t id_;
   bool wants_reply_;
   CallContext context_;
   std::span<const Word> segment_;
-  std::vector<Word> kept_words_;
   std::vector<Bytes> payloads_;
+  std::shared_ptr<ReplySink> kept_sink_;
+  std::unique_ptr<Word[]> kept_words_;
 };
 
 /// An encoder of the calling thread's own, with the envelope reserved; may be used while another

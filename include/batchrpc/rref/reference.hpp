@@ -50,7 +50,7 @@ class BATCHRPC_EXPORT Reference {
 
   /// Calls the owner; fails at once when the creation has failed.
   void submit(const FunctionKey& function, OutgoingOptions options, Encoder& encoder,
-              ReplyHandler handler) const;
+              ReplyHandler&& handler) const;
 
   /// The creation was answered with an error: calls fail with it from now on.
   void creation_failed(const std::exception_ptr& error);

@@ -60,29 +60,33 @@ Future<R> call_object(ObjectId id, Method method) {
   Promise<R> promise;
   Future<R> future = promise.get_future();
   const CallContext* context = CallContext::current();
-  run_on_object(
-      id, class_name<T>(),
-      [promise = std::move(promise), method = std::move(method),
-       context = context != nullptr ? *context
-                                    : CallContext()](Result<std::shared_ptr<void>> object) mutable {
-        try {
-          const auto self = std::static_pointer_cast<T>(object.value());
-          const ContextScope scope(context);
-          if constexpr (std::is_void_v<decltype(method(*self))>) {
-            method(*self);
-            promise.set_value();
-          } else if constexpr (Unwrapped<decltype(method(*self))>::kAsynchronous) {
-            // The object lives until the future is ready.
-            method(*self).then([self, promise = std::move(promise)](Result<R> result) mutable {
-              promise.set_result(std::move(result));
-            });
-          } else {
-            promise.set_value(method(*self));
-          }
-        } catch (...) {
-          promise.set_error(std::current_exception());
-        }
-      });
+  run_on_object(id, class_name<T>(),
+                [promise = std::move(promise), method = std::move(method),
+                 context = context != nullptr ? *context : CallContext()](
+                    Result<std::shared_ptr<void>> object) mutable {
+                  try {
+                    const auto self = std::static_pointer_cast<T>(object.value());
+                    const ContextScope scope(context);
+                    if constexpr (std::is_void_v<decltype(method(*self))>) {
+                      method(*self);
+                      promise.set_value();
+                    } else if constexpr (Unwrapped<decltype(method(*self))>::kAsynchronous) {
+                      // The object lives until the future is ready, and so do the arguments, in
+                      // their place: a coroutine may refer to them.
+                      auto running = std::make_unique<Method>(std::move(method));
+                      Future<R> pending = (*running)(*self);
+                      if (!pending.valid())
+                        throw InvalidArgument("the method returned an empty future");
+                      std::move(pending).then(
+                          [self, running = std::move(running), promise = std::move(promise)](
+                              Result<R> result) mutable { promise.set_result(std::move(result)); });
+                    } else {
+                      promise.set_value(method(*self));
+                    }
+                  } catch (...) {
+                    promise.set_error(std::current_exception());
+                  }
+                });
   return future;
 }
 
@@ -128,8 +132,9 @@ class RRef {
   template <auto M, class... Args>
   auto call_with(const CallOptions& options, Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(M)>;
-    static_assert(std::is_base_of_v<std::remove_const_t<typename Traits::Class>, T>,
-                  "the method belongs to another class");
+    static_assert(std::is_same_v<std::remove_const_t<typename Traits::Class>, T>,
+                  "the method belongs to another class; a method of a base class is called on an "
+                  "RRef to that base, from Node::own");
     return send<typename Traits::Result>(detail::method_name<M>(), options,
                                          static_cast<typename Traits::Arguments*>(nullptr),
                                          std::forward<Args>(args)...);
@@ -170,7 +175,7 @@ class RRef {
     const detail::Reference& reference = get();
     const auto submit = [&reference](const detail::FunctionKey& function,
                                      detail::OutgoingOptions how, Encoder& encoder,
-                                     detail::ReplyHandler handler) {
+                                     detail::ReplyHandler&& handler) {
       reference.submit(function, std::move(how), encoder, std::move(handler));
     };
     return detail::send_call<R, detail::ObjectId, Params...>(

@@ -22,8 +22,8 @@ namespace detail {
 BATCHRPC_EXPORT void require_receiving(const at::Tensor& out);
 /// Offers the memory of `out` for the tensor of a reply, and keeps it.
 [[nodiscard]] BATCHRPC_EXPORT PayloadTarget into_tensor(at::Tensor out);
-/// Completes `promise` when `out` holds what the reply brings.
-[[nodiscard]] BATCHRPC_EXPORT ReplyHandler receive_into(at::Tensor out, Promise<void> promise);
+/// The future is ready when `out` holds what the reply brings.
+[[nodiscard]] BATCHRPC_EXPORT Pending<void> receive_into(at::Tensor out);
 
 template <class Traits, class... Params, class... Args>
 Future<void> call_into_typed(const Node& node, const FunctionKey& function,
@@ -40,11 +40,9 @@ Future<void> call_into_typed(const Node& node, const FunctionKey& function,
     OutgoingOptions outgoing;
     outgoing.timeout = options.timeout;
     outgoing.payload_target = std::make_unique<PayloadTarget>(into_tensor(out));
-    Promise<void> promise;
-    Future<void> future = promise.get_future();
-    node.submit(peer, function, std::move(outgoing), *encoder,
-                receive_into(out, std::move(promise)));
-    return future;
+    Pending<void> pending = receive_into(out);
+    node.submit(peer, function, std::move(outgoing), *encoder, std::move(pending.handler));
+    return std::move(pending.future);
   } catch (...) {
     return make_failed_future<void>(std::current_exception());
   }

@@ -63,7 +63,9 @@ class BATCHRPC_EXPORT AsioLoop final : public Loop {
 
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
   [[nodiscard]] TimePoint now() const noexcept override;
+  [[nodiscard]] TimePoint coarse_now() const noexcept override;
   void post(Task task) override;
+  void defer(Task task) override;
   TimerId schedule(TimePoint when, Task task) override;
   bool cancel(TimerId timer) override;
   [[nodiscard]] bool is_driving() const noexcept override;

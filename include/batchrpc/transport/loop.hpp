@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
@@ -23,6 +24,13 @@ using TimerId = std::uint64_t;
 class BATCHRPC_EXPORT Loop : public WaitContext, public Executor {
  public:
   ~Loop() override;
+
+  /// now(), cheaper, and up to 10 ms behind: for what happens at every message.
+  [[nodiscard]] virtual TimePoint coarse_now() const noexcept { return now(); }
+
+  /// Runs `task` on the thread that then drives, after all messages that are there to be read by
+  /// now: for who wants to gather them. By a thread that does not drive: as post().
+  virtual void defer(Task task) { post(std::move(task)); }
 
   /// Runs `task` at `when` (at once, if that has passed) on the thread that then drives. Tasks of
   /// the same time run in the order in which they were scheduled.

@@ -19,7 +19,9 @@ struct DecodeLimits {
   /// a part that several pointers refer to counts each time. 0: 64 MiB, or eight times the message
   /// if that is more, which every message of an Encoder keeps.
   std::size_t traversal_words = 0;
-  /// How deep values may be nested; matters for recursive types.
+  /// How deep values may be nested; matters for recursive types. Each list, map, present optional
+  /// or unique_ptr, and struct with members behind pointers, is one level, and so is a list that is
+  /// absent, since it might be there.
   unsigned nesting = 64;
   /// Bytes of payloads that may be copied (`Bytes` and byte views share them). 0: each payload
   /// once.
@@ -69,8 +71,8 @@ template <>
 
 /// Reads one single-segment Cap'n Proto message and trusts nothing in it: whatever is out of
 /// bounds, out of a limit, or not of the expected kind is a BadMessage. Pointers to other segments
-/// and capabilities are, too (see `flatten` in src/wire). Views into segment and payloads that it
-/// hands out live as long as those do. Not thread-safe.
+/// and capabilities are, too. Views into segment and payloads that it hands out live as long as
+/// those do. Not thread-safe.
 class Decoder {
  public:
   Decoder(std::span<const Word> segment, std::span<const Bytes> payloads,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -59,8 +60,12 @@ class Encoder {
 
   /// As new, but keeps what memory it has.
   void reset(std::size_t reserved_words) {
-    words_.assign(reserved_words, 0);
-    payloads_.clear();
+    words_.resize(reserved_words);
+    std::fill(words_.begin(), words_.end(), 0);
+    drop_payloads();
+  }
+  void drop_payloads() noexcept {
+    if (!payloads_.empty()) payloads_.clear();
   }
 
   [[nodiscard]] std::vector<Word>& words() noexcept { return words_; }
@@ -74,6 +79,7 @@ class Encoder {
   }
 
   [[nodiscard]] std::vector<Bytes>& payloads() noexcept { return payloads_; }
+  [[nodiscard]] const std::vector<Bytes>& payloads() const noexcept { return payloads_; }
 
   /// Appends a zeroed struct, lets the pointer at `pointer` point to it, returns its place.
   std::size_t add_struct(std::size_t pointer, detail::StructSize size) {
@@ -101,12 +107,7 @@ class Encoder {
  private:
   std::size_t grow(std::size_t count) {
     const std::size_t at = words_.size();
-    if (count <= 8) {  // most structs: faster than a call of resize()
-      for (std::size_t i = 0; i < count; ++i)
-        words_.push_back(0);
-    } else {
-      words_.resize(at + count);
-    }
+    words_.resize(at + count);
     if (words_.size() > kMaxWords) too_large();
     return at;
   }

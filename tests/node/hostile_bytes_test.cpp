@@ -1,0 +1,184 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "batchrpc/base/address.hpp"
+#include "batchrpc/batchrpc.hpp"
+#include "node/largest_allocation.hpp"
+#include "node/real_nodes.hpp"
+#include "wire/frame.hpp"
+
+// Whatever bytes come to a listening port, the node lives on. What it makes of each kind of them:
+// session_test.cpp.
+
+namespace batchrpc {
+namespace {
+
+using wire::FrameKind;
+using Frames = std::vector<std::vector<Word>>;
+
+/// A bare connection to a node's TCP port.
+class BareSocket {
+ public:
+  explicit BareSocket(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ =
+        ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+  ~BareSocket() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};  // thousands of these use up the ports
+    ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    ::close(socket_);
+  }
+  BareSocket(const BareSocket&) = delete;
+  BareSocket& operator=(const BareSocket&) = delete;
+
+  [[nodiscard]] bool connected() const { return connected_; }
+
+  /// False when the node has closed the connection.
+  bool send(std::span<const std::byte> bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  /// Takes what has come, so that the node's answers find room.
+  void drain() const {
+    std::array<std::byte, 65536> buffer{};
+    while (::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT) > 0) {
+    }
+  }
+
+ private:
+  int socket_;
+  bool connected_ = false;
+};
+
+std::vector<Word> call_frame(std::uint32_t function, std::uint64_t id, const auto& argument) {
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<std::decay_t<decltype(argument)>>(encoder, wire::kBodyPointer, argument);
+  wire::finish_frame(encoder, {.kind = FrameKind::call, .number = function, .id = id});
+  std::vector<Word> words = encoder.words();
+  if (wire::has_inline_payloads(words)) {
+    for (const Bytes& payload : encoder.payloads())
+      words.resize(words.size() + wire::padded(payload.size()) / sizeof(Word));
+  }
+  return words;
+}
+
+std::vector<Word> define(std::uint32_t number, const std::string& name, std::string_view text) {
+  return wire::definition_frame({.number = number, .name = name, .signature = std::string(text)});
+}
+
+/// Correct frames of every kind.
+Frames correct_frames() {
+  auto chunk = wire::plain_frame({.kind = FrameKind::chunk, .id = 10, .value = 20'000});
+  chunk.resize(chunk.size() + 20'000 / sizeof(Word));
+  return {define(0, "twice", signature<int, int>()),
+          define(1, "size", signature<std::size_t, Bytes>()),
+          define(2, "batchrpc.rref.release",
+                 signature<void, std::pair<std::uint64_t, std::uint64_t>,
+                           std::pair<std::uint64_t, std::uint64_t>>()),
+          call_frame(0, 8, 21),
+          call_frame(1, 9, Bytes::allocate(1000)),
+          call_frame(1, 10, Bytes::allocate(20'000)),
+          chunk,
+          wire::plain_frame({.kind = FrameKind::ping}),
+          wire::plain_frame({.kind = FrameKind::pong}),
+          wire::error_frame(3, std::make_exception_ptr(std::runtime_error("what")))};
+}
+
+class Mutator {
+ public:
+  explicit Mutator(std::uint64_t seed) : random_(seed) {}
+
+  std::size_t any(std::size_t count) { return random_() % count; }
+
+  /// Noise, or a frame with up to three changes, or a part of one.
+  std::vector<std::byte> bytes(const Frames& frames) {
+    std::vector<Word> words;
+    if (any(8) == 0) {
+      words.resize(any(40));
+      for (Word& word : words)
+        word = random_();
+      // As long as a frame, at least.
+      if (!words.empty() && any(2) == 0) words[0] = Word{words.size() - 1} << 32;
+    } else {
+      words = frames[any(frames.size())];
+      for (std::size_t changes = any(4); changes > 0; --changes) {
+        Word& word = words[any(std::min<std::size_t>(words.size(), 24))];
+        word = any(4) == 0 ? random_() : word ^ (Word{1} << any(64));
+      }
+    }
+    const auto all = std::as_bytes(std::span(words));
+    return {all.begin(), all.end() - static_cast<std::ptrdiff_t>(any(32) == 0 ? any(8) : 0) *
+                                         (all.size() >= 8 ? 1 : 0)};
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+TEST_CASE("random and mutated frames on a listening port do no harm, 100000 of them") {
+  NodeOptions options = test::real_root("root", 2);
+  options.join = "tcp://127.0.0.1:0";
+  options.log_level = LogLevel::off;
+  options.max_frame_bytes = 64 * 1024;
+  options.max_payload_bytes = 64 * 1024;
+  const Node node(options);
+  node.expose("twice", [](int x) { return 2 * x; });
+  node.expose("size", [](const Bytes& bytes) { return bytes.size(); });
+  const std::uint16_t port = Address::parse(node.address()).port();
+  const auto next_call_works = [&node] {
+    NodeOptions joining = test::real_joining(node, "peer", 1);
+    joining.transport = TransportChoice::tcp;
+    const Node peer(joining);
+    return peer.call<int(int)>("root", "twice", 4).get() == 8 &&
+           peer.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(30'000)).get() == 30'000;
+  };
+  CHECK(next_call_works());
+
+  const Frames frames = correct_frames();
+  Mutator mutator(29);
+  test::reset_largest_allocation();
+  const std::size_t before = test::allocated_bytes();
+  int sent = 0;
+  std::uint64_t connections = 0;
+  while (sent < 100'000) {
+    const BareSocket socket(port);
+    REQUIRE(socket.connected());
+    ++connections;
+    bool open = true;
+    if (mutator.any(8) != 0) {
+      const auto hello =
+          wire::hello_frame({.incarnation = 2 * connections + 1, .name = "stranger"});
+      open = socket.send(std::as_bytes(std::span(hello)));
+      // What it will call, so that its calls find something.
+      for (std::size_t i = 0; open && i < 3; ++i)
+        open = socket.send(std::as_bytes(std::span(frames[i])));
+    }
+    for (int i = 0; open && i < 50; ++i) {
+      open = socket.send(mutator.bytes(frames));
+      ++sent;
+      if (i % 8 == 0) socket.drain();
+    }
+    // Now and then while they come, too.
+    if (connections % 1000 == 0) CHECK(next_call_works());
+  }
+  CHECK(connections > 1000);
+  CHECK(test::largest_allocation() <= 512 * 1024);
+  CHECK(next_call_works());
+  CHECK(test::allocated_bytes() < before + (std::size_t{16} << 20));
+}
+
+}  // namespace
+}  // namespace batchrpc

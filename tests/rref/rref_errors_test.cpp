@@ -1,0 +1,216 @@
+#include <catch2/catch.hpp>
+
+#include "rref/objects.hpp"
+
+// What goes wrong with objects behind handles: each has a typed error, and the next correct call
+// works.
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using objects::Broken;
+using objects::Counter;
+using objects::Diary;
+using objects::Point;
+using test::ObjectWorld;
+using test::outcome;
+
+template <class T>
+std::string message_of(const Result<T>& result) {
+  return result ? "no error" : describe(result.error());
+}
+
+bool says(const std::string& text, const std::string& part) {
+  INFO(text);
+  return text.find(part) != std::string::npos;
+}
+
+void next_call_works(const ObjectWorld& nodes) {
+  const RRef<Counter> counter = nodes.user.create<Counter>("owner", 1);
+  CHECK(counter.call<&Counter::add>(1).get() == 2);
+}
+
+TEST_CASE("a constructor that throws fails the calls made at once, and those later") {
+  const ObjectWorld nodes;
+  const RRef<Broken> broken = nodes.user.create<Broken>("owner", true);
+  Future<int> at_once = broken.call<&Broken::use>();
+  const auto first = outcome(std::move(at_once));
+  CHECK(first.code() == ErrorCode::remote_error);
+  CHECK(says(message_of(first), "there is no disk"));
+  const auto later = outcome(broken.call<&Broken::use>());
+  CHECK(later.code() == ErrorCode::remote_error);
+  CHECK(says(message_of(later), "there is no disk"));
+  next_call_works(nodes);
+}
+
+TEST_CASE("a constructor may throw anything") {
+  const ObjectWorld nodes;
+  const RRef<Broken> broken = nodes.user.create<Broken>("owner", false);
+  const auto result = outcome(broken.call<&Broken::use>());
+  CHECK(result.code() == ErrorCode::remote_error);
+  CHECK(says(message_of(result), "int"));
+  next_call_works(nodes);
+}
+
+TEST_CASE("a handle to what could not be constructed fails on the other nodes as well") {
+  const ObjectWorld nodes;
+  nodes.third.expose("use", [](const RRef<Broken>& broken) { return broken.call<&Broken::use>(); });
+  const RRef<Broken> broken = nodes.user.create<Broken>("owner", true);
+  const auto result = outcome(nodes.user.call<int(RRef<Broken>)>("third", "use", broken));
+  CHECK(result.code() == ErrorCode::remote_error);
+  CHECK(says(message_of(result), "there is no disk"));
+}
+
+TEST_CASE("an object of a class that is not exposed cannot be created") {
+  const ObjectWorld nodes;
+  const RRef<Counter> counter = nodes.owner.create<Counter>("third", 5);
+  const auto at_once = outcome(counter.call<&Counter::add>(1));
+  CHECK(at_once.code() == ErrorCode::not_found);
+  nodes.settle();
+  const auto later = outcome(counter.call<&Counter::add>(1));
+  CHECK(later.code() == ErrorCode::not_found);
+  CHECK_FALSE(test::may_have_run(later.error()));
+  CHECK(says(message_of(later), "objects::Counter"));
+  CHECK(says(message_of(later), "third"));
+  CHECK(says(message_of(later), "expose_class"));
+  next_call_works(nodes);
+}
+
+TEST_CASE("calls of an object whose class is not exposed end, though its methods are") {
+  const ObjectWorld nodes;
+  nodes.third.expose<&Counter::add>();
+  const RRef<Counter> counter = nodes.user.create<Counter>("third", 5);
+  const auto result = outcome(counter.call<&Counter::add>(1));
+  CHECK(result.code() == ErrorCode::not_found);
+  CHECK(says(message_of(result), "objects::Counter"));
+  CHECK(nodes.world.time() < 1s);
+}
+
+TEST_CASE("a method that is not exposed gives NotFound, which names it") {
+  const ObjectWorld nodes;
+  const RRef<Counter> counter = nodes.user.create<Counter>("owner", 5);
+  const auto result = outcome(counter.call<&Counter::hidden>());
+  CHECK(result.code() == ErrorCode::not_found);
+  CHECK_FALSE(test::may_have_run(result.error()));
+  CHECK(says(message_of(result), "objects::Counter::hidden"));
+  CHECK(says(message_of(result), "owner"));
+  CHECK(counter.call<&Counter::add>(2).get() == 7);
+}
+
+TEST_CASE("a constructor with other arguments gives BadSignature, which names both") {
+  const ObjectWorld nodes;
+  const RRef<Counter> counter = nodes.user.create<Counter>("owner", std::string("five"));
+  const auto result = outcome(counter.call<&Counter::add>(1));
+  nodes.settle();
+  const auto later = outcome(counter.call<&Counter::add>(1));
+  CHECK(later.code() == ErrorCode::bad_signature);
+  CHECK(says(message_of(later), "i32"));
+  CHECK(says(message_of(later), "str"));
+  CHECK(result.code() != ErrorCode::remote_error);
+  CHECK_FALSE(result);
+  next_call_works(nodes);
+}
+
+TEST_CASE("a handle that is taken for one of another class is refused with the names of both") {
+  const ObjectWorld nodes;
+  nodes.owner.expose("make", [&nodes] { return nodes.owner.own(std::make_shared<Counter>(1)); });
+  const auto wrong = nodes.user.call<RRef<Point>()>("owner", "make").get();
+  const auto result = outcome(wrong.call<&Point::move>(1, 2));
+  CHECK(result.code() == ErrorCode::invalid_argument);
+  CHECK(says(message_of(result), "objects::Counter"));
+  CHECK(says(message_of(result), "objects::Point"));
+  CHECK(outcome(wrong.to_here()).code() == ErrorCode::invalid_argument);
+  next_call_works(nodes);
+}
+
+TEST_CASE("a method that throws fails its call, and the object goes on") {
+  const ObjectWorld nodes;
+  Promise<void> gate;
+  Diary::gate = gate.get_future();
+  gate.set_error(std::runtime_error("the gate is rusty"));
+  const RRef<Diary> diary = nodes.user.create<Diary>("owner", "one");
+  for (int i = 0; i < 2; ++i) {
+    const auto result = outcome(diary.call<&Diary::wait>("waiting"));
+    CHECK(result.code() == ErrorCode::remote_error);
+    CHECK(says(message_of(result), "the gate is rusty"));
+    CHECK(outcome(diary.call<&Diary::later>("later")).code() == ErrorCode::remote_error);
+    CHECK(outcome(diary.call<&Diary::coroutine>("coroutine")).code() == ErrorCode::remote_error);
+  }
+  CHECK(diary.call<&Diary::lines>().get().size() == 7);
+  Diary::gate.reset();
+}
+
+TEST_CASE("a method that returns an empty future fails its call, and the object goes on") {
+  const ObjectWorld nodes;
+  const RRef<Diary> diary = nodes.user.create<Diary>("owner", "one");
+  const auto result = outcome(diary.call<&Diary::nothing>());
+  CHECK_FALSE(result);
+  CHECK(test::may_have_run(result.error()));
+  CHECK(diary.call<&Diary::lines>().get().size() == 1);
+}
+
+TEST_CASE("an empty handle refuses to be used, and says so") {
+  const RRef<Counter> empty;
+  CHECK_THROWS_AS(empty.owner(), InvalidArgument);
+  CHECK_THROWS_AS(empty.is_owner(), InvalidArgument);
+  CHECK_THROWS_AS(empty.local(), InvalidArgument);
+  CHECK_THROWS_AS(empty.call<&Counter::add>(1), InvalidArgument);
+}
+
+TEST_CASE("an object cannot be created on a peer that nobody knows") {
+  const ObjectWorld nodes;
+  const RRef<Counter> counter = nodes.user.create<Counter>("nobody", 5);
+  const auto result = outcome(counter.call<&Counter::add>(1));
+  CHECK(result.code() == ErrorCode::not_found);
+  CHECK(says(message_of(result), "nobody"));
+  next_call_works(nodes);
+}
+
+TEST_CASE("calls of objects whose owner is killed end as those of functions do") {
+  ObjectWorld nodes;
+  test::expose_objects(nodes.third);
+  const RRef<Diary> diary = nodes.user.create<Diary>("third", "one");
+  Promise<void> open;
+  Diary::gate = open.get_future();
+  Future<std::string> under_way = diary.call<&Diary::later>("never");
+  nodes.settle();
+  nodes.world.kill("third");
+  CHECK(outcome(std::move(under_way)).code() == ErrorCode::peer_lost);
+  CHECK_FALSE(outcome(diary.call<&Diary::lines>()));
+  next_call_works(nodes);
+  Diary::gate.reset();
+}
+
+TEST_CASE("a method's call times out at its deadline") {
+  const ObjectWorld nodes;
+  Promise<void> open;
+  Diary::gate = open.get_future();
+  const RRef<Diary> diary = nodes.user.create<Diary>("owner", "one");
+  CHECK(diary.call<&Diary::lines>().get().size() == 1);
+  const Duration before = nodes.world.time();
+  const auto result = outcome(diary.call_with<&Diary::later>({.timeout = 2s}, "too late"));
+  CHECK(result.code() == ErrorCode::timed_out);
+  CHECK(nodes.world.time() - before == 2s);
+  open.set_value();
+  Diary::gate.reset();
+}
+
+TEST_CASE("a creation that waits for its class to be exposed, and the calls behind it, work") {
+  test::VirtualWorld world;
+  NodeOptions options = world.options("owner");
+  options.expose_within = 5s;
+  const Node owner(options);
+  const Node user = world.join("user");
+  const RRef<Counter> counter = user.create<Counter>("owner", 5);
+  Future<int> sum = counter.call<&Counter::add>(2);
+  world.run_for(1s);
+  owner.expose<&Counter::add>();
+  world.run_for(1s);
+  CHECK_FALSE(sum.ready());
+  owner.expose_class<Counter(int)>();
+  CHECK(sum.get() == 7);
+}
+
+}  // namespace
+}  // namespace batchrpc
