@@ -46,6 +46,7 @@ for kind in release shared; do
     run "torch, $kind" "$work/torch-$kind/tensors"
   fi
 done
-build_downstream subdirectory "$work/subdirectory"
+# With the options of build/release, so that ccache has most of it.
+build_downstream subdirectory "$work/subdirectory" -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}"
 run "subdirectory" "$work/subdirectory/subdirectory"
 echo "$passed passed, 0 failed"
