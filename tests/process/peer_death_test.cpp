@@ -149,7 +149,7 @@ TEST_CASE("who writes to a killed peer before anybody has noticed gets no SIGPIP
   peer->signal(SIGKILL);
   CHECK(peer->wait() == -SIGKILL);
   for (int i = 0; i < 10; ++i) {
-    (void)add(*root);  // the first, at least, is written by this thread
+    (void)add(*root);                  // the first, at least, is written by this thread
     std::this_thread::sleep_for(1ms);  // TCP hears of it after the first
   }
   while_it_runs([&] {
