@@ -1,6 +1,8 @@
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -15,6 +17,10 @@
 // A program with two nodes that ends in an awkward way, for tests that look at how that goes.
 //
 //   ending_program WAY
+
+// A program that ends in the middle of everything may leave memory behind.
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options();  // NOLINT
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
 
 namespace ending {
 
@@ -112,6 +118,7 @@ bool refuses_after_fork(const Result<int>& result) {
 int fork_and_call() {
   const pid_t child = ::fork();
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // should it hang
     auto sum = first->call<&ending::add>("second", 1, 2);
     const bool refused = sum.ready() && refuses_after_fork(sum.result());
     auto handle = handle_before->call<&ending::Counter::add>(1);
@@ -134,6 +141,7 @@ int fork_and_call() {
 int fork_and_start_nodes() {
   const pid_t child = ::fork();
   if (child == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // should it hang
     Node root(options_of("root"));
     NodeOptions joining = options_of("joining");
     joining.rank = -1;

@@ -145,7 +145,14 @@ inline void expose_objects(const Node& node) {
 
 /// Three nodes; objects live on "owner", are made by "user", and "third" hears of them.
 struct ObjectWorld {
+  // What nodes that end leave to the loop keeps the loop alive until it has run.
+  struct LastTasks {
+    ~LastTasks() { world.run_for(std::chrono::seconds(1)); }
+    const VirtualWorld& world;
+  };
+
   VirtualWorld world;
+  LastTasks last_tasks{world};
   Node owner = world.root("owner");
   Node user = world.join("user");
   Node third = world.join("third");

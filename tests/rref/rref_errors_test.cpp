@@ -197,7 +197,8 @@ TEST_CASE("a method's call times out at its deadline") {
 }
 
 TEST_CASE("a creation that waits for its class to be exposed, and the calls behind it, work") {
-  test::VirtualWorld world;
+  const test::VirtualWorld world;
+  const ObjectWorld::LastTasks last_tasks{world};
   NodeOptions options = world.options("owner");
   options.expose_within = 5s;
   const Node owner(options);

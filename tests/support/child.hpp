@@ -72,7 +72,12 @@ class Child {
         status_(other.status_) {}
   Child& operator=(Child&&) = delete;
 
-  void signal(int number) const { ::kill(pid_, number); }
+  /// Of SIGSTOP, returns when the process has stopped.
+  void signal(int number) const {
+    ::kill(pid_, number);
+    int status = 0;
+    if (number == SIGSTOP) ::waitpid(pid_, &status, WUNTRACED);
+  }
 
   /// Ends its input: what asks our helpers to end.
   void close_input() {
