@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/rref/reference.hpp"
 
