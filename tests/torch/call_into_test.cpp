@@ -117,11 +117,10 @@ TEST_CASE("a large result is received straight into the tensor's memory", "[call
   Encoder encoder(wire::kBodyPointer);
   encode_struct(encoder, wire::kBodyPointer - 1, at::Tensor(at::zeros({kLarge})));
   reply.segment = encoder.words();
-  Promise<void> promise;
-  const Future<void> future = promise.get_future();
   const auto version = out._version();
-  detail::receive_into(out, std::move(promise))(reply);
-  future.get();
+  auto pending = detail::receive_into(out);
+  pending.handler(reply);
+  pending.future.get();
   CHECK(at::all(out == 7).item<bool>());
   CHECK(out._version() == version + 1);
 }
