@@ -273,9 +273,9 @@ TEST_CASE("a handler that waits for ever does not hold up the end of its node") 
   pair.b.expose("waits", [&] { return pair.b.call<int()>("a", "never").get(); });
   std::vector<Promise<int>> never;
   pair.a.expose("never", [&] {
-    never.emplace_back();
+    auto future = never.emplace_back().get_future();
     waiting.count_down();
-    return never.back().get_future();
+    return future;
   });
   auto answer = pair.a.call<int()>("b", "waits");
   waiting.wait();

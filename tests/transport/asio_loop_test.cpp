@@ -7,6 +7,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>
+#include <latch>
 #include <random>
 #include <thread>
 #include <vector>
@@ -439,10 +440,13 @@ TEST_CASE("a loop may be stopped, and its last handle dropped, by its own task")
   for (const bool drop : {false, true}) {
     auto loop = AsioLoop::start();
     Waiter on_io_thread;
+    std::latch posted(1);  // post() is over before its loop is
     loop->post([&] {
+      posted.wait();
       drop ? loop.reset() : loop->stop();
       on_io_thread.notify();
     });
+    posted.count_down();
     sleep_for(on_io_thread);
 
     loop = AsioLoop::start({.lease = hours(1)});  // the I/O thread leaves the task to this one
