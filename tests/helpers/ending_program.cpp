@@ -21,6 +21,9 @@
 // A program that ends in the middle of everything may leave memory behind.
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options();  // NOLINT
 extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
+// Otherwise the thread sanitizer ends a forked child that starts threads, as one of the ways does.
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options();  // NOLINT
+extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }
 
 namespace ending {
 
