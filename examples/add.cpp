@@ -1,7 +1,6 @@
 // Two processes, one remote function. Start `add 0` and `add 1`, in any order.
 
 #include <batchrpc/batchrpc.hpp>
-#include <cstdlib>
 #include <iostream>
 #include <string>
 
@@ -9,12 +8,16 @@ namespace rpc = batchrpc;
 
 int add(int a, int b) { return a + b; }
 
+int usage(const std::string& what) {
+  std::cerr << "add: " << what
+            << "\nusage: add RANK [ADDRESS]   (rank 0 or 1; tcp://127.0.0.1:29500 by default)\n";
+  return 2;
+}
+
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    std::cerr << "usage: add RANK [ADDRESS]   (rank 0 or 1; tcp://127.0.0.1:29500 by default)\n";
-    return 2;
-  }
-  const int rank = std::atoi(argv[1]);
+  const std::string rank_text = argc > 1 ? argv[1] : "";
+  if (argc > 3 || (rank_text != "0" && rank_text != "1")) return usage("which rank?");
+  const int rank = rank_text == "0" ? 0 : 1;
   try {
     rpc::Node node({.name = "worker" + std::to_string(rank),
                     .rank = rank,
@@ -33,6 +36,8 @@ int main(int argc, char** argv) {
     } else {
       is_done.get();
     }
+  } catch (const rpc::InvalidArgument& error) {
+    return usage(error.what());
   } catch (const rpc::Error& error) {
     std::cerr << "add: " << error.what() << '\n';
     return 1;

@@ -40,10 +40,10 @@ class BatchCore::Start {
 
 BatchCore::BatchCore(BatchOptions options, RunBatch run)
     : options_(std::move(options)), run_(std::move(run)) {
-  check(options_.max_size >= 1, "max_size is at least 1");
+  check(options_.max_size >= 1, "max_size must be at least 1");
   check(options_.max_wait >= Duration::zero(), "max_wait is not negative");
   check(options_.max_queue >= options_.max_size,
-        "max_queue (" + std::to_string(options_.max_queue) + ") is at least max_size (" +
+        "max_queue (" + std::to_string(options_.max_queue) + ") must be at least max_size (" +
             std::to_string(options_.max_size) + ")");
   check(!options_.short_handler || options_.executor == nullptr,
         "short_handler and executor exclude each other");
@@ -163,7 +163,10 @@ void BatchCore::start_if_due(std::unique_lock<std::mutex>& lock) {
   }
   running_ = true;
   lock.unlock();
-  executor_->post(Start(weak_from_this()));
+  try {
+    executor_->post(Start(weak_from_this()));
+  } catch (...) {  // NOLINT: the task that was not taken has ended the batcher
+  }
 }
 
 // The rows are taken when the handler begins, so that those which come meanwhile go along.

@@ -170,11 +170,12 @@ void Group::time_out() {
     const std::lock_guard lock(mutex_);
     if (gathered_) return;
     waiting.swap(waiting_);
-    error = std::make_exception_ptr(JoinFailed(
-        missing_ranks() + " of a world of " + std::to_string(core_.options().world_size) +
-        " did not join within " + text_of(core_.options().join_timeout) +
-        "; see whether they were started with the same address, or raise "
-        "NodeOptions::join_timeout"));
+    error = std::make_exception_ptr(
+        JoinFailed(missing_ranks() + " of a world of " +
+                   std::to_string(core_.options().world_size) + " did not join " + core_.name() +
+                   ", which is rank 0, within " + text_of(core_.options().join_timeout) +
+                   "; see whether they were started with the same address, or raise "
+                   "NodeOptions::join_timeout"));
   }
   for (Waiting& entry : waiting)
     entry.promise.set_error(error);

@@ -49,6 +49,7 @@ std::string Node::address() const { return core_->address(); }
 void Node::submit(PeerRef peer, const detail::FunctionKey& function,
                   detail::OutgoingOptions options, Encoder& encoder,
                   detail::ReplyHandler&& handler) const {
+  if (!core_) throw InvalidArgument("this Node was moved from: it is no node any more");
   if (peer.by_rank()) {
     core_->submit(peer_name(peer), function, std::move(options), encoder, std::move(handler));
   } else {
@@ -69,6 +70,7 @@ void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const
 }
 
 void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) const {
+  if (!core_) throw InvalidArgument("this Node was moved from: it is no node any more");
   if (function->name.starts_with("batchrpc.")) {
     throw InvalidArgument("expose: names that begin with 'batchrpc.' are the library's own");
   }

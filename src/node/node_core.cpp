@@ -195,11 +195,13 @@ wire::Hello NodeCore::own_hello() const {
           .job = options_.job};
 }
 
+std::exception_ptr NodeCore::refusal() const {
+  if (!stopping_.load(std::memory_order_relaxed)) return nullptr;
+  return std::make_exception_ptr(ShutDown("node " + options_.name + " is shutting down"));
+}
+
 std::shared_ptr<detail::ExposedFunction> NodeCore::resolve(std::string_view name,
                                                            std::string_view signature) const {
-  if (stopping_.load(std::memory_order_relaxed)) {
-    throw ShutDown("node " + options_.name + " is shutting down");
-  }
   return functions_.resolve(name, signature, options_.name);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "wire/frame.hpp"
@@ -72,6 +73,9 @@ void OutputQueue::open() {
 }
 
 void OutputQueue::close() {
+  std::deque<LargePayloads>
+      large;  // destroyed without the lock: memory may have the user's deleter
+  std::vector<Bytes> released;
   std::unique_lock lock(mutex_);
   closed_ = true;
   idle_.wait(lock, [this] { return !writing_now_; });
@@ -80,8 +84,11 @@ void OutputQueue::close() {
   queued_ = {};
   writing_ = {};
   written_ = 0;
+  if (chunk_) released_.push_back(std::move(chunk_->owner));
   chunk_.reset();
-  large_.clear();
+  large.swap(large_);
+  released.swap(released_);
+  lock.unlock();
 }
 
 OutputQueue::Flushed OutputQueue::flush() {
@@ -115,7 +122,9 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) 
     }
     busy_ = true;
     writing_now_ = true;
+    std::vector<Bytes> released = std::exchange(released_, {});
     lock.unlock();
+    released.clear();
     const IoResult result = stream_->try_write(std::span(buffers).first(count));
     lock.lock();
     writing_now_ = false;
@@ -131,6 +140,10 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) 
     if (result.bytes < offered) return Flushed::blocked;
   }
   busy_ = false;
+  if (!released_.empty()) {
+    const std::vector<Bytes> released = std::exchange(released_, {});
+    lock.unlock();
+  }
   return Flushed::all;
 }
 
@@ -174,7 +187,11 @@ void OutputQueue::take_chunk() {
                  .rest = payload.span().subspan(sender.offset, size),
                  .padding = wire::padded(size) - size};
   sender.offset += size;
-  if (sender.skip_what_is_sent()) large_.push_back(std::move(sender));
+  if (sender.skip_what_is_sent()) {
+    large_.push_back(std::move(sender));
+  } else {
+    std::move(sender.payloads.begin(), sender.payloads.end(), std::back_inserter(released_));
+  }
 }
 
 void OutputQueue::advance(std::size_t bytes) {
@@ -185,7 +202,10 @@ void OutputQueue::advance(std::size_t bytes) {
   const std::size_t payload = std::min(bytes, chunk_->rest.size());
   chunk_->rest = chunk_->rest.subspan(payload);
   chunk_->padding -= bytes - payload;
-  if (written_ == writing_.size() && chunk_->rest.empty() && chunk_->padding == 0) chunk_.reset();
+  if (written_ == writing_.size() && chunk_->rest.empty() && chunk_->padding == 0) {
+    released_.push_back(std::move(chunk_->owner));
+    chunk_.reset();
+  }
 }
 
 OutputQueue::Position OutputQueue::taken() const {

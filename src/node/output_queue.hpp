@@ -91,6 +91,7 @@ class OutputQueue {
   std::size_t written_ = 0;          // of writing_
   std::optional<Chunk> chunk_;       // follows writing_
   std::deque<LargePayloads> large_;  // each sends a chunk in turn
+  std::vector<Bytes> released_;      // sent; to be destroyed without the lock
   Position appended_ = 0;
   Position taken_ = 0;
   bool open_ = false;

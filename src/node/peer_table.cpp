@@ -59,10 +59,11 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
     if (other && peer.info.incarnation != 0) {
       lose(peer, "it was restarted", ended);
     }
-    is_new = !peer.member || other || peer.info.state == PeerState::lost;
+    is_new = !peer.member || other || peer.lost;
     const PeerState state =
         is_new && !(peer.current && peer.current->is_open()) ? PeerState::known : peer.info.state;
     peer.member = true;
+    peer.lost = false;
     peer.info = {.name = member.name,
                  .rank = member.rank,
                  .incarnation = member.incarnation,
@@ -174,7 +175,8 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
       peer.member = false;  // until the group tells of it
       peer.info.addresses.clear();
     }
-    const bool is_back = peer.member && peer.info.state == PeerState::lost;
+    const bool is_back = peer.member && peer.lost;
+    peer.lost = false;
     peer.info.name = hello.name;
     if (hello.rank >= 0) peer.info.rank = hello.rank;
     peer.info.incarnation = hello.incarnation;
@@ -272,7 +274,7 @@ void PeerTable::drop_stranger(std::string_view name) {
 }
 
 void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
-  const bool was_known = peer.member && peer.info.state != PeerState::lost;
+  const bool was_known = peer.member && !std::exchange(peer.lost, true);
   for (auto& session : std::exchange(peer.sessions, {}))
     peer.broken.push_back(std::move(session));
   if (peer.current) peer.broken.push_back(std::exchange(peer.current, nullptr));
@@ -349,7 +351,7 @@ std::vector<PeerInfo> PeerTable::snapshot() const {
 bool PeerTable::is_live(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(name);
-  return at != peers_.end() && at->second.info.state != PeerState::lost;
+  return at != peers_.end() && !at->second.lost;
 }
 
 std::vector<std::string> PeerTable::pending() const {

@@ -82,6 +82,7 @@ class PeerTable {
   struct Peer {
     PeerInfo info;
     bool member = false;                             // the group knows it
+    bool lost = false;                               // and has not been heard since
     std::shared_ptr<Session> current;                // for calls
     std::vector<std::shared_ptr<Session>> sessions;  // all that are open
     std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict

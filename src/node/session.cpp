@@ -81,9 +81,11 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
                    .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
                    .payload_target = std::move(options.payload_target)};
   bool at_once = false;
+  bool refused = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!closed_) {
+    refused = closed_;
+    if (!refused) {
       const TimePoint deadline = call.deadline;
       const std::uint32_t number = number_of(function);
       call.function = number;
@@ -106,7 +108,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   }
   if (call.handler) {  // not taken: closed, or no reply wanted
     detail::Reply reply;
-    if (is_closed()) {
+    if (refused) {
       reply.error = std::make_exception_ptr(
           NotSent("the connection to " + peer_name() + " has just broken: '" +
                   std::string(function.name) + "' was not sent; call again"));
@@ -263,7 +265,7 @@ std::shared_ptr<const PeerIdentity> Session::peer() const {
 
 void Session::set_peer(std::shared_ptr<const PeerIdentity> peer) {
   const std::lock_guard lock(mutex_);
-  identities_.push_back(std::move(peer));
+  identity_.store(&identities_.emplace_back(std::move(peer)), std::memory_order_release);
 }
 
 std::string Session::peer_name() const {

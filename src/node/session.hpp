@@ -30,6 +30,8 @@ class SessionHost {
   [[nodiscard]] virtual const NodeOptions& options() const noexcept = 0;
   [[nodiscard]] virtual const Log& log() const noexcept = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
+  /// Whether calls of the program's functions are refused, with this error.
+  [[nodiscard]] virtual std::exception_ptr refusal() const = 0;
   /// Throws NotFound or BadSignature.
   [[nodiscard]] virtual std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const = 0;
@@ -48,7 +50,7 @@ class SessionHost {
 };
 
 /// A conversation with a peer: calls and replies in both directions over one connection. A broken
-/// connection ends it; docs/reliability.md will say how it outlives that. Calls may be submitted
+/// connection ends it. Calls may be submitted
 /// from the start: they wait until the peer has said hello.
 class Session final : public FrameSink,
                       public detail::ReplySink,
@@ -87,7 +89,6 @@ class Session final : public FrameSink,
   [[nodiscard]] const std::optional<wire::Goodbye>& goodbye() const noexcept { return goodbye_; }
   /// Null before the handshake.
   [[nodiscard]] std::shared_ptr<const PeerIdentity> peer() const;
-  /// On the loop.
   void set_peer(std::shared_ptr<const PeerIdentity> peer);
   [[nodiscard]] std::size_t pending_calls() const;
   /// The names of the functions whose replies are waited for, each with its count.
@@ -109,6 +110,7 @@ class Session final : public FrameSink,
   struct Incoming {
     std::string name;
     std::string signature;
+    bool reserved = false;  // of the library itself
     std::weak_ptr<detail::ExposedFunction> function;
   };
 
@@ -149,8 +151,9 @@ class Session final : public FrameSink,
   bool said_hello_ = false;
   std::optional<wire::Goodbye> goodbye_;
   int silent_ticks_ = 0;
-  // Who the peer said that it is, the latest last; calls borrow them. Changed under the lock.
+  // Who the peer said that it is, the latest last; calls borrow it, and so they all stay.
   std::deque<std::shared_ptr<const PeerIdentity>> identities_;
+  std::atomic<const std::shared_ptr<const PeerIdentity>*> identity_{nullptr};
   std::vector<Incoming> incoming_;
   PayloadAssembler assembler_;
 

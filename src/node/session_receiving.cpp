@@ -110,7 +110,8 @@ void Session::handle_define(const wire::FrameView& frame) {
   if (definition.number != incoming_.size() || incoming_.size() >= kMaxFunctions) {
     throw BadMessage("function numbers do not come in order");
   }
-  incoming_.push_back({std::move(definition.name), std::move(definition.signature), {}});
+  const bool reserved = definition.name.starts_with("batchrpc.");
+  incoming_.push_back({std::move(definition.name), std::move(definition.signature), reserved, {}});
 }
 
 void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
@@ -130,13 +131,16 @@ void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payload
     deadline = about_now(left) + left;
   }
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
-                            CallContext(identities_.back(), deadline), frame.segment(),
-                            std::move(payloads));
+                            CallContext(*identity_.load(std::memory_order_acquire), deadline),
+                            frame.segment(), std::move(payloads));
   run_function(frame.header.number, call);
 }
 
 void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   Incoming& incoming = incoming_[number];
+  if (!incoming.reserved) {
+    if (const std::exception_ptr refusal = host_->refusal()) return call.fail(refusal);
+  }
   auto function = incoming.function.lock();
   if (!function) {
     try {

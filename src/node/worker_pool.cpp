@@ -156,9 +156,15 @@ bool WorkerPool::State::try_take(Task& task, Waiter* idle) {
   return true;
 }
 
+// The waiter looks again by itself. One that was nudged, and need not look, passes that on.
 void WorkerPool::State::forget(Waiter* idle) {
-  const std::lock_guard lock(mutex_);
-  waiting_.erase(std::remove(waiting_.begin(), waiting_.end(), idle), waiting_.end());
+  std::unique_lock lock(mutex_);
+  const auto at = std::find(waiting_.begin(), waiting_.end(), idle);
+  if (at != waiting_.end()) {
+    waiting_.erase(at);
+  } else {
+    call_up(std::move(lock));
+  }
 }
 
 void WorkerPool::State::begin_stop() {

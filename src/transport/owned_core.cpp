@@ -112,6 +112,7 @@ void OwnedCore::stop() {
   }
   timers_->stop();
   posted_.stop();
+  deferred_.stop();
 }
 
 bool OwnedCore::is_driving() const noexcept {
@@ -230,7 +231,10 @@ void OwnedCore::post(Task task) {
 // Asio's own queue holds the sockets that the reactor found ready, and the task goes behind them.
 void OwnedCore::defer(Task task) {
   if (!is_driving()) return post(std::move(task));
-  asio::post(io_, [task = std::move(task)]() mutable { task(); });
+  deferred_.push(std::move(task), true);
+  asio::post(io_, [this] {
+    if (Task next = deferred_.pop_or_sleep()) next();
+  });
 }
 
 TimerId OwnedCore::schedule(TimePoint when, Task task) {
@@ -276,7 +280,8 @@ void OwnedCore::wake_unless_driving(void* core) noexcept {
 }
 
 bool OwnedCore::has_foreign_work(void* core) noexcept {
-  return static_cast<OwnedCore*>(core)->posted_.has_foreign();
+  auto& self = *static_cast<OwnedCore*>(core);
+  return self.posted_.has_foreign() || self.deferred_.has_foreign();
 }
 
 }  // namespace batchrpc::detail

@@ -51,6 +51,7 @@ class OwnedCore final : public AsioCore {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::shared_ptr<AsioTimers> timers_;
   PostQueue posted_;
+  PostQueue deferred_;  // for each, there is something in io_ that takes it out
   Drive drive_;
   std::atomic<bool> wake_posted_{false};
   std::atomic<bool> stopped_{false};

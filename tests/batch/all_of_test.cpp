@@ -114,6 +114,20 @@ TEST_CASE("a peer that leaves in order, and one that falls silent, are not waite
   CHECK(o.times[0] - silent <= 6s);
 }
 
+TEST_CASE("a call to a peer that is gone does not make batches wait for it again") {
+  Observed o({});
+  o.world.network->isolate("c");
+  o.world.run_for(20s);
+  std::optional<Result<int>> lost;
+  o.root.call<int(int)>("c", "anything", 1).then([&lost](const Result<int>& r) { lost = r; });
+  auto first = o.call(o.a, 1);
+  auto second = o.call(o.b, 2);
+  CHECK(o.batches == Batches{{1, 2}});
+  o.world.run_for(20s);
+  REQUIRE(lost);
+  CHECK(lost->code() == ErrorCode::not_sent);
+}
+
 TEST_CASE("a peer of all_of that has never joined is not waited for, until it joins") {
   test::VirtualWorld world;
   const Node root = world.root();

@@ -222,6 +222,8 @@ TEST_CASE("a call to many gives one future a peer, in their order") {
   CHECK_THROWS_AS(sums[2].get(), NotFound);
   const std::vector<int> ranks{c.rank(), pair.b.rank()};
   CHECK(when_all(pair.a.call_all<&calls::add>(ranks, 1, 1)).get().size() == 2);
+  CHECK(when_all(pair.a.call_all<int(int, int)>(ranks, "calls::add", 1, 1)).get().size() == 2);
+  CHECK(pair.a.call_all<&calls::add>(std::vector<std::string>(), 1, 1).empty());
 }
 
 TEST_CASE("a call to many encodes its arguments once") {
@@ -232,6 +234,13 @@ TEST_CASE("a call to many encodes its arguments once") {
   const std::vector<std::string> peers{"b", "c"};
   for (auto& mean : pair.a.call_all<&calls::mean>(peers, std::vector<double>(100, 2.0)))
     CHECK(mean.get() == 2);
+}
+
+TEST_CASE("a node that was moved from says so") {
+  Pair pair;
+  const Node moved = std::move(pair.a);
+  CHECK_THROWS_AS(pair.a.call<&calls::add>("b", 1, 2).get(), InvalidArgument);
+  CHECK_THROWS_AS(pair.a.expose<&calls::add>(), InvalidArgument);
 }
 
 TEST_CASE("peers are called by rank as well") {

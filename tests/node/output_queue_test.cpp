@@ -312,5 +312,34 @@ TEST_CASE("many threads append and flush, and every frame is written once and wh
   CHECK(pings == kThreads * kFrames);
 }
 
+TEST_CASE("memory that was sent, or never will be, is given back without a lock") {
+  constexpr std::size_t kSize = 1 << 20;
+  for (const bool sent : {true, false}) {
+    Sink sink;
+    OutputQueue queue;
+    queue.attach(&sink);
+    queue.open();
+    const std::vector<std::byte> memory(kSize);
+    int given_back = 0;
+    const auto owner = [&](int* count) {
+      return std::shared_ptr<const void>(memory.data(), [&queue, count](const void*) {
+        (void)queue.queued_bytes();  // hangs if the queue is locked
+        ++*count;
+      });
+    };
+    for (int i = 0; i < 2; ++i) {
+      Encoder encoder(wire::kEnvelopeWords);
+      encoder.add_payload(Bytes(owner(&given_back), memory));
+      wire::finish_frame(encoder, {.kind = wire::FrameKind::call});
+      queue.append(encoder.words(), 1, false, std::move(encoder.payloads()));
+    }
+    sink.room = sent ? 4 * kSize : kSize / 2;
+    (void)queue.flush();
+    CHECK(given_back == (sent ? 2 : 0));
+    queue.close();
+    CHECK(given_back == 2);
+  }
+}
+
 }  // namespace
 }  // namespace batchrpc

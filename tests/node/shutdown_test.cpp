@@ -112,11 +112,12 @@ TEST_CASE("a call that was not sent when the node ends has surely not run") {
 
 TEST_CASE("while a node shuts down it refuses new calls of its own and of others") {
   Pair pair;
+  pair.a.expose<&endings::add>();
+  CHECK(pair.b.call<&endings::add>("a", 1, 2).get() == 3);  // known to both from here on
   auto answer = pair.b.call<int()>("a", "slow");
   pair.world.run_for(1ms);
   std::optional<Result<int>> own;
   std::optional<Result<int>> other;
-  pair.a.expose<&endings::add>();
   pair.world.loop->schedule(pair.world.loop->now() + 100ms, [&] {
     pair.a.call<&endings::add>("b", 1, 2).then([&own](const Result<int>& r) { own = r; });
     pair.b.call<&endings::add>("a", 1, 2).then([&other](const Result<int>& r) { other = r; });

@@ -121,6 +121,34 @@ TEST_CASE(
   waits.get();
 }
 
+TEST_CASE("a waiter that is called up, and ready before it looks, leaves the task to another") {
+  Pool pool(2);
+  for (int round = 0; round < 200; ++round) {
+    Promise<void> x;
+    Promise<void> y;
+    std::latch both_wait(2);
+    std::latch x_is_set(1);
+    auto waits_for_x = pool.run([&, f = std::make_shared<Future<void>>(x.get_future())] {
+      both_wait.count_down();
+      f->get();
+    });
+    auto waits_for_y = pool.run([&, f = std::make_shared<Future<void>>(y.get_future())] {
+      both_wait.count_down();
+      f->get();
+      x_is_set.wait();  // hangs unless the other worker runs the task
+    });
+    both_wait.wait();
+    std::this_thread::sleep_for(std::chrono::microseconds(round));
+    pool.pool->post([&] {
+      x.set_value();
+      x_is_set.count_down();
+    });
+    y.set_value();
+    waits_for_x.get();
+    waits_for_y.get();
+  }
+}
+
 TEST_CASE("a wait with a deadline ends at it, whatever there is to do") {
   Pool pool(1);
   const bool ready = pool.run([] {

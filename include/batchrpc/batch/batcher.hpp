@@ -82,7 +82,7 @@ class Batcher<R(Args...)> {
     try {
       core_->add(base);
     } catch (...) {
-      base->fail(std::current_exception());
+      if (base) base->fail(std::current_exception());
     }
     return future;
   }

@@ -133,9 +133,27 @@ class BATCHRPC_EXPORT Node {
   /// order.
   template <auto F, class Peers, class... Args>
   auto call_all(const Peers& peers, Args&&... args) const {
+    return call_all_with<F>(CallOptions{}, peers, std::forward<Args>(args)...);
+  }
+  template <auto F, class Peers, class... Args>
+  auto call_all_with(const CallOptions& options, const Peers& peers, Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(F)>;
     return call_all_typed<typename Traits::Result>(
-        key<F>(), peers, static_cast<typename Traits::Arguments*>(nullptr),
+        key<F>(), options, peers, static_cast<typename Traits::Arguments*>(nullptr),
+        std::forward<Args>(args)...);
+  }
+  template <class Function, class Peers, class... Args>
+  requires std::is_function_v<Function>
+  auto call_all(const Peers& peers, std::string_view function, Args&&... args) const {
+    return call_all_with<Function>(CallOptions{}, peers, function, std::forward<Args>(args)...);
+  }
+  template <class Function, class Peers, class... Args>
+  requires std::is_function_v<Function>
+  auto call_all_with(const CallOptions& options, const Peers& peers, std::string_view function,
+                     Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    return call_all_typed<typename Traits::Result>(
+        key<Traits>(function), options, peers, static_cast<typename Traits::Arguments*>(nullptr),
         std::forward<Args>(args)...);
   }
 
@@ -291,28 +309,30 @@ class BATCHRPC_EXPORT Node {
   }
 
   template <class R, class Peers, class... Params, class... Args>
-  std::vector<Future<R>> call_all_typed(const detail::FunctionKey& function, const Peers& peers,
+  std::vector<Future<R>> call_all_typed(const detail::FunctionKey& function,
+                                        const CallOptions& options, const Peers& peers,
                                         const std::tuple<Params...>* /*types*/,
                                         const Args&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the function takes another number of arguments");
     std::vector<Future<R>> futures;
     const detail::EncoderLease encoded;
-    const std::uint64_t before = detail::one_use_values();
-    encode_struct<Params...>(*encoded, wire::kBodyPointer, args...);
-    bool again = false;
+    bool usable = false;
     for (const auto& peer : peers) {
       try {
-        const detail::EncoderLease copy;
-        if (again) {
-          encode_struct<Params...>(*copy, wire::kBodyPointer, args...);
-        } else {
-          (*copy).words() = (*encoded).words();
-          (*copy).payloads() = (*encoded).payloads();
-          again = detail::one_use_values() != before;
+        if (!usable) {
+          (*encoded).reset(wire::kEnvelopeWords);
+          const std::uint64_t before = detail::one_use_values();
+          encode_struct<Params...>(*encoded, wire::kBodyPointer, args...);
+          usable = detail::one_use_values() == before;
         }
+        const detail::EncoderLease copy;
+        (*copy).words() = (*encoded).words();
+        (*copy).payloads() = (*encoded).payloads();
         detail::Pending<R> pending = detail::wait_for_result<R>();
-        submit(peer, function, {}, *copy, std::move(pending.handler));
+        detail::OutgoingOptions outgoing;
+        outgoing.timeout = options.timeout;
+        submit(peer, function, std::move(outgoing), *copy, std::move(pending.handler));
         futures.push_back(std::move(pending.future));
       } catch (...) {
         futures.push_back(make_failed_future<R>(std::current_exception()));

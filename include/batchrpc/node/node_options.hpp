@@ -96,7 +96,7 @@ struct NodeOptions {
 };
 
 /// How one call differs from the node's defaults. Trivial members only: safe in a co_await
-/// expression (docs/decisions).
+/// expression (docs/getting-started.md).
 struct CallOptions {
   /// Zero: the node's `call_timeout`. Duration::max(): none. One of a second or more may end up to
   /// 10 ms early.

@@ -28,8 +28,9 @@ class BATCHRPC_EXPORT Loop : public WaitContext, public Executor {
   /// now(), cheaper, and up to 10 ms behind: for what happens at every message.
   [[nodiscard]] virtual TimePoint coarse_now() const noexcept { return now(); }
 
-  /// Runs `task` on the thread that then drives, after all messages that are there to be read by
-  /// now: for who wants to gather them. By a thread that does not drive: as post().
+  /// Runs `task` on the thread that then drives, after the messages of all connections that are
+  /// known to be readable by now: for who wants to gather them. By a thread that does not drive,
+  /// and on loops without sockets: as post().
   virtual void defer(Task task) { post(std::move(task)); }
 
   /// Runs `task` at `when` (at once, if that has passed) on the thread that then drives. Tasks of
