@@ -73,7 +73,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
   }
   environment_.transport->connect(
       address, environment_.loop->now() + options_.dead_after,
-      [this, weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
+      [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
           std::unique_ptr<Stream> stream, std::error_code error) {
         const auto host = weak_host.lock();
         const auto waiting = weak_session.lock();

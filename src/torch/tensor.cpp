@@ -127,7 +127,7 @@ std::string describe_tensor(const at::Tensor& tensor) {
   const std::uint8_t number = tensor_type_number(tensor.scalar_type());
   std::string text = number != 0 ? std::string(kTensorTypes[number].name)
                                  : std::string(c10::toString(tensor.scalar_type()));
-  if (!tensor.is_nested()) text += " " + shape_text(sizes_of(tensor));
+  if (!tensor.is_nested()) text.append(1, ' ').append(shape_text(sizes_of(tensor)));
   if (!tensor.is_cpu()) text += " on " + tensor.device().str();
   return text;
 }

@@ -135,7 +135,7 @@ TEST_CASE("random and mutated frames on a listening port do no harm, 100000 of t
   options.max_frame_bytes = 64 * 1024;
   options.max_payload_bytes = 64 * 1024;
   const Node node(options);
-  node.expose("twice", [](int x) { return 2 * x; });
+  node.expose("twice", [](int x) { return static_cast<int>(2U * static_cast<unsigned>(x)); });
   node.expose("size", [](const Bytes& bytes) { return bytes.size(); });
   const std::uint16_t port = Address::parse(node.address()).port();
   const auto next_call_works = [&node] {

@@ -108,6 +108,7 @@ TEST_CASE("a call that was not sent when the node ends has surely not run") {
   const auto result = outcome(std::move(answer));
   CHECK(result.code() == ErrorCode::shut_down);
   CHECK_FALSE(may_have_run(result.error()));
+  pair.world.run_for(10s);  // what the ended node has left on the loop
 }
 
 TEST_CASE("while a node shuts down it refuses new calls of its own and of others") {
