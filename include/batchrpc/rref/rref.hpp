@@ -221,7 +221,7 @@ void Node::expose_class() const {
           });
       return future;
     };
-    expose_reserved(detail::create_name<T>(), create);
+    this->expose_reserved(detail::create_name<T>(), create);
   }(static_cast<typename Traits::Arguments*>(nullptr));
   if constexpr (Codable<T>) {
     expose_reserved(detail::value_name<T>(), [](detail::ObjectId object) -> Future<T> {
@@ -244,7 +244,7 @@ void Node::expose() const {
             return (self.*M)(std::move(arguments)...);
           });
     };
-    expose_reserved(detail::method_name<M>(), method);
+    this->expose_reserved(detail::method_name<M>(), method);
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
 
