@@ -194,7 +194,6 @@ TEST_CASE("a short handler runs where the messages are read") {
   NodeOptions options;
   options.name = "root";
   const Node root(options);
-  std::atomic<bool> on_worker{false};
   const auto worker = root.workers();
   std::set<std::thread::id> ids;
   Batcher<int(int)> batcher({.short_handler = true}, [&](std::vector<int> xs) {

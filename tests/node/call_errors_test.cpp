@@ -99,7 +99,7 @@ TEST_CASE("whatever a function throws, the caller gets an error and the next cal
     CHECK(may_have_run(result.error()));
     CHECK_THAT(result.message(), Catch::Contains(name) && Catch::Contains("on b threw"));
     CHECK_THAT(result.message(), Catch::Contains(type));
-    pair.b.expose(std::string(name) + " later", [&pair, name]() -> Future<int> {
+    pair.b.expose(std::string(name) + " later", [&pair, name = name]() -> Future<int> {
       co_return co_await pair.b.call<int()>("b", name);
     });
     const auto later = outcome(pair.a.call<int()>("b", std::string(name) + " later"));

@@ -94,7 +94,6 @@ TEST_CASE("short handlers may call others and wait, deep as well") {
 
 TEST_CASE("what was read behind a call whose short handler waits is handled meanwhile") {
   RealPair pair(1);
-  std::latch others(50);
   pair.b.expose<&threads::add>({.short_handler = true});
   pair.b.expose("waits",
                 [&] {

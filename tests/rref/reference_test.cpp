@@ -260,9 +260,10 @@ TEST_CASE("handles that are copied, sent about and dropped in any order keep and
           break;
         }
         case 3:
-          counter.call<&Counter::value>().then([&calls_failed, object](const Result<int>& value) {
-            if (!value || value.value() != static_cast<int>(object)) ++calls_failed;
-          });
+          counter.call<&Counter::value>().then(
+              [&calls_failed, object = object](const Result<int>& value) {
+                if (!value || value.value() != static_cast<int>(object)) ++calls_failed;
+              });
           break;
         default:
           held.erase(held.begin() + static_cast<std::ptrdiff_t>(at));
