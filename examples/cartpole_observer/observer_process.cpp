@@ -40,7 +40,8 @@ int run_observer(const GroupOptions& options) {
   node.expose<&Observer::ready>(observer, {.short_handler = true});
 
   const ObserverEnd end = std::move(ended).get();
-  if (!end.reason.empty()) std::cerr << node.name() << ": " << end.reason << std::endl;
+  // In one piece: the others write to the same terminal at the same moment.
+  if (!end.reason.empty()) std::cerr << node.name() + ": " + end.reason + "\n" << std::flush;
   if (end.exit_code != 0) node.shutdown(rpc::Duration::zero());  // nobody waits for what we do
   return end.exit_code;
 }
