@@ -259,8 +259,8 @@ bool Session::is_closed() const {
 }
 
 std::shared_ptr<const PeerIdentity> Session::peer() const {
-  const std::lock_guard lock(mutex_);
-  return identities_.empty() ? nullptr : identities_.back();
+  const auto* const identity = identity_.load(std::memory_order_acquire);
+  return identity != nullptr ? *identity : nullptr;
 }
 
 void Session::set_peer(std::shared_ptr<const PeerIdentity> peer) {

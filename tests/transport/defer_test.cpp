@@ -1,7 +1,6 @@
-#include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
-#include <thread>
+#include <vector>
 
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/transport/asio_loop.hpp"
