@@ -187,7 +187,7 @@ TEST_CASE("a node ends while four threads call and wait, and none of them hangs"
     pair.b.expose<&endings::add>();
     std::atomic<bool> stop{false};
     std::atomic<int> answered{0};
-    std::atomic<int> refused{0};
+    std::atomic<int> failed_otherwise{0};  // checks are not for several threads at once
     std::vector<std::thread> callers;
     std::latch going(4);
     for (int i = 0; i < 4; ++i) {
@@ -197,9 +197,8 @@ TEST_CASE("a node ends while four threads call and wait, and none of them hangs"
           const auto result = outcome(pair.a.call<&endings::add>("b", 1, 2));
           if (result) {
             ++answered;
-          } else {
-            CHECK(result.code() == ErrorCode::shut_down);
-            ++refused;
+          } else if (result.code() != ErrorCode::shut_down) {
+            ++failed_otherwise;
           }
           if (std::exchange(first, false)) going.count_down();
           if (!result) break;
@@ -212,6 +211,7 @@ TEST_CASE("a node ends while four threads call and wait, and none of them hangs"
     for (auto& caller : callers)
       caller.join();
     CHECK(answered > 0);
+    CHECK(failed_otherwise == 0);
   }
 }
 
