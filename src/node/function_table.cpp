@@ -30,6 +30,24 @@ std::string_view last_part(std::string_view name) {
   return colon == std::string_view::npos ? name : name.substr(colon + 1);
 }
 
+constexpr std::string_view kCreate = "batchrpc.create:";
+constexpr std::string_view kValue = "batchrpc.value:";
+
+// Without the ids that the library's own functions take first.
+std::string shown_signature(std::string_view name, std::string_view signature) {
+  constexpr std::string_view kId = "{u64,u64}";
+  std::string text(signature);
+  const auto begin = text.find('(') + 1;
+  for (int ids = !name.starts_with("batchrpc.") ? 0
+                 : name.starts_with(kCreate)    ? 2
+                                                : 1;
+       ids > 0 && text.compare(begin, kId.size(), kId) == 0; --ids) {
+    text.erase(begin, kId.size());
+    if (text.compare(begin, 1, ",") == 0) text.erase(begin, 1);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view shown_name(std::string_view name) {
@@ -89,7 +107,7 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                                                                 std::string_view signature,
                                                                 std::string_view node) const {
   auto function = find(name);
-  if (!function && (name.starts_with("batchrpc.create:") || name.starts_with("batchrpc.value:"))) {
+  if (!function && (name.starts_with(kCreate) || name.starts_with(kValue))) {
     throw NotFound("no class '" + std::string(shown_name(name)) + "' is exposed on " +
                    std::string(node) +
                    "; call expose_class there before an object is created or copied");
@@ -101,9 +119,11 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                    (near.empty() ? "expose it there before it is called" : near));
   }
   if (function->signature != signature) {
-    throw BadSignature("'" + std::string(shown_name(name)) + "' on " + std::string(node) +
-                       " has the signature " + function->signature + ", it was called as " +
-                       std::string(signature) + "; build caller and callee from one declaration");
+    throw BadSignature((name.starts_with(kCreate) ? "the constructor of '" : "'") +
+                       std::string(shown_name(name)) + "' on " + std::string(node) +
+                       " has the signature " + shown_signature(name, function->signature) +
+                       ", it was called as " + shown_signature(name, signature) +
+                       "; build caller and callee from one declaration");
   }
   return function;
 }

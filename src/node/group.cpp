@@ -58,7 +58,6 @@ void Group::start() {
 }
 
 // --- the root
-// --------------------------------------------------------------------------------------------------------
 
 Future<void> Group::gather() {
   auto future = done_->get_future();
@@ -247,7 +246,6 @@ void Group::tell_others(const Member& about, bool joined, const std::string& rea
 }
 
 // --- everyone else
-// -----------------------------------------------------------------------------------------------------
 
 Future<void> Group::join() {
   auto future = done_->get_future();

@@ -1,9 +1,6 @@
 #include "node/node_core.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <deque>
 #include <random>
 #include <utility>
 
@@ -14,8 +11,10 @@
 #include "batchrpc/transport/socket_transport.hpp"
 #include "node/duration_text.hpp"
 #include "node/group.hpp"
+#include "node/loop_tasks.hpp"
 #include "node/options_check.hpp"
 #include "node/output_scope.hpp"
+#include "node/parked_calls.hpp"
 
 namespace batchrpc {
 namespace {
@@ -34,76 +33,10 @@ class LoopWait final : public WaitContext {
   const std::shared_ptr<Loop> loop_;
 };
 
-// Tasks on the driving thread: handlers, where the loop has no threads of its own, and short ones
-// everywhere. They come after the messages that are there, so that a batch gathers them all.
-class LoopTasks final : public Executor, public std::enable_shared_from_this<LoopTasks> {
- public:
-  LoopTasks(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context)
-      : loop_(std::move(loop)), context_(std::move(context)) {}
-  void post(Task task) override {
-    {
-      const std::lock_guard lock(mutex_);
-      tasks_.push_back(std::move(task));
-    }
-    loop_->defer(Run(shared_from_this()));
-  }
-
- private:
-  // Runs the next task; one that the loop drops takes it along. A task itself would not fit into
-  // another without an allocation.
-  class Run {
-   public:
-    explicit Run(std::shared_ptr<LoopTasks> tasks) : tasks_(std::move(tasks)) {}
-    Run(Run&&) = default;
-    Run& operator=(Run&&) = delete;
-    ~Run() {
-      if (tasks_) tasks_->next();
-    }
-    void operator()() {
-      const auto self = std::exchange(tasks_, nullptr);
-      const OutputScope scope(self->context_);
-      self->next()();
-    }
-
-   private:
-    std::shared_ptr<LoopTasks> tasks_;
-  };
-
-  Task next() {
-    const std::lock_guard lock(mutex_);
-    Task task = std::move(tasks_.front());
-    tasks_.pop_front();
-    return task;
-  }
-
-  const std::shared_ptr<Loop> loop_;
-  const std::shared_ptr<WaitContext> context_;
-  std::mutex mutex_;
-  std::deque<Task> tasks_;
-};
-
 std::uint64_t new_incarnation(std::uint64_t seed) {
   if (seed != 0) return std::mt19937_64(seed)() | 1;
   std::random_device random;
   return (std::uint64_t{random()} << 32 | random()) | 1;
-}
-
-constexpr std::size_t kPage = 4096;
-
-// A page that a forked child finds wiped: how a node knows that it is the copy in a child.
-void* make_fork_mark() {
-  void* page = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return nullptr;
-  if (::madvise(page, kPage, MADV_WIPEONFORK) != 0) {
-    ::munmap(page, kPage);
-    return nullptr;
-  }
-  *static_cast<volatile int*>(page) = 1;
-  return page;
-}
-
-bool is_forked_copy(const void* mark) noexcept {
-  return mark != nullptr && *static_cast<const volatile int*>(mark) == 0;
 }
 
 }  // namespace
@@ -115,8 +48,7 @@ NodeCore::NodeCore(NodeOptions options)
             .rank = options_.rank,
             .incarnation = new_incarnation(options_.seed)},
       host_(host_identity()),
-      rank_(options_.rank),
-      fork_mark_(make_fork_mark()) {
+      rank_(options_.rank) {
   auto composite = std::make_shared<CompositeTransport>();
   if (options_.loop) {
     loop_ = options_.loop;
@@ -135,6 +67,7 @@ NodeCore::NodeCore(NodeOptions options)
   composite->add({Address::Scheme::inproc}, network->transport(loop_, options_.name));
   transport_ = std::move(composite);
   loop_tasks_ = std::make_shared<LoopTasks>(loop_, context_);
+  parked_ = std::make_shared<ParkedCalls>(loop_, loop_tasks_, functions_);
   if (own_loop_) pool_ = std::make_shared<WorkerPool>(options_.num_worker_threads, loop_);
   peers_ = std::make_unique<PeerTable>(
       PeerTable::Environment{.loop = loop_,
@@ -146,10 +79,7 @@ NodeCore::NodeCore(NodeOptions options)
   group_ = std::make_shared<Group>(*this);
 }
 
-NodeCore::~NodeCore() {
-  if (is_forked_copy(fork_mark_)) return;
-  if (fork_mark_ != nullptr) ::munmap(fork_mark_, kPage);
-}
+NodeCore::~NodeCore() = default;
 
 Future<std::shared_ptr<NodeCore>> NodeCore::start(NodeOptions options) {
   auto core = std::make_shared<NodeCore>(std::move(options));
@@ -174,7 +104,7 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(NodeOptions options) {
         core->shutdown(Duration::zero());
         std::rethrow_exception(error);
       }
-      core->expect_functions_until(core->loop_->now() + core->options_.expose_within);
+      core->parked_->expect_functions_until(core->loop_->now() + core->options_.expose_within);
       return core;
     });
   } catch (...) {
@@ -184,7 +114,6 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(NodeOptions options) {
 }
 
 // --- calls
-// -----------------------------------------------------------------------------------------------------------
 
 wire::Hello NodeCore::own_hello() const {
   return {.rank = rank(),
@@ -207,66 +136,15 @@ std::shared_ptr<detail::ExposedFunction> NodeCore::resolve(std::string_view name
 
 void NodeCore::run_on_worker(Task task) { workers()->post(std::move(task)); }
 
-// --- calls that come before their function is exposed
-// -----------------------------------------------
-
 bool NodeCore::park(const std::string& function, detail::IncomingCall& call, RunAgain again) {
-  constexpr std::size_t kMostParked = 10'000;
-  std::vector<ParkedCall> ready;
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_ || parked_.size() >= kMostParked || loop_->now() >= functions_expected_until_) {
-      return false;
-    }
-    // Exposed since the caller looked, it would find nothing parked to run.
-    auto& to = functions_.find(function) ? ready : parked_;
-    to.push_back({function, std::move(call), std::move(again)});
-  }
-  run_parked(std::move(ready));
-  return true;
+  return parked_->park(function, call, std::move(again));
 }
 
 void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
-  const std::string exposed = function->name;
+  if (stopping_) throw ShutDown("node " + options_.name + " is shut down; make a new one");
+  const std::string name = function->name;
   functions_.add(std::move(function));
-  std::vector<ParkedCall> ready;
-  {
-    const std::lock_guard lock(mutex_);
-    std::vector<ParkedCall> others;
-    for (ParkedCall& parked : parked_) {
-      (parked.function == exposed ? ready : others).push_back(std::move(parked));
-    }
-    parked_ = std::move(others);
-  }
-  run_parked(std::move(ready));
-}
-
-void NodeCore::run_parked(std::vector<ParkedCall> parked) {
-  for (ParkedCall& entry : parked) {
-    loop_tasks_->post([again = std::move(entry.again), call = std::move(entry.call)]() mutable {
-      again(std::move(call));
-    });
-  }
-}
-
-// From `end` on, a call of what is not exposed fails at once.
-void NodeCore::expect_functions_until(TimePoint end) {
-  const std::lock_guard lock(mutex_);
-  functions_expected_until_ = end;
-  parked_timer_ = loop_->schedule(end, [this, weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    std::vector<ParkedCall> parked;
-    {
-      const std::lock_guard waiting(mutex_);
-      parked.swap(parked_);
-    }
-    run_parked(std::move(parked));
-  });
-}
-
-void NodeCore::count_incoming(int difference) {
-  incoming_.fetch_add(difference, std::memory_order_relaxed);
+  parked_->exposed(name);
 }
 
 void NodeCore::admit(Session& session, const wire::Hello& hello) { peers_->admit(session, hello); }
@@ -278,7 +156,7 @@ void NodeCore::session_closed(const std::shared_ptr<Session>& session, const std
 void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
                       detail::OutgoingOptions options, Encoder& encoder,
                       detail::ReplyHandler&& handler) {
-  if (is_forked_copy(fork_mark_)) {
+  if (fork_mark_.is_forked_copy()) {
     throw ShutDown(
         "node " + options_.name +
         " was made before fork() and does not work in the child; make a node after forking");
@@ -291,7 +169,6 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
 }
 
 // --- changes
-// -----------------------------------------------------------------------------------------------------------
 
 void NodeCore::changed(const PeerChange& change) {
   if (change.peer.name == name() || stopping_) return;
@@ -410,20 +287,9 @@ void NodeCore::schedule_tick() {
 }
 
 // --- the end
-// -----------------------------------------------------------------------------------------------------------
 
 bool NodeCore::is_own_thread() const {
   return loop_->is_driving() || (pool_ && pool_->is_worker());
-}
-
-std::vector<std::string> NodeCore::stragglers() const {
-  std::vector<std::string> names = peers_->pending();
-  const int answering = incoming_.load(std::memory_order_relaxed);
-  if (answering > 0) {
-    names.push_back(std::to_string(answering) + " call" + (answering == 1 ? "" : "s") +
-                    " of others still being answered here");
-  }
-  return names;
 }
 
 void NodeCore::stop_listening() {
@@ -434,7 +300,7 @@ void NodeCore::stop_listening() {
 
 // Looks every millisecond, and only now: calls that come and go pay nothing for it.
 void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
-  if (stragglers().empty() || loop_->now() >= deadline) {
+  if (peers_->pending().empty() || loop_->now() >= deadline) {
     drained.set_value();
     return;
   }
@@ -444,14 +310,11 @@ void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
 }
 
 std::vector<std::string> NodeCore::shutdown(Duration timeout) {
-  if (is_forked_copy(fork_mark_)) return {};
-  std::vector<ParkedCall> parked;
+  if (fork_mark_.is_forked_copy()) return {};
   std::map<std::uint64_t, PeerWait> waits;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(stopped_, true)) return {};
-    if (parked_timer_ != 0) loop_->cancel(parked_timer_);
-    parked.swap(parked_);
     waits.swap(waits_);
   }
   stopping_ = true;
@@ -460,23 +323,20 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     wait.promise.set_error(
         ShutDown("node " + options_.name + " was shut down while " + wait.name + " was awaited"));
   }
-  for (ParkedCall& entry : parked) {
-    entry.call.fail(
-        std::make_exception_ptr(ShutDown("node " + options_.name + " is shutting down")));
-  }
+  parked_->close(refusal());
   const std::shared_ptr<NodeCore> self = shared_from_this();
   const TimePoint now = loop_->now();
   const TimePoint deadline = timeout < TimePoint::max() - now ? now + timeout : TimePoint::max();
 
   // Nobody may be driving an embedder's loop any more: then neither comes to an end by itself.
-  if (!stragglers().empty() && timeout > Duration::zero()) {
+  if (!peers_->pending().empty() && timeout > Duration::zero()) {
     Promise<void> drained;
     const Future<void> is_drained = drained.get_future();
     const WaitScope scope(context_);
     wait_until_drained(std::move(drained), deadline);
     is_drained.wait_until(deadline);
   }
-  std::vector<std::string> left = stragglers();
+  std::vector<std::string> left = peers_->pending();
   for (const std::string& straggler : left)
     log_.warning("shut down while waiting: " + straggler);
 

@@ -14,6 +14,7 @@
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/transport/stream.hpp"
+#include "node/fork_mark.hpp"
 #include "node/function_table.hpp"
 #include "node/peer_table.hpp"
 #include "node/worker_pool.hpp"
@@ -21,6 +22,7 @@
 namespace batchrpc {
 
 class Group;
+class ParkedCalls;
 
 /// What is behind a Node: the parts of a node, put together, and its life from joining to shutdown.
 class NodeCore final : public SessionHost, public std::enable_shared_from_this<NodeCore> {
@@ -39,10 +41,10 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const override;
   bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) override;
-  /// Adds a function, and runs the calls that have waited for it.
+  /// Adds a function, and runs the calls that have waited for it. Throws InvalidArgument (its name
+  /// is taken) or ShutDown.
   void expose(std::shared_ptr<detail::ExposedFunction> function);
   void run_on_worker(Task task) override;
-  void count_incoming(int difference) override;
   void admit(Session& session, const wire::Hello& hello) override;
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why) override;
 
@@ -90,13 +92,6 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] bool is_own_thread() const;
 
  private:
-  // A call of a function that is not exposed yet.
-  struct ParkedCall {
-    std::string function;
-    detail::IncomingCall call;
-    RunAgain again;
-  };
-
   // Who waits for a peer.
   struct PeerWait {
     std::string name;
@@ -109,16 +104,14 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::optional<PeerWait> take_wait(std::uint64_t number);
   void end_waits(const std::string& peer);
   void schedule_tick();
-  void run_parked(std::vector<ParkedCall> parked);
-  void expect_functions_until(TimePoint end);
   void wait_until_drained(Promise<void> drained, TimePoint deadline);
   void stop_listening();
-  [[nodiscard]] std::vector<std::string> stragglers() const;
 
   NodeOptions options_;
   const Log log_;
   PeerIdentity self_;
   const std::string host_;
+  const ForkMark fork_mark_;
   std::atomic<int> rank_;
   std::shared_ptr<Loop> loop_;
   bool own_loop_ = false;
@@ -127,11 +120,10 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::shared_ptr<Executor> loop_tasks_;
   std::shared_ptr<WorkerPool> pool_;  // null: the loop runs the handlers
   FunctionTable functions_;
+  std::shared_ptr<ParkedCalls> parked_;
   std::unique_ptr<PeerTable> peers_;
   std::shared_ptr<Group> group_;
-  std::atomic<int> incoming_{0};
   std::atomic<bool> stopping_{false};
-  void* fork_mark_ = nullptr;  // a word that is 1 here and 0 in a forked child
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<Listener>> listeners_;
@@ -140,10 +132,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::map<std::uint64_t, PeerWait> waits_;
   std::uint64_t next_handler_ = 1;  // and wait
   std::map<std::type_index, std::shared_ptr<void>> extensions_;
-  std::vector<ParkedCall> parked_;
-  TimePoint functions_expected_until_ = TimePoint::max();
   TimerId tick_ = 0;
-  TimerId parked_timer_ = 0;
   bool stopped_ = false;  // shutting down
   bool ended_ = false;    // and drained
 };

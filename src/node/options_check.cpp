@@ -25,6 +25,20 @@ void check(bool good, const std::string& option, const std::string& range) {
   if (!good) throw InvalidArgument("NodeOptions::" + option + " is out of range: " + range);
 }
 
+void check_address(const NodeOptions& options, const std::string& text, const std::string& option,
+                   const std::string& others) {
+  try {
+    const Address address = Address::parse(text);
+    if (address.scheme() == Address::Scheme::inproc && !options.network) {
+      throw InvalidArgument(
+          "inproc:// addresses live in a network: give the nodes of this process one "
+          "NodeOptions::network, made by InprocNetwork::make()");
+    }
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument("NodeOptions::" + option + ": " + error.what() + others);
+  }
+}
+
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   if (value == nullptr || *value == '\0') {
@@ -100,12 +114,13 @@ NodeOptions completed(NodeOptions options) {
                                      : "node-" + std::to_string(::getpid()) + "-" +
                                            std::to_string(std::random_device{}() % 10000);
   }
-  if (!options.join.empty() && !joins_by_file(options)) (void)Address::parse(options.join);
   if (joins_by_file(options)) {
     check(join_file(options).starts_with('/'), "join",
           "the path after file:// is absolute, as in file:///tmp/run1");
+  } else if (!options.join.empty()) {
+    check_address(options, options.join, "join", " (a node also joins by file:///path or env://)");
   }
-  if (!options.listen.empty()) (void)Address::parse(options.listen);
+  if (!options.listen.empty()) check_address(options, options.listen, "listen", "");
   return options;
 }
 

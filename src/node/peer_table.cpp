@@ -145,7 +145,6 @@ std::string PeerTable::name_of(int rank) const {
 }
 
 // --- sessions begin and end
-// --------------------------------------------------------------------------------------
 
 void PeerTable::admit(Session& session, const wire::Hello& hello) {
   Ended ended;
@@ -295,7 +294,6 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
 }
 
 // --- upkeep
-// ----------------------------------------------------------------------------------------------------------
 
 void PeerTable::tick() {
   drop_half_open();
@@ -372,6 +370,10 @@ std::vector<std::string> PeerTable::pending() const {
   for (const auto& [name, session] : sessions) {
     for (const std::string& function : session->pending_functions()) {
       texts.push_back(name + ": " + function);
+    }
+    if (const int calls = session->answering(); calls > 0) {
+      texts.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
+                      ", still being answered here");
     }
   }
   return texts;

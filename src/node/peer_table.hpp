@@ -72,7 +72,8 @@ class PeerTable {
 
   [[nodiscard]] std::vector<PeerInfo> snapshot() const;
   [[nodiscard]] bool is_live(std::string_view name) const;
-  /// Calls of this node that wait for replies, as texts such as "worker1: add (3 calls)".
+  /// What is not finished, as texts: calls of this node that wait for replies, such as "worker1:
+  /// add (3 calls)", and calls of others, such as "2 calls of worker1, still being answered here".
   [[nodiscard]] std::vector<std::string> pending() const;
 
   /// Says goodbye to all; their calls end with ShutDown. On the loop if it still runs.

@@ -44,7 +44,15 @@ void IncomingCall::reply(Encoder& encoder) {
 
 void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
-  if (wants_reply_) sink_->send_error(id_, error, began);
+  if (wants_reply_) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const DidNotRun& other) {
+      sink_->send_error(id_, other.error, false);
+    } catch (...) {
+      sink_->send_error(id_, error, began);
+    }
+  }
   end();
 }
 

@@ -47,7 +47,6 @@ void Session::start(std::unique_ptr<Stream> stream, bool accepted) {
 }
 
 // --- calls of ours
-// -------------------------------------------------------------------------------------------
 
 // What the peer would refuse is refused here, where the caller can be told.
 void Session::check_large(const Encoder& encoder, std::string_view what) const {
@@ -192,7 +191,6 @@ void Session::fail_calls(const MakeError& error) {
 }
 
 // --- replies
-// ---------------------------------------------------------------------------------------------------------
 
 void Session::send_result(std::uint64_t call, Encoder& encoder) {
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
@@ -206,11 +204,11 @@ void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bo
 }
 
 std::shared_ptr<detail::ReplySink> Session::keep() {
-  host_->count_incoming(1);
+  answering_.fetch_add(1, std::memory_order_relaxed);
   return shared_from_this();
 }
 
-void Session::answered() { host_->count_incoming(-1); }
+void Session::answered() { answering_.fetch_sub(1, std::memory_order_relaxed); }
 
 void Session::send(std::span<const Word> frame) {
   connection_->output().append(frame, 0, false, {});
@@ -218,7 +216,6 @@ void Session::send(std::span<const Word> frame) {
 }
 
 // --- life and end
-// ------------------------------------------------------------------------------------------------------
 
 int Session::tick() {
   silent_ticks_ = connection_->take_heard() ? 0 : silent_ticks_ + 1;

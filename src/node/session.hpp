@@ -40,9 +40,6 @@ class SessionHost {
   using RunAgain = std::function<void(detail::IncomingCall call)>;
   virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
   virtual void run_on_worker(Task task) = 0;
-  /// Changes the number of calls that are being answered on workers, or later.
-  virtual void count_incoming(int difference) = 0;
-
   /// The other side has said who it is. Throws an Error to refuse it. On the loop.
   virtual void admit(Session& session, const wire::Hello& hello) = 0;
   /// The session has ended; its pending calls wait for fail_calls(). On the loop.
@@ -93,6 +90,10 @@ class Session final : public FrameSink,
   [[nodiscard]] std::size_t pending_calls() const;
   /// The names of the functions whose replies are waited for, each with its count.
   [[nodiscard]] std::vector<std::string> pending_functions() const;
+  /// How many calls of the peer are being answered: those that outlive their message.
+  [[nodiscard]] int answering() const noexcept {
+    return answering_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] Connection& connection() noexcept { return *connection_; }
 
   void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) override;
@@ -155,6 +156,7 @@ class Session final : public FrameSink,
   std::deque<std::shared_ptr<const PeerIdentity>> identities_;
   std::atomic<const std::shared_ptr<const PeerIdentity>*> identity_{nullptr};
   std::vector<Incoming> incoming_;
+  std::atomic<int> answering_{0};
   PayloadAssembler assembler_;
 
   std::mutex& mutex_;  // the output queue's; guards what follows

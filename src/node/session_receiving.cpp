@@ -207,6 +207,8 @@ void Session::handle_error(const wire::FrameView& frame) {
   detail::Reply reply;
   if (code == ErrorCode::remote_error) {
     reply.error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(), name));
+  } else if (code == ErrorCode::broken_promise) {
+    reply.error = make_error(code, name + " on " + peer_name() + ": " + body.message, true);
   } else {
     reply.error = make_error(code, body.message, body.may_have_run);
   }

@@ -20,6 +20,13 @@ std::exception_ptr released_error(const std::string& node) {
 
 }  // namespace
 
+// What methods of an object fail with when its constructor threw `thrown`.
+std::exception_ptr ObjectTable::construction_error(const std::string& type,
+                                                   const std::exception_ptr& thrown) const {
+  return std::make_exception_ptr(
+      RemoteError(describe(thrown), type_name(thrown), core_.name(), "the constructor of " + type));
+}
+
 ObjectTable::ObjectTable(NodeCore& core) : core_(core) {}
 
 ObjectTable::~ObjectTable() = default;
@@ -41,7 +48,11 @@ ObjectTable::Entry& ObjectTable::entry(ObjectId object) {
     at->second.timer = core_.loop()->schedule(
         core_.loop()->now() + kExpectFor, [weak = core_.weak_from_this(), object] {
           const auto core = weak.lock();
-          if (core) core->extension<ObjectTable>()->abandon(object, "its creation never came");
+          if (!core) return;
+          core->extension<ObjectTable>()->abandon(
+              object,
+              std::make_exception_ptr(NotFound("there is no such object on " + core->name() +
+                                               ": its creation never came")));
         });
   }
   return at->second;
@@ -60,25 +71,28 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
   core_.loop()->cancel(std::exchange(created.timer, 0));
   created.type = type;
   if (created.released_early.erase(token) == 0) created.tokens.insert(token);
-  created.queue.push_front(
-      {{}, [this, object, construct = std::move(construct), done = std::move(done)](auto) mutable {
-         std::shared_ptr<void> value;
-         std::exception_ptr failed;
-         try {
-           value = construct();
-         } catch (...) {
-           failed = std::current_exception();
-         }
-         {
-           const std::lock_guard constructed(mutex_);
-           const auto at = entries_.find(object);
-           if (at != entries_.end()) {  // the node has not ended meanwhile
-             at->second.value = std::move(value);
-             at->second.failed = failed;
-           }
-         }
-         done(failed ? Result<void>(failed) : Result<void>());
-       }});
+  created.queue.push_front({{},
+                            [this, object, type = created.type, construct = std::move(construct),
+                             done = std::move(done)](auto) mutable {
+                              std::shared_ptr<void> value;
+                              std::exception_ptr failed;
+                              try {
+                                value = construct();
+                              } catch (...) {
+                                failed = std::current_exception();
+                              }
+                              const std::exception_ptr for_methods =
+                                  failed ? construction_error(type, failed) : nullptr;
+                              {
+                                const std::lock_guard constructed(mutex_);
+                                const auto at = entries_.find(object);
+                                if (at != entries_.end()) {  // the node has not ended meanwhile
+                                  at->second.value = std::move(value);
+                                  at->second.failed = for_methods;
+                                }
+                              }
+                              done(failed ? Result<void>(failed) : Result<void>());
+                            }});
   start(object, created);
 }
 
@@ -191,7 +205,7 @@ void ObjectTable::remember_gone(ObjectId object) {
   }
 }
 
-void ObjectTable::abandon(ObjectId object, const std::string& why) {
+void ObjectTable::abandon(ObjectId object, const std::exception_ptr& why) {
   std::deque<Job> jobs;
   {
     const std::lock_guard lock(mutex_);
@@ -203,8 +217,7 @@ void ObjectTable::abandon(ObjectId object, const std::string& why) {
     remember_gone(object);
   }
   for (Job& job : jobs) {
-    job.run(std::make_exception_ptr(
-        NotFound("there is no such object on " + core_.name() + ": " + why)));
+    job.run(why);
   }
 }
 

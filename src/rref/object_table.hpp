@@ -33,8 +33,8 @@ class ObjectTable {
   void run(ObjectId object, std::string_view type, ObjectJob job);
   void add(ObjectId object, ObjectId token);
   void release(ObjectId object, ObjectId token);
-  /// The creator says that there will be no such object.
-  void abandon(ObjectId object, const std::string& why);
+  /// The creator says that there will be no such object, and why: calls that wait for it fail so.
+  void abandon(ObjectId object, const std::exception_ptr& why);
   /// At the node's end: destroys the objects (those whose methods run, when these have returned),
   /// and refuses new ones. Handles of the node's own that objects hold would keep it alive.
   void close();
@@ -62,6 +62,8 @@ class ObjectTable {
   };
   using Entries = std::map<ObjectId, Entry>;
 
+  [[nodiscard]] std::exception_ptr construction_error(const std::string& type,
+                                                      const std::exception_ptr& thrown) const;
   Entry& entry(ObjectId object);
   void run_next(ObjectId object);
   void start(ObjectId object, Entry& entry);

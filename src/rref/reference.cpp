@@ -58,7 +58,9 @@ void use_objects(const std::shared_ptr<NodeCore>& core) {
   expose_once(*core, kRelease,
               [table](ObjectId object, ObjectId token) { table()->release(object, token); });
   expose_once(*core, kAbandon,
-              [table](ObjectId object, const std::string& why) { table()->abandon(object, why); });
+              [table](ObjectId object, std::uint16_t code, const std::string& why) {
+                table()->abandon(object, make_error(static_cast<ErrorCode>(code), why, false));
+              });
 }
 
 Reference::Reference(std::shared_ptr<NodeCore> core, WireReference identity)
@@ -127,8 +129,10 @@ void Reference::creation_failed(const std::exception_ptr& error) {
     failed_ = error;
   }
   // Calls that were sent already wait there, unless the constructor itself was what failed.
-  if (code_of(error) != ErrorCode::remote_error) {
-    tell_owner(core_, identity_.owner, kAbandon, identity_.object, describe(error));
+  const ErrorCode code = code_of(error);
+  if (code != ErrorCode::remote_error) {
+    tell_owner(core_, identity_.owner, kAbandon, identity_.object, static_cast<std::uint16_t>(code),
+               describe(error));
   }
 }
 

@@ -86,6 +86,23 @@ TEST_CASE("an address that is none is refused with an example of what is right")
   }
 }
 
+TEST_CASE("an inproc:// address without a network is refused, which says what is missing") {
+  const std::string message = refusal([](auto& o) { o.join = "inproc://world"; });
+  CHECK_THAT(message, Catch::Contains("NodeOptions::join") &&
+                          Catch::Contains("NodeOptions::network") &&
+                          Catch::Contains("InprocNetwork::make()"));
+  CHECK(refusal([](auto& o) {
+          o.join = "inproc://world";
+          o.network = InprocNetwork::make();
+        }) == "nothing was refused");
+}
+
+TEST_CASE("a scheme that is not known is refused with all that are") {
+  const std::string message = refusal([](auto& o) { o.join = "http://x:1"; });
+  CHECK_THAT(message, Catch::Contains("tcp://host:port") && Catch::Contains("inproc://name") &&
+                          Catch::Contains("file:///path") && Catch::Contains("env://"));
+}
+
 TEST_CASE("an io_context and a loop exclude each other") {
   asio::io_context context;
   CHECK_THAT(refusal([&context](auto& o) {
@@ -104,7 +121,7 @@ TEST_CASE("options out of range are refused by the node itself, which is then no
 
 TEST_CASE("a node without a name gets one from its rank") {
   NodeOptions options;
-  options.join = "inproc://x";
+  options.join = "unix:///tmp/x";
   CHECK(completed(options).name == "node0");
   options.rank = 3;
   CHECK(completed(options).name == "node3");

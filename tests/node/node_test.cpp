@@ -322,7 +322,9 @@ TEST_CASE("what an asynchronous function's arguments refer to lives until it has
 TEST_CASE("a promise that the callee forgets ends the call with BrokenPromise") {
   Pair pair;
   pair.b.expose("forgets", [] { return Promise<int>().get_future(); });
-  CHECK(test::outcome(pair.a.call<int()>("b", "forgets")).code() == ErrorCode::broken_promise);
+  const auto forgotten = test::outcome(pair.a.call<int()>("b", "forgets"));
+  CHECK(forgotten.code() == ErrorCode::broken_promise);
+  CHECK_THAT(forgotten.message(), Catch::Contains("forgets on b"));
 }
 
 TEST_CASE("a thousand calls under way at once are each answered with their own result") {

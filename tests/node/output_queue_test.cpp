@@ -292,7 +292,7 @@ TEST_CASE("many threads append and flush, and every frame is written once and wh
   {
     std::vector<std::thread> threads;
     for (std::uint64_t thread = 0; thread < kThreads; ++thread) {
-      threads.emplace_back([&f, thread] {
+      threads.emplace_back([&f, &held_up, thread] {
         for (std::uint64_t i = 0; i < kFrames; ++i) {
           f.queue.append(ping(thread << 32 | i), 0, false, {});
           if (i % 500 == 0) append_call(f.queue, thread << 32 | i, {filled(20'000, 1)});

@@ -72,8 +72,8 @@ TEST_CASE("at the deadline the stragglers are named, and their futures end with 
   const auto left = pair.a.shutdown(2s);
   CHECK(pair.world.loop->now() - start >= 2s);
   CHECK(pair.world.loop->now() - start < 2010ms);
-  CHECK(left == std::vector<std::string>{"b: slow (3 calls)",
-                                         "1 call of others still being answered here"});
+  CHECK(left ==
+        std::vector<std::string>{"b: slow (3 calls)", "1 call of b, still being answered here"});
   CHECK(pair.world.log.contain("shut down while waiting: b: slow (3 calls)"));
   for (auto& answer : answers) {
     REQUIRE(answer.ready());
@@ -138,6 +138,12 @@ TEST_CASE("a second shutdown does nothing") {
   Pair pair;
   CHECK(pair.a.shutdown(1s).empty());
   CHECK(pair.a.shutdown(1s).empty());
+}
+
+TEST_CASE("a node that has ended exposes nothing any more, and says so") {
+  const Pair pair;
+  pair.a.shutdown(0s);
+  CHECK_THROWS_AS(pair.a.expose<&endings::add>(), ShutDown);
 }
 
 TEST_CASE("peers are told of the end at once, with its reason") {
@@ -301,7 +307,7 @@ TEST_CASE("a handler that is stuck in its own code does not hold up the end of i
     stuck->wait();
     const auto left = pair.b.shutdown(20ms);
     REQUIRE(left.size() == 1);
-    CHECK_THAT(left[0], Catch::Contains("1 call of others"));
+    CHECK_THAT(left[0], Catch::Contains("1 call of a, "));
     CHECK_FALSE(outcome(std::move(answer)));
   }
   release->count_down();

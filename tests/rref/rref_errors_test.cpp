@@ -38,6 +38,7 @@ TEST_CASE("a constructor that throws fails the calls made at once, and those lat
   const auto first = outcome(std::move(at_once));
   CHECK(first.code() == ErrorCode::remote_error);
   CHECK(says(message_of(first), "there is no disk"));
+  CHECK(says(message_of(first), "the constructor of objects::Broken on owner"));
   const auto later = outcome(broken.call<&Broken::use>());
   CHECK(later.code() == ErrorCode::remote_error);
   CHECK(says(message_of(later), "there is no disk"));
@@ -67,6 +68,7 @@ TEST_CASE("an object of a class that is not exposed cannot be created") {
   const RRef<Counter> counter = nodes.owner.create<Counter>("third", 5);
   const auto at_once = outcome(counter.call<&Counter::add>(1));
   CHECK(at_once.code() == ErrorCode::not_found);
+  CHECK_FALSE(test::may_have_run(at_once.error()));
   nodes.settle();
   const auto later = outcome(counter.call<&Counter::add>(1));
   CHECK(later.code() == ErrorCode::not_found);
@@ -83,7 +85,9 @@ TEST_CASE("calls of an object whose class is not exposed end, though its methods
   const RRef<Counter> counter = nodes.user.create<Counter>("third", 5);
   const auto result = outcome(counter.call<&Counter::add>(1));
   CHECK(result.code() == ErrorCode::not_found);
+  CHECK_FALSE(test::may_have_run(result.error()));
   CHECK(says(message_of(result), "objects::Counter"));
+  CHECK(says(message_of(result), "expose_class"));
   CHECK(nodes.world.time() < 1s);
 }
 
@@ -105,10 +109,12 @@ TEST_CASE("a constructor with other arguments gives BadSignature, which names bo
   nodes.settle();
   const auto later = outcome(counter.call<&Counter::add>(1));
   CHECK(later.code() == ErrorCode::bad_signature);
-  CHECK(says(message_of(later), "i32"));
-  CHECK(says(message_of(later), "str"));
-  CHECK(result.code() != ErrorCode::remote_error);
-  CHECK_FALSE(result);
+  CHECK(says(message_of(later), "the constructor of 'objects::Counter' on owner"));
+  CHECK(says(message_of(later), "void(i32)"));
+  CHECK(says(message_of(later), "void(str)"));
+  CHECK(result.code() == ErrorCode::bad_signature);
+  CHECK(message_of(result) == message_of(later));
+  CHECK_FALSE(test::may_have_run(result.error()));
   next_call_works(nodes);
 }
 

@@ -161,6 +161,10 @@ class Batcher<R(Args...)> {
 
   template <class Handler, std::size_t... I>
   static auto call(Handler& handler, const Rows& rows, std::index_sequence<I...>) {
+    static_assert(std::is_invocable_v<Handler&, typename BatchForm<Args>::Stacked...>,
+                  "the handler of a Batcher<R(A, B)> takes all rows at once, one argument for each "
+                  "of the function's: (std::vector<A>, std::vector<B>), or at::Tensor where A is "
+                  "one (include batchrpc/torch.hpp)");
     return handler(BatchForm<Args>::stack(column<I>(rows))...);
   }
 
@@ -177,10 +181,16 @@ class Batcher<R(Args...)> {
   static void answer(const Rows& rows, Stacked&& stacked) {
     try {
       using Split = BatchSplit<R, std::remove_cvref_t<Stacked>>;
+      static_assert(
+          requires { Split::rows(stacked); },
+          "the handler of a Batcher<R(...)> returns the results of all rows: a "
+          "std::vector<R>, or an at::Tensor [rows, ...] (include batchrpc/torch.hpp), or "
+          "a Future of one");
       const std::size_t count = Split::rows(stacked);
       if (count != rows.size()) {
         throw InvalidArgument("the batch handler returned " + std::to_string(count) +
-                              " results for " + std::to_string(rows.size()) + " rows");
+                                  " results for " + std::to_string(rows.size()) + " rows",
+                              true);
       }
       std::vector<R> results = Split::split(std::forward<Stacked>(stacked));
       for (std::size_t i = 0; i < rows.size(); ++i) {

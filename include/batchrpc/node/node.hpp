@@ -49,9 +49,10 @@ class PeerRef {
 
 /// One participant: it exposes functions to its peers and calls theirs.
 ///
-///     batchrpc::Node node({.name = "worker0", .rank = 0, .world_size = 2, .join =
-///     "tcp://127.0.0.1:29500"}); node.expose<&add>(); batchrpc::Future<int> sum =
-///     node.call<&add>("worker1", 1, 2);
+///     batchrpc::Node node({.name = "worker0", .rank = 0, .world_size = 2,
+///                          .join = "tcp://127.0.0.1:29500"});
+///     node.expose<&add>();
+///     batchrpc::Future<int> sum = node.call<&add>("worker1", 1, 2);
 ///
 /// Errors of a call are in its future (docs/errors.md). All functions are thread-safe, but
 /// destruction, moving and shutdown() belong to one thread while no other uses the node. Where
@@ -81,7 +82,6 @@ class BATCHRPC_EXPORT Node {
   [[nodiscard]] std::string address() const;
 
   // --- calling
-  // -----------------------------------------------------------------------------------------------------
 
   /// Calls a function that the peer has exposed with expose<F>(). The arguments are converted to
   /// the function's own parameter types and encoded before this returns.
@@ -158,7 +158,6 @@ class BATCHRPC_EXPORT Node {
   }
 
   // --- exposing
-  // ----------------------------------------------------------------------------------------------------
 
   /// Lets peers call the function `F` under its qualified name. Throws InvalidArgument when the
   /// name is taken.
@@ -197,7 +196,6 @@ class BATCHRPC_EXPORT Node {
   }
 
   // --- objects behind remote references: defined in batchrpc/rref/rref.hpp
-  // ---------------------------
 
   /// Lets peers create objects: `node.expose_class<ParameterServer(Config)>()` names a class and
   /// one of its constructors. Where the class can travel, `RRef::to_here()` works as well.
@@ -233,7 +231,6 @@ class BATCHRPC_EXPORT Node {
   [[nodiscard]] std::vector<std::string> functions() const;
 
   // --- the group
-  // ---------------------------------------------------------------------------------------------------
 
   /// The other nodes that this one knows, in order of their names; lost ones included.
   [[nodiscard]] std::vector<PeerInfo> peers() const;
@@ -246,7 +243,6 @@ class BATCHRPC_EXPORT Node {
   void forget_membership_handler(std::uint64_t number) const;
 
   // --- life
-  // --------------------------------------------------------------------------------------------------------
 
   /// Refuses new calls, lets those under way finish until the time is over, and ends the node.
   /// Returns what was not finished, such as "worker1: add (3 calls)"; the futures of such calls

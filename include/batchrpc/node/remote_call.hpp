@@ -105,6 +105,11 @@ class BATCHRPC_EXPORT ReplySink {
   virtual void answered() = 0;
 };
 
+/// Thrown by the library's own functions in place of `error`: what was to be called did not begin.
+struct DidNotRun {
+  std::exception_ptr error;
+};
+
 /// A call that has come in: its arguments, and the duty to answer it exactly once. One that is
 /// destroyed unanswered is answered with BrokenPromise. Movable; used by one thread at a time.
 class BATCHRPC_EXPORT IncomingCall {
@@ -139,7 +144,8 @@ class BATCHRPC_EXPORT IncomingCall {
   [[nodiscard]] bool wants_reply() const noexcept { return wants_reply_; }
 
   void reply(Encoder& encoder);
-  /// `began`: the function had begun to run, so that `error` is its own (wire::error_frame).
+  /// `began`: the function had begun to run, so that `error` is its own (wire::error_frame), unless
+  /// it is a DidNotRun.
   void fail(const std::exception_ptr& error, bool began = false);
 
  private:

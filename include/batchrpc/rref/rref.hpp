@@ -65,6 +65,10 @@ Future<R> call_object(ObjectId id, Method method) {
                 [promise = std::move(promise), method = std::move(method),
                  context = context != nullptr ? *context : CallContext()](
                     Result<std::shared_ptr<void>> object) mutable {
+                  if (!object) {
+                    promise.set_error(std::make_exception_ptr(DidNotRun{object.error()}));
+                    return;
+                  }
                   try {
                     const auto self = std::static_pointer_cast<T>(object.value());
                     const ContextScope scope(context);
