@@ -141,7 +141,7 @@ TEST_CASE("a second shutdown does nothing") {
 }
 
 TEST_CASE("a node that has ended exposes nothing any more, and says so") {
-  const Pair pair;
+  Pair pair;
   pair.a.shutdown(0s);
   CHECK_THROWS_AS(pair.a.expose<&endings::add>(), ShutDown);
 }
