@@ -1,8 +1,6 @@
 #include <catch2/catch.hpp>
-#include <limits>
 
-#include "batchrpc/batchrpc.hpp"
-#include "node/virtual_world.hpp"
+#include "node/calling_pair.hpp"
 
 namespace failures {
 
@@ -10,7 +8,6 @@ int divide(int a, int b) {
   if (b == 0) throw std::domain_error("division of " + std::to_string(a) + " by zero");
   return a / b;
 }
-int area(int width, int height) { return width * height; }
 struct Custom {
   int code = 3;
 };
@@ -44,16 +41,8 @@ using namespace std::chrono_literals;
 using test::may_have_run;
 using test::outcome;
 
-struct Pair {
-  test::VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-
-  Pair() {
-    b.expose<&failures::divide>();
-    b.expose<&failures::area>();
-  }
-  void next_call_works() const { CHECK(a.call<&failures::area>("b", 6, 7).get() == 42); }
+struct Pair : test::CallingPair {
+  Pair() { b.expose<&failures::divide>(); }
 };
 
 TEST_CASE("what a remote function throws arrives as RemoteError, with all its parts") {
@@ -237,84 +226,6 @@ TEST_CASE("another signature gives BadSignature that names both") {
   pair.next_call_works();
 }
 
-TEST_CASE("a call times out at its deadline exactly, and may have run") {
-  Pair pair;
-  std::vector<Promise<int>> never;
-  pair.b.expose("never", [&never] {
-    never.emplace_back();
-    return never.back().get_future();
-  });
-  const TimePoint start = pair.world.loop->now();
-  auto future = pair.a.call_with<int()>({.timeout = 250ms}, "b", "never");
-  const auto result = outcome(std::move(future));
-  CHECK(pair.world.loop->now() - start == 250ms);
-  REQUIRE_FALSE(result);
-  CHECK(result.code() == ErrorCode::timed_out);
-  CHECK(may_have_run(result.error()));
-  CHECK_THAT(result.message(), Catch::Contains("'never' on b did not answer in time") &&
-                                   Catch::Contains("it may have run"));
-  never[0].set_value(1);  // too late: the answer is dropped
-  pair.next_call_works();
-}
-
-TEST_CASE("the node's default time-out holds for calls that name none, and 60 s is the default") {
-  Pair pair;
-  std::vector<Promise<int>> never;
-  const auto forget = [&never] {
-    never.emplace_back();
-    return never.back().get_future();
-  };
-  pair.b.expose("never", forget);
-  NodeOptions options = pair.world.joining("hurried");
-  options.call_timeout = 3ms;
-  const Node hurried(options);
-  const TimePoint start = pair.world.loop->now();
-  CHECK(outcome(hurried.call<int()>("b", "never")).code() == ErrorCode::timed_out);
-  CHECK(pair.world.loop->now() - start == 3ms);
-  const TimePoint second = pair.world.loop->now();
-  CHECK(outcome(pair.a.call<int()>("b", "never")).code() == ErrorCode::timed_out);
-  CHECK(pair.world.loop->now() - second == 60s);
-}
-
-TEST_CASE("each of many calls times out at its own time, whatever their order") {
-  Pair pair;
-  std::vector<Promise<int>> never;
-  pair.b.expose("never", [&never] {
-    never.emplace_back();
-    return never.back().get_future();
-  });
-  const TimePoint start = pair.world.loop->now();
-  std::vector<std::pair<Duration, Duration>> ended;
-  for (const int milliseconds : {50, 10, 70, 30, 10, 90, 20}) {
-    const Duration timeout = std::chrono::milliseconds(milliseconds);
-    pair.a.call_with<int()>({.timeout = timeout}, "b", "never")
-        .then([&ended, &pair, start, timeout](const Result<int>& result) {
-          CHECK(result.code() == ErrorCode::timed_out);
-          ended.emplace_back(timeout, pair.world.loop->now() - start);
-        });
-  }
-  pair.world.run_for(1s);
-  REQUIRE(ended.size() == 7);
-  for (const auto& [timeout, after] : ended)
-    CHECK(after == timeout);
-  CHECK(std::is_sorted(ended.begin(), ended.end()));
-}
-
-TEST_CASE("a call to a peer that cannot be reached times out and surely did not run") {
-  Pair pair;
-  const Node c = pair.world.join("c");
-  pair.world.network->partition("b", "c");
-  const auto result = outcome(c.call_with<&failures::area>({.timeout = 1s}, "b", 1, 2));
-  CHECK(result.code() == ErrorCode::timed_out);
-  CHECK_FALSE(may_have_run(result.error()));
-  CHECK_THAT(result.message(), Catch::Contains("never ran"));
-  // Written into a connection, it may have run.
-  pair.world.network->partition("a", "b");
-  const auto sent = outcome(pair.a.call_with<&failures::area>({.timeout = 1s}, "b", 1, 2));
-  CHECK(sent.code() == ErrorCode::timed_out);
-  CHECK(may_have_run(sent.error()));
-}
-
 TEST_CASE("an error's text of any length arrives, cut") {
   Pair pair;
   pair.b.expose("verbose", [](std::size_t size) -> int {
@@ -325,34 +236,6 @@ TEST_CASE("an error's text of any length arrives, cut") {
   CHECK(result.code() == ErrorCode::remote_error);
   CHECK_THAT(result.message(), Catch::Contains("xyyyyyyyy"));
   CHECK(result.message().size() < 100'000);
-  pair.next_call_works();
-}
-
-TEST_CASE("a call that waits for ever outlives the default time-out") {
-  Pair pair;
-  Promise<int> promise;
-  pair.b.expose("slow", [future = std::make_shared<Future<int>>(promise.get_future())] {
-    return std::move(*future);
-  });
-  auto answer = pair.a.call_with<int()>({.timeout = Duration::max()}, "b", "slow");
-  pair.world.run_for(10h);
-  CHECK_FALSE(answer.ready());
-  promise.set_value(3);
-  CHECK(answer.get() == 3);
-}
-
-TEST_CASE("a very long time-out does not overflow") {
-  Pair pair;
-  for (const Duration timeout :
-       {Duration::max() - 1ns, Duration::max() / 2, Duration(24h * 365 * 200)}) {
-    CHECK(pair.a.call_with<&failures::area>({.timeout = timeout}, "b", 2, 3).get() == 6);
-  }
-}
-
-TEST_CASE("a negative time-out has passed") {
-  Pair pair;
-  CHECK(outcome(pair.a.call_with<&failures::area>({.timeout = -1s}, "b", 2, 3)).code() ==
-        ErrorCode::timed_out);
   pair.next_call_works();
 }
 
@@ -399,72 +282,6 @@ TEST_CASE("an exception of any type in a codec fails that call only") {
   CHECK_THROWS_AS((pair.a.notify<Mood>("b", "mood", failures::Moody{1})), int);
   const std::vector<std::string> peers{"b"};
   pair.next_call_works();
-}
-
-TEST_CASE("a call that is too large is refused where it is made, and the next call works") {
-  Pair pair;
-  NodeOptions options = pair.world.joining("small");
-  options.max_frame_bytes = 64 * 1024;
-  options.max_payload_bytes = 64 * 1024;
-  const Node small(options);
-  pair.b.expose("length", [](const std::string& text) { return text.size(); });
-  pair.b.expose("size", [](const Bytes& bytes) { return bytes.size(); });
-  using Length = std::size_t(std::string);
-  using Size = std::size_t(Bytes);
-
-  const auto text = outcome(small.call<Length>("b", "length", std::string(100'000, 'x')));
-  REQUIRE_FALSE(text);
-  CHECK(text.code() == ErrorCode::invalid_argument);
-  CHECK_FALSE(may_have_run(text.error()));
-  CHECK_THAT(text.message(), Catch::Contains("length is too large") && Catch::Contains("65536") &&
-                                 Catch::Contains("NodeOptions::max_frame_bytes"));
-  const auto bytes = outcome(small.call<Size>("b", "size", Bytes::allocate(65537)));
-  CHECK(bytes.code() == ErrorCode::invalid_argument);
-  CHECK_THAT(bytes.message(), Catch::Contains("max_payload_bytes"));
-  CHECK_THROWS_AS((small.notify<Size>("b", "size", Bytes::allocate(65537))), InvalidArgument);
-
-  CHECK(small.call<Size>("b", "size", Bytes::allocate(65536)).get() == 65536);
-  CHECK(small.call<Length>("b", "length", std::string(60'000, 'x')).get() == 60'000);
-  CHECK(small.call<&failures::area>("b", 2, 3).get() == 6);
-}
-
-TEST_CASE("a result that is too large fails the call, which has run, and the next call works") {
-  Pair pair;
-  NodeOptions options = pair.world.joining("small");
-  options.max_frame_bytes = 64 * 1024;
-  const Node small(options);
-  small.expose("text", [](std::size_t size) { return std::string(size, 'x'); });
-  const auto result =
-      outcome(pair.a.call<std::string(std::size_t)>("small", "text", std::size_t{100'000}));
-  REQUIRE_FALSE(result);
-  CHECK(result.code() == ErrorCode::invalid_argument);
-  CHECK_THAT(result.message(), Catch::Contains("the result is too large"));
-  CHECK(may_have_run(result.error()));
-  CHECK(pair.a.call<std::string(std::size_t)>("small", "text", std::size_t{10}).get().size() == 10);
-}
-
-TEST_CASE("what a peer refuses as too large costs the connection, not the process") {
-  Pair pair;
-  NodeOptions options = pair.world.joining("small");
-  options.max_frame_bytes = 64 * 1024;
-  options.max_payload_bytes = 64 * 1024;
-  const Node small(options);
-  small.expose("length", [](const std::string& text) { return text.size(); });
-  small.expose("size", [](const Bytes& bytes) { return bytes.size(); });
-  small.expose<&failures::area>();
-  for (int round = 0; round < 3; ++round) {
-    const auto text = outcome(
-        pair.a.call<std::size_t(std::string)>("small", "length", std::string(100'000, 'x')));
-    REQUIRE_FALSE(text);
-    CHECK(may_have_run(text.error()));
-    CHECK(pair.a.call<&failures::area>("small", 2, 3).get() == 6);
-    const auto bytes =
-        outcome(pair.a.call<std::size_t(Bytes)>("small", "size", Bytes::allocate(100'000)));
-    REQUIRE_FALSE(bytes);
-    CHECK(pair.a.call<&failures::area>("small", 2, 3).get() == 6);
-  }
-  CHECK(pair.world.log.contain("NodeOptions::max_frame_bytes"));
-  CHECK(pair.world.log.contain("NodeOptions::max_payload_bytes"));
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/virtual_world.hpp"
+
+namespace failures {
+
+inline int area(int width, int height) { return width * height; }
+
+}  // namespace failures
+
+namespace batchrpc::test {
+
+/// A node that calls, and one that is called.
+struct CallingPair {
+  VirtualWorld world;
+  Node a = world.root("a");
+  Node b = world.join("b");
+
+  CallingPair() { b.expose<&failures::area>(); }
+  void next_call_works() const { CHECK(a.call<&failures::area>("b", 6, 7).get() == 42); }
+};
+
+}  // namespace batchrpc::test
