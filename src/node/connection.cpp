@@ -277,6 +277,7 @@ void Connection::handle_flushed(OutputQueue::Flushed flushed) {
   loop_->post([self = shared_from_this()] {
     if (!self->closed_) self->wait_writable();
   });
+  output_.give_back();
 }
 
 void Connection::wait_writable() {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "batchrpc/base/error.hpp"
+
 namespace batchrpc {
 namespace {
 
@@ -20,6 +22,12 @@ ForkMark::ForkMark() noexcept {
   }
   *static_cast<volatile int*>(page) = 1;
   page_ = page;
+}
+
+void ForkMark::refuse(const std::string& node) {
+  throw ShutDown(
+      "node " + node +
+      " was made before fork() and does not work in the child; make a node after forking");
 }
 
 ForkMark::~ForkMark() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 namespace batchrpc {
 
 /// Knows whether it is the copy in a forked child, by a page that the kernel wipes there. Costs a
@@ -15,7 +17,14 @@ class ForkMark {
     return page_ != nullptr && *static_cast<const volatile int*>(page_) == 0;
   }
 
+  /// Throws ShutDown in a forked copy of what belongs to `node`.
+  void refuse_forked_copy(const std::string& node) const {
+    if (is_forked_copy()) refuse(node);
+  }
+
  private:
+  [[noreturn]] static void refuse(const std::string& node);
+
   void* page_ = nullptr;  // null where the kernel cannot do it
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/node/caller.hpp"
 #include "node/duration_text.hpp"
@@ -26,6 +27,13 @@ void expose(NodeCore& core, std::string_view name, Function function, bool short
   using Traits = detail::FunctionTraits<Function>;
   core.functions().add(std::make_shared<detail::TypedFunction<Function, Traits>>(
       std::string(name), std::move(function), ExposeOptions{.short_handler = short_handler}));
+}
+
+auto through(Session& session) {
+  return [&session](const detail::FunctionKey& key, detail::OutgoingOptions how, Encoder& encoder,
+                    detail::ReplyHandler&& handler) {
+    session.submit(key, std::move(how), encoder, std::move(handler));
+  };
 }
 
 }  // namespace
@@ -64,7 +72,7 @@ Future<void> Group::gather() {
   {
     const std::lock_guard lock(mutex_);
     members_.push_back(core_.self_member());
-    give_up_at_ = core_.loop()->now() + core_.options().join_timeout;
+    give_up_at_ = after(core_.loop()->now(), core_.options().join_timeout);
     timer_ = core_.loop()->schedule(give_up_at_, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->time_out();
     });
@@ -89,6 +97,11 @@ std::int32_t Group::free_rank() const {
 
 Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
   const NodeOptions& options = core_.options();
+  const PeerIdentity& caller = CallContext::current()->caller();
+  if (member.name != caller.name || member.incarnation != caller.incarnation) {
+    throw JoinFailed(caller.name + " asked to join as " + member.name +
+                     "; a node joins for itself");
+  }
   Promise<JoinReply> promise;
   auto future = promise.get_future();
   {
@@ -100,8 +113,7 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
     }
     // A node that comes again takes its own place.
     std::erase_if(members_, [&](const Member& known) {
-      return known.name == member.name && known.incarnation != member.incarnation &&
-             known.name != core_.name();
+      return known.name == member.name && known.name != core_.name();
     });
     if (member.rank < 0) member.rank = free_rank();
     for (const Member& known : members_) {
@@ -249,7 +261,7 @@ void Group::tell_others(const Member& about, bool joined, const std::string& rea
 
 Future<void> Group::join() {
   auto future = done_->get_future();
-  give_up_at_ = core_.loop()->now() + core_.options().join_timeout;
+  give_up_at_ = after(core_.loop()->now(), core_.options().join_timeout);
   core_.loop()->post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->try_root();
   });
@@ -271,13 +283,9 @@ void Group::try_root() {
     done_->set_error(std::make_exception_ptr(JoinFailed(error.what())));
     return;
   }
-  const auto submit = [&](const auto& key, detail::OutgoingOptions how, Encoder& encoder,
-                          detail::ReplyHandler&& handler) {
-    session->submit(key, std::move(how), encoder, std::move(handler));
-  };
   detail::OutgoingOptions how;
   how.timeout = std::max<Duration>(give_up_at_ - core_.loop()->now(), std::chrono::milliseconds(1));
-  detail::send_call<Member>(submit, key_of<Member>(kWho), std::move(how))
+  detail::send_call<Member>(through(*session), key_of<Member>(kWho), std::move(how))
       .then([weak = weak_from_this(), session](Result<Member> root) {
         if (const auto self = weak.lock()) self->root_answered(session, std::move(root));
       });
@@ -315,16 +323,14 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
     done_->set_error(std::current_exception());
     return;
   }
-  const auto submit = [&](const auto& key, detail::OutgoingOptions how, Encoder& encoder,
-                          detail::ReplyHandler&& handler) {
-    session->submit(key, std::move(how), encoder, std::move(handler));
-  };
   // The root's own time-out tells which ranks are missing, so it is given the time to say so.
   detail::OutgoingOptions how;
-  how.timeout = core_.options().join_timeout + core_.options().dead_after;
+  how.timeout = core_.options().join_timeout > Duration::max() - core_.options().dead_after
+                    ? Duration::max()
+                    : core_.options().join_timeout + core_.options().dead_after;
   detail::send_call<JoinReply, Member, std::int32_t>(
-      submit, key_of<JoinReply, Member, std::int32_t>(kJoin), std::move(how), core_.self_member(),
-      core_.options().world_size)
+      through(*session), key_of<JoinReply, Member, std::int32_t>(kJoin), std::move(how),
+      core_.self_member(), core_.options().world_size)
       .then([weak = weak_from_this()](Result<JoinReply> reply) {
         if (const auto self = weak.lock()) self->joined(std::move(reply));
       });
@@ -338,11 +344,15 @@ void Group::joined(Result<JoinReply> reply) {
                                                               " failed: " + reply.message())));
     return;
   }
-  core_.set_rank(reply->rank);
-  for (const Member& member : reply->members) {
-    if (member.name != core_.name()) core_.add_member(member);
+  try {
+    core_.set_rank(reply->rank);
+    for (const Member& member : reply->members) {
+      if (member.name != core_.name()) core_.add_member(member);
+    }
+    done_->set_value();
+  } catch (...) {
+    done_->set_error(std::current_exception());
   }
-  done_->set_value();
 }
 
 }  // namespace batchrpc

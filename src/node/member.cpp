@@ -4,8 +4,10 @@
 
 #include <array>
 #include <fstream>
+#include <optional>
 
 #include "batchrpc/base/address.hpp"
+#include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
 
@@ -24,7 +26,13 @@ std::vector<std::string> usable_addresses(const Member& member, const std::strin
   std::vector<std::string> local;
   std::vector<std::string> remote;
   for (const std::string& text : member.addresses) {
-    const Address address = Address::parse(text);
+    std::optional<Address> parsed;
+    try {
+      parsed = Address::parse(text);
+    } catch (const InvalidArgument&) {  // of a scheme that a later version knows
+      continue;
+    }
+    const Address& address = *parsed;
     if (address.scheme() == Address::Scheme::inproc) {
       local.push_back(text);
     } else if (address.scheme() == Address::Scheme::tcp) {

@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/asio_loop.hpp"
 #include "batchrpc/transport/composite_transport.hpp"
@@ -22,8 +23,10 @@ namespace {
 // What a thread of the program, and a task of the loop, does while it waits.
 class LoopWait final : public WaitContext {
  public:
-  explicit LoopWait(std::shared_ptr<Loop> loop) : loop_(std::move(loop)) {}
+  LoopWait(std::shared_ptr<Loop> loop, std::string node, std::shared_ptr<const ForkMark> fork_mark)
+      : loop_(std::move(loop)), node_(std::move(node)), fork_mark_(std::move(fork_mark)) {}
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
+    fork_mark_->refuse_forked_copy(node_);
     OutputScope::flush_current();
     loop_->wait(waiter, deadline);
   }
@@ -31,6 +34,8 @@ class LoopWait final : public WaitContext {
 
  private:
   const std::shared_ptr<Loop> loop_;
+  const std::string node_;
+  const std::shared_ptr<const ForkMark> fork_mark_;
 };
 
 std::uint64_t new_incarnation(std::uint64_t seed) {
@@ -61,7 +66,7 @@ NodeCore::NodeCore(NodeOptions options)
         {Address::Scheme::tcp, Address::Scheme::unix_path, Address::Scheme::unix_abstract},
         std::make_shared<SocketTransport>(loop));
   }
-  context_ = std::make_shared<LoopWait>(loop_);
+  context_ = std::make_shared<LoopWait>(loop_, options_.name, fork_mark_);
   // Calls to oneself go through a network of one where no other is given.
   const auto network = options_.network ? options_.network : InprocNetwork::make();
   composite->add({Address::Scheme::inproc}, network->transport(loop_, options_.name));
@@ -104,7 +109,8 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(NodeOptions options) {
         core->shutdown(Duration::zero());
         std::rethrow_exception(error);
       }
-      core->parked_->expect_functions_until(core->loop_->now() + core->options_.expose_within);
+      core->parked_->expect_functions_until(
+          after(core->loop_->now(), core->options_.expose_within));
       return core;
     });
   } catch (...) {
@@ -114,6 +120,11 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(NodeOptions options) {
 }
 
 // --- calls
+
+void NodeCore::set_rank(int rank) {
+  rank_.store(rank, std::memory_order_relaxed);
+  peers_->set_own_rank(rank);
+}
 
 wire::Hello NodeCore::own_hello() const {
   return {.rank = rank(),
@@ -141,6 +152,7 @@ bool NodeCore::park(const std::string& function, detail::IncomingCall& call, Run
 }
 
 void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
+  fork_mark_->refuse_forked_copy(options_.name);
   if (stopping_) throw ShutDown("node " + options_.name + " is shut down; make a new one");
   const std::string name = function->name;
   functions_.add(std::move(function));
@@ -156,11 +168,7 @@ void NodeCore::session_closed(const std::shared_ptr<Session>& session, const std
 void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
                       detail::OutgoingOptions options, Encoder& encoder,
                       detail::ReplyHandler&& handler) {
-  if (fork_mark_.is_forked_copy()) {
-    throw ShutDown(
-        "node " + options_.name +
-        " was made before fork() and does not work in the child; make a node after forking");
-  }
+  fork_mark_->refuse_forked_copy(options_.name);
   if (stopping_.load(std::memory_order_relaxed)) {
     throw ShutDown("node " + options_.name + " is shut down; make a new one");
   }
@@ -216,6 +224,7 @@ void NodeCore::forget_handler(std::uint64_t number) {
 }
 
 Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout) {
+  fork_mark_->refuse_forked_copy(options_.name);
   WaitContext::suggest(context_);
   PeerWait wait{.name = peer_name, .promise = {}, .timer = 0};
   auto future = wait.promise.get_future();
@@ -226,8 +235,8 @@ Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout
       return future;
     }
     const std::uint64_t number = next_handler_++;
-    wait.timer =
-        loop_->schedule(loop_->now() + timeout, [this, self = weak_from_this(), number, timeout] {
+    wait.timer = loop_->schedule(
+        after(loop_->now(), timeout), [this, self = weak_from_this(), number, timeout] {
           const auto alive = self.lock();
           if (!alive) return;
           auto late = take_wait(number);
@@ -300,7 +309,7 @@ void NodeCore::stop_listening() {
 
 // Looks every millisecond, and only now: calls that come and go pay nothing for it.
 void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
-  if (peers_->pending().empty() || loop_->now() >= deadline) {
+  if (peers_->is_drained() || loop_->now() >= deadline) {
     drained.set_value();
     return;
   }
@@ -310,7 +319,7 @@ void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
 }
 
 std::vector<std::string> NodeCore::shutdown(Duration timeout) {
-  if (fork_mark_.is_forked_copy()) return {};
+  if (fork_mark_->is_forked_copy()) return {};
   std::map<std::uint64_t, PeerWait> waits;
   {
     const std::lock_guard lock(mutex_);
@@ -325,11 +334,10 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   }
   parked_->close(refusal());
   const std::shared_ptr<NodeCore> self = shared_from_this();
-  const TimePoint now = loop_->now();
-  const TimePoint deadline = timeout < TimePoint::max() - now ? now + timeout : TimePoint::max();
+  const TimePoint deadline = after(loop_->now(), timeout);
 
   // Nobody may be driving an embedder's loop any more: then neither comes to an end by itself.
-  if (!peers_->pending().empty() && timeout > Duration::zero()) {
+  if (!peers_->is_drained() && timeout > Duration::zero()) {
     Promise<void> drained;
     const Future<void> is_drained = drained.get_future();
     const WaitScope scope(context_);

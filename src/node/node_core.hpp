@@ -55,7 +55,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] PeerTable& peers() noexcept { return *peers_; }
   [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
   [[nodiscard]] int rank() const noexcept { return rank_.load(std::memory_order_relaxed); }
-  void set_rank(int rank) noexcept { rank_.store(rank, std::memory_order_relaxed); }
+  /// The rank that the root has chosen.
+  void set_rank(int rank);
   [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept { return loop_; }
   [[nodiscard]] const std::shared_ptr<WaitContext>& context() const noexcept { return context_; }
   [[nodiscard]] std::shared_ptr<Executor> workers() const {
@@ -111,7 +112,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   const Log log_;
   PeerIdentity self_;
   const std::string host_;
-  const ForkMark fork_mark_;
+  const std::shared_ptr<const ForkMark> fork_mark_ = std::make_shared<ForkMark>();
   std::atomic<int> rank_;
   std::shared_ptr<Loop> loop_;
   bool own_loop_ = false;

@@ -19,6 +19,7 @@ constexpr std::string_view kFile = "file://";
 constexpr std::string_view kEnvironment = "env://";
 constexpr int kMaxWorldSize = 1 << 20;
 constexpr int kMaxWorkers = 1024;
+constexpr Duration kLongestSilence = std::chrono::hours(24 * 365);
 constexpr std::size_t kMaxName = 255;
 
 void check(bool good, const std::string& option, const std::string& range) {
@@ -98,8 +99,10 @@ NodeOptions completed(NodeOptions options) {
   check(options.join_timeout > Duration::zero(), "join_timeout", "it is more than zero");
   check(options.expose_within >= Duration::zero(), "expose_within", "it is not negative");
   check(options.shutdown_timeout >= Duration::zero(), "shutdown_timeout", "it is not negative");
-  check(options.ping_after >= std::chrono::milliseconds(1), "ping_after", "it is at least 1 ms");
-  check(options.dead_after >= options.ping_after, "dead_after", "it is at least ping_after");
+  check(options.ping_after >= std::chrono::milliseconds(1) && options.ping_after <= kLongestSilence,
+        "ping_after", "it is from 1 ms to 365 days");
+  check(options.dead_after >= options.ping_after && options.dead_after <= kLongestSilence,
+        "dead_after", "it is from ping_after to 365 days");
   check(options.max_frame_bytes >= 64 * 1024 && options.max_frame_bytes <= std::uint64_t{1} << 32,
         "max_frame_bytes", "it is from 64 KiB to 4 GiB");
   check(

@@ -122,9 +122,7 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) 
     }
     busy_ = true;
     writing_now_ = true;
-    std::vector<Bytes> released = std::exchange(released_, {});
     lock.unlock();
-    released.clear();
     const IoResult result = stream_->try_write(std::span(buffers).first(count));
     lock.lock();
     writing_now_ = false;
@@ -221,11 +219,24 @@ bool OutputQueue::empty() const {
 std::size_t OutputQueue::queued_bytes() const {
   const std::lock_guard lock(mutex_);
   std::size_t bytes = held_.size() + queued_.size() + (writing_.size() - written_);
+  if (chunk_) bytes += chunk_->rest.size() + chunk_->padding;
   for (const LargePayloads& entry : large_) {
-    for (const Bytes& payload : entry.payloads)
-      bytes += payload.size();
+    for (std::size_t i = entry.index; i < entry.payloads.size(); ++i)
+      bytes += entry.payloads[i].size();
+    bytes -= entry.offset;
   }
-  return bytes;
+  return error_ ? 0 : bytes;
+}
+
+std::size_t OutputQueue::unconfirmed_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return stream_ != nullptr && !error_ ? stream_->unconfirmed_bytes() : 0;
+}
+
+void OutputQueue::give_back() {
+  std::vector<Bytes> released;
+  const std::lock_guard lock(mutex_);
+  released.swap(released_);
 }
 
 std::error_code OutputQueue::error() const {

@@ -46,7 +46,7 @@ class OutputQueue {
 
   enum class Flushed {
     all,      ///< nothing is left, or another thread is writing and will take it along
-    blocked,  ///< wait until the stream is writable, then call flush_blocked()
+    blocked,  ///< have flush_blocked() called when the stream is writable, then give_back()
     failed,   ///< the stream is of no more use; see error()
   };
   /// Writes what is queued until nothing is left or the stream takes no more.
@@ -54,9 +54,16 @@ class OutputQueue {
   /// The same, by whoever was told `blocked` before, when the stream is writable again.
   Flushed flush_blocked();
 
+  /// Destroys payloads that were sent: their memory may have the user's deleter, which may do
+  /// anything. So nobody calls this who has writing on this queue to do or to arrange.
+  void give_back();
+
   [[nodiscard]] Position taken() const;
   [[nodiscard]] bool empty() const;
+  /// What the stream has yet to take, and what it has taken that may still be lost. Zero when it
+  /// takes no more.
   [[nodiscard]] std::size_t queued_bytes() const;
+  [[nodiscard]] std::size_t unconfirmed_bytes() const;
   [[nodiscard]] std::error_code error() const;
   /// Gives memory back that a burst has left behind.
   void trim();
@@ -91,7 +98,7 @@ class OutputQueue {
   std::size_t written_ = 0;          // of writing_
   std::optional<Chunk> chunk_;       // follows writing_
   std::deque<LargePayloads> large_;  // each sends a chunk in turn
-  std::vector<Bytes> released_;      // sent; to be destroyed without the lock
+  std::vector<Bytes> released_;      // sent; to be given back
   Position appended_ = 0;
   Position taken_ = 0;
   bool open_ = false;

@@ -136,12 +136,23 @@ std::shared_ptr<Session> PeerTable::find_session(std::string_view name) {
   return peer.current ? peer.current : begin_connecting(peer, Duration::zero());
 }
 
+void PeerTable::set_own_rank(int rank) {
+  const std::lock_guard lock(mutex_);
+  self_.rank = rank;
+  if (Peer* self = find(self_.name)) self->info.rank = rank;
+}
+
 std::string PeerTable::name_of(int rank) const {
   const std::lock_guard lock(mutex_);
+  const std::string* lost = nullptr;
   for (const auto& [name, peer] : peers_) {
-    if (peer.info.rank == rank && rank >= 0) return name;
+    if (peer.info.rank != rank || rank < 0 || !peer.member) continue;
+    if (!peer.lost) return name;
+    lost = &name;
   }
-  throw NotFound("no peer of rank " + std::to_string(rank) + " is known to " + self_.name);
+  if (lost != nullptr) return *lost;
+  throw NotFound("no peer of rank " + std::to_string(rank) + " is known to " + self_.name +
+                 "; its group has not heard of one");
 }
 
 // --- sessions begin and end
@@ -177,7 +188,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     const bool is_back = peer.member && peer.lost;
     peer.lost = false;
     peer.info.name = hello.name;
-    if (hello.rank >= 0) peer.info.rank = hello.rank;
+    if (!peer.member) peer.info.rank = hello.rank;
     peer.info.incarnation = hello.incarnation;
     peer.info.state = PeerState::connected;
     peer.trying_since.reset();
@@ -352,7 +363,7 @@ bool PeerTable::is_live(std::string_view name) const {
   return at != peers_.end() && !at->second.lost;
 }
 
-std::vector<std::string> PeerTable::pending() const {
+std::vector<std::pair<std::string, std::shared_ptr<Session>>> PeerTable::all_sessions() const {
   std::vector<std::pair<std::string, std::shared_ptr<Session>>> sessions;
   {
     const std::lock_guard lock(mutex_);
@@ -366,14 +377,28 @@ std::vector<std::string> PeerTable::pending() const {
         sessions.emplace_back(name, session);
     }
   }
+  return sessions;
+}
+
+bool PeerTable::is_drained() const {
+  const auto sessions = all_sessions();
+  return pending().empty() && std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
+           return entry.second->connection().output().unconfirmed_bytes() == 0;
+         });
+}
+
+std::vector<std::string> PeerTable::pending() const {
   std::vector<std::string> texts;
-  for (const auto& [name, session] : sessions) {
+  for (const auto& [name, session] : all_sessions()) {
     for (const std::string& function : session->pending_functions()) {
       texts.push_back(name + ": " + function);
     }
     if (const int calls = session->answering(); calls > 0) {
       texts.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
                       ", still being answered here");
+    }
+    if (const std::size_t bytes = session->connection().output().queued_bytes(); bytes > 0) {
+      texts.push_back(std::to_string(bytes) + " bytes to " + name);
     }
   }
   return texts;

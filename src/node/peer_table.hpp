@@ -54,7 +54,9 @@ class PeerTable {
   /// The session to call `peer` through; begins to connect if there is none. Throws NotFound for a
   /// name that is not known, ShutDown when closed.
   std::shared_ptr<Session> session(std::string_view peer);
-  /// The name of the peer of this rank. Throws NotFound.
+  /// This node's rank, once the root has chosen it.
+  void set_own_rank(int rank);
+  /// The name of the peer of this rank; of several the one that lives. Throws NotFound.
   std::string name_of(int rank) const;
 
   /// A session to an address where some node is expected, as at joining; its peer introduces
@@ -73,8 +75,11 @@ class PeerTable {
   [[nodiscard]] std::vector<PeerInfo> snapshot() const;
   [[nodiscard]] bool is_live(std::string_view name) const;
   /// What is not finished, as texts: calls of this node that wait for replies, such as "worker1:
-  /// add (3 calls)", and calls of others, such as "2 calls of worker1, still being answered here".
+  /// add (3 calls)", calls of others, such as "2 calls of worker1, still being answered here", and
+  /// bytes that have not left, such as "4096 bytes to worker1".
   [[nodiscard]] std::vector<std::string> pending() const;
+  /// Whether nothing is pending, and what was sent has arrived.
+  [[nodiscard]] bool is_drained() const;
 
   /// Says goodbye to all; their calls end with ShutDown. On the loop if it still runs.
   void close(const std::string& reason);
@@ -91,6 +96,9 @@ class PeerTable {
     int tries = 0;
   };
   using Ended = std::vector<std::function<void()>>;  // what to do when the lock is released
+
+  // With the names of their peers.
+  [[nodiscard]] std::vector<std::pair<std::string, std::shared_ptr<Session>>> all_sessions() const;
 
   std::shared_ptr<Session> make_session(const std::string& expected_name);
   std::shared_ptr<Session> begin_connecting(Peer& peer, Duration delay);
@@ -109,7 +117,7 @@ class PeerTable {
 
   const Environment environment_;
   const NodeOptions options_;
-  const PeerIdentity self_;
+  PeerIdentity self_;  // its rank under the lock
 
   const std::uint64_t number_;  // of all tables of the process
   /// Counts what may make another session, or none, the one to call a peer through.

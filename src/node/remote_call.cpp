@@ -5,6 +5,7 @@
 
 #include "base/per_thread.hpp"
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/node/caller.hpp"
 
 namespace batchrpc::detail {
 
@@ -15,6 +16,16 @@ void ReplyHandler::abandon() noexcept {
   reply.error =
       std::make_exception_ptr(BrokenPromise("the call was dropped before it had a reply"));
   (*this)(reply);
+}
+
+std::exception_ptr as_of_reply(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    return error.may_have_run() ? thrown : make_error(error.code(), error.what(), true);
+  } catch (...) {
+    return thrown;
+  }
 }
 
 void IncomingCall::break_promise() noexcept {

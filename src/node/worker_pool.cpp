@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/time.hpp"
 #include "batchrpc/future/wait.hpp"
 #include "node/output_scope.hpp"
 
@@ -197,7 +198,7 @@ void WorkerPool::post(Task task) { state_->post(std::move(task)); }
 
 std::size_t WorkerPool::stop(Duration grace) {
   state_->begin_stop();
-  const auto ended = state_->wait_for_end(loop_->now() + grace);
+  const auto ended = state_->wait_for_end(after(loop_->now(), grace));
   std::size_t busy = 0;
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     if (!threads_[i].joinable()) continue;

@@ -61,13 +61,7 @@ PayloadTarget into_tensor(at::Tensor out) {
 }
 
 Pending<void> receive_into(at::Tensor out) {
-  return wait_for_reply<void>([out = std::move(out)](Reply& reply) {
-    try {
-      take(out, reply);
-    } catch (const BadMessage& bad) {  // the function ran: its reply came
-      throw BadMessage(bad.what(), /*may_have_run=*/true);
-    }
-  });
+  return wait_for_reply<void>([out = std::move(out)](Reply& reply) { take(out, reply); });
 }
 
 }  // namespace batchrpc::detail

@@ -1,5 +1,7 @@
 #include "transport/socket_stream.hpp"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -88,6 +90,20 @@ IoResult SocketStream::try_write(std::span<const std::span<const std::byte>> buf
 
 void SocketStream::wait_readable(Task handler) { descriptor_->wait_readable(std::move(handler)); }
 void SocketStream::wait_writable(Task handler) { descriptor_->wait_writable(std::move(handler)); }
+
+// A TCP socket that is closed with input unread drops what it has not sent. What a Unix socket has
+// taken is the other side's already.
+std::size_t SocketStream::unconfirmed_bytes() const noexcept {
+  int domain = AF_UNIX;
+  socklen_t size = sizeof domain;
+  int bytes = 0;
+  if (::getsockopt(fd_, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain == AF_UNIX ||
+      ::ioctl(fd_, SIOCOUTQ, &bytes) != 0) {
+    return 0;
+  }
+  return static_cast<std::size_t>(bytes);
+}
+
 void SocketStream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
 Address SocketStream::local_address() const { return to_address(own_address(fd_)); }
 

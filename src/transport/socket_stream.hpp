@@ -21,6 +21,7 @@ class SocketStream final : public Stream {
   void wait_readable(Task handler) override;
   void wait_writable(Task handler) override;
   void shutdown() noexcept override;
+  [[nodiscard]] std::size_t unconfirmed_bytes() const noexcept override;
   [[nodiscard]] std::string description() const override { return peer_; }
   [[nodiscard]] Address local_address() const override;
 

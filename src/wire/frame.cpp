@@ -142,7 +142,7 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
   } catch (const Error& known) {
     if (!began || !is_of_one_call(known.code())) {
       body.code = static_cast<std::uint16_t>(known.code());
-      body.may_have_run = known.may_have_run() || (began && known.code() != ErrorCode::overloaded);
+      body.may_have_run = began || known.may_have_run();
     }
   } catch (...) {  // anything else travels as a remote_error
   }

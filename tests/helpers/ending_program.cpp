@@ -117,18 +117,32 @@ bool refuses_after_fork(const Result<int>& result) {
          describe(result.error()).find("fork") != std::string::npos;
 }
 
+template <class F>
+bool refuses(const F& f) {
+  try {
+    f();
+  } catch (const ShutDown& error) {
+    return std::string_view(error.what()).find("fork") != std::string_view::npos;
+  }
+  return false;
+}
+
 // The child's nodes say that they do not work there, the parent's go on.
 int fork_and_call() {
+  const auto pending = first->call<int()>("second", "never");
   const pid_t child = ::fork();
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // should it hang
     auto sum = first->call<&ending::add>("second", 1, 2);
     const bool refused = sum.ready() && refuses_after_fork(sum.result());
+    const bool peer = refuses([] { first->wait_for_peer("nobody", 1h).get(); });
+    const bool wait = refuses([&] { (void)pending.get(); });
     auto handle = handle_before->call<&ending::Counter::add>(1);
     const bool handle_refused = handle.ready() && refuses_after_fork(handle.result());
-    if (!refused || !handle_refused) std::cerr << "the child's calls were not refused\n";
+    const bool all_refused = refused && handle_refused && peer && wait;
+    if (!all_refused) std::cerr << "the child's calls and waits were not refused\n";
     second->shutdown(1s);
-    std::exit(refused && handle_refused ? 0 : 1);  // destroys its copies of the nodes
+    std::exit(all_refused ? 0 : 1);  // destroys its copies of the nodes
   }
   int status = 0;
   ::waitpid(child, &status, 0);

@@ -30,6 +30,7 @@ struct batchrpc::Codec<failures::Moody> {
   static failures::Moody decode(int&& value) {
     if (value == 3) throw std::runtime_error("no mood to be decoded");
     if (value == 4) throw failures::Custom{};
+    if (value == 6) throw BadMessage("not this value");
     return {value};
   }
 };
@@ -169,8 +170,46 @@ TEST_CASE("a handler may refuse a call as Overloaded, Cancelled, NotFound or Inv
   CHECK_THROWS_AS(pair.a.call<int()>("b", "cancelled").get(), Cancelled);
   CHECK_THROWS_AS(pair.a.call<int()>("b", "not found").get(), NotFound);
   CHECK_THROWS_AS(pair.a.call<int()>("b", "invalid").get(), InvalidArgument);
-  // Overloaded promises that it did not run, whoever says so.
-  CHECK_FALSE(may_have_run(outcome(pair.a.call<int()>("b", "overloaded")).error()));
+  CHECK(may_have_run(outcome(pair.a.call<int()>("b", "overloaded")).error()));  // it has begun
+}
+
+TEST_CASE("a handler that has done its work, and then meets a full batcher elsewhere, has run") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  Batcher<int(int)> full({.max_size = 1, .max_wait = 1h, .max_queue = 1},
+                         [](std::vector<int> xs) { return xs; });
+  full.close();
+  c.expose("full", full);
+  Batcher<int(int)> busy({.max_size = 2, .max_wait = 1h, .max_queue = 2},
+                         [](const std::vector<int>&) -> std::vector<int> {
+                           throw Overloaded("thrown by the batch's own handler");
+                         });
+  c.expose("busy", busy);
+  int paid = 0;
+  pair.b.expose("pay", [&](int amount) {
+    paid += amount;
+    return pair.b.call<int(int)>("c", "full", amount).get();
+  });
+  const auto refused = outcome(pair.b.call<int(int)>("c", "full", 1));
+  CHECK(refused.code() == ErrorCode::shut_down);
+  CHECK_FALSE(may_have_run(refused.error()));  // the batcher itself has not taken it
+  const auto result = outcome(pair.a.call<int(int)>("b", "pay", 100));
+  CHECK_FALSE(result);
+  CHECK(paid == 100);
+  CHECK(may_have_run(result.error()));
+  auto row = pair.b.call<int(int)>("c", "busy", 1);
+  const auto thrown = outcome(pair.b.call<int(int)>("c", "busy", 2));
+  CHECK(thrown.code() == ErrorCode::overloaded);
+  CHECK(may_have_run(thrown.error()));
+}
+
+TEST_CASE("a result that does not decode is of a function that has run") {
+  const Pair pair;
+  pair.b.expose("moody", [](int value) { return failures::Moody{value}; });
+  const auto result = outcome(pair.a.call<failures::Moody(int)>("b", "moody", 6));
+  CHECK(result.code() == ErrorCode::bad_message);
+  CHECK(may_have_run(result.error()));
+  CHECK(pair.a.call<failures::Moody(int)>("b", "moody", 7).get().value == 7);
 }
 
 TEST_CASE("an unknown function gives NotFound that names node, function and near names") {

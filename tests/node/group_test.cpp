@@ -161,6 +161,45 @@ TEST_CASE("a taken rank is refused and told who holds it") {
   CHECK(names_of(root) == std::vector<std::string>{"holder"});
 }
 
+// As it travels.
+struct Introduction {
+  std::string name;
+  std::int32_t rank = -1;
+  std::uint64_t incarnation = 0;
+  std::string host;
+  std::vector<std::string> addresses;
+};
+struct World {
+  std::int32_t rank = -1;
+  std::vector<Introduction> members;
+};
+
+TEST_CASE("a member with an address of an unknown scheme keeps nobody from joining") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const Node later = world.join("later version");
+  const auto self = root.peers().at(0);
+  const auto joined = later.call<World(Introduction, std::int32_t)>(
+      "root", "batchrpc.join",
+      Introduction{self.name, self.rank, self.incarnation, "host", {"shm://somewhere"}}, 0);
+  CHECK(joined.get().rank == self.rank);
+  const Node next = world.join("next");
+  CHECK(names_of(next) == std::vector<std::string>{"later version", "root"});
+  CHECK(names_of(root) == std::vector<std::string>{"later version", "next"});
+}
+
+TEST_CASE("a node joins for itself only") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const Node node = world.join("node");
+  const auto result = outcome(node.call<World(Introduction, std::int32_t)>(
+      "root", "batchrpc.join", Introduction{"root", 5, 1, "host", {}}, 0));
+  CHECK(result.code() == ErrorCode::join_failed);
+  CHECK_THAT(result.message(), Catch::Contains("a node joins for itself"));
+  const Node next = world.join("next");
+  CHECK(names_of(next) == std::vector<std::string>{"node", "root"});
+}
+
 TEST_CASE("a world of another size and another job are refused") {
   VirtualWorld world;
   NodeOptions root_options = world.options("root");
@@ -230,6 +269,25 @@ TEST_CASE("wait_for_peer is ready when the peer joins, at once when it is there"
   CHECK(root.wait_for_peer("late").ready());
   late.expose<&groups::add>();
   CHECK(root.call<&groups::add>("late", 1, 2).get() == 3);
+}
+
+TEST_CASE("waits without end have none") {
+  VirtualWorld world;
+  NodeOptions options = world.options("root");
+  options.expose_within = Duration::max();
+  const Node root(options);
+  auto waiting = root.wait_for_peer("late", Duration::max());
+  NodeOptions patient = world.joining("patient");
+  patient.join = "inproc://elsewhere";
+  patient.join_timeout = Duration::max();
+  auto joining = Node::start(patient);
+  const auto call = root.call_with<int()>({.timeout = Duration::max()}, "root", "late");
+  world.run_for(100h);
+  CHECK_FALSE(waiting.ready());
+  CHECK_FALSE(joining.ready());
+  CHECK_FALSE(call.ready());
+  const Node late = world.join("late");
+  CHECK(waiting.get().name == "late");
 }
 
 TEST_CASE("wait_for_peer times out exactly, and does not wait for a peer that is lost") {

@@ -258,6 +258,20 @@ TEST_CASE("peers are called by rank as well") {
   CHECK(test::outcome(pair.a.call<&calls::add>(-1, 1, 2)).code() == ErrorCode::not_found);
 }
 
+TEST_CASE("a rank that a node has left is the next one's") {
+  test::VirtualWorld world;
+  const Node root = world.root();
+  std::optional<Node> first(world.join("first"));
+  const int rank = first->rank();
+  first.reset();
+  world.run_for(std::chrono::seconds(1));
+  const Node second = world.join("second");
+  REQUIRE(second.rank() == rank);
+  second.expose("name", [] { return std::string("second"); });
+  CHECK(root.call<std::string()>(rank, "name").get() == "second");
+  CHECK(second.call<std::string()>(rank, "name").get() == "second");  // chosen by the root
+}
+
 TEST_CASE("a node calls itself, by name and by rank, as it calls others") {
   Pair pair;
   pair.a.expose<&calls::add>();

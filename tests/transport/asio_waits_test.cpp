@@ -1,6 +1,5 @@
 #include "batchrpc/transport/asio_loop.hpp"
 
-
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <functional>

@@ -76,6 +76,11 @@ class Batcher<R(Args...)> {
   /// Queues a row; its future has this row's result, what the handler threw, Overloaded or
   /// ShutDown.
   Future<R> operator()(Args... args) const {
+    bool taken = false;
+    return submit(taken, std::move(args)...);
+  }
+  /// The same; says whether the row was queued. Not, when it was refused.
+  Future<R> submit(bool& taken, Args... args) const {
     auto row = std::make_unique<Row>(std::move(args)...);
     Future<R> future = row->promise.get_future();
     std::unique_ptr<detail::BatchRow> base = std::move(row);
@@ -84,6 +89,7 @@ class Batcher<R(Args...)> {
     } catch (...) {
       if (base) base->fail(std::current_exception());
     }
+    taken = base == nullptr;
     return future;
   }
 

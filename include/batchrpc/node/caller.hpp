@@ -11,6 +11,9 @@
 
 namespace batchrpc::detail {
 
+/// What decoding a reply threw, as an error of a call that has run.
+[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr as_of_reply(std::exception_ptr thrown);
+
 /// The state of a call's future, which waits for the reply itself: one allocation a call.
 /// `take(reply)` makes the result, and may throw.
 template <class R, class Take>
@@ -30,7 +33,7 @@ class PendingReply final : public State<R>, public ReplyReceiver {
         this->store(Result<R>(take_(reply)));
       }
     } catch (...) {
-      this->store(std::current_exception());
+      this->store(as_of_reply(std::current_exception()));
     }
     this->complete();
   }

@@ -39,7 +39,8 @@ struct Host {
 
 namespace detail {
 
-/// A callable that only queues its arguments is always a short handler.
+/// A callable that only queues its arguments, by `submit(taken, arguments...)`: it runs as a short
+/// handler, and has not begun when `taken` is false.
 template <class Callable>
 concept ToldOfHost = requires(Callable& callable, const Host& host) {
   callable.exposed_on(host);
@@ -166,17 +167,26 @@ class TypedFunction final : public ExposedFunction {
       const ContextScope scope(running->call.context());
       Decoder decoder = running->call.arguments();
       running->arguments.emplace(Wire::decode(decoder));
-      Future<Result> future = std::apply(callable_, std::move(*running->arguments));
+      bool began = true;
+      Future<Result> future = std::apply(
+          [this, &began]<class... A>(A&&... arguments) {
+            if constexpr (ToldOfHost<Callable>) {
+              return callable_.submit(began, std::forward<A>(arguments)...);
+            } else {
+              return callable_(std::forward<A>(arguments)...);
+            }
+          },
+          std::move(*running->arguments));
       std::move(future).then(
-          [running = std::move(running)](batchrpc::Result<Result> result) mutable {
-            answer(running->call, std::move(result));
+          [running = std::move(running), began](batchrpc::Result<Result> result) mutable {
+            answer(running->call, std::move(result), began);
           });
     } catch (...) {
       if (running) running->call.fail(std::current_exception(), running->arguments.has_value());
     }
   }
 
-  static void answer(IncomingCall& call, batchrpc::Result<Result>&& result) noexcept {
+  static void answer(IncomingCall& call, batchrpc::Result<Result>&& result, bool began) noexcept {
     try {
       const EncoderLease encoder;
       if constexpr (std::is_void_v<Result>) {
@@ -187,7 +197,7 @@ class TypedFunction final : public ExposedFunction {
       }
       call.reply(*encoder);
     } catch (...) {
-      call.fail(std::current_exception(), true);
+      call.fail(std::current_exception(), began);
     }
   }
 

@@ -52,6 +52,10 @@ class BATCHRPC_EXPORT Stream {
   /// Idempotent.
   virtual void shutdown() noexcept = 0;
 
+  /// Bytes that try_write() has taken and that would be lost if this side ended now, such as those
+  /// that TCP has not seen acknowledged. Any thread.
+  [[nodiscard]] virtual std::size_t unconfirmed_bytes() const noexcept { return 0; }
+
   /// The other side's address as far as it is known, for messages.
   [[nodiscard]] virtual std::string description() const = 0;
 

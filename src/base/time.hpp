@@ -1,0 +1,12 @@
+#pragma once
+
+#include "batchrpc/base/executor.hpp"
+
+namespace batchrpc {
+
+/// `when` and then `time`; the clock's end at the latest, so that Duration::max() means "for ever".
+[[nodiscard]] constexpr TimePoint after(TimePoint when, Duration time) noexcept {
+  return time > TimePoint::max() - when ? TimePoint::max() : when + time;
+}
+
+}  // namespace batchrpc
