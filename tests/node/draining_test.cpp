@@ -45,6 +45,7 @@ TEST_CASE("notifications that are on their way when their node ends arrive") {
     std::atomic<int> small{0};
     std::atomic<int> large{0};
     Promise<void> all;
+    const auto are_there = all.get_future();
     const auto count = [&](std::atomic<int>& number) {
       ++number;
       if (small == kSmall && large == kLarge && all.pending()) all.set_value();
@@ -56,7 +57,7 @@ TEST_CASE("notifications that are on their way when their node ends arrive") {
     for (int i = 0; i < kSmall; ++i)
       pair.b.notify<void()>("a", "small");
     CHECK(pair.b.shutdown(60s).empty());
-    CHECK(all.get_future().wait_for(60s));
+    CHECK(are_there.wait_for(60s));
     CHECK(small == kSmall);
     CHECK(large == kLarge);
   }
@@ -104,12 +105,13 @@ TEST_CASE("the deleter of memory that was sent may end the node") {
   pair->a.expose<&draining::size_of>();
   const std::vector<std::byte> memory(kMiB);
   Promise<void> over;
+  const auto is_over = over.get_future();
   std::shared_ptr<const void> owner(memory.data(), [&](const void*) {
     const Node ended = std::move(pair->b);
     over.set_value();
   });
   (void)pair->b.call<&draining::size_of>("a", Bytes(std::move(owner), memory));
-  CHECK(over.get_future().wait_for(30s));
+  CHECK(is_over.wait_for(30s));
 }
 
 }  // namespace
