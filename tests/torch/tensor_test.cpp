@@ -197,7 +197,10 @@ TEST_CASE("what has no form on the wire is refused, and the message says what to
 }
 
 TEST_CASE("a tensor on a GPU arrives on the CPU", "[tensor][cuda]") {
-  if (!torch::cuda::is_available()) return;
+  if (!torch::cuda::is_available()) {
+    WARN("left out: there is no CUDA");
+    return;
+  }
   const at::Tensor sent = at::rand({3, kLarge}, at::TensorOptions().device(at::kCUDA));
   for (const at::Tensor& tensor : {sent, sent.t(), sent.select(1, 0)}) {
     const at::Tensor came = round_trip(tensor);
