@@ -358,6 +358,7 @@ class BATCHRPC_EXPORT Node {
   }
   void add_reserved(std::shared_ptr<detail::ExposedFunction> function) const;
   [[nodiscard]] std::string peer_name(PeerRef peer) const;
+  [[nodiscard]] NodeCore& live_core() const;  // throws InvalidArgument when moved from
 
   std::shared_ptr<NodeCore> core_{};
 };
