@@ -2,32 +2,32 @@
 # Configures and builds a preset, runs its tests, and prints "N passed, M failed" at the end. Tests that
 # cannot run here are neither: before that, there is a line "left out: <test> (<what is missing>)" for each.
 #
-#   scripts/run_preset.sh <preset> [-D<variable>=<value>...] [--target <target>] [ctest arguments]
+#   scripts/run_preset.sh <preset> [-D<variable>=<value>...] [--target <target>]... [ctest arguments]
 #
 # BATCHRPC_WERROR=ON makes warnings errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-preset=${1:?usage: scripts/run_preset.sh <preset> [-D...] [--target <target>] [ctest arguments]}
+preset=${1:?usage: scripts/run_preset.sh <preset> [-D...] [--target <target>]... [ctest arguments]}
 shift
 variables=(-DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}")
-target=all
+targets=()
 while [ $# -gt 0 ]; do
   case $1 in
     -D?*) variables+=("$1") && shift ;;
-    --target) target=$2 && shift 2 ;;
+    --target) targets+=(--target "$2") && shift 2 ;;
     *) break ;;
   esac
 done
 
 # g++ 12's thread sanitizer does not start where the kernel spreads addresses widely.
 if [ "$preset" = tsan ] && [ -z "${BATCHRPC_FIXED_ADDRESSES:-}" ] && setarch -R true 2>/dev/null; then
-  BATCHRPC_FIXED_ADDRESSES=1 exec setarch -R scripts/run_preset.sh "$preset" "${variables[@]}" --target "$target" "$@"
+  BATCHRPC_FIXED_ADDRESSES=1 exec setarch -R scripts/run_preset.sh "$preset" "${variables[@]}" "${targets[@]}" "$@"
 fi
 
 build=build/$preset
 cmake --preset "$preset" "${variables[@]}" >/dev/null  # what is wrong goes to stderr
-cmake --build "$build" --parallel "$(nproc)" --target "$target"
+cmake --build "$build" --parallel "$(nproc)" "${targets[@]}"
 
 log=$build/ctest.log
 ctest --test-dir "$build" --parallel "$(nproc)" --output-on-failure "$@" | tee "$log" |
