@@ -42,7 +42,7 @@ done
 # README's excerpt: declarations up to the first empty line, then statements.
 mkdir "$work/readme"
 sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d; /^```$/,$d; s/…//g' |
-  awk -v at="$work/readme/" '/^$/ {part = 1} {print > at (part ? "statements.inc" : "declarations.inc")}'
+  awk -v at="$work/readme/" '/^$/ {part = 1} {print > (at (part ? "statements.inc" : "declarations.inc"))}'
 
 for kind in release shared; do
   prefix=$work/$kind
