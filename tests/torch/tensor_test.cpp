@@ -93,8 +93,7 @@ TEST_CASE("a large dense tensor is sent from where it lies, and kept until it ha
           "[tensor]") {
   at::Tensor tensor = at::rand({kLarge});
   const at::Tensor expected = tensor.clone();
-  const auto storage = c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim_copy(
-      tensor.storage().unsafeGetStorageImpl());
+  const auto storage = tensor.storage().getWeakStorageImpl();
   Encoder encoder(1);
   encode_struct(encoder, 0, tensor);
   REQUIRE(encoder.payloads().size() == 1);
