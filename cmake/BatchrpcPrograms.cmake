@@ -45,7 +45,7 @@ function(batchrpc_programs)
   # Command lines and JSON: templates that take long to optimize, and run once.
   set(slow_to_compile ${files})
   list(FILTER slow_to_compile INCLUDE REGEX "(options|command_line|report)\\.cpp$")
-  set_property(SOURCE ${slow_to_compile} APPEND PROPERTY COMPILE_OPTIONS -O1)
+  set_property(SOURCE ${slow_to_compile} APPEND PROPERTY COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O1>)
 
   set(names ${files})
   list(TRANSFORM names REPLACE "^${CMAKE_CURRENT_SOURCE_DIR}/" "")

@@ -47,7 +47,8 @@ function(batchrpc_warnings target)
   endif()
 endfunction()
 
-# O0 or O1, for what does nothing that takes time: to optimize it would take longer than it saves.
+# O0 or O1, for what does nothing that takes time: to optimize it would take longer than it saves. Not
+# in a debug build, where nothing is optimized, precompiled headers neither.
 function(batchrpc_optimize target level)
-  target_compile_options(${target} PRIVATE -${level})
+  target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-${level}>)
 endfunction()

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs the static and the shared library into a temporary prefix, and builds and runs the
-# programs of tests/downstream against each; then the one that has batchrpc as a subdirectory.
+# programs of tests/downstream against each; then the one that has batchrpc as a subdirectory. Compiles
+# README's excerpt, and checks the version that is asked for, the shared libraries' SONAME, and that a
+# subdirectory brings no tests and programs.
 #
 # build/release must have been built before (scripts/test.sh). BATCHRPC_DOWNSTREAM_TORCH=OFF leaves
 # LibTorch out of it.
@@ -12,8 +14,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0
 
-run() {  # run <name> <program>
-  if ! timeout 60 "$2"; then
+run() {  # run <name> <command>
+  if ! timeout 60 "${@:2}"; then
     echo "install: $1 failed" >&2
     exit 1
   fi
@@ -31,6 +33,16 @@ cmake -G Ninja -B build/shared -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON
   -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
 cmake --build build/shared --parallel "$(nproc)"
 scripts/check_symbols.sh build/shared/src/*.so
+version=$(sed -nE 's/^#define BATCHRPC_VERSION_(MAJOR|MINOR) //p' include/batchrpc/base/version.hpp | paste -sd .)
+for library in build/shared/src/*.so; do
+  run "SONAME of $library" grep -qxF "$(basename "$library").$version" \
+    <(objdump -p "$library" | sed -n 's/^ *SONAME *//p')
+done
+
+# README's excerpt: declarations up to the first empty line, then statements.
+mkdir "$work/readme"
+sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d; /^```$/,$d; s/…//g' |
+  awk -v at="$work/readme/" '/^$/ {part = 1} {print > (at (part ? "statements.inc" : "declarations.inc"))}'
 
 for kind in release shared; do
   prefix=$work/$kind
@@ -41,12 +53,24 @@ for kind in release shared; do
   fi
   build_downstream core "$work/core-$kind" -DCMAKE_PREFIX_PATH="$prefix"
   run "core, $kind" "$work/core-$kind/core"
+  build_downstream core "$work/version-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DBATCHRPC_WANTED="$version"
+  if cmake -S tests/downstream/core -B "$work/version-$kind" -DBATCHRPC_WANTED=999 &>"$work/refusal"; then
+    echo "install: find_package(batchrpc 999) takes $version" >&2
+    exit 1
+  fi
+  run "refusal of version 999, $kind" grep -q 'requested version "999"' "$work/refusal"
   if [ -e "$prefix/lib/cmake/batchrpc/batchrpcTorchTargets.cmake" ]; then
-    build_downstream torch "$work/torch-$kind" -DCMAKE_PREFIX_PATH="$prefix"
+    build_downstream torch "$work/torch-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DREADME_PARTS="$work/readme"
     run "torch, $kind" "$work/torch-$kind/tensors"
   fi
 done
 # With the options of build/release, so that ccache has most of it.
 build_downstream subdirectory "$work/subdirectory" -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}"
 run "subdirectory" "$work/subdirectory/subdirectory"
+targets=$(cmake --build "$work/subdirectory" --target help)
+if grep -E '^(test_|header_checks|add:|cartpole|call_benchmark)' <<<"$targets"; then
+  echo "install: as a subdirectory, batchrpc brings these targets along" >&2
+  exit 1
+fi
+passed=$((passed + 1))
 echo "$passed passed, 0 failed"

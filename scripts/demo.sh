@@ -10,12 +10,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 train=(--world-size 11 --batch true --until-solved)
-sweep=(--sweep 2,5,8,11)
+sweep=(--sweep "2,5,8,11")
 case "${1:-} ${2:-}" in
   " ") ;;
   "--budget short")
     train=(--world-size 3 --batch true --episodes 3 --steps 200)
-    sweep=(--sweep 2,3 --episodes 2 --steps 200)
+    sweep=(--sweep "2,3" --episodes 2 --steps 200)
     ;;
   *) echo "usage: scripts/demo.sh [--budget short]" >&2 && exit 2 ;;
 esac

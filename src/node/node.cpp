@@ -25,6 +25,7 @@ Node Node::from_env(NodeOptions options) {
 Node::Node(Node&&) noexcept = default;
 
 Node& Node::operator=(Node&& other) noexcept {
+  if (this == &other) return *this;
   Node ended(std::move(*this));
   core_ = std::move(other.core_);
   return *this;
@@ -41,67 +42,78 @@ Node::~Node() {
   core_->shutdown(timeout);
 }
 
-const std::string& Node::name() const noexcept { return core_->name(); }
-int Node::rank() const noexcept { return core_->rank(); }
-int Node::world_size() const noexcept { return core_->options().world_size; }
-std::string Node::address() const { return core_->address(); }
+NodeCore& Node::live_core() const {
+  if (!core_) throw InvalidArgument("this Node was moved from: it is no node any more");
+  return *core_;
+}
+
+const std::string& Node::name() const noexcept {
+  static const std::string none;
+  return core_ ? core_->name() : none;
+}
+int Node::rank() const noexcept { return core_ ? core_->rank() : -1; }
+int Node::world_size() const noexcept { return core_ ? core_->options().world_size : 0; }
+std::string Node::address() const { return live_core().address(); }
 
 void Node::submit(PeerRef peer, const detail::FunctionKey& function,
                   detail::OutgoingOptions options, Encoder& encoder,
                   detail::ReplyHandler&& handler) const {
-  if (!core_) throw InvalidArgument("this Node was moved from: it is no node any more");
-  if (peer.by_rank()) {
-    core_->submit(peer_name(peer), function, std::move(options), encoder, std::move(handler));
+  if (peer.name().empty()) {
+    live_core().submit(peer_name(peer), function, std::move(options), encoder, std::move(handler));
   } else {
-    core_->submit(peer.name(), function, std::move(options), encoder, std::move(handler));
+    live_core().submit(peer.name(), function, std::move(options), encoder, std::move(handler));
   }
 }
 
 std::string Node::peer_name(PeerRef peer) const {
-  return peer.by_rank() ? core_->peers().name_of(peer.rank()) : std::string(peer.name());
+  if (peer.by_rank()) return live_core().peers().name_of(peer.rank());
+  if (peer.name().empty()) {
+    throw NotFound("no peer has the rank " + std::to_string(peer.rank()) +
+                   " or an empty name: ranks start at 0");
+  }
+  return std::string(peer.name());
 }
 
 void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const {
-  if (core_->functions().find(function->name)) return;
+  if (live_core().functions().find(function->name)) return;
   try {
-    core_->expose(std::move(function));
+    live_core().expose(std::move(function));
   } catch (const InvalidArgument&) {  // another thread was faster
   }
 }
 
 void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) const {
-  if (!core_) throw InvalidArgument("this Node was moved from: it is no node any more");
   if (function->name.starts_with("batchrpc.")) {
     throw InvalidArgument("expose: names that begin with 'batchrpc.' are the library's own");
   }
-  core_->expose(std::move(function));
+  live_core().expose(std::move(function));
 }
 
-bool Node::unexpose(std::string_view name) const { return core_->functions().remove(name); }
+bool Node::unexpose(std::string_view name) const { return live_core().functions().remove(name); }
 
 std::string Node::schema(std::string_view name) const {
-  const auto function = core_->functions().find(name);
+  const auto function = live_core().functions().find(name);
   if (!function) {
-    throw NotFound("no function '" + std::string(name) + "' is exposed on " + core_->name() + "; " +
-                   suggest(name, core_->functions().names()));
+    throw NotFound("no function '" + std::string(name) + "' is exposed on " + live_core().name() +
+                   "; " + suggest(name, live_core().functions().names()));
   }
   return function->schema();
 }
 
 std::vector<std::string> Node::functions() const {
-  auto names = core_->functions().names();
+  auto names = live_core().functions().names();
   std::erase_if(names, [](const std::string& name) { return name.starts_with("batchrpc."); });
   return names;
 }
 
-std::vector<PeerInfo> Node::peers() const { return core_->peers().snapshot(); }
+std::vector<PeerInfo> Node::peers() const { return live_core().peers().snapshot(); }
 
 Future<PeerInfo> Node::wait_for_peer(std::string name, Duration timeout) const {
-  return core_->wait_for_peer(std::move(name), timeout);
+  return live_core().wait_for_peer(std::move(name), timeout);
 }
 
 std::uint64_t Node::on_membership(std::function<void(const MembershipChange&)> handler) const {
-  return core_->on_change([handler = std::move(handler)](const PeerChange& change) {
+  return live_core().on_change([handler = std::move(handler)](const PeerChange& change) {
     if (change.kind == PeerChange::Kind::ended) return;
     handler({.joined = change.kind == PeerChange::Kind::joined,
              .peer = change.peer,
@@ -109,18 +121,29 @@ std::uint64_t Node::on_membership(std::function<void(const MembershipChange&)> h
   });
 }
 
-void Node::forget_membership_handler(std::uint64_t number) const { core_->forget_handler(number); }
+void Node::forget_membership_handler(std::uint64_t number) const {
+  live_core().forget_handler(number);
+}
 
-std::vector<std::string> Node::shutdown(Duration timeout) { return core_->shutdown(timeout); }
+std::vector<std::string> Node::shutdown(Duration timeout) {
+  // In a callback the thread drives on while it waits; a handler would wait for its own end.
+  const bool waits_for_itself = live_core().is_own_thread() && (!live_core().loop()->is_driving() ||
+                                                                CallContext::current() != nullptr);
+  if (waits_for_itself) {
+    throw InvalidArgument("shutdown on a thread of node " + name() +
+                          ", while it runs a handler, would wait for itself; tell another thread");
+  }
+  return live_core().shutdown(timeout);
+}
 
-std::shared_ptr<Executor> Node::workers() const { return core_->workers(); }
+std::shared_ptr<Executor> Node::workers() const { return live_core().workers(); }
 
 Host Node::host() const {
-  const std::weak_ptr<NodeCore> weak = core_;
   Host host;
-  host.workers = core_->workers();
-  host.loop_tasks = core_->loop_tasks();
-  host.loop = core_->loop();
+  host.workers = live_core().workers();
+  host.loop_tasks = live_core().loop_tasks();
+  host.loop = live_core().loop();
+  const std::weak_ptr<NodeCore> weak = core_;
   host.is_live = [weak](std::string_view peer) {
     const auto core = weak.lock();
     return core && core->peers().is_live(peer);

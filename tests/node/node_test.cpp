@@ -53,6 +53,7 @@ namespace batchrpc {
 namespace {
 
 using test::VirtualWorld;
+using namespace std::chrono_literals;
 
 struct Pair {
   VirtualWorld world;
@@ -236,11 +237,36 @@ TEST_CASE("a call to many encodes its arguments once") {
     CHECK(mean.get() == 2);
 }
 
-TEST_CASE("a node that was moved from says so") {
+TEST_CASE("a node that was moved from says so, whatever it is asked for") {
   Pair pair;
   const Node moved = std::move(pair.a);
-  CHECK_THROWS_AS(pair.a.call<&calls::add>("b", 1, 2).get(), InvalidArgument);
-  CHECK_THROWS_AS(pair.a.expose<&calls::add>(), InvalidArgument);
+  Node& empty = pair.a;
+  CHECK_THROWS_AS(empty.call<&calls::add>("b", 1, 2).get(), InvalidArgument);
+  CHECK_THROWS_AS(empty.call<&calls::add>(1, 1, 2).get(), InvalidArgument);
+  CHECK_THROWS_AS(empty.notify<&calls::add>("b", 1, 2), InvalidArgument);
+  CHECK_THROWS_AS(empty.expose<&calls::add>(), InvalidArgument);
+  CHECK_THROWS_AS(empty.unexpose("add"), InvalidArgument);
+  CHECK_THROWS_AS(empty.schema("add"), InvalidArgument);
+  CHECK_THROWS_AS(empty.functions(), InvalidArgument);
+  CHECK_THROWS_AS(empty.peers(), InvalidArgument);
+  CHECK_THROWS_AS(empty.wait_for_peer("b", 1s), InvalidArgument);
+  CHECK_THROWS_AS(empty.on_membership([](const MembershipChange&) {}), InvalidArgument);
+  CHECK_THROWS_AS(empty.forget_membership_handler(1), InvalidArgument);
+  CHECK_THROWS_AS(empty.address(), InvalidArgument);
+  CHECK_THROWS_AS(empty.shutdown(1s), InvalidArgument);
+  CHECK_THROWS_AS(empty.workers(), InvalidArgument);
+  CHECK_THROWS_AS(empty.host(), InvalidArgument);
+  CHECK(empty.name().empty());
+  CHECK(empty.rank() == -1);
+  CHECK(empty.world_size() == 0);
+}
+
+TEST_CASE("a node that is moved to itself stays as it is") {
+  Pair pair;
+  pair.b.expose<&calls::add>();
+  Node& same = pair.a;
+  pair.a = std::move(same);
+  CHECK(pair.a.call<&calls::add>("b", 1, 2).get() == 3);
 }
 
 TEST_CASE("peers are called by rank as well") {
@@ -255,7 +281,10 @@ TEST_CASE("peers are called by rank as well") {
   REQUIRE_FALSE(missing);
   CHECK(missing.code() == ErrorCode::not_found);
   CHECK_THAT(missing.message(), Catch::Contains("7"));
-  CHECK(test::outcome(pair.a.call<&calls::add>(-1, 1, 2)).code() == ErrorCode::not_found);
+  const auto negative = test::outcome(pair.a.call<&calls::add>(-5, 1, 2));
+  CHECK(negative.code() == ErrorCode::not_found);
+  CHECK_THAT(negative.message(), Catch::Contains("rank -5"));
+  CHECK(test::outcome(pair.a.call<&calls::add>("", 1, 2)).code() == ErrorCode::not_found);
 }
 
 TEST_CASE("a rank that a node has left is the next one's") {

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <future>
 #include <latch>
 #include <thread>
 
@@ -290,6 +291,39 @@ TEST_CASE("a handler that waits for ever does not hold up the end of its node") 
   const auto left = pair.b.shutdown(20ms);
   CHECK(left.size() == 2);
   CHECK_FALSE(outcome(std::move(answer)));
+}
+
+TEST_CASE("a handler that shuts its own node down is told at once that it cannot") {
+  RealPair pair(1);
+  const auto ends_itself = [&] { return pair.b.shutdown(10s).size(); };
+  pair.b.expose("on a worker", ends_itself);
+  pair.b.expose("where it is read", ends_itself, {.short_handler = true});
+  pair.b.expose("within a wait",
+                [&] { return pair.b.call<std::size_t()>("b", "where it is read").get(); });
+  for (const char* function : {"on a worker", "where it is read", "within a wait"}) {
+    const auto refused = outcome(pair.a.call<std::size_t()>("b", function));
+    CHECK(refused.code() == ErrorCode::invalid_argument);
+    CHECK_THAT(refused.message(), Catch::Contains("would wait for itself"));
+  }
+  std::promise<bool> refused;
+  pair.b.workers()->post([&] {
+    try {
+      pair.b.shutdown(10s);
+      refused.set_value(false);
+    } catch (const InvalidArgument&) {
+      refused.set_value(true);
+    }
+  });
+  CHECK(refused.get_future().get());
+  CHECK(pair.b.shutdown(1s).empty());
+}
+
+TEST_CASE("a callback shuts its own node down, on the thread that reads") {
+  RealPair pair(1);
+  pair.b.expose<&endings::add>();
+  std::promise<std::vector<std::string>> left;
+  pair.a.call<&endings::add>("b", 1, 2).then([&](int) { left.set_value(pair.a.shutdown(10s)); });
+  CHECK(left.get_future().get().empty());
 }
 
 TEST_CASE("a handler that is stuck in its own code does not hold up the end of its node") {

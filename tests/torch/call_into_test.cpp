@@ -193,8 +193,7 @@ TEST_CASE("after a time-out the tensor lives until its late reply has gone", "[c
   Promise<at::Tensor> answer;
   pair.b.expose("later", [&]() { return answer.get_future(); });
   at::Tensor out = at::zeros({kLarge});
-  const auto storage =
-      c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim_copy(out.storage().unsafeGetStorageImpl());
+  const auto storage = out.storage().getWeakStorageImpl();
   CallOptions options;
   options.timeout = 10ms;
   Future<void> call = call_into_with<at::Tensor()>(options, pair.a, out, "b", "later");
@@ -213,8 +212,7 @@ TEST_CASE("a reply that is coming in at the time-out is received into living mem
   const Node b = world.join("b");
   b.expose<&torch_calls::filled>();
   at::Tensor out = at::zeros({kLarge});
-  const auto storage =
-      c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim_copy(out.storage().unsafeGetStorageImpl());
+  const auto storage = out.storage().getWeakStorageImpl();
   CallOptions options;
   options.timeout = 100ms;
   Future<void> call = call_into_with<&torch_calls::filled>(options, a, out, "b", 1, kLarge);

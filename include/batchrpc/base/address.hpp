@@ -13,16 +13,22 @@ namespace batchrpc {
 /// `unix-abstract:name` or `inproc://name`.
 class BATCHRPC_EXPORT Address {
  public:
+  /// Which kind of address: what stands before `://`.
   enum class Scheme : std::uint8_t { tcp, unix_path, unix_abstract, inproc };
 
   /// Throws InvalidArgument, with what is wrong and an example of what is right.
   [[nodiscard]] static Address parse(std::string_view text);
+  /// What parse() makes of such texts, from their parts, which are not checked. `host` is a name,
+  /// an IPv4 or an IPv6 address, without brackets; port 0: of the system's choice, to listen.
   [[nodiscard]] static Address tcp(std::string host, std::uint16_t port);
+  /// The same of a Unix socket without a file.
   [[nodiscard]] static Address unix_abstract(std::string name);
 
+  /// Which kind it is.
   [[nodiscard]] Scheme scheme() const noexcept { return scheme_; }
   /// The host of a tcp address, without brackets; the path or name of the others.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// Of a tcp address; 0 for the others.
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   /// Whether a tcp address names this machine's loopback; true for the other schemes.
   [[nodiscard]] bool is_loopback() const noexcept;

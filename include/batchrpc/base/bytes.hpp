@@ -15,6 +15,7 @@ namespace batchrpc {
 /// a `Bytes` shares the memory. Memory made here is aligned to 64 bytes.
 class Bytes {
  public:
+  /// Of memory made here, and of received payloads; in bytes.
   static constexpr std::size_t kAlignment = 64;
 
   Bytes() noexcept = default;
@@ -27,16 +28,21 @@ class Bytes {
   /// `size` bytes, not initialised, to be written through `mutable_data()` before they are shared.
   [[nodiscard]] BATCHRPC_EXPORT static Bytes allocate(std::size_t size);
 
+  /// The same bytes in memory of their own.
   [[nodiscard]] static Bytes copy(std::span<const std::byte> bytes) {
     Bytes result = allocate(bytes.size());
     if (!bytes.empty()) std::memcpy(result.mutable_data(), bytes.data(), bytes.size());
     return result;
   }
 
+  /// The memory: it stays for as long as this or a copy of it does.
+  /// @{
   [[nodiscard]] const std::byte* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::span<const std::byte> span() const noexcept { return {data_, size_}; }
+  /// @}
+  /// Who keeps the memory alive; null where the caller does.
   [[nodiscard]] const std::shared_ptr<const void>& owner() const noexcept { return owner_; }
 
   /// For whoever fills what allocate() made, and for the sole user of a received payload.

@@ -36,9 +36,11 @@ enum class ErrorCode : std::uint16_t {
 /// any, and says what to do. Copying is cheap and never throws.
 class BATCHRPC_EXPORT Error : public std::runtime_error {
  public:
+  /// For codes that are not known here; of the others there is a class each.
   Error(ErrorCode code, const std::string& message, bool may_have_run);
   ~Error() override;
 
+  /// What a program decides by.
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }
 
   /// Whether the call that ended in this error may have run, in whole or in part, on the callee.
@@ -58,10 +60,14 @@ class BATCHRPC_EXPORT RemoteError : public Error {
               std::string_view function);
   ~RemoteError() override;
 
+  /// The what() of what was thrown and its demangled C++ type; the node and the function that
+  /// threw. Never null; as long as this error, or a copy, lives.
+  /// @{
   [[nodiscard]] const char* thrown_what() const noexcept;
   [[nodiscard]] const char* type() const noexcept;
   [[nodiscard]] const char* node() const noexcept;
   [[nodiscard]] const char* function() const noexcept;
+  /// @}
 
  private:
   // One runtime_error a part: its copy shares the text, so that copies never throw.

@@ -23,15 +23,21 @@ class BATCHRPC_EXPORT Log {
   /// A null `sink` means standard error. `prefix` (the node's name, say) begins every line.
   explicit Log(LogLevel level = LogLevel::warning, LogSink sink = nullptr, std::string prefix = {});
 
+  /// Whether a line of `level` would be logged: asked before one is put together that costs time.
   [[nodiscard]] bool enabled(LogLevel level) const noexcept {
     return level >= level_ && level != LogLevel::off;
   }
+  /// Hands a line, without its end, to the sink, on the calling thread. Never throws what the sink
+  /// throws.
   void write(LogLevel level, std::string_view line) const;
 
+  /// The same by level.
+  /// @{
   void debug(std::string_view line) const { write(LogLevel::debug, line); }
   void info(std::string_view line) const { write(LogLevel::info, line); }
   void warning(std::string_view line) const { write(LogLevel::warning, line); }
   void error(std::string_view line) const { write(LogLevel::error, line); }
+  /// @}
 
  private:
   LogLevel level_;

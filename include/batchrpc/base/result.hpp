@@ -26,12 +26,14 @@ class [[nodiscard]] Result {
   static_assert(!std::is_reference_v<T>, "a Result holds a value, not a reference");
   using value_type = T;
 
+  /// A value.
   Result(T value) noexcept(std::is_nothrow_move_constructible_v<T>)  // NOLINT: implicit
       : value_(std::move(value)) {}
   /// A null `error` becomes an InvalidArgument.
   Result(std::exception_ptr error)  // NOLINT: implicit
       : error_(error ? std::move(error) : detail::not_null(nullptr)) {}
 
+  /// Copies the value, or shares the error.
   Result(const Result& other) requires std::is_copy_constructible_v<T> : error_(other.error_) {
     if (has_value()) ::new (static_cast<void*>(&value_)) T(other.value_);
   }
@@ -55,13 +57,16 @@ class [[nodiscard]] Result {
     if (has_value()) value_.~T();
   }
 
+  /// Whether there is a value, not an error.
   [[nodiscard]] bool has_value() const noexcept { return error_ == nullptr; }
   explicit operator bool() const noexcept { return has_value(); }
 
   /// The value; throws the error where there is none.
+  /// @{
   [[nodiscard]] const T& value() const& { return check(), value_; }
   [[nodiscard]] T& value() & { return check(), value_; }
   [[nodiscard]] T&& value() && { return check(), std::move(value_); }
+  /// @}
 
   /// The value, unchecked: only after has_value().
   const T& operator*() const& noexcept { return value_; }

@@ -23,7 +23,9 @@ namespace batchrpc {
 /// nothing when all can.
 template <class T>
 struct BatchForm {
+  /// The handler's argument.
   using Stacked = std::vector<T>;
+  /// Called on the thread that runs the batch, never without rows.
   static Stacked stack(std::vector<T>&& rows) { return std::move(rows); }
 };
 
@@ -98,7 +100,10 @@ class Batcher<R(Args...)> {
   /// Queued rows fail with ShutDown, as do new ones; a batch that runs finishes.
   void close() const { core_->close(); }
 
-  /// By a node that it is exposed on: from then on it uses that node's clock and workers.
+  /// By a node that it is exposed on: from then on it uses that node's clock and workers, and its
+  /// `all_of` are that node's peers. The first node counts: exposed on a second one, or after a row
+  /// of this process that came before any node, it answers there, but runs where it did; and the
+  /// end of the first node ends it.
   void exposed_on(const Host& host) const { core_->exposed_on(host); }
 
  private:

@@ -77,10 +77,13 @@ class Future {
   /// Blocks until ready and returns the value, or throws the error. The reference holds while the
   /// future keeps its value. A consuming get() also waits for callbacks attached before, which may
   /// be looking at the value, to return.
+  /// @{
   detail::ConstReference<T> get() const& { return result().value(); }
   T get() && { return std::move(*this).result().value(); }
+  /// @}
 
   /// Like get(), but the error is returned, not thrown.
+  /// @{
   const Result<T>& result() const& {
     if (!ready()) wait_for_result(&detail::StateBase::wait_until_ready);
     return state_->result();
@@ -89,11 +92,13 @@ class Future {
     if (!state().idle()) wait_for_result(&detail::StateBase::wait_until_idle);
     return consume()->take();
   }
+  /// @}
 
   /// Has `f` called when the future is ready. `f` takes the value (then errors pass it by, into the
   /// returned future) or a `Result<T>`, which it says by its parameter's type, and nothing for a
   /// Future<void>. It returns a value, nothing, a Result, or a future, which is flattened: then()
   /// never gives a future of a future. A coroutine used as `f` takes its parameter by value.
+  /// @{
   template <class F>
   auto then(F&& f) && {
     return attach_then<true>(consume(), std::forward<F>(f), detail::Here{});
@@ -102,12 +107,14 @@ class Future {
   auto then(F&& f) const& {
     return attach_then<false>(share(), std::forward<F>(f), detail::Here{});
   }
+  /// @}
 
   /// The same, but `f` runs on `executor` (and is posted to it for errors that pass `f` by, too, so
   /// that what follows is on the executor in any case). The executor outlives the completion of
   /// this future; or give a shared_ptr, which is kept until then. If the executor destroys the
   /// callback without running it the returned future fails with BrokenPromise. On an lvalue `f`
   /// gets a copy of the value, made by the completing thread.
+  /// @{
   template <class F>
   auto then(Executor& executor, F&& f) && {
     return attach_then<true>(consume(), std::forward<F>(f), &executor);
@@ -126,11 +133,13 @@ class Future {
   auto then(std::shared_ptr<E> executor, F&& f) const& {
     return copy().then(std::move(executor), std::forward<F>(f));
   }
+  /// @}
 
   /// Has `f` called with the std::exception_ptr if the future fails; what it returns (a T, a
   /// Result<T> or a Future<T>; nothing for a Future<void>) takes the error's place. A value passes
   /// it by. With E, only errors of that type: `f` takes a `const E&`, and other errors pass it by,
   /// too. On an lvalue T must be copyable.
+  /// @{
   template <class E = void, class F>
   Future on_error(F&& f) && {
     return attach_on_error<E, true>(consume(), std::forward<F>(f));
@@ -139,10 +148,12 @@ class Future {
   Future on_error(F&& f) const& {
     return attach_on_error<E, false>(share(), std::forward<F>(f));
   }
+  /// @}
 
   /// Has `f` called without arguments, with a value as with an error; either then passes on. If `f`
   /// throws, its exception takes their place. If it returns a Future<void> that is waited for
   /// first, and its error takes their place. On an lvalue T must be copyable.
+  /// @{
   template <class F>
   Future finally(F&& f) && {
     return std::move(*this).then(
@@ -156,6 +167,7 @@ class Future {
       return run_finally(f, Result<T>(result));
     });
   }
+  /// @}
 
  private:
   friend struct detail::FutureAccess;

@@ -43,6 +43,7 @@ class Promise {
     }
   }
 
+  /// The future, once; before or after it is completed.
   [[nodiscard]] Future<T> get_future() {
     if (state_ == nullptr || future_taken_) {
       detail::throw_no_state("the promise has given its future away, or was moved from");
@@ -59,15 +60,18 @@ class Promise {
   requires(!std::is_void_v<T> && std::is_constructible_v<T, U>) void set_value(U&& value) {
     complete(Result<T>(T(std::forward<U>(value))));
   }
+  /// Completes the Future<void>.
   void set_value() requires std::is_void_v<T> { complete(Result<void>()); }
 
   /// Completes the future with an error; a null one becomes an InvalidArgument.
   void set_error(std::exception_ptr error) { complete(Result<T>(std::move(error))); }
+  /// The same with an exception by value, such as TimedOut("...").
   template <class E>
   requires(!std::is_convertible_v<E, std::exception_ptr>) void set_error(E error) {
     set_error(std::make_exception_ptr(std::move(error)));
   }
 
+  /// Completes the future with a value or an error, whichever `result` holds.
   void set_result(Result<T> result) { complete(std::move(result)); }
 
   /// Whether it can and must still be completed.

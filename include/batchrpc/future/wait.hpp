@@ -23,6 +23,7 @@ class BATCHRPC_EXPORT Waiter {
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
+  /// Whether notify() was called. Any thread.
   [[nodiscard]] bool ready() const noexcept { return ready_.load(std::memory_order_acquire); }
 
   /// By whoever completes what is waited for, once. Afterwards the waiter may be gone.
@@ -58,6 +59,7 @@ class BATCHRPC_EXPORT WaitContext {
   /// Returns when `waiter` is ready, or when `deadline` has passed on this context's clock.
   virtual void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) = 0;
 
+  /// The time on this context's clock. Any thread.
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 
   /// The calling thread's: that of the innermost WaitScope, else the one last suggested if it still
@@ -73,6 +75,7 @@ class BATCHRPC_EXPORT WaitContext {
 /// For the scope's time, the calling thread waits by `context` (which outlives the scope).
 class BATCHRPC_EXPORT WaitScope {
  public:
+  /// The scope shares the context; null: waits as outside of any scope.
   explicit WaitScope(std::shared_ptr<WaitContext> context) noexcept;
   ~WaitScope();
   WaitScope(const WaitScope&) = delete;

@@ -19,10 +19,11 @@ namespace batchrpc {
 template <class T>
 struct FirstReady {
   // A constructor, since g++ 12 miscompiles temporary aggregates in co_await expressions.
+  /// Made by when_any().
   FirstReady(std::size_t which, T what) : index(which), value(std::move(what)) {}
 
   std::size_t index;  ///< into the range that when_any() was given
-  T value;
+  T value;            ///< the value of that future
 };
 template <>
 struct FirstReady<void> {

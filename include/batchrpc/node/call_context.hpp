@@ -14,7 +14,7 @@ namespace batchrpc {
 
 /// Who a node is to others. Shared by all calls of a peer; never changes.
 struct PeerIdentity {
-  std::string name{};
+  std::string name{};             ///< unique in the group
   int rank = -1;                  ///< -1: none
   std::uint64_t incarnation = 0;  ///< differs between two nodes that bore one name
 };
@@ -23,10 +23,12 @@ struct PeerIdentity {
 /// returned.
 class BATCHRPC_EXPORT CallContext {
  public:
+  /// Of no call: it has no caller.
   CallContext() = default;
   /// Borrows `caller`; a copy of the context shares it.
   CallContext(const std::shared_ptr<const PeerIdentity>& caller, std::optional<TimePoint> deadline)
       : lender_(&caller), deadline_(deadline) {}
+  /// Shares the caller, also of a context that borrows it.
   CallContext(const CallContext& other)
       : owner_(other.shared_caller()), deadline_(other.deadline_) {}
   CallContext(CallContext&&) noexcept = default;
@@ -41,7 +43,9 @@ class BATCHRPC_EXPORT CallContext {
   /// what it needs before it first suspends: afterwards it may run on another thread.
   [[nodiscard]] static const CallContext* current() noexcept;
 
+  /// Who calls. Not to be asked of a default-made context: it has none.
   [[nodiscard]] const PeerIdentity& caller() const noexcept { return *shared_caller(); }
+  /// The same, to be kept; null in a default-made context.
   [[nodiscard]] const std::shared_ptr<const PeerIdentity>& shared_caller() const noexcept {
     return lender_ != nullptr ? *lender_ : owner_;
   }

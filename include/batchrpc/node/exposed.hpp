@@ -24,16 +24,20 @@ struct ExposeOptions {
 };
 
 /// The node that a callable is exposed on, for callables that need more than arguments: one with a
-/// member `exposed_on(const Host&)` is told.
+/// member `exposed_on(const Host&)` is told. All of it may be used on any thread and after the
+/// node's end, which it does not put off: tasks are then destroyed, and nobody is live.
 struct Host {
-  std::shared_ptr<Executor> workers;
+  std::shared_ptr<Executor> workers;     ///< where handlers run
   std::shared_ptr<Executor> loop_tasks;  ///< for short tasks, on the driving thread
   std::shared_ptr<Loop> loop;            ///< for timers
+  /// Whether a node of that name is in the group and not lost.
   std::function<bool(std::string_view peer)> is_live;
   /// Calls back after any change of the group; the number takes it back.
   std::function<std::uint64_t(std::function<void()>)> on_change;
   /// Calls back when the node has ended; the number takes it back.
   std::function<std::uint64_t(std::function<void()>)> on_end;
+  /// Takes a handler of on_change or on_end back. One that another thread is running may go on
+  /// running after this has returned.
   std::function<void(std::uint64_t)> forget;
 };
 

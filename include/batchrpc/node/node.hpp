@@ -24,23 +24,30 @@ class RRef;
 
 /// A change of the group: a node has joined, or was lost.
 struct MembershipChange {
-  bool joined = false;  ///< false: lost
-  PeerInfo peer{};
+  bool joined = false;   ///< false: lost
+  PeerInfo peer{};       ///< who, as it is now
   std::string reason{};  ///< of a loss
 };
 
 /// Names a peer in a call: by name or by rank. Views; for the call's own time.
 class PeerRef {
  public:
+  /// By name; the text stays until the call has been made.
+  /// @{
   PeerRef(std::string_view name) : name_(name) {}    // NOLINT: implicit
   PeerRef(const std::string& name) : name_(name) {}  // NOLINT: implicit
   PeerRef(const char* name) : name_(name) {}         // NOLINT: implicit
+  /// @}
+  /// By rank, from 0. To call a negative one, or an empty name, is NotFound.
   template <std::integral Rank>
   PeerRef(Rank rank) : rank_(static_cast<int>(rank)) {}  // NOLINT: implicit
 
+  /// How the peer is named, and that name or rank.
+  /// @{
   [[nodiscard]] bool by_rank() const noexcept { return rank_ >= 0; }
   [[nodiscard]] std::string_view name() const noexcept { return name_; }
   [[nodiscard]] int rank() const noexcept { return rank_; }
+  /// @}
 
  private:
   std::string_view name_;
@@ -56,7 +63,8 @@ class PeerRef {
 ///
 /// Errors of a call are in its future (docs/errors.md). All functions are thread-safe, but
 /// destruction, moving and shutdown() belong to one thread while no other uses the node. Where
-/// handlers and callbacks run: docs/threading.md.
+/// handlers and callbacks run: docs/threading.md. Whatever a node is asked for that was moved from,
+/// it throws InvalidArgument, but where noexcept forbids that.
 class BATCHRPC_EXPORT Node {
  public:
   /// Joins its group; blocks until that has happened. Throws InvalidArgument (an option out of
@@ -68,15 +76,19 @@ class BATCHRPC_EXPORT Node {
   /// With `join = "env://"`: MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE as torchrun sets them.
   [[nodiscard]] static Node from_env(NodeOptions options = {});
 
+  /// The node goes on under the new object; handlers and calls under way do not notice.
   Node(Node&&) noexcept;
+  /// The same; the node that was there ends as by its destructor. Moving to itself changes nothing.
   Node& operator=(Node&&) noexcept;
   /// As shutdown(NodeOptions::shutdown_timeout). On a thread of the node's own, the node ends on
   /// another one, soon.
   ~Node();
 
+  /// As others call it; empty when moved from.
   [[nodiscard]] const std::string& name() const noexcept;
+  /// Its number in the group, the root's choice if the options left it open; -1 when moved from.
   [[nodiscard]] int rank() const noexcept;
-  /// 0: open.
+  /// How many nodes the group has; 0: open, or moved from.
   [[nodiscard]] int world_size() const noexcept;
   /// Where others reach it, such as "tcp://127.0.0.1:29500": what they `join`, for a root.
   [[nodiscard]] std::string address() const;
@@ -89,6 +101,7 @@ class BATCHRPC_EXPORT Node {
   auto call(PeerRef peer, Args&&... args) const {
     return call_with<F>(CallOptions{}, peer, std::forward<Args>(args)...);
   }
+  /// The same with a time-out of its own.
   template <auto F, class... Args>
   auto call_with(const CallOptions& options, PeerRef peer, Args&&... args) const {
     return call_typed<typename detail::FunctionTraits<decltype(F)>::Result>(
@@ -103,6 +116,7 @@ class BATCHRPC_EXPORT Node {
   auto call(PeerRef peer, std::string_view function, Args&&... args) const {
     return call_with<Function>(CallOptions{}, peer, function, std::forward<Args>(args)...);
   }
+  /// The same with a time-out of its own.
   template <class Function, class... Args>
   requires std::is_function_v<Function>
   auto call_with(const CallOptions& options, PeerRef peer, std::string_view function,
@@ -121,6 +135,7 @@ class BATCHRPC_EXPORT Node {
                  static_cast<typename detail::FunctionTraits<decltype(F)>::Arguments*>(nullptr),
                  std::forward<Args>(args)...);
   }
+  /// The same by name.
   template <class Function, class... Args>
   requires std::is_function_v<Function>
   void notify(PeerRef peer, std::string_view function, Args&&... args) const {
@@ -130,11 +145,12 @@ class BATCHRPC_EXPORT Node {
   }
 
   /// Calls one function on many peers; the arguments are encoded once. One future a peer, in their
-  /// order.
+  /// order; what goes wrong with one peer is in its future alone.
   template <auto F, class Peers, class... Args>
   auto call_all(const Peers& peers, Args&&... args) const {
     return call_all_with<F>(CallOptions{}, peers, std::forward<Args>(args)...);
   }
+  /// The same with a time-out, for each of the calls.
   template <auto F, class Peers, class... Args>
   auto call_all_with(const CallOptions& options, const Peers& peers, Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(F)>;
@@ -142,11 +158,13 @@ class BATCHRPC_EXPORT Node {
         key<F>(), options, peers, static_cast<typename Traits::Arguments*>(nullptr),
         std::forward<Args>(args)...);
   }
+  /// The same by name.
   template <class Function, class Peers, class... Args>
   requires std::is_function_v<Function>
   auto call_all(const Peers& peers, std::string_view function, Args&&... args) const {
     return call_all_with<Function>(CallOptions{}, peers, function, std::forward<Args>(args)...);
   }
+  /// The same by name, with a time-out for each of the calls.
   template <class Function, class Peers, class... Args>
   requires std::is_function_v<Function>
   auto call_all_with(const CallOptions& options, const Peers& peers, std::string_view function,
@@ -219,6 +237,7 @@ class BATCHRPC_EXPORT Node {
   /// Takes a function back: later calls get NotFound, those under way finish. Returns whether it
   /// was exposed.
   bool unexpose(std::string_view name) const;
+  /// The same for what was exposed under its qualified name.
   template <auto F>
   bool unexpose() const {
     return unexpose(detail::function_name<F>());
@@ -240,14 +259,16 @@ class BATCHRPC_EXPORT Node {
   /// Calls `handler` at every change from now on, on whichever thread noticed; it must not block.
   /// The number takes it back.
   std::uint64_t on_membership(std::function<void(const MembershipChange&)> handler) const;
+  /// Takes a handler back. One that another thread is running may go on running after this has
+  /// returned: let it share what it refers to.
   void forget_membership_handler(std::uint64_t number) const;
 
   // --- life
 
   /// Refuses new calls, lets those under way finish until the time is over, and ends the node.
   /// Returns what was not finished, such as "worker1: add (3 calls)"; the futures of such calls
-  /// complete with ShutDown. Idempotent. Not on a thread of the node's own, except on a loop
-  /// without threads.
+  /// complete with ShutDown. Idempotent. A callback may do it; in a handler of this node, or
+  /// another task of its workers, it would wait for itself and throws InvalidArgument.
   std::vector<std::string> shutdown(Duration timeout);
 
   /// Runs tasks where handlers run; for `then(executor, f)` and batchers.
@@ -258,6 +279,7 @@ class BATCHRPC_EXPORT Node {
 
   /// For parts of the library.
   [[nodiscard]] const std::shared_ptr<NodeCore>& core() const noexcept { return core_; }
+  /// For parts of the library: sends a call that is encoded already.
   void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
               Encoder& encoder, detail::ReplyHandler&& handler) const;
 
@@ -358,6 +380,7 @@ class BATCHRPC_EXPORT Node {
   }
   void add_reserved(std::shared_ptr<detail::ExposedFunction> function) const;
   [[nodiscard]] std::string peer_name(PeerRef peer) const;
+  [[nodiscard]] NodeCore& live_core() const;  // throws InvalidArgument when moved from
 
   std::shared_ptr<NodeCore> core_{};
 };

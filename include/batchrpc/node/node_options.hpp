@@ -23,7 +23,7 @@ class Transport;
 
 /// Which sockets a node listens on and prefers.
 enum class TransportChoice : unsigned char {
-  automatic,    ///< a Unix socket between nodes of one host, TCP otherwise
+  automatic,    ///< a Unix socket to nodes of one host that did not connect by TCP, else TCP
   tcp,          ///< TCP only
   unix_socket,  ///< Unix sockets only: all nodes on one host
 };
@@ -55,10 +55,13 @@ struct NodeOptions {
   /// Nodes of different jobs do not talk to each other.
   std::string job{};
 
+  /// Which sockets it listens on, and takes to others.
   TransportChoice transport = TransportChoice::automatic;
 
+  /// How long joining takes at most, the wait for all ranks of a fixed world included; then it is a
+  /// JoinFailed that names who is missing.
   Duration join_timeout = std::chrono::seconds(60);
-  /// Of calls that name none.
+  /// How long a call may take that does not say so itself; then it is TimedOut.
   Duration call_timeout = std::chrono::seconds(60);
   /// A peer that is silent or unreachable for this long is dead. At least 1 ms.
   Duration dead_after = std::chrono::seconds(5);
@@ -73,19 +76,22 @@ struct NodeOptions {
   /// Threads that run handlers: 1 to 1024. None are made for a loop of the embedder's.
   int num_worker_threads = 4;
 
-  /// Largest frame (arguments without tensors) and largest payloads of one call, in bytes; larger
-  /// ones are refused before anything is allocated for them.
+  /// Largest frame: the arguments, or the result, of one call without what travels beside them. In
+  /// bytes; a larger one is refused before anything is allocated for it.
   std::uint64_t max_frame_bytes = std::uint64_t{64} << 20;
+  /// Largest sum of what travels beside one call's arguments or result (tensors, Bytes), in bytes;
+  /// refused as above.
   std::uint64_t max_payload_bytes = std::uint64_t{4} << 30;
 
+  /// The least that is logged.
   LogLevel log_level = LogLevel::warning;
   LogSink log_sink{};  ///< null: standard error
 
   /// Where inproc:// addresses live; shared by the nodes that are to see each other.
   std::shared_ptr<InprocNetwork> network{};
 
-  /// A program's own io_context, which it runs, handlers included, by one thread at a time;
-  /// outlives the node. Other threads may call and wait.
+  /// A program's own io_context, which it runs, handlers included, by one thread at a time (more
+  /// than one at once is a data race); outlives the node. Other threads may call and wait.
   asio::io_context* io_context = nullptr;
 
   /// A loop (a VirtualLoop, in tests) in which the node lives, with handlers and all.
@@ -113,11 +119,11 @@ enum class PeerState : unsigned char {
 
 /// What a node knows of a peer at one moment.
 struct PeerInfo {
-  std::string name{};
-  int rank = -1;
-  std::uint64_t incarnation = 0;
-  PeerState state = PeerState::known;
-  std::vector<std::string> addresses{};
+  std::string name{};                    ///< unique in the group
+  int rank = -1;                         ///< -1: not known
+  std::uint64_t incarnation = 0;         ///< differs between two nodes that bore one name
+  PeerState state = PeerState::known;    ///< of the connection to it
+  std::vector<std::string> addresses{};  ///< where it is tried from here, in this order
 };
 
 }  // namespace batchrpc

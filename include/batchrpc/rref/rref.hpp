@@ -116,11 +116,13 @@ class RRef {
   /// Refers to nothing.
   RRef() noexcept = default;
 
+  /// Whether it refers to an object.
   [[nodiscard]] explicit operator bool() const noexcept { return reference_ != nullptr; }
 
   /// The name of the node where the object lives. Throws InvalidArgument when empty, as do all
   /// below.
   [[nodiscard]] const std::string& owner() const { return get().identity().owner; }
+  /// Whether the object lives in the node that this handle came to, or was made in.
   [[nodiscard]] bool is_owner() const { return get().is_owner(); }
 
   /// On the owner, the object itself; throws InvalidArgument elsewhere, NotFound before it is
@@ -134,6 +136,7 @@ class RRef {
   auto call(Args&&... args) const {
     return call_with<M>(CallOptions{}, std::forward<Args>(args)...);
   }
+  /// The same with a time-out of its own.
   template <auto M, class... Args>
   auto call_with(const CallOptions& options, Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(M)>;

@@ -22,8 +22,8 @@ namespace batchrpc {
 ///
 /// At most 4096 tensors travel in one call.
 struct ModuleState {
-  std::map<std::string, at::Tensor> parameters{};
-  std::map<std::string, at::Tensor> buffers{};
+  std::map<std::string, at::Tensor> parameters{};  ///< what is trained
+  std::map<std::string, at::Tensor> buffers{};     ///< what is not: running means, for example
 
   /// The same in memory of its own: for a module that is trained on while its state is being sent.
   [[nodiscard]] BATCHRPC_EXPORT ModuleState clone() const;

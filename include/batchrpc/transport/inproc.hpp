@@ -22,7 +22,7 @@ struct LinkOptions {
   /// How long what is written takes to arrive: `latency` plus something between zero and `jitter`,
   /// drawn for each write from the network's seed. Order is kept. Connecting takes there and back.
   Duration latency = Duration::zero();
-  Duration jitter = Duration::zero();
+  Duration jitter = Duration::zero();  ///< see latency
 
   /// How many bytes may be under way or unread, each way, before a write would block.
   std::size_t capacity = 256 * 1024;
@@ -55,16 +55,20 @@ class BATCHRPC_EXPORT InprocNetwork {
                                                      std::string host = {});
 
   /// For connections made from now on: between all hosts, or between `a` and `b`.
+  /// @{
   void set_link(const LinkOptions& options);
   void set_link(std::string_view a, std::string_view b, const LinkOptions& options);
+  /// @}
 
   /// Nothing passes between `a` and `b` any more, as if a cable were cut: connections stay, what is
   /// written to them waits, connects run into their deadline. Until heal().
   void partition(std::string_view a, std::string_view b);
+  /// Undoes partition(): what has waited arrives.
   void heal(std::string_view a, std::string_view b);
 
   /// The same between `host` and all others: a host that is stopped.
   void isolate(std::string_view host);
+  /// Undoes isolate().
   void rejoin(std::string_view host);
 
   /// Ends all connections and listeners of `host` as when its process is killed; the other sides

@@ -16,8 +16,8 @@ using TimerId = std::uint64_t;
 /// What a node lives in: time, deferred work, and the waiting of threads. One thread at a time
 /// drives a loop: it polls the transports of the loop and runs what was posted, in order. Which
 /// thread that is changes: the node's I/O thread, or a thread that waits for a future
-/// (docs/threading.md). A loop given by an embedder's io_context may be driven by several threads
-/// at once; then tasks posted to it may run concurrently.
+/// (docs/threading.md). With an embedder's io_context that is up to the embedder: several threads
+/// that run the context at once run the loop's tasks concurrently, and nodes do not bear that.
 ///
 /// All functions are thread-safe. Implementations: `AsioLoop` (sockets, real time), `VirtualLoop`
 /// (tests).
@@ -51,8 +51,8 @@ class BATCHRPC_EXPORT Loop : public WaitContext, public Executor {
   /// What must be done before this thread waits once more from within the task that it is running
   /// on the loop: re-arm reads, send what is queued.
   struct NestedWaitHook {
-    void (*hook)(void*) noexcept = nullptr;
-    void* argument = nullptr;
+    void (*hook)(void*) noexcept = nullptr;  ///< null: nothing is to be done
+    void* argument = nullptr;                ///< what it is called with
   };
   /// Sets the calling thread's hook and returns the one that was there, to be put back. A wait on
   /// any loop calls it once, first, and takes it away.

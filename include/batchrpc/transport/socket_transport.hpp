@@ -26,6 +26,7 @@ class SocketConnects;
 /// tried again.
 class BATCHRPC_EXPORT SocketTransport final : public Transport {
  public:
+  /// Keeps the loop alive.
   explicit SocketTransport(std::shared_ptr<AsioLoop> loop);
   /// Gives up the connects under way; their handlers are destroyed. Streams and listeners live on.
   ~SocketTransport() override;

@@ -45,6 +45,7 @@ class BATCHRPC_EXPORT Stream {
   /// error). One wait a direction at a time. After close() or destruction, a waiting handler is
   /// destroyed without being called.
   virtual void wait_readable(Task handler) = 0;
+  /// The same for try_write().
   virtual void wait_writable(Task handler) = 0;
 
   /// Ends both directions: the other side reads the end after what was written; tries of this side
@@ -77,6 +78,7 @@ class BATCHRPC_EXPORT Transport {
  public:
   virtual ~Transport();
 
+  /// Gets each connection that was accepted.
   using AcceptHandler = std::function<void(std::unique_ptr<Stream>)>;
   /// The error code says whether the peer refused (std::errc::connection_refused: nobody listens
   /// there; also for a Unix socket or inproc name that does not exist) or was not reached.

@@ -75,6 +75,7 @@ template <>
 /// those do. Not thread-safe.
 class Decoder {
  public:
+  /// Of one message and what travelled beside it; both stay as long as the decoder and its views.
   Decoder(std::span<const Word> segment, std::span<const Bytes> payloads,
           const DecodeLimits& limits = {}) noexcept
       : segment_(segment),
@@ -107,13 +108,16 @@ class Decoder {
 
   // What follows serves the codecs of this layer.
 
+  /// The segment.
   [[nodiscard]] const Word* words() const noexcept { return segment_.data(); }
 
+  /// The pointer at word `at`; throws BadMessage beyond the segment.
   [[nodiscard]] detail::PointerRef pointer(std::size_t at) const {
     if (at >= segment_.size()) [[unlikely]]
       fail("a pointer beyond its end");
     return {at, segment_[at]};
   }
+  /// The pointer `index` of a struct; null beyond those that it has.
   [[nodiscard]] detail::PointerRef pointer(const detail::StructView& view,
                                            std::uint32_t index) const noexcept {
     if (index >= view.pointer_count) return {};
@@ -171,6 +175,7 @@ class Decoder {
   /// One level of nesting, for as long as this lives.
   class Nesting {
    public:
+    /// Throws BadMessage beyond the limit.
     explicit Nesting(Decoder& decoder) : decoder_(decoder) {
       if (decoder_.nesting_left_ == 0) [[unlikely]]
         fail("values nested deeper than the limit");

@@ -64,12 +64,16 @@ class Encoder {
     std::fill(words_.begin(), words_.end(), 0);
     drop_payloads();
   }
+  /// Gives up what add_payload() was given.
   void drop_payloads() noexcept {
     if (!payloads_.empty()) payloads_.clear();
   }
 
+  /// The segment so far.
+  /// @{
   [[nodiscard]] std::vector<Word>& words() noexcept { return words_; }
   [[nodiscard]] const std::vector<Word>& words() const noexcept { return words_; }
+  /// @}
 
   /// Bytes that travel beside the message and are sent from where they lie. Returns the index by
   /// which the decoder finds them.
@@ -78,8 +82,11 @@ class Encoder {
     return static_cast<std::uint32_t>(payloads_.size() - 1);
   }
 
+  /// What travels beside it, by index.
+  /// @{
   [[nodiscard]] std::vector<Bytes>& payloads() noexcept { return payloads_; }
   [[nodiscard]] const std::vector<Bytes>& payloads() const noexcept { return payloads_; }
+  /// @}
 
   /// Appends a zeroed struct, lets the pointer at `pointer` point to it, returns its place.
   std::size_t add_struct(std::size_t pointer, detail::StructSize size) {
@@ -102,6 +109,7 @@ class Encoder {
   /// Appends a list of `count` elements that are in memory as they are on the wire.
   BATCHRPC_EXPORT void add_block(std::size_t pointer, detail::ElementSize size,
                                  const void* elements, std::size_t count, std::size_t bytes);
+  /// Appends text and its NUL, and lets the pointer at `pointer` point to it.
   BATCHRPC_EXPORT void add_text(std::size_t pointer, std::string_view text);
 
  private:
