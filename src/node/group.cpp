@@ -270,8 +270,9 @@ Future<void> Group::join() {
 
 void Group::try_root() {
   const NodeOptions& options = core_.options();
-  const std::string address =
-      joins_by_file(options) ? read_join_file(join_file(options)) : options.join;
+  const std::string address = !nearer_.empty()         ? nearer_
+                              : joins_by_file(options) ? read_join_file(join_file(options))
+                                                       : options.join;
   if (address.empty()) {
     retry("the file " + join_file(options) + " is not there");
     return;
@@ -308,6 +309,7 @@ void Group::retry(const std::string& why) {
 
 void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member> root) {
   if (!root) {
+    nearer_.clear();
     const auto& goodbye = session->goodbye();
     if (goodbye && goodbye->code == static_cast<std::uint16_t>(ErrorCode::join_failed)) {
       done_->set_error(
@@ -322,6 +324,18 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
   } catch (...) {
     done_->set_error(std::current_exception());
     return;
+  }
+  // Nodes of one host talk through Unix sockets, whatever the address by which they found each
+  // other.
+  const bool by_tcp = session->connection().local_address().scheme() == Address::Scheme::tcp;
+  if (by_tcp && !std::exchange(looked_nearer_, true)) {
+    const auto addresses = core_.addresses_to_use(*root);
+    if (!addresses.empty() && addresses.front().starts_with("unix")) {
+      nearer_ = addresses.front();
+      core_.peers().retire(session, "it comes back by " + nearer_);
+      try_root();
+      return;
+    }
   }
   // The root's own time-out tells which ranks are missing, so it is given the time to say so.
   detail::OutgoingOptions how;

@@ -67,6 +67,8 @@ class Group final : public std::enable_shared_from_this<Group> {
 
   TimePoint give_up_at_{};
   int tries_ = 0;
+  bool looked_nearer_ = false;
+  std::string nearer_;  // the root's Unix socket, when that is to be used
 };
 
 }  // namespace batchrpc

@@ -83,8 +83,7 @@ Member NodeCore::self_member() const {
   return member;
 }
 
-void NodeCore::add_member(const Member& member) {
-  if (member.name == name()) return;
+std::vector<std::string> NodeCore::addresses_to_use(const Member& member) const {
   auto addresses = usable_addresses(member, host_);
   // A transport that was chosen is used even where another would do.
   if (options_.transport != TransportChoice::automatic) {
@@ -96,7 +95,11 @@ void NodeCore::add_member(const Member& member) {
   if (!options_.network) {
     std::erase_if(addresses, [](const std::string& text) { return text.starts_with("inproc"); });
   }
-  peers_->add(member, std::move(addresses));
+  return addresses;
+}
+
+void NodeCore::add_member(const Member& member) {
+  if (member.name != name()) peers_->add(member, addresses_to_use(member));
 }
 
 }  // namespace batchrpc

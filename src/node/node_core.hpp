@@ -69,6 +69,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::string listen(const Address& address);
   /// Listens where options and the address seen at joining say so.
   void listen_for_peers(const std::optional<Address>& seen_from_root);
+  /// The addresses by which this node would reach the member, best first.
+  [[nodiscard]] std::vector<std::string> addresses_to_use(const Member& member) const;
   /// Adds a peer that the group tells of.
   void add_member(const Member& member);
 

@@ -87,6 +87,24 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
   return session;
 }
 
+void PeerTable::retire(const std::shared_ptr<Session>& session, const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    for (auto& [name, peer] : peers_) {
+      std::erase(peer.sessions, session);
+      if (peer.current == session) {
+        peer.current = peer.sessions.empty() ? nullptr : peer.sessions.front();
+        ++sessions_changed_;
+      }
+    }
+    std::erase_if(peers_, [](const auto& entry) {
+      return !entry.second.member && entry.second.sessions.empty() && !entry.second.current;
+    });
+  }
+  session->say_goodbye(ErrorCode::shut_down, why);
+}
+
 void PeerTable::accept(std::unique_ptr<Stream> stream) {
   std::shared_ptr<Session> session;
   {

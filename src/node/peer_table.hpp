@@ -62,6 +62,8 @@ class PeerTable {
   /// A session to an address where some node is expected, as at joining; its peer introduces
   /// itself.
   std::shared_ptr<Session> connect_to(const Address& address);
+  /// Ends a session of connect_to() that is not needed any more. On the loop.
+  void retire(const std::shared_ptr<Session>& session, const std::string& why);
   /// Takes a connection that a listener has accepted. On the loop.
   void accept(std::unique_ptr<Stream> stream);
 

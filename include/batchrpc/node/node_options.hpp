@@ -23,7 +23,7 @@ class Transport;
 
 /// Which sockets a node listens on and prefers.
 enum class TransportChoice : unsigned char {
-  automatic,    ///< a Unix socket to nodes of one host that did not connect by TCP, else TCP
+  automatic,    ///< a Unix socket to nodes of one host, else TCP
   tcp,          ///< TCP only
   unix_socket,  ///< Unix sockets only: all nodes on one host
 };
