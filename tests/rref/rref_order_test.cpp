@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <mutex>
 
+#include "node/raw_peer.hpp"
 #include "node/real_nodes.hpp"
 #include "rref/objects.hpp"
 
@@ -31,6 +32,17 @@ class Ledger {
 
   static inline std::mutex mutex;
   static inline std::vector<std::string> lines;
+};
+
+/// Counts those that were made.
+class Late {
+ public:
+  explicit Late(int value) : value_(value) { ++made; }
+  int use() { return value_; }
+  static inline int made = 0;
+
+ private:
+  int value_;
 };
 
 }  // namespace objects
@@ -91,7 +103,9 @@ TEST_CASE("methods wait for a creation with a large argument, for longer than fo
   CHECK_FALSE(others.ready());
   CHECK(own.get() == 1);
   CHECK(others.get() == 2);
-  CHECK(Ledger::take_lines().front() == "made 67108864");
+  const Lines lines = Ledger::take_lines();
+  REQUIRE_FALSE(lines.empty());
+  CHECK(lines.front() == "made 67108864");
 }
 
 TEST_CASE("a handle that is dropped behind a large call lets it run") {
@@ -170,6 +184,48 @@ TEST_CASE("a peer that falls silent in the middle of large calls frees their obj
   nodes.world.network->isolate("fourth");
   nodes.world.run_for(30s);
   CHECK(used.ready());
+}
+
+/// The code of the error with which the owner answers a call, or nothing.
+std::optional<ErrorCode> refusal(test::RawPeer& peer) {
+  const auto words = peer.frame(wire::FrameKind::error);
+  if (!words) return std::nullopt;
+  return static_cast<ErrorCode>(wire::read_error(wire::parse_frame(*words)).code);
+}
+
+template <class... Args>
+std::vector<Word> call_frame(std::uint32_t function, std::uint64_t id, const Args&... args) {
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<Args...>(encoder, wire::kBodyPointer, args...);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .number = function, .id = id});
+  return encoder.words();
+}
+
+TEST_CASE("a creation that comes after its calls were told that there is none is refused") {
+  const ObjectWorld nodes;
+  nodes.owner.expose_class<objects::Late(int)>();
+  nodes.owner.expose<&objects::Late::use>();
+  test::RawPeer peer(nodes.world);
+  peer.say_hello();
+  using detail::ObjectId;
+  peer.send(wire::definition_frame(
+      {.number = 0,
+       .name = "batchrpc.create:objects::Late",
+       .signature = std::string(signature<void, ObjectId, ObjectId, int>())}));
+  peer.send(wire::definition_frame({.number = 1,
+                                    .name = "batchrpc.method:objects::Late::use",
+                                    .signature = std::string(signature<int, ObjectId>())}));
+  const ObjectId object{.creator = 77, .number = 1};
+  const ObjectId token{.creator = 77, .number = 2};
+  peer.send(call_frame(1, 0, object));
+  for (int second = 0; second < 11; ++second) {
+    CHECK(refusal(peer) == (second == 10 ? std::optional(ErrorCode::not_found) : std::nullopt));
+    peer.send(wire::plain_frame({.kind = wire::FrameKind::pong}));
+    nodes.world.run_for(1s);
+  }
+  peer.send(call_frame(0, 1, object, token, 5));
+  CHECK(refusal(peer) == ErrorCode::not_found);
+  CHECK(objects::Late::made == 0);
 }
 
 TEST_CASE("a node ends while large calls of its objects come in") {
