@@ -3,6 +3,8 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <algorithm>
+
 namespace batchrpc {
 namespace {
 
@@ -47,6 +49,9 @@ void Log::write(LogLevel level, std::string_view line) const {
   text.reserve(prefix_.size() + line.size());
   text += prefix_;
   text += line;
+  // Texts of peers are part of it, and may be anything.
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   try {
     (*sink_)(level, text);
   } catch (...) {  // nothing of the node depends on whether a line was written

@@ -4,4 +4,6 @@ namespace batchrpc::detail {
 
 ExposedFunction::~ExposedFunction() = default;
 
+std::shared_ptr<void> ExposedFunction::announce(Decoder& /*arguments*/) { return nullptr; }
+
 }  // namespace batchrpc::detail

@@ -76,6 +76,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
                                .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
                                .value = static_cast<std::uint64_t>(microseconds.count())});
   check_size(encoder, function.name);
+  if (function.name.size() > kMaxName) throw InvalidArgument("a function's name is too long");
   PendingCall call{.handler = std::move(handler),
                    .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
                    .payload_target = std::move(options.payload_target)};
@@ -247,6 +248,9 @@ void Session::on_closed(const std::string& why, bool protocol_error) {
   if (protocol_error) {
     host_->log().warning("dropped " + connection_->description() + ": " + why);
   }
+  // What has come as a whole runs, as it would have if it had not waited.
+  for (const CallOrder::Object& object : order_.give_up())
+    run_in_turn(object);
   host_->session_closed(self, why);
 }
 

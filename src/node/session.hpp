@@ -12,6 +12,7 @@
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/node/remote_call.hpp"
+#include "node/call_order.hpp"
 #include "node/call_table.hpp"
 #include "node/connection.hpp"
 #include "node/payload_assembler.hpp"
@@ -19,6 +20,10 @@
 namespace batchrpc {
 
 class Session;
+
+/// How long the name and the signature of a function may be, in bytes.
+inline constexpr std::size_t kMaxName = 4096;
+inline constexpr std::size_t kMaxSignature = std::size_t{64} * 1024;
 
 /// What a session needs of its node.
 class SessionHost {
@@ -111,7 +116,8 @@ class Session final : public FrameSink,
   struct Incoming {
     std::string name;
     std::string signature;
-    bool reserved = false;  // of the library itself
+    bool reserved = false;   // of the library itself
+    bool of_object = false;  // and its first argument names the object that it is about
     std::weak_ptr<detail::ExposedFunction> function;
   };
 
@@ -120,8 +126,14 @@ class Session final : public FrameSink,
   void handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void handle_error(const wire::FrameView& frame);
-  void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads);
+  [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
+  void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
+                std::optional<TimePoint> deadline);
+  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;
   void run_function(std::uint32_t number, detail::IncomingCall& call);
+  [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame) const;
+  [[nodiscard]] std::shared_ptr<void> announce(const wire::FrameView& frame);
+  void run_in_turn(const CallOrder::Object& object);
   void assemble(const wire::FrameView& frame);
   void refuse(const Error& error);
   void check_size(const Encoder& encoder, std::string_view what) const {
@@ -158,6 +170,7 @@ class Session final : public FrameSink,
   std::vector<Incoming> incoming_;
   std::atomic<int> answering_{0};
   PayloadAssembler assembler_;
+  CallOrder order_;
 
   std::mutex& mutex_;  // the output queue's; guards what follows
   CallTable calls_;

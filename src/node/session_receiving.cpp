@@ -110,30 +110,86 @@ void Session::handle_define(const wire::FrameView& frame) {
   if (definition.number != incoming_.size() || incoming_.size() >= kMaxFunctions) {
     throw BadMessage("function numbers do not come in order");
   }
+  if (definition.name.size() > kMaxName || definition.signature.size() > kMaxSignature) {
+    throw BadMessage("a function's name or signature is too long");
+  }
   const bool reserved = definition.name.starts_with("batchrpc.");
-  incoming_.push_back({std::move(definition.name), std::move(definition.signature), reserved, {}});
+  const bool of_object =
+      reserved && definition.signature.find("({u64,u64}") == definition.signature.find('(');
+  incoming_.push_back(
+      {std::move(definition.name), std::move(definition.signature), reserved, of_object, {}});
 }
 
 void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
-  if (frame.header.number >= incoming_.size()) throw BadMessage("a call of an undefined function");
-  if (are_there(frame, payloads)) {
-    dispatch(frame, payloads);
-  } else {
+  const std::uint32_t number = frame.header.number;
+  if (number >= incoming_.size()) throw BadMessage("a call of an undefined function");
+  if (!are_there(frame, payloads)) {
     assemble(frame);
+    if (const auto object = object_of(frame)) {
+      order_.reserve(*object, frame.header.id, announce(frame));
+    }
+    return;
+  }
+  if (!order_.empty()) {
+    if (const auto object = object_of(frame); object && order_.has(*object)) {
+      order_.append(*object, {{{frame.words.begin(), frame.words.end()}, std::move(payloads)},
+                              deadline_of(frame)});
+      return;
+    }
+  }
+  dispatch(frame, payloads, deadline_of(frame));
+}
+
+// The object that a call is about, if it must start in the order of those calls.
+std::optional<CallOrder::Object> Session::object_of(const wire::FrameView& frame) const {
+  if (!incoming_[frame.header.number].of_object) return std::nullopt;
+  try {
+    Decoder decoder(frame.segment(), {});
+    return std::get<0>(decode_struct<CallOrder::Object>(decoder, wire::kBodyInSegment));
+  } catch (const BadMessage&) {  // its function will say so
+    return std::nullopt;
   }
 }
 
-void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
-  std::optional<TimePoint> deadline;
-  if (frame.header.value != 0) {
-    constexpr std::uint64_t kLongest = 1'000'000ULL * 60 * 60 * 24 * 365;
-    const std::chrono::microseconds left(std::min<std::uint64_t>(frame.header.value, kLongest));
-    deadline = about_now(left) + left;
+std::shared_ptr<void> Session::announce(const wire::FrameView& frame) {
+  try {
+    const detail::CurrentNode current(core_);
+    Decoder decoder(frame.segment(), {});
+    return resolve(incoming_[frame.header.number])->announce(decoder);
+  } catch (const Error&) {  // the call will be told
+    return nullptr;
   }
+}
+
+void Session::run_in_turn(const CallOrder::Object& object) {
+  while (auto next = order_.take(object)) {
+    dispatch(wire::parse_frame(next->whole.words), next->whole.payloads, next->deadline);
+  }
+}
+
+std::optional<TimePoint> Session::deadline_of(const wire::FrameView& frame) const {
+  if (frame.header.value == 0) return std::nullopt;
+  constexpr std::uint64_t kLongest = 1'000'000ULL * 60 * 60 * 24 * 365;
+  const std::chrono::microseconds left(std::min<std::uint64_t>(frame.header.value, kLongest));
+  return about_now(left) + left;
+}
+
+void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
+                       std::optional<TimePoint> deadline) {
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                             CallContext(*identity_.load(std::memory_order_acquire), deadline),
                             frame.segment(), std::move(payloads));
   run_function(frame.header.number, call);
+}
+
+// Throws NotFound or BadSignature.
+std::shared_ptr<detail::ExposedFunction> Session::resolve(Incoming& incoming) const {
+  auto function = incoming.function.lock();
+  if (!function) {
+    function = host_->resolve(incoming.name, incoming.signature);
+    incoming.function = function;
+  }
+  return function;
 }
 
 void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
@@ -141,28 +197,25 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   if (!incoming.reserved) {
     if (const std::exception_ptr refusal = host_->refusal()) return call.fail(refusal);
   }
-  auto function = incoming.function.lock();
-  if (!function) {
-    try {
-      function = host_->resolve(incoming.name, incoming.signature);
-      incoming.function = function;
-    } catch (...) {
-      const std::exception_ptr error = std::current_exception();
-      // Nodes that start together call each other before all of them have exposed what they have.
-      if (code_of(error) == ErrorCode::not_found) {
-        call.keep();
-        const auto again = [self = shared_from_this(), number](detail::IncomingCall parked) {
-          self->run_function(number, parked);
-        };
-        if (host_->park(incoming.name, call, again)) return;
-      }
-      if (!call.wants_reply()) {
-        host_->log().warning("a notification from " + peer_name() +
-                             " was dropped: " + describe(error));
-      }
-      call.fail(error);
-      return;
+  std::shared_ptr<detail::ExposedFunction> function;
+  try {
+    function = resolve(incoming);
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    // Nodes that start together call each other before all of them have exposed what they have.
+    if (code_of(error) == ErrorCode::not_found) {
+      call.keep();
+      const auto again = [self = shared_from_this(), number](detail::IncomingCall parked) {
+        self->run_function(number, parked);
+      };
+      if (host_->park(incoming.name, call, again)) return;
     }
+    if (!call.wants_reply()) {
+      host_->log().warning("a notification from " + peer_name() +
+                           " was dropped: " + describe(error));
+    }
+    call.fail(error);
+    return;
   }
   if (function->options.short_handler) {
     const detail::CurrentNode current(core_);
@@ -238,8 +291,14 @@ void Session::on_chunk(const wire::FrameHeader& chunk) {
   const wire::FrameView frame = wire::parse_frame(whole->words);
   if (frame.header.kind == wire::FrameKind::result) {
     handle_result(frame, whole->payloads);
+    return;
+  }
+  const auto deadline = deadline_of(frame);
+  if (const auto object = object_of(frame)) {
+    order_.fill(*object, frame.header.id, {std::move(*whole), deadline});
+    run_in_turn(*object);
   } else {
-    dispatch(frame, whole->payloads);
+    dispatch(frame, whole->payloads, deadline);
   }
 }
 

@@ -44,18 +44,50 @@ std::size_t ObjectTable::size() const {
 // Under the lock. The entry of an object that was not heard of before waits for its creation.
 ObjectTable::Entry& ObjectTable::entry(ObjectId object) {
   const auto [at, added] = entries_.try_emplace(object);
-  if (added) {
-    at->second.timer = core_.loop()->schedule(
-        core_.loop()->now() + kExpectFor, [weak = core_.weak_from_this(), object] {
-          const auto core = weak.lock();
-          if (!core) return;
-          core->extension<ObjectTable>()->abandon(
-              object,
-              std::make_exception_ptr(NotFound("there is no such object on " + core->name() +
-                                               ": its creation never came")));
-        });
-  }
+  if (added) wait_for_creation(object, at->second);
   return at->second;
+}
+
+// Under the lock.
+void ObjectTable::wait_for_creation(ObjectId object, Entry& expected) {
+  expected.timer = core_.loop()->schedule(
+      core_.loop()->now() + kExpectFor, [weak = core_.weak_from_this(), object] {
+        const auto core = weak.lock();
+        if (!core) return;
+        core->extension<ObjectTable>()->abandon(
+            object, std::make_exception_ptr(NotFound("there is no such object on " + core->name() +
+                                                     ": its creation never came")));
+      });
+}
+
+struct ObjectTable::Coming {
+  Coming(std::weak_ptr<NodeCore> node, ObjectId id) : core(std::move(node)), object(id) {}
+  Coming(const Coming&) = delete;
+  Coming& operator=(const Coming&) = delete;
+  ~Coming() {
+    const auto node = core.lock();
+    if (!node) return;
+    const auto table = node->extension<ObjectTable>();
+    const std::lock_guard lock(table->mutex_);
+    const auto at = table->entries_.find(object);
+    if (at == table->entries_.end()) return;
+    if (--at->second.coming == 0 && at->second.expected) {
+      table->wait_for_creation(object, at->second);  // maybe over another connection
+    }
+  }
+
+  const std::weak_ptr<NodeCore> core;
+  const ObjectId object;
+};
+
+std::shared_ptr<void> ObjectTable::expect(ObjectId object) {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || gone_.contains(object)) return nullptr;
+  Entry& expected = entry(object);
+  if (!expected.expected) return nullptr;
+  ++expected.coming;
+  core_.loop()->cancel(std::exchange(expected.timer, 0));
+  return std::make_shared<Coming>(core_.weak_from_this(), object);
 }
 
 void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
@@ -63,6 +95,7 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
                          UniqueFunction<void(Result<void>)> done) {
   const std::lock_guard lock(mutex_);
   refuse_when_closed();
+  if (gone_.contains(object)) std::rethrow_exception(released_error(core_.name()));
   Entry& created = entry(object);
   if (!created.expected) {
     throw InvalidArgument("an object of this id exists already");

@@ -29,6 +29,9 @@ class ObjectTable {
   void create(ObjectId object, ObjectId token, std::string_view type,
               UniqueFunction<std::shared_ptr<void>()> construct,
               UniqueFunction<void(Result<void>)> done);
+  /// The creation of the object is coming in, for as long as what is returned lives (may be null);
+  /// so long, calls wait for it.
+  [[nodiscard]] std::shared_ptr<void> expect(ObjectId object);
   void own(ObjectId object, ObjectId token, std::string_view type, std::shared_ptr<void> value);
   void run(ObjectId object, std::string_view type, ObjectJob job);
   void add(ObjectId object, ObjectId token);
@@ -57,6 +60,7 @@ class ObjectTable {
     std::set<ObjectId> released_early;
     std::deque<Job> queue;
     bool expected = true;  // spoken of, but its creation has not come yet
+    int coming = 0;        // creations that have begun to come in
     bool busy = false;
     TimerId timer = 0;
   };
@@ -64,7 +68,9 @@ class ObjectTable {
 
   [[nodiscard]] std::exception_ptr construction_error(const std::string& type,
                                                       const std::exception_ptr& thrown) const;
+  struct Coming;
   Entry& entry(ObjectId object);
+  void wait_for_creation(ObjectId object, Entry& entry);
   void run_next(ObjectId object);
   void start(ObjectId object, Entry& entry);
   std::shared_ptr<void> drop_if_unused(ObjectId object);

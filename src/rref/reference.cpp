@@ -143,6 +143,11 @@ void create_object(ObjectId object, ObjectId token, std::string_view type,
                                                            std::move(construct), std::move(done));
 }
 
+std::shared_ptr<void> expect_object(Decoder& arguments) {
+  const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
+  return node_of_this_message()->extension<ObjectTable>()->expect(object);
+}
+
 void run_on_object(ObjectId object, std::string_view type, ObjectJob job) {
   node_of_this_message()->extension<ObjectTable>()->run(object, type, std::move(job));
 }

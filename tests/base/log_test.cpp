@@ -81,3 +81,14 @@ TEST_CASE("Without a sink, lines go to standard error with their level, as they 
   CHECK_THAT(text, Catch::Contains("worker1: braces {} and %s stay") && Catch::Contains("warn"));
   CHECK_THAT(text, !Catch::Contains("not shown"));
 }
+
+TEST_CASE("Control characters of a line are replaced, so that a line stays one") {
+  Lines lines;
+  const Log log(LogLevel::info, into(lines), "node\n");
+  log.info(std::string_view("peer 'a\nb\r\x1b[2J\0\x7f' caf\xc3\xa9", 23));
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].second ==
+        "node?: peer 'a?b?"
+        "?[2J?"
+        "?' caf\xc3\xa9");
+}

@@ -8,6 +8,9 @@
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !BATCHRPC_TEST_HAS_FEATURE(address_sanitizer) && !BATCHRPC_TEST_HAS_FEATURE(thread_sanitizer)
 
+#include <malloc.h>
+
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -23,6 +26,8 @@
 namespace {
 
 thread_local std::size_t allocations = 0;
+thread_local std::size_t live_bytes = 0;
+thread_local std::size_t most_bytes = 0;  // at once, since it was last set
 
 }  // namespace
 
@@ -30,12 +35,18 @@ thread_local std::size_t allocations = 0;
 // these.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
-  if (void* const memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
+  void* const memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  live_bytes += ::malloc_usable_size(memory);
+  most_bytes = std::max(most_bytes, live_bytes);
+  return memory;
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  live_bytes -= ::malloc_usable_size(memory);
   std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
+  operator delete(memory);
 }
 
 using namespace batchrpc;
@@ -71,6 +82,29 @@ TEST_CASE("Each callback is one allocation, its future's, however much it captur
   CHECK(allocations_of([&] { future.on_error([](std::exception_ptr) { return 1; }); }) == 1);
   CHECK(allocations_of([&] { future.finally([] {}); }) == 1);
   CHECK(allocations_of([&] { promise.set_value(1); }) == 0);
+}
+
+TEST_CASE("A chain of a million callbacks takes no memory but that of its futures") {
+  constexpr int kMany = 1'000'000;
+  const std::size_t before = live_bytes;
+  {
+    Promise<int> promise;
+    auto last = promise.get_future();
+    std::size_t built = 0;
+    const std::size_t each = allocations_of([&] {
+      for (int i = 0; i < kMany; ++i)
+        last = std::move(last).then([](int v) { return v + 1; });
+      built = live_bytes - before;
+    });
+    CHECK(each == kMany);
+    CHECK(built <= std::size_t{kMany} * 160);
+    most_bytes = live_bytes;
+    promise.set_value(0);  // neither queues nor stacks grow with the chain
+    CHECK(most_bytes <= before + built + 4096);
+    CHECK(last.get() == kMany);
+    CHECK(live_bytes <= before + 4096);  // what has run is given back, though the last one lives
+  }
+  CHECK(live_bytes <= before + 4096);
 }
 
 TEST_CASE("A flattened future is one allocation for the callback's and one for the inner one") {

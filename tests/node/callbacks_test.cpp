@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "batchrpc/batchrpc.hpp"
+#include "long_tests.hpp"
 #include "node/largest_allocation.hpp"
 #include "node/virtual_world.hpp"
 
@@ -18,8 +19,10 @@ using test::outcome;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kManyCalls = 100'000;
+constexpr int kManyNodes = 1000;
 #else
 constexpr int kManyCalls = 1'000'000;
+constexpr int kManyNodes = 10'000;
 #endif
 
 struct Pair {
@@ -51,7 +54,8 @@ TEST_CASE("a node may be destroyed in a callback of its own call") {
   test::VirtualWorld world;
   const Node root = world.root();
   root.expose<&callbacks::add>();
-  for (int i = 0; i < 2000; ++i) {
+  const int times = test::times(kManyNodes, 10 * kManyNodes);
+  for (int i = 0; i < times; ++i) {
     auto node = std::make_shared<std::optional<Node>>(world.join("guest"));
     bool ended = false;
     (*node)->call<&callbacks::add>("root", i, 1).then([node, &ended](const Result<int>& result) {
@@ -69,7 +73,8 @@ TEST_CASE("a node may be destroyed in a callback of its own call") {
 TEST_CASE("a node may be destroyed in its own handler") {
   test::VirtualWorld world;
   const Node root = world.root();
-  for (int i = 0; i < 100; ++i) {
+  const int times = test::times(kManyNodes, 10 * kManyNodes);
+  for (int i = 0; i < times; ++i) {
     auto node = std::make_unique<std::optional<Node>>(world.join("guest"));
     (*node)->expose("end", [&node] {
       node->reset();
@@ -86,7 +91,8 @@ TEST_CASE("a node may be destroyed in a callback of another node's call, and in 
   test::VirtualWorld world;
   const Node root = world.root();
   root.expose<&callbacks::add>();
-  for (int i = 0; i < 50; ++i) {
+  const int times = test::times(kManyNodes / 4, 10 * kManyNodes);
+  for (int i = 0; i < times; ++i) {
     auto first = std::make_shared<std::optional<Node>>(world.join("first"));
     auto second = std::make_shared<std::optional<Node>>(world.join("second"));
     (*second)->on_membership([second](const MembershipChange& change) {

@@ -37,6 +37,13 @@ Table reversed(Table table) {
   return table;
 }
 
+/// Counts how often one is encoded.
+struct Counted {
+  int value = 0;
+  static inline int encodings = 0;
+};
+int value_of(const Counted& counted) { return counted.value; }
+
 class Counter {
  public:
   int increase(int by) { return value_ += by; }
@@ -48,6 +55,16 @@ class Counter {
 };
 
 }  // namespace calls
+
+template <>
+struct batchrpc::Codec<calls::Counted> {
+  using Wire = int;
+  static Wire encode(const calls::Counted& counted) {
+    ++calls::Counted::encodings;
+    return counted.value;
+  }
+  static calls::Counted decode(Wire value) { return {value}; }
+};
 
 namespace batchrpc {
 namespace {
@@ -230,11 +247,19 @@ TEST_CASE("a call to many gives one future a peer, in their order") {
 TEST_CASE("a call to many encodes its arguments once") {
   Pair pair;
   const Node c = pair.world.join("c");
-  pair.b.expose<&calls::mean>();
-  c.expose<&calls::mean>();
-  const std::vector<std::string> peers{"b", "c"};
-  for (auto& mean : pair.a.call_all<&calls::mean>(peers, std::vector<double>(100, 2.0)))
-    CHECK(mean.get() == 2);
+  const Node d = pair.world.join("d");
+  pair.b.expose<&calls::value_of>();
+  c.expose<&calls::value_of>();
+  d.expose<&calls::value_of>();
+  const std::vector<std::string> peers{"b", "nobody", "c", "d"};
+  calls::Counted::encodings = 0;
+  auto values = pair.a.call_all<&calls::value_of>(peers, calls::Counted{5});
+  CHECK(calls::Counted::encodings == 1);
+  CHECK_THROWS_AS(values[1].get(), NotFound);
+  for (const std::size_t i : {0U, 2U, 3U})
+    CHECK(values[i].get() == 5);
+  CHECK(pair.a.call<&calls::value_of>("b", calls::Counted{6}).get() == 6);
+  CHECK(calls::Counted::encodings == 2);
 }
 
 TEST_CASE("a node that was moved from says so, whatever it is asked for") {

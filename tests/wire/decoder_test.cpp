@@ -1,6 +1,11 @@
 #include "batchrpc/wire/decoder.hpp"
 
 #include <catch2/catch.hpp>
+#include <deque>
+#include <list>
+#include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "batchrpc/base/error.hpp"
 #include "wire/values.hpp"
@@ -162,6 +167,78 @@ TEST_CASE("values in memory count where they are larger than on the wire", "[dec
   words.resize(2 + 1000);
   CHECK_FALSE(decodes<std::vector<std::string>>(words, {.traversal_words = 3000}));
   CHECK(decodes<std::vector<std::string>>(words, {.traversal_words = 4100}));
+}
+
+TEST_CASE("the nodes and blocks of containers count with their elements", "[decoder]") {
+  // A million bits, 128 KiB.
+  const std::vector<Word> bits = [] {
+    std::vector<Word> words{struct_pointer(0, 0, 1), list_pointer(0, 1, 1'000'000)};
+    words.resize(words.size() + 15'625);
+    return words;
+  }();
+  const auto takes = [&]<class C>(std::type_identity<C>, std::size_t bytes) {
+    return decodes<C>(bits, {.traversal_words = bytes / 8}) &&
+           !decodes<C>(bits, {.traversal_words = bytes / 16});
+  };
+  CHECK(takes(std::type_identity<std::vector<bool>>(), 1'000'100));
+  CHECK(takes(std::type_identity<std::deque<bool>>(), 2'001'000));
+  CHECK(takes(std::type_identity<std::list<bool>>(), 49'000'100));
+  // With the default limit of 64 MiB it is refused before it takes hundreds.
+  std::vector<Word> many{struct_pointer(0, 0, 1), list_pointer(0, 1, 16'000'000)};
+  many.resize(many.size() + 250'000);
+  CHECK(decodes<std::vector<bool>>(many));
+  CHECK(error_of<std::list<bool>>(many).find("traversal") != std::string::npos);
+
+  // Each element in a block of its own, not quite full.
+  using Large = std::array<std::int64_t, 40>;
+  static_assert(detail::memory_of_element<std::deque<Large>>() >= 512);
+  static_assert(detail::memory_of_element<std::vector<Large>>() == sizeof(Large));
+}
+
+/// A number whose hash is always the same.
+struct Collider {
+  std::size_t operator()(int /*number*/) const { return 1; }
+};
+
+TEST_CASE("hashed keys that were chosen to collide are refused in time", "[decoder]") {
+  const auto message = [](const auto& value) {
+    Encoder encoder(1);
+    encode_struct(encoder, 0, value);
+    return encoder.words();
+  };
+  std::set<int> few;
+  std::set<int> many;
+  std::map<int, int> few_pairs;
+  std::map<int, int> many_pairs;
+  for (int i = 0; i < 100'000; ++i) {
+    many.insert(i);
+    many_pairs[i] = i;
+    if (i < 200) few.insert(i);
+    if (i < 200) few_pairs[i] = i;
+  }
+  using BadSet = std::unordered_set<int, Collider>;
+  using BadMap = std::unordered_map<int, int, Collider>;
+  CHECK(decodes<std::unordered_set<int>>(message(many)));
+  CHECK(decodes<std::unordered_map<int, int>>(message(many_pairs)));
+  CHECK(decodes<BadSet>(message(few)));
+  CHECK(decodes<BadMap>(message(few_pairs)));
+  CHECK(error_of<BadSet>(message(many)).find("hashes") != std::string::npos);
+  CHECK(error_of<BadMap>(message(many_pairs)).find("hashes") != std::string::npos);
+
+  // As an attacker would, who knows the number of buckets.
+  std::unordered_set<std::uint64_t> probe;
+  probe.reserve(60'000);
+  std::set<std::uint64_t> chosen;
+  for (std::uint64_t i = 0; i < 60'000; ++i)
+    chosen.insert(i * probe.bucket_count());
+  CHECK(error_of<std::unordered_set<std::uint64_t>>(message(chosen)).find("hashes") !=
+        std::string::npos);
+
+  // Equal keys of a multimap share a bucket by right.
+  std::unordered_multimap<int, int> equal;
+  for (int i = 0; i < 1000; ++i)
+    equal.emplace(7, i);
+  CHECK(decodes<std::unordered_multimap<int, int>>(message(equal)));
 }
 
 TEST_CASE("the limit grows with the message when it is not set", "[decoder]") {

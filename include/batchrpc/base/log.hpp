@@ -12,8 +12,8 @@ namespace batchrpc {
 /// How much a line matters. As a node's setting: the least that is logged, `off` for nothing.
 enum class LogLevel : unsigned char { debug, info, warning, error, off };
 
-/// Takes a line, without its end. Called on any thread, several at once; must not block for long,
-/// or call the node. What it throws is dropped.
+/// Takes a line, without its end; control characters are replaced. Called on any thread, several at
+/// once; must not block for long, or call the node. What it throws is dropped.
 using LogSink = std::function<void(LogLevel level, std::string_view line)>;
 
 /// A node's log: lines at or above a level go to a sink, by default standard error through spdlog.

@@ -50,6 +50,12 @@ concept ToldOfHost = requires(Callable& callable, const Host& host) {
   callable.exposed_on(host);
 };
 
+/// A callable that is told of calls before it is called: ExposedFunction::announce.
+template <class Callable>
+concept ToldOfCalls = requires(Callable& callable, Decoder& arguments) {
+  callable.announce(arguments);
+};
+
 /// What a node keeps of an exposed function.
 class BATCHRPC_EXPORT ExposedFunction {
  public:
@@ -59,6 +65,9 @@ class BATCHRPC_EXPORT ExposedFunction {
 
   /// Runs the function and answers the call: at once, or later, then `call` is moved away.
   virtual void run(IncomingCall& call) noexcept = 0;
+  /// A call has come whose payloads follow; `arguments` has none of them. What is returned is kept
+  /// until the call runs, or will never: its connection broke. On the driving thread.
+  [[nodiscard]] virtual std::shared_ptr<void> announce(Decoder& arguments);
   /// The Cap'n Proto schema of arguments and result.
   [[nodiscard]] virtual std::string schema() const = 0;
 
@@ -129,6 +138,14 @@ class TypedFunction final : public ExposedFunction {
       run_asynchronously(std::move(call));
     } else {
       run_at_once(call);
+    }
+  }
+
+  [[nodiscard]] std::shared_ptr<void> announce(Decoder& arguments) override {
+    if constexpr (ToldOfCalls<Callable>) {
+      return callable_.announce(arguments);
+    } else {
+      return ExposedFunction::announce(arguments);
     }
   }
 

@@ -66,11 +66,15 @@ class BATCHRPC_EXPORT Reference {
 using ObjectJob = UniqueFunction<void(Result<std::shared_ptr<void>>)>;
 
 /// The objects that a node owns. The creation of an object and the calls of its methods are put
-/// into the object's own queue in the order in which they were read, and run on the workers one at
-/// a time. `type` is the class's name on the wire.
+/// into the object's own queue in the order in which they were read (of one peer: in the order in
+/// which it sent them, whatever is large), and run on the workers one at a time. `type` is the
+/// class's name on the wire.
 BATCHRPC_EXPORT void create_object(ObjectId object, ObjectId token, std::string_view type,
                                    UniqueFunction<std::shared_ptr<void>()> construct,
                                    UniqueFunction<void(Result<void>)> done);
+/// A creation is on its way, with these arguments; until what is returned is dropped, calls wait
+/// for it.
+[[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<void> expect_object(Decoder& arguments);
 BATCHRPC_EXPORT void run_on_object(ObjectId object, std::string_view type, ObjectJob job);
 /// Takes over an object of this process; returns the first reference.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<Reference> own_object(

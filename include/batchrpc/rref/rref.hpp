@@ -54,6 +54,27 @@ std::string method_name() {
   return "batchrpc.method:" + std::string(function_name<M>());
 }
 
+// The function that constructs a T.
+template <class T, class... Params>
+struct Creation {
+  Future<void> operator()(ObjectId object, ObjectId token, Params... arguments) const {
+    Promise<void> promise;
+    Future<void> future = promise.get_future();
+    create_object(
+        object, token, class_name<T>(),
+        [... arguments = std::move(arguments)]() mutable -> std::shared_ptr<void> {
+          return std::make_shared<T>(std::move(arguments)...);
+        },
+        [promise = std::move(promise)](Result<void> result) mutable {
+          promise.set_result(std::move(result));
+        });
+    return future;
+  }
+  [[nodiscard]] std::shared_ptr<void> announce(Decoder& arguments) const {
+    return expect_object(arguments);
+  }
+};
+
 // Runs `method(object)` on an object when its turn comes, and completes the future with what it
 // returns.
 template <class R, class T, class Method>
@@ -101,10 +122,12 @@ Future<R> call_object(ObjectId id, Method method) {
 /// Node::create or Node::own, copied, passed as an argument, returned as a result.
 ///
 /// The object lives while a handle to it does, anywhere; then its owner destroys it. Its methods
-/// run one at a time, in the order in which the owner received the calls, after the constructor; a
-/// method that returns a Future makes room for the next when it returns, not when the future is
-/// ready. If the constructor throws, every call fails with what it threw. What may be created and
-/// called is what the owner has exposed with Node::expose_class and Node::expose.
+/// run one at a time, after the constructor. Those that one thread calls on one handle start in the
+/// order in which it called them, however large the arguments; those of different nodes in the
+/// order in which they have arrived as a whole. A method that returns a Future makes room for the
+/// next when it returns, not when the future is ready. If the constructor throws, every call fails
+/// with what it threw. What may be created and called is what the owner has exposed with
+/// Node::expose_class and Node::expose.
 ///
 /// Thread-safe like a shared_ptr: copies may be used on several threads, one handle on one thread
 /// at a time. When the owner dies, calls end with PeerLost or NotSent.
@@ -214,21 +237,7 @@ void Node::expose_class() const {
   using T = typename Traits::Class;
   detail::use_objects(core());
   [this]<class... Params>(const std::tuple<Params...>* /*types*/) {
-    const auto create = [](detail::ObjectId object, detail::ObjectId token,
-                           Params... arguments) -> Future<void> {
-      Promise<void> promise;
-      Future<void> future = promise.get_future();
-      detail::create_object(
-          object, token, detail::class_name<T>(),
-          [... arguments = std::move(arguments)]() mutable -> std::shared_ptr<void> {
-            return std::make_shared<T>(std::move(arguments)...);
-          },
-          [promise = std::move(promise)](Result<void> result) mutable {
-            promise.set_result(std::move(result));
-          });
-      return future;
-    };
-    this->expose_reserved(detail::create_name<T>(), create);
+    this->expose_reserved(detail::create_name<T>(), detail::Creation<T, Params...>());
   }(static_cast<typename Traits::Arguments*>(nullptr));
   if constexpr (Codable<T>) {
     expose_reserved(detail::value_name<T>(), [](detail::ObjectId object) -> Future<T> {

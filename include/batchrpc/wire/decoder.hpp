@@ -17,7 +17,8 @@ namespace batchrpc {
 struct DecodeLimits {
   /// Words that may be read, and of memory that decoded values may take, whatever the message says:
   /// a part that several pointers refer to counts each time. 0: 64 MiB, or eight times the message
-  /// if that is more, which every message of an Encoder keeps.
+  /// if that is more, which every message of an Encoder keeps unless it has millions of small
+  /// elements of lists, sets or maps, whose nodes count.
   std::size_t traversal_words = 0;
   /// How deep values may be nested; matters for recursive types. Each list, map, present optional
   /// or unique_ptr, and struct with members behind pointers, is one level, and so is a list that is

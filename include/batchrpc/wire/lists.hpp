@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -156,6 +157,24 @@ template <class C>
 concept Deque = Sequence<C> && HasShrink<C> && !HasReserve<C>;
 inline constexpr std::size_t kDequeWords = 80;
 
+/// What a node of a list, set or map takes beside its value.
+inline constexpr std::size_t kNodeBytes = 48;
+
+/// What an element of a sequence takes in memory.
+template <Sequence C>
+constexpr std::size_t memory_of_element() {
+  constexpr std::size_t kSize = sizeof(typename C::value_type);
+  if constexpr (HasReserve<C>) {
+    return kSize;
+  } else if constexpr (Deque<C>) {
+    constexpr std::size_t kBlock = 512;
+    constexpr std::size_t kInBlock = kSize < kBlock ? kBlock / kSize : 1;
+    return (std::max(kBlock, kSize) + kNodeBytes + kInBlock - 1) / kInBlock;
+  } else {
+    return kSize + kNodeBytes;
+  }
+}
+
 template <Sequence C>
 struct Builtin<C> : ListWire {
   using T = typename C::value_type;
@@ -176,7 +195,7 @@ struct Builtin<C> : ListWire {
       return read_each(decoder, list);
     } else {
       const Decoder::Nesting nesting(decoder);
-      return read_each(decoder, decoder.list(pointer, element_size<T>(), sizeof(T)));
+      return read_each(decoder, decoder.list(pointer, element_size<T>(), memory_of_element<C>()));
     }
   }
   template <class Writer>

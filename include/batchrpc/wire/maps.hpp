@@ -10,8 +10,29 @@
 /// Sets are lists; maps are lists of entries with `key` and `value`.
 namespace batchrpc::detail {
 
-/// What a node of a set or map takes beside its value.
-inline constexpr std::size_t kNodeBytes = 48;
+/// Keys may be chosen so that all fall into one bucket, where each takes longer than the one
+/// before. More than this in one is no accident.
+inline constexpr std::size_t kMaxBucket = 256;
+
+template <class C>
+concept Hashed = requires(C& c, const typename C::key_type& key) {
+  c.reserve(c.bucket_size(c.bucket(key)));
+};
+/// Not multi: there, equal keys share a bucket.
+template <class C>
+concept HashedOnce = Hashed<C> && requires(C& c, typename C::value_type&& value) {
+  c.insert(std::move(value)).second;
+};
+
+template <class C>
+void check_bucket([[maybe_unused]] const C& result,
+                  [[maybe_unused]] const typename C::key_type& key) {
+  if constexpr (HashedOnce<C>) {
+    if (result.bucket_size(result.bucket(key)) > kMaxBucket) {
+      Decoder::fail("keys whose hashes are all alike");
+    }
+  }
+}
 
 /// An element that is there already is a BadMessage unless the set may hold it (multiset).
 template <Set C>
@@ -26,10 +47,12 @@ struct Builtin<C> : ListWire {
     const Decoder::Nesting nesting(decoder);
     const ListView list = decoder.list(pointer, element_size<T>(), sizeof(T) + kNodeBytes);
     C result;
+    if constexpr (Hashed<C>) result.reserve(list.count);
     for (std::uint32_t i = 0; i < list.count; ++i) {
       const auto before = result.size();
-      result.insert(result.end(), read_element<T>(decoder, list, i));
+      const auto at = result.insert(result.end(), read_element<T>(decoder, list, i));
       if (result.size() == before) Decoder::fail("an element of a set twice");
+      check_bucket(result, *at);
     }
     return result;
   }
@@ -65,13 +88,16 @@ struct Builtin<C> : ListWire {
     const ListView list =
         decoder.list(pointer, ElementSize::composite, sizeof(typename C::value_type) + kNodeBytes);
     C result;
+    if constexpr (Hashed<C>) result.reserve(list.count);
     for (std::uint32_t i = 0; i < list.count; ++i) {
       Word room[size.data == 0 ? 1 : size.data];
       const StructView view = decoder.element(list, i, size, room);
       auto key = Entry::template get<0>(decoder, view);
       const auto before = result.size();
-      result.emplace_hint(result.end(), std::move(key), Entry::template get<1>(decoder, view));
+      const auto at =
+          result.emplace_hint(result.end(), std::move(key), Entry::template get<1>(decoder, view));
       if (result.size() == before) Decoder::fail("a key of a map twice");
+      check_bucket(result, at->first);
     }
     return result;
   }

@@ -1,0 +1,49 @@
+#include "node/call_order.hpp"
+
+namespace batchrpc {
+
+void CallOrder::append(const Object& object, Call call) {
+  lines_[object].push_back({0, nullptr, std::move(call)});
+}
+
+void CallOrder::reserve(const Object& object, std::uint64_t id,
+                        std::shared_ptr<void> announcement) {
+  lines_[object].push_back({id, std::move(announcement), std::nullopt});
+}
+
+void CallOrder::fill(const Object& object, std::uint64_t id, Call call) {
+  for (Place& place : lines_[object]) {
+    if (place.call || place.id != id) continue;
+    place.call.emplace(std::move(call));
+    return;
+  }
+}
+
+std::optional<CallOrder::Call> CallOrder::take(const Object& object) {
+  const auto line = lines_.find(object);
+  if (line == lines_.end()) return std::nullopt;
+  auto& places = line->second;
+  if (places.empty()) {
+    lines_.erase(line);  // not with its last call: what comes while that starts is behind it
+    return std::nullopt;
+  }
+  if (!places.front().call) return std::nullopt;
+  std::optional<Call> call = std::move(places.front().call);
+  places.pop_front();
+  return call;
+}
+
+std::vector<CallOrder::Object> CallOrder::give_up() {
+  std::vector<Object> objects;
+  for (auto& [object, places] : lines_) {
+    std::deque<Place> there;
+    for (Place& place : places) {
+      if (place.call) there.push_back(std::move(place));
+    }
+    places = std::move(there);
+    objects.push_back(object);
+  }
+  return objects;
+}
+
+}  // namespace batchrpc

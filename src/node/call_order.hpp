@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/transport/loop.hpp"
+#include "node/payload_assembler.hpp"
+
+namespace batchrpc {
+
+/// The calls of one peer that wait for their turn on an object: those of one object start in the
+/// order of their frames, also when the payloads of one come later. Knows the objects for which a
+/// call waits, no others. Used by the thread that reads.
+class CallOrder {
+ public:
+  using Object = std::pair<std::uint64_t, std::uint64_t>;
+  struct Call {
+    PayloadAssembler::Whole whole;
+    std::optional<TimePoint> deadline;
+  };
+
+  [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
+  [[nodiscard]] bool has(const Object& object) const { return lines_.contains(object); }
+
+  /// A call that is there, behind those before it.
+  void append(const Object& object, Call call);
+  /// A place for the call `id`, which is still coming in. `announcement` is dropped with it.
+  void reserve(const Object& object, std::uint64_t id, std::shared_ptr<void> announcement);
+  /// The call for which that place was.
+  void fill(const Object& object, std::uint64_t id, Call call);
+  /// The call whose turn it is, to be run now.
+  [[nodiscard]] std::optional<Call> take(const Object& object);
+  /// Calls that are still coming in will never be there. Returns the objects whose calls may be
+  /// taken now.
+  [[nodiscard]] std::vector<Object> give_up();
+
+ private:
+  struct Place {
+    std::uint64_t id;  // of a call that is coming in
+    std::shared_ptr<void> announcement;
+    std::optional<Call> call;
+  };
+
+  std::map<Object, std::deque<Place>> lines_;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,182 @@
+#include <catch2/catch.hpp>
+
+#include "batchrpc/batchrpc.hpp"
+#include "future/virtual_wait.hpp"
+#include "node/function_table.hpp"
+#include "node/raw_peer.hpp"
+#include "node/session.hpp"
+
+// What a stream of calls costs the session that answers it.
+
+namespace batchrpc {
+namespace {
+
+using wire::FrameKind;
+
+/// Counts the reads of a stream.
+class CountedStream final : public Stream {
+ public:
+  CountedStream(std::unique_ptr<Stream> stream, int& reads)
+      : stream_(std::move(stream)), reads_(reads) {}
+  IoResult try_read(std::span<const std::span<std::byte>> buffers) noexcept override {
+    ++reads_;
+    return stream_->try_read(buffers);
+  }
+  IoResult try_write(std::span<const std::span<const std::byte>> buffers) noexcept override {
+    return stream_->try_write(buffers);
+  }
+  void wait_readable(Task handler) override { stream_->wait_readable(std::move(handler)); }
+  void wait_writable(Task handler) override { stream_->wait_writable(std::move(handler)); }
+  void shutdown() noexcept override { stream_->shutdown(); }
+  [[nodiscard]] std::string description() const override { return stream_->description(); }
+  [[nodiscard]] Address local_address() const override { return stream_->local_address(); }
+
+ private:
+  std::unique_ptr<Stream> stream_;
+  int& reads_;
+};
+
+/// A node as sessions see it, which counts what they ask for.
+class Callee final : public SessionHost {
+ public:
+  Callee() : log_(LogLevel::off) {
+    add("twice", [](int x) { return 2 * x; });
+    add("half", [](int x) { return x / 2; });
+  }
+
+  std::shared_ptr<NodeCore> core() override { return nullptr; }
+  [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
+  [[nodiscard]] const Log& log() const noexcept override { return log_; }
+  [[nodiscard]] wire::Hello own_hello() const override {
+    return {.incarnation = 1, .name = "callee"};
+  }
+  [[nodiscard]] std::exception_ptr refusal() const override { return nullptr; }
+  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
+      std::string_view name, std::string_view signature) const override {
+    ++resolved;
+    return functions_.resolve(name, signature, "callee");
+  }
+  bool park(const std::string& /*function*/, detail::IncomingCall& /*call*/,
+            RunAgain /*again*/) override {
+    return false;
+  }
+  void run_on_worker(Task task) override { task(); }
+  void admit(Session& session, const wire::Hello& hello) override {
+    session.set_peer(std::make_shared<PeerIdentity>(
+        PeerIdentity{.name = hello.name, .incarnation = hello.incarnation}));
+  }
+  void session_closed(const std::shared_ptr<Session>& /*session*/,
+                      const std::string& /*why*/) override {}
+
+  mutable int resolved = 0;
+
+ private:
+  template <class F>
+  void add(std::string name, F function) {
+    functions_.add(std::make_shared<detail::TypedFunction<F, detail::FunctionTraits<F>>>(
+        std::move(name), function, ExposeOptions{.short_handler = true}));
+  }
+
+  NodeOptions options_;
+  Log log_;
+  FunctionTable functions_;
+};
+
+struct Accepting {
+  test::VirtualWorld world;
+  std::shared_ptr<Callee> callee = std::make_shared<Callee>();
+  std::shared_ptr<Transport> transport = world.network->transport(world.loop, "callee");
+  std::vector<std::shared_ptr<Session>> sessions{};
+  int reads = 0;
+  std::unique_ptr<Listener> listener =
+      transport->listen(Address::parse("inproc://callee"), [this](std::unique_ptr<Stream> stream) {
+        auto session = std::make_shared<Session>(
+            callee, world.loop, std::make_shared<test::VirtualWait>(), std::string());
+        session->start(std::make_unique<CountedStream>(std::move(stream), reads), true);
+        sessions.push_back(std::move(session));
+      });
+};
+
+std::vector<Word> define(std::uint32_t number, const std::string& name) {
+  return wire::definition_frame(
+      {.number = number, .name = name, .signature = std::string(signature<int, int>())});
+}
+
+/// Calls of the two functions in turn, one behind the other.
+std::vector<Word> many_calls(std::size_t count) {
+  std::vector<Word> all;
+  for (std::size_t i = 0; i < count; ++i) {
+    Encoder encoder(wire::kEnvelopeWords);
+    encode_struct<int>(encoder, wire::kBodyPointer, 5);
+    wire::finish_frame(
+        encoder, {.kind = FrameKind::call, .number = static_cast<std::uint32_t>(i % 2), .id = i});
+    all.insert(all.end(), encoder.words().begin(), encoder.words().end());
+  }
+  return all;
+}
+
+std::size_t results(test::RawPeer& peer) {
+  std::size_t count = 0;
+  for (const auto& words : peer.frames()) {
+    if (wire::parse_frame(words).header.kind == FrameKind::result) ++count;
+  }
+  return count;
+}
+
+TEST_CASE("many messages that have come are read with few system calls") {
+  Accepting node;
+  test::RawPeer peer(node.world, "inproc://callee");
+  peer.say_hello();
+  peer.send(define(0, "twice"));
+  peer.send(define(1, "half"));
+  const int before = node.reads;
+  peer.send(many_calls(2000));
+  CHECK(results(peer) == 2000);
+  INFO("reads: " << node.reads - before);
+  CHECK(node.reads - before <= 20);
+}
+
+TEST_CASE("a signature is compared once for each peer and function") {
+  Accepting node;
+  for (int peers = 1; peers <= 3; ++peers) {
+    test::RawPeer peer(node.world, "inproc://callee");
+    peer.say_hello("peer" + std::to_string(peers));
+    peer.send(define(0, "twice"));
+    peer.send(define(1, "half"));
+    CHECK(node.callee->resolved == 2 * (peers - 1));
+    for (int round = 0; round < 10; ++round)
+      peer.send(many_calls(100));
+    CHECK(results(peer) == 1000);
+    CHECK(node.callee->resolved == 2 * peers);
+  }
+}
+
+TEST_CASE("a name or signature that is too long ends the connection") {
+  for (const bool name : {true, false}) {
+    for (const std::size_t over : {0U, 1U}) {
+      Accepting node;
+      test::RawPeer peer(node.world, "inproc://callee");
+      peer.say_hello();
+      peer.send(
+          wire::definition_frame({.number = 0,
+                                  .name = std::string(name ? kMaxName + over : 5, 'n'),
+                                  .signature = std::string(name ? 5 : kMaxSignature + over, 's')}));
+      CHECK(peer.closed() == (over == 1));
+    }
+  }
+}
+
+TEST_CASE("a function whose name is too long is refused where it is called") {
+  const test::VirtualWorld world;
+  const Node a = world.root("a");
+  const Node b = world.join("b");
+  const std::string longest(kMaxName, 'n');
+  b.expose(longest, [](int x) { return 2 * x; });
+  CHECK(a.call<int(int)>("b", longest, 4).get() == 8);
+  CHECK(test::outcome(a.call<int(int)>("b", longest + "n", 4)).code() ==
+        ErrorCode::invalid_argument);
+  CHECK(a.call<int(int)>("b", longest, 4).get() == 8);
+}
+
+}  // namespace
+}  // namespace batchrpc
