@@ -58,8 +58,9 @@ NodeCore::NodeCore(NodeOptions options)
   if (options_.loop) {
     loop_ = options_.loop;
   } else {
-    const auto loop =
-        options_.io_context != nullptr ? AsioLoop::embed(*options_.io_context) : AsioLoop::start();
+    const auto loop = options_.io_context != nullptr
+                          ? AsioLoop::embed(*options_.io_context)
+                          : AsioLoop::start({.busy_poll = options_.busy_poll});
     own_loop_ = options_.io_context == nullptr;
     loop_ = loop;
     composite->add(

@@ -95,6 +95,8 @@ NodeOptions completed(NodeOptions options) {
         "num_worker_threads",
         "it is from 1 to " + std::to_string(kMaxWorkers) + ", here " +
             std::to_string(options.num_worker_threads));
+  check(options.busy_poll >= Duration::zero() && options.busy_poll <= std::chrono::seconds(1),
+        "busy_poll", "it is from zero to 1 s");
   check(options.call_timeout > Duration::zero(), "call_timeout", "it is more than zero");
   check(options.join_timeout > Duration::zero(), "join_timeout", "it is more than zero");
   check(options.expose_within >= Duration::zero(), "expose_within", "it is not negative");

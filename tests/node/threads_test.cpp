@@ -22,6 +22,18 @@ using namespace std::chrono_literals;
 using test::outcome;
 using test::RealPair;
 
+TEST_CASE("nodes that poll before they sleep call each other") {
+  NodeOptions options = test::real_root();
+  options.busy_poll = 50us;
+  const Node a(options);
+  NodeOptions joining = test::real_joining(a, "b");
+  joining.busy_poll = 50us;
+  const Node b(joining);
+  b.expose<&threads::add>();
+  for (int i = 0; i < 2000; ++i)
+    CHECK(a.call<&threads::add>("b", i, 1).get() == i + 1);
+}
+
 TEST_CASE("nodes call each other over each kind of socket") {
   for (const auto choice :
        {TransportChoice::automatic, TransportChoice::tcp, TransportChoice::unix_socket}) {

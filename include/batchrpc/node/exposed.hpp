@@ -24,8 +24,10 @@ struct ExposeOptions {
 };
 
 /// The node that a callable is exposed on, for callables that need more than arguments: one with a
-/// member `exposed_on(const Host&)` is told. All of it may be used on any thread and after the
-/// node's end, which it does not put off: tasks are then destroyed, and nobody is live.
+/// member `exposed_on(const Host&)` is told, as a Batcher is; it then answers calls by a member
+/// `submit(bool& taken, arguments...)`, which says whether it took the call. All of it may be used
+/// on any thread and after the node's end, which it does not put off: tasks are then destroyed, and
+/// nobody is live.
 struct Host {
   std::shared_ptr<Executor> workers;     ///< where handlers run
   std::shared_ptr<Executor> loop_tasks;  ///< for short tasks, on the driving thread
