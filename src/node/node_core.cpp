@@ -315,8 +315,10 @@ void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
     return;
   }
   loop_->schedule(loop_->now() + std::chrono::milliseconds(1),
-                  [this, self = shared_from_this(), drained = std::move(drained),
-                   deadline]() mutable { wait_until_drained(std::move(drained), deadline); });
+                  [weak = weak_from_this(), drained = std::move(drained), deadline]() mutable {
+                    const auto self = weak.lock();
+                    if (self) self->wait_until_drained(std::move(drained), deadline);
+                  });
 }
 
 std::vector<std::string> NodeCore::shutdown(Duration timeout) {

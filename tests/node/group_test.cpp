@@ -288,6 +288,10 @@ TEST_CASE("waits without end have none") {
   CHECK_FALSE(call.ready());
   const Node late = world.join("late");
   CHECK(waiting.get().name == "late");
+  NodeOptions elsewhere = world.options("elsewhere");
+  elsewhere.join = "inproc://elsewhere";
+  const Node other(elsewhere);
+  CHECK(joining.get().peers().size() == 1);
 }
 
 TEST_CASE("wait_for_peer times out exactly, and does not wait for a peer that is lost") {
