@@ -76,8 +76,8 @@ void Agent::drop_observer(const std::string& observer, const rpc::Result<Rollout
   interrupts_.check();
   std::erase(observers_, observer);
   lost_.push_back(observer);
-  notice_(observer + " is lost (" + failure.message() + "); the training goes on with " +
-          std::to_string(observers_.size()) + " others");
+  notice_(failure.message() + "; the training goes on with " + std::to_string(observers_.size()) +
+          " others");
   const bool is_gone =
       failure.code() == rpc::ErrorCode::peer_lost || failure.code() == rpc::ErrorCode::not_sent;
   if (!is_gone) node_.notify<&Observer::finish>(observer);

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "batchrpc/base/error.hpp"
 #include "common/interrupt.hpp"
 
 namespace batchrpc_examples {
@@ -38,6 +39,9 @@ int run_program(const std::string& name, int (*run)(int argc, const char* const*
   try {
     return run(argc, argv);
   } catch (const UsageError& error) {
+    std::cerr << name << ": " << error.what() << std::endl;
+    return 2;
+  } catch (const batchrpc::InvalidArgument& error) {  // an address, say
     std::cerr << name << ": " << error.what() << std::endl;
     return 2;
   } catch (const Interrupted& interrupted) {

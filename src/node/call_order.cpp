@@ -1,8 +1,19 @@
 #include "node/call_order.hpp"
 
 namespace batchrpc {
+namespace {
+
+std::uint64_t bytes_of(const CallOrder::Call& call) {
+  std::uint64_t bytes = sizeof call + call.whole.words.size() * sizeof(Word);
+  for (const Bytes& payload : call.whole.payloads)
+    bytes += payload.size();
+  return bytes;
+}
+
+}  // namespace
 
 void CallOrder::append(const Object& object, Call call) {
+  waiting_bytes_ += bytes_of(call);
   lines_[object].push_back({0, nullptr, std::move(call)});
 }
 
@@ -14,6 +25,7 @@ void CallOrder::reserve(const Object& object, std::uint64_t id,
 void CallOrder::fill(const Object& object, std::uint64_t id, Call call) {
   for (Place& place : lines_[object]) {
     if (place.call || place.id != id) continue;
+    waiting_bytes_ += bytes_of(call);
     place.call.emplace(std::move(call));
     return;
   }
@@ -30,6 +42,7 @@ std::optional<CallOrder::Call> CallOrder::take(const Object& object) {
   if (!places.front().call) return std::nullopt;
   std::optional<Call> call = std::move(places.front().call);
   places.pop_front();
+  waiting_bytes_ -= bytes_of(*call);
   return call;
 }
 

@@ -25,6 +25,8 @@ class CallOrder {
   };
 
   [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
+  /// How much waits, in bytes.
+  [[nodiscard]] std::uint64_t waiting_bytes() const noexcept { return waiting_bytes_; }
   [[nodiscard]] bool has(const Object& object) const { return lines_.contains(object); }
 
   /// A call that is there, behind those before it.
@@ -47,6 +49,7 @@ class CallOrder {
   };
 
   std::map<Object, std::deque<Place>> lines_;
+  std::uint64_t waiting_bytes_ = 0;
 };
 
 }  // namespace batchrpc

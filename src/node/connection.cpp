@@ -97,7 +97,7 @@ void Connection::read_ready() {
     return;
   }
   OutputScope::flush_current();
-  if (!closed_) wait_readable();
+  if (!closed_ && !batch.detached) wait_readable();
 }
 
 // Reads what is there and consumes it. Whether there may be more.

@@ -123,7 +123,9 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                        std::string(shown_name(name)) + "' on " + std::string(node) +
                        " has the signature " + shown_signature(name, function->signature) +
                        ", it was called as " + shown_signature(name, signature) +
-                       "; build caller and callee from one declaration");
+                       (name.starts_with(kCreate)
+                            ? "; give create() arguments of the constructor's own types"
+                            : "; build caller and callee from one declaration"));
   }
   return function;
 }

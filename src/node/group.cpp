@@ -111,13 +111,12 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
                        ", the root " + core_.name() + " one of " +
                        std::to_string(options.world_size) + "; give both one world_size");
     }
-    // A node that comes again takes its own place.
-    std::erase_if(members_, [&](const Member& known) {
-      return known.name == member.name && known.name != core_.name();
-    });
-    if (member.rank < 0) member.rank = free_rank();
+    if (member.name == core_.name()) throw JoinFailed("the root does not join itself");
+    const auto is_again = [&](const Member& known) { return known.name == member.name; };
+    const auto before = std::find_if(members_.begin(), members_.end(), is_again);
+    if (member.rank < 0) member.rank = before != members_.end() ? before->rank : free_rank();
     for (const Member& known : members_) {
-      if (known.rank == member.rank) {
+      if (known.rank == member.rank && known.name != member.name) {
         throw JoinFailed("rank " + std::to_string(member.rank) + " is taken by " + known.name +
                          (known.addresses.empty() ? "" : " at " + known.addresses.front()) +
                          "; give each node a rank of its own");
@@ -127,6 +126,7 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
       throw JoinFailed("rank " + std::to_string(member.rank) + " is beyond the world of " +
                        std::to_string(options.world_size));
     }
+    std::erase_if(members_, is_again);  // a node that comes again takes its own place
     members_.push_back(member);
     lost_.erase(member.name);
     waiting_.push_back({member, std::move(promise)});
@@ -281,9 +281,12 @@ void Group::try_root() {
   try {
     session = core_.peers().connect_to(Address::parse(address));
   } catch (const Error& error) {
-    done_->set_error(std::make_exception_ptr(JoinFailed(error.what())));
+    const std::string from =
+        joins_by_file(options) ? "the file " + join_file(options) + " names no root: " : "";
+    done_->set_error(JoinFailed(from + error.what()));
     return;
   }
+  tried_ = address;
   detail::OutgoingOptions how;
   how.timeout = std::max<Duration>(give_up_at_ - core_.loop()->now(), std::chrono::milliseconds(1));
   detail::send_call<Member>(through(*session), key_of<Member>(kWho), std::move(how))
@@ -295,10 +298,11 @@ void Group::try_root() {
 void Group::retry(const std::string& why) {
   const TimePoint now = core_.loop()->now();
   if (now >= give_up_at_) {
-    done_->set_error(std::make_exception_ptr(
-        JoinFailed("the root could not be reached at " + core_.options().join + " within " +
-                   text_of(core_.options().join_timeout) + " (" + why +
-                   "); see whether rank 0 was started, with this address")));
+    done_->set_error(std::make_exception_ptr(JoinFailed(
+        "the root could not be reached at " + core_.options().join +
+        (tried_.empty() || tried_ == core_.options().join ? "" : ", which says " + tried_) +
+        ", within " + text_of(core_.options().join_timeout) + " (" + why +
+        "); see whether rank 0 was started, with this address")));
     return;
   }
   const auto pause = std::chrono::milliseconds(std::min(10 << std::min(tries_++, 5), 200));
@@ -315,7 +319,9 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
       done_->set_error(
           std::make_exception_ptr(JoinFailed("refused by the root: " + goodbye->reason)));
     } else {
-      retry(root.message());
+      retry(root.code() == ErrorCode::timed_out
+                ? "who listens there, if anyone, does not answer as a batchrpc node"
+                : root.message());
     }
     return;
   }
@@ -352,10 +358,10 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
 
 void Group::joined(Result<JoinReply> reply) {
   if (!reply) {
-    done_->set_error(reply.code() == ErrorCode::join_failed
-                         ? reply.error()
-                         : std::make_exception_ptr(JoinFailed("joining at " + core_.options().join +
-                                                              " failed: " + reply.message())));
+    done_->set_error(
+        JoinFailed(reply.code() == ErrorCode::join_failed
+                       ? reply.message()
+                       : "joining at " + core_.options().join + " failed: " + reply.message()));
     return;
   }
   try {

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "node/node_core.hpp"
 
@@ -9,7 +10,19 @@ namespace batchrpc {
 
 Node::Node(std::shared_ptr<NodeCore> core) : core_(std::move(core)) {}
 
-Node::Node(NodeOptions options) : core_(NodeCore::start(std::move(options)).get()) {}
+Node::Node(NodeOptions options) {
+  const bool embedded = options.io_context != nullptr;
+  const TimePoint latest = after(after(std::chrono::steady_clock::now(), options.join_timeout),
+                                 options.dead_after + std::chrono::seconds(1));
+  auto started = NodeCore::start(std::move(options));
+  if (embedded && !started.wait_until(latest)) {
+    std::move(started).then([](const auto& core) { core->shutdown(Duration::zero()); });
+    throw JoinFailed(
+        "nobody has run NodeOptions::io_context while the node waited to join; run it on another "
+        "thread, or make the node by Node::start() and run it then");
+  }
+  core_ = std::move(started).get();
+}
 
 Future<Node> Node::start(NodeOptions options) {
   return NodeCore::start(std::move(options)).then([](std::shared_ptr<NodeCore> core) {

@@ -308,13 +308,18 @@ void NodeCore::stop_listening() {
   listeners.swap(listeners_);
 }
 
-// Looks every millisecond, and only now: calls that come and go pay nothing for it.
+// Looks every millisecond, and only now: calls that come and go pay nothing for it. What is sent
+// while it waits for the last words to arrive could keep it from ending.
 void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
-  if (peers_->is_drained() || loop_->now() >= deadline) {
+  constexpr auto kConfirmWithin = std::chrono::seconds(1);
+  const TimePoint now = loop_->now();
+  const bool finished = peers_->pending().empty();
+  if (finished) deadline = std::min(deadline, after(now, kConfirmWithin));
+  if (now >= deadline || (finished && peers_->all_confirmed())) {
     drained.set_value();
     return;
   }
-  loop_->schedule(loop_->now() + std::chrono::milliseconds(1),
+  loop_->schedule(now + std::chrono::milliseconds(1),
                   [weak = weak_from_this(), drained = std::move(drained), deadline]() mutable {
                     const auto self = weak.lock();
                     if (self) self->wait_until_drained(std::move(drained), deadline);
@@ -340,7 +345,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   const TimePoint deadline = after(loop_->now(), timeout);
 
   // Nobody may be driving an embedder's loop any more: then neither comes to an end by itself.
-  if (!peers_->is_drained() && timeout > Duration::zero()) {
+  if (timeout > Duration::zero()) {
     Promise<void> drained;
     const Future<void> is_drained = drained.get_future();
     const WaitScope scope(context_);

@@ -171,7 +171,10 @@ void OutputQueue::take_chunk() {
   if (large_.empty()) return;
   LargePayloads sender = std::move(large_.front());
   large_.pop_front();
-  if (!sender.skip_what_is_sent()) return;
+  if (!sender.skip_what_is_sent()) {  // all are empty
+    std::move(sender.payloads.begin(), sender.payloads.end(), std::back_inserter(released_));
+    return;
+  }
   const Bytes& payload = sender.payloads[sender.index];
   const std::size_t size = std::min(kChunkBytes, payload.size() - sender.offset);
   const auto header =

@@ -63,6 +63,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
     const PeerState state =
         is_new && !(peer.current && peer.current->is_open()) ? PeerState::known : peer.info.state;
     peer.member = true;
+    peer.known = true;
     peer.lost = false;
     peer.info = {.name = member.name,
                  .rank = member.rank,
@@ -124,15 +125,19 @@ std::shared_ptr<Session> PeerTable::find_session(std::string_view name) {
   const std::lock_guard lock(mutex_);
   if (closed_) throw ShutDown("node " + self_.name + " is shut down; make a new one");
   const auto at = peers_.find(name);
-  if (at == peers_.end()) {
+  if (at == peers_.end() || !at->second.known) {
     std::vector<std::string> names;
-    for (const auto& [known, peer] : peers_)
-      names.push_back(known);
+    for (const auto& [known, peer] : peers_) {
+      if (peer.known && known != self_.name) names.push_back(known);
+    }
     const std::string near = suggest(name, names);
-    throw NotFound("no peer '" + std::string(name) + "' is known to " + self_.name + "; " +
-                   (near.empty() ? "wait_for_peer() waits until it has joined" : near));
+    throw NotFound("no peer '" + std::string(name) + "' is known to " + self_.name + "; " + near +
+                   (near.empty() ? "" : " ") + "wait_for_peer() waits until it has joined");
   }
   Peer& peer = at->second;
+  if (!peer.member) {
+    throw NotSent(std::string(name) + " was restarted and has not joined again yet; call again");
+  }
   return peer.current ? peer.current : begin_connecting(peer, Duration::zero());
 }
 
@@ -195,7 +200,8 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     peer.tries = 0;
     auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
     peer.sessions.push_back(shared);
-    if (!peer.current) peer.current = shared;
+    // Nobody calls who is not a member; one that joins may come by another way than it looked.
+    if (!peer.current || !peer.member) peer.current = shared;
     session.set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
         .name = hello.name, .rank = peer.info.rank, .incarnation = hello.incarnation}));
     settle_broken(peer, !other, "the connection broke", ended);
@@ -223,7 +229,12 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
       }
     }
     if (found == nullptr) {  // never admitted, and nobody waits for its peer by name
-      ended.push_back([session, why] { session->fail_calls(peer_lost("the peer", why)); });
+      ended.push_back([session, why] {
+        session->fail_calls([&why](const std::string& /*function*/, bool sent) {
+          return sent ? std::make_exception_ptr(PeerLost(why))
+                      : std::make_exception_ptr(NotSent(why));
+        });
+      });
     } else {
       Peer& peer = *found;
       std::erase(peer.sessions, session);
@@ -239,7 +250,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
           settle_broken(peer, true, why, ended);
         }
       } else if (!peer.sessions.empty()) {
-        settle_broken(peer, true, why, ended);
+        settle_soon(peer, why);
       } else if (!peer.current) {
         const bool was_open = session->is_open();
         const bool too_long = peer.trying_since &&
@@ -256,9 +267,34 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
   run(ended);
 }
 
+// Another connection is there, but may just not have been noticed to have ended as well.
+void PeerTable::settle_soon(const Peer& peer, const std::string& why) {
+  constexpr auto kSoon = std::chrono::milliseconds(100);
+  environment_.loop->schedule(
+      environment_.loop->now() + kSoon,
+      [this, weak = std::weak_ptr(environment_.host()), name = peer.info.name, why] {
+        const auto host = weak.lock();
+        if (!host) return;
+        Ended ended;
+        {
+          const std::lock_guard lock(mutex_);
+          Peer* const found = find(name);
+          if (found != nullptr && !found->sessions.empty()) settle_broken(*found, true, why, ended);
+        }
+        run(ended);
+      });
+}
+
 // What became of the calls of broken sessions is known: the peer answers again, or is gone.
 void PeerTable::settle_broken(Peer& peer, bool same_incarnation, const std::string& why,
                               Ended& ended) {
+  std::erase_if(departed_, [](const auto& entry) {
+    const auto session = entry.second.lock();
+    return !session || session->answering() == 0;
+  });
+  for (const auto& session : peer.broken) {
+    if (session->answering() > 0) departed_.emplace_back(peer.info.name, session);
+  }
   for (auto& session : std::exchange(peer.broken, {})) {
     auto error = peer_lost(peer.info.name, why);
     if (same_incarnation) {
@@ -352,7 +388,9 @@ std::vector<PeerInfo> PeerTable::snapshot() const {
   const std::lock_guard lock(mutex_);
   std::vector<PeerInfo> peers;
   for (const auto& [name, peer] : peers_) {
-    if (name != self_.name) peers.push_back(peer.info);
+    if (name == self_.name || !peer.known) continue;
+    peers.push_back(peer.info);
+    if (!peer.member) peers.back().state = PeerState::lost;  // restarted, and not back yet
   }
   return peers;
 }
@@ -360,7 +398,7 @@ std::vector<PeerInfo> PeerTable::snapshot() const {
 bool PeerTable::is_live(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(name);
-  return at != peers_.end() && !at->second.lost;
+  return at != peers_.end() && at->second.member && !at->second.lost;
 }
 
 std::vector<std::pair<std::string, std::shared_ptr<Session>>> PeerTable::all_sessions() const {
@@ -376,15 +414,18 @@ std::vector<std::pair<std::string, std::shared_ptr<Session>>> PeerTable::all_ses
       for (const auto& session : peer.broken)
         sessions.emplace_back(name, session);
     }
+    for (const auto& [name, departed] : departed_) {
+      if (auto session = departed.lock()) sessions.emplace_back(name, std::move(session));
+    }
   }
   return sessions;
 }
 
-bool PeerTable::is_drained() const {
+bool PeerTable::all_confirmed() const {
   const auto sessions = all_sessions();
-  return pending().empty() && std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
-           return entry.second->connection().output().unconfirmed_bytes() == 0;
-         });
+  return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
+    return entry.second->connection().output().unconfirmed_bytes() == 0;
+  });
 }
 
 std::vector<std::string> PeerTable::pending() const {

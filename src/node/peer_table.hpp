@@ -80,8 +80,8 @@ class PeerTable {
   /// add (3 calls)", calls of others, such as "2 calls of worker1, still being answered here", and
   /// bytes that have not left, such as "4096 bytes to worker1".
   [[nodiscard]] std::vector<std::string> pending() const;
-  /// Whether nothing is pending, and what was sent has arrived.
-  [[nodiscard]] bool is_drained() const;
+  /// Whether what was sent has arrived.
+  [[nodiscard]] bool all_confirmed() const;
 
   /// Says goodbye to all; their calls end with ShutDown. On the loop if it still runs.
   void close(const std::string& reason);
@@ -89,7 +89,8 @@ class PeerTable {
  private:
   struct Peer {
     PeerInfo info;
-    bool member = false;                             // the group knows it
+    bool member = false;                             // the group knows it, or this incarnation
+    bool known = false;                              // the group has told of it, or of one before
     bool lost = false;                               // and has not been heard since
     std::shared_ptr<Session> current;                // for calls
     std::vector<std::shared_ptr<Session>> sessions;  // all that are open
@@ -109,6 +110,7 @@ class PeerTable {
   void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
                       bool refused, const std::string& why);
   void lose(Peer& peer, const std::string& why, Ended& ended);
+  void settle_soon(const Peer& peer, const std::string& why);
   void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);
   void drop_half_open();
   void drop_stranger(std::string_view name);
@@ -127,6 +129,8 @@ class PeerTable {
 
   mutable std::mutex mutex_;
   std::map<std::string, Peer, std::less<>> peers_;
+  // Whose peers are gone, but whose calls are still being answered.
+  std::vector<std::pair<std::string, std::weak_ptr<Session>>> departed_;
   struct HalfOpen {
     std::shared_ptr<Session> session;
     TimePoint since;

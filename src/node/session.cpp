@@ -56,17 +56,23 @@ void Session::check_large(const Encoder& encoder, std::string_view what) const {
   for (const Bytes& payload : encoder.payloads())
     payloads += payload.size();
   if (bytes <= options.max_frame_bytes && payloads <= options.max_payload_bytes) return;
-  throw InvalidArgument(std::string(what) + " is too large: " + std::to_string(bytes) +
+  throw InvalidArgument(std::string(shown_name(what)) + " is too large: " + std::to_string(bytes) +
                         " bytes and " + std::to_string(payloads) +
                         " bytes of payloads, the limits are " +
                         std::to_string(options.max_frame_bytes) + " and " +
                         std::to_string(options.max_payload_bytes) +
-                        " (NodeOptions::max_frame_bytes, max_payload_bytes)");
+                        " (NodeOptions::max_frame_bytes, max_payload_bytes); Bytes and tensors "
+                        "travel as payloads");
 }
 
 void Session::submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
                      Encoder& encoder, detail::ReplyHandler&& handler) {
   const Duration timeout = options.timeout == Duration::zero() ? call_timeout_ : options.timeout;
+  if (timeout < Duration::zero()) {
+    throw TimedOut("the time-out of '" + std::string(shown_name(function.name)) +
+                       "' was over before it was called; it never ran (CallOptions::timeout)",
+                   false);
+  }
   const TimePoint now = about_now(timeout);
   const bool waits_for_ever = timeout >= TimePoint::max() - now;
   const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)
@@ -76,7 +82,11 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
                                .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
                                .value = static_cast<std::uint64_t>(microseconds.count())});
   check_size(encoder, function.name);
-  if (function.name.size() > kMaxName) throw InvalidArgument("a function's name is too long");
+  if (function.name.size() > kMaxName || function.signature.size() > kMaxSignature) {
+    throw InvalidArgument(
+        "a function's name has at most 4 KiB and its signature 64 KiB, those of " +
+        std::string(function.name.substr(0, 100)) + " are longer");
+  }
   PendingCall call{.handler = std::move(handler),
                    .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
                    .payload_target = std::move(options.payload_target)};

@@ -116,8 +116,8 @@ class Session final : public FrameSink,
   struct Incoming {
     std::string name;
     std::string signature;
-    bool reserved = false;   // of the library itself
-    bool of_object = false;  // and its first argument names the object that it is about
+    bool of_program = false;  // not of the library itself
+    bool of_object = false;   // and its first argument names the object that it is about
     std::weak_ptr<detail::ExposedFunction> function;
   };
 

@@ -79,8 +79,9 @@ void Session::handle_hello(const wire::FrameView& frame) {
                        std::to_string(wire::kMinor) + " here");
     }
     if (hello.job != host_->options().job) {
-      throw JoinFailed("the job is '" + hello.job + "' there and '" + host_->options().job +
-                       "' here (NodeOptions::job)");
+      throw JoinFailed("the job of " + hello.name + " is '" + hello.job + "', that of " +
+                       host_->options().name + " is '" + host_->options().job +
+                       "' (NodeOptions::job)");
     }
     if (!expected_peer_.empty() && hello.name != expected_peer_) {
       throw NotFound("where " + expected_peer_ + " was, there is now " + hello.name);
@@ -113,11 +114,14 @@ void Session::handle_define(const wire::FrameView& frame) {
   if (definition.name.size() > kMaxName || definition.signature.size() > kMaxSignature) {
     throw BadMessage("a function's name or signature is too long");
   }
-  const bool reserved = definition.name.starts_with("batchrpc.");
-  const bool of_object =
-      reserved && definition.signature.find("({u64,u64}") == definition.signature.find('(');
+  const bool of_library = definition.name.starts_with("batchrpc.");
+  // Of a name such as "batchrpc.method:Class::f" it is the program's function that is called.
+  const bool of_program = !of_library || definition.name.find(':') != std::string::npos;
+  const auto parameters = definition.signature.find('(');
+  const bool of_object = of_library && parameters != std::string::npos &&
+                         definition.signature.compare(parameters, 10, "({u64,u64}") == 0;
   incoming_.push_back(
-      {std::move(definition.name), std::move(definition.signature), reserved, of_object, {}});
+      {std::move(definition.name), std::move(definition.signature), of_program, of_object, {}});
 }
 
 void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
@@ -134,6 +138,9 @@ void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payl
     if (const auto object = object_of(frame); object && order_.has(*object)) {
       order_.append(*object, {{{frame.words.begin(), frame.words.end()}, std::move(payloads)},
                               deadline_of(frame)});
+      if (order_.waiting_bytes() > host_->options().max_payload_bytes) {
+        throw BadMessage("too much waits behind a call whose payloads do not come");
+      }
       return;
     }
   }
@@ -194,7 +201,7 @@ std::shared_ptr<detail::ExposedFunction> Session::resolve(Incoming& incoming) co
 
 void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   Incoming& incoming = incoming_[number];
-  if (!incoming.reserved) {
+  if (incoming.of_program) {
     if (const std::exception_ptr refusal = host_->refusal()) return call.fail(refusal);
   }
   std::shared_ptr<detail::ExposedFunction> function;
@@ -260,10 +267,11 @@ void Session::handle_error(const wire::FrameView& frame) {
   detail::Reply reply;
   if (code == ErrorCode::remote_error) {
     reply.error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(), name));
-  } else if (code == ErrorCode::broken_promise) {
-    reply.error = make_error(code, name + " on " + peer_name() + ": " + body.message, true);
   } else {
-    reply.error = make_error(code, body.message, body.may_have_run);
+    const bool is_named = body.message.find(name) != std::string::npos;
+    reply.error = make_error(
+        code, is_named ? body.message : "'" + name + "' on " + peer_name() + ": " + body.message,
+        body.may_have_run);
   }
   call->handler(reply);
 }

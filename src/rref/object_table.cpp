@@ -104,28 +104,32 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
   core_.loop()->cancel(std::exchange(created.timer, 0));
   created.type = type;
   if (created.released_early.erase(token) == 0) created.tokens.insert(token);
-  created.queue.push_front({{},
-                            [this, object, type = created.type, construct = std::move(construct),
-                             done = std::move(done)](auto) mutable {
-                              std::shared_ptr<void> value;
-                              std::exception_ptr failed;
-                              try {
-                                value = construct();
-                              } catch (...) {
-                                failed = std::current_exception();
-                              }
-                              const std::exception_ptr for_methods =
-                                  failed ? construction_error(type, failed) : nullptr;
-                              {
-                                const std::lock_guard constructed(mutex_);
-                                const auto at = entries_.find(object);
-                                if (at != entries_.end()) {  // the node has not ended meanwhile
-                                  at->second.value = std::move(value);
-                                  at->second.failed = for_methods;
-                                }
-                              }
-                              done(failed ? Result<void>(failed) : Result<void>());
-                            }});
+  created.queue.push_front(
+      {{},
+       [this, object, type = created.type, construct = std::move(construct),
+        done = std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
+         if (!turn) {
+           done(turn.error());
+           return;
+         }
+         std::shared_ptr<void> value;
+         std::exception_ptr failed;
+         try {
+           value = construct();
+         } catch (...) {
+           failed = std::current_exception();
+         }
+         const std::exception_ptr for_methods = failed ? construction_error(type, failed) : nullptr;
+         {
+           const std::lock_guard constructed(mutex_);
+           const auto at = entries_.find(object);
+           if (at != entries_.end()) {  // the node has not ended meanwhile
+             at->second.value = std::move(value);
+             at->second.failed = for_methods;
+           }
+         }
+         done(failed ? Result<void>(failed) : Result<void>());
+       }});
   start(object, created);
 }
 

@@ -22,9 +22,9 @@ template <class Function>
 void expose_once(NodeCore& core, std::string_view name, Function function) {
   if (core.functions().find(name)) return;
   try {
-    core.functions().add(std::make_shared<TypedFunction<Function, FunctionTraits<Function>>>(
+    core.expose(std::make_shared<TypedFunction<Function, FunctionTraits<Function>>>(
         std::string(name), std::move(function), ExposeOptions{.short_handler = true}));
-  } catch (const InvalidArgument&) {  // another thread was faster
+  } catch (const Error&) {  // another thread was faster, or the node has ended
   }
 }
 

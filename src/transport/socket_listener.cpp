@@ -42,8 +42,9 @@ class OwnedFd {
   switch (error) {
     case EADDRINUSE:
       message += "the address is taken; another process listens there. Choose another";
-      message += address.scheme() == Address::Scheme::tcp ? " port, or port 0 for any that is free"
-                                                          : " name";
+      message += address.scheme() == Address::Scheme::tcp
+                     ? " port (0, in NodeOptions::listen or of an open group: any that is free)"
+                     : " name";
       break;
     case EADDRNOTAVAIL:
       message += "it is not an address of this machine";

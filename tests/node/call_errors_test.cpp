@@ -240,7 +240,9 @@ TEST_CASE("an unknown peer gives NotFound with near names, and says how to wait 
   const Node worker = pair.world.join("worker17");
   const auto near = outcome(pair.a.call<&failures::area>("worker7", 1, 2));
   CHECK(near.code() == ErrorCode::not_found);
-  CHECK(near.message() == "no peer 'worker7' is known to a; did you mean 'worker17'?");
+  CHECK(near.message() ==
+        "no peer 'worker7' is known to a; did you mean 'worker17'? wait_for_peer() waits until it "
+        "has joined");
   CHECK_THAT(outcome(pair.a.call<&failures::area>("elsewhere", 1, 2)).message(),
              Catch::Contains("wait_for_peer()"));
   CHECK_FALSE(may_have_run(near.error()));

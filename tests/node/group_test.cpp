@@ -157,6 +157,7 @@ TEST_CASE("a taken rank is refused and told who holds it") {
   const auto second = outcome(Node::start(options));
   CHECK(second.code() == ErrorCode::join_failed);
   CHECK_THAT(second.message(), Catch::Contains("rank 1 is taken by holder at inproc://"));
+  CHECK_FALSE(test::may_have_run(second.error()));
   world.run_for(1s);
   CHECK(names_of(root) == std::vector<std::string>{"holder"});
 }

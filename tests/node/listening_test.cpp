@@ -66,6 +66,20 @@ TEST_CASE("the root and who has joined it by TCP talk through a Unix socket") {
   CHECK(connections_to(addresses_of(pair.b, "a").at(0)) == 1);
 }
 
+TEST_CASE("a peer that has joined by one socket and talks through another is called at once") {
+  const Node root(test::real_root("root"));
+  for (int i = 0; i < 20; ++i) {
+    const std::string name = "peer" + std::to_string(i);
+    auto called = root.wait_for_peer(name).then(
+        [&root](const PeerInfo& peer) { return root.call<&listening::add>(peer.name, 1, 2); });
+    NodeOptions options = test::real_joining(root, name);
+    options.expose_within = std::chrono::seconds(5);
+    const Node node(options);
+    node.expose<&listening::add>();
+    CHECK(called.get() == 3);
+  }
+}
+
 TEST_CASE("where TCP is chosen, there is no Unix socket") {
   const test::RealPair pair(1, TransportChoice::tcp);
   for (const auto& addresses : {addresses_of(pair.a, "b"), addresses_of(pair.b, "a")}) {

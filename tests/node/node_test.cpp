@@ -392,7 +392,7 @@ TEST_CASE("a promise that the callee forgets ends the call with BrokenPromise") 
   pair.b.expose("forgets", [] { return Promise<int>().get_future(); });
   const auto forgotten = test::outcome(pair.a.call<int()>("b", "forgets"));
   CHECK(forgotten.code() == ErrorCode::broken_promise);
-  CHECK_THAT(forgotten.message(), Catch::Contains("forgets on b"));
+  CHECK_THAT(forgotten.message(), Catch::Contains("'forgets' on b"));
 }
 
 TEST_CASE("a thousand calls under way at once are each answered with their own result") {

@@ -81,6 +81,21 @@ TEST_CASE("a call under way to a process that is killed ends at once as PeerLost
   CHECK(trio.state_of(trio.a, "b") == PeerState::lost);
 }
 
+TEST_CASE("a peer that is killed is lost, though there were two connections to it") {
+  Trio trio;
+  trio.a.expose<&losses::add>();
+  auto there = trio.a.call<&losses::add>("b", 1, 2);  // both connect at the same moment
+  auto back = trio.b.call<&losses::add>("a", 1, 2);
+  CHECK(there.get() + back.get() == 6);
+  const Ending call(trio.world, trio.a.call<int()>("b", "never"));
+  trio.world.run_for(10ms);
+  REQUIRE(trio.ran == 1);
+  trio.world.kill("b");
+  trio.world.run_for(200ms);
+  REQUIRE(call.over());
+  CHECK(call.code() == ErrorCode::peer_lost);
+}
+
 TEST_CASE("a call to a process that was killed before fails at once as NotSent") {
   Trio trio;
   trio.a.call<&losses::add>("b", 1, 2).get();

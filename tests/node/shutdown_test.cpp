@@ -12,6 +12,21 @@
 
 namespace endings {
 int add(int a, int b) { return a + b; }
+/// Answers after 3 ms.
+class Asked {
+ public:
+  explicit Asked(std::shared_ptr<batchrpc::Loop> loop) : loop_(std::move(loop)) {}
+  batchrpc::Future<int> ask() {
+    batchrpc::Promise<int> promise;
+    auto answer = promise.get_future();
+    loop_->schedule(loop_->now() + std::chrono::milliseconds(3),
+                    [promise = std::move(promise)]() mutable { promise.set_value(1); });
+    return answer;
+  }
+
+ private:
+  std::shared_ptr<batchrpc::Loop> loop_;
+};
 }  // namespace endings
 
 namespace batchrpc {
@@ -58,6 +73,45 @@ TEST_CASE("a shutdown waits for the calls of others that are being answered") {
   pair.world.loop->schedule(pair.world.loop->now() + 300ms, [&] { pair.open[0].set_value(5); });
   CHECK(pair.b.shutdown(10s).empty());
   CHECK(answer.get() == 5);
+}
+
+TEST_CASE("a shutdown waits for what peers have sent that are gone meanwhile") {
+  RealPair pair(1);
+  std::atomic<int> ran{0};
+  pair.a.expose("slow", [&ran] {
+    std::this_thread::sleep_for(1ms);
+    ++ran;
+  });
+  for (int i = 0; i < 50; ++i)
+    pair.b.notify<void()>("a", "slow");
+  CHECK(pair.b.shutdown(30s).empty());
+  pair.a.call<void()>("a", "slow").get();  // the notifications were read before
+  CHECK(pair.a.shutdown(30s).empty());
+  CHECK(ran == 51);
+}
+
+TEST_CASE("a shutdown ends though a peer goes on calling an object") {
+  Pair pair;
+  const RRef<endings::Asked> handle = pair.a.own(std::make_shared<endings::Asked>(pair.world.loop));
+  pair.a.expose<&endings::Asked::ask>();
+  pair.a.expose("handle", [&handle] { return handle; });
+  const auto there = pair.b.call<RRef<endings::Asked>()>("a", "handle").get();
+  ErrorCode refused{};
+  std::function<void()> again = [&] {
+    there.call<&endings::Asked::ask>().then([&](const Result<int>& result) {
+      if (result) pair.world.loop->schedule(pair.world.loop->now() + 1ms, again);
+      if (!result) refused = result.code();
+    });
+  };
+  again();
+  pair.world.run_for(2ms);
+  again();  // so that one is always under way
+  pair.world.run_for(1s);
+  const TimePoint start = pair.world.loop->now();
+  CHECK(pair.a.shutdown(10s).empty());
+  CHECK(pair.world.loop->now() - start < 2s);
+  pair.world.run_for(1s);
+  CHECK(refused == ErrorCode::shut_down);
 }
 
 TEST_CASE("at the deadline the stragglers are named, and their futures end with ShutDown") {

@@ -22,6 +22,17 @@ using namespace std::chrono_literals;
 using test::outcome;
 using test::RealPair;
 
+TEST_CASE("a node on a context that nobody runs says so") {
+  asio::io_context context;
+  NodeOptions options = test::real_root();
+  options.io_context = &context;
+  options.world_size = 2;
+  options.join_timeout = 50ms;
+  options.dead_after = options.ping_after = 50ms;
+  CHECK_THROWS_WITH(Node(options), Catch::Contains("nobody has run NodeOptions::io_context") &&
+                                       Catch::Contains("Node::start()"));
+}
+
 TEST_CASE("nodes that poll before they sleep call each other") {
   NodeOptions options = test::real_root();
   options.busy_poll = 50us;

@@ -114,7 +114,13 @@ TEST_CASE("a negative time-out has passed") {
   Pair pair;
   CHECK(outcome(pair.a.call_with<&failures::area>({.timeout = -1s}, "b", 2, 3)).code() ==
         ErrorCode::timed_out);
+  int ran = 0;
+  pair.b.expose("count", [&ran] { ++ran; });
+  const auto late = outcome(pair.a.call_with<void()>({.timeout = -1ms}, "b", "count"));
+  CHECK(late.code() == ErrorCode::timed_out);
+  CHECK_FALSE(may_have_run(late.error()));
   pair.next_call_works();
+  CHECK(ran == 0);
 }
 
 }  // namespace

@@ -287,5 +287,25 @@ TEST_CASE("over sockets, too, a large call that breaks off frees its object") {
   }
 }
 
+TEST_CASE("a handle that its owner hears of before it exposes anything keeps the object alive") {
+  test::VirtualWorld world;
+  NodeOptions options = world.options("root");
+  options.expose_within = std::chrono::seconds(5);
+  const Node root(options);
+  const Node first = world.join("first");
+  const Node second = world.join("second");
+  RRef<objects::Counter> kept;
+  second.expose("take", [&kept](RRef<objects::Counter> handle) { kept = std::move(handle); });
+  {
+    const auto handle = first.create<objects::Counter>("root", 1);
+    first.call<void(RRef<objects::Counter>)>("second", "take", handle).get();
+    root.expose_class<objects::Counter(int)>();
+    root.expose<&objects::Counter::add>();
+    CHECK(handle.call<&objects::Counter::add>(1).get() == 2);
+  }
+  world.run_for(std::chrono::seconds(1));
+  CHECK(kept.call<&objects::Counter::add>(1).get() == 3);
+}
+
 }  // namespace
 }  // namespace batchrpc
