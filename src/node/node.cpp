@@ -1,8 +1,8 @@
 #include "batchrpc/node/node.hpp"
 
+#include <algorithm>
 #include <thread>
 
-#include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "node/node_core.hpp"
 
@@ -12,10 +12,10 @@ Node::Node(std::shared_ptr<NodeCore> core) : core_(std::move(core)) {}
 
 Node::Node(NodeOptions options) {
   const bool embedded = options.io_context != nullptr;
-  const TimePoint latest = after(after(std::chrono::steady_clock::now(), options.join_timeout),
-                                 options.dead_after + std::chrono::seconds(1));
+  const Duration patience = std::min<Duration>(options.join_timeout, std::chrono::hours(24 * 365)) +
+                            options.dead_after + std::chrono::seconds(1);
   auto started = NodeCore::start(std::move(options));
-  if (embedded && !started.wait_until(latest)) {
+  if (embedded && !started.wait_for(patience)) {
     std::move(started).then([](const auto& core) { core->shutdown(Duration::zero()); });
     throw JoinFailed(
         "nobody has run NodeOptions::io_context while the node waited to join; run it on another "

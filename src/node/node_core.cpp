@@ -385,7 +385,8 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
         pool_->stop(std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));
     if (busy > 0) {
       log_.warning("shut down while " + std::to_string(busy) +
-                   " handlers do not return: their threads are left to themselves");
+                   (busy == 1 ? " handler does" : " handlers do") +
+                   " not return: the threads are left to themselves");
     }
   }
   if (own_loop_) std::static_pointer_cast<AsioLoop>(loop_)->stop();

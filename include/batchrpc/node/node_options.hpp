@@ -31,7 +31,8 @@ enum class TransportChoice : unsigned char {
 /// How a node starts. A plain struct, so that a program names what it sets:
 /// `Node node({.name = "worker0", .rank = 0, .world_size = 2, .join = "tcp://127.0.0.1:29500"});`
 struct NodeOptions {
-  /// Unique in the group; empty: "node<rank>". At most 255 bytes.
+  /// Unique in the group; empty: "node<rank>", or one of its own where the root chooses the rank.
+  /// At most 255 bytes.
   std::string name{};
 
   /// 0 is the root: it listens at `join`, and the others find each other through it. -1: the root

@@ -1,0 +1,138 @@
+#include <algorithm>
+
+#include "batchrpc/base/error.hpp"
+#include "node/duration_text.hpp"
+#include "node/peer_table.hpp"
+
+// What a peer table does now and then, and tells of itself: who is silent, what is unfinished, the end.
+namespace batchrpc {
+
+void PeerTable::tick() {
+  drop_half_open();
+  const auto silent_limit =
+      (options_.dead_after + options_.ping_after - Duration(1)) / options_.ping_after;
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, peer] : peers_) {
+      sessions.insert(sessions.end(), peer.sessions.begin(), peer.sessions.end());
+    }
+  }
+  Ended ended;
+  for (const auto& session : sessions) {
+    if (session->tick() < silent_limit) continue;
+    const std::lock_guard lock(mutex_);
+    Peer* peer = find(session->peer()->name);
+    if (peer != nullptr && !closed_) {
+      lose(*peer, "it was silent for " + text_of(options_.dead_after), ended);
+      drop_stranger(session->peer()->name);
+    }
+  }
+  run(ended);
+}
+
+// Connections whose peers do not say who they are.
+void PeerTable::drop_half_open() {
+  std::vector<std::shared_ptr<Session>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    const TimePoint now = environment_.loop->now();
+    std::erase_if(half_open_, [&](const HalfOpen& entry) {
+      if (now - entry.since < options_.dead_after) return false;
+      dropped.push_back(entry.session);
+      return true;
+    });
+  }
+  for (const auto& session : dropped) {
+    session->connection().close();
+    session->on_closed("no hello came in time", false);
+  }
+}
+
+std::vector<PeerInfo> PeerTable::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<PeerInfo> peers;
+  for (const auto& [name, peer] : peers_) {
+    if (name == self_.name || !peer.known) continue;
+    peers.push_back(peer.info);
+    if (!peer.member) peers.back().state = PeerState::lost;  // restarted, and not back yet
+  }
+  return peers;
+}
+
+bool PeerTable::is_live(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() && at->second.member && !at->second.lost;
+}
+
+std::vector<std::pair<std::string, std::shared_ptr<Session>>> PeerTable::all_sessions() const {
+  std::vector<std::pair<std::string, std::shared_ptr<Session>>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, peer] : peers_) {
+      for (const auto& session : peer.sessions)
+        sessions.emplace_back(name, session);
+      const bool listed = std::find(peer.sessions.begin(), peer.sessions.end(), peer.current) !=
+                          peer.sessions.end();
+      if (peer.current && !listed) sessions.emplace_back(name, peer.current);
+      for (const auto& session : peer.broken)
+        sessions.emplace_back(name, session);
+    }
+    for (const auto& [name, departed] : departed_) {
+      if (auto session = departed.lock()) sessions.emplace_back(name, std::move(session));
+    }
+  }
+  return sessions;
+}
+
+bool PeerTable::all_confirmed() const {
+  const auto sessions = all_sessions();
+  return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
+    return entry.second->connection().output().unconfirmed_bytes() == 0;
+  });
+}
+
+std::vector<std::string> PeerTable::pending() const {
+  std::vector<std::string> texts;
+  for (const auto& [name, session] : all_sessions()) {
+    for (const std::string& function : session->pending_functions()) {
+      texts.push_back(name + ": " + function);
+    }
+    if (const int calls = session->answering(); calls > 0) {
+      texts.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
+                      ", still being answered here");
+    }
+    if (const std::size_t bytes = session->connection().output().queued_bytes(); bytes > 0) {
+      texts.push_back(std::to_string(bytes) + " bytes to " + name);
+    }
+  }
+  return texts;
+}
+
+void PeerTable::close(const std::string& reason) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    ++sessions_changed_;
+    for (auto& [name, peer] : peers_) {
+      sessions.insert(sessions.end(), peer.sessions.begin(), peer.sessions.end());
+      sessions.insert(sessions.end(), peer.broken.begin(), peer.broken.end());
+      if (peer.current) sessions.push_back(peer.current);
+    }
+    for (const HalfOpen& entry : half_open_)
+      sessions.push_back(entry.session);
+    peers_.clear();
+    half_open_.clear();
+  }
+  for (const auto& session : sessions) {
+    session->say_goodbye(ErrorCode::shut_down, reason);
+    session->fail_calls([this](const std::string& function, bool sent) {
+      return std::make_exception_ptr(ShutDown(
+          "node " + self_.name + " was shut down while '" + function + "' was under way", sent));
+    });
+  }
+}
+
+}  // namespace batchrpc
