@@ -17,6 +17,9 @@ constexpr std::string_view kJoin = "batchrpc.join";
 constexpr std::string_view kJoined = "batchrpc.joined";
 constexpr std::string_view kLeft = "batchrpc.left";
 
+// Who cannot be reached by its Unix socket so often is called by TCP.
+constexpr int kNearerTries = 3;
+
 template <class R, class... Args>
 detail::FunctionKey key_of(std::string_view name) {
   return detail::function_key(name, signature<R, Args...>());
@@ -334,10 +337,11 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
   // Nodes of one host talk through Unix sockets, whatever the address by which they found each
   // other.
   const bool by_tcp = session->connection().local_address().scheme() == Address::Scheme::tcp;
-  if (by_tcp && !std::exchange(looked_nearer_, true)) {
+  if (by_tcp && nearer_tries_ < kNearerTries) {
     const auto addresses = core_.addresses_to_use(*root);
     if (!addresses.empty() && addresses.front().starts_with("unix")) {
       nearer_ = addresses.front();
+      ++nearer_tries_;
       core_.peers().retire(session, "it comes back by " + nearer_);
       try_root();
       return;

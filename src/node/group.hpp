@@ -68,7 +68,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   TimePoint give_up_at_{};
   int tries_ = 0;
   std::string tried_;  // the address that was tried last
-  bool looked_nearer_ = false;
+  int nearer_tries_ = 0;
   std::string nearer_;  // the root's Unix socket, when that is to be used
 };
 

@@ -123,6 +123,9 @@ NodeOptions completed(NodeOptions options) {
     check(join_file(options).starts_with('/'), "join",
           "the path after file:// is absolute, as in file:///tmp/run1");
   } else if (!options.join.empty()) {
+    const bool is_root = options.rank == 0;
+    check(is_root || !options.join.ends_with(":0") || !options.join.starts_with("tcp://"), "join",
+          "port 0 is any that is free, and known to the root alone: join by another, or by a file");
     check_address(options, options.join, "join", " (a node also joins by file:///path or env://)");
   }
   if (!options.listen.empty()) check_address(options, options.listen, "listen", "");

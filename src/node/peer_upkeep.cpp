@@ -4,7 +4,8 @@
 #include "node/duration_text.hpp"
 #include "node/peer_table.hpp"
 
-// What a peer table does now and then, and tells of itself: who is silent, what is unfinished, the end.
+// What a peer table does now and then, and tells of itself: who is silent, what is unfinished, the
+// end.
 namespace batchrpc {
 
 void PeerTable::tick() {

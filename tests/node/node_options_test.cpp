@@ -43,6 +43,7 @@ TEST_CASE("every option out of its range is refused by its name") {
       {"NodeOptions::join", [](auto& o) { o.rank = 1, o.join = ""; }},
       {"NodeOptions::join", [](auto& o) { o.rank = -1, o.join = ""; }},
       {"NodeOptions::num_worker_threads", [](auto& o) { o.num_worker_threads = 0; }},
+      {"NodeOptions::join", [](auto& o) { o.rank = 1, o.join = "tcp://127.0.0.1:0"; }},
       {"NodeOptions::busy_poll", [](auto& o) { o.busy_poll = -1ns; }},
       {"NodeOptions::busy_poll", [](auto& o) { o.busy_poll = 2s; }},
       {"NodeOptions::ping_after", [](auto& o) { o.ping_after = o.dead_after = Duration::max(); }},
