@@ -298,6 +298,10 @@ void Group::try_root() {
       });
 }
 
+void Group::give_up() {
+  if (done_->pending()) done_->set_error(JoinFailed("the node was given up before it had joined"));
+}
+
 void Group::retry(const std::string& why) {
   const TimePoint now = core_.loop()->now();
   if (now >= give_up_at_) {

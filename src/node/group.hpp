@@ -31,6 +31,9 @@ class Group final : public std::enable_shared_from_this<Group> {
   /// Everyone else's: finds the root, and is ready when the root says that the world is complete.
   Future<void> join();
 
+  /// Neither comes to an end by itself any more.
+  void give_up();
+
   /// The root tells the others of a loss.
   void peer_lost(const PeerInfo& peer, const std::string& reason);
   /// And of the return of one that was only cut off.

@@ -14,9 +14,10 @@ Node::Node(NodeOptions options) {
   const bool embedded = options.io_context != nullptr;
   const Duration patience = std::min<Duration>(options.join_timeout, std::chrono::hours(24 * 365)) +
                             options.dead_after + std::chrono::seconds(1);
-  auto started = NodeCore::start(std::move(options));
+  const auto core = std::make_shared<NodeCore>(std::move(options));
+  auto started = NodeCore::start(core);
   if (embedded && !started.wait_for(patience)) {
-    std::move(started).then([](const auto& core) { core->shutdown(Duration::zero()); });
+    core->abandon_start();
     throw JoinFailed(
         "nobody has run NodeOptions::io_context while the node waited to join; run it on another "
         "thread, or make the node by Node::start() and run it then");
@@ -25,9 +26,8 @@ Node::Node(NodeOptions options) {
 }
 
 Future<Node> Node::start(NodeOptions options) {
-  return NodeCore::start(std::move(options)).then([](std::shared_ptr<NodeCore> core) {
-    return Node(std::move(core));
-  });
+  return NodeCore::start(std::make_shared<NodeCore>(std::move(options)))
+      .then([](std::shared_ptr<NodeCore> core) { return Node(std::move(core)); });
 }
 
 Node Node::from_env(NodeOptions options) {

@@ -87,8 +87,7 @@ NodeCore::NodeCore(NodeOptions options)
 
 NodeCore::~NodeCore() = default;
 
-Future<std::shared_ptr<NodeCore>> NodeCore::start(NodeOptions options) {
-  auto core = std::make_shared<NodeCore>(std::move(options));
+Future<std::shared_ptr<NodeCore>> NodeCore::start(const std::shared_ptr<NodeCore>& core) {
   WaitContext::suggest(core->context_);
   try {
     core->group_->start();
@@ -118,6 +117,11 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(NodeOptions options) {
     core->shutdown(Duration::zero());
     throw;
   }
+}
+
+void NodeCore::abandon_start() {
+  shutdown(Duration::zero());
+  group_->give_up();
 }
 
 // --- calls

@@ -29,7 +29,9 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
  public:
   /// Throws InvalidArgument or JoinFailed (an address in use); what joining finds goes into the
   /// future.
-  static Future<std::shared_ptr<NodeCore>> start(NodeOptions options);
+  static Future<std::shared_ptr<NodeCore>> start(const std::shared_ptr<NodeCore>& core);
+  /// Ends one that has not joined, whose loop nobody drives.
+  void abandon_start();
   explicit NodeCore(NodeOptions options);
   ~NodeCore() override;
 

@@ -19,10 +19,19 @@ std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer, Duration delay)
   peer.info.state = PeerState::connecting;
   const TimePoint now = environment_.loop->now();
   if (!peer.trying_since) peer.trying_since = now;
-  environment_.loop->schedule(now + delay,
-                              [this, host = environment_.host(), name = peer.info.name,
-                               session = peer.current] { try_addresses(name, session, 0, true); });
+  try_later(now + delay, peer.info.name, peer.current);
   return peer.current;
+}
+
+// Weak: the loop, which may not be run any more, keeps nobody alive.
+void PeerTable::try_later(TimePoint when, const std::string& name,
+                          const std::shared_ptr<Session>& session) {
+  environment_.loop->schedule(when, [this, weak_host = std::weak_ptr(environment_.host()), name,
+                                     weak_session = std::weak_ptr(session)] {
+    const auto host = weak_host.lock();
+    const auto waiting = weak_session.lock();
+    if (host && waiting) try_addresses(name, waiting, 0, true);
+  });
 }
 
 void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
@@ -129,10 +138,7 @@ void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Se
     const TimePoint now = environment_.loop->now();
     const bool may_come_back = !refused && now - *peer->trying_since < options_.dead_after;
     if (may_come_back) {
-      environment_.loop->schedule(now + pause(peer->tries++),
-                                  [this, host = environment_.host(), name, session] {
-                                    try_addresses(name, session, 0, true);
-                                  });
+      try_later(now + pause(peer->tries++), name, session);
       return;
     }
     lose(*peer, why, ended);

@@ -110,6 +110,7 @@ class PeerTable {
   void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
                       bool refused, const std::string& why);
   void lose(Peer& peer, const std::string& why, Ended& ended);
+  void try_later(TimePoint when, const std::string& name, const std::shared_ptr<Session>& session);
   void settle_soon(const Peer& peer, const std::string& why);
   void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);
   void drop_half_open();
