@@ -192,7 +192,7 @@ class TypedFunction final : public ExposedFunction {
       running->arguments.emplace(Wire::decode(decoder));
       bool began = true;
       Future<Result> future = std::apply(
-          [this, &began]<class... A>(A&&... arguments) {
+          [&]<class... A>(A&&... arguments) {
             if constexpr (ToldOfHost<Callable>) {
               return callable_.submit(began, std::forward<A>(arguments)...);
             } else {
