@@ -292,14 +292,19 @@ TEST_CASE("a program that embeds the node runs all of it on its own threads") {
   runner.join();
 }
 
-TEST_CASE("an embedded node is driven by whoever runs the context, on one thread and nested") {
-  asio::io_context context;
+/// A root that lives on the context, which the calling thread runs meanwhile.
+Node start_on(asio::io_context& context) {
   NodeOptions options = test::real_root("a");
   options.io_context = &context;
   auto starting = Node::start(options);
   while (!starting.ready())
     context.run_one();
-  Node a = std::move(starting).get();
+  return std::move(starting).get();
+}
+
+TEST_CASE("an embedded node is driven by whoever runs the context, on one thread and nested") {
+  asio::io_context context;
+  Node a = start_on(context);
   a.expose<&threads::add>();
   CHECK(a.call<&threads::add>("a", 1, 2)
             .then([](int sum) { return 2 * sum; })
@@ -316,12 +321,7 @@ TEST_CASE("an embedded node is driven by whoever runs the context, on one thread
 
 TEST_CASE("threads may take turns at running the context of an embedded node") {
   asio::io_context context;
-  NodeOptions options = test::real_root("a");
-  options.io_context = &context;
-  auto starting = Node::start(options);
-  while (!starting.ready())
-    context.run_one();
-  Node a = std::move(starting).get();
+  Node a = start_on(context);
   a.expose<&threads::add>();
   auto joining = Node::start(test::real_joining(a, "b", 1));
   while (!joining.ready())

@@ -9,15 +9,20 @@ namespace {
 using namespace std::chrono_literals;
 using test::may_have_run;
 using test::outcome;
-using Pair = test::CallingPair;
+
+/// Of which b exposes "never" as well, which does not answer.
+struct Pair : test::CallingPair {
+  std::vector<Promise<int>> never;
+  Pair() {
+    b.expose("never", [this] {
+      never.emplace_back();
+      return never.back().get_future();
+    });
+  }
+};
 
 TEST_CASE("a call times out at its deadline exactly, and may have run") {
   Pair pair;
-  std::vector<Promise<int>> never;
-  pair.b.expose("never", [&never] {
-    never.emplace_back();
-    return never.back().get_future();
-  });
   const TimePoint start = pair.world.loop->now();
   auto future = pair.a.call_with<int()>({.timeout = 250ms}, "b", "never");
   const auto result = outcome(std::move(future));
@@ -27,18 +32,12 @@ TEST_CASE("a call times out at its deadline exactly, and may have run") {
   CHECK(may_have_run(result.error()));
   CHECK_THAT(result.message(), Catch::Contains("'never' on b did not answer in time") &&
                                    Catch::Contains("it may have run"));
-  never[0].set_value(1);  // too late: the answer is dropped
+  pair.never[0].set_value(1);  // too late: the answer is dropped
   pair.next_call_works();
 }
 
 TEST_CASE("the node's default time-out holds for calls that name none, and 60 s is the default") {
   Pair pair;
-  std::vector<Promise<int>> never;
-  const auto forget = [&never] {
-    never.emplace_back();
-    return never.back().get_future();
-  };
-  pair.b.expose("never", forget);
   NodeOptions options = pair.world.joining("hurried");
   options.call_timeout = 3ms;
   const Node hurried(options);
@@ -52,11 +51,6 @@ TEST_CASE("the node's default time-out holds for calls that name none, and 60 s 
 
 TEST_CASE("each of many calls times out at its own time, whatever their order") {
   Pair pair;
-  std::vector<Promise<int>> never;
-  pair.b.expose("never", [&never] {
-    never.emplace_back();
-    return never.back().get_future();
-  });
   const TimePoint start = pair.world.loop->now();
   std::vector<std::pair<Duration, Duration>> ended;
   for (const int milliseconds : {50, 10, 70, 30, 10, 90, 20}) {
