@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "common/command_line.hpp"
+#include "common/option_checks.hpp"
 
 namespace batchrpc_examples {
 namespace {
@@ -34,28 +35,28 @@ int world_size_of(const std::string& text, const std::string& whole) {
 
 void add_training_options(CLI::App& app, CartPoleOptions& options) {
   app.add_option("--batch", options.batch, "infer once for all observers (true), or for each")
-      ->capture_default_str();
+      ->default_str("true");
   app.add_option("--episodes", options.episodes, "episodes to train for, an update each")
-      ->check(CLI::Range(1, kMostEpisodes))
+      ->check(between(1, kMostEpisodes))
       ->capture_default_str();
   app.add_flag("--until-solved", options.until_solved,
-               "train until CartPole-v1 is solved (the mean length of the last 100 runs is 475) "
-               "instead of --episodes");
+               "train until CartPole-v1 is solved (the mean length of the last 100 runs is 475), "
+               "however many --episodes it takes");
   app.add_option("--episodes-max", options.most_episodes, "with --until-solved: give up after")
-      ->check(CLI::Range(1, kMostEpisodes))
+      ->check(between(1, kMostEpisodes))
       ->capture_default_str();
   app.add_option("--steps", options.steps, "steps of each observer in an episode")
-      ->check(CLI::Range(1, kMostSteps))
+      ->check(between(1, kMostSteps))
       ->capture_default_str();
   app.add_option("--learning-rate", options.learning_rate, "of Adam")
-      ->check(CLI::Range(1e-9, 10.0))
+      ->check(between(1e-9, 10.0))
       ->capture_default_str();
   app.add_option("--dropout", options.dropout, "of the hidden layer (the tutorial's is 0.6)")
-      ->check(CLI::Range(0.0, 0.99))
+      ->check(between(0.0, 0.99))
       ->capture_default_str();
   app.add_option("--normalize-returns", options.normalize_returns,
                  "to mean 0 and deviation 1 over an episode")
-      ->capture_default_str();
+      ->default_str("true");
 }
 
 void check_together(const CLI::App& app, const CartPoleOptions& options) {
@@ -104,8 +105,8 @@ std::optional<CartPoleOptions> parse_options(int argc, const char* const* argv) 
   std::string sweep;
   app.add_option("--sweep", sweep,
                  "time batch against no batch at each of these world sizes: 2-11 or 2,5,8");
-  app.add_option("--progress", options.progress, "auto, live, lines or none")
-      ->transform(CLI::Transformer(kProgressModes).description("auto|live|lines|none"))
+  app.add_option("--progress", options.progress, "how to show it")
+      ->transform(one_of(kProgressModes))
       ->default_str("auto");
   app.add_option("--json", options.json, "write a report to this file");
   app.add_option("--figure", options.figure,

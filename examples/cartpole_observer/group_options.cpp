@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "common/command_line.hpp"
+#include "common/option_checks.hpp"
 
 namespace batchrpc_examples {
 namespace {
@@ -67,24 +68,24 @@ std::string observer_name(int rank) { return "observer" + std::to_string(rank); 
 
 void add_group_options(CLI::App& app, GroupOptions& options) {
   app.add_option("--world-size", options.world_size, "processes: one agent, the rest observers")
-      ->check(CLI::Range(2, GroupOptions::kMostProcesses))
+      ->check(between(2, GroupOptions::kMostProcesses))
       ->capture_default_str();
   app.add_option("--rank", options.rank,
                  "be one process of a run: 0 the agent, else an observer; without it, and without "
                  "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment (torchrun), "
                  "start all of them")
-      ->check(CLI::Range(0, GroupOptions::kMostProcesses - 1));
+      ->check(between(0, GroupOptions::kMostProcesses - 1));
   app.add_option("--join", options.join,
                  "with --rank: the address at which rank 0 listens, such as tcp://127.0.0.1:29500");
   app.add_option("--transport", options.transport,
                  "auto (Unix sockets between processes of one host), tcp or unix")
-      ->transform(CLI::Transformer(transports()).description("auto|tcp|unix"))
+      ->transform(one_of(transports()))
       ->default_str("auto");
   app.add_option("--seed", options.seed, "of the weights, the actions and (plus rank) environments")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--gamma", options.gamma, "discount of later rewards")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0.0, 1.0))
       ->capture_default_str();
   app.add_flag("--launched", options.launched)->group("");  // hidden
 }

@@ -45,6 +45,7 @@ int run_program(const std::string& name, int (*run)(int argc, const char* const*
     std::cerr << name << ": " << error.what() << std::endl;
     return 2;
   } catch (const Interrupted& interrupted) {
+    std::cerr << name << ": interrupted" << std::endl;
     return interrupted.exit_code();
   } catch (const std::exception& error) {
     std::cerr << name << ": " << error.what() << std::endl;

@@ -24,7 +24,7 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
                         const std::function<void()>& check);
 
 /// Makes a program's `main()`: gives what `run` returns; when it throws, says why on standard error
-/// and gives 2 for a UsageError, 1 for anything else; after Interrupted, its exit code.
+/// and gives 2 for a UsageError, 1 for anything else; for Interrupted, its exit code.
 int run_program(const std::string& name, int (*run)(int argc, const char* const* argv), int argc,
                 const char* const* argv);
 

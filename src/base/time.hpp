@@ -9,4 +9,9 @@ namespace batchrpc {
   return time > TimePoint::max() - when ? TimePoint::max() : when + time;
 }
 
+/// Both together; Duration::max() at the most.
+[[nodiscard]] constexpr Duration sum(Duration a, Duration b) noexcept {
+  return a > Duration::max() - b ? Duration::max() : a + b;
+}
+
 }  // namespace batchrpc

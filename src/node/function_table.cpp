@@ -124,7 +124,7 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                        " has the signature " + shown_signature(name, function->signature) +
                        ", it was called as " + shown_signature(name, signature) +
                        (name.starts_with(kCreate)
-                            ? "; give create() arguments of the constructor's own types"
+                            ? "; call create<T(types)>() with the types that expose_class names"
                             : "; build caller and callee from one declaration"));
   }
   return function;

@@ -353,9 +353,7 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
   }
   // The root's own time-out tells which ranks are missing, so it is given the time to say so.
   detail::OutgoingOptions how;
-  how.timeout = core_.options().join_timeout > Duration::max() - core_.options().dead_after
-                    ? Duration::max()
-                    : core_.options().join_timeout + core_.options().dead_after;
+  how.timeout = sum(core_.options().join_timeout, core_.options().dead_after);
   detail::send_call<JoinReply, Member, std::int32_t>(
       through(*session), key_of<JoinReply, Member, std::int32_t>(kJoin), std::move(how),
       core_.self_member(), core_.options().world_size)

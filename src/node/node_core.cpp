@@ -317,7 +317,7 @@ void NodeCore::stop_listening() {
 void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
   constexpr auto kConfirmWithin = std::chrono::seconds(1);
   const TimePoint now = loop_->now();
-  const bool finished = peers_->pending().empty();
+  const bool finished = peers_->is_finished();
   if (finished) deadline = std::min(deadline, after(now, kConfirmWithin));
   if (now >= deadline || (finished && peers_->all_confirmed())) {
     drained.set_value();

@@ -171,10 +171,7 @@ void OutputQueue::take_chunk() {
   if (large_.empty()) return;
   LargePayloads sender = std::move(large_.front());
   large_.pop_front();
-  if (!sender.skip_what_is_sent()) {  // all are empty
-    std::move(sender.payloads.begin(), sender.payloads.end(), std::back_inserter(released_));
-    return;
-  }
+  if (!sender.skip_what_is_sent()) return release(std::move(sender));  // all are empty
   const Bytes& payload = sender.payloads[sender.index];
   const std::size_t size = std::min(kChunkBytes, payload.size() - sender.offset);
   const auto header =
@@ -191,8 +188,12 @@ void OutputQueue::take_chunk() {
   if (sender.skip_what_is_sent()) {
     large_.push_back(std::move(sender));
   } else {
-    std::move(sender.payloads.begin(), sender.payloads.end(), std::back_inserter(released_));
+    release(std::move(sender));
   }
+}
+
+void OutputQueue::release(LargePayloads sent) {
+  std::move(sent.payloads.begin(), sent.payloads.end(), std::back_inserter(released_));
 }
 
 void OutputQueue::advance(std::size_t bytes) {
@@ -212,11 +213,6 @@ void OutputQueue::advance(std::size_t bytes) {
 OutputQueue::Position OutputQueue::taken() const {
   const std::lock_guard lock(mutex_);
   return taken_;
-}
-
-bool OutputQueue::empty() const {
-  const std::lock_guard lock(mutex_);
-  return !busy_ && queued_.empty() && held_.empty() && large_.empty();
 }
 
 std::size_t OutputQueue::queued_bytes() const {

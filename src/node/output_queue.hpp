@@ -59,7 +59,6 @@ class OutputQueue {
   void give_back();
 
   [[nodiscard]] Position taken() const;
-  [[nodiscard]] bool empty() const;
   /// What the stream has yet to take, and what it has taken that may still be lost. Zero when it
   /// takes no more.
   [[nodiscard]] std::size_t queued_bytes() const;
@@ -87,6 +86,7 @@ class OutputQueue {
   Flushed write_out(std::unique_lock<std::mutex>& lock);
   bool fill();
   void take_chunk();
+  void release(LargePayloads sent);
   void advance(std::size_t bytes);
 
   mutable std::mutex mutex_;

@@ -80,6 +80,8 @@ class PeerTable {
   /// add (3 calls)", calls of others, such as "2 calls of worker1, still being answered here", and
   /// bytes that have not left, such as "4096 bytes to worker1".
   [[nodiscard]] std::vector<std::string> pending() const;
+  /// Whether that is nothing.
+  [[nodiscard]] bool is_finished() const;
   /// Whether what was sent has arrived.
   [[nodiscard]] bool all_confirmed() const;
 

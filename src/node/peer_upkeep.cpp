@@ -94,6 +94,15 @@ bool PeerTable::all_confirmed() const {
   });
 }
 
+bool PeerTable::is_finished() const {
+  const auto sessions = all_sessions();
+  return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
+    Session& session = *entry.second;
+    return session.pending_calls() == 0 && session.answering() == 0 &&
+           session.connection().output().queued_bytes() == 0;
+  });
+}
+
 std::vector<std::string> PeerTable::pending() const {
   std::vector<std::string> texts;
   for (const auto& [name, session] : all_sessions()) {

@@ -52,8 +52,8 @@ class SessionHost {
 };
 
 /// A conversation with a peer: calls and replies in both directions over one connection. A broken
-/// connection ends it. Calls may be submitted
-/// from the start: they wait until the peer has said hello.
+/// connection ends it. Calls may be submitted from the start: they wait until the peer has said
+/// hello.
 class Session final : public FrameSink,
                       public detail::ReplySink,
                       public std::enable_shared_from_this<Session> {

@@ -79,19 +79,18 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
   void resolve() {
     give_up_at(deadline_);
     resolver_.emplace(core_->io());
-    resolver_->async_resolve(
-        address_.name(), std::to_string(address_.port()), asio::ip::tcp::resolver::numeric_service,
-        [self = shared_from_this(), attempt = attempt_](const asio::error_code& error,
-                                                        const Resolved& found) {
-          {
-            const std::lock_guard lock(self->mutex_);
-            if (self->is_over(attempt)) return;
-            for (const auto& entry : found)
-              self->add_target(entry.endpoint());
-          }
-          self->next(attempt,
-                     error ? std::make_error_code(std::errc::host_unreachable) : std::error_code{});
-        });
+    resolver_->async_resolve(address_.name(), std::to_string(address_.port()),
+                             asio::ip::tcp::resolver::numeric_service,
+                             [self = shared_from_this(), attempt = attempt_](
+                                 const asio::error_code& error, const Resolved& found) {
+                               {
+                                 const std::lock_guard lock(self->mutex_);
+                                 if (self->is_over(attempt)) return;
+                                 for (const auto& entry : found)
+                                   self->add_target(entry.endpoint());
+                               }
+                               self->next(attempt, error);
+                             });
   }
 
   void add_target(const asio::ip::tcp::endpoint& endpoint) {

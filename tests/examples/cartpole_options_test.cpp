@@ -108,7 +108,7 @@ TEST_CASE("cartpole refuses options out of range, and says which") {
   refuse({"--learning-rate", "0"}, "--learning-rate");
   refuse({"--dropout", "1"}, "--dropout");
   refuse({"--batch", "perhaps"}, "--batch");
-  refuse({"--transport", "pigeon"}, "--transport");
+  refuse({"--transport", "pigeon"}, "--transport: 'pigeon' is none of auto|tcp|unix");
   refuse({"--no-such-option"}, "--no-such-option");
   refuse({"stray"}, "stray");
   refuse({"--episodes"}, "--episodes");

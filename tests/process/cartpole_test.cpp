@@ -247,7 +247,7 @@ TEST_CASE("an interrupt ends cartpole and its observers in good order") {
   CHECK(end->describe() == "exited with code " + std::to_string(128 + signal));
   for (const pid_t observer : observers)
     CHECK_FALSE(runs(observer));
-  CHECK(folder.text("cartpole.err").empty());
+  CHECK(folder.text("cartpole.err") == "cartpole: interrupted\n");
 }
 
 TEST_CASE("an interrupt ends cartpole while it waits for others to join") {

@@ -28,6 +28,16 @@ TEST_CASE("an object is created on another node, and its methods are called ther
   CHECK(counter.call<&Counter::value>().get() == 17);
 }
 
+TEST_CASE("arguments are converted to the types of the constructor that create names") {
+  const ObjectWorld nodes;
+  const short start = 5;
+  const RRef<Counter> counter = nodes.user.create<Counter(int)>("owner", start);
+  CHECK(counter.call<&Counter::add>(2).get() == 7);
+  const char* const first = "care";
+  const RRef<Diary> diary = nodes.user.create<Diary(const std::string&)>("owner", first);
+  CHECK(diary.call<&Diary::lines>().get() == Lines{"made with care"});
+}
+
 TEST_CASE("create returns at once, and so do calls on the new handle") {
   const ObjectWorld nodes;
   nodes.world.network->set_link("user", "owner", {.latency = 100ms});

@@ -22,6 +22,21 @@ class NodeCore;
 template <class T>
 class RRef;
 
+namespace detail {
+
+/// Of a constructor T(Params...), or of a class alone.
+template <class T>
+struct ConstructorTraits {
+  using Class = T;
+};
+template <class T, class... Params>
+struct ConstructorTraits<T(Params...)> {
+  using Class = T;
+  using Arguments = std::tuple<std::remove_cvref_t<Params>...>;
+};
+
+}  // namespace detail
+
 /// A change of the group: a node has joined, or was lost.
 struct MembershipChange {
   bool joined = false;   ///< false: lost
@@ -226,10 +241,13 @@ class BATCHRPC_EXPORT Node {
   requires std::is_member_function_pointer_v<decltype(M)>
   void expose() const;
 
-  /// Creates an object on a peer that has exposed its class, from the arguments' own types. Returns
-  /// at once; methods may be called on the handle at once.
-  template <class T, class... Args>
-  RRef<T> create(PeerRef peer, Args&&... args) const;
+  /// Creates an object on a peer that has exposed its class. Returns at once; methods may be called
+  /// on the handle at once. `node.create<ParameterServer(Config)>(peer, path)` names the
+  /// constructor as expose_class does, and the arguments are converted to its types;
+  /// `node.create<ParameterServer>(peer, config)` takes the arguments' own types to be its types.
+  template <class Constructor, class... Args>
+  RRef<typename detail::ConstructorTraits<Constructor>::Class> create(PeerRef peer,
+                                                                      Args&&... args) const;
 
   /// A handle to an object of this process, to be passed on.
   template <class T>

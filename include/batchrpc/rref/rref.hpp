@@ -33,14 +33,6 @@ constexpr std::string_view class_name() {
   return kName;
 }
 
-template <class Constructor>
-struct ConstructorTraits;
-template <class T, class... Params>
-struct ConstructorTraits<T(Params...)> {
-  using Class = T;
-  using Arguments = std::tuple<std::remove_cvref_t<Params>...>;
-};
-
 template <class T>
 std::string create_name() {
   return "batchrpc.create:" + std::string(class_name<T>());
@@ -264,19 +256,29 @@ void Node::expose() const {
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
 
-template <class T, class... Args>
-RRef<T> Node::create(PeerRef peer, Args&&... args) const {
+template <class Constructor, class... Args>
+RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRef peer,
+                                                                          Args&&... args) const {
+  using T = typename detail::ConstructorTraits<Constructor>::Class;
   detail::use_objects(core());
   auto reference = detail::Reference::to_new_object(core(), peer_name(peer));
-  using Traits = detail::Signature<void, detail::ObjectId, detail::ObjectId, std::decay_t<Args>...>;
-  const std::string name = detail::create_name<T>();
-  const auto& identity = reference->identity();
-  call_typed<void>(key<Traits>(name), CallOptions{}, PeerRef(identity.owner),
-                   static_cast<typename Traits::Arguments*>(nullptr), identity.object,
-                   identity.token, std::forward<Args>(args)...)
-      .then([reference](Result<void> created) {
-        if (!created) reference->creation_failed(created.error());
-      });
+  const auto send = [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
+    static_assert(sizeof...(Params) == sizeof...(Args),
+                  "the constructor takes another number of arguments");
+    using Traits = detail::Signature<void, detail::ObjectId, detail::ObjectId, Params...>;
+    const auto& identity = reference->identity();
+    call_typed<void>(key<Traits>(detail::create_name<T>()), CallOptions{}, PeerRef(identity.owner),
+                     static_cast<typename Traits::Arguments*>(nullptr), identity.object,
+                     identity.token, std::forward<Args>(args)...)
+        .then([reference](Result<void> created) {
+          if (!created) reference->creation_failed(created.error());
+        });
+  };
+  if constexpr (std::is_function_v<Constructor>) {
+    send(static_cast<typename detail::ConstructorTraits<Constructor>::Arguments*>(nullptr));
+  } else {
+    send(static_cast<std::tuple<std::decay_t<Args>...>*>(nullptr));
+  }
   return RRef<T>(std::move(reference));
 }
 
