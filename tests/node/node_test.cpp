@@ -262,38 +262,6 @@ TEST_CASE("a call to many encodes its arguments once") {
   CHECK(calls::Counted::encodings == 2);
 }
 
-TEST_CASE("a node that was moved from says so, whatever it is asked for") {
-  Pair pair;
-  const Node moved = std::move(pair.a);
-  Node& empty = pair.a;
-  CHECK_THROWS_AS(empty.call<&calls::add>("b", 1, 2).get(), InvalidArgument);
-  CHECK_THROWS_AS(empty.call<&calls::add>(1, 1, 2).get(), InvalidArgument);
-  CHECK_THROWS_AS(empty.notify<&calls::add>("b", 1, 2), InvalidArgument);
-  CHECK_THROWS_AS(empty.expose<&calls::add>(), InvalidArgument);
-  CHECK_THROWS_AS(empty.unexpose("add"), InvalidArgument);
-  CHECK_THROWS_AS(empty.schema("add"), InvalidArgument);
-  CHECK_THROWS_AS(empty.functions(), InvalidArgument);
-  CHECK_THROWS_AS(empty.peers(), InvalidArgument);
-  CHECK_THROWS_AS(empty.wait_for_peer("b", 1s), InvalidArgument);
-  CHECK_THROWS_AS(empty.on_membership([](const MembershipChange&) {}), InvalidArgument);
-  CHECK_THROWS_AS(empty.forget_membership_handler(1), InvalidArgument);
-  CHECK_THROWS_AS(empty.address(), InvalidArgument);
-  CHECK_THROWS_AS(empty.shutdown(1s), InvalidArgument);
-  CHECK_THROWS_AS(empty.workers(), InvalidArgument);
-  CHECK_THROWS_AS(empty.host(), InvalidArgument);
-  CHECK(empty.name().empty());
-  CHECK(empty.rank() == -1);
-  CHECK(empty.world_size() == 0);
-}
-
-TEST_CASE("a node that is moved to itself stays as it is") {
-  Pair pair;
-  pair.b.expose<&calls::add>();
-  Node& same = pair.a;
-  pair.a = std::move(same);
-  CHECK(pair.a.call<&calls::add>("b", 1, 2).get() == 3);
-}
-
 TEST_CASE("peers are called by rank as well") {
   Pair pair;
   pair.a.expose<&calls::add>();
@@ -403,76 +371,6 @@ TEST_CASE("a thousand calls under way at once are each answered with their own r
     sums.push_back(pair.a.call<&calls::add>("b", i, i));
   for (int i = 0; i < 1000; ++i)
     CHECK(sums[static_cast<std::size_t>(i)].get() == 2 * i);
-}
-
-TEST_CASE("a function can be taken back while its calls are under way: they finish") {
-  Pair pair;
-  Promise<int> promise;
-  pair.b.expose("later", [future = std::make_shared<Future<int>>(promise.get_future())] {
-    return std::move(*future);
-  });
-  auto answer = pair.a.call<int()>("b", "later");
-  pair.world.run_for(std::chrono::milliseconds(1));
-  CHECK(pair.b.unexpose("later"));
-  CHECK_FALSE(pair.b.unexpose("later"));
-  CHECK(test::outcome(pair.a.call<int()>("b", "later")).code() == ErrorCode::not_found);
-  promise.set_value(5);
-  CHECK(answer.get() == 5);
-}
-
-TEST_CASE("a name that was taken back can be given to another function, of another signature") {
-  Pair pair;
-  pair.b.expose("f", [](int x) { return x; });
-  CHECK(pair.a.call<int(int)>("b", "f", 1).get() == 1);
-  CHECK(pair.b.unexpose("f"));
-  pair.b.expose("f", [](int x) { return 2 * x; });
-  CHECK(pair.a.call<int(int)>("b", "f", 1).get() == 2);
-  CHECK(pair.b.unexpose("f"));
-  pair.b.expose("f", [](std::string x) { return x; });
-  CHECK(test::outcome(pair.a.call<int(int)>("b", "f", 1)).code() == ErrorCode::bad_signature);
-  CHECK(pair.a.call<std::string(std::string)>("b", "f", "x").get() == "x");
-}
-
-TEST_CASE("a function that takes itself back while it runs finishes") {
-  Pair pair;
-  pair.b.expose("once", [&pair, alive = std::make_shared<int>(9)] {
-    pair.b.unexpose("once");
-    return *alive;
-  });
-  CHECK(pair.a.call<int()>("b", "once").get() == 9);
-  CHECK(test::outcome(pair.a.call<int()>("b", "once")).code() == ErrorCode::not_found);
-}
-
-TEST_CASE("a name is exposed once, and the library's own names are not for users") {
-  Pair pair;
-  pair.b.expose<&calls::add>();
-  CHECK_THROWS_WITH(pair.b.expose<&calls::add>(),
-                    Catch::Contains("'calls::add' is exposed already"));
-  CHECK_THROWS_AS(pair.b.expose("", [] {}), InvalidArgument);
-  CHECK_THROWS_WITH(pair.b.expose("batchrpc.mine", [] {}), Catch::Contains("batchrpc."));
-  CHECK(pair.b.functions().size() == 1);
-}
-
-TEST_CASE("a node prints the schema of what it exposes") {
-  Pair pair;
-  pair.b.expose<&calls::add>();
-  CHECK_THAT(pair.b.schema("calls::add"), Catch::Contains("struct Arguments") &&
-                                              Catch::Contains("arg1 @1 :Int32") &&
-                                              Catch::Contains("struct Result"));
-  CHECK_THROWS_WITH(pair.b.schema("calls::ad"), Catch::Contains("did you mean 'calls::add'?"));
-}
-
-TEST_CASE("functions are called while a node is being moved from one place to another") {
-  Pair pair;
-  pair.b.expose<&calls::add>();
-  Node moved = std::move(pair.b);
-  CHECK(moved.name() == "b");
-  CHECK(pair.a.call<&calls::add>("b", 1, 2).get() == 3);
-  Node other = pair.world.join("c");
-  other = std::move(moved);
-  CHECK(other.name() == "b");
-  CHECK(pair.a.call<&calls::add>("b", 1, 2).get() == 3);
-  CHECK(pair.world.log.contain("c is lost"));
 }
 
 }  // namespace

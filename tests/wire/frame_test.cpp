@@ -15,6 +15,7 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/wire/codec.hpp"
 #include "batchrpc/wire/schema.hpp"
+#include "wire/call_frame.hpp"
 #include "wire/frame.capnp.h"
 #include "wire/one_segment.hpp"
 
@@ -27,6 +28,7 @@ std::vector<std::uint64_t> sizes_of(const wire::FrameView& frame) {
   return {frame.payload_sizes.begin(), frame.payload_sizes.end()};
 }
 
+using test::call_frame;
 using wire::FrameHeader;
 using wire::FrameKind;
 using Which = schema::Frame::Which;
@@ -52,16 +54,6 @@ std::vector<Word> words_of(capnp::MallocMessageBuilder& message) {
   std::vector<Word> words{Word{segment.size()} << 32};
   words.insert(words.end(), segment.begin(), segment.end());
   return words;
-}
-
-/// A call frame with arguments (int32, text) and payloads of the given sizes.
-std::vector<Word> call_frame(std::vector<Bytes> payloads, FrameHeader header) {
-  Encoder encoder(wire::kEnvelopeWords);
-  encode_struct<std::int32_t, std::string>(encoder, wire::kBodyPointer, 42, std::string("answer"));
-  encoder.payloads() = std::move(payloads);
-  header.kind = FrameKind::call;
-  wire::finish_frame(encoder, header);
-  return encoder.words();
 }
 
 /// Where the compiler has put the field `name` of `structure`, in units of the field's size.
@@ -377,69 +369,6 @@ TEST_CASE(
   } catch (const InvalidArgument& error) {
     CHECK_THAT(error.what(), Catch::Contains("4096") && Catch::Contains("4097"));
   }
-}
-
-TEST_CASE("only the beginning of a single-segment message is the beginning of a frame") {
-  CHECK(wire::frame_words(Word{9} << 32) == 10);
-  CHECK(wire::frame_words((Word{9} << 32) | 1) == std::nullopt);  // two segments
-  CHECK(wire::frame_words(~Word{0}) == std::nullopt);
-  CHECK(wire::frame_words(0xffffffff00000000) == 0x100000000);
-}
-
-TEST_CASE("a frame whose root is another struct is refused") {
-  auto words = wire::plain_frame({.kind = FrameKind::ping});
-  words[1] ^= Word{1} << 32;
-  CHECK_THROWS_AS(wire::parse_frame(words), BadMessage);
-  words[1] ^= Word{1} << 32;
-  CHECK_NOTHROW(wire::parse_frame(words));
-  words.pop_back();
-  CHECK_THROWS_AS(wire::parse_frame(words), BadMessage);
-}
-
-TEST_CASE("mutated frames either parse or throw BadMessage, and nothing is read outside of them") {
-  // Each copy lies in memory of its own size, so that the address sanitizer sees a step outside.
-  std::mt19937_64 random(7);
-  const std::vector<std::vector<Word>> frames{
-      wire::hello_frame({.name = "worker1", .job = "job"}),
-      wire::definition_frame({.number = 1, .name = "add", .signature = "i32(i32)"}),
-      call_frame({Bytes::allocate(10), Bytes::allocate(20000)}, {.id = 5}),
-      wire::error_frame(3, std::make_exception_ptr(std::runtime_error("what"))),
-      wire::goodbye_frame({.code = 1, .reason = "because"}),
-      wire::plain_frame({.kind = FrameKind::chunk, .value = 100})};
-  int refused = 0;
-  for (int round = 0; round < 20000; ++round) {
-    std::vector<Word> words = frames[random() % frames.size()];
-    const auto changes = 1 + random() % 3;
-    for (std::uint64_t i = 0; i < changes; ++i) {
-      const std::size_t at = random() % words.size();
-      words[at] = random() % 4 == 0 ? random() : words[at] ^ (Word{1} << (random() % 64));
-    }
-    if (random() % 8 == 0) words.resize(1 + random() % words.size());
-    words.shrink_to_fit();
-    try {
-      const auto frame = wire::parse_frame(words);
-      CHECK(frame.payload_sizes.size() <= 4096);
-      switch (frame.header.kind) {
-        case FrameKind::hello:
-          (void)wire::read_hello(frame);
-          break;
-        case FrameKind::define:
-          (void)wire::read_definition(frame);
-          break;
-        case FrameKind::error:
-          (void)wire::read_error(frame);
-          break;
-        case FrameKind::goodbye:
-          (void)wire::read_goodbye(frame);
-          break;
-        default:
-          break;
-      }
-    } catch (const BadMessage&) {
-      ++refused;
-    }
-  }
-  CHECK(refused > 1000);
 }
 
 TEST_CASE("a captured call decodes with the capnp tool and the function's schema") {

@@ -1,0 +1,126 @@
+// Functions that come and go while others call them.
+#include <catch2/catch.hpp>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/virtual_world.hpp"
+
+namespace exposing {
+int add(int a, int b) { return a + b; }
+}  // namespace exposing
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::outcome;
+using test::VirtualWorld;
+
+struct Pair {
+  VirtualWorld world;
+  Node a = world.root("a");
+  Node b = world.join("b");
+};
+
+TEST_CASE("a function can be taken back while its calls are under way: they finish") {
+  Pair pair;
+  Promise<int> promise;
+  pair.b.expose("later", [future = std::make_shared<Future<int>>(promise.get_future())] {
+    return std::move(*future);
+  });
+  auto answer = pair.a.call<int()>("b", "later");
+  pair.world.run_for(std::chrono::milliseconds(1));
+  CHECK(pair.b.unexpose("later"));
+  CHECK_FALSE(pair.b.unexpose("later"));
+  CHECK(outcome(pair.a.call<int()>("b", "later")).code() == ErrorCode::not_found);
+  promise.set_value(5);
+  CHECK(answer.get() == 5);
+}
+
+TEST_CASE("a name that was taken back can be given to another function, of another signature") {
+  Pair pair;
+  pair.b.expose("f", [](int x) { return x; });
+  CHECK(pair.a.call<int(int)>("b", "f", 1).get() == 1);
+  CHECK(pair.b.unexpose("f"));
+  pair.b.expose("f", [](int x) { return 2 * x; });
+  CHECK(pair.a.call<int(int)>("b", "f", 1).get() == 2);
+  CHECK(pair.b.unexpose("f"));
+  pair.b.expose("f", [](std::string x) { return x; });
+  CHECK(outcome(pair.a.call<int(int)>("b", "f", 1)).code() == ErrorCode::bad_signature);
+  CHECK(pair.a.call<std::string(std::string)>("b", "f", "x").get() == "x");
+}
+
+TEST_CASE("a function that takes itself back while it runs finishes") {
+  Pair pair;
+  pair.b.expose("once", [&pair, alive = std::make_shared<int>(9)] {
+    pair.b.unexpose("once");
+    return *alive;
+  });
+  CHECK(pair.a.call<int()>("b", "once").get() == 9);
+  CHECK(outcome(pair.a.call<int()>("b", "once")).code() == ErrorCode::not_found);
+}
+
+TEST_CASE("a name is exposed once, and the library's own names are not for users") {
+  Pair pair;
+  pair.b.expose<&exposing::add>();
+  CHECK_THROWS_WITH(pair.b.expose<&exposing::add>(),
+                    Catch::Contains("'exposing::add' is exposed already"));
+  CHECK_THROWS_AS(pair.b.expose("", [] {}), InvalidArgument);
+  CHECK_THROWS_WITH(pair.b.expose("batchrpc.mine", [] {}), Catch::Contains("batchrpc."));
+  CHECK(pair.b.functions().size() == 1);
+}
+
+TEST_CASE("a node prints the schema of what it exposes") {
+  Pair pair;
+  pair.b.expose<&exposing::add>();
+  CHECK_THAT(pair.b.schema("exposing::add"), Catch::Contains("struct Arguments") &&
+                                              Catch::Contains("arg1 @1 :Int32") &&
+                                              Catch::Contains("struct Result"));
+  CHECK_THROWS_WITH(pair.b.schema("exposing::ad"), Catch::Contains("did you mean 'exposing::add'?"));
+}
+
+TEST_CASE("calls that come before their function is exposed wait for it, for a while") {
+  VirtualWorld world;
+  const Node root = world.root();
+  NodeOptions options = world.joining("slow");
+  options.expose_within = 5s;
+  const Node slow(options);
+  const TimePoint start = world.loop->now();
+  auto first = root.call<&exposing::add>("slow", 1, 2);
+  auto other = root.call<int()>("slow", "never exposed");
+  root.notify<&exposing::add>("slow", 1, 2);
+  auto wrong = root.call<int(int)>("slow", "exposing::add", 1);
+  world.run_for(2s);
+  CHECK_FALSE(first.ready());
+  slow.expose<&exposing::add>();
+  CHECK(first.get() == 3);
+  CHECK(world.loop->now() - start == 2s);
+  CHECK(outcome(std::move(wrong)).code() == ErrorCode::bad_signature);
+  CHECK_FALSE(other.ready());
+  const auto missing = outcome(std::move(other));
+  CHECK(world.loop->now() - start == 5s);
+  CHECK(missing.code() == ErrorCode::not_found);
+  CHECK_FALSE(test::may_have_run(missing.error()));
+  const auto late = outcome(root.call<int()>("slow", "never exposed"));
+  CHECK(world.loop->now() - start == 5s);
+  CHECK(late.code() == ErrorCode::not_found);
+}
+
+TEST_CASE("calls that wait for their function when the node ends have not run") {
+  VirtualWorld world;
+  const Node root = world.root();
+  NodeOptions options = world.joining("slow");
+  options.expose_within = 5s;
+  Node slow(options);
+  auto call = root.call<&exposing::add>("slow", 1, 2);
+  world.run_for(1s);
+  slow.shutdown(1s);
+  world.run_for(1s);
+  REQUIRE(call.ready());
+  const auto result = outcome(std::move(call));
+  REQUIRE_FALSE(result);
+  INFO(result.message());
+  CHECK_FALSE(test::may_have_run(result.error()));
+}
+
+}  // namespace
+}  // namespace batchrpc

@@ -1,0 +1,199 @@
+// Who comes and goes in a group that has begun.
+#include <catch2/catch.hpp>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/virtual_world.hpp"
+
+namespace membership {
+int add(int a, int b) { return a + b; }
+}  // namespace membership
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::outcome;
+using test::VirtualWorld;
+
+std::vector<std::string> names_of(const Node& node) {
+  std::vector<std::string> names;
+  for (const PeerInfo& peer : node.peers())
+    names.push_back(peer.name);
+  return names;
+}
+
+TEST_CASE("in an open world nodes come and go at any time, and all know who is there") {
+  VirtualWorld world;
+  const Node root = world.root();
+  Node a = world.join("a");
+  {
+    const Node b = world.join("b");
+    world.run_for(1s);
+    CHECK(names_of(a) == std::vector<std::string>{"b", "root"});
+    CHECK(names_of(b) == std::vector<std::string>{"a", "root"});
+  }
+  world.run_for(1s);
+  const auto peers = a.peers();
+  REQUIRE(peers.size() == 2);
+  CHECK(peers[0].name == "b");
+  CHECK(peers[0].state == PeerState::lost);
+  const Node c = world.join("c");
+  world.run_for(1s);
+  CHECK(names_of(c) == std::vector<std::string>{"a", "root"});
+  a.expose<&membership::add>();
+  CHECK(c.call<&membership::add>("a", 1, 2).get() == 3);
+}
+
+TEST_CASE("a node that left can come back under its name and rank") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const Node a = world.join("a");
+  for (int round = 0; round < 5; ++round) {
+    const Node b = world.join("b");
+    CHECK(b.rank() == 2);
+    b.expose<&membership::add>();
+    CHECK(a.wait_for_peer("b").get().rank == 2);
+    CHECK(a.call<&membership::add>("b", round, 1).get() == round + 1);
+    CHECK(root.call<&membership::add>("b", round, 1).get() == round + 1);
+  }
+}
+
+TEST_CASE("wait_for_peer is ready when the peer joins, at once when it is there") {
+  VirtualWorld world;
+  const Node root = world.root();
+  auto waiting = root.wait_for_peer("late");
+  world.run_for(10s);
+  CHECK_FALSE(waiting.ready());
+  const Node late = world.join("late");
+  const PeerInfo info = std::move(waiting).get();
+  CHECK(info.name == "late");
+  CHECK(info.rank == 1);
+  CHECK(root.wait_for_peer("late").ready());
+  late.expose<&membership::add>();
+  CHECK(root.call<&membership::add>("late", 1, 2).get() == 3);
+}
+
+TEST_CASE("waits without end have none") {
+  VirtualWorld world;
+  NodeOptions options = world.options("root");
+  options.expose_within = Duration::max();
+  const Node root(options);
+  auto waiting = root.wait_for_peer("late", Duration::max());
+  NodeOptions patient = world.joining("patient");
+  patient.join = "inproc://elsewhere";
+  patient.join_timeout = Duration::max();
+  auto joining = Node::start(patient);
+  const auto call = root.call_with<int()>({.timeout = Duration::max()}, "root", "late");
+  world.run_for(10min);
+  CHECK_FALSE(waiting.ready());
+  CHECK_FALSE(joining.ready());
+  CHECK_FALSE(call.ready());
+  const Node late = world.join("late");
+  CHECK(waiting.get().name == "late");
+  NodeOptions elsewhere = world.options("elsewhere");
+  elsewhere.join = "inproc://elsewhere";
+  const Node other(elsewhere);
+  CHECK(joining.get().peers().size() == 1);
+}
+
+TEST_CASE("wait_for_peer times out exactly, and does not wait for a peer that is lost") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const TimePoint start = world.loop->now();
+  const auto result = outcome(root.wait_for_peer("nobody", 2500ms));
+  CHECK(world.loop->now() - start == 2500ms);
+  CHECK(result.code() == ErrorCode::timed_out);
+  CHECK_THAT(result.message(), Catch::Contains("'nobody'") && Catch::Contains("2500 ms"));
+  { const Node gone = world.join("gone"); }
+  world.run_for(1s);
+  CHECK(outcome(root.wait_for_peer("gone", 1s)).code() == ErrorCode::timed_out);
+}
+
+TEST_CASE("waiting for peers leaves nothing behind, whoever has come") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const Node a = world.join("a");
+  world.run_for(1s);
+  const std::size_t before = world.loop->pending();
+  for (int i = 0; i < 100; ++i)
+    CHECK(root.wait_for_peer("a", 1h).ready());
+  CHECK(world.loop->pending() <= before + 1);
+}
+
+TEST_CASE("who waits for a peer when the node ends is told ShutDown") {
+  VirtualWorld world;
+  Node root = world.root();
+  auto waiting = root.wait_for_peer("nobody");
+  root.shutdown(1s);
+  REQUIRE(waiting.ready());
+  CHECK(outcome(std::move(waiting)).code() == ErrorCode::shut_down);
+}
+
+TEST_CASE("a membership handler is called until it is taken back, and may do anything") {
+  VirtualWorld world;
+  const Node root = world.root();
+  int calls = 0;
+  std::uint64_t number = 0;
+  number = root.on_membership([&](const MembershipChange& change) {
+    ++calls;
+    CHECK(root.peers().size() >= 1);  // no lock is held
+    if (change.joined) (void)root.call<int()>(change.peer.name, "nothing there");
+    root.forget_membership_handler(number);
+  });
+  root.on_membership([](const MembershipChange& /*change*/) { throw 42; });
+  const Node a = world.join("a");
+  const Node b = world.join("b");
+  world.run_for(1s);
+  CHECK(calls == 1);
+  CHECK(world.log.contain("a handler of membership changes threw"));
+}
+
+TEST_CASE("a node that dies while others wait for the world to be complete is replaced") {
+  VirtualWorld world;
+  const auto options = [&](const std::string& name, int rank) {
+    NodeOptions node = world.options(name);
+    node.rank = rank;
+    node.world_size = 3;
+    return node;
+  };
+  auto root = Node::start(options("root", 0));
+  auto one = Node::start(options("one", 1));
+  world.run_for(1s);
+  world.kill("one");
+  world.run_for(1s);
+  auto again = Node::start(options("one-again", 1));
+  auto two = Node::start(options("two", 2));
+  world.run_for(1s);
+  REQUIRE(root.ready());
+  REQUIRE(again.ready());
+  REQUIRE(two.ready());
+  const Node first = std::move(root).get();
+  const Node second = std::move(again).get();
+  const Node third = std::move(two).get();
+  CHECK(names_of(third) == std::vector<std::string>{"one-again", "root"});
+}
+
+TEST_CASE("a node with a fixed world that dies can be started again") {
+  VirtualWorld world;
+  const auto options = [&](const std::string& name, int rank) {
+    NodeOptions node = world.options(name);
+    node.rank = rank;
+    node.world_size = 2;
+    return node;
+  };
+  auto root_future = Node::start(options("root", 0));
+  auto one_future = Node::start(options("one", 1));
+  const Node root = std::move(root_future).get();
+  {
+    const Node one = std::move(one_future).get();
+    world.kill("one");
+    world.run_for(1s);
+  }
+  world.network->rejoin("one");
+  const Node again{options("one", 1)};
+  again.expose<&membership::add>();
+  CHECK(root.call<&membership::add>("one", 1, 2).get() == 3);
+}
+
+}  // namespace
+}  // namespace batchrpc
