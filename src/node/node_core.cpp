@@ -10,12 +10,14 @@
 #include "batchrpc/transport/composite_transport.hpp"
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
+#include "node/context_workers.hpp"
 #include "node/duration_text.hpp"
 #include "node/group.hpp"
 #include "node/loop_tasks.hpp"
 #include "node/options_check.hpp"
 #include "node/output_scope.hpp"
 #include "node/parked_calls.hpp"
+#include "node/worker_pool.hpp"
 
 namespace batchrpc {
 namespace {
@@ -74,7 +76,11 @@ NodeCore::NodeCore(NodeOptions options)
   transport_ = std::move(composite);
   loop_tasks_ = std::make_shared<LoopTasks>(loop_, context_);
   parked_ = std::make_shared<ParkedCalls>(loop_, loop_tasks_, functions_);
-  if (own_loop_) pool_ = std::make_shared<WorkerPool>(options_.num_worker_threads, loop_);
+  if (own_loop_) {
+    workers_ = std::make_shared<WorkerPool>(options_.num_worker_threads, loop_);
+  } else if (options_.io_context != nullptr) {
+    workers_ = std::make_shared<ContextWorkers>(*options_.io_context, context_);
+  }
   peers_ = std::make_unique<PeerTable>(
       PeerTable::Environment{.loop = loop_,
                              .context = context_,
@@ -303,7 +309,7 @@ void NodeCore::schedule_tick() {
 // --- the end
 
 bool NodeCore::is_own_thread() const {
-  return loop_->is_driving() || (pool_ && pool_->is_worker());
+  return loop_->is_driving() || (workers_ && workers_->is_worker());
 }
 
 void NodeCore::stop_listening() {
@@ -384,9 +390,9 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   }
   end();
   functions_.clear();
-  if (pool_) {
+  if (workers_) {
     const std::size_t busy =
-        pool_->stop(std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));
+        workers_->stop(std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));
     if (busy > 0) {
       log_.warning("shut down while " + std::to_string(busy) +
                    (busy == 1 ? " handler does" : " handlers do") +

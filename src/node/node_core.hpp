@@ -17,7 +17,7 @@
 #include "node/fork_mark.hpp"
 #include "node/function_table.hpp"
 #include "node/peer_table.hpp"
-#include "node/worker_pool.hpp"
+#include "node/workers.hpp"
 
 namespace batchrpc {
 
@@ -62,7 +62,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept { return loop_; }
   [[nodiscard]] const std::shared_ptr<WaitContext>& context() const noexcept { return context_; }
   [[nodiscard]] std::shared_ptr<Executor> workers() const {
-    return pool_ ? std::shared_ptr<Executor>(pool_) : loop_tasks_;
+    return workers_ ? std::shared_ptr<Executor>(workers_) : loop_tasks_;
   }
   [[nodiscard]] const std::shared_ptr<Executor>& loop_tasks() const noexcept { return loop_tasks_; }
   [[nodiscard]] std::string address() const;
@@ -123,7 +123,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::shared_ptr<WaitContext> context_;
   std::shared_ptr<Transport> transport_;
   std::shared_ptr<Executor> loop_tasks_;
-  std::shared_ptr<WorkerPool> pool_;  // null: the loop runs the handlers
+  std::shared_ptr<Workers> workers_;  // null: the loop runs the handlers
   FunctionTable functions_;
   std::shared_ptr<ParkedCalls> parked_;
   std::unique_ptr<PeerTable> peers_;

@@ -5,14 +5,14 @@
 #include <thread>
 #include <vector>
 
-#include "batchrpc/base/executor.hpp"
 #include "batchrpc/transport/loop.hpp"
+#include "node/workers.hpp"
 
 namespace batchrpc {
 
 /// The threads that run handlers. One that waits for a future runs other tasks meanwhile, on top of
 /// its stack (docs/threading.md).
-class WorkerPool final : public Executor {
+class WorkerPool final : public Workers {
  public:
   WorkerPool(int threads, std::shared_ptr<Loop> loop);
   /// As stop(), with a second's grace.
@@ -20,11 +20,10 @@ class WorkerPool final : public Executor {
 
   void post(Task task) override;
 
-  /// Drops the tasks that wait, lets those that run finish for `grace`, and ends the threads.
-  /// Returns how many are still busy then: they are left to themselves, and end when their task
-  /// does. Not on a worker.
-  std::size_t stop(Duration grace);
-  [[nodiscard]] bool is_worker() const noexcept;
+  /// Ends the threads. Those that are still busy when the grace is over are left to themselves, and
+  /// end when their task does. Not on a worker.
+  std::size_t stop(Duration grace) override;
+  [[nodiscard]] bool is_worker() const noexcept override;
 
  private:
   class Context;

@@ -38,7 +38,8 @@ void AsioTimers::arm(TimePoint when) {
   // Weak: an embedder's context may run this after the loop is gone.
   timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
     if (error) return;
-    if (const auto self = weak.lock()) self->fire();
+    const auto self = weak.lock();
+    if (self) run_in(self->turn_, [self] { self->fire(); });
   });
 }
 

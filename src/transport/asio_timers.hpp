@@ -4,8 +4,10 @@
 #include <asio/steady_timer.hpp>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "transport/timer_heap.hpp"
+#include "transport/turn.hpp"
 
 namespace batchrpc::detail {
 
@@ -14,7 +16,8 @@ namespace batchrpc::detail {
 /// system call. Thread-safe.
 class AsioTimers : public std::enable_shared_from_this<AsioTimers> {
  public:
-  explicit AsioTimers(asio::io_context& io) : timer_(io) {}
+  explicit AsioTimers(asio::io_context& io, std::shared_ptr<Turn> turn = nullptr)
+      : timer_(io), turn_(std::move(turn)) {}
 
   TimerId schedule(TimePoint when, Task task);
   bool cancel(TimerId timer);
@@ -32,6 +35,7 @@ class AsioTimers : public std::enable_shared_from_this<AsioTimers> {
   std::mutex mutex_;
   TimerHeap heap_;
   asio::steady_timer timer_;
+  const std::shared_ptr<Turn> turn_;
   TimePoint armed_for_ = TimePoint::max();
   bool stopped_ = false;
 };

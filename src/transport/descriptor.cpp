@@ -18,13 +18,17 @@ void Descriptor::wait_readable(Task handler) {
   }
   socket_.async_wait(stream_descriptor::wait_read,
                      [self = shared_from_this()](const asio::error_code&) {
-                       Task ready;
-                       {
-                         const std::lock_guard lock(self->mutex_);
-                         std::swap(ready, self->readable_);
-                       }
-                       if (ready) ready();
+                       run_in(self->turn_, [self] { self->readable(); });
                      });
+}
+
+void Descriptor::readable() {
+  Task ready;
+  {
+    const std::lock_guard lock(mutex_);
+    std::swap(ready, readable_);
+  }
+  if (ready) ready();
 }
 
 void Descriptor::wait_writable(Task handler) {
@@ -40,15 +44,18 @@ void Descriptor::wait_writable(Task handler) {
   stream_descriptor& waiting = writer_.is_open() ? writer_ : socket_;
   waiting.async_wait(stream_descriptor::wait_write,
                      [self = shared_from_this()](const asio::error_code& aborted) {
-                       if (aborted) return;
-                       Task ready;
-                       {
-                         const std::lock_guard lock(self->mutex_);
-                         self->release_writer();
-                         std::swap(ready, self->writable_);
-                       }
-                       if (ready) ready();
+                       if (!aborted) run_in(self->turn_, [self] { self->writable(); });
                      });
+}
+
+void Descriptor::writable() {
+  Task ready;
+  {
+    const std::lock_guard lock(mutex_);
+    release_writer();
+    std::swap(ready, writable_);
+  }
+  if (ready) ready();
 }
 
 void Descriptor::close() {

@@ -18,7 +18,8 @@ namespace batchrpc::detail {
 class Descriptor : public std::enable_shared_from_this<Descriptor> {
  public:
   /// Takes `fd`, which does not block.
-  Descriptor(asio::io_context& io, int fd) : socket_(io, fd), writer_(io), fd_(fd) {}
+  Descriptor(AsioCore& core, int fd)
+      : turn_(core.turn()), socket_(core.io(), fd), writer_(core.io()), fd_(fd) {}
   ~Descriptor();
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -33,8 +34,11 @@ class Descriptor : public std::enable_shared_from_this<Descriptor> {
   void close();
 
  private:
+  void readable();
+  void writable();
   void release_writer();
 
+  const std::shared_ptr<Turn> turn_;
   std::mutex mutex_;  // of the two handlers and of writer_
   Task readable_;
   Task writable_;

@@ -21,12 +21,16 @@ void EmbeddedCore::post(Task task) {
   // Weak: the context may run this after the loop is gone.
   asio::post(io_, [weak = weak_from_this(), task = std::move(task)]() mutable {
     const auto self = std::static_pointer_cast<EmbeddedCore>(weak.lock());
-    if (self && !self->stopped_) task();
+    if (!self) return;
+    self->turn_->run([self, task = std::move(task)]() mutable {
+      if (!self->stopped_) task();
+    });
   });
 }
 
 bool EmbeddedCore::poll() {
-  if (!is_driving()) return false;
+  if (!io_.get_executor().running_in_this_thread()) return false;
+  const Turn::Pause pause(*turn_);
   timers_->rearm();
   return io_.poll() != 0;
 }
@@ -39,13 +43,14 @@ void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline
 
   run_nested_wait_hook();
   if (waiter.ready()) return;
-  if (!is_driving()) return sleep_until_ready(waiter, deadline);
+  if (!io_.get_executor().running_in_this_thread()) return sleep_until_ready(waiter, deadline);
   if (depth >= kMaxNestedWaits) {
     throw Overloaded("a task of the loop waits within a task that waits, and so on, more than " +
                      std::to_string(kMaxNestedWaits) +
                      " deep; use then() or co_await, which do not occupy the context's thread");
   }
   ++depth;
+  const Turn::Pause pause(*turn_);
   timers_->rearm();
   const auto work = asio::make_work_guard(io_);  // run_one() stops a context without work
   waiter.set_interrupt(

@@ -10,11 +10,11 @@
 namespace batchrpc::detail {
 
 /// A loop on the io_context of the program that embeds it; driven by the threads that run that
-/// context.
+/// context, in turns.
 class EmbeddedCore final : public AsioCore {
  public:
   explicit EmbeddedCore(asio::io_context& io)
-      : io_(io), timers_(std::make_shared<AsioTimers>(io)) {}
+      : io_(io), timers_(std::make_shared<AsioTimers>(io, turn_)) {}
 
   [[nodiscard]] asio::io_context& io() noexcept override { return io_; }
   [[nodiscard]] AsioTimers& timers() noexcept override { return *timers_; }
@@ -24,14 +24,14 @@ class EmbeddedCore final : public AsioCore {
   TimerId schedule(TimePoint when, Task task) override {
     return timers_->schedule(when, std::move(task));
   }
-  [[nodiscard]] bool is_driving() const noexcept override {
-    return io_.get_executor().running_in_this_thread();
-  }
-  /// Only within a task: other threads must not run the embedder's context.
+  [[nodiscard]] std::shared_ptr<Turn> turn() const noexcept override { return turn_; }
+  [[nodiscard]] bool is_driving() const noexcept override { return turn_->is_mine(); }
+  /// Only on a thread that runs the context: others must not.
   bool poll() override;
 
  private:
   asio::io_context& io_;
+  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
   const std::shared_ptr<AsioTimers> timers_;
   std::atomic<bool> stopped_{false};
 };

@@ -74,23 +74,29 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
   }
 
  private:
+  using Resolved = asio::ip::tcp::resolver::results_type;
+
   [[nodiscard]] bool is_over(int attempt) const { return !handler_ || attempt != attempt_; }
 
   void resolve() {
     give_up_at(deadline_);
     resolver_.emplace(core_->io());
-    resolver_->async_resolve(address_.name(), std::to_string(address_.port()),
-                             asio::ip::tcp::resolver::numeric_service,
-                             [self = shared_from_this(), attempt = attempt_](
-                                 const asio::error_code& error, const Resolved& found) {
-                               {
-                                 const std::lock_guard lock(self->mutex_);
-                                 if (self->is_over(attempt)) return;
-                                 for (const auto& entry : found)
-                                   self->add_target(entry.endpoint());
-                               }
-                               self->next(attempt, error);
-                             });
+    resolver_->async_resolve(
+        address_.name(), std::to_string(address_.port()), asio::ip::tcp::resolver::numeric_service,
+        [self = shared_from_this(), attempt = attempt_](const asio::error_code& error,
+                                                        const Resolved& found) {
+          run_in(self->core_->turn(), [=] { self->resolved(attempt, error, found); });
+        });
+  }
+
+  void resolved(int attempt, const asio::error_code& error, const Resolved& found) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_over(attempt)) return;
+      for (const auto& entry : found)
+        add_target(entry.endpoint());
+    }
+    next(attempt, error);
   }
 
   void add_target(const asio::ip::tcp::endpoint& endpoint) {
@@ -115,7 +121,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
       std::error_code error;
       const int fd = make_socket(target.family(), error);
       if (fd >= 0) {
-        descriptor_ = std::make_shared<Descriptor>(core_->io(), fd);
+        descriptor_ = std::make_shared<Descriptor>(*core_, fd);
         if (::connect(fd, target.get(), target.size) == 0) return succeed(std::move(lock));
         if (errno == EINPROGRESS || errno == EINTR) {
           // The rest of the time is for the other addresses.
@@ -186,8 +192,6 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
     if (resolver_) resolver_->cancel();
     if (timer_ != 0) core_->timers().cancel(std::exchange(timer_, 0));
   }
-
-  using Resolved = asio::ip::tcp::resolver::results_type;
 
   const std::weak_ptr<SocketConnects> owner_;
   const std::shared_ptr<AsioCore> core_;

@@ -76,7 +76,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   Acceptor(const std::shared_ptr<AsioCore>& core, int fd, Address address,
            Transport::AcceptHandler handler)
       : core_(core),
-        descriptor_(std::make_shared<Descriptor>(core->io(), fd)),
+        descriptor_(std::make_shared<Descriptor>(*core, fd)),
         address_(std::move(address)),
         handler_(std::move(handler)) {}
 
@@ -106,7 +106,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
         return;
       }
       if (address_.scheme() == Address::Scheme::tcp) set_no_delay(fd);
-      auto descriptor = std::make_shared<Descriptor>(core->io(), fd);
+      auto descriptor = std::make_shared<Descriptor>(*core, fd);
       handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
                                               accepted_description(fd, address_)));
     }

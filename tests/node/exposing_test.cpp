@@ -73,9 +73,10 @@ TEST_CASE("a node prints the schema of what it exposes") {
   Pair pair;
   pair.b.expose<&exposing::add>();
   CHECK_THAT(pair.b.schema("exposing::add"), Catch::Contains("struct Arguments") &&
-                                              Catch::Contains("arg1 @1 :Int32") &&
-                                              Catch::Contains("struct Result"));
-  CHECK_THROWS_WITH(pair.b.schema("exposing::ad"), Catch::Contains("did you mean 'exposing::add'?"));
+                                                 Catch::Contains("arg1 @1 :Int32") &&
+                                                 Catch::Contains("struct Result"));
+  CHECK_THROWS_WITH(pair.b.schema("exposing::ad"),
+                    Catch::Contains("did you mean 'exposing::add'?"));
 }
 
 TEST_CASE("calls that come before their function is exposed wait for it, for a while") {

@@ -1,6 +1,3 @@
-#include <asio/executor_work_guard.hpp>
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <latch>
@@ -21,17 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::outcome;
 using test::RealPair;
-
-TEST_CASE("a node on a context that nobody runs says so") {
-  asio::io_context context;
-  NodeOptions options = test::real_root();
-  options.io_context = &context;
-  options.world_size = 2;
-  options.join_timeout = 50ms;
-  options.dead_after = options.ping_after = 50ms;
-  CHECK_THROWS_WITH(Node(options), Catch::Contains("nobody has run NodeOptions::io_context") &&
-                                       Catch::Contains("Node::start()"));
-}
 
 TEST_CASE("nodes that poll before they sleep call each other") {
   NodeOptions options = test::real_root();
@@ -265,81 +251,6 @@ TEST_CASE("a continuation can be sent to the workers") {
                          .then(pair.a.workers(), [](int) { return std::this_thread::get_id(); })
                          .get();
   CHECK(where != here);
-}
-
-TEST_CASE("a program that embeds the node runs all of it on its own threads") {
-  asio::io_context context;
-  auto work = asio::make_work_guard(context);
-  std::thread runner([&context] { context.run(); });
-  const auto runner_id = runner.get_id();
-  {
-    NodeOptions options = test::real_root("a");
-    options.io_context = &context;
-    Node a(options);
-    const Node b(test::real_joining(a, "b", 1));
-    std::thread::id where;
-    a.expose("where", [&] { where = std::this_thread::get_id(); });
-    b.call<void()>("a", "where").get();
-    CHECK(where == runner_id);
-    b.expose<&threads::add>();
-    CHECK(a.call<&threads::add>("b", 1, 2).get() == 3);
-    // A handler on the embedder's thread may wait as well.
-    a.expose("nested", [&](int x) { return a.call<&threads::add>("b", x, 1).get(); });
-    CHECK(b.call<int(int)>("a", "nested", 4).get() == 5);
-    CHECK(a.shutdown(1s).empty());
-  }
-  work.reset();
-  runner.join();
-}
-
-/// A root that lives on the context, which the calling thread runs meanwhile.
-Node start_on(asio::io_context& context) {
-  NodeOptions options = test::real_root("a");
-  options.io_context = &context;
-  auto starting = Node::start(options);
-  while (!starting.ready())
-    context.run_one();
-  return std::move(starting).get();
-}
-
-TEST_CASE("an embedded node is driven by whoever runs the context, on one thread and nested") {
-  asio::io_context context;
-  Node a = start_on(context);
-  a.expose<&threads::add>();
-  CHECK(a.call<&threads::add>("a", 1, 2)
-            .then([](int sum) { return 2 * sum; })
-            .then([&context](int result) {
-              context.stop();
-              return result;
-            })
-            .valid());
-  context.run();
-  // Nobody runs the context any more: the node's end does not wait for that.
-  CHECK(a.shutdown(10ms).empty());
-  CHECK(outcome(a.call<&threads::add>("a", 1, 2)).code() == ErrorCode::shut_down);
-}
-
-TEST_CASE("threads may take turns at running the context of an embedded node") {
-  asio::io_context context;
-  Node a = start_on(context);
-  a.expose<&threads::add>();
-  auto joining = Node::start(test::real_joining(a, "b", 1));
-  while (!joining.ready())
-    context.run_one();
-  const Node b = std::move(joining).get();
-  b.expose("back", [&b](int x) { return b.call<&threads::add>("a", x, 1).get(); });
-  int sum = 0;
-  for (int turn = 0; turn < 5; ++turn) {
-    std::thread([&] {
-      asio::post(context, [&] {
-        sum += a.call<int(int)>("b", "back", turn).get();
-        context.stop();
-      });
-      context.restart();
-      context.run();
-    }).join();
-  }
-  CHECK(sum == 1 + 2 + 3 + 4 + 5);
 }
 
 }  // namespace

@@ -95,8 +95,8 @@ struct NodeOptions {
   /// Where inproc:// addresses live; shared by the nodes that are to see each other.
   std::shared_ptr<InprocNetwork> network{};
 
-  /// A program's own io_context, which it runs, handlers included, by one thread at a time (more
-  /// than one at once is a data race); outlives the node. Other threads may call and wait.
+  /// A program's own io_context, which it runs, handlers included, on as many threads as it likes;
+  /// outlives the node, which then has none. Any thread may call and wait.
   asio::io_context* io_context = nullptr;
 
   /// A loop (a VirtualLoop, in tests) in which the node lives, with handlers and all.

@@ -16,8 +16,7 @@ using TimerId = std::uint64_t;
 /// What a node lives in: time, deferred work, and the waiting of threads. One thread at a time
 /// drives a loop: it polls the transports of the loop and runs what was posted, in order. Which
 /// thread that is changes: the node's I/O thread, or a thread that waits for a future
-/// (docs/threading.md). With an embedder's io_context that is up to the embedder: several threads
-/// that run the context at once run the loop's tasks concurrently, and nodes do not bear that.
+/// (docs/threading.md). Several threads that run an embedder's io_context take turns at it.
 ///
 /// All functions are thread-safe. Implementations: `AsioLoop` (sockets, real time), `VirtualLoop`
 /// (tests).

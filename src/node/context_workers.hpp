@@ -1,0 +1,41 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+
+#include "batchrpc/future/wait.hpp"
+#include "node/workers.hpp"
+
+namespace asio {
+class io_context;
+}
+
+namespace batchrpc {
+
+/// Handlers on the threads that run the io_context of the program that embeds the node: as many at
+/// once as there are such threads, beside the one that drives the loop.
+class ContextWorkers final : public Workers, public std::enable_shared_from_this<ContextWorkers> {
+ public:
+  /// `context` is what a task that waits does.
+  ContextWorkers(asio::io_context& io, std::shared_ptr<WaitContext> context);
+
+  void post(Task task) override;
+  [[nodiscard]] bool is_worker() const noexcept override;
+  /// A task of the calling thread is not waited for.
+  std::size_t stop(Duration grace) override;
+
+ private:
+  void run_next();
+
+  asio::io_context& io_;
+  const std::shared_ptr<WaitContext> context_;
+  std::mutex mutex_;
+  std::condition_variable finished_;
+  std::deque<Task> tasks_;
+  std::size_t running_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+
+#include "batchrpc/base/executor.hpp"
+
+namespace batchrpc {
+
+/// Where the handlers of a node run that are not marked short, several at once.
+class Workers : public Executor {
+ public:
+  /// Whether the calling thread runs one of these tasks.
+  [[nodiscard]] virtual bool is_worker() const noexcept = 0;
+
+  /// Drops the tasks that wait, and lets those that run finish for `grace`. Returns how many are
+  /// still busy then.
+  virtual std::size_t stop(Duration grace) = 0;
+};
+
+}  // namespace batchrpc
