@@ -12,7 +12,8 @@ namespace {
 
 // A task that the calling thread runs, on top of others perhaps.
 struct Running {
-  explicit Running(const ContextWorkers* of) : workers(of), outer(std::exchange(innermost(), this)) {}
+  explicit Running(const ContextWorkers* of)
+      : workers(of), outer(std::exchange(innermost(), this)) {}
   ~Running() { innermost() = outer; }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;

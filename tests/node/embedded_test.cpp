@@ -180,13 +180,12 @@ TEST_CASE("short handlers and callbacks of an embedded node run one at a time, w
     std::this_thread::yield();
     --inside;
   };
-  a.expose(
-      "short",
-      [&](int x) {
-        alone();
-        return x;
-      },
-      {.short_handler = true});
+  a.expose("short",
+           [&](int x) {
+             alone();
+             return x;
+           },
+           {.short_handler = true});
   std::vector<std::thread> callers;
   std::atomic<int> wrong{0};
   for (int i = 0; i < 3; ++i) {

@@ -40,8 +40,8 @@ struct AsioLoopOptions {
 /// until the lease's end.
 ///
 /// *On the context of an embedder* (`embed()`): whoever runs the context drives; several threads
-/// take turns, so that the loop's tasks run one at a time. A wait on such a thread runs the context,
-/// nested, and lets others have their turn; on any other thread it sleeps.
+/// take turns, so that the loop's tasks run one at a time. A wait on such a thread runs the
+/// context, nested, and lets others have their turn; on any other thread it sleeps.
 ///
 /// A wait from within a task of the loop drives on, nested, up to 256 deep; beyond that it leaves
 /// the driving to others and sleeps, and throws Overloaded where there can be no other.
