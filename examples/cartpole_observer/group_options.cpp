@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <string_view>
 
@@ -82,7 +83,7 @@ void add_group_options(CLI::App& app, GroupOptions& options) {
       ->transform(one_of(transports()))
       ->default_str("auto");
   app.add_option("--seed", options.seed, "of the weights, the actions and (plus rank) environments")
-      ->check(CLI::NonNegativeNumber)
+      ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   app.add_option("--gamma", options.gamma, "discount of later rewards")
       ->check(between(0.0, 1.0))

@@ -1,19 +1,36 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <CLI/TypeTools.hpp>
 #include <CLI/Validators.hpp>
+#include <charconv>
 #include <map>
 #include <sstream>
 #include <string>
+#include <system_error>
+#include <type_traits>
 
 namespace batchrpc_examples {
 
-/// Takes a number from `low` to `high`.
+/// Takes a number from `low` to `high`; `nan` is none.
 template <class T>
 CLI::Validator between(T low, T high) {
-  std::ostringstream range;
-  range << low << " to " << high;
-  return CLI::Range(low, high).description(range.str());
+  std::ostringstream text;
+  text << low << " to " << high;
+  const std::string range = text.str();
+  return CLI::Validator(
+      [low, high, range](std::string& input) -> std::string {
+        T value{};
+        bool fits = true;
+        if constexpr (std::is_integral_v<T>) {  // lexical_cast saturates, and wraps below 0
+          T same{};
+          fits = std::from_chars(input.data(), input.data() + input.size(), same).ec == std::errc();
+        }
+        fits = fits && CLI::detail::lexical_cast(input, value);
+        if (fits && value >= low && value <= high) return {};
+        return "'" + input + "' is not a number from " + range;
+      },
+      range);
 }
 
 /// Takes one of these words, for the value that it stands for.

@@ -114,6 +114,18 @@ TEST_CASE("cartpole refuses options out of range, and says which") {
   refuse({"--episodes"}, "--episodes");
 }
 
+TEST_CASE("cartpole takes no number that is none, and says what it takes") {
+  for (const char* option : {"--gamma", "--learning-rate", "--dropout"}) {
+    for (const char* value : {"nan", "-nan", "inf", "-inf"}) {
+      refuse({option, value}, std::string(option) + ": '" + value + "' is not a number from ");
+    }
+  }
+  refuse({"--gamma", "nan"}, "from 0 to 1\n");
+  refuse({"--seed", "-1"}, "'-1' is not a number from 0 to 18446744073709551615\n");
+  refuse({"--seed", "18446744073709551616"}, "--seed");
+  CHECK(parse({"--seed", "18446744073709551615"}).group.seed == 18'446'744'073'709'551'615U);
+}
+
 TEST_CASE("a wrong command line is answered with the usage") {
   refuse({"--world-size", "1"}, "Usage:");
 }

@@ -268,7 +268,8 @@ TEST_CASE("wrong options are answered with the usage on standard error, and exit
                                               {"--no-such-option"},
                                               {"--sweep", "5-2"},
                                               {"--json", "/no/such/folder/report.json"},
-                                              {"--rank", "1"}}));
+                                              {"--rank", "1"},
+                                              {"--gamma", "nan"}}));
   CAPTURE(wrong);
   CHECK(run(folder, wrong) == 2);
   CHECK(folder.text("cartpole.out").empty());
