@@ -59,17 +59,23 @@ void add_training_options(CLI::App& app, CartPoleOptions& options) {
       ->default_str("true");
 }
 
-void check_together(const CLI::App& app, const CartPoleOptions& options) {
+void check_sweep(const CLI::App& app) {
+  if (app.count("--sweep") == 0) return;
+  for (const char* other : {"--rank", "--join", "--world-size", "--batch", "--until-solved"}) {
+    if (app.count(other) > 0) {
+      throw UsageError(std::string("--sweep and ") + other + " exclude each other");
+    }
+  }
+}
+
+void check_together(const CartPoleOptions& options) {
   if (!options.figure.empty() && !options.figure.ends_with(".svg")) {
     throw UsageError("--figure " + options.figure +
                      ": name a file that ends in .svg; a .png is written beside it");
   }
-  if (!options.sweep.empty()) {
-    for (const char* other : {"--rank", "--world-size", "--batch", "--until-solved"}) {
-      if (app.count(other) > 0) {
-        throw UsageError(std::string("--sweep and ") + other + " exclude each other");
-      }
-    }
+  if (!options.sweep.empty() && options.group.rank) {
+    throw UsageError(
+        "--sweep starts all processes itself, but by the environment this is one of several");
   }
   if (options.group.rank.value_or(0) != 0) return;  // the agent writes the files
   if (!options.json.empty()) check_writable("--json", options.json);
@@ -112,9 +118,10 @@ std::optional<CartPoleOptions> parse_options(int argc, const char* const* argv) 
   app.add_option("--figure", options.figure,
                  "write the learning curve, or the sweep's times, to this .svg file and a .png");
   const bool run = parse_command_line(app, argc, argv, [&] {
+    check_sweep(app);
     if (app.count("--sweep") > 0) options.sweep = parse_world_sizes(sweep);
-    if (options.sweep.empty()) complete(options.group);
-    check_together(app, options);
+    complete(options.group);
+    check_together(options);
   });
   return run ? std::optional(options) : std::nullopt;
 }

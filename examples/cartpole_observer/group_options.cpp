@@ -4,6 +4,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <array>
+#include <batchrpc/base/address.hpp>
+#include <batchrpc/base/error.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
@@ -28,38 +30,104 @@ const std::map<std::string, TransportChoice>& transports() {
   return kTransports;
 }
 
-std::optional<int> number_in_environment(const char* name) {
+// Empty when it is not set.
+std::string text_in_environment(const char* name) {
   const char* text = std::getenv(name);
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  const std::string_view view(text);
+  return text == nullptr ? "" : text;
+}
+
+std::optional<int> number_in_environment(const char* name) {
+  const std::string text = text_in_environment(name);
+  if (text.empty()) return std::nullopt;
   int value = 0;
-  const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), value);
-  if (error != std::errc() || end != view.data() + view.size()) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
     throw UsageError(std::string("the environment variable ") + name + " is no number: " + text);
   }
   return value;
 }
 
+struct Launcher {
+  const char* rank;
+  const char* world_size;
+  bool tells_address;
+};
+constexpr std::array kLaunchers{Launcher{"RANK", "WORLD_SIZE", true},
+                                Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", false},
+                                Launcher{"PMI_RANK", "PMI_SIZE", false}};
+
+// What is missing besides, empty if nothing is.
+std::string missing_address(const Launcher& launcher) {
+  if (!launcher.tells_address) return "--join";
+  std::string missing;
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) {
+    if (!text_in_environment(name).empty()) continue;
+    missing += missing.empty() ? "--join, or in the environment " : " and ";
+    missing += name;
+  }
+  return missing;
+}
+
+// To ignore what a launcher says would be to start all processes in each that it has started.
 void take_environment(GroupOptions& options) {
-  struct Launcher {
-    const char* rank;
-    const char* world_size;
-  };
-  for (const Launcher& launcher : {Launcher{"RANK", "WORLD_SIZE"},
-                                   {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                                   {"PMI_RANK", "PMI_SIZE"}}) {
+  for (const Launcher& launcher : kLaunchers) {
     const auto rank = number_in_environment(launcher.rank);
     const auto world_size = number_in_environment(launcher.world_size);
-    if (!rank || !world_size) continue;
-    const bool has_address =
-        std::getenv("MASTER_ADDR") != nullptr && std::getenv("MASTER_PORT") != nullptr;
-    if (options.join.empty() && has_address && launcher.rank == std::string_view("RANK")) {
+    if (!rank && !world_size) continue;
+    if (!rank || !world_size) {
+      throw UsageError(std::string("the environment has ") +
+                       (rank ? launcher.rank : launcher.world_size) + ", but no " +
+                       (rank ? launcher.world_size : launcher.rank));
+    }
+    if (options.join.empty()) {
+      const std::string missing = missing_address(launcher);
+      if (!missing.empty() && *world_size == 1) return;  // mpirun -n 1
+      if (!missing.empty()) {
+        throw UsageError(std::string("by ") + launcher.rank + " and " + launcher.world_size +
+                         " in the environment this is one of several processes, but where rank 0 "
+                         "listens is missing: " +
+                         missing);
+      }
       options.join = kByEnvironment;
     }
-    if (options.join.empty()) continue;
     options.rank = rank;
     options.world_size = *world_size;
     return;
+  }
+}
+
+// The address that the node makes of env://.
+std::string address_in_environment() {
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"}) {
+    if (text_in_environment(name).empty()) {
+      throw UsageError(std::string("the environment variable ") + name + " is not set");
+    }
+  }
+  const int port = number_in_environment("MASTER_PORT").value();
+  if (port < 1 || port > 65535) {
+    throw UsageError("the environment variable MASTER_PORT is no port: " + std::to_string(port));
+  }
+  return batchrpc::Address::tcp(text_in_environment("MASTER_ADDR"),
+                                static_cast<std::uint16_t>(port))
+      .to_string();
+}
+
+// What the node would refuse later, without the usage.
+void check_join(const GroupOptions& options) {
+  using Scheme = batchrpc::Address::Scheme;
+  if (options.join.starts_with("file:///")) return;
+  const bool by_environment = options.join == kByEnvironment;
+  const std::string text = by_environment ? address_in_environment() : options.join;
+  try {
+    const auto address = batchrpc::Address::parse(text);
+    if (address.scheme() == Scheme::inproc) {
+      throw UsageError("--join " + text + ": the processes of a run do not meet in one process");
+    }
+    if (options.rank != 0 && address.scheme() == Scheme::tcp && address.port() == 0) {
+      throw UsageError("--join " + text + ": only rank 0 knows the port that it gets for 0");
+    }
+  } catch (const batchrpc::InvalidArgument& error) {
+    throw UsageError((by_environment ? "MASTER_ADDR: " : "--join: ") + std::string(error.what()));
   }
 }
 
@@ -92,6 +160,9 @@ void add_group_options(CLI::App& app, GroupOptions& options) {
 }
 
 void complete(GroupOptions& options) {
+  if (options.rank && options.join == kByEnvironment) {
+    throw UsageError("--rank and --join env:// exclude each other: RANK in the environment tells");
+  }
   if (!options.rank) take_environment(options);
   if (options.rank && options.join.empty()) {
     throw UsageError("--rank needs --join, the address at which rank 0 listens");
@@ -99,6 +170,7 @@ void complete(GroupOptions& options) {
   if (!options.rank && !options.join.empty()) {
     throw UsageError("--join needs --rank: which process of the run this is");
   }
+  if (options.rank) check_join(options);
   if (options.world_size < 2 || options.world_size > GroupOptions::kMostProcesses) {
     throw UsageError("a world of " + std::to_string(options.world_size) +
                      ": there must be an agent and an observer, and at most " +

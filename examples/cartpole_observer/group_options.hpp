@@ -35,7 +35,8 @@ void add_group_options(CLI::App& app, GroupOptions& options);
 
 /// Takes what torchrun (RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT) or mpirun say in the
 /// environment, where the command line has named no rank; then checks what one option alone cannot.
-/// Throws UsageError.
+/// Throws UsageError, also where the environment says that this is one of several processes, but
+/// not where they meet.
 void complete(GroupOptions& options);
 
 /// For a process with a rank.

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,8 +33,8 @@ void refuse(const std::vector<const char*>& arguments, const std::string& becaus
 // What torchrun sets, for the time of a test.
 class Environment {
  public:
-  explicit Environment(std::vector<std::pair<const char*, const char*>> variables)
-      : variables_(std::move(variables)) {
+  Environment(std::initializer_list<std::pair<const char*, const char*>> variables)
+      : variables_(variables) {
     for (const auto& [name, value] : variables_)
       ::setenv(name, value, 1);
   }
@@ -151,8 +152,8 @@ TEST_CASE("a process with a rank needs to know where to join") {
 }
 
 TEST_CASE("what torchrun sets makes this process one of a run") {
-  const Environment environment(
-      {{"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}});
+  const Environment environment{
+      {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
   const CartPoleOptions options = parse({});
   CHECK(options.group.rank == 1);
   CHECK(options.group.world_size == 3);
@@ -165,19 +166,84 @@ TEST_CASE("what torchrun sets makes this process one of a run") {
 }
 
 TEST_CASE("what torchrun sets is checked as well") {
-  const Environment environment({{"RANK", "one"},
-                                 {"WORLD_SIZE", "3"},
-                                 {"MASTER_ADDR", "127.0.0.1"},
-                                 {"MASTER_PORT", "29500"}});
+  const Environment environment{
+      {"RANK", "one"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
   refuse({}, "RANK");
 }
 
 TEST_CASE("what mpirun sets gives the rank of a run with --join") {
-  const Environment environment({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}});
-  CHECK_FALSE(parse({}).group.rank);
+  const Environment environment{{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}};
   const CartPoleOptions options = parse({"--join", "tcp://127.0.0.1:29500"});
   CHECK(options.group.rank == 2);
   CHECK(options.group.world_size == 4);
+}
+
+TEST_CASE("one of several processes of a launcher never starts them all for want of an address") {
+  {
+    const Environment environment{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}};
+    refuse({}, "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE");
+    refuse({}, "missing: --join\n");
+    refuse({"--world-size", "3"}, "missing: --join\n");
+    refuse({"--sweep", "2-3"}, "OMPI_COMM_WORLD_RANK");
+  }
+  const Environment environment{{"RANK", "1"}, {"WORLD_SIZE", "3"}};
+  refuse({}, "missing: --join, or in the environment MASTER_ADDR and MASTER_PORT\n");
+  refuse({"--world-size", "3"}, "MASTER_ADDR and MASTER_PORT\n");
+  refuse({"--join", "env://"}, "MASTER_ADDR is not set");
+  CHECK(parse({"--join", "tcp://127.0.0.1:29500"}).group.rank == 1);
+  {
+    const Environment more{{"MASTER_ADDR", "127.0.0.1"}};
+    refuse({}, "in the environment MASTER_PORT\n");
+  }
+  const Environment more{{"MASTER_ADDR", ""}, {"MASTER_PORT", "29500"}};
+  refuse({}, "in the environment MASTER_ADDR\n");
+}
+
+TEST_CASE("a rank without a size in the environment, or a size without a rank, is refused") {
+  {
+    const Environment environment{{"RANK", "1"}};
+    refuse({}, "RANK, but no WORLD_SIZE");
+  }
+  const Environment environment{{"WORLD_SIZE", "3"}};
+  refuse({}, "WORLD_SIZE, but no RANK");
+}
+
+TEST_CASE("the only process of a launcher starts the others itself") {
+  const Environment environment{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
+  CHECK_FALSE(parse({}).group.rank);
+  CHECK(parse({}).group.world_size == 11);
+}
+
+TEST_CASE("a process of a launcher does not sweep") {
+  const Environment environment{
+      {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
+  refuse({"--sweep", "2-3"}, "by the environment this is one of several");
+}
+
+TEST_CASE("an address that no process could join at is answered with the usage") {
+  const auto refuse_address = [](const std::vector<const char*>& arguments,
+                                 const std::string& because) {
+    refuse(arguments, because);
+    refuse(arguments, "Usage:");
+  };
+  refuse_address({"--rank", "1", "--join", "foo://x"}, "--join: address 'foo://x'");
+  refuse_address({"--rank", "1", "--join", "tcp://127.0.0.1"}, "the port is missing");
+  refuse_address({"--rank", "1", "--join", "tcp://127.0.0.1:0"}, "only rank 0 knows the port");
+  refuse_address({"--rank", "1", "--join", "file://here"}, "file://here");
+  refuse_address({"--rank", "0", "--join", "inproc://x"}, "inproc://x");
+  refuse_address({"--rank", "0", "--join", "env://"}, "exclude each other");
+  CHECK(parse({"--rank", "0", "--join", "tcp://127.0.0.1:0"}).group.rank == 0);
+  CHECK(parse({"--rank", "1", "--join", "file:///tmp/run"}).group.rank == 1);
+
+  for (const char* port : {"99999", "0", "-1", "29500x"}) {
+    CAPTURE(port);
+    const Environment environment{
+        {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}};
+    refuse_address({}, "MASTER_PORT is no ");
+  }
+  const Environment environment{
+      {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "no host"}, {"MASTER_PORT", "29500"}};
+  refuse_address({}, "MASTER_ADDR: ");
 }
 
 TEST_CASE("a sweep takes ranges and lists of world sizes") {
@@ -196,7 +262,8 @@ TEST_CASE("a sweep varies what it varies, and nobody else sets it") {
   refuse({"--sweep", "2-3", "--world-size", "4"}, "--world-size");
   refuse({"--sweep", "2-3", "--batch", "true"}, "--batch");
   refuse({"--sweep", "2-3", "--until-solved"}, "--until-solved");
-  refuse({"--sweep", "2-3", "--rank", "0"}, "--rank");
+  refuse({"--sweep", "2-3", "--rank", "0"}, "--sweep and --rank exclude");
+  refuse({"--sweep", "2-3", "--join", "tcp://127.0.0.1:1"}, "--join");
 }
 
 TEST_CASE("an observer's command line says what the agent's did") {

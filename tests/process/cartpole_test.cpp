@@ -269,6 +269,7 @@ TEST_CASE("wrong options are answered with the usage on standard error, and exit
                                               {"--sweep", "5-2"},
                                               {"--json", "/no/such/folder/report.json"},
                                               {"--rank", "1"},
+                                              {"--rank", "1", "--join", "foo://x"},
                                               {"--gamma", "nan"}}));
   CAPTURE(wrong);
   CHECK(run(folder, wrong) == 2);
