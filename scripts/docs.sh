@@ -10,6 +10,16 @@ if ! diff <(sed -n '/^```cpp$/,/^```$/p' docs/getting-started.md | sed '1d; /^``
   exit 1
 fi
 
+# The C++ of from-torch-rpc.md is that of the example, but for line breaks, comments, and lines with a "…".
+sources=$(sed -E 's@(^|  )// .*@@' examples/cartpole/*.cpp examples/cartpole_observer/*.cpp | tr -d '[:space:]')
+while read -r line; do
+  code=$(sed -E 's@(^|  )// .*@@' <<<"$line" | tr -d '[:space:]')
+  if [[ $sources != *"$code"* ]]; then
+    echo "docs: docs/from-torch-rpc.md shows what is not in examples/cartpole*: $line" >&2
+    exit 1
+  fi
+done < <(sed -n '/^```cpp$/,/^```$/p' docs/from-torch-rpc.md | grep -vE '^```|…')
+
 mkdir -p build/doxygen
 doxygen docs/Doxyfile
 # What goes without a comment: operators, copying and moving, and the names that std gives (value_type).
