@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the static and the shared library into a temporary prefix, and builds and runs the
 # programs of tests/downstream against each; then the one that has batchrpc as a subdirectory. Compiles
-# README's excerpt, and checks the version that is asked for, the shared libraries' SONAME, and that a
-# subdirectory brings no tests and programs.
+# README's excerpt and the one on tensors in docs/getting-started.md, and checks the version that is asked
+# for, the shared libraries' SONAME, and that a subdirectory brings no tests and programs.
 #
 # build/release must have been built before (scripts/test.sh). BATCHRPC_DOWNSTREAM_TORCH=OFF leaves
 # LibTorch out of it.
@@ -39,10 +39,13 @@ for library in build/shared/src/*.so; do
     <(objdump -p "$library" | sed -n 's/^ *SONAME *//p')
 done
 
-# README's excerpt: declarations up to the first empty line, then statements.
-mkdir "$work/readme"
-sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d; /^```$/,$d; s/…//g' |
-  awk -v at="$work/readme/" '/^$/ {part = 1} {print > (at (part ? "statements.inc" : "declarations.inc"))}'
+cut_out() {  # cut_out <name>: of the first excerpt, declarations up to the first empty line, then statements
+  sed -n '/^```cpp$/,/^```$/p' | sed '1d; /^```$/,$d; s/…//g' |
+    awk -v at="$work/excerpts/$1_" '/^$/ {part = 1} {print > (at (part ? "statements.inc" : "declarations.inc"))}'
+}
+mkdir "$work/excerpts"
+cut_out readme <README.md
+sed -n '/^## Tensors$/,$p' docs/getting-started.md | cut_out tensors
 
 for kind in release shared; do
   prefix=$work/$kind
@@ -60,7 +63,7 @@ for kind in release shared; do
   fi
   run "refusal of version 999, $kind" grep -q 'requested version "999"' "$work/refusal"
   if [ -e "$prefix/lib/cmake/batchrpc/batchrpcTorchTargets.cmake" ]; then
-    build_downstream torch "$work/torch-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DREADME_PARTS="$work/readme"
+    build_downstream torch "$work/torch-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts"
     run "torch, $kind" "$work/torch-$kind/tensors"
   fi
 done
