@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <iterator>
 #include <utility>
 
@@ -53,6 +54,34 @@ OutputQueue::Position OutputQueue::append_locked(std::span<const Word> frame, st
   }
   appended_ += to.size() - before;
   return start;
+}
+
+bool OutputQueue::retract_locked(Position position, std::vector<Bytes>& payloads) {
+  if (position < taken_) return false;
+  if (closed_) return true;
+  std::vector<std::byte>& from = open_ ? queued_ : held_;
+  const auto begin = from.end() - static_cast<std::ptrdiff_t>(appended_ - position);
+  std::vector<Word> words(wire::kEnvelopeWords);
+  const auto read = [&] { std::memcpy(words.data(), &*begin, words.size() * sizeof(Word)); };
+  read();
+  words.resize(*wire::frame_words(words.front()));
+  read();
+  const wire::FrameView frame = wire::parse_frame(words);
+  std::size_t bytes = words.size() * sizeof(Word);
+  if (wire::has_inline_payloads(words)) {
+    for (const std::uint64_t size : frame.payload_sizes)
+      bytes += wire::padded(size);
+  } else if (!frame.payload_sizes.empty()) {
+    const auto large = std::find_if(large_.begin(), large_.end(), [&](const auto& entry) {
+      return entry.call == frame.header.id && !entry.of_reply;
+    });
+    if (large != large_.end()) {
+      std::move(large->payloads.begin(), large->payloads.end(), std::back_inserter(payloads));
+      large_.erase(large);
+    }
+  }
+  wire::make_void(std::span(&*begin, bytes));
+  return true;
 }
 
 void OutputQueue::append_first(std::span<const Word> frame) {
@@ -208,11 +237,6 @@ void OutputQueue::advance(std::size_t bytes) {
     released_.push_back(std::move(chunk_->owner));
     chunk_.reset();
   }
-}
-
-OutputQueue::Position OutputQueue::taken() const {
-  const std::lock_guard lock(mutex_);
-  return taken_;
 }
 
 std::size_t OutputQueue::queued_bytes() const {

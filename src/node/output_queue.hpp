@@ -20,7 +20,7 @@ namespace batchrpc {
 /// overtakes them. Thread-safe.
 class OutputQueue {
  public:
-  /// A place in the queue: frames at or after `taken()` were surely not sent.
+  /// A place in the queue, for retract_locked().
   using Position = std::uint64_t;
 
   /// Appends a finished frame, followed by `payloads`: those that it declares as inline are copied,
@@ -30,6 +30,10 @@ class OutputQueue {
   /// The same by who holds mutex().
   Position append_locked(std::span<const Word> frame, std::uint64_t call, bool of_reply,
                          std::vector<Bytes>&& payloads);
+  /// Takes the frame of a call that begins at `position` back, unless it has been taken to be
+  /// written: then false. It leaves without effect; its payloads are moved to `payloads`. By who
+  /// holds mutex().
+  bool retract_locked(Position position, std::vector<Bytes>& payloads);
   /// Guards the queue; and what must change in one step with it. Held for moments only, never
   /// during a write.
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
@@ -58,7 +62,6 @@ class OutputQueue {
   /// anything. So nobody calls this who has writing on this queue to do or to arrange.
   void give_back();
 
-  [[nodiscard]] Position taken() const;
   /// What the stream has yet to take, and what it has taken that may still be lost. Zero when it
   /// takes no more.
   [[nodiscard]] std::size_t queued_bytes() const;

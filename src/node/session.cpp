@@ -158,46 +158,52 @@ void Session::arm_timer(TimePoint deadline) {
   });
 }
 
+// What is left of calls that have ended, by who holds the lock.
+std::vector<Session::EndedCall> Session::take_back(std::vector<PendingCall> calls,
+                                                   std::vector<Bytes>& payloads) {
+  std::vector<EndedCall> ended;
+  ended.reserve(calls.size());
+  for (PendingCall& call : calls) {
+    const bool sent = !connection_->output().retract_locked(call.position, payloads);
+    ended.push_back({std::move(call.handler), names_[call.function], sent});
+  }
+  return ended;
+}
+
 void Session::expire_calls() {
-  std::vector<PendingCall> expired;
-  std::vector<std::string> names;
+  std::vector<Bytes> payloads;  // destroyed without the lock
+  std::vector<EndedCall> expired;
   {
     const std::lock_guard lock(mutex_);
     timer_ = 0;
     timer_at_ = TimePoint::max();
     if (closed_) return;
-    expired = calls_.take_expired(loop_->now());
-    for (const PendingCall& call : expired)
-      names.push_back(names_[call.function]);
+    expired = take_back(calls_.take_expired(loop_->now()), payloads);
     if (calls_.earliest_deadline() != TimePoint::max()) arm_timer(calls_.earliest_deadline());
   }
-  for (std::size_t i = 0; i < expired.size(); ++i) {
-    const bool sent = expired[i].position < connection_->output().taken();
+  for (EndedCall& call : expired) {
     detail::Reply reply;
     reply.error = std::make_exception_ptr(
-        TimedOut("'" + names[i] + "' on " + peer_name() + " did not answer in time" +
-                     (sent ? "; it may have run" : "; the peer was not reached, it never ran") +
+        TimedOut("'" + call.function + "' on " + peer_name() + " did not answer in time" +
+                     (call.sent ? "; it may have run" : "; it could not be sent, and never ran") +
                      " (CallOptions::timeout, NodeOptions::call_timeout)",
-                 sent));
-    expired[i].handler(reply);
+                 call.sent));
+    call.handler(reply);
   }
 }
 
 void Session::fail_calls(const MakeError& error) {
-  std::vector<PendingCall> calls;
-  std::vector<std::string> names;
+  std::vector<Bytes> payloads;
+  std::vector<EndedCall> calls;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    calls = calls_.take_all();
-    for (const PendingCall& call : calls)
-      names.push_back(names_[call.function]);
+    calls = take_back(calls_.take_all(), payloads);
   }
-  const OutputQueue::Position taken = connection_->output().taken();
-  for (std::size_t i = 0; i < calls.size(); ++i) {
+  for (EndedCall& call : calls) {
     detail::Reply reply;
-    reply.error = error(names[i], calls[i].position < taken);
-    calls[i].handler(reply);
+    reply.error = error(call.function, call.sent);
+    call.handler(reply);
   }
 }
 

@@ -143,6 +143,13 @@ class Session final : public FrameSink,
   void check_large(const Encoder& encoder, std::string_view what) const;
   void send(std::span<const Word> frame);
   std::uint32_t number_of(const detail::FunctionKey& function);
+  struct EndedCall {
+    detail::ReplyHandler handler;
+    std::string function;
+    bool sent;
+  };
+  [[nodiscard]] std::vector<EndedCall> take_back(std::vector<PendingCall> calls,
+                                                 std::vector<Bytes>& payloads);
   void arm_timer(TimePoint deadline);
   void expire_calls();
   std::string peer_name() const;

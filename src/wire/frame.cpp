@@ -1,6 +1,7 @@
 #include "wire/frame.hpp"
 
 #include <bit>
+#include <cstring>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
@@ -108,6 +109,13 @@ bool has_inline_payloads(std::span<const Word> frame) noexcept {
 void set_number(std::span<Word> frame, std::uint32_t number) noexcept {
   Word& word = frame[kData + 3];
   word = (word & 0xffffffffU) | (Word{number} << 32);
+}
+
+void make_void(std::span<std::byte> frame) noexcept {
+  const Word size = Word{frame.size() / sizeof(Word) - 1} << 32;
+  const Word kinds = kinds_word({.kind = FrameKind::pong});
+  std::memcpy(frame.data(), &size, sizeof size);
+  std::memcpy(frame.data() + (kData + 3) * sizeof(Word), &kinds, sizeof kinds);
 }
 
 std::vector<Word> plain_frame(const FrameHeader& header) {

@@ -89,6 +89,10 @@ inline void set_id(std::span<Word> frame, std::uint64_t id) noexcept { frame[2] 
 /// Changes the function's number of a finished call frame.
 void set_number(std::span<Word> frame, std::uint32_t number) noexcept;
 
+/// Makes a frame upon which nobody acts out of these whole words: a finished frame, and the inline
+/// payloads behind it.
+void make_void(std::span<std::byte> frame) noexcept;
+
 /// A frame of a header alone.
 [[nodiscard]] std::vector<Word> plain_frame(const FrameHeader& header);
 [[nodiscard]] std::vector<Word> hello_frame(const Hello& hello);

@@ -85,11 +85,12 @@ Bytes filled(std::size_t size, int value) {
 }
 
 /// A call with payloads, appended to the queue.
-void append_call(OutputQueue& queue, std::uint64_t id, std::vector<Bytes> payloads) {
+OutputQueue::Position append_call(OutputQueue& queue, std::uint64_t id,
+                                  std::vector<Bytes> payloads) {
   Encoder encoder(wire::kEnvelopeWords);
   encoder.payloads() = std::move(payloads);
   wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .id = id});
-  queue.append(encoder.words(), id, false, std::move(encoder.payloads()));
+  return queue.append(encoder.words(), id, false, std::move(encoder.payloads()));
 }
 
 struct Fixture {
@@ -107,6 +108,17 @@ struct Fixture {
     }
     CHECK(flushed == OutputQueue::Flushed::all);
   }
+  /// The sink, which was full, takes all.
+  void unblock() {
+    sink.room = std::size_t{1} << 40;
+    CHECK(queue.flush_blocked() == OutputQueue::Flushed::all);
+  }
+  bool retract(OutputQueue::Position position) {
+    const std::lock_guard lock(queue.mutex());
+    return queue.retract_locked(position, payloads);
+  }
+
+  std::vector<Bytes> payloads;  // taken back
 };
 
 TEST_CASE("frames wait for the handshake, which goes before them") {
@@ -114,7 +126,6 @@ TEST_CASE("frames wait for the handshake, which goes before them") {
   f.queue.append(ping(1), 0, false, {});
   CHECK(f.queue.flush() == OutputQueue::Flushed::all);
   CHECK(f.sink.bytes.empty());
-  CHECK(f.queue.taken() == 0);
   f.queue.append_first(wire::hello_frame({.name = "me"}));
   f.queue.flush();
   CHECK(f.sink.pieces().size() == 1);
@@ -139,21 +150,52 @@ TEST_CASE("frames that gather leave in one write") {
   CHECK(f.sink.writes == 1);
 }
 
-TEST_CASE("a frame's position tells whether it may have been sent") {
+TEST_CASE("a call is taken back until a write has begun, and leaves as a frame without effect") {
   Fixture f;
-  const auto first = f.queue.append(ping(1), 0, false, {});
-  CHECK_FALSE(first < f.queue.taken());
+  const auto first = append_call(f.queue, 1, {});
+  CHECK(f.retract(first));
+  const auto second = append_call(f.queue, 2, {});
   f.queue.open();
   f.queue.flush();
-  CHECK(first < f.queue.taken());
+  CHECK_FALSE(f.retract(second));
   f.sink.room = 0;
-  const auto second = f.queue.append(ping(2), 0, false, {});
-  CHECK_FALSE(second < f.queue.taken());
+  const auto third = append_call(f.queue, 3, {});
   CHECK(f.queue.flush() == OutputQueue::Flushed::blocked);
-  CHECK(second < f.queue.taken());  // a write has begun
-  const auto third = f.queue.append(ping(3), 0, false, {});
+  CHECK_FALSE(f.retract(third));  // a write has begun
+  const auto fourth = append_call(f.queue, 4, {});
+  append_call(f.queue, 5, {});
   CHECK(f.queue.flush() == OutputQueue::Flushed::all);  // whoever was blocked takes it along
-  CHECK_FALSE(third < f.queue.taken());
+  CHECK(f.retract(fourth));
+  f.unblock();
+  std::vector<std::uint64_t> calls;
+  for (const auto& piece : f.sink.pieces()) {
+    if (piece.header.kind == wire::FrameKind::call) calls.push_back(piece.header.id);
+  }
+  CHECK(calls == std::vector<std::uint64_t>{2, 3, 5});
+}
+
+TEST_CASE("the payloads of a call that is taken back are given back, and never sent") {
+  Fixture f;
+  f.queue.open();
+  f.sink.room = 0;
+  append_call(f.queue, 1, {});
+  CHECK(f.queue.flush() == OutputQueue::Flushed::blocked);
+  const auto small = append_call(f.queue, 2, {Bytes::allocate(10), Bytes::allocate(3)});
+  const auto large = append_call(f.queue, 3, {Bytes::allocate(100'000), Bytes::allocate(1)});
+  append_call(f.queue, 4, {Bytes::allocate(100'000)});
+  append_call(f.queue, 5, {Bytes::allocate(9)});
+  CHECK(f.retract(small));
+  CHECK(f.payloads.empty());  // they were copied
+  CHECK(f.retract(large));
+  CHECK(f.payloads.size() == 2);
+  f.unblock();
+  std::size_t chunked = 0;
+  for (const auto& piece : f.sink.pieces()) {
+    const bool is_void = piece.header.kind == wire::FrameKind::pong;
+    CHECK(is_void == (piece.header.id == 2 || piece.header.id == 3));
+    if (piece.header.kind == wire::FrameKind::chunk) chunked += piece.header.value;
+  }
+  CHECK(chunked == 100'000);
 }
 
 TEST_CASE("a stream that takes one byte at a time gets every byte, once and in order") {
