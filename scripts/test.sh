@@ -3,7 +3,8 @@
 #
 #   scripts/test.sh [--long]
 #
-#   --long  also the long forms of the tests that have one
+#   --long  also the long forms of the tests that have one, and 10^5 nodes that are destroyed in their
+#           own callbacks under the address sanitizer
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,4 +14,9 @@ case ${1:-} in
   *) echo "usage: scripts/test.sh [--long]" >&2 && exit 2 ;;
 esac
 scripts/setup.sh
+if [ -n "${BATCHRPC_LONG_TESTS:-}" ]; then
+  cmake --preset asan >/dev/null
+  cmake --build build/asan --parallel "$(nproc)" --target test_node
+  build/asan/bin/test_node 'a node may be destroyed in*'
+fi
 scripts/run_preset.sh release

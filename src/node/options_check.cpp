@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -77,6 +78,16 @@ void take_environment(NodeOptions& options) {
   options.join = Address::tcp(host, static_cast<std::uint16_t>(port)).to_string();
 }
 
+// Of containers with equal process numbers, no two choose the same.
+std::string random_text(std::uint64_t seed) {
+  std::random_device device;
+  const std::uint64_t number =
+      seed != 0 ? std::mt19937_64(~seed)() : std::uint64_t{device()} << 32 | device();
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
+  return {digits.data(), end};
+}
+
 }  // namespace
 
 NodeOptions completed(NodeOptions options) {
@@ -115,9 +126,9 @@ NodeOptions completed(NodeOptions options) {
   check(options.io_context == nullptr || !options.loop, "io_context",
         "set either io_context or loop");
   if (options.name.empty()) {
-    options.name = options.rank >= 0 ? "node" + std::to_string(options.rank)
-                                     : "node-" + std::to_string(::getpid()) + "-" +
-                                           std::to_string(std::random_device{}() % 10000);
+    options.name = options.rank >= 0
+                       ? "node" + std::to_string(options.rank)
+                       : "node-" + std::to_string(::getpid()) + "-" + random_text(options.seed);
   }
   if (joins_by_file(options)) {
     check(join_file(options).starts_with('/'), "join",

@@ -178,9 +178,9 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
       const bool lives = std::any_of(peer.sessions.begin(), peer.sessions.end(),
                                      [](const auto& open) { return open->is_open(); });
       if (lives) {
-        throw JoinFailed("the name '" + hello.name + "' is taken by a node of rank " +
-                         std::to_string(peer.info.rank) + " at " +
-                         peer.sessions.front()->connection().description() +
+        throw JoinFailed("the name '" + hello.name + "' is taken by a node" +
+                         (peer.info.rank < 0 ? "" : " of rank " + std::to_string(peer.info.rank)) +
+                         " at " + peer.sessions.front()->connection().description() +
                          "; choose another NodeOptions::name, or stop that node");
       }
       const auto connecting = peer.current.get() == &session ? std::move(peer.current) : nullptr;

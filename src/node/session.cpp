@@ -17,6 +17,13 @@ ConnectionLimits limits_of(const NodeOptions& options) {
   return limits;
 }
 
+std::uint64_t bytes_of(const std::vector<Bytes>& payloads) {
+  std::uint64_t bytes = 0;
+  for (const Bytes& payload : payloads)
+    bytes += payload.size();
+  return bytes;
+}
+
 }  // namespace
 
 Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
@@ -49,20 +56,21 @@ void Session::start(std::unique_ptr<Stream> stream, bool accepted) {
 // --- calls of ours
 
 // What the peer would refuse is refused here, where the caller can be told.
-void Session::check_large(const Encoder& encoder, std::string_view what) const {
+bool Session::is_too_large(const Encoder& encoder) const {
   const NodeOptions& options = host_->options();
-  const std::uint64_t bytes = encoder.words().size() * sizeof(Word);
-  std::uint64_t payloads = 0;
-  for (const Bytes& payload : encoder.payloads())
-    payloads += payload.size();
-  if (bytes <= options.max_frame_bytes && payloads <= options.max_payload_bytes) return;
-  throw InvalidArgument(std::string(shown_name(what)) + " is too large: " + std::to_string(bytes) +
-                        " bytes and " + std::to_string(payloads) +
-                        " bytes of payloads, the limits are " +
-                        std::to_string(options.max_frame_bytes) + " and " +
-                        std::to_string(options.max_payload_bytes) +
-                        " (NodeOptions::max_frame_bytes, max_payload_bytes); Bytes and tensors "
-                        "travel as payloads");
+  return encoder.words().size() > options.max_frame_bytes / sizeof(Word) ||
+         bytes_of(encoder.payloads()) > options.max_payload_bytes;
+}
+
+void Session::refuse_size(const Encoder& encoder, const std::string& what) const {
+  const NodeOptions& options = host_->options();
+  throw InvalidArgument(
+      what + " is too large: " + std::to_string(encoder.words().size() * sizeof(Word)) +
+      " bytes and " + std::to_string(bytes_of(encoder.payloads())) +
+      " bytes of payloads, the limits are " + std::to_string(options.max_frame_bytes) + " and " +
+      std::to_string(options.max_payload_bytes) +
+      " (NodeOptions::max_frame_bytes, max_payload_bytes); Bytes and tensors "
+      "travel as payloads");
 }
 
 void Session::submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
@@ -81,7 +89,9 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   wire::finish_frame(encoder, {.kind = wire::FrameKind::call,
                                .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
                                .value = static_cast<std::uint64_t>(microseconds.count())});
-  check_size(encoder, function.name);
+  check_size(encoder, [&] {
+    return "the call of '" + std::string(shown_name(function.name)) + "' to " + peer_name();
+  });
   if (function.name.size() > kMaxName || function.signature.size() > kMaxSignature) {
     throw InvalidArgument(
         "a function's name has at most 4 KiB and its signature 64 KiB, those of " +
@@ -137,9 +147,16 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
 // The number by which the peer knows the function; tells it first, if it does not.
 std::uint32_t Session::number_of(const detail::FunctionKey& function) {
   if (last_number_.first == function.hash && !names_.empty()) return last_number_.second;
-  const auto [at, added] =
-      numbers_.try_emplace(function.hash, static_cast<std::uint32_t>(names_.size()));
-  if (added) {
+  auto at = numbers_.find(function.hash);
+  if (at == numbers_.end()) {
+    const std::size_t bytes = function.name.size() + function.signature.size();
+    if (names_.size() >= kMaxFunctions || defined_bytes_ + bytes > kMaxDefinitions) {
+      throw InvalidArgument(
+          "over one connection at most 65536 functions are called, with names and signatures of 16 "
+          "MiB together: make what differs an argument");
+    }
+    defined_bytes_ += bytes;
+    at = numbers_.emplace(function.hash, static_cast<std::uint32_t>(names_.size())).first;
     names_.emplace_back(shown_name(function.name));
     const auto frame = wire::definition_frame({.number = at->second,
                                                .name = std::string(function.name),
@@ -211,7 +228,7 @@ void Session::fail_calls(const MakeError& error) {
 
 void Session::send_result(std::uint64_t call, Encoder& encoder) {
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
-  check_size(encoder, "the result");
+  check_size(encoder, [&] { return "the result for " + peer_name(); });
   connection_->output().append(encoder.words(), call, true, std::move(encoder.payloads()));
   if (!OutputScope::defer(*connection_)) connection_->flush();
 }

@@ -24,6 +24,10 @@ class Session;
 /// How long the name and the signature of a function may be, in bytes.
 inline constexpr std::size_t kMaxName = 4096;
 inline constexpr std::size_t kMaxSignature = std::size_t{64} * 1024;
+/// How many functions one side of a connection may define for its calls, and how many bytes their
+/// names and signatures may have together.
+inline constexpr std::size_t kMaxFunctions = 65536;
+inline constexpr std::size_t kMaxDefinitions = std::size_t{16} << 20;
 
 /// What a session needs of its node.
 class SessionHost {
@@ -136,11 +140,14 @@ class Session final : public FrameSink,
   void run_in_turn(const CallOrder::Object& object);
   void assemble(const wire::FrameView& frame);
   void refuse(const Error& error);
-  void check_size(const Encoder& encoder, std::string_view what) const {
-    if (!encoder.payloads().empty() || encoder.words().size() > small_frame_words_)
-      check_large(encoder, what);
+  // `what()` names what is too large.
+  template <class What>
+  void check_size(const Encoder& encoder, const What& what) const {
+    if (encoder.payloads().empty() && encoder.words().size() <= small_frame_words_) return;
+    if (is_too_large(encoder)) refuse_size(encoder, what());
   }
-  void check_large(const Encoder& encoder, std::string_view what) const;
+  [[nodiscard]] bool is_too_large(const Encoder& encoder) const;
+  [[noreturn]] void refuse_size(const Encoder& encoder, const std::string& what) const;
   void send(std::span<const Word> frame);
   std::uint32_t number_of(const detail::FunctionKey& function);
   struct EndedCall {
@@ -175,6 +182,7 @@ class Session final : public FrameSink,
   std::deque<std::shared_ptr<const PeerIdentity>> identities_;
   std::atomic<const std::shared_ptr<const PeerIdentity>*> identity_{nullptr};
   std::vector<Incoming> incoming_;
+  std::size_t incoming_bytes_ = 0;  // of their names and signatures
   std::atomic<int> answering_{0};
   PayloadAssembler assembler_;
   CallOrder order_;
@@ -185,6 +193,7 @@ class Session final : public FrameSink,
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash
   std::pair<std::uint64_t, std::uint32_t> last_number_{};     // an entry of these
   std::vector<std::string> names_;                            // by number
+  std::size_t defined_bytes_ = 0;                             // of names and signatures
   TimerId timer_ = 0;
   TimePoint timer_at_ = TimePoint::max();
   bool closed_ = false;

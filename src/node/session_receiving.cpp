@@ -8,8 +8,6 @@
 namespace batchrpc {
 namespace {
 
-constexpr std::size_t kMaxFunctions = 65536;
-
 // Whether no payload has to be waited for. Empty ones never come.
 bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   const auto sizes = frame.payload_sizes;
@@ -50,7 +48,10 @@ void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_
       handle_error(frame);
       return;
     case FrameKind::ping:
-      send(wire::plain_frame({.kind = FrameKind::pong}));
+      // What is queued will tell as well; so who pings and does not read gathers nothing here.
+      if (connection_->output().queued_bytes() == 0) {
+        send(wire::plain_frame({.kind = FrameKind::pong}));
+      }
       return;
     case FrameKind::goodbye:
       goodbye_ = wire::read_goodbye(frame);
@@ -113,6 +114,10 @@ void Session::handle_define(const wire::FrameView& frame) {
   }
   if (definition.name.size() > kMaxName || definition.signature.size() > kMaxSignature) {
     throw BadMessage("a function's name or signature is too long");
+  }
+  incoming_bytes_ += definition.name.size() + definition.signature.size();
+  if (incoming_bytes_ > kMaxDefinitions) {
+    throw BadMessage("the names and signatures of functions are more than 16 MiB");
   }
   const bool of_library = definition.name.starts_with("batchrpc.");
   // Of a name such as "batchrpc.method:Class::f" it is the program's function that is called.
@@ -268,7 +273,9 @@ void Session::handle_error(const wire::FrameView& frame) {
   if (code == ErrorCode::remote_error) {
     reply.error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(), name));
   } else {
-    const bool is_named = body.message.find(name) != std::string::npos;
+    // Who joins has called no function that he knows of.
+    const bool is_named =
+        name.starts_with("batchrpc.") || body.message.find(name) != std::string::npos;
     reply.error = make_error(
         code, is_named ? body.message : "'" + name + "' on " + peer_name() + ": " + body.message,
         body.may_have_run);

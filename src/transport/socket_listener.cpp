@@ -37,10 +37,19 @@ class OwnedFd {
   int fd_;
 };
 
+bool is_socket(const std::string& path) {
+  struct stat found {};
+  return ::stat(path.c_str(), &found) == 0 && S_ISSOCK(found.st_mode);
+}
+
 [[noreturn]] void fail(const Address& address, int error) {
   std::string message = "cannot listen on " + address.to_string() + ": ";
   switch (error) {
     case EADDRINUSE:
+      if (address.scheme() == Address::Scheme::unix_path && !is_socket(address.name())) {
+        message += "a file is there that is no socket. Choose another path";
+        break;
+      }
       message += "the address is taken; another process listens there. Choose another";
       message += address.scheme() == Address::Scheme::tcp
                      ? " port (0, in NodeOptions::listen or of an open group: any that is free)"

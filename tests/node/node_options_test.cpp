@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <random>
+#include <set>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/node/node.hpp"
@@ -133,6 +134,12 @@ TEST_CASE("a node without a name gets one from its rank") {
   options.rank = -1;
   const std::string name = completed(options).name;
   CHECK_THAT(name, Catch::StartsWith("node-"));
+  std::set<std::string> names;
+  for (int i = 0; i < 5000; ++i)
+    names.insert(completed(options).name);
+  CHECK(names.size() == 5000);
+  options.seed = 7;
+  CHECK(completed(options).name == completed(options).name);
   options.name = "mine";
   CHECK(completed(options).name == "mine");
 }

@@ -7,61 +7,18 @@
 #include "batchrpc/batchrpc.hpp"
 #include "long_tests.hpp"
 #include "node/largest_allocation.hpp"
-#include "node/raw_peer.hpp"
+#include "node/raw_target.hpp"
 
 namespace batchrpc {
 namespace {
 
 using namespace std::chrono_literals;
+using test::call_frame;
+using test::define;
 using test::RawPeer;
+using Target = test::RawTarget;
+using test::twice;
 using wire::FrameKind;
-
-int twice(int x) { return static_cast<int>(2 * std::int64_t{x}); }  // random ones too
-
-struct Target {
-  explicit Target(LogLevel log_level = LogLevel::debug) : node(make(log_level)) {}
-
-  test::VirtualWorld world;
-  Node node;
-
-  Node make(LogLevel log_level) const {
-    NodeOptions options = world.options("root");
-    options.log_level = log_level;
-    options.max_frame_bytes = 64 * 1024;
-    options.max_payload_bytes = 64 * 1024;
-    Node made(options);
-    made.expose("twice", twice);
-    made.expose("size", [](const Bytes& bytes) { return bytes.size(); });
-    return made;
-  }
-  /// A correct node joins, and its call works.
-  void next_call_works() const {
-    const Node peer = world.join("peer");
-    CHECK(peer.call<int(int)>("root", "twice", 4).get() == 8);
-    CHECK(peer.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(30'000)).get() == 30'000);
-  }
-};
-
-std::vector<Word> define(std::uint32_t number, const std::string& name,
-                         std::string_view signature_text) {
-  return wire::definition_frame(
-      {.number = number, .name = name, .signature = std::string(signature_text)});
-}
-
-/// The frame of a call with one argument, and the bytes of its inline payloads behind it.
-template <class T>
-std::vector<Word> call_frame(wire::FrameHeader header, const T& argument) {
-  Encoder encoder(wire::kEnvelopeWords);
-  encode_struct<T>(encoder, wire::kBodyPointer, argument);
-  header.kind = FrameKind::call;
-  wire::finish_frame(encoder, header);
-  std::vector<Word> words = encoder.words();
-  if (wire::has_inline_payloads(words)) {
-    for (const Bytes& payload : encoder.payloads())
-      words.resize(words.size() + wire::padded(payload.size()) / sizeof(Word));
-  }
-  return words;
-}
 
 TEST_CASE("a hello is answered with a hello, and then calls are") {
   Target target;
@@ -400,24 +357,6 @@ TEST_CASE("random bytes and mutated frames do no harm") {
   CHECK(target.node.peers().empty());
   CHECK(test::allocated_bytes() < before + (std::size_t{4} << 20));
   target.next_call_works();
-}
-
-TEST_CASE("a peer that asks for more memory than there is loses its connection, not the process") {
-  test::VirtualWorld world;
-  NodeOptions options = world.options("root");
-  options.max_payload_bytes = std::uint64_t{1} << 48;
-  const Node root(options);
-  root.expose("twice", twice);
-  root.expose("size", [](const Bytes& bytes) { return bytes.size(); });
-  RawPeer peer(world);
-  peer.say_hello();
-  peer.send(define(0, "size", signature<std::size_t, Bytes>()));
-  auto words = call_frame({.number = 0, .id = 1}, Bytes::allocate(20'000));
-  words.back() = std::uint64_t{1} << 47;
-  peer.send(words);
-  CHECK(peer.closed());
-  const Node other = world.join("other");
-  CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
 }
 
 }  // namespace

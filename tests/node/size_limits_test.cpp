@@ -24,7 +24,8 @@ TEST_CASE("a call that is too large is refused where it is made, and the next ca
   REQUIRE_FALSE(text);
   CHECK(text.code() == ErrorCode::invalid_argument);
   CHECK_FALSE(may_have_run(text.error()));
-  CHECK_THAT(text.message(), Catch::Contains("length is too large") && Catch::Contains("65536") &&
+  CHECK_THAT(text.message(), Catch::Contains("length' to b is too large") &&
+                                 Catch::Contains("65536") &&
                                  Catch::Contains("NodeOptions::max_frame_bytes"));
   const auto bytes = outcome(small.call<Size>("b", "size", Bytes::allocate(65537)));
   CHECK(bytes.code() == ErrorCode::invalid_argument);
@@ -46,9 +47,28 @@ TEST_CASE("a result that is too large fails the call, which has run, and the nex
       outcome(pair.a.call<std::string(std::size_t)>("small", "text", std::size_t{100'000}));
   REQUIRE_FALSE(result);
   CHECK(result.code() == ErrorCode::invalid_argument);
-  CHECK_THAT(result.message(), Catch::Contains("the result is too large"));
+  CHECK_THAT(result.message(), Catch::Contains("the result for a is too large"));
   CHECK(may_have_run(result.error()));
   CHECK(pair.a.call<std::string(std::size_t)>("small", "text", std::size_t{10}).get().size() == 10);
+}
+
+TEST_CASE("the names of functions over one connection are limited, and calls go on behind that") {
+  Pair pair;
+  const std::string long_name(4096, 'x');
+  int refused = 0;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string name = std::to_string(i) + long_name.substr(10);
+    const auto result = outcome(pair.a.call<int()>("b", name));
+    CHECK_FALSE(test::may_have_run(result.error()));
+    if (result.code() == ErrorCode::invalid_argument) {
+      CHECK_THAT(result.message(), Catch::Contains("65536 functions"));
+      ++refused;
+    }
+  }
+  CHECK(refused > 0);
+  CHECK(refused < 2000);
+  CHECK(pair.b.peers().front().state == PeerState::connected);
+  pair.next_call_works();
 }
 
 TEST_CASE("what a peer refuses as too large costs the connection, not the process") {

@@ -49,8 +49,8 @@ struct NodeOptions {
   /// (see Node::address()).
   std::string join{};
 
-  /// Where this node itself listens; empty: chosen by `transport`, on loopback unless it joins
-  /// through another address.
+  /// Where this node itself listens, a root too, instead of at `join`. Empty: chosen by
+  /// `transport`, on loopback unless it joins through another address.
   std::string listen{};
 
   /// Nodes of different jobs do not talk to each other.
@@ -64,7 +64,7 @@ struct NodeOptions {
   Duration join_timeout = std::chrono::seconds(60);
   /// How long a call may take that does not say so itself; then it is TimedOut.
   Duration call_timeout = std::chrono::seconds(60);
-  /// A peer that is silent or unreachable for this long is dead. At least 1 ms.
+  /// A peer that is silent or unreachable for this long is dead. At least `ping_after`.
   Duration dead_after = std::chrono::seconds(5);
   /// How often a peer is asked whether it lives.
   Duration ping_after = std::chrono::seconds(1);

@@ -1,0 +1,69 @@
+#include <catch2/catch.hpp>
+
+#include "node/largest_allocation.hpp"
+#include "node/raw_target.hpp"
+
+// Peers that keep to the protocol, and would have all of a node's memory.
+
+namespace batchrpc {
+namespace {
+
+using test::call_frame;
+using test::define;
+using test::RawPeer;
+using Target = test::RawTarget;
+using test::twice;
+using wire::FrameKind;
+
+TEST_CASE("a peer that asks for more memory than there is loses its connection, not the process") {
+  test::VirtualWorld world;
+  NodeOptions options = world.options("root");
+  options.max_payload_bytes = std::uint64_t{1} << 48;
+  const Node root(options);
+  root.expose("twice", twice);
+  root.expose("size", [](const Bytes& bytes) { return bytes.size(); });
+  RawPeer peer(world);
+  peer.say_hello();
+  peer.send(define(0, "size", signature<std::size_t, Bytes>()));
+  auto words = call_frame({.number = 0, .id = 1}, Bytes::allocate(20'000));
+  words.back() = std::uint64_t{1} << 47;
+  peer.send(words);
+  CHECK(peer.closed());
+  const Node other = world.join("other");
+  CHECK(other.call<int(int)>("root", "twice", 4).get() == 8);
+}
+
+TEST_CASE("who defines functions without end loses its connection") {
+  Target target;
+  RawPeer peer(target.world);
+  peer.say_hello();
+  const std::size_t before = test::allocated_bytes();
+  const std::string long_signature(60 * 1024, 'i');
+  for (std::uint32_t i = 0; i < 500 && !peer.closed(); ++i)
+    peer.send(define(i, "f" + std::to_string(i), long_signature));
+  CHECK(peer.closed());
+  CHECK(test::allocated_bytes() < before + (std::size_t{20} << 20));
+  target.next_call_works();
+}
+
+TEST_CASE("who pings and does not read gathers no pongs") {
+  Target target;
+  target.world.network->set_link({.capacity = 64 * 1024});
+  RawPeer peer(target.world);
+  peer.say_hello();
+  std::vector<Word> pings;
+  for (int i = 0; i < 1000; ++i) {
+    const auto ping = wire::plain_frame({.kind = FrameKind::ping});
+    pings.insert(pings.end(), ping.begin(), ping.end());
+  }
+  peer.send(pings);
+  const std::size_t before = test::allocated_bytes();
+  for (int i = 0; i < 200; ++i)
+    peer.send(pings);
+  CHECK(test::allocated_bytes() < before + (std::size_t{1} << 20));
+  CHECK(peer.frame(FrameKind::pong));
+  target.next_call_works();
+}
+
+}  // namespace
+}  // namespace batchrpc
