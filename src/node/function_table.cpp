@@ -7,6 +7,9 @@
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
+
+using detail::ExposedFunction;
+
 namespace {
 
 // Levenshtein's distance.
@@ -79,12 +82,18 @@ std::string suggest(std::string_view name, const std::vector<std::string>& candi
 
 void FunctionTable::add(std::shared_ptr<detail::ExposedFunction> function) {
   if (function->name.empty()) throw InvalidArgument("expose: the function's name is empty");
+  const std::string& name = function->name;
   const std::unique_lock lock(mutex_);
-  const auto [at, added] = functions_.try_emplace(function->name, function);
-  if (!added) {
-    throw InvalidArgument("expose: '" + function->name +
+  if (functions_.contains(name)) {
+    throw InvalidArgument("expose: '" + name +
                           "' is exposed already; unexpose it first or choose another name");
   }
+  // What is remembered weakly ends when it is taken back, though calls under way keep the function.
+  ExposedFunction* const itself = function.get();
+  functions_.emplace(name, std::shared_ptr<ExposedFunction>(
+                               itself, [function = std::move(function)](ExposedFunction*) mutable {
+                                 function.reset();
+                               }));
 }
 
 bool FunctionTable::remove(std::string_view name) {
