@@ -149,6 +149,8 @@ TEST_CASE("a node prints the schema of what it exposes") {
                                                  Catch::Contains("struct Result"));
   CHECK_THROWS_WITH(pair.b.schema("exposing::ad"),
                     Catch::Contains("did you mean 'exposing::add'?"));
+  CHECK_THROWS_WITH(pair.b.schema("nothing like it"),
+                    Catch::EndsWith("'nothing like it' is exposed on b"));
 }
 
 TEST_CASE("calls that come before their function is exposed wait for it, for a while") {

@@ -238,6 +238,13 @@ void Node::expose_class() const {
   }
 }
 
+template <class T>
+bool Node::unexpose_class() const {
+  const bool created = remove_reserved(detail::create_name<T>());
+  const bool copied = remove_reserved(detail::value_name<T>());
+  return created || copied;
+}
+
 template <auto M>
 requires std::is_member_function_pointer_v<decltype(M)>
 void Node::expose() const {
