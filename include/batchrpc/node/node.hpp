@@ -87,7 +87,9 @@ class BATCHRPC_EXPORT Node {
   // --- calling
 
   /// Calls a function that the peer has exposed with expose<F>(). The arguments are converted to
-  /// the function's own parameter types and encoded before this returns.
+  /// the function's own parameter types and encoded before this returns. The future is of the
+  /// function's result, of the caller's own copy where that is a view: of a std::string for a
+  /// std::string_view, of a std::vector<T> for a std::span<const T>.
   template <auto F, class... Args>
   auto call(PeerRef peer, Args&&... args) const {
     return call_with<F>(CallOptions{}, peer, std::forward<Args>(args)...);
@@ -311,8 +313,10 @@ class BATCHRPC_EXPORT Node {
   }
 
   template <class R, class... Params, class... Args>
-  Future<R> call_typed(const detail::FunctionKey& function, const CallOptions& options,
-                       PeerRef peer, const std::tuple<Params...>* /*types*/, Args&&... args) const {
+  Future<detail::Received<R>> call_typed(const detail::FunctionKey& function,
+                                         const CallOptions& options, PeerRef peer,
+                                         const std::tuple<Params...>* /*types*/,
+                                         Args&&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the function takes another number of arguments");
     detail::OutgoingOptions outgoing;
@@ -330,13 +334,13 @@ class BATCHRPC_EXPORT Node {
   }
 
   template <class R, class Peers, class... Params, class... Args>
-  std::vector<Future<R>> call_all_typed(const detail::FunctionKey& function,
-                                        const CallOptions& options, const Peers& peers,
-                                        const std::tuple<Params...>* /*types*/,
-                                        const Args&... args) const {
+  auto call_all_typed(const detail::FunctionKey& function, const CallOptions& options,
+                      const Peers& peers, const std::tuple<Params...>* /*types*/,
+                      const Args&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the function takes another number of arguments");
-    std::vector<Future<R>> futures;
+    using Received = detail::Received<R>;
+    std::vector<Future<Received>> futures;
     const detail::EncoderLease encoded;
     bool usable = false;
     for (const auto& peer : peers) {
@@ -350,13 +354,13 @@ class BATCHRPC_EXPORT Node {
         const detail::EncoderLease copy;
         (*copy).words() = (*encoded).words();
         (*copy).payloads() = (*encoded).payloads();
-        detail::Pending<R> pending = detail::wait_for_result<R>();
+        detail::Pending<Received> pending = detail::wait_for_result<R>();
         detail::OutgoingOptions outgoing;
         outgoing.timeout = options.timeout;
         submit(peer, function, std::move(outgoing), *copy, std::move(pending.handler));
         futures.push_back(std::move(pending.future));
       } catch (...) {
-        futures.push_back(make_failed_future<R>(std::current_exception()));
+        futures.push_back(make_failed_future<Received>(std::current_exception()));
       }
     }
     return futures;

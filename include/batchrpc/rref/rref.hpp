@@ -188,8 +188,8 @@ class RRef {
   }
 
   template <class R, class... Params, class... Args>
-  Future<R> send(const std::string& name, const CallOptions& options,
-                 const std::tuple<Params...>* /*types*/, Args&&... args) const {
+  Future<detail::Received<R>> send(const std::string& name, const CallOptions& options,
+                                   const std::tuple<Params...>* /*types*/, Args&&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the method takes another number of arguments");
     detail::OutgoingOptions outgoing;
