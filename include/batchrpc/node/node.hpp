@@ -137,7 +137,8 @@ class BATCHRPC_EXPORT Node {
                  std::forward<Args>(args)...);
   }
 
-  /// Calls one function on many peers; the arguments are encoded once. One future a peer, in their
+  /// Calls one function on many peers, a range of names, ranks or PeerInfos (`node.peers()`, which
+  /// holds lost ones too); the arguments are encoded once. One future a peer, in their
   /// order; what goes wrong with one peer is in its future alone.
   template <auto F, class Peers, class... Args>
   auto call_all(const Peers& peers, Args&&... args) const {
@@ -258,7 +259,7 @@ class BATCHRPC_EXPORT Node {
 
   /// The other nodes that this one knows, in order of their names; lost ones included.
   [[nodiscard]] std::vector<PeerInfo> peers() const;
-  /// Ready when a peer of that name is there; fails with TimedOut.
+  /// Ready when a peer of that name is there, at once for the node's own; fails with TimedOut.
   [[nodiscard]] Future<PeerInfo> wait_for_peer(std::string name,
                                                Duration timeout = std::chrono::seconds(60)) const;
   /// Calls `handler` at every change from now on, on whichever thread noticed; it must not block.

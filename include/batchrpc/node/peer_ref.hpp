@@ -3,6 +3,7 @@
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "batchrpc/node/node_options.hpp"
 
@@ -13,13 +14,15 @@ class PeerRef {
  public:
   /// By name; the text stays until the call has been made.
   /// @{
-  PeerRef(std::string_view name) : name_(name) {}    // NOLINT: implicit
-  PeerRef(const std::string& name) : name_(name) {}  // NOLINT: implicit
-  PeerRef(const char* name) : name_(name) {}         // NOLINT: implicit
+  PeerRef(std::string_view name) : name_(name) {}      // NOLINT: implicit
+  PeerRef(const std::string& name) : name_(name) {}    // NOLINT: implicit
+  PeerRef(const char* name) : name_(name) {}           // NOLINT: implicit
+  PeerRef(const PeerInfo& peer) : name_(peer.name) {}  // NOLINT: implicit
   /// @}
-  /// By rank, from 0. To call a negative one, or an empty name, is NotFound.
+  /// By rank, from 0. To call a negative one, one beyond an int, or an empty name, is NotFound.
   template <std::integral Rank>
-  PeerRef(Rank rank) : rank_(static_cast<int>(rank)) {}  // NOLINT: implicit
+  PeerRef(Rank rank)  // NOLINT: implicit
+      : rank_(std::in_range<int>(+rank) ? static_cast<int>(rank) : -1) {}
 
   /// How the peer is named, and that name or rank.
   /// @{
