@@ -59,7 +59,8 @@ class Batcher;
 /// it throws, its rows fail with what it threw, and the next batch works. It never runs twice at
 /// the same time.
 ///
-/// Copies are handles of one batcher; when the last is gone, rows that wait fail with ShutDown.
+/// Copies are handles of one batcher; when the last is gone, rows that wait fail with ShutDown. A
+/// peer's call has one until it is done.
 /// Thread-safe.
 template <class R, class... Args>
 class Batcher<R(Args...)> {
