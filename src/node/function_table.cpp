@@ -7,6 +7,9 @@
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
+
+using detail::ExposedFunction;
+
 namespace {
 
 // Levenshtein's distance.
@@ -30,17 +33,17 @@ std::string_view last_part(std::string_view name) {
   return colon == std::string_view::npos ? name : name.substr(colon + 1);
 }
 
-constexpr std::string_view kCreate = "batchrpc.create:";
 constexpr std::string_view kValue = "batchrpc.value:";
 
-// Without the ids that the library's own functions take first.
+}  // namespace
+
 std::string shown_signature(std::string_view name, std::string_view signature) {
   constexpr std::string_view kId = "{u64,u64}";
   std::string text(signature);
   const auto begin = text.find('(') + 1;
-  for (int ids = !name.starts_with("batchrpc.") ? 0
-                 : name.starts_with(kCreate)    ? 2
-                                                : 1;
+  for (int ids = !name.starts_with(kReservedPrefix) ? 0
+                 : name.starts_with(kCreatePrefix)  ? 2
+                                                    : 1;
        ids > 0 && text.compare(begin, kId.size(), kId) == 0; --ids) {
     text.erase(begin, kId.size());
     if (text.compare(begin, 1, ",") == 0) text.erase(begin, 1);
@@ -48,10 +51,8 @@ std::string shown_signature(std::string_view name, std::string_view signature) {
   return text;
 }
 
-}  // namespace
-
 std::string_view shown_name(std::string_view name) {
-  const auto colon = name.starts_with("batchrpc.") ? name.find(':') : std::string_view::npos;
+  const auto colon = name.starts_with(kReservedPrefix) ? name.find(':') : std::string_view::npos;
   return colon == std::string_view::npos ? name : name.substr(colon + 1);
 }
 
@@ -60,7 +61,7 @@ std::string suggest(std::string_view name, const std::vector<std::string>& candi
   std::vector<std::pair<std::size_t, std::string_view>> near;
   if (name.size() > kLongest) return {};
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongest || candidate.starts_with("batchrpc.")) continue;
+    if (candidate.size() > kLongest || candidate.starts_with(kReservedPrefix)) continue;
     const std::size_t edits =
         last_part(candidate) == last_part(name) ? 0 : distance(name, candidate);
     if (edits <= 1 + name.size() / 4) near.emplace_back(edits, candidate);
@@ -79,12 +80,18 @@ std::string suggest(std::string_view name, const std::vector<std::string>& candi
 
 void FunctionTable::add(std::shared_ptr<detail::ExposedFunction> function) {
   if (function->name.empty()) throw InvalidArgument("expose: the function's name is empty");
+  const std::string& name = function->name;
   const std::unique_lock lock(mutex_);
-  const auto [at, added] = functions_.try_emplace(function->name, function);
-  if (!added) {
-    throw InvalidArgument("expose: '" + function->name +
+  if (functions_.contains(name)) {
+    throw InvalidArgument("expose: '" + name +
                           "' is exposed already; unexpose it first or choose another name");
   }
+  // What is remembered weakly ends when it is taken back, though calls under way keep the function.
+  ExposedFunction* const itself = function.get();
+  functions_.emplace(name, std::shared_ptr<ExposedFunction>(
+                               itself, [function = std::move(function)](ExposedFunction*) mutable {
+                                 function.reset();
+                               }));
 }
 
 bool FunctionTable::remove(std::string_view name) {
@@ -107,7 +114,7 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                                                                 std::string_view signature,
                                                                 std::string_view node) const {
   auto function = find(name);
-  if (!function && (name.starts_with(kCreate) || name.starts_with(kValue))) {
+  if (!function && (name.starts_with(kCreatePrefix) || name.starts_with(kValue))) {
     throw NotFound("no class '" + std::string(shown_name(name)) + "' is exposed on " +
                    std::string(node) +
                    "; call expose_class there before an object is created or copied");
@@ -119,11 +126,11 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                    (near.empty() ? "expose it there before it is called" : near));
   }
   if (function->signature != signature) {
-    throw BadSignature((name.starts_with(kCreate) ? "the constructor of '" : "'") +
+    throw BadSignature((name.starts_with(kCreatePrefix) ? "the constructor of '" : "'") +
                        std::string(shown_name(name)) + "' on " + std::string(node) +
                        " has the signature " + shown_signature(name, function->signature) +
                        ", it was called as " + shown_signature(name, signature) +
-                       (name.starts_with(kCreate)
+                       (name.starts_with(kCreatePrefix)
                             ? "; call create<T(types)>() with the types that expose_class names"
                             : "; build caller and callee from one declaration"));
   }

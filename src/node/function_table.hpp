@@ -11,6 +11,12 @@
 
 namespace batchrpc {
 
+/// What the names of the library's own functions begin with; those of methods and constructors
+/// behind remote references (rref.hpp) go on with the name that people know.
+inline constexpr std::string_view kReservedPrefix = "batchrpc.";
+inline constexpr std::string_view kMethodPrefix = "batchrpc.method:";
+inline constexpr std::string_view kCreatePrefix = "batchrpc.create:";
+
 /// What a node has exposed, by name. Thread-safe.
 class FunctionTable {
  public:
@@ -38,6 +44,9 @@ class FunctionTable {
 
 /// `name` as people know it: without what marks a method or constructor behind a remote reference.
 [[nodiscard]] std::string_view shown_name(std::string_view name);
+
+/// The signature of a function of that name without the ids that the library's own take first.
+[[nodiscard]] std::string shown_signature(std::string_view name, std::string_view signature);
 
 /// Those of `candidates` that a person may have meant by `name`, as a text such as "did you mean
 /// 'add'?"; empty if there are none.

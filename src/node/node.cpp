@@ -88,35 +88,71 @@ std::string Node::peer_name(PeerRef peer) const {
 }
 
 void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const {
-  if (live_core().functions().find(function->name)) return;
-  try {
-    live_core().expose(std::move(function));
-  } catch (const InvalidArgument&) {  // another thread was faster
+  const std::string name = function->name;
+  const std::string signature = function->signature;
+  auto known = live_core().functions().find(name);
+  if (!known) {
+    try {
+      live_core().expose(std::move(function));
+      return;
+    } catch (const InvalidArgument&) {  // another thread was faster
+      known = live_core().functions().find(name);
+      if (!known) throw;
+    }
   }
+  if (known->signature == signature) return;
+  const bool constructor = name.starts_with(kCreatePrefix);
+  throw InvalidArgument(
+      std::string("expose: '") + std::string(shown_name(name)) + "' is exposed already, with " +
+      (constructor ? "a constructor" : "a method") + " of the signature " +
+      shown_signature(name, known->signature) + ", not " + shown_signature(name, signature) +
+      (constructor ? "; peers create a class by one constructor: call unexpose_class first, or "
+                     "expose a function that makes the object and returns an RRef to it (own())"
+                   : "; an overloaded method is exposed once: call unexpose first, or give the "
+                     "overloads names of their own"));
 }
 
 void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) const {
-  if (function->name.starts_with("batchrpc.")) {
+  if (function->name.starts_with(kReservedPrefix)) {
     throw InvalidArgument("expose: names that begin with 'batchrpc.' are the library's own");
   }
   live_core().expose(std::move(function));
 }
 
-bool Node::unexpose(std::string_view name) const { return live_core().functions().remove(name); }
+bool Node::unexpose(std::string_view name) const {
+  if (name.starts_with(kReservedPrefix)) return false;
+  FunctionTable& functions = live_core().functions();
+  const bool function = functions.remove(name);
+  const bool method = functions.remove(std::string(kMethodPrefix).append(name));
+  return function || method;
+}
+
+bool Node::remove_reserved(std::string_view name) const {
+  return live_core().functions().remove(name);
+}
 
 std::string Node::schema(std::string_view name) const {
-  const auto function = live_core().functions().find(name);
-  if (!function) {
-    throw NotFound("no function '" + std::string(name) + "' is exposed on " + live_core().name() +
-                   "; " + suggest(name, live_core().functions().names()));
+  const FunctionTable& functions = live_core().functions();
+  for (const std::string_view prefix : {std::string_view(), kMethodPrefix, kCreatePrefix}) {
+    if (const auto function = functions.find(std::string(prefix).append(name))) {
+      return function->schema();
+    }
   }
-  return function->schema();
+  const std::string near = suggest(name, this->functions());
+  throw NotFound("no function '" + std::string(name) + "' is exposed on " + live_core().name() +
+                 (near.empty() ? "" : "; ") + near);
 }
 
 std::vector<std::string> Node::functions() const {
-  auto names = live_core().functions().names();
-  std::erase_if(names, [](const std::string& name) { return name.starts_with("batchrpc."); });
-  return names;
+  std::vector<std::string> shown;
+  for (const std::string& name : live_core().functions().names()) {
+    const bool of_program = !name.starts_with(kReservedPrefix) || name.starts_with(kMethodPrefix) ||
+                            name.starts_with(kCreatePrefix);
+    if (of_program) shown.emplace_back(shown_name(name));
+  }
+  std::sort(shown.begin(), shown.end());
+  shown.erase(std::unique(shown.begin(), shown.end()), shown.end());
+  return shown;
 }
 
 std::vector<PeerInfo> Node::peers() const { return live_core().peers().snapshot(); }

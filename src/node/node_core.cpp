@@ -11,7 +11,6 @@
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
 #include "node/context_workers.hpp"
-#include "node/duration_text.hpp"
 #include "node/group.hpp"
 #include "node/loop_tasks.hpp"
 #include "node/options_check.hpp"
@@ -232,64 +231,6 @@ void NodeCore::forget_handler(std::uint64_t number) {
   if (at == handlers_.end()) return;
   forgotten = std::move(at->second);
   handlers_.erase(at);
-}
-
-Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout) {
-  fork_mark_->refuse_forked_copy(options_.name);
-  WaitContext::suggest(context_);
-  PeerWait wait{.name = peer_name, .promise = {}, .timer = 0};
-  auto future = wait.promise.get_future();
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) {
-      wait.promise.set_error(ShutDown("node " + options_.name + " is shut down; make a new one"));
-      return future;
-    }
-    const std::uint64_t number = next_handler_++;
-    wait.timer = loop_->schedule(
-        after(loop_->now(), timeout), [this, self = weak_from_this(), number, timeout] {
-          const auto alive = self.lock();
-          if (!alive) return;
-          auto late = take_wait(number);
-          if (!late) return;
-          late->promise.set_error(
-              TimedOut("peer '" + late->name + "' did not join within " + text_of(timeout), false));
-        });
-    waits_.emplace(number, std::move(wait));
-  }
-  end_waits(peer_name);
-  return future;
-}
-
-std::optional<NodeCore::PeerWait> NodeCore::take_wait(std::uint64_t number) {
-  const std::lock_guard lock(mutex_);
-  auto node = waits_.extract(number);
-  if (!node) return std::nullopt;
-  return std::move(node.mapped());
-}
-
-// Ends the waits for `peer`, if it is there.
-void NodeCore::end_waits(const std::string& peer) {
-  const auto peers = peers_->snapshot();
-  const auto found = std::find_if(peers.begin(), peers.end(), [&](const PeerInfo& info) {
-    return info.name == peer && info.state != PeerState::lost;
-  });
-  if (found == peers.end()) return;
-  std::vector<PeerWait> over;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto at = waits_.begin(); at != waits_.end();) {
-      if (at->second.name == peer) {
-        loop_->cancel(at->second.timer);
-        over.push_back(std::move(at->second));
-        at = waits_.erase(at);
-      } else {
-        ++at;
-      }
-    }
-  }
-  for (PeerWait& wait : over)
-    wait.promise.set_value(*found);
 }
 
 void NodeCore::schedule_tick() {

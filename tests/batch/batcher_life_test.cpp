@@ -56,6 +56,38 @@ TEST_CASE("when the last handle of a batcher is gone, rows that wait fail with S
   CHECK(outcome(std::move(row)).code() == ErrorCode::shut_down);
 }
 
+TEST_CASE(
+    "calls of peers keep the batcher that they wait in, until they are done or its node ends") {
+  test::VirtualWorld world;
+  const Node a = world.root("a");
+  const auto alive = std::make_shared<int>();
+  Future<int> last;
+  {
+    const Node b = world.join("b");
+    const auto expose = [&](Duration max_wait) {
+      b.expose("f", Batcher<int(int)>({.max_wait = max_wait}, [alive](std::vector<int> xs) {
+                 return doubled(std::move(xs));
+               }));
+    };
+    expose(10s);
+    auto row = a.call<int(int)>("b", "f", 4);
+    world.run_for(1s);
+    CHECK(b.unexpose("f"));
+    CHECK(row.get() == 8);
+    world.run_for(1s);
+    CHECK(alive.use_count() == 1);
+
+    expose(1h);
+    last = a.call<int(int)>("b", "f", 5);
+    world.run_for(1s);
+    CHECK(b.unexpose("f"));
+    CHECK(alive.use_count() == 2);
+  }
+  CHECK_FALSE(outcome(std::move(last)));
+  world.run_for(1s);
+  CHECK(alive.use_count() == 1);
+}
+
 TEST_CASE("a batcher may be dropped and closed in its own handler and in its callbacks") {
   test::VirtualWorld world;
   const Node node = world.root();

@@ -88,6 +88,28 @@ TEST_CASE("a handler may be a coroutine, and fail before or after it suspends") 
   CHECK(batcher(3).get() == 103);
 }
 
+TEST_CASE("a coroutine's arguments and captures live until its batch is done") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  Promise<void> open;
+  const auto gate = std::make_shared<Future<void>>(open.get_future());
+  const auto row = std::make_shared<int>(5);
+  Batcher<int(std::shared_ptr<int>, int)> batcher(
+      {},
+      [gate](const std::vector<std::shared_ptr<int>>& xs,
+             std::vector<int>&& ys) -> Future<std::vector<int>> {
+        co_await *gate;
+        co_return std::vector<int>{*xs[0] + ys[0]};
+      });
+  batcher.exposed_on(node.host());
+  auto sum = batcher(row, 6);
+  world.run_for(1s);
+  CHECK(row.use_count() == 2);
+  open.set_value();
+  CHECK(sum.get() == 11);
+  CHECK(row.use_count() == 1);
+}
+
 TEST_CASE("a handler that forgets its promise fails its rows, and the next batch works") {
   test::VirtualWorld world;
   const Node node = world.root();

@@ -127,6 +127,48 @@ TEST_CASE("A coroutine may return a Result") {
   CHECK_THROWS_AS(fails(true).get(), TimedOut);
 }
 
+TEST_CASE("What a callback captured lives until the coroutine that it is has ended") {
+  Promise<int> promise;
+  Promise<void> open;
+  const auto gate = std::make_shared<Future<void>>(open.get_future());
+  const auto captured = std::make_shared<int>(7);
+  const auto future = promise.get_future();
+  auto sum = future.then([gate, captured](int n) -> Future<int> {
+    co_await *gate;
+    co_return n + *captured;
+  });
+  int seen = 0;
+  future.then([gate, captured, &seen](int n) -> Future<void> {  // its future is dropped
+    co_await *gate;
+    seen = n + *captured;
+  });
+  auto at_last = future.finally([gate, captured]() -> Future<void> {
+    co_await *gate;
+    *captured += 1;
+  });
+  promise.set_value(1);
+  CHECK(captured.use_count() == 4);
+  open.set_value();
+  CHECK(sum.get() == 8);
+  CHECK(seen == 8);
+  CHECK(at_last.get() == 1);
+  CHECK(*captured == 8);
+  CHECK(captured.use_count() == 1);
+
+  Promise<int> fails;
+  Promise<void> later;
+  auto second = fails.get_future().on_error(
+      [gate = later.get_future(), captured](std::exception_ptr) -> Future<int> {
+        co_await gate;
+        co_return *captured;
+      });
+  fails.set_error(TimedOut("late"));
+  CHECK(captured.use_count() == 2);
+  later.set_value();
+  CHECK(second.get() == 8);
+  CHECK(captured.use_count() == 1);
+}
+
 TEST_CASE("A coroutine's future completes when its variables and parameters are gone") {
   std::string log;
   Promise<void> gate;

@@ -53,6 +53,26 @@ TEST_CASE("when_any of futures without values gives the index") {
   CHECK(when_any(std::move(futures)).get().index == 0);
 }
 
+TEST_CASE("when_any takes futures one by one as well, lvalues and rvalues") {
+  Promise<int> first, second;
+  const Future<int> kept = first.get_future();
+  auto any = when_any(kept, second.get_future(), Promise<int>().get_future());
+  second.set_value(20);
+  CHECK(any.ready());
+  first.set_value(10);
+  CHECK(kept.get() == 10);
+  const auto broken = std::move(any).result();
+  CHECK(broken.code() == ErrorCode::broken_promise);
+
+  Promise<std::unique_ptr<int>> pending;
+  auto moved = when_any(pending.get_future(), make_ready_future(std::make_unique<int>(2)));
+  CHECK(moved.get().index == 1);
+  CHECK(*moved.get().value == 2);
+  CHECK(when_any(make_ready_future()).get().index == 0);
+  Future<int> empty;
+  CHECK_THROWS_AS(when_any(kept, std::move(empty)), InvalidArgument);
+}
+
 TEST_CASE("when_any of no futures fails") {
   CHECK_THROWS_AS(when_any(std::vector<Future<int>>()).get(), InvalidArgument);
 }

@@ -6,6 +6,16 @@
 
 namespace exposing {
 int add(int a, int b) { return a + b; }
+
+/// Has a method that uses the object after `gate` has opened.
+struct Greeter {
+  std::string greeting = "a greeting that is too long for the string object itself";
+  std::shared_ptr<batchrpc::Future<void>> gate;
+  batchrpc::Future<std::string> greet() {
+    co_await *gate;
+    co_return greeting;
+  }
+};
 }  // namespace exposing
 
 namespace batchrpc {
@@ -34,6 +44,68 @@ TEST_CASE("a function can be taken back while its calls are under way: they fini
   CHECK(outcome(pair.a.call<int()>("b", "later")).code() == ErrorCode::not_found);
   promise.set_value(5);
   CHECK(answer.get() == 5);
+}
+
+TEST_CASE("what a coroutine captures lives until its calls are done, also when it is taken back") {
+  Pair pair;
+  Promise<void> open;
+  const auto gate = std::make_shared<Future<void>>(open.get_future());
+  const auto captured = std::make_shared<int>(5);
+  pair.b.expose("later", [gate, captured]() -> Future<int> {
+    co_await *gate;
+    co_return *captured;
+  });
+  auto answer = pair.a.call<int()>("b", "later");
+  pair.world.run_for(1ms);
+  CHECK(pair.b.unexpose("later"));
+  CHECK(captured.use_count() == 2);
+  open.set_value();
+  CHECK(answer.get() == 5);
+  pair.world.run_for(1ms);
+  CHECK(captured.use_count() == 1);
+}
+
+TEST_CASE("the object of an asynchronous method lives until its calls are done") {
+  Pair pair;
+  Promise<void> open;
+  auto greeter = std::make_shared<exposing::Greeter>();
+  greeter->gate = std::make_shared<Future<void>>(open.get_future());
+  const std::weak_ptr<exposing::Greeter> alive = greeter;
+  pair.b.expose<&exposing::Greeter::greet>(std::move(greeter));
+  auto answer = pair.a.call<&exposing::Greeter::greet>("b");
+  pair.world.run_for(1ms);
+  CHECK(pair.b.unexpose<&exposing::Greeter::greet>());
+  CHECK_FALSE(alive.expired());
+  open.set_value();
+  CHECK_THAT(answer.get(), Catch::Contains("a greeting"));
+  pair.world.run_for(1ms);
+  CHECK(alive.expired());
+}
+
+TEST_CASE("what a coroutine captures lives until it is done, also when its node has ended") {
+  VirtualWorld world;
+  const Node root = world.root("a");
+  Promise<void> open;
+  const auto gate = std::make_shared<Future<void>>(open.get_future());
+  const auto captured = std::make_shared<int>(5);
+  Future<int> answer;
+  int seen = 0;
+  {
+    Node ending = world.join("b");
+    ending.expose("later", [gate, captured, &seen]() -> Future<int> {
+      co_await *gate;
+      co_return seen = *captured;
+    });
+    answer = root.call<int()>("b", "later");
+    world.run_for(1ms);
+    ending.shutdown(1ms);
+  }
+  CHECK(captured.use_count() == 2);
+  open.set_value();
+  CHECK(seen == 5);
+  world.run_for(1s);
+  CHECK(captured.use_count() == 1);
+  CHECK_FALSE(outcome(std::move(answer)));
 }
 
 TEST_CASE("a name that was taken back can be given to another function, of another signature") {
@@ -77,6 +149,8 @@ TEST_CASE("a node prints the schema of what it exposes") {
                                                  Catch::Contains("struct Result"));
   CHECK_THROWS_WITH(pair.b.schema("exposing::ad"),
                     Catch::Contains("did you mean 'exposing::add'?"));
+  CHECK_THROWS_WITH(pair.b.schema("nothing like it"),
+                    Catch::EndsWith("'nothing like it' is exposed on b"));
 }
 
 TEST_CASE("calls that come before their function is exposed wait for it, for a while") {

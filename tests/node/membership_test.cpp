@@ -73,6 +73,19 @@ TEST_CASE("wait_for_peer is ready when the peer joins, at once when it is there"
   CHECK(root.call<&membership::add>("late", 1, 2).get() == 3);
 }
 
+TEST_CASE("a node is there for itself") {
+  VirtualWorld world;
+  const Node root = world.root("root");
+  const Node a = world.join("a");
+  auto own = a.wait_for_peer("a");
+  REQUIRE(own.ready());
+  CHECK(own.get().name == "a");
+  CHECK(own.get().rank == a.rank());
+  CHECK(own.get().addresses.front() == a.address());
+  a.expose<&membership::add>();
+  CHECK(a.call<&membership::add>(own.get(), 1, 2).get() == 3);
+}
+
 TEST_CASE("waits without end have none") {
   VirtualWorld world;
   NodeOptions options = world.options("root");

@@ -244,5 +244,21 @@ TEST_CASE("observers send rows to a batcher on another node, and get theirs back
   CHECK(sizes == std::vector<std::int64_t>{3});
 }
 
+TEST_CASE("a coroutine's stacked rows live until its batch is done", "[batch]") {
+  Promise<void> open;
+  const auto gate = std::make_shared<Future<void>>(open.get_future());
+  const Batcher<int(at::Tensor)> sums(batch_of(2),
+                                      [gate](const at::Tensor& rows) -> Future<at::Tensor> {
+                                        co_await *gate;
+                                        co_return rows.sum(1).to(at::kLong);
+                                      });
+  const auto two = sums(at::ones({2}));
+  const auto six = sums(3 * at::ones({2}));
+  CHECK_FALSE(two.wait_for(10ms));
+  open.set_value();
+  CHECK(two.get() == 2);
+  CHECK(six.get() == 6);
+}
+
 }  // namespace
 }  // namespace batchrpc

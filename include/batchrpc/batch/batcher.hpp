@@ -54,11 +54,13 @@ class Batcher;
 ///
 /// The handler takes one argument for each of the function's, each holding the rows in the order of
 /// their arrival: a `std::vector`, or a stacked tensor [rows, …] (`batchrpc/torch.hpp`). It returns
-/// the results in the same form and order, or a Future of them (a coroutine): as many as rows came
-/// in, else every row fails with InvalidArgument. If it throws, its rows fail with what it threw,
-/// and the next batch works. It never runs twice at the same time.
+/// the results in the same form and order, or a Future of them (a coroutine, which may take its
+/// arguments by reference): as many as rows came in, else every row fails with InvalidArgument. If
+/// it throws, its rows fail with what it threw, and the next batch works. It never runs twice at
+/// the same time.
 ///
-/// Copies are handles of one batcher; when the last is gone, rows that wait fail with ShutDown.
+/// Copies are handles of one batcher; when the last is gone, rows that wait fail with ShutDown. A
+/// peer's call has one until it is done.
 /// Thread-safe.
 template <class R, class... Args>
 class Batcher<R(Args...)> {
@@ -116,6 +118,7 @@ class Batcher<R(Args...)> {
     Promise<R> promise;
   };
   using Rows = detail::BatchCore::Rows;
+  using Columns = std::tuple<typename BatchForm<Args>::Stacked...>;
 
   static Row& row_of(const std::unique_ptr<detail::BatchRow>& row) {
     return static_cast<Row&>(*row);
@@ -131,11 +134,14 @@ class Batcher<R(Args...)> {
     try {
       fail_misfits(rows, std::index_sequence_for<Args...>{});
       if (rows.empty()) return make_ready_future();
-      auto results = call(*handler, rows, std::index_sequence_for<Args...>{});
+      // The arguments in their place, to which a coroutine may refer until its future is ready.
+      auto columns = std::make_unique<Columns>(stack(rows, std::index_sequence_for<Args...>{}));
+      auto results = call(*handler, *columns);
       using Results = decltype(results);
       if constexpr (detail::Unwrapped<Results>::kAsynchronous) {
         return std::move(results).then(
-            [handler, rows = std::move(rows)](Result<typename Results::value_type> result) mutable {
+            [handler, columns = std::move(columns),
+             rows = std::move(rows)](Result<typename Results::value_type> result) mutable {
               if (result) {
                 answer(rows, std::move(*result));
               } else {
@@ -170,13 +176,18 @@ class Batcher<R(Args...)> {
     }
   }
 
-  template <class Handler, std::size_t... I>
-  static auto call(Handler& handler, const Rows& rows, std::index_sequence<I...>) {
+  template <std::size_t... I>
+  static Columns stack(const Rows& rows, std::index_sequence<I...>) {
+    return Columns(BatchForm<Args>::stack(column<I>(rows))...);
+  }
+
+  template <class Handler>
+  static auto call(Handler& handler, Columns& columns) {
     static_assert(std::is_invocable_v<Handler&, typename BatchForm<Args>::Stacked...>,
                   "the handler of a Batcher<R(A, B)> takes all rows at once, one argument for each "
                   "of the function's: (std::vector<A>, std::vector<B>), or at::Tensor where A is "
                   "one (include batchrpc/torch.hpp)");
-    return handler(BatchForm<Args>::stack(column<I>(rows))...);
+    return std::apply(handler, std::move(columns));
   }
 
   template <std::size_t I>

@@ -198,10 +198,10 @@ struct OnErrorBody {
   }
 };
 
-/// The state of a future that `then` and its kin return: it holds the callback until it has run,
-/// and waits for the source, and perhaps for the future that the callback returned, through the one
-/// Callback that it is. `Body` is called with the source's result and with this state, and may
-/// return another state to follow.
+/// The state of a future that `then` and its kin return: it holds the callback until it has run and
+/// the future that it perhaps returned is ready, and waits for the source, and for that future,
+/// through the one Callback that it is. `Body` is called with the source's result and with this
+/// state, and may return another state to follow.
 template <class T, class U, class Body, bool Consume, class Where>
 class Continuation final : public State<U>, private Callback {
  public:
@@ -271,10 +271,10 @@ class Continuation final : public State<U>, private Callback {
       fail(std::current_exception());
       return;
     }
-    destroy_body();
     if (inner) {
-      follow(std::move(inner));
+      follow(std::move(inner));  // a coroutine goes on to use the captures of its lambda
     } else {
+      destroy_body();
       this->complete();
     }
   }
@@ -289,6 +289,7 @@ class Continuation final : public State<U>, private Callback {
     static_cast<Continuation&>(self).finish(static_cast<State<U>&>(inner));
   }
   void finish(State<U>& inner) noexcept {
+    destroy_body();
     try {
       this->store(inner.take());
     } catch (...) {
@@ -302,7 +303,7 @@ class Continuation final : public State<U>, private Callback {
     this->complete();
   }
 
-  // What the callback captured goes when it has run, not when the last future is gone.
+  // What the callback captured goes when it is done, not when the last future is gone.
   void destroy_body() noexcept {
     has_body_ = false;
     body_.~Body();

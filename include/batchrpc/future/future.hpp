@@ -31,7 +31,8 @@ namespace batchrpc {
 /// the library's, may use every function of every future and promise and may drop them, the one
 /// they belong to included. What a callback throws becomes the error of the future that attaching
 /// it returned, and goes nowhere else; if that future was dropped, it is lost. A callback is
-/// destroyed right after it has run.
+/// destroyed right after it has run; one that returns a future, when that is ready: a coroutine may
+/// use its lambda's captures to its end.
 ///
 /// Dropping a future never blocks and does not cancel anything.
 ///

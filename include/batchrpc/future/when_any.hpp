@@ -22,7 +22,7 @@ struct FirstReady {
   /// Made by when_any().
   FirstReady(std::size_t which, T what) : index(which), value(std::move(what)) {}
 
-  std::size_t index;  ///< into the range that when_any() was given
+  std::size_t index;  ///< into what when_any() was given
   T value;            ///< the value of that future
 };
 template <>
@@ -94,6 +94,14 @@ class Race final : public State<FirstReady<T>> {
   std::size_t count_;
 };
 
+template <class T>
+Future<FirstReady<T>> race(std::vector<Ref<State<T>>> sources) {
+  auto* const race = new Race<T>(std::move(sources));
+  auto future = FutureAccess::make(Ref<State<FirstReady<T>>>(race));
+  race->start();
+  return future;
+}
+
 }  // namespace detail
 
 /// A future of the first of a range of futures to be ready: its value and its index, or its error
@@ -109,10 +117,25 @@ template <detail::FutureRange Range>
   if (sources.empty()) {
     return make_failed_future<FirstReady<T>>(InvalidArgument("when_any of no futures"));
   }
-  auto* const race = new detail::Race<T>(std::move(sources));
-  auto future = detail::FutureAccess::make(detail::Ref<detail::State<FirstReady<T>>>(race));
-  race->start();
-  return future;
+  return detail::race<T>(std::move(sources));
+}
+
+/// The same for some futures of one type, each consumed when it is an rvalue; the index counts the
+/// arguments.
+template <class First, class... Futures>
+requires(detail::kIsFuture<std::remove_cvref_t<First>> &&
+         (detail::kIsFuture<std::remove_cvref_t<Futures>> && ...))
+    [[nodiscard]] auto when_any(First&& first, Futures&&... futures) {
+  using T = typename std::remove_cvref_t<First>::value_type;
+  static_assert((std::is_same_v<T, typename std::remove_cvref_t<Futures>::value_type> && ...),
+                "when_any takes futures of one type: give them one by then()");
+  static_cast<void>(first.ready());  // throws if it is empty
+  (static_cast<void>(futures.ready()), ...);
+  std::vector<detail::Ref<detail::State<T>>> sources;
+  sources.reserve(1 + sizeof...(Futures));
+  sources.push_back(detail::consumed<!std::is_lvalue_reference_v<First>>(first));
+  (sources.push_back(detail::consumed<!std::is_lvalue_reference_v<Futures>>(futures)), ...);
+  return detail::race<T>(std::move(sources));
 }
 
 }  // namespace batchrpc

@@ -1,15 +1,55 @@
 #pragma once
 
 #include <exception>
+#include <span>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/remote_call.hpp"
 
 namespace batchrpc::detail {
+
+/// What the caller of a function that returns R gets: for a view its own copy, since the reply is
+/// gone when the future is ready.
+template <class R>
+struct ReceivedResult {
+  using type = R;
+  static constexpr bool kIsView = false;
+};
+template <>
+struct ReceivedResult<std::string_view> {
+  using type = std::string;
+  static constexpr bool kIsView = true;
+};
+template <>
+struct ReceivedResult<const char*> : ReceivedResult<std::string_view> {};
+template <class T>
+struct ReceivedResult<std::span<T>> {
+  using type = std::vector<std::remove_const_t<T>>;
+  static constexpr bool kIsView = true;
+};
+template <class R>
+using Received = typename ReceivedResult<R>::type;
+
+// Whether T is or contains a view of a message; recursive types contain themselves.
+template <class T, class... Enclosing>
+constexpr bool holds_view() {
+  if constexpr (ReceivedResult<T>::kIsView) {
+    return true;
+  } else if constexpr (HasCodec<T> || !HasBuiltin<T> || (std::is_same_v<T, Enclosing> || ...)) {
+    return false;
+  } else {
+    return []<class... Part>(Types<Part...>) {
+      return (holds_view<std::remove_cv_t<Part>, T, Enclosing...>() || ...);
+    }(typename Builtin<T>::Parts{});
+  }
+}
 
 /// What decoding a reply threw, as an error of a call that has run.
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr as_of_reply(std::exception_ptr thrown);
@@ -57,26 +97,33 @@ Pending<R> wait_for_reply(Take take) {
 
 /// The result as the function's caller knows it.
 template <class R>
-Pending<R> wait_for_result() {
-  return wait_for_reply<R>([](const Reply& reply) {
+Pending<Received<R>> wait_for_result() {
+  static_assert(!holds_view<Received<R>>(),
+                "batchrpc: the result contains a view (std::string_view, std::span), which would "
+                "refer to a message that is gone when the future is ready. Let the function's "
+                "result contain a std::string or std::vector in its place; only a view that is "
+                "the whole result is copied for the caller");
+  return wait_for_reply<Received<R>>([](const Reply& reply) {
     Decoder decoder(reply.segment, reply.payloads);
-    return decode_result<R>(decoder);
+    return decode_result<Received<R>>(decoder);
   });
 }
 
-/// Encodes the arguments and gives them to `submit(key, options, encoder, handler)`. Nothing is
-/// thrown: what goes wrong is in the future.
-template <class R, class... Arguments, class Submit>
-Future<R> send_call(const Submit& submit, const FunctionKey& key, OutgoingOptions options,
-                    std::type_identity_t<const Arguments&>... arguments) {
+/// Converts the arguments to the function's types, encodes them and gives them to `submit(key,
+/// options, encoder, handler)`. Nothing is thrown: what goes wrong is in the future.
+template <class R, class... Params, class Submit, class... Args>
+Future<Received<R>> send_call(const Submit& submit, const FunctionKey& key, OutgoingOptions options,
+                              Args&&... args) {
   try {
-    const EncoderLease encoder;
-    encode_struct<Arguments...>(*encoder, wire::kBodyPointer, arguments...);
-    Pending<R> pending = wait_for_result<R>();
-    submit(key, std::move(options), *encoder, std::move(pending.handler));
-    return std::move(pending.future);
+    return [&](const Params&... arguments) {
+      const EncoderLease encoder;
+      encode_struct<Params...>(*encoder, wire::kBodyPointer, arguments...);
+      Pending<Received<R>> pending = wait_for_result<R>();
+      submit(key, std::move(options), *encoder, std::move(pending.handler));
+      return std::move(pending.future);
+    }(std::forward<Args>(args)...);
   } catch (...) {
-    return make_failed_future<R>(std::current_exception());
+    return make_failed_future<Received<R>>(std::current_exception());
   }
 }
 

@@ -58,8 +58,8 @@ concept ToldOfCalls = requires(Callable& callable, Decoder& arguments) {
   callable.announce(arguments);
 };
 
-/// What a node keeps of an exposed function.
-class BATCHRPC_EXPORT ExposedFunction {
+/// What a node keeps of an exposed function; shared with the calls under way.
+class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<ExposedFunction> {
  public:
   ExposedFunction(std::string function_name, std::string function_signature, ExposeOptions how)
       : name(std::move(function_name)), signature(std::move(function_signature)), options(how) {}
@@ -176,16 +176,20 @@ class TypedFunction final : public ExposedFunction {
     }
   }
 
-  // What the function may refer to until its future completes: a coroutine's reference parameters,
-  // views of the message.
+  // What the function may refer to until its future completes: its captures or object, also when it
+  // is taken back or its node ends, a coroutine's reference parameters, views of the message.
   struct Running {
-    explicit Running(IncomingCall&& incoming) : call(std::move(incoming)) { call.keep(); }
+    Running(std::shared_ptr<ExposedFunction> self, IncomingCall&& incoming)
+        : function(std::move(self)), call(std::move(incoming)) {
+      call.keep();
+    }
+    std::shared_ptr<ExposedFunction> function;
     IncomingCall call;
     std::optional<Arguments> arguments;
   };
 
   void run_asynchronously(IncomingCall&& call) noexcept {
-    auto running = std::make_unique<Running>(std::move(call));
+    auto running = std::make_unique<Running>(this->shared_from_this(), std::move(call));
     try {
       const ContextScope scope(running->call.context());
       Decoder decoder = running->call.arguments();

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "batchrpc/node/caller.hpp"
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/node_options.hpp"
+#include "batchrpc/node/peer_ref.hpp"
 
 namespace batchrpc {
 
@@ -42,31 +42,6 @@ struct MembershipChange {
   bool joined = false;   ///< false: lost
   PeerInfo peer{};       ///< who, as it is now
   std::string reason{};  ///< of a loss
-};
-
-/// Names a peer in a call: by name or by rank. Views; for the call's own time.
-class PeerRef {
- public:
-  /// By name; the text stays until the call has been made.
-  /// @{
-  PeerRef(std::string_view name) : name_(name) {}    // NOLINT: implicit
-  PeerRef(const std::string& name) : name_(name) {}  // NOLINT: implicit
-  PeerRef(const char* name) : name_(name) {}         // NOLINT: implicit
-  /// @}
-  /// By rank, from 0. To call a negative one, or an empty name, is NotFound.
-  template <std::integral Rank>
-  PeerRef(Rank rank) : rank_(static_cast<int>(rank)) {}  // NOLINT: implicit
-
-  /// How the peer is named, and that name or rank.
-  /// @{
-  [[nodiscard]] bool by_rank() const noexcept { return rank_ >= 0; }
-  [[nodiscard]] std::string_view name() const noexcept { return name_; }
-  [[nodiscard]] int rank() const noexcept { return rank_; }
-  /// @}
-
- private:
-  std::string_view name_;
-  int rank_ = -1;
 };
 
 /// One participant: it exposes functions to its peers and calls theirs.
@@ -112,7 +87,9 @@ class BATCHRPC_EXPORT Node {
   // --- calling
 
   /// Calls a function that the peer has exposed with expose<F>(). The arguments are converted to
-  /// the function's own parameter types and encoded before this returns.
+  /// the function's own parameter types and encoded before this returns. The future is of the
+  /// function's result, of the caller's own copy where that is a view: of a std::string for a
+  /// std::string_view, of a std::vector<T> for a std::span<const T>.
   template <auto F, class... Args>
   auto call(PeerRef peer, Args&&... args) const {
     return call_with<F>(CallOptions{}, peer, std::forward<Args>(args)...);
@@ -160,7 +137,8 @@ class BATCHRPC_EXPORT Node {
                  std::forward<Args>(args)...);
   }
 
-  /// Calls one function on many peers; the arguments are encoded once. One future a peer, in their
+  /// Calls one function on many peers, a range of names, ranks or PeerInfos (`node.peers()`, which
+  /// holds lost ones too); the arguments are encoded once. One future a peer, in their
   /// order; what goes wrong with one peer is in its future alone.
   template <auto F, class Peers, class... Args>
   auto call_all(const Peers& peers, Args&&... args) const {
@@ -232,11 +210,17 @@ class BATCHRPC_EXPORT Node {
   // --- objects behind remote references: defined in batchrpc/rref/rref.hpp
 
   /// Lets peers create objects: `node.expose_class<ParameterServer(Config)>()` names a class and
-  /// one of its constructors. Where the class can travel, `RRef::to_here()` works as well.
+  /// one of its constructors. Where the class can travel, `RRef::to_here()` works as well. Again,
+  /// it changes nothing; throws InvalidArgument when another constructor of the class is exposed.
   template <class Constructor>
   void expose_class() const;
+  /// Takes expose_class back: later calls of create() and to_here() get NotFound; objects stay, and
+  /// so do methods, which unexpose() takes back. Returns whether the class was exposed.
+  template <class T>
+  bool unexpose_class() const;
 
-  /// Lets peers call the method `M` of objects that they refer to by an RRef.
+  /// Lets peers call the method `M` of objects that they refer to by an RRef. Again, it changes
+  /// nothing; throws InvalidArgument when another overload is exposed.
   template <auto M>
   requires std::is_member_function_pointer_v<decltype(M)>
   void expose() const;
@@ -253,8 +237,9 @@ class BATCHRPC_EXPORT Node {
   template <class T>
   RRef<T> own(std::shared_ptr<T> object) const;
 
-  /// Takes a function back: later calls get NotFound, those under way finish. Returns whether it
-  /// was exposed.
+  /// Takes a function back, and the method of that name of objects behind RRefs: later calls get
+  /// NotFound, those under way finish; what they refer to lives so long. Returns whether there was
+  /// one.
   bool unexpose(std::string_view name) const;
   /// The same for what was exposed under its qualified name.
   template <auto F>
@@ -263,16 +248,18 @@ class BATCHRPC_EXPORT Node {
   }
 
   /// The Cap'n Proto schema of an exposed function's arguments (struct Arguments) and result
-  /// (struct Result), for `capnp decode`. Throws NotFound.
+  /// (struct Result), for `capnp decode`; also of a method behind RRefs, whose first argument is
+  /// the object's id, and of a class: of its constructor, which the ids of object and handle go
+  /// before. Throws NotFound.
   [[nodiscard]] std::string schema(std::string_view name) const;
-  /// The names of what is exposed, in order.
+  /// The names of what is exposed, in order: functions, methods, classes.
   [[nodiscard]] std::vector<std::string> functions() const;
 
   // --- the group
 
   /// The other nodes that this one knows, in order of their names; lost ones included.
   [[nodiscard]] std::vector<PeerInfo> peers() const;
-  /// Ready when a peer of that name is there; fails with TimedOut.
+  /// Ready when a peer of that name is there, at once for the node's own; fails with TimedOut.
   [[nodiscard]] Future<PeerInfo> wait_for_peer(std::string name,
                                                Duration timeout = std::chrono::seconds(60)) const;
   /// Calls `handler` at every change from now on, on whichever thread noticed; it must not block.
@@ -327,8 +314,10 @@ class BATCHRPC_EXPORT Node {
   }
 
   template <class R, class... Params, class... Args>
-  Future<R> call_typed(const detail::FunctionKey& function, const CallOptions& options,
-                       PeerRef peer, const std::tuple<Params...>* /*types*/, Args&&... args) const {
+  Future<detail::Received<R>> call_typed(const detail::FunctionKey& function,
+                                         const CallOptions& options, PeerRef peer,
+                                         const std::tuple<Params...>* /*types*/,
+                                         Args&&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the function takes another number of arguments");
     detail::OutgoingOptions outgoing;
@@ -346,13 +335,13 @@ class BATCHRPC_EXPORT Node {
   }
 
   template <class R, class Peers, class... Params, class... Args>
-  std::vector<Future<R>> call_all_typed(const detail::FunctionKey& function,
-                                        const CallOptions& options, const Peers& peers,
-                                        const std::tuple<Params...>* /*types*/,
-                                        const Args&... args) const {
+  auto call_all_typed(const detail::FunctionKey& function, const CallOptions& options,
+                      const Peers& peers, const std::tuple<Params...>* /*types*/,
+                      const Args&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the function takes another number of arguments");
-    std::vector<Future<R>> futures;
+    using Received = detail::Received<R>;
+    std::vector<Future<Received>> futures;
     const detail::EncoderLease encoded;
     bool usable = false;
     for (const auto& peer : peers) {
@@ -366,13 +355,13 @@ class BATCHRPC_EXPORT Node {
         const detail::EncoderLease copy;
         (*copy).words() = (*encoded).words();
         (*copy).payloads() = (*encoded).payloads();
-        detail::Pending<R> pending = detail::wait_for_result<R>();
+        detail::Pending<Received> pending = detail::wait_for_result<R>();
         detail::OutgoingOptions outgoing;
         outgoing.timeout = options.timeout;
         submit(peer, function, std::move(outgoing), *copy, std::move(pending.handler));
         futures.push_back(std::move(pending.future));
       } catch (...) {
-        futures.push_back(make_failed_future<R>(std::current_exception()));
+        futures.push_back(make_failed_future<Received>(std::current_exception()));
       }
     }
     return futures;
@@ -389,7 +378,8 @@ class BATCHRPC_EXPORT Node {
   }
 
   void expose_function(std::shared_ptr<detail::ExposedFunction> function) const;
-  // A function of the library's own; exposing it again changes nothing. Always short: it only
+  // A function of the library's own; exposing it again changes nothing, but another signature is
+  // refused. Always short: it only
   // queues.
   template <class Callable>
   void expose_reserved(std::string name, Callable callable) const {
@@ -398,6 +388,7 @@ class BATCHRPC_EXPORT Node {
         std::move(name), std::move(callable), ExposeOptions{.short_handler = true}));
   }
   void add_reserved(std::shared_ptr<detail::ExposedFunction> function) const;
+  bool remove_reserved(std::string_view name) const;
   [[nodiscard]] std::string peer_name(PeerRef peer) const;
   [[nodiscard]] NodeCore& live_core() const;  // throws InvalidArgument when moved from
 

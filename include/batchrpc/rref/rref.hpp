@@ -188,8 +188,8 @@ class RRef {
   }
 
   template <class R, class... Params, class... Args>
-  Future<R> send(const std::string& name, const CallOptions& options,
-                 const std::tuple<Params...>* /*types*/, Args&&... args) const {
+  Future<detail::Received<R>> send(const std::string& name, const CallOptions& options,
+                                   const std::tuple<Params...>* /*types*/, Args&&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the method takes another number of arguments");
     detail::OutgoingOptions outgoing;
@@ -236,6 +236,13 @@ void Node::expose_class() const {
       return detail::call_object<T, T>(object, [](T& self) -> T { return self; });
     });
   }
+}
+
+template <class T>
+bool Node::unexpose_class() const {
+  const bool created = remove_reserved(detail::create_name<T>());
+  const bool copied = remove_reserved(detail::value_name<T>());
+  return created || copied;
 }
 
 template <auto M>

@@ -1,0 +1,127 @@
+// Classes and methods that are exposed, listed, refused and taken back.
+#include <catch2/catch.hpp>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/virtual_world.hpp"
+
+namespace exposing_objects {
+
+/// Has two constructors, an overloaded method, and can travel.
+struct Sum {
+  explicit Sum(int a) : total(a) {}
+  Sum(int a, int b) : total(a + b) {}
+  int get() { return total; }
+  int add(int n) { return total += n; }
+  int add(int n, int m) { return total += n + m; }
+  int total;
+};
+
+}  // namespace exposing_objects
+
+template <>
+struct batchrpc::Codec<exposing_objects::Sum> {
+  using Wire = int;
+  static int encode(const exposing_objects::Sum& sum) { return sum.total; }
+  static exposing_objects::Sum decode(int&& wire) { return exposing_objects::Sum(wire); }
+};
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using Catch::Contains;
+using exposing_objects::Sum;
+using test::outcome;
+using test::VirtualWorld;
+using Names = std::vector<std::string>;
+
+struct Pair {
+  // What nodes that end leave to the loop keeps the loop alive until it has run.
+  struct LastTasks {
+    ~LastTasks() { world.run_for(1s); }
+    const VirtualWorld& world;
+  };
+
+  VirtualWorld world;
+  LastTasks last_tasks{world};
+  Node a = world.root("a");
+  Node b = world.join("b");
+};
+
+TEST_CASE("a class is created by one constructor; a second one is refused, the same one is not") {
+  const Pair pair;
+  pair.b.expose_class<Sum(int)>();
+  pair.b.expose_class<Sum(int)>();
+  CHECK_THROWS_WITH((pair.b.expose_class<Sum(int, int)>()),
+                    Contains("'exposing_objects::Sum' is exposed already") &&
+                        Contains("void(i32), not void(i32,i32)") && Contains("unexpose_class"));
+  CHECK_THROWS_AS((pair.b.expose_class<Sum(int, int)>()), InvalidArgument);
+  pair.b.expose<&Sum::get>();
+  CHECK(pair.a.create<Sum>("b", 5).call<&Sum::get>().get() == 5);
+}
+
+TEST_CASE("of an overloaded method one is exposed; a second one is refused") {
+  const Pair pair;
+  constexpr auto kOne = static_cast<int (Sum::*)(int)>(&Sum::add);
+  constexpr auto kTwo = static_cast<int (Sum::*)(int, int)>(&Sum::add);
+  pair.b.expose<kOne>();
+  pair.b.expose<kOne>();
+  CHECK_THROWS_WITH(pair.b.expose<kTwo>(), Contains("'exposing_objects::Sum::add'") &&
+                                               Contains("i32(i32), not i32(i32,i32)"));
+}
+
+TEST_CASE("a class can be taken back, and exposed with another constructor; its objects stay") {
+  const Pair pair;
+  pair.b.expose_class<Sum(int)>();
+  pair.b.expose<&Sum::get>();
+  const RRef<Sum> old = pair.a.create<Sum>("b", 5);
+  CHECK(old.to_here().get().total == 5);
+  CHECK(pair.b.unexpose_class<Sum>());
+  CHECK_FALSE(pair.b.unexpose_class<Sum>());
+  CHECK(outcome(old.to_here()).code() == ErrorCode::not_found);
+  CHECK(old.call<&Sum::get>().get() == 5);
+  CHECK(outcome(pair.a.create<Sum>("b", 5).call<&Sum::get>()).code() == ErrorCode::not_found);
+  pair.b.expose_class<Sum(int, int)>();
+  CHECK(pair.a.create<Sum>("b", 5, 6).call<&Sum::get>().get() == 11);
+}
+
+TEST_CASE("a method behind remote references can be taken back, and exposed again") {
+  const Pair pair;
+  pair.b.expose_class<Sum(int)>();
+  pair.b.expose<&Sum::get>();
+  const RRef<Sum> sum = pair.a.create<Sum>("b", 5);
+  CHECK(sum.call<&Sum::get>().get() == 5);
+  CHECK(pair.b.unexpose<&Sum::get>());
+  CHECK_FALSE(pair.b.unexpose<&Sum::get>());
+  CHECK(outcome(sum.call<&Sum::get>()).code() == ErrorCode::not_found);
+  pair.b.expose<&Sum::get>();
+  CHECK(sum.call<&Sum::get>().get() == 5);
+}
+
+TEST_CASE("classes and their methods are listed by their names, and have schemas") {
+  const Pair pair;
+  pair.b.expose("f", [] {});
+  CHECK(pair.b.functions() == Names{"f"});
+  pair.b.expose<&Sum::get>();
+  pair.b.expose<&Sum::get>(std::make_shared<Sum>(1));
+  pair.b.expose_class<Sum(int, int)>();
+  CHECK(pair.b.functions() == Names{"exposing_objects::Sum", "exposing_objects::Sum::get", "f"});
+  CHECK_THAT(pair.b.schema("exposing_objects::Sum"), Contains("arg3 @3 :Int32"));
+  CHECK_THAT(pair.b.schema("exposing_objects::Sum::get"), Contains("result"));
+  pair.b.unexpose<&Sum::get>();
+  CHECK(pair.b.functions() == Names{"exposing_objects::Sum", "f"});
+  CHECK_THROWS_WITH(pair.b.schema("exposing_objects::Sums"),
+                    Contains("did you mean 'exposing_objects::Sum'?"));
+}
+
+TEST_CASE("what the library has exposed for itself cannot be taken back") {
+  const Pair pair;
+  pair.b.expose_class<Sum(int)>();
+  pair.b.expose<&Sum::get>();
+  CHECK_FALSE(pair.b.unexpose("batchrpc.create:exposing_objects::Sum"));
+  CHECK_FALSE(pair.b.unexpose("batchrpc.release"));
+  CHECK(pair.a.create<Sum>("b", 5).call<&Sum::get>().get() == 5);
+}
+
+}  // namespace
+}  // namespace batchrpc
