@@ -7,9 +7,6 @@
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
-
-using detail::ExposedFunction;
-
 namespace {
 
 // Levenshtein's distance.
@@ -86,12 +83,7 @@ void FunctionTable::add(std::shared_ptr<detail::ExposedFunction> function) {
     throw InvalidArgument("expose: '" + name +
                           "' is exposed already; unexpose it first or choose another name");
   }
-  // What is remembered weakly ends when it is taken back, though calls under way keep the function.
-  ExposedFunction* const itself = function.get();
-  functions_.emplace(name, std::shared_ptr<ExposedFunction>(
-                               itself, [function = std::move(function)](ExposedFunction*) mutable {
-                                 function.reset();
-                               }));
+  functions_.emplace(name, std::move(function));
 }
 
 bool FunctionTable::remove(std::string_view name) {
@@ -100,6 +92,7 @@ bool FunctionTable::remove(std::string_view name) {
   const auto at = functions_.find(name);
   if (at == functions_.end()) return false;
   removed = std::move(at->second);
+  removed->taken_back = true;
   functions_.erase(at);
   return true;
 }
@@ -150,6 +143,8 @@ void FunctionTable::clear() {
   Map functions;
   const std::unique_lock lock(mutex_);
   functions.swap(functions_);
+  for (auto& [name, function] : functions)
+    function->taken_back = true;
 }
 
 }  // namespace batchrpc

@@ -197,7 +197,7 @@ void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payload
 // Throws NotFound or BadSignature.
 std::shared_ptr<detail::ExposedFunction> Session::resolve(Incoming& incoming) const {
   auto function = incoming.function.lock();
-  if (!function) {
+  if (!function || function->taken_back) {  // calls under way keep it
     function = host_->resolve(incoming.name, incoming.signature);
     incoming.function = function;
   }

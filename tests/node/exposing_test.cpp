@@ -1,5 +1,6 @@
 // Functions that come and go while others call them.
 #include <catch2/catch.hpp>
+#include <optional>
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/virtual_world.hpp"
@@ -119,6 +120,26 @@ TEST_CASE("a name that was taken back can be given to another function, of anoth
   pair.b.expose("f", [](std::string x) { return x; });
   CHECK(outcome(pair.a.call<int(int)>("b", "f", 1)).code() == ErrorCode::bad_signature);
   CHECK(pair.a.call<std::string(std::string)>("b", "f", "x").get() == "x");
+}
+
+TEST_CASE("a function that was taken back takes no calls, also while one of it still runs") {
+  Pair pair;
+  Promise<void> open;
+  const Future<void> gate = open.get_future();
+  pair.b.expose("slow", [&gate] {
+    gate.get();
+    return 1;
+  });
+  auto first = pair.a.call<int()>("b", "slow");
+  pair.world.loop->schedule(pair.world.loop->now() + 10ms, [&] { pair.b.unexpose("slow"); });
+  std::optional<ErrorCode> second;
+  pair.world.loop->schedule(pair.world.loop->now() + 20ms, [&] {
+    pair.a.call<int()>("b", "slow").then([&](const Result<int>& r) { second = r.code(); });
+  });
+  pair.world.loop->schedule(pair.world.loop->now() + 30ms, [&] { open.set_value(); });
+  CHECK(first.get() == 1);
+  pair.world.run_for(1s);
+  CHECK(second == ErrorCode::not_found);
 }
 
 TEST_CASE("a function that takes itself back while it runs finishes") {

@@ -38,7 +38,7 @@ struct RawTarget {
 };
 
 inline std::vector<Word> define(std::uint32_t number, const std::string& name,
-                         std::string_view signature_text) {
+                                std::string_view signature_text) {
   return wire::definition_frame(
       {.number = number, .name = name, .signature = std::string(signature_text)});
 }

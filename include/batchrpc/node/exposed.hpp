@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -76,6 +77,7 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
   const std::string name;
   const std::string signature;
   const ExposeOptions options;
+  std::atomic<bool> taken_back{false};  ///< calls under way go on, others do not begin
 };
 
 /// The wire form of a signature, spread out of its tuple of arguments.
