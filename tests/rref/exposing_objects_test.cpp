@@ -48,7 +48,8 @@ struct Pair {
   Node b = world.join("b");
 };
 
-TEST_CASE("a class is created by one constructor; a second one is refused, the same one is not") {
+TEST_CASE(
+    "a class is created by one constructor, and a second one is refused, the same one is not") {
   const Pair pair;
   pair.b.expose_class<Sum(int)>();
   pair.b.expose_class<Sum(int)>();
@@ -60,7 +61,7 @@ TEST_CASE("a class is created by one constructor; a second one is refused, the s
   CHECK(pair.a.create<Sum>("b", 5).call<&Sum::get>().get() == 5);
 }
 
-TEST_CASE("of an overloaded method one is exposed; a second one is refused") {
+TEST_CASE("of an overloaded method one is exposed, and a second one is refused") {
   const Pair pair;
   constexpr auto kOne = static_cast<int (Sum::*)(int)>(&Sum::add);
   constexpr auto kTwo = static_cast<int (Sum::*)(int, int)>(&Sum::add);
@@ -70,7 +71,7 @@ TEST_CASE("of an overloaded method one is exposed; a second one is refused") {
                                                Contains("i32(i32), not i32(i32,i32)"));
 }
 
-TEST_CASE("a class can be taken back, and exposed with another constructor; its objects stay") {
+TEST_CASE("a class can be taken back, and exposed with another constructor, and its objects stay") {
   const Pair pair;
   pair.b.expose_class<Sum(int)>();
   pair.b.expose<&Sum::get>();
