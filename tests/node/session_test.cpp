@@ -350,7 +350,7 @@ TEST_CASE("random bytes and mutated frames do no harm") {
       ++parsed;
     }
   }
-  CHECK(connections > 1000);
+  CHECK(connections > static_cast<std::uint64_t>(pieces) / 100);
   CHECK(connections < static_cast<std::uint64_t>(pieces) / 2);  // most are read on behind
   CHECK(test::largest_allocation() <= 512 * 1024);
   target.world.run_for(10s);
