@@ -68,17 +68,24 @@ std::string missing_address(const Launcher& launcher) {
   return missing;
 }
 
+// What one variable alone says: nothing, if another launcher has set both.
+void refuse_half_a_launcher() {
+  for (const Launcher& launcher : kLaunchers) {
+    const bool rank = number_in_environment(launcher.rank).has_value();
+    const bool world_size = number_in_environment(launcher.world_size).has_value();
+    if (rank == world_size) continue;
+    throw UsageError(std::string("the environment has ") +
+                     (rank ? launcher.rank : launcher.world_size) + ", but no " +
+                     (rank ? launcher.world_size : launcher.rank));
+  }
+}
+
 // To ignore what a launcher says would be to start all processes in each that it has started.
 void take_environment(GroupOptions& options) {
   for (const Launcher& launcher : kLaunchers) {
     const auto rank = number_in_environment(launcher.rank);
     const auto world_size = number_in_environment(launcher.world_size);
-    if (!rank && !world_size) continue;
-    if (!rank || !world_size) {
-      throw UsageError(std::string("the environment has ") +
-                       (rank ? launcher.rank : launcher.world_size) + ", but no " +
-                       (rank ? launcher.world_size : launcher.rank));
-    }
+    if (!rank || !world_size) continue;
     if (options.join.empty()) {
       const std::string missing = missing_address(launcher);
       if (!missing.empty() && *world_size == 1) return;  // mpirun -n 1
@@ -94,6 +101,7 @@ void take_environment(GroupOptions& options) {
     options.world_size = *world_size;
     return;
   }
+  refuse_half_a_launcher();
 }
 
 // The address that the node makes of env://.

@@ -17,6 +17,7 @@ struct PendingCall {
   TimePoint deadline = TimePoint::max();
   OutputQueue::Position position = 0;  ///< of its frame in the connection's output
   std::uint32_t function = 0;
+  bool one_use = false;  ///< see Encoder::mark_one_use()
   std::unique_ptr<detail::PayloadTarget> payload_target;
 };
 

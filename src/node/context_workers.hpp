@@ -1,12 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
 
 #include "batchrpc/future/wait.hpp"
 #include "node/workers.hpp"
+#include "transport/presence.hpp"
 
 namespace asio {
 class io_context;
@@ -31,10 +31,9 @@ class ContextWorkers final : public Workers, public std::enable_shared_from_this
 
   asio::io_context& io_;
   const std::shared_ptr<WaitContext> context_;
+  detail::Presence presence_;  // who runs a task
   std::mutex mutex_;
-  std::condition_variable finished_;
   std::deque<Task> tasks_;
-  std::size_t running_ = 0;
   bool stopped_ = false;
 };
 

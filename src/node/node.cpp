@@ -1,6 +1,9 @@
 #include "batchrpc/node/node.hpp"
 
 #include <algorithm>
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <optional>
 #include <thread>
 
 #include "batchrpc/base/error.hpp"
@@ -49,7 +52,12 @@ Node::~Node() {
   const Duration timeout = core_->options().shutdown_timeout;
   if (core_->is_own_thread() && !core_->options().loop) {
     // A callback dropped the last handle: this thread cannot end itself.
-    std::thread([core = std::move(core_), timeout] { core->shutdown(timeout); }).detach();
+    std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
+    if (auto* const io = core_->options().io_context) work.emplace(io->get_executor());
+    std::thread([core = std::move(core_), timeout, work = std::move(work)]() mutable {
+      core->shutdown(timeout);
+      core.reset();  // then the context's run() may return, and the context end
+    }).detach();
     return;
   }
   core_->shutdown(timeout);

@@ -319,7 +319,8 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     ended_ = true;
     if (tick_ != 0) loop_->cancel(tick_);
   }
-  if (!loop_->is_driving() && !options_.loop) {
+  const bool on_own_loop = own_loop_ && loop_->is_driving();
+  if (!on_own_loop && !options_.loop) {
     Promise<void> closed;
     const Future<void> is_closed = closed.get_future();
     const WaitScope scope(context_);
@@ -340,7 +341,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
                    " not return: the threads are left to themselves");
     }
   }
-  if (own_loop_) std::static_pointer_cast<AsioLoop>(loop_)->stop();
+  if (!options_.loop) std::static_pointer_cast<AsioLoop>(loop_)->stop();
   return left;
 }
 

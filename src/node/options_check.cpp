@@ -78,11 +78,12 @@ void take_environment(NodeOptions& options) {
   options.join = Address::tcp(host, static_cast<std::uint16_t>(port)).to_string();
 }
 
-// Of containers with equal process numbers, no two choose the same.
-std::string random_text(std::uint64_t seed) {
+// Containers with equal process numbers, and with one seed for all, choose different ones.
+std::string random_text(const NodeOptions& options) {
+  const bool in_tests = options.loop && options.seed != 0;
   std::random_device device;
   const std::uint64_t number =
-      seed != 0 ? std::mt19937_64(~seed)() : std::uint64_t{device()} << 32 | device();
+      in_tests ? std::mt19937_64(~options.seed)() : std::uint64_t{device()} << 32 | device();
   std::array<char, 16> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
   return {digits.data(), end};
@@ -128,7 +129,7 @@ NodeOptions completed(NodeOptions options) {
   if (options.name.empty()) {
     options.name = options.rank >= 0
                        ? "node" + std::to_string(options.rank)
-                       : "node-" + std::to_string(::getpid()) + "-" + random_text(options.seed);
+                       : "node-" + std::to_string(::getpid()) + "-" + random_text(options);
   }
   if (joins_by_file(options)) {
     check(join_file(options).starts_with('/'), "join",

@@ -34,6 +34,10 @@ class OutputQueue {
   /// written: then false. It leaves without effect; its payloads are moved to `payloads`. By who
   /// holds mutex().
   bool retract_locked(Position position, std::vector<Bytes>& payloads);
+  /// Whether a frame that begins there has left, or may yet. By who holds mutex().
+  [[nodiscard]] bool may_leave_locked(Position position) const {
+    return position < taken_ || !closed_;
+  }
   /// Guards the queue; and what must change in one step with it. Held for moments only, never
   /// during a write.
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }

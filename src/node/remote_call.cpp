@@ -86,11 +86,6 @@ std::shared_ptr<NodeCore> CurrentNode::get() {
   return node != nullptr ? *node : nullptr;
 }
 
-std::uint64_t& one_use_values() noexcept {
-  thread_local std::uint64_t count = 0;
-  return count;
-}
-
 namespace {
 
 constexpr std::size_t kKeptEncoders = 4;

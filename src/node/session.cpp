@@ -99,6 +99,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   }
   PendingCall call{.handler = std::move(handler),
                    .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
+                   .one_use = encoder.one_use(),
                    .payload_target = std::move(options.payload_target)};
   bool at_once = false;
   bool refused = false;
@@ -181,7 +182,9 @@ std::vector<Session::EndedCall> Session::take_back(std::vector<PendingCall> call
   std::vector<EndedCall> ended;
   ended.reserve(calls.size());
   for (PendingCall& call : calls) {
-    const bool sent = !connection_->output().retract_locked(call.position, payloads);
+    OutputQueue& output = connection_->output();
+    const bool sent = call.one_use ? output.may_leave_locked(call.position)
+                                   : !output.retract_locked(call.position, payloads);
     ended.push_back({std::move(call.handler), names_[call.function], sent});
   }
   return ended;

@@ -2,6 +2,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
+#include "node/output_scope.hpp"
 #include "node/session.hpp"
 
 // What a session does with the frames that come in.
@@ -51,6 +52,8 @@ void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_
       // What is queued will tell as well; so who pings and does not read gathers nothing here.
       if (connection_->output().queued_bytes() == 0) {
         send(wire::plain_frame({.kind = FrameKind::pong}));
+      } else if (!OutputScope::defer(*connection_)) {
+        connection_->flush();
       }
       return;
     case FrameKind::goodbye:

@@ -10,7 +10,7 @@
 
 #include "batchrpc/transport/loop.hpp"
 #include "transport/asio_timers.hpp"
-#include "transport/turn.hpp"
+#include "transport/guest.hpp"
 
 namespace batchrpc::detail {
 
@@ -24,8 +24,8 @@ class AsioCore : public std::enable_shared_from_this<AsioCore> {
 
   [[nodiscard]] virtual asio::io_context& io() noexcept = 0;
   [[nodiscard]] virtual AsioTimers& timers() noexcept = 0;
-  /// In which all handlers of the context run that are the loop's. Null: one thread drives anyway.
-  [[nodiscard]] virtual std::shared_ptr<Turn> turn() const noexcept { return nullptr; }
+  /// As which all handlers of the context run that are the loop's. Null: one thread drives anyway.
+  [[nodiscard]] virtual std::shared_ptr<Guest> guest() const noexcept { return nullptr; }
 
   virtual void stop() = 0;
   virtual void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) = 0;

@@ -39,7 +39,7 @@ void AsioTimers::arm(TimePoint when) {
   timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
     if (error) return;
     const auto self = weak.lock();
-    if (self) run_in(self->turn_, [self] { self->fire(); });
+    if (self) run_as(self->guest_, [self] { self->fire(); });
   });
 }
 

@@ -6,8 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "transport/guest.hpp"
 #include "transport/timer_heap.hpp"
-#include "transport/turn.hpp"
 
 namespace batchrpc::detail {
 
@@ -16,8 +16,8 @@ namespace batchrpc::detail {
 /// system call. Thread-safe.
 class AsioTimers : public std::enable_shared_from_this<AsioTimers> {
  public:
-  explicit AsioTimers(asio::io_context& io, std::shared_ptr<Turn> turn = nullptr)
-      : timer_(io), turn_(std::move(turn)) {}
+  explicit AsioTimers(asio::io_context& io, std::shared_ptr<Guest> guest = nullptr)
+      : timer_(io), guest_(std::move(guest)) {}
 
   TimerId schedule(TimePoint when, Task task);
   bool cancel(TimerId timer);
@@ -35,7 +35,7 @@ class AsioTimers : public std::enable_shared_from_this<AsioTimers> {
   std::mutex mutex_;
   TimerHeap heap_;
   asio::steady_timer timer_;
-  const std::shared_ptr<Turn> turn_;
+  const std::shared_ptr<Guest> guest_;
   TimePoint armed_for_ = TimePoint::max();
   bool stopped_ = false;
 };

@@ -18,7 +18,7 @@ void Descriptor::wait_readable(Task handler) {
   }
   socket_.async_wait(stream_descriptor::wait_read,
                      [self = shared_from_this()](const asio::error_code&) {
-                       run_in(self->turn_, [self] { self->readable(); });
+                       run_as(self->guest_, [self] { self->readable(); });
                      });
 }
 
@@ -44,7 +44,7 @@ void Descriptor::wait_writable(Task handler) {
   stream_descriptor& waiting = writer_.is_open() ? writer_ : socket_;
   waiting.async_wait(stream_descriptor::wait_write,
                      [self = shared_from_this()](const asio::error_code& aborted) {
-                       if (!aborted) run_in(self->turn_, [self] { self->writable(); });
+                       if (!aborted) run_as(self->guest_, [self] { self->writable(); });
                      });
 }
 

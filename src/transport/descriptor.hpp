@@ -19,7 +19,7 @@ class Descriptor : public std::enable_shared_from_this<Descriptor> {
  public:
   /// Takes `fd`, which does not block.
   Descriptor(AsioCore& core, int fd)
-      : turn_(core.turn()), socket_(core.io(), fd), writer_(core.io()), fd_(fd) {}
+      : guest_(core.guest()), socket_(core.io(), fd), writer_(core.io()), fd_(fd) {}
   ~Descriptor();
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -38,7 +38,7 @@ class Descriptor : public std::enable_shared_from_this<Descriptor> {
   void writable();
   void release_writer();
 
-  const std::shared_ptr<Turn> turn_;
+  const std::shared_ptr<Guest> guest_;
   std::mutex mutex_;  // of the two handlers and of writer_
   Task readable_;
   Task writable_;

@@ -10,27 +10,73 @@
 #include "transport/nested_wait.hpp"
 
 namespace batchrpc::detail {
+namespace {
+
+/// The context is run from within one of its tasks, and woken when the waiter is ready. What other
+/// tasks of the context throw comes out of the wait.
+class NestedRun {
+ public:
+  NestedRun(Waiter& waiter, asio::io_context& io, int& depth) : waiter_(waiter), depth_(depth) {
+    ++depth_;
+    waiter_.set_interrupt(
+        [](void* context) noexcept { asio::post(*static_cast<asio::io_context*>(context), [] {}); },
+        &io);
+  }
+  ~NestedRun() {
+    waiter_.set_interrupt(nullptr, nullptr);
+    --depth_;
+  }
+  NestedRun(const NestedRun&) = delete;
+  NestedRun& operator=(const NestedRun&) = delete;
+
+ private:
+  Waiter& waiter_;
+  int& depth_;
+};
+
+}  // namespace
 
 void EmbeddedCore::stop() {
-  stopped_ = true;
+  constexpr auto kGrace = std::chrono::seconds(1);
+  if (stopped_.exchange(true)) return;
   timers_->stop();
+  std::deque<Task> posted;  // destroyed without the lock
+  {
+    const std::lock_guard lock(mutex_);
+    posted.swap(posted_);
+  }
+  guest_->presence().wait_for_others(
+      [this](Waiter& waiter, TimePoint deadline) { wait(waiter, deadline); }, now() + kGrace);
 }
 
+// The tasks stay here: the context's threads would bring them in any order, and the context may
+// keep what is posted for longer than the loop lives.
 void EmbeddedCore::post(Task task) {
-  if (stopped_) return;
-  // Weak: the context may run this after the loop is gone.
-  asio::post(io_, [weak = weak_from_this(), task = std::move(task)]() mutable {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    posted_.push_back(std::move(task));
+  }
+  asio::post(io_, [weak = weak_from_this()] {
     const auto self = std::static_pointer_cast<EmbeddedCore>(weak.lock());
-    if (!self) return;
-    self->turn_->run([self, task = std::move(task)]() mutable {
-      if (!self->stopped_) task();
-    });
+    if (self) self->guest_->run([self] { self->run_posted(); });
   });
+}
+
+void EmbeddedCore::run_posted() {
+  Task task;
+  {
+    const std::lock_guard lock(mutex_);
+    if (posted_.empty()) return;  // stopped
+    task = std::move(posted_.front());
+    posted_.pop_front();
+  }
+  task();
 }
 
 bool EmbeddedCore::poll() {
   if (!io_.get_executor().running_in_this_thread()) return false;
-  const Turn::Pause pause(*turn_);
+  const Turn::Pause pause(guest_->turn());
   timers_->rearm();
   return io_.poll() != 0;
 }
@@ -49,12 +95,10 @@ void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline
                      std::to_string(kMaxNestedWaits) +
                      " deep; use then() or co_await, which do not occupy the context's thread");
   }
-  ++depth;
-  const Turn::Pause pause(*turn_);
+  const Turn::Pause pause(guest_->turn());
+  const NestedRun nested(waiter, io_, depth);
   timers_->rearm();
   const auto work = asio::make_work_guard(io_);  // run_one() stops a context without work
-  waiter.set_interrupt(
-      [](void* io) noexcept { asio::post(*static_cast<asio::io_context*>(io), [] {}); }, &io_);
   while (!waiter.ready()) {
     const TimePoint time = now();
     if (deadline && time >= *deadline) break;
@@ -65,8 +109,6 @@ void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline
       io_.run_one_until(look);
     }
   }
-  waiter.set_interrupt(nullptr, nullptr);
-  --depth;
 }
 
 }  // namespace batchrpc::detail

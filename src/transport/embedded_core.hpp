@@ -2,7 +2,9 @@
 
 #include <asio/io_context.hpp>
 #include <atomic>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "transport/asio_core.hpp"
@@ -14,25 +16,32 @@ namespace batchrpc::detail {
 class EmbeddedCore final : public AsioCore {
  public:
   explicit EmbeddedCore(asio::io_context& io)
-      : io_(io), timers_(std::make_shared<AsioTimers>(io, turn_)) {}
+      : io_(io),
+        guest_(std::make_shared<Guest>(io)),
+        timers_(std::make_shared<AsioTimers>(io, guest_)) {}
 
   [[nodiscard]] asio::io_context& io() noexcept override { return io_; }
   [[nodiscard]] AsioTimers& timers() noexcept override { return *timers_; }
+  /// Waits for tasks that other threads run, for a second at most.
   void stop() override;
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
   void post(Task task) override;
   TimerId schedule(TimePoint when, Task task) override {
     return timers_->schedule(when, std::move(task));
   }
-  [[nodiscard]] std::shared_ptr<Turn> turn() const noexcept override { return turn_; }
-  [[nodiscard]] bool is_driving() const noexcept override { return turn_->is_mine(); }
+  [[nodiscard]] std::shared_ptr<Guest> guest() const noexcept override { return guest_; }
+  [[nodiscard]] bool is_driving() const noexcept override { return guest_->presence().here() > 0; }
   /// Only on a thread that runs the context: others must not.
   bool poll() override;
 
  private:
+  void run_posted();
+
   asio::io_context& io_;
-  const std::shared_ptr<Turn> turn_ = std::make_shared<Turn>();
+  const std::shared_ptr<Guest> guest_;
   const std::shared_ptr<AsioTimers> timers_;
+  std::mutex mutex_;
+  std::deque<Task> posted_;
   std::atomic<bool> stopped_{false};
 };
 

@@ -85,7 +85,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
         address_.name(), std::to_string(address_.port()), asio::ip::tcp::resolver::numeric_service,
         [self = shared_from_this(), attempt = attempt_](const asio::error_code& error,
                                                         const Resolved& found) {
-          run_in(self->core_->turn(), [=] { self->resolved(attempt, error, found); });
+          run_as(self->core_->guest(), [=] { self->resolved(attempt, error, found); });
         });
   }
 

@@ -4,16 +4,17 @@ namespace batchrpc::detail {
 
 bool Turn::begin() {
   const std::lock_guard lock(mutex_);
-  if (taken_) return false;
+  if (taken_ || !tasks_.empty()) return false;
   taken_ = true;
   holder_ = std::this_thread::get_id();
   return true;
 }
 
-// Who comes back from a pause goes first: it has begun before all others.
+// Runs what waits by now, and leaves to others what comes meanwhile. Who comes back from a pause
+// goes first: it has begun before all.
 void Turn::end() {
   std::unique_lock lock(mutex_);
-  while (resuming_ == 0 && !tasks_.empty()) {
+  for (std::size_t left = tasks_.size(); left > 0 && !tasks_.empty() && resuming_ == 0; --left) {
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
     lock.unlock();
@@ -25,9 +26,29 @@ void Turn::end() {
   if (resuming_ > 0) {
     handed_ = true;
     handed_over_.notify_one();
-  } else {
-    taken_ = false;
+    return;
   }
+  taken_ = false;
+  if (tasks_.empty() || std::exchange(posted_, true)) return;
+  lock.unlock();
+  post_([this] { come_for_tasks(); });
+}
+
+void Turn::clear() {
+  std::deque<Task> tasks;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  tasks.swap(tasks_);
+}
+
+void Turn::come_for_tasks() {
+  {
+    const std::lock_guard lock(mutex_);
+    posted_ = false;
+    if (taken_) return;  // whoever has the turn sees to them
+    taken_ = true;
+    holder_ = std::this_thread::get_id();
+  }
+  end();
 }
 
 void Turn::resume() {

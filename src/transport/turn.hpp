@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -12,31 +13,36 @@
 
 namespace batchrpc::detail {
 
-/// Lets one thread at a time run the tasks of a loop, where several run its io_context. A thread
-/// that finds another at it leaves its task to that one. Tasks do not throw.
+/// Lets one thread at a time run tasks of loops, where several run their io_context. A thread that
+/// finds another at it leaves its task to that one. Thread-safe.
 class Turn {
  public:
-  Turn() = default;
+  /// `post` has a task run by some thread, later.
+  explicit Turn(std::function<void(Task)> post) : post_(std::move(post)) {}
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  /// Runs `task`: now, when it is nobody's turn or this thread's already; else the thread that has
-  /// the turn does, after what waits already.
+  /// Runs `task`: now, when it is nobody's turn or this thread's already; else whoever has the turn
+  /// does, after what waits already.
   template <class F>
   void run(F&& task) {
     if (is_mine()) {
       task();
-      return;
+    } else if (begin()) {
+      const Held held(*this);
+      task();
+    } else if (!leave_to_another(task)) {  // it has just become free
+      run(std::forward<F>(task));
     }
-    if (!begin()) return leave_to_another(std::forward<F>(task));
-    task();
-    end();
   }
 
   /// Whether the calling thread runs a task now, and does not pause.
   [[nodiscard]] bool is_mine() const noexcept {
     return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
+
+  /// Destroys the tasks that wait: their context ends.
+  void clear();
 
   /// A wait from within a task, if the calling thread is in one: others have their turn meanwhile.
   class Pause {
@@ -52,41 +58,38 @@ class Turn {
   };
 
  private:
+  struct Held {
+    explicit Held(Turn& of) : turn(of) {}
+    ~Held() { turn.end(); }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    Turn& turn;
+  };
+
   bool begin();
   void end();
+  void come_for_tasks();
   void resume();
   template <class F>
-  void leave_to_another(F&& task);
+  bool leave_to_another(F& task);
 
+  const std::function<void(Task)> post_;
   std::mutex mutex_;
   std::condition_variable handed_over_;
-  std::deque<Task> tasks_;  // while it is somebody's turn
+  std::deque<Task> tasks_;
   std::atomic<std::thread::id> holder_{};
   bool taken_ = false;   // it is somebody's turn, or is being handed over
+  bool posted_ = false;  // somebody will come for the tasks that are left
   int resuming_ = 0;     // threads whose pause is over
   bool handed_ = false;  // to one of them
 };
 
 template <class F>
-void Turn::leave_to_another(F&& task) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (taken_) {
-      tasks_.emplace_back(std::forward<F>(task));
-      return;
-    }
-  }
-  run(std::forward<F>(task));  // it has just become free
-}
-
-/// Runs `task` in its turn; where a loop has no turns, one thread drives it anyway.
-template <class F>
-void run_in(const std::shared_ptr<Turn>& turn, F&& task) {
-  if (turn) {
-    turn->run(std::forward<F>(task));
-  } else {
-    task();
-  }
+bool Turn::leave_to_another(F& task) {
+  const std::lock_guard lock(mutex_);
+  if (!taken_ && tasks_.empty()) return false;
+  tasks_.emplace_back(std::move(task));
+  return true;
 }
 
 }  // namespace batchrpc::detail

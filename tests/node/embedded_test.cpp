@@ -269,6 +269,69 @@ TEST_CASE("an embedded node ends on any thread, while calls are under way") {
   }
 }
 
+TEST_CASE("a callback of one node may end another on the same context") {
+  Runners runners(3);
+  const Node a = node_on(runners, test::real_root("a"));
+  Node b = node_on(runners, test::real_joining(a, "b"));
+  a.expose("slow", [](int x) {
+    std::this_thread::sleep_for(20ms);
+    return x;
+  });
+  const auto left = a.call<int(int)>("a", "slow", 1).then([&b](int) {
+    auto more = b.call<int(int)>("a", "slow", 5);
+    return b.shutdown(60s);
+  });
+  CHECK(left.get().empty());
+}
+
+TEST_CASE("a node that ends on top of its own waiting callback ends when that has gone on") {
+  for (const bool is_short : {false, true}) {
+    Runners runners(1);
+    auto a = std::make_shared<Node>(node_on(runners, test::real_root("a")));
+    const Node b(test::real_joining(*a, "b"));
+    std::latch waits(1);
+    Promise<int> answer;
+    b.expose("later", [&answer] { return answer.get_future(); });
+    std::atomic<int> got{0};
+    Node* const node = a.get();
+    a->expose("ask",
+              [&, node] {
+                auto pending = node->call<int()>("b", "later");
+                asio::post(runners.context, [&] {
+                  a.reset();  // on the same thread, within the wait below
+                  answer.set_value(4);
+                });
+                got = std::move(pending).get();
+                return got.load();
+              },
+              {.short_handler = is_short});
+    CHECK(b.call<int()>("a", "ask").get() == 4);
+    CHECK(got == 4);
+  }
+}
+
+TEST_CASE("what other tasks of the context throw comes out of a wait, and waits go on") {
+  Runners runners(1);
+  const Node a = node_on(runners, test::real_root("a"));
+  const Node b(test::real_joining(a, "b"));
+  b.expose("slow", [] { std::this_thread::sleep_for(1ms); });
+  a.expose("wait", [&] {
+    int thrown = 0;
+    for (int i = 0; i < 300; ++i) {
+      auto slow = a.call<void()>("b", "slow");
+      asio::post(runners.context, [] { throw std::runtime_error("of somebody else"); });
+      try {
+        slow.get();
+      } catch (const std::runtime_error&) {
+        ++thrown;
+      }
+      slow.get();
+    }
+    return thrown;
+  });
+  CHECK(b.call<int()>("a", "wait").get() == 300);
+}
+
 TEST_CASE("an embedded node is not shut down by its own handler, and may be by a callback") {
   Runners runners(2);
   Node a = node_on(runners, test::real_root("a"));

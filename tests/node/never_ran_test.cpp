@@ -88,6 +88,23 @@ TEST_CASE("calls that timed out behind a connection that was stuck do not run wh
   CHECK(world.count(10s).get() == 3);
 }
 
+TEST_CASE(
+    "a handle in a call that timed out unsent is delivered when the peer is there, and let go") {
+  World world;
+  world.b.expose("take", [](const RRef<Tally>&) {});
+  world.network->partition("a", "b");
+  auto object = std::make_shared<Tally>();
+  const std::weak_ptr<Tally> alive = object;
+  auto call = world.a.call_with<void(RRef<Tally>)>({.timeout = 1s}, "b", "take",
+                                                   world.a.own(std::move(object)));
+  world.run_for(1500ms);
+  CHECK(test::may_have_run(outcome(std::move(call)).error()));
+  CHECK_FALSE(alive.expired());
+  world.network->heal("a", "b");
+  world.run_for(5s);
+  CHECK(alive.expired());
+}
+
 TEST_CASE("of calls to a peer that is lost by its silence, those that were not sent never run") {
   VirtualWorld world;
   const Node root = world.root();

@@ -139,7 +139,10 @@ TEST_CASE("a node without a name gets one from its rank") {
     names.insert(completed(options).name);
   CHECK(names.size() == 5000);
   options.seed = 7;
+  CHECK(completed(options).name != completed(options).name);
+  options.loop = std::make_shared<VirtualLoop>();
   CHECK(completed(options).name == completed(options).name);
+  options.loop = nullptr;
   options.name = "mine";
   CHECK(completed(options).name == "mine");
 }

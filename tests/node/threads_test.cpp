@@ -253,5 +253,22 @@ TEST_CASE("a continuation can be sent to the workers") {
   CHECK(where != here);
 }
 
+TEST_CASE("a node is not taken for dead while a handler's output gathers") {
+  NodeOptions watchful = test::real_root("a");
+  watchful.dead_after = 1s;
+  watchful.ping_after = 100ms;
+  const Node a(watchful);
+  NodeOptions quiet = test::real_joining(a, "b");
+  quiet.ping_after = 4s;
+  const Node b(quiet);
+  a.expose("note", [] {});
+  b.expose("work", [&b] {
+    b.notify<void()>("a", "note");
+    std::this_thread::sleep_for(2s);
+    return 1;
+  });
+  CHECK(a.call<int()>("b", "work").get() == 1);
+}
+
 }  // namespace
 }  // namespace batchrpc

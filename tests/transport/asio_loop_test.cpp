@@ -216,6 +216,21 @@ TEST_CASE("an embedder's threads drive, and a task may wait on them") {
   }
 }
 
+TEST_CASE("an embedded loop runs its tasks in order, and one at a time, on however many threads") {
+  asio::io_context context;
+  const auto loop = AsioLoop::embed(context);
+  std::vector<int> order;  // no lock
+  for (int i = 0; i < 20'000; ++i)
+    loop->post([&order, i] { order.push_back(i); });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&context] { context.run(); });
+  for (auto& thread : threads)
+    thread.join();
+  CHECK(order.size() == 20'000);
+  CHECK(std::is_sorted(order.begin(), order.end()));
+}
+
 TEST_CASE("an embedded loop leaves nothing behind that runs after it") {
   asio::io_context context;
   auto loop = AsioLoop::embed(context);

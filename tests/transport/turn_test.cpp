@@ -9,8 +9,36 @@
 namespace batchrpc::detail {
 namespace {
 
+/// Tasks for later, on whichever thread runs them.
+class Later {
+ public:
+  [[nodiscard]] std::function<void(Task)> post() {
+    return [this](Task task) {
+      const std::lock_guard lock(mutex_);
+      tasks_.push_back(std::move(task));
+    };
+  }
+  void run() {
+    for (;;) {
+      Task task;
+      {
+        const std::lock_guard lock(mutex_);
+        if (tasks_.empty()) return;
+        task = std::move(tasks_.front());
+        tasks_.pop_front();
+      }
+      task();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Task> tasks_;
+};
+
 TEST_CASE("a task runs at once on a thread that finds nobody at it, nested tasks too") {
-  Turn turn;
+  Later later;
+  Turn turn{later.post()};
   std::vector<int> order;
   CHECK_FALSE(turn.is_mine());
   turn.run([&] {
@@ -23,7 +51,8 @@ TEST_CASE("a task runs at once on a thread that finds nobody at it, nested tasks
 }
 
 TEST_CASE("what other threads bring is run by the one whose turn it is, in order") {
-  Turn turn;
+  Later later;
+  Turn turn{later.post()};
   std::vector<int> order;
   std::vector<std::thread::id> where;
   const auto here = std::this_thread::get_id();
@@ -42,8 +71,26 @@ TEST_CASE("what other threads bring is run by the one whose turn it is, in order
   CHECK(std::all_of(where.begin(), where.end(), [here](auto id) { return id == here; }));
 }
 
+TEST_CASE("a thread is not kept by what others bring while it ends its turn") {
+  Later later;
+  Turn turn{later.post()};
+  int ran = 0;
+  std::function<void()> again = [&] {
+    std::thread([&] { turn.run([&] { again(); }); }).join();
+    ++ran;
+  };
+  turn.run([&] { again(); });
+  CHECK(ran == 2);  // its own, and what waited when that had run
+  turn.run([&] { ran += 100; });
+  CHECK(ran == 2);  // behind what waits
+  again = [&] { ++ran; };
+  later.run();
+  CHECK(ran == 103);
+}
+
 TEST_CASE("while a task pauses others have their turn, and its own thread runs what had waited") {
-  Turn turn;
+  Later later;
+  Turn turn{later.post()};
   std::vector<int> order;
   turn.run([&] {
     std::thread([&] { turn.run([&] { order.push_back(1); }); }).join();
@@ -59,7 +106,8 @@ TEST_CASE("while a task pauses others have their turn, and its own thread runs w
 }
 
 TEST_CASE("who comes back from a pause waits for the task that runs") {
-  Turn turn;
+  Later later;
+  Turn turn{later.post()};
   std::vector<int> order;
   std::latch other_runs(1);
   std::atomic<bool> comes_back{false};
@@ -87,7 +135,8 @@ TEST_CASE("who comes back from a pause waits for the task that runs") {
 }
 
 TEST_CASE("of many threads that run tasks and pause within them, one is inside at any time") {
-  Turn turn;
+  Later later;
+  Turn turn{later.post()};
   int inside = 0;  // not atomic: the thread sanitizer looks on
   int done = 0;
   std::vector<std::thread> threads;
@@ -108,7 +157,7 @@ TEST_CASE("of many threads that run tasks and pause within them, one is inside a
   }
   for (auto& thread : threads)
     thread.join();
-  turn.run([] {});
+  later.run();
   CHECK(inside == 0);
   CHECK(done == 4 * 2000);
 }

@@ -32,7 +32,8 @@ namespace batchrpc {
 /// they belong to included. What a callback throws becomes the error of the future that attaching
 /// it returned, and goes nowhere else; if that future was dropped, it is lost. A callback is
 /// destroyed right after it has run; one that returns a future, when that is ready: a coroutine may
-/// use its lambda's captures to its end.
+/// use its lambda's captures to its end. (So such a callback should not own the promise of the
+/// future that it returns, which would then wait for itself.)
 ///
 /// Dropping a future never blocks and does not cancel anything.
 ///

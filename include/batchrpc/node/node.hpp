@@ -348,13 +348,13 @@ class BATCHRPC_EXPORT Node {
       try {
         if (!usable) {
           (*encoded).reset(wire::kEnvelopeWords);
-          const std::uint64_t before = detail::one_use_values();
           encode_struct<Params...>(*encoded, wire::kBodyPointer, args...);
-          usable = detail::one_use_values() == before;
+          usable = !(*encoded).one_use();
         }
         const detail::EncoderLease copy;
         (*copy).words() = (*encoded).words();
         (*copy).payloads() = (*encoded).payloads();
+        if ((*encoded).one_use()) (*copy).mark_one_use();
         detail::Pending<Received> pending = detail::wait_for_result<R>();
         detail::OutgoingOptions outgoing;
         outgoing.timeout = options.timeout;

@@ -191,7 +191,4 @@ class BATCHRPC_EXPORT CurrentNode {
   const std::shared_ptr<NodeCore>* outer_;
 };
 
-/// Counts, on the calling thread, the values encoded that must not be encoded once and sent twice.
-[[nodiscard]] BATCHRPC_EXPORT std::uint64_t& one_use_values() noexcept;
-
 }  // namespace batchrpc::detail

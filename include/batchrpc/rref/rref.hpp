@@ -212,9 +212,9 @@ class RRef {
 template <class T>
 struct Codec<RRef<T>> {
   using Wire = detail::WireReference;
-  static Wire encode(const RRef<T>& handle, Encoder& /*encoder*/) {
+  static Wire encode(const RRef<T>& handle, Encoder& encoder) {
     if (!handle) return {};
-    ++detail::one_use_values();
+    encoder.mark_one_use();
     return handle.reference_->fork();
   }
   static RRef<T> decode(Wire&& wire, Decoder& /*decoder*/) {

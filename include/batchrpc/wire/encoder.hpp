@@ -63,6 +63,7 @@ class Encoder {
     words_.resize(reserved_words);
     std::fill(words_.begin(), words_.end(), 0);
     drop_payloads();
+    one_use_ = false;
   }
   /// Gives up what add_payload() was given.
   void drop_payloads() noexcept {
@@ -87,6 +88,11 @@ class Encoder {
   [[nodiscard]] std::vector<Bytes>& payloads() noexcept { return payloads_; }
   [[nodiscard]] const std::vector<Bytes>& payloads() const noexcept { return payloads_; }
   /// @}
+
+  /// By the codec of what counts the messages that carry it, a remote reference: the message is to
+  /// be sent once, and not to be taken back.
+  void mark_one_use() noexcept { one_use_ = true; }
+  [[nodiscard]] bool one_use() const noexcept { return one_use_; }
 
   /// Appends a zeroed struct, lets the pointer at `pointer` point to it, returns its place.
   std::size_t add_struct(std::size_t pointer, detail::StructSize size) {
@@ -126,6 +132,7 @@ class Encoder {
 
   std::vector<Word> words_;
   std::vector<Bytes> payloads_;
+  bool one_use_ = false;
 };
 
 }  // namespace batchrpc
