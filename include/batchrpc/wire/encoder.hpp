@@ -92,7 +92,7 @@ class Encoder {
   /// By the codec of what counts the messages that carry it, a remote reference: the message is to
   /// be sent once, and not to be taken back.
   void mark_one_use() noexcept { one_use_ = true; }
-  [[nodiscard]] bool one_use() const noexcept { return one_use_; }
+  [[nodiscard]] bool one_use() const noexcept { return one_use_; }  ///< whether one did
 
   /// Appends a zeroed struct, lets the pointer at `pointer` point to it, returns its place.
   std::size_t add_struct(std::size_t pointer, detail::StructSize size) {
