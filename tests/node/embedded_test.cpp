@@ -289,9 +289,10 @@ TEST_CASE("a node that ends on top of its own waiting callback ends when that ha
     Runners runners(1);
     auto a = std::make_shared<Node>(node_on(runners, test::real_root("a")));
     const Node b(test::real_joining(*a, "b"));
-    std::latch waits(1);
     Promise<int> answer;
-    b.expose("later", [&answer] { return answer.get_future(); });
+    b.expose("later", [later = std::make_shared<Future<int>>(answer.get_future())] {
+      return std::move(*later);
+    });
     std::atomic<int> got{0};
     Node* const node = a.get();
     a->expose("ask",

@@ -242,7 +242,8 @@ TEST_CASE("a lease that runs out gives the drive back to the I/O thread") {
 TEST_CASE("poll drives only when nobody else does") {
   const auto loop = AsioLoop::start({.lease = hours(1)});
   take_lease(*loop);
-  CHECK_FALSE(loop->poll());  // nothing to do
+  while (loop->poll()) {  // what is left of taking the lease
+  }
   Waiter inside;
   Waiter polled;
   std::thread other([&] {
