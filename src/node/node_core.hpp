@@ -40,6 +40,9 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] const Log& log() const noexcept override { return log_; }
   [[nodiscard]] wire::Hello own_hello() const override;
   [[nodiscard]] std::exception_ptr refusal() const override;
+  [[nodiscard]] bool is_forked_copy() const noexcept override {
+    return fork_mark_->is_forked_copy();
+  }
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const override;
   bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) override;

@@ -230,6 +230,7 @@ void Session::fail_calls(const MakeError& error) {
 // --- replies
 
 void Session::send_result(std::uint64_t call, Encoder& encoder) {
+  if (host_->is_forked_copy()) return;
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
   check_size(encoder, [&] { return "the result for " + peer_name(); });
   connection_->output().append(encoder.words(), call, true, std::move(encoder.payloads()));
@@ -237,6 +238,7 @@ void Session::send_result(std::uint64_t call, Encoder& encoder) {
 }
 
 void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bool began) {
+  if (host_->is_forked_copy()) return;  // a promise that the child's exit destroys, say
   send(wire::error_frame(call, error, began));
 }
 

@@ -41,6 +41,8 @@ class SessionHost {
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
   /// Whether calls of the program's functions are refused, with this error.
   [[nodiscard]] virtual std::exception_ptr refusal() const = 0;
+  /// Whether this is the copy in a forked child, where locks may be held by threads of the parent.
+  [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
   /// Throws NotFound or BadSignature.
   [[nodiscard]] virtual std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const = 0;

@@ -1,3 +1,4 @@
+#include <array>
 #include <catch2/catch.hpp>
 
 #include "batchrpc/batchrpc.hpp"
@@ -57,7 +58,7 @@ TEST_CASE("calls that timed out before their peer was reached do not run when it
   World world;
   world.network->partition("a", "b");
   std::vector<Future<int>> calls;
-  for (const std::size_t ballast : {1, 5000, 300'000})
+  for (const std::size_t ballast : std::array<std::size_t, 3>{1, 5000, 300'000})
     calls.push_back(world.count(1s, ballast));
   const RRef<Tally> tally = world.a.create<Tally>("b");
   auto added = tally.call_with<&Tally::add>({.timeout = 1s});
@@ -79,7 +80,7 @@ TEST_CASE("calls that timed out behind a connection that was stuck do not run wh
   auto in_the_way = world.count(10s, 1 << 20);
   world.run_for(1ms);
   std::vector<Future<int>> calls;
-  for (const std::size_t ballast : {1, 5000, 300'000, 1})
+  for (const std::size_t ballast : std::array<std::size_t, 4>{1, 5000, 300'000, 1})
     calls.push_back(world.count(1s, ballast));
   world.run_for(1500ms);
   CHECK(World::never(calls) == 4);

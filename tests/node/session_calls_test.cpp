@@ -50,6 +50,7 @@ class Callee final : public SessionHost {
   [[nodiscard]] wire::Hello own_hello() const override {
     return {.incarnation = 1, .name = "callee"};
   }
+  [[nodiscard]] bool is_forked_copy() const noexcept override { return false; }
   [[nodiscard]] std::exception_ptr refusal() const override { return nullptr; }
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const override {
