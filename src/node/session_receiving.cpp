@@ -2,6 +2,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
+#include "node/function_table.hpp"
 #include "node/output_scope.hpp"
 #include "node/session.hpp"
 
@@ -122,7 +123,7 @@ void Session::handle_define(const wire::FrameView& frame) {
   if (incoming_bytes_ > kMaxDefinitions) {
     throw BadMessage("the names and signatures of functions are more than 16 MiB");
   }
-  const bool of_library = definition.name.starts_with("batchrpc.");
+  const bool of_library = definition.name.starts_with(kReservedPrefix);
   // Of a name such as "batchrpc.method:Class::f" it is the program's function that is called.
   const bool of_program = !of_library || definition.name.find(':') != std::string::npos;
   const auto parameters = definition.signature.find('(');
@@ -278,7 +279,7 @@ void Session::handle_error(const wire::FrameView& frame) {
   } else {
     // Who joins has called no function that he knows of.
     const bool is_named =
-        name.starts_with("batchrpc.") || body.message.find(name) != std::string::npos;
+        name.starts_with(kReservedPrefix) || body.message.find(name) != std::string::npos;
     reply.error = make_error(
         code, is_named ? body.message : "'" + name + "' on " + peer_name() + ": " + body.message,
         body.may_have_run);

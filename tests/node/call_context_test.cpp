@@ -10,11 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Pair {
-  test::VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-};
+using Pair = test::NodePair;
 
 TEST_CASE("outside of a handler there is no context") { CHECK(CallContext::current() == nullptr); }
 

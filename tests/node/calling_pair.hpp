@@ -14,11 +14,7 @@ inline int area(int width, int height) { return width * height; }
 namespace batchrpc::test {
 
 /// A node that calls, and one that is called.
-struct CallingPair {
-  VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-
+struct CallingPair : NodePair {
   CallingPair() { b.expose<&failures::area>(); }
   void next_call_works() const { CHECK(a.call<&failures::area>("b", 6, 7).get() == 42); }
 };

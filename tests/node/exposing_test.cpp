@@ -26,11 +26,7 @@ using namespace std::chrono_literals;
 using test::outcome;
 using test::VirtualWorld;
 
-struct Pair {
-  VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-};
+using Pair = test::NodePair;
 
 TEST_CASE("a function can be taken back while its calls are under way: they finish") {
   Pair pair;

@@ -13,15 +13,9 @@ namespace batchrpc {
 namespace {
 
 using namespace std::chrono_literals;
+using test::names_of;
 using test::outcome;
 using test::VirtualWorld;
-
-std::vector<std::string> names_of(const Node& node) {
-  std::vector<std::string> names;
-  for (const PeerInfo& peer : node.peers())
-    names.push_back(peer.name);
-  return names;
-}
 
 TEST_CASE("a fixed world starts when all of its nodes have joined, in any order") {
   VirtualWorld world;

@@ -12,15 +12,9 @@ namespace batchrpc {
 namespace {
 
 using namespace std::chrono_literals;
+using test::names_of;
 using test::outcome;
 using test::VirtualWorld;
-
-std::vector<std::string> names_of(const Node& node) {
-  std::vector<std::string> names;
-  for (const PeerInfo& peer : node.peers())
-    names.push_back(peer.name);
-  return names;
-}
 
 TEST_CASE("in an open world nodes come and go at any time, and all know who is there") {
   VirtualWorld world;

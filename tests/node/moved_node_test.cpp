@@ -11,13 +11,8 @@ namespace batchrpc {
 namespace {
 
 using namespace std::chrono_literals;
-using test::VirtualWorld;
 
-struct Pair {
-  VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-};
+using Pair = test::NodePair;
 
 TEST_CASE("a node that was moved from says so, whatever it is asked for") {
   Pair pair;

@@ -69,14 +69,9 @@ struct batchrpc::Codec<calls::Counted> {
 namespace batchrpc {
 namespace {
 
-using test::VirtualWorld;
 using namespace std::chrono_literals;
 
-struct Pair {
-  VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-};
+using Pair = test::NodePair;
 
 TEST_CASE("a free function is called by its address, and its arguments are converted") {
   Pair pair;

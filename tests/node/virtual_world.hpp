@@ -112,4 +112,19 @@ inline bool may_have_run(const std::exception_ptr& error) {
   }
 }
 
+/// Two nodes of one group.
+struct NodePair {
+  VirtualWorld world;
+  Node a = world.root("a");
+  Node b = world.join("b");
+};
+
+/// Of the peers that the node knows.
+[[nodiscard]] inline std::vector<std::string> names_of(const Node& node) {
+  std::vector<std::string> names;
+  for (const PeerInfo& peer : node.peers())
+    names.push_back(peer.name);
+  return names;
+}
+
 }  // namespace batchrpc::test
