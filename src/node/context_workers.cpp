@@ -14,11 +14,7 @@ ContextWorkers::ContextWorkers(asio::io_context& io, std::shared_ptr<WaitContext
 
 // The tasks stay here: the context may keep what is posted for longer than the node lives.
 void ContextWorkers::post(Task task) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    tasks_.push_back(std::move(task));
-  }
+  if (!tasks_.push(std::move(task))) return;
   asio::post(io_, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->run_next();
   });
@@ -26,13 +22,8 @@ void ContextWorkers::post(Task task) {
 
 void ContextWorkers::run_next() {
   const detail::Presence::Scope running(presence_);
-  Task task;
-  {
-    const std::lock_guard lock(mutex_);
-    if (tasks_.empty()) return;  // stopped
-    task = std::move(tasks_.front());
-    tasks_.pop_front();
-  }
+  Task task = tasks_.pop();
+  if (!task) return;  // stopped
   const OutputScope scope(context_);
   task();
   task = nullptr;
@@ -41,12 +32,7 @@ void ContextWorkers::run_next() {
 bool ContextWorkers::is_worker() const noexcept { return presence_.here() > 0; }
 
 std::size_t ContextWorkers::stop(Duration grace) {
-  {
-    std::deque<Task> dropped;  // destroyed without the lock
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    dropped.swap(tasks_);
-  }
+  tasks_.close();
   return presence_.wait_for_others(
       [this](Waiter& waiter, TimePoint deadline) { context_->wait(waiter, deadline); },
       after(context_->now(), grace));

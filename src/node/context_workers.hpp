@@ -1,9 +1,8 @@
 #pragma once
 
-#include <deque>
 #include <memory>
-#include <mutex>
 
+#include "base/task_queue.hpp"
 #include "batchrpc/future/wait.hpp"
 #include "node/workers.hpp"
 #include "transport/presence.hpp"
@@ -32,9 +31,7 @@ class ContextWorkers final : public Workers, public std::enable_shared_from_this
   asio::io_context& io_;
   const std::shared_ptr<WaitContext> context_;
   detail::Presence presence_;  // who runs a task
-  std::mutex mutex_;
-  std::deque<Task> tasks_;
-  bool stopped_ = false;
+  detail::TaskQueue tasks_;
 };
 
 }  // namespace batchrpc

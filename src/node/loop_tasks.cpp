@@ -14,12 +14,12 @@ class LoopTasks::Run {
   Run(Run&&) = default;
   Run& operator=(Run&&) = delete;
   ~Run() {
-    if (tasks_) tasks_->next();
+    if (tasks_) tasks_->tasks_.pop();
   }
   void operator()() {
     const auto self = std::exchange(tasks_, nullptr);
     const OutputScope scope(self->context_);
-    self->next()();
+    self->tasks_.pop()();
   }
 
  private:
@@ -30,18 +30,8 @@ LoopTasks::LoopTasks(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> co
     : loop_(std::move(loop)), context_(std::move(context)) {}
 
 void LoopTasks::post(Task task) {
-  {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
+  tasks_.push(std::move(task));
   loop_->defer(Run(shared_from_this()));
-}
-
-Task LoopTasks::next() {
-  const std::lock_guard lock(mutex_);
-  Task task = std::move(tasks_.front());
-  tasks_.pop_front();
-  return task;
 }
 
 }  // namespace batchrpc

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <deque>
 #include <memory>
-#include <mutex>
 
+#include "base/task_queue.hpp"
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/future/wait.hpp"
 #include "batchrpc/transport/loop.hpp"
@@ -21,12 +20,10 @@ class LoopTasks final : public Executor, public std::enable_shared_from_this<Loo
 
  private:
   class Run;
-  Task next();
 
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<WaitContext> context_;
-  std::mutex mutex_;
-  std::deque<Task> tasks_;
+  detail::TaskQueue tasks_;
 };
 
 }  // namespace batchrpc

@@ -38,13 +38,8 @@ class NestedRun {
 
 void EmbeddedCore::stop() {
   constexpr auto kGrace = std::chrono::seconds(1);
-  if (stopped_.exchange(true)) return;
+  if (!posted_.close()) return;
   timers_->stop();
-  std::deque<Task> posted;  // destroyed without the lock
-  {
-    const std::lock_guard lock(mutex_);
-    posted.swap(posted_);
-  }
   guest_->presence().wait_for_others(
       [this](Waiter& waiter, TimePoint deadline) { wait(waiter, deadline); }, now() + kGrace);
 }
@@ -52,26 +47,14 @@ void EmbeddedCore::stop() {
 // The tasks stay here: the context's threads would bring them in any order, and the context may
 // keep what is posted for longer than the loop lives.
 void EmbeddedCore::post(Task task) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    posted_.push_back(std::move(task));
-  }
+  if (!posted_.push(std::move(task))) return;
   asio::post(io_, [weak = weak_from_this()] {
     const auto self = std::static_pointer_cast<EmbeddedCore>(weak.lock());
-    if (self) self->guest_->run([self] { self->run_posted(); });
+    if (!self) return;
+    self->guest_->run([self] {
+      if (Task next = self->posted_.pop()) next();
+    });
   });
-}
-
-void EmbeddedCore::run_posted() {
-  Task task;
-  {
-    const std::lock_guard lock(mutex_);
-    if (posted_.empty()) return;  // stopped
-    task = std::move(posted_.front());
-    posted_.pop_front();
-  }
-  task();
 }
 
 bool EmbeddedCore::poll() {

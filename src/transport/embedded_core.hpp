@@ -1,12 +1,10 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <atomic>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "base/task_queue.hpp"
 #include "transport/asio_core.hpp"
 
 namespace batchrpc::detail {
@@ -35,14 +33,10 @@ class EmbeddedCore final : public AsioCore {
   bool poll() override;
 
  private:
-  void run_posted();
-
   asio::io_context& io_;
   const std::shared_ptr<Guest> guest_;
   const std::shared_ptr<AsioTimers> timers_;
-  std::mutex mutex_;
-  std::deque<Task> posted_;
-  std::atomic<bool> stopped_{false};
+  TaskQueue posted_;
 };
 
 }  // namespace batchrpc::detail

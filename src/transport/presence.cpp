@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "batchrpc/base/error.hpp"
+
 namespace batchrpc::detail {
 
 Presence::Scope*& Presence::innermost() noexcept {
@@ -33,14 +35,20 @@ std::size_t Presence::here() const noexcept {
 
 std::size_t Presence::wait_for_others(const Wait& wait, TimePoint deadline) {
   Waiter waiter;
-  {
-    const std::lock_guard lock(mutex_);
-    awaited_ = here();
-    if (count_ <= awaited_) return 0;
-    waiter_ = &waiter;
+  std::unique_lock lock(mutex_);
+  awaited_ = here();
+  if (count_ <= awaited_) return 0;
+  waiter_ = &waiter;
+  lock.unlock();
+  try {
+    wait(waiter, deadline);
+  } catch (const Overloaded&) {  // too deep to wait: who is there stays
+  } catch (...) {
+    lock.lock();
+    waiter_ = nullptr;
+    throw;
   }
-  wait(waiter, deadline);
-  const std::lock_guard lock(mutex_);
+  lock.lock();
   waiter_ = nullptr;
   return count_ - awaited_;
 }

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <future>
 #include <latch>
 #include <thread>
 
@@ -253,21 +254,21 @@ TEST_CASE("a continuation can be sent to the workers") {
   CHECK(where != here);
 }
 
-TEST_CASE("a node is not taken for dead while a handler's output gathers") {
+TEST_CASE("the answer to a ping does not wait for the end of a handler whose output gathers") {
   NodeOptions watchful = test::real_root("a");
-  watchful.dead_after = 1s;
   watchful.ping_after = 100ms;
   const Node a(watchful);
-  NodeOptions quiet = test::real_joining(a, "b");
-  quiet.ping_after = 4s;
+  NodeOptions quiet = test::real_joining(a, "b");  // its own pings would take the note along
+  quiet.dead_after = 60s;
+  quiet.ping_after = 30s;
   const Node b(quiet);
-  a.expose("note", [] {});
-  b.expose("work", [&b] {
-    b.notify<void()>("a", "note");
-    std::this_thread::sleep_for(2s);
-    return 1;
+  std::promise<void> noted;
+  a.expose("note", [&noted] { noted.set_value(); });
+  b.expose("work", [&b, arrived = noted.get_future().share()] {
+    b.notify<void()>("a", "note");  // leaves with the answer to the ping
+    return arrived.wait_for(20s) == std::future_status::ready;
   });
-  CHECK(a.call<int()>("b", "work").get() == 1);
+  CHECK(a.call<bool()>("b", "work").get());
 }
 
 }  // namespace
