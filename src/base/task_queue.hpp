@@ -8,8 +8,8 @@
 
 namespace batchrpc::detail {
 
-/// Tasks in their order, for which threads come one by one. Thread-safe; tasks are destroyed without
-/// its lock.
+/// Tasks in their order, for which threads come one by one. Thread-safe; tasks are destroyed
+/// without its lock.
 class TaskQueue {
  public:
   /// False where the queue is closed: the task is dropped.

@@ -25,11 +25,7 @@ constexpr int kManyCalls = 1'000'000;
 constexpr int kManyNodes = 10'000;
 #endif
 
-struct Pair {
-  test::VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-
+struct Pair : test::NodePair {
   Pair() { b.expose<&callbacks::add>(); }
 };
 

@@ -36,11 +36,7 @@ class Thrower {
   mutable std::size_t next_ = 0;
 };
 
-struct Pair {
-  test::VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-
+struct Pair : test::NodePair {
   Pair() {
     for (const Node* node : {&a, &b})
       node->expose("add", [](int x, int y) { return x + y; });

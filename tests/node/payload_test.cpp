@@ -25,11 +25,7 @@ Bytes pattern(std::size_t size, std::uint32_t seed) {
   return bytes;
 }
 
-struct Pair {
-  test::VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-
+struct Pair : test::NodePair {
   Pair() {
     b.expose("echo", [](Bytes bytes) { return bytes; });
     b.expose("size", [](const Bytes& bytes) { return bytes.size(); });

@@ -37,10 +37,7 @@ using test::may_have_run;
 using test::outcome;
 using test::RealPair;
 
-struct Pair {
-  test::VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
+struct Pair : test::NodePair {
   std::vector<Promise<int>> open;
 
   Pair() {

@@ -28,18 +28,13 @@ namespace {
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 using test::may_have_run;
+using Pair = test::NodePair;
 using test::outcome;
 using torch_test::identical;
 using torch_test::message_of;
 
 constexpr std::int64_t kSmall = 100;
 constexpr std::int64_t kLarge = 1'000'000;  // 4 MB: many chunks
-
-struct Pair {
-  test::VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-};
 
 TEST_CASE("tensors of any size travel between nodes, both ways", "[calls]") {
   Pair pair;
