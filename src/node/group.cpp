@@ -20,6 +20,9 @@ constexpr std::string_view kLeft = "batchrpc.left";
 // Who cannot be reached by its Unix socket so often is called by TCP.
 constexpr int kNearerTries = 3;
 
+// Who held a name or rank may just have ended, or been killed: for so long it is asked for again.
+constexpr Duration kEndIsNoticed = std::chrono::seconds(2);
+
 template <class R, class... Args>
 detail::FunctionKey key_of(std::string_view name) {
   return detail::function_key(name, signature<R, Args...>());
@@ -120,9 +123,11 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
     if (member.rank < 0) member.rank = before != members_.end() ? before->rank : free_rank();
     for (const Member& known : members_) {
       if (known.rank == member.rank && known.name != member.name) {
-        throw JoinFailed("rank " + std::to_string(member.rank) + " is taken by " + known.name +
-                         (known.addresses.empty() ? "" : " at " + known.addresses.front()) +
-                         "; give each node a rank of its own");
+        promise.set_value(
+            {.taken = "rank " + std::to_string(member.rank) + " is taken by " + known.name +
+                      (known.addresses.empty() ? "" : " at " + known.addresses.front()) +
+                      "; give each node a rank of its own"});
+        return future;
       }
     }
     if (options.world_size > 0 && member.rank >= options.world_size) {
@@ -313,19 +318,33 @@ void Group::retry(const std::string& why) {
     return;
   }
   const auto pause = std::chrono::milliseconds(std::min(10 << std::min(tries_++, 5), 200));
-  core_.loop()->schedule(std::min<TimePoint>(now + pause, give_up_at_), [weak = weak_from_this()] {
+  try_root_at(now + pause);
+}
+
+void Group::try_root_at(TimePoint when) {
+  core_.loop()->schedule(std::min(when, give_up_at_), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->try_root();
   });
 }
 
+void Group::refused(const std::string& why) {
+  constexpr Duration kPause = std::chrono::milliseconds(50);
+  const TimePoint now = core_.loop()->now();
+  if (!refused_since_) refused_since_ = now;
+  if (now - *refused_since_ >= kEndIsNoticed || now >= give_up_at_) {
+    done_->set_error(JoinFailed(why));
+    return;
+  }
+  try_root_at(now + kPause);
+}
+
 void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member> root) {
   if (!root) {
-    nearer_.clear();
     const auto& goodbye = session->goodbye();
     if (goodbye && goodbye->code == static_cast<std::uint16_t>(ErrorCode::join_failed)) {
-      done_->set_error(
-          std::make_exception_ptr(JoinFailed("refused by the root: " + goodbye->reason)));
+      refused("refused by the root: " + goodbye->reason);
     } else {
+      nearer_.clear();
       retry(root.code() == ErrorCode::timed_out
                 ? "who listens there, if anyone, does not answer as a batchrpc node"
                 : root.message());
@@ -370,6 +389,7 @@ void Group::joined(Result<JoinReply> reply) {
                        : "joining at " + core_.options().join + " failed: " + reply.message()));
     return;
   }
+  if (!reply->taken.empty()) return refused(reply->taken);
   try {
     core_.set_rank(reply->rank);
     for (const Member& member : reply->members) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,9 +54,11 @@ class Group final : public std::enable_shared_from_this<Group> {
   [[nodiscard]] std::string missing_ranks() const;
 
   void try_root();
+  void try_root_at(TimePoint when);
   void root_answered(const std::shared_ptr<Session>& session, Result<Member> root);
   void joined(Result<JoinReply> reply);
   void retry(const std::string& why);
+  void refused(const std::string& why);
   void tell_others(const Member& about, bool joined, const std::string& reason);
 
   NodeCore& core_;
@@ -70,6 +73,7 @@ class Group final : public std::enable_shared_from_this<Group> {
 
   TimePoint give_up_at_{};
   int tries_ = 0;
+  std::optional<TimePoint> refused_since_;
   std::string tried_;  // the address that was tried last
   int nearer_tries_ = 0;
   std::string nearer_;  // the root's Unix socket, when that is to be used

@@ -19,6 +19,7 @@ struct Member {
 struct JoinReply {
   std::int32_t rank = -1;
   std::vector<Member> members{};
+  std::string taken{};  // who holds the rank: it is refused
 };
 
 /// What tells this machine, boot and network namespace from others.

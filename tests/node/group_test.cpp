@@ -1,6 +1,7 @@
 #include "node/group.hpp"
 
 #include <catch2/catch.hpp>
+#include <optional>
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/virtual_world.hpp"
@@ -133,6 +134,30 @@ TEST_CASE("a second node of a taken name is refused and told who holds it") {
   CHECK(names_of(root) == std::vector<std::string>{"worker"});
 }
 
+TEST_CASE("who takes the name or rank of a node that is about to end gets it when that has ended") {
+  VirtualWorld world;
+  const Node root = world.root();
+  std::optional<Node> holder = world.join("worker");
+  NodeOptions options = world.joining("worker");
+  SECTION("the name") {}
+  SECTION("the rank") {
+    options.name = "another";
+    options.rank = holder->rank();
+  }
+  auto second = Node::start(options);
+  world.run_for(500ms);
+  CHECK_FALSE(second.ready());
+  CHECK(names_of(root) == std::vector<std::string>{"worker"});
+  holder.reset();
+  world.run_for(100ms);
+  REQUIRE(second.ready());
+  const Node successor = std::move(second).get();
+  CHECK(successor.rank() == 1);
+  root.expose<&groups::add>();
+  CHECK(successor.call<&groups::add>("root", 1, 2).get() == 3);
+  CHECK(names_of(root) == std::vector<std::string>{options.name});
+}
+
 TEST_CASE("a second node of rank 0 at the address of the first is told how to join it") {
   VirtualWorld world;
   const Node root = world.root();
@@ -167,6 +192,7 @@ struct Introduction {
 struct World {
   std::int32_t rank = -1;
   std::vector<Introduction> members;
+  std::string taken;
 };
 
 TEST_CASE("a member with an address of an unknown scheme keeps nobody from joining") {
