@@ -15,7 +15,7 @@ namespace batchrpc {
 struct PendingCall {
   detail::ReplyHandler handler;
   TimePoint deadline = TimePoint::max();
-  OutputQueue::Position position = 0;  ///< of its frame in the connection's output
+  OutputQueue::Place place{};  ///< of its frame in the connection's output
   std::uint32_t function = 0;
   bool one_use = false;  ///< see Encoder::mark_one_use()
   std::unique_ptr<detail::PayloadTarget> payload_target;

@@ -25,16 +25,15 @@ void append_bytes(std::vector<std::byte>& to, std::span<const std::byte> bytes) 
 
 }  // namespace
 
-OutputQueue::Position OutputQueue::append(std::span<const Word> frame, std::uint64_t call,
-                                          bool of_reply, std::vector<Bytes>&& payloads) {
+OutputQueue::Place OutputQueue::append(std::span<const Word> frame, std::uint64_t call,
+                                       bool of_reply, std::vector<Bytes>&& payloads) {
   const std::lock_guard lock(mutex_);
   return append_locked(frame, call, of_reply, std::move(payloads));
 }
 
-OutputQueue::Position OutputQueue::append_locked(std::span<const Word> frame, std::uint64_t call,
-                                                 bool of_reply, std::vector<Bytes>&& payloads) {
-  const Position start = appended_;
-  if (closed_) return start;
+OutputQueue::Place OutputQueue::append_locked(std::span<const Word> frame, std::uint64_t call,
+                                              bool of_reply, std::vector<Bytes>&& payloads) {
+  if (closed_) return {.begin = appended_};
   std::vector<std::byte>& to = open_ ? queued_ : held_;
   const std::size_t before = to.size();
   append_bytes(to, std::as_bytes(frame));
@@ -52,35 +51,29 @@ OutputQueue::Position OutputQueue::append_locked(std::span<const Word> frame, st
                         .offset = 0});
     }
   }
-  appended_ += to.size() - before;
-  return start;
+  const Place place{.begin = appended_, .size = to.size() - before};
+  appended_ += place.size;
+  return place;
 }
 
-bool OutputQueue::retract_locked(Position position, std::vector<Bytes>& payloads) {
-  if (position < taken_) return false;
+bool OutputQueue::retract_locked(Place place, std::vector<Bytes>& payloads) {
+  if (place.begin < taken_) return false;
   if (closed_) return true;
   std::vector<std::byte>& from = open_ ? queued_ : held_;
-  const auto begin = from.end() - static_cast<std::ptrdiff_t>(appended_ - position);
-  std::vector<Word> words(wire::kEnvelopeWords);
-  const auto read = [&] { std::memcpy(words.data(), &*begin, words.size() * sizeof(Word)); };
-  read();
-  words.resize(*wire::frame_words(words.front()));
-  read();
-  const wire::FrameView frame = wire::parse_frame(words);
-  std::size_t bytes = words.size() * sizeof(Word);
-  if (wire::has_inline_payloads(words)) {
-    for (const std::uint64_t size : frame.payload_sizes)
-      bytes += wire::padded(size);
-  } else if (!frame.payload_sizes.empty()) {
+  const auto frame =
+      std::span(from).last(appended_ - place.begin).first(static_cast<std::size_t>(place.size));
+  if (!large_.empty()) {
+    const std::uint64_t call = wire::id_of(frame);
     const auto large = std::find_if(large_.begin(), large_.end(), [&](const auto& entry) {
-      return entry.call == frame.header.id && !entry.of_reply;
+      return entry.call == call && !entry.of_reply;
     });
     if (large != large_.end()) {
-      std::move(large->payloads.begin(), large->payloads.end(), std::back_inserter(payloads));
+      payloads.insert(payloads.end(), std::move_iterator(large->payloads.begin()),
+                      std::move_iterator(large->payloads.end()));
       large_.erase(large);
     }
   }
-  wire::make_void(std::span(&*begin, bytes));
+  wire::make_void(frame);
   return true;
 }
 
@@ -197,10 +190,13 @@ bool OutputQueue::LargePayloads::skip_what_is_sent() {
 }
 
 void OutputQueue::take_chunk() {
+  while (!large_.empty() && !large_.front().skip_what_is_sent()) {  // all are empty
+    release(std::move(large_.front()));
+    large_.pop_front();
+  }
   if (large_.empty()) return;
   LargePayloads sender = std::move(large_.front());
   large_.pop_front();
-  if (!sender.skip_what_is_sent()) return release(std::move(sender));  // all are empty
   const Bytes& payload = sender.payloads[sender.index];
   const std::size_t size = std::min(kChunkBytes, payload.size() - sender.offset);
   const auto header =

@@ -20,23 +20,25 @@ namespace batchrpc {
 /// overtakes them. Thread-safe.
 class OutputQueue {
  public:
-  /// A place in the queue, for retract_locked().
-  using Position = std::uint64_t;
+  /// What a frame, and the inline payloads behind it, take of the queue's bytes.
+  struct Place {
+    std::uint64_t begin = 0;
+    std::uint64_t size = 0;
+  };
 
   /// Appends a finished frame, followed by `payloads`: those that it declares as inline are copied,
   /// others are kept and sent in chunks. Before open(), frames wait.
-  Position append(std::span<const Word> frame, std::uint64_t call, bool of_reply,
-                  std::vector<Bytes>&& payloads);
+  Place append(std::span<const Word> frame, std::uint64_t call, bool of_reply,
+               std::vector<Bytes>&& payloads);
   /// The same by who holds mutex().
-  Position append_locked(std::span<const Word> frame, std::uint64_t call, bool of_reply,
-                         std::vector<Bytes>&& payloads);
-  /// Takes the frame of a call that begins at `position` back, unless it has been taken to be
-  /// written: then false. It leaves without effect; its payloads are moved to `payloads`. By who
-  /// holds mutex().
-  bool retract_locked(Position position, std::vector<Bytes>& payloads);
-  /// Whether a frame that begins there has left, or may yet. By who holds mutex().
-  [[nodiscard]] bool may_leave_locked(Position position) const {
-    return position < taken_ || !closed_;
+  Place append_locked(std::span<const Word> frame, std::uint64_t call, bool of_reply,
+                      std::vector<Bytes>&& payloads);
+  /// Takes the frame of a call back, unless it has been taken to be written: then false. It leaves
+  /// without effect; its payloads are moved to `payloads`. By who holds mutex().
+  bool retract_locked(Place place, std::vector<Bytes>& payloads);
+  /// Whether the frame there has left, or may yet. By who holds mutex().
+  [[nodiscard]] bool may_leave_locked(Place place) const {
+    return place.begin < taken_ || !closed_;
   }
   /// Guards the queue; and what must change in one step with it. Held for moments only, never
   /// during a write.
@@ -106,8 +108,8 @@ class OutputQueue {
   std::optional<Chunk> chunk_;       // follows writing_
   std::deque<LargePayloads> large_;  // each sends a chunk in turn
   std::vector<Bytes> released_;      // sent; to be given back
-  Position appended_ = 0;
-  Position taken_ = 0;
+  std::uint64_t appended_ = 0;       // bytes of frames, in all
+  std::uint64_t taken_ = 0;          // of these, to be written
   bool open_ = false;
   bool closed_ = false;
   bool busy_ = false;         // a writer is at work, or waits for the stream to become writable

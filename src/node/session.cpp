@@ -119,10 +119,10 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         id = CallTable::kNotifications + notifications_++;
       }
       wire::set_id(encoder.words(), id);
-      const auto position = connection_->output().append_locked(encoder.words(), id, false,
-                                                                std::move(encoder.payloads()));
+      const auto place = connection_->output().append_locked(encoder.words(), id, false,
+                                                             std::move(encoder.payloads()));
       if (options.wants_reply) {
-        calls_.find(id)->position = position;
+        calls_.find(id)->place = place;
         if (deadline < timer_at_) arm_timer(deadline);
       }
     }
@@ -183,8 +183,8 @@ std::vector<Session::EndedCall> Session::take_back(std::vector<PendingCall> call
   ended.reserve(calls.size());
   for (PendingCall& call : calls) {
     OutputQueue& output = connection_->output();
-    const bool sent = call.one_use ? output.may_leave_locked(call.position)
-                                   : !output.retract_locked(call.position, payloads);
+    const bool sent = call.one_use ? output.may_leave_locked(call.place)
+                                   : !output.retract_locked(call.place, payloads);
     ended.push_back({std::move(call.handler), names_[call.function], sent});
   }
   return ended;

@@ -111,6 +111,12 @@ void set_number(std::span<Word> frame, std::uint32_t number) noexcept {
   word = (word & 0xffffffffU) | (Word{number} << 32);
 }
 
+std::uint64_t id_of(std::span<const std::byte> frame) noexcept {
+  std::uint64_t id = 0;
+  std::memcpy(&id, frame.data() + kData * sizeof(Word), sizeof id);
+  return id;
+}
+
 void make_void(std::span<std::byte> frame) noexcept {
   const Word size = Word{frame.size() / sizeof(Word) - 1} << 32;
   const Word kinds = kinds_word({.kind = FrameKind::pong});

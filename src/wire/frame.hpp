@@ -86,6 +86,8 @@ void finish_frame(Encoder& encoder, FrameHeader header);
 
 /// Changes the id of a finished frame.
 inline void set_id(std::span<Word> frame, std::uint64_t id) noexcept { frame[2] = id; }
+/// The id of a finished frame, as it lies in a buffer.
+[[nodiscard]] std::uint64_t id_of(std::span<const std::byte> frame) noexcept;
 /// Changes the function's number of a finished call frame.
 void set_number(std::span<Word> frame, std::uint32_t number) noexcept;
 

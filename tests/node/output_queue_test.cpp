@@ -85,9 +85,10 @@ Bytes filled(std::size_t size, int value) {
 }
 
 /// A call with payloads, appended to the queue.
-OutputQueue::Position append_call(OutputQueue& queue, std::uint64_t id,
-                                  std::vector<Bytes> payloads) {
+OutputQueue::Place append_call(OutputQueue& queue, std::uint64_t id, std::vector<Bytes> payloads,
+                               std::size_t words_of_arguments = 0) {
   Encoder encoder(wire::kEnvelopeWords);
+  encoder.words().resize(encoder.words().size() + words_of_arguments);
   encoder.payloads() = std::move(payloads);
   wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .id = id});
   return queue.append(encoder.words(), id, false, std::move(encoder.payloads()));
@@ -113,9 +114,9 @@ struct Fixture {
     sink.room = std::size_t{1} << 40;
     CHECK(queue.flush_blocked() == OutputQueue::Flushed::all);
   }
-  bool retract(OutputQueue::Position position) {
+  bool retract(OutputQueue::Place place) {
     const std::lock_guard lock(queue.mutex());
-    return queue.retract_locked(position, payloads);
+    return queue.retract_locked(place, payloads);
   }
 
   std::vector<Bytes> payloads;  // taken back
@@ -268,6 +269,20 @@ TEST_CASE("payloads without bytes beside large ones send no chunks of their own"
   REQUIRE(pieces.size() == 2);
   CHECK(pieces[1].header.number == 1);
   CHECK(pieces[1].header.value == 20'000);
+}
+
+TEST_CASE("a large frame of which all payloads are empty stops no other's payloads") {
+  Fixture f;
+  f.queue.open();
+  append_call(f.queue, 1, {filled(600'000, 1)});
+  append_call(f.queue, 2, {filled(0, 0)}, 5000);
+  CHECK(f.queue.flush() == OutputQueue::Flushed::all);
+  std::size_t chunked = 0;
+  for (const auto& piece : f.sink.pieces()) {
+    if (piece.header.kind == wire::FrameKind::chunk) chunked += piece.header.value;
+  }
+  CHECK(chunked == 600'000);
+  CHECK(f.queue.queued_bytes() == 0);
 }
 
 TEST_CASE("a payload's memory is let go when it has been sent") {
