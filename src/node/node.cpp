@@ -48,7 +48,7 @@ Node& Node::operator=(Node&& other) noexcept {
 }
 
 Node::~Node() {
-  if (!core_) return;
+  if (!core_ || NodeCore::is_left_alone(core_)) return;
   const Duration timeout = core_->options().shutdown_timeout;
   if (core_->is_own_thread() && !core_->options().loop) {
     // A callback dropped the last handle: this thread cannot end itself.

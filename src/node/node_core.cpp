@@ -277,6 +277,12 @@ void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
                   });
 }
 
+bool NodeCore::is_left_alone(const std::shared_ptr<NodeCore>& core) {
+  if (!core->is_forked_copy()) return false;
+  [[maybe_unused]] const auto* const kept = new std::shared_ptr<NodeCore>(core);
+  return true;
+}
+
 std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   if (fork_mark_->is_forked_copy()) return {};
   std::map<std::uint64_t, PeerWait> waits;

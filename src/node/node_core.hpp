@@ -43,6 +43,9 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] bool is_forked_copy() const noexcept override {
     return fork_mark_->is_forked_copy();
   }
+  /// Whether this process is a child forked from the node's: threads of the parent may have held
+  /// any lock of the node. Then nobody here destroys it either.
+  static bool is_left_alone(const std::shared_ptr<NodeCore>& core);
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const override;
   bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) override;

@@ -278,10 +278,11 @@ void Session::handle_error(const wire::FrameView& frame) {
     reply.error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(), name));
   } else {
     // Who joins has called no function that he knows of.
+    const std::string quoted = "'" + name + "'";
     const bool is_named =
-        name.starts_with(kReservedPrefix) || body.message.find(name) != std::string::npos;
+        name.starts_with(kReservedPrefix) || body.message.find(quoted) != std::string::npos;
     reply.error = make_error(
-        code, is_named ? body.message : "'" + name + "' on " + peer_name() + ": " + body.message,
+        code, is_named ? body.message : quoted + " on " + peer_name() + ": " + body.message,
         body.may_have_run);
   }
   call->handler(reply);

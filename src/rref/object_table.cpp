@@ -128,7 +128,7 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
              at->second.failed = for_methods;
            }
          }
-         done(failed ? Result<void>(failed) : Result<void>());
+         done(failed ? Result<void>(for_methods) : Result<void>());
        }});
   start(object, created);
 }

@@ -67,6 +67,7 @@ Reference::Reference(std::shared_ptr<NodeCore> core, WireReference identity)
     : core_(std::move(core)), identity_(std::move(identity)) {}
 
 Reference::~Reference() {
+  if (NodeCore::is_left_alone(core_)) return;
   if (is_owner()) {
     core_->extension<ObjectTable>()->release(identity_.object, identity_.token);
   } else {

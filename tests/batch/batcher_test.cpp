@@ -20,6 +20,19 @@ using test::Batching;
 using test::doubled;
 using test::outcome;
 
+TEST_CASE("a handler that returns an empty future fails its rows, and the next batch works") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  Batcher<int(int)> batcher({}, [](std::vector<int> xs) {
+    return xs[0] == 0 ? Future<std::vector<int>>() : make_ready_future(doubled(std::move(xs)));
+  });
+  node.expose("double", batcher);
+  const auto nothing = outcome(node.call<int(int)>("root", "double", 0));
+  CHECK(nothing.code() == ErrorCode::invalid_argument);
+  CHECK_THAT(nothing.message(), Catch::Contains("an empty future"));
+  CHECK(node.call<int(int)>("root", "double", 4).get() == 8);
+}
+
 TEST_CASE("a handler that throws fails its rows with its message, and the next batch works") {
   test::VirtualWorld world;
   const Node node = world.root();

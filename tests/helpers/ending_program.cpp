@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -154,6 +155,36 @@ int fork_and_call() {
   return well && works ? 0 : 1;
 }
 
+// A child drops its copies of nodes and handles, of which threads of the parent make use.
+int fork_while_in_use() {
+  std::atomic<bool> done{false};
+  std::thread busy([&done] {
+    while (!done) {
+      const auto owned = second->own(std::make_shared<ending::Counter>(1));
+      first->call<&ending::add>("second", 1, 2).get();
+    }
+  });
+  int failed = 0;
+  for (int round = 0; round < 50; ++round) {
+    std::optional owned(second->own(std::make_shared<ending::Counter>(1)));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);  // should it hang
+      owned.reset();
+      handle_before.reset();
+      first.reset();
+      second.reset();
+      std::_Exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    if (status != 0) ++failed;
+  }
+  done = true;
+  busy.join();
+  return failed;
+}
+
 // A child makes nodes of its own.
 int fork_and_start_nodes() {
   const pid_t child = ::fork();
@@ -198,6 +229,7 @@ int end(const std::string& way) {
     std::exit(3);
   }
   if (way == "fork") return fork_and_call();
+  if (way == "fork_while_in_use") return fork_while_in_use();
   if (way == "fork_and_start_nodes") return fork_and_start_nodes();
   std::cerr << "usage: ending_program WAY\n";
   return 2;

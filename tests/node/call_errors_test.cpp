@@ -173,6 +173,24 @@ TEST_CASE("a handler may refuse a call as Overloaded, Cancelled, NotFound or Inv
   CHECK(may_have_run(outcome(pair.a.call<int()>("b", "overloaded")).error()));  // it has begun
 }
 
+TEST_CASE("an error's text names function and node, whatever words it has itself") {
+  Pair pair;
+  for (const char* name : {"row", "o", "fetch"}) {
+    pair.b.expose(name, [] { throw InvalidArgument("a row of the table"); });
+    CHECK(outcome(pair.a.call<void()>("b", name)).message() ==
+          "'" + std::string(name) + "' on b: a row of the table");
+  }
+}
+
+TEST_CASE("a function that returns an empty future fails its call") {
+  Pair pair;
+  pair.b.expose("empty", [] { return Future<int>(); });
+  const auto result = outcome(pair.a.call<int()>("b", "empty"));
+  CHECK(result.code() == ErrorCode::invalid_argument);
+  CHECK(may_have_run(result.error()));
+  CHECK_THAT(result.message(), Catch::Contains("'empty' on b: the function returned an empty"));
+}
+
 TEST_CASE("a handler that has done its work, and then meets a full batcher elsewhere, has run") {
   Pair pair;
   const Node c = pair.world.join("c");

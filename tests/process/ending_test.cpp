@@ -43,6 +43,10 @@ TEST_CASE("calls of a forked child fail with ShutDown, and the parent's nodes go
     CHECK(end_of("fork") == 0);
 }
 
+TEST_CASE("a forked child may drop its copies of nodes and handles that the parent uses") {
+  CHECK(end_of("fork_while_in_use") == 0);
+}
+
 // The thread sanitizer takes the threads of a child for its parent's, now and then.
 #ifndef __SANITIZE_THREAD__
 TEST_CASE("a forked child may make nodes of its own") {

@@ -81,6 +81,13 @@ class Broken {
   int use() { return 1; }
 };
 
+/// Cannot be constructed, and says so in the library's own words.
+class Refusing {
+ public:
+  Refusing() { throw batchrpc::InvalidArgument("not today"); }
+  int use() { return 1; }
+};
+
 /// Can travel.
 class Point {
  public:

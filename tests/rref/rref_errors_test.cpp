@@ -13,6 +13,7 @@ using objects::Broken;
 using objects::Counter;
 using objects::Diary;
 using objects::Point;
+using objects::Refusing;
 using test::ObjectWorld;
 using test::outcome;
 
@@ -43,6 +44,20 @@ TEST_CASE("a constructor that throws fails the calls made at once, and those lat
   CHECK(later.code() == ErrorCode::remote_error);
   CHECK(says(message_of(later), "there is no disk"));
   next_call_works(nodes);
+}
+
+TEST_CASE("what a constructor throws is of one type for the calls made at once and those later") {
+  const ObjectWorld nodes;
+  nodes.owner.expose_class<Refusing()>();
+  nodes.owner.expose<&Refusing::use>();
+  const auto refusing = nodes.user.create<Refusing>("owner");
+  const auto at_once = outcome(refusing.call<&Refusing::use>());
+  const auto later = outcome(refusing.call<&Refusing::use>());
+  for (const auto& result : {at_once, later}) {
+    CHECK(result.code() == ErrorCode::remote_error);
+    CHECK(says(message_of(result), "the constructor of objects::Refusing on owner"));
+    CHECK(says(message_of(result), "not today"));
+  }
 }
 
 TEST_CASE("a constructor may throw anything") {

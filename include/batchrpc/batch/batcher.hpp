@@ -139,6 +139,7 @@ class Batcher<R(Args...)> {
       auto results = call(*handler, *columns);
       using Results = decltype(results);
       if constexpr (detail::Unwrapped<Results>::kAsynchronous) {
+        if (!results.valid()) throw InvalidArgument("the batch handler returned an empty future");
         return std::move(results).then(
             [handler, columns = std::move(columns),
              rows = std::move(rows)](Result<typename Results::value_type> result) mutable {

@@ -206,6 +206,7 @@ class TypedFunction final : public ExposedFunction {
             }
           },
           std::move(*running->arguments));
+      if (!future.valid()) throw InvalidArgument("the function returned an empty future");
       std::move(future).then(
           [running = std::move(running), began](batchrpc::Result<Result> result) mutable {
             answer(running->call, std::move(result), began);
