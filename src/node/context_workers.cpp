@@ -8,25 +8,44 @@
 #include "node/output_scope.hpp"
 
 namespace batchrpc {
+namespace {
+
+// Tasks that one thread runs on top of each other; bounds its stack.
+constexpr std::size_t kDeepest = 128;
+
+}  // namespace
 
 ContextWorkers::ContextWorkers(asio::io_context& io, std::shared_ptr<WaitContext> context)
     : io_(io), context_(std::move(context)) {}
 
 // The tasks stay here: the context may keep what is posted for longer than the node lives.
 void ContextWorkers::post(Task task) {
-  if (!tasks_.push(std::move(task))) return;
+  if (tasks_.push(std::move(task))) come_for_one();
+}
+
+void ContextWorkers::come_for_one() {
   asio::post(io_, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->run_next();
   });
 }
 
 void ContextWorkers::run_next() {
+  if (presence_.here() >= kDeepest) {
+    ++put_off_;
+    return;
+  }
   const detail::Presence::Scope running(presence_);
-  Task task = tasks_.pop();
-  if (!task) return;  // stopped
-  const OutputScope scope(context_);
-  task();
-  task = nullptr;
+  {
+    Task task = tasks_.pop();
+    if (!task) return;  // stopped
+    const OutputScope scope(context_);
+    task();
+    task = nullptr;
+  }
+  int put_off = put_off_;
+  while (put_off > 0 && !put_off_.compare_exchange_weak(put_off, put_off - 1)) {
+  }
+  if (put_off > 0) come_for_one();
 }
 
 bool ContextWorkers::is_worker() const noexcept { return presence_.here() > 0; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "base/task_queue.hpp"
@@ -26,12 +27,14 @@ class ContextWorkers final : public Workers, public std::enable_shared_from_this
   std::size_t stop(Duration grace) override;
 
  private:
+  void come_for_one();
   void run_next();
 
   asio::io_context& io_;
   const std::shared_ptr<WaitContext> context_;
   detail::Presence presence_;  // who runs a task
   detail::TaskQueue tasks_;
+  std::atomic<int> put_off_{0};  // tasks for which nobody comes before one of the others has ended
 };
 
 }  // namespace batchrpc

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
-#include <optional>
+#include <asio/post.hpp>
 #include <thread>
 
 #include "batchrpc/base/error.hpp"
+#include "node/ending_threads.hpp"
 #include "node/node_core.hpp"
 
 namespace batchrpc {
@@ -47,20 +48,37 @@ Node& Node::operator=(Node&& other) noexcept {
   return *this;
 }
 
+namespace {
+
+// What other tasks of an embedder's context have thrown meanwhile comes out of its run().
+void end(NodeCore& core, Duration timeout) {
+  try {
+    core.shutdown(timeout);
+  } catch (...) {
+    auto* const io = core.options().io_context;
+    if (io == nullptr) throw;
+    asio::post(*io, [thrown = std::current_exception()] { std::rethrow_exception(thrown); });
+  }
+}
+
+}  // namespace
+
 Node::~Node() {
   if (!core_ || NodeCore::is_left_alone(core_)) return;
   const Duration timeout = core_->options().shutdown_timeout;
   if (core_->is_own_thread() && !core_->options().loop) {
     // A callback dropped the last handle: this thread cannot end itself.
-    std::optional<asio::executor_work_guard<asio::io_context::executor_type>> work;
-    if (auto* const io = core_->options().io_context) work.emplace(io->get_executor());
-    std::thread([core = std::move(core_), timeout, work = std::move(work)]() mutable {
-      core->shutdown(timeout);
-      core.reset();  // then the context's run() may return, and the context end
-    }).detach();
+    auto* const io = core_->options().io_context;
+    auto end_it = [core = std::move(core_), timeout] { end(*core, timeout); };
+    if (io == nullptr) {
+      std::thread(std::move(end_it)).detach();
+    } else {  // whose run() returns when the node has ended
+      asio::use_service<EndingThreads>(*io).run(
+          [work = asio::make_work_guard(*io), end_it = std::move(end_it)] { end_it(); });
+    }
     return;
   }
-  core_->shutdown(timeout);
+  end(*core_, timeout);
 }
 
 NodeCore& Node::live_core() const {

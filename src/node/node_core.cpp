@@ -16,6 +16,7 @@
 #include "node/options_check.hpp"
 #include "node/output_scope.hpp"
 #include "node/parked_calls.hpp"
+#include "node/set_aside.hpp"
 #include "node/worker_pool.hpp"
 
 namespace batchrpc {
@@ -29,6 +30,7 @@ class LoopWait final : public WaitContext {
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
     fork_mark_->refuse_forked_copy(node_);
     OutputScope::flush_current();
+    const SetAside aside;
     loop_->wait(waiter, deadline);
   }
   [[nodiscard]] TimePoint now() const noexcept override { return loop_->now(); }
@@ -277,6 +279,36 @@ void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
                   });
 }
 
+// What may throw during the node's end: waits that are nested too deep, and other tasks of an
+// embedder's context, which run meanwhile. Neither keeps the node from ending.
+class NodeCore::Ending {
+ public:
+  explicit Ending(const Loop& loop) : loop_(loop) {}
+
+  template <class F>
+  void run(F&& step) {
+    try {
+      step();
+    } catch (const Overloaded&) {
+      too_deep_ = true;
+    } catch (...) {
+      if (!thrown_) thrown_ = std::current_exception();
+    }
+  }
+  void wait(const Future<void>& future, TimePoint until) {
+    while (!too_deep_ && !future.ready() && loop_.now() < until)
+      run([&] { future.wait_until(until); });
+  }
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  const Loop& loop_;
+  bool too_deep_ = false;
+  std::exception_ptr thrown_;
+};
+
 bool NodeCore::is_left_alone(const std::shared_ptr<NodeCore>& core) {
   if (!core->is_forked_copy()) return false;
   [[maybe_unused]] const auto* const kept = new std::shared_ptr<NodeCore>(core);
@@ -300,6 +332,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   parked_->close(refusal());
   const std::shared_ptr<NodeCore> self = shared_from_this();
   const TimePoint deadline = after(loop_->now(), timeout);
+  Ending ending(*loop_);
 
   // Nobody may be driving an embedder's loop any more: then neither comes to an end by itself.
   if (timeout > Duration::zero()) {
@@ -307,7 +340,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     const Future<void> is_drained = drained.get_future();
     const WaitScope scope(context_);
     wait_until_drained(std::move(drained), deadline);
-    is_drained.wait_until(deadline);
+    ending.wait(is_drained, deadline);
   }
   std::vector<std::string> left = peers_->pending();
   for (const std::string& straggler : left)
@@ -334,20 +367,26 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
       end();
       closed.set_value();
     });
-    is_closed.wait_until(std::max(deadline, loop_->now() + std::chrono::seconds(1)));
+    ending.wait(is_closed, std::max(deadline, loop_->now() + std::chrono::seconds(1)));
   }
   end();
   functions_.clear();
   if (workers_) {
-    const std::size_t busy =
-        workers_->stop(std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));
+    std::size_t busy = 0;
+    ending.run([&] {
+      busy = workers_->stop(
+          std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));
+    });
     if (busy > 0) {
       log_.warning("shut down while " + std::to_string(busy) +
                    (busy == 1 ? " handler does" : " handlers do") +
                    " not return: the threads are left to themselves");
     }
   }
-  if (!options_.loop) std::static_pointer_cast<AsioLoop>(loop_)->stop();
+  if (!options_.loop) {
+    ending.run([this] { std::static_pointer_cast<AsioLoop>(loop_)->stop(); });
+  }
+  ending.rethrow();
   return left;
 }
 

@@ -26,6 +26,18 @@ class OutputScope {
   /// Sends what the calling thread's scopes have gathered.
   static void flush_current();
 
+  /// For the time of which the calling thread is in no scope: those that it is in have flushed.
+  class Hidden {
+   public:
+    Hidden() : innermost_(std::exchange(innermost(), nullptr)) {}
+    ~Hidden() { innermost() = innermost_; }
+    Hidden(const Hidden&) = delete;
+    Hidden& operator=(const Hidden&) = delete;
+
+   private:
+    OutputScope* const innermost_;
+  };
+
   /// Makes the scope's end hand the sending to the loop, for a thread that has more to do at once.
   void leave_to_loop() noexcept { leave_to_loop_ = true; }
 

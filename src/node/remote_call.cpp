@@ -79,6 +79,8 @@ const std::shared_ptr<NodeCore>*& this_threads_node() noexcept {
 CurrentNode::CurrentNode(const std::shared_ptr<NodeCore>& core) noexcept
     : outer_(std::exchange(this_threads_node(), &core)) {}
 
+CurrentNode::CurrentNode() noexcept : outer_(std::exchange(this_threads_node(), nullptr)) {}
+
 CurrentNode::~CurrentNode() { this_threads_node() = outer_; }
 
 std::shared_ptr<NodeCore> CurrentNode::get() {

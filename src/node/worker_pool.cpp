@@ -8,7 +8,7 @@
 
 #include "base/time.hpp"
 #include "batchrpc/future/wait.hpp"
-#include "node/output_scope.hpp"
+#include "node/set_aside.hpp"
 
 namespace batchrpc {
 namespace {
@@ -66,6 +66,7 @@ class WorkerPool::Context final : public WaitContext {
 
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
     OutputScope::flush_current();
+    const SetAside aside;
     while (!waiter.ready() && !(deadline && now() >= *deadline)) {
       Task task;
       if (depth() < kDeepest && state_.try_take(task, &waiter)) {

@@ -4,6 +4,7 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -16,11 +17,11 @@ namespace {
 /// tasks of the context throw comes out of the wait.
 class NestedRun {
  public:
-  NestedRun(Waiter& waiter, asio::io_context& io, int& depth) : waiter_(waiter), depth_(depth) {
+  NestedRun(Waiter& waiter, asio::io_context& io, std::shared_ptr<std::atomic<bool>> shared,
+            int& depth)
+      : waiter_(waiter), io_(io), shared_(std::move(shared)), depth_(depth) {
     ++depth_;
-    waiter_.set_interrupt(
-        [](void* context) noexcept { asio::post(*static_cast<asio::io_context*>(context), [] {}); },
-        &io);
+    waiter_.set_interrupt([](void* self) noexcept { static_cast<NestedRun*>(self)->wake(); }, this);
   }
   ~NestedRun() {
     waiter_.set_interrupt(nullptr, nullptr);
@@ -30,8 +31,17 @@ class NestedRun {
   NestedRun& operator=(const NestedRun&) = delete;
 
  private:
+  void wake() {
+    asio::post(io_, [waiting = thread_, shared = shared_] {
+      if (std::this_thread::get_id() != waiting) *shared = true;
+    });
+  }
+
   Waiter& waiter_;
+  asio::io_context& io_;
+  const std::shared_ptr<std::atomic<bool>> shared_;
   int& depth_;
+  const std::thread::id thread_ = std::this_thread::get_id();
 };
 
 }  // namespace
@@ -59,37 +69,46 @@ void EmbeddedCore::post(Task task) {
 
 bool EmbeddedCore::poll() {
   if (!io_.get_executor().running_in_this_thread()) return false;
-  const Turn::Pause pause(guest_->turn());
+  const Driven::Suspension others;
   timers_->rearm();
   return io_.poll() != 0;
 }
 
 void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
-  // Another of the embedder's threads may take the wake-up meant for this one, so it also looks by
-  // itself.
+  constexpr Duration kFirstLook = std::chrono::microseconds(20);
   constexpr Duration kLook = std::chrono::milliseconds(1);
   thread_local int depth = 0;
 
   run_nested_wait_hook();
   if (waiter.ready()) return;
+  const Driven::Suspension others;
   if (!io_.get_executor().running_in_this_thread()) return sleep_until_ready(waiter, deadline);
   if (depth >= kMaxNestedWaits) {
     throw Overloaded("a task of the loop waits within a task that waits, and so on, more than " +
                      std::to_string(kMaxNestedWaits) +
                      " deep; use then() or co_await, which do not occupy the context's thread");
   }
-  const Turn::Pause pause(guest_->turn());
-  const NestedRun nested(waiter, io_, depth);
+  const NestedRun nested(waiter, io_, has_other_threads_, depth);
   timers_->rearm();
   const auto work = asio::make_work_guard(io_);  // run_one() stops a context without work
+  // Where others run the context too they may take the wake-up that is meant for this thread. So it
+  // sleeps, and looks now and then for what they leave, rather than run the context.
+  Duration pause = kFirstLook;
   while (!waiter.ready()) {
     const TimePoint time = now();
     if (deadline && time >= *deadline) break;
-    const TimePoint look = deadline ? std::min(time + kLook, *deadline) : time + kLook;
+    const auto next_look = [&](Duration after) {
+      return deadline ? std::min(time + after, *deadline) : time + after;
+    };
     if (io_.stopped()) {
-      waiter.sleep(look);
+      waiter.sleep(next_look(kLook));
+    } else if (!*has_other_threads_) {
+      io_.run_one_until(next_look(kLook));
+    } else if (io_.poll_one() != 0) {
+      pause = kFirstLook;
     } else {
-      io_.run_one_until(look);
+      waiter.sleep(next_look(pause));
+      pause = std::min(2 * pause, kLook);
     }
   }
 }

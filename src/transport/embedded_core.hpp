@@ -1,6 +1,7 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -37,6 +38,9 @@ class EmbeddedCore final : public AsioCore {
   const std::shared_ptr<Guest> guest_;
   const std::shared_ptr<AsioTimers> timers_;
   TaskQueue posted_;
+  // Whether a thread was seen to run the context while another waited in it.
+  const std::shared_ptr<std::atomic<bool>> has_other_threads_ =
+      std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace batchrpc::detail

@@ -8,43 +8,35 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "transport/driven.hpp"
 #include "transport/nested_wait.hpp"
 
 namespace batchrpc::detail {
 
 /// A thread's stay in the drive of a loop; on that thread's stack.
-class OwnedCore::Frame {
+class OwnedCore::Frame final : public Driven {
  public:
   Frame(OwnedCore& core, bool io_thread) noexcept
-      : core_(core), io_thread_(io_thread), outer_(std::exchange(innermost(), this)) {}
+      : Driven(&core), core_(core), io_thread_(io_thread) {}
   ~Frame() {
-    innermost() = outer_;
-    if (!active_) return;
+    if (!std::exchange(active_, false)) return;
     if (io_thread_) {
       core_.drive_.release_by_io();
     } else {
       core_.drive_.release(&OwnedCore::has_foreign_work, &core_);
     }
   }
-  Frame(const Frame&) = delete;
-  Frame& operator=(const Frame&) = delete;
 
-  static Frame*& innermost() noexcept {
-    thread_local Frame* frame = nullptr;
-    return frame;
-  }
-
-  [[nodiscard]] OwnedCore& core() const noexcept { return core_; }
   [[nodiscard]] bool active() const noexcept { return active_; }
   [[nodiscard]] bool io_thread() const noexcept { return io_thread_; }
 
   /// Lets others drive while this thread does something else; the task that it is in stays on its
   /// stack.
-  void suspend() {
+  void suspend() override {
     active_ = false;
     core_.drive_.release_at_once();
   }
-  void resume() { active_ = core_.drive_.resume(io_thread_); }
+  void resume() override { active_ = core_.drive_.resume(io_thread_); }
 
   /// Has another thread drive for now. Returns whether this one drives again: not when `waiter` is
   /// ready or the deadline has passed and no task waits below to be gone on with.
@@ -60,8 +52,6 @@ class OwnedCore::Frame {
  private:
   OwnedCore& core_;
   const bool io_thread_;
-  bool active_ = true;
-  Frame* const outer_;
 };
 
 namespace {
@@ -101,10 +91,7 @@ void OwnedCore::start() {
 
 void OwnedCore::stop() {
   if (stopped_.exchange(true)) return;
-  bool driven_here = false;
-  if (const Frame* frame = Frame::innermost())
-    driven_here = &frame->core() == this && frame->active();
-  drive_.stop(driven_here);
+  drive_.stop(is_driving());
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();  // it ends, and with it the core, when it leaves the task that it is in
   } else if (thread_.joinable()) {
@@ -115,22 +102,15 @@ void OwnedCore::stop() {
   deferred_.stop();
 }
 
-bool OwnedCore::is_driving() const noexcept {
-  const Frame* frame = Frame::innermost();
-  return frame != nullptr && &frame->core() == this && frame->active();
-}
+bool OwnedCore::is_driving() const noexcept { return Driven::find(this) != nullptr; }
 
 void OwnedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
   run_nested_wait_hook();
   if (waiter.ready()) return;
-  Frame* frame = Frame::innermost();
-  if (frame != nullptr && frame->active()) {
-    if (&frame->core() == this) return wait_driving(*frame, waiter, deadline);
-    // From within a task of another loop, which this thread drives: others shall drive that one
-    // meanwhile.
-    frame->suspend();
-    wait_outside(waiter, deadline);
-    frame->resume();
+  auto* const frame = static_cast<Frame*>(Driven::find(this));
+  const Driven::Suspension others(frame);
+  if (frame != nullptr) {
+    wait_driving(*frame, waiter, deadline);
   } else {
     wait_outside(waiter, deadline);
   }

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "batchrpc/base/error.hpp"
-
 namespace batchrpc::detail {
 
 Presence::Scope*& Presence::innermost() noexcept {
@@ -42,7 +40,6 @@ std::size_t Presence::wait_for_others(const Wait& wait, TimePoint deadline) {
   lock.unlock();
   try {
     wait(waiter, deadline);
-  } catch (const Overloaded&) {  // too deep to wait: who is there stays
   } catch (...) {
     lock.lock();
     waiter_ = nullptr;

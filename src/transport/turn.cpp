@@ -6,12 +6,11 @@ bool Turn::begin() {
   const std::lock_guard lock(mutex_);
   if (taken_ || !tasks_.empty()) return false;
   taken_ = true;
-  holder_ = std::this_thread::get_id();
   return true;
 }
 
-// Runs what waits by now, and leaves to others what comes meanwhile. Who comes back from a pause
-// goes first: it has begun before all.
+// Runs what waits by now, and leaves to others what comes meanwhile. Who goes on with a task goes
+// first: it has begun before all.
 void Turn::end() {
   std::unique_lock lock(mutex_);
   for (std::size_t left = tasks_.size(); left > 0 && !tasks_.empty() && resuming_ == 0; --left) {
@@ -22,7 +21,6 @@ void Turn::end() {
     task = nullptr;
     lock.lock();
   }
-  holder_ = std::thread::id();
   if (resuming_ > 0) {
     handed_ = true;
     handed_over_.notify_one();
@@ -46,9 +44,8 @@ void Turn::come_for_tasks() {
     posted_ = false;
     if (taken_) return;  // whoever has the turn sees to them
     taken_ = true;
-    holder_ = std::this_thread::get_id();
   }
-  end();
+  const Held held(*this);
 }
 
 void Turn::resume() {
@@ -60,15 +57,6 @@ void Turn::resume() {
     handed_ = false;
   }
   taken_ = true;
-  holder_ = std::this_thread::get_id();
-}
-
-Turn::Pause::Pause(Turn& turn) : turn_(turn.is_mine() ? &turn : nullptr) {
-  if (turn_ != nullptr) turn_->end();
-}
-
-Turn::Pause::~Pause() {
-  if (turn_ != nullptr) turn_->resume();
 }
 
 }  // namespace batchrpc::detail

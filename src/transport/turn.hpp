@@ -1,15 +1,14 @@
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "batchrpc/base/function.hpp"
+#include "transport/driven.hpp"
 
 namespace batchrpc::detail {
 
@@ -36,34 +35,29 @@ class Turn {
     }
   }
 
-  /// Whether the calling thread runs a task now, and does not pause.
-  [[nodiscard]] bool is_mine() const noexcept {
-    return holder_.load(std::memory_order_relaxed) == std::this_thread::get_id();
-  }
+  /// Whether the calling thread runs a task now, and has not suspended it (Driven::Suspension).
+  [[nodiscard]] bool is_mine() const noexcept { return Driven::find(this) != nullptr; }
 
   /// Destroys the tasks that wait: their context ends.
   void clear();
 
-  /// A wait from within a task, if the calling thread is in one: others have their turn meanwhile.
-  class Pause {
+ private:
+  /// The calling thread's turn, which has begun.
+  class Held final : public Driven {
    public:
-    explicit Pause(Turn& turn);
-    /// Waits for the end of a task that another thread runs.
-    ~Pause();
-    Pause(const Pause&) = delete;
-    Pause& operator=(const Pause&) = delete;
+    explicit Held(Turn& turn) : Driven(&turn), turn_(turn) {}
+    ~Held() { turn_.end(); }
 
    private:
-    Turn* const turn_;  // null: it was not this thread's
-  };
-
- private:
-  struct Held {
-    explicit Held(Turn& of) : turn(of) {}
-    ~Held() { turn.end(); }
-    Held(const Held&) = delete;
-    Held& operator=(const Held&) = delete;
-    Turn& turn;
+    void suspend() override {
+      turn_.end();
+      active_ = false;
+    }
+    void resume() override {
+      turn_.resume();
+      active_ = true;
+    }
+    Turn& turn_;
   };
 
   bool begin();
@@ -77,10 +71,9 @@ class Turn {
   std::mutex mutex_;
   std::condition_variable handed_over_;
   std::deque<Task> tasks_;
-  std::atomic<std::thread::id> holder_{};
   bool taken_ = false;   // it is somebody's turn, or is being handed over
   bool posted_ = false;  // somebody will come for the tasks that are left
-  int resuming_ = 0;     // threads whose pause is over
+  int resuming_ = 0;     // threads that go on with a task
   bool handed_ = false;  // to one of them
 };
 

@@ -10,6 +10,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/real_nodes.hpp"
+#include "node/runners.hpp"
 
 // Nodes on the io_context of the program that embeds them.
 
@@ -31,7 +32,9 @@ namespace batchrpc {
 namespace {
 
 using namespace std::chrono_literals;
+using test::node_on;
 using test::outcome;
+using test::Runners;
 
 TEST_CASE("a node on a context that nobody runs says so") {
   asio::io_context context;
@@ -117,38 +120,6 @@ TEST_CASE("threads may take turns at running the context of an embedded node") {
     }).join();
   }
   CHECK(sum == 1 + 2 + 3 + 4 + 5);
-}
-
-/// A context that several threads run.
-class Runners {
- public:
-  explicit Runners(int threads) {
-    for (int i = 0; i < threads; ++i)
-      threads_.emplace_back([this] { context.run(); });
-  }
-  ~Runners() {
-    work_.reset();
-    for (auto& thread : threads_)
-      thread.join();
-  }
-  Runners(const Runners&) = delete;
-  Runners& operator=(const Runners&) = delete;
-
-  [[nodiscard]] bool has(std::thread::id id) const {
-    return std::any_of(threads_.begin(), threads_.end(),
-                       [id](const auto& thread) { return thread.get_id() == id; });
-  }
-
-  asio::io_context context;
-
- private:
-  asio::executor_work_guard<asio::io_context::executor_type> work_{context.get_executor()};
-  std::vector<std::thread> threads_;
-};
-
-Node node_on(Runners& runners, NodeOptions options) {
-  options.io_context = &runners.context;
-  return Node(options);
 }
 
 TEST_CASE("handlers run at once on all threads that run the context") {

@@ -94,7 +94,7 @@ TEST_CASE("while a task pauses others have their turn, and its own thread runs w
   std::vector<int> order;
   turn.run([&] {
     std::thread([&] { turn.run([&] { order.push_back(1); }); }).join();
-    const Turn::Pause pause(turn);
+    const Driven::Suspension pause;
     CHECK_FALSE(turn.is_mine());
     CHECK(order == std::vector{1});
     std::thread([&] { turn.run([&] { order.push_back(2); }); }).join();
@@ -102,7 +102,7 @@ TEST_CASE("while a task pauses others have their turn, and its own thread runs w
     turn.run([&] { order.push_back(3); });
   });
   CHECK(order == std::vector{1, 2, 3});
-  const Turn::Pause outside(turn);  // of nothing
+  const Driven::Suspension outside;  // of nothing
 }
 
 TEST_CASE("who comes back from a pause waits for the task that runs") {
@@ -114,7 +114,7 @@ TEST_CASE("who comes back from a pause waits for the task that runs") {
   std::thread other;
   turn.run([&] {
     {
-      const Turn::Pause pause(turn);
+      const Driven::Suspension pause;
       other = std::thread([&] {
         turn.run([&] {
           other_runs.count_down();
@@ -147,7 +147,7 @@ TEST_CASE("of many threads that run tasks and pause within them, one is inside a
           ++inside;
           --inside;
           if (i % 3 == 0) {
-            const Turn::Pause pause(turn);
+            const Driven::Suspension pause;
             turn.run([&] { ++inside, --inside; });
           }
           ++done;

@@ -180,6 +180,8 @@ class BATCHRPC_EXPORT EncoderLease {
 /// codecs of values that belong to a node, such as remote references.
 class BATCHRPC_EXPORT CurrentNode {
  public:
+  /// None, whatever it is outside of the scope.
+  CurrentNode() noexcept;
   explicit CurrentNode(const std::shared_ptr<NodeCore>& core) noexcept;
   ~CurrentNode();
   CurrentNode(const CurrentNode&) = delete;

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <asio/execution_context.hpp>
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "batchrpc/base/function.hpp"
+
+namespace batchrpc {
+
+/// Threads on which nodes of an embedder's context end, that cannot end where they were dropped. The
+/// context outlives them.
+class EndingThreads final : public asio::execution_context::service {
+ public:
+  using key_type = EndingThreads;
+  inline static asio::execution_context::id id;
+
+  explicit EndingThreads(asio::execution_context& context) : service(context) {}
+
+  void run(Task task) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(threads_, [](Entry& entry) { return entry.join_if_done(); });
+    Entry& entry = threads_.emplace_back();
+    entry.thread = std::thread([&entry, task = std::move(task)]() mutable {
+      task();
+      task = nullptr;
+      entry.done = true;
+    });
+  }
+
+ private:
+  struct Entry {
+    std::thread thread{};
+    std::atomic<bool> done{false};
+
+    bool join_if_done() {
+      if (done) thread.join();
+      return done;
+    }
+  };
+
+  void shutdown() override {
+    for (Entry& entry : threads_)
+      entry.thread.join();
+  }
+
+  std::mutex mutex_;
+  std::list<Entry> threads_;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <utility>
+
+namespace batchrpc::detail {
+
+/// Something that one thread at a time drives, and now the calling one: a loop, or the loops of an
+/// embedder's context. Lives on that thread's stack, with others below it.
+class Driven {
+ public:
+  Driven(const Driven&) = delete;
+  Driven& operator=(const Driven&) = delete;
+
+  /// The calling thread's, of `what`, if it drives that and has not suspended it; else null.
+  [[nodiscard]] static Driven* find(const void* what) noexcept {
+    Driven* driven = innermost();
+    while (driven != nullptr && !(driven->what_ == what && driven->active_))
+      driven = driven->outer_;
+    return driven;
+  }
+
+  /// Before a thread waits, or runs what is not of the same: lets others drive for the scope's time
+  /// all that it drives but `own`.
+  class Suspension {
+   public:
+    explicit Suspension(const Driven* own = nullptr) : first_(innermost()) {
+      for (Driven* driven = first_; driven != nullptr; driven = driven->outer_) {
+        if (driven == own || !driven->active_) continue;
+        driven->suspend();
+        driven->suspended_by_ = this;
+      }
+    }
+    /// Waits until what it has suspended is free.
+    ~Suspension() {
+      for (Driven* driven = first_; driven != nullptr; driven = driven->outer_) {
+        if (driven->suspended_by_ != this) continue;
+        driven->suspended_by_ = nullptr;
+        driven->resume();
+      }
+    }
+    Suspension(const Suspension&) = delete;
+    Suspension& operator=(const Suspension&) = delete;
+
+   private:
+    Driven* const first_;
+  };
+
+ protected:
+  explicit Driven(const void* what) noexcept
+      : what_(what), outer_(std::exchange(innermost(), this)) {}
+  ~Driven() { innermost() = outer_; }
+
+  /// Each sets active_.
+  virtual void suspend() = 0;
+  virtual void resume() = 0;
+
+  bool active_ = true;
+
+ private:
+  static Driven*& innermost() noexcept {
+    thread_local Driven* driven = nullptr;
+    return driven;
+  }
+
+  const void* const what_;
+  Driven* const outer_;
+  const Suspension* suspended_by_ = nullptr;
+};
+
+}  // namespace batchrpc::detail
