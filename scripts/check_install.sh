@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the static and the shared library into a temporary prefix, and builds and runs the
 # programs of tests/downstream against each; then the one that has batchrpc as a subdirectory. Compiles
-# README's excerpt and the one on tensors in docs/getting-started.md, and checks the version that is asked
-# for, the shared libraries' SONAME, and that a subdirectory brings no tests and programs.
+# README's excerpt and those on tensors, futures, completion tokens and tests in docs/getting-started.md,
+# and checks the version that is asked for, the shared libraries' SONAME, and that a subdirectory brings
+# no tests and programs.
 #
 # build/release must have been built before (scripts/test.sh). BATCHRPC_DOWNSTREAM_TORCH=OFF leaves
 # LibTorch out of it.
@@ -45,7 +46,14 @@ cut_out() {  # cut_out <name>: of the first excerpt, declarations up to the firs
 }
 mkdir "$work/excerpts"
 cut_out readme <README.md
-sed -n '/^## Tensors$/,$p' docs/getting-started.md | cut_out tensors
+while read -r name heading; do
+  sed -n "/^##* $heading\$/,\$p" docs/getting-started.md | cut_out "$name"
+done <<'END'
+tensors Tensors
+futures Futures
+tokens Completion tokens
+testing Log and tests
+END
 
 for kind in release shared; do
   prefix=$work/$kind
@@ -54,7 +62,7 @@ for kind in release shared; do
     echo "install: $kind names the folder that it was built in" >&2
     exit 1
   fi
-  build_downstream core "$work/core-$kind" -DCMAKE_PREFIX_PATH="$prefix"
+  build_downstream core "$work/core-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts"
   run "core, $kind" "$work/core-$kind/core"
   build_downstream core "$work/version-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DBATCHRPC_WANTED="$version"
   if cmake -S tests/downstream/core -B "$work/version-$kind" -DBATCHRPC_WANTED=999 &>"$work/refusal"; then

@@ -41,7 +41,7 @@ int run(int argc, char** argv) {
   try {
     options = parse_options(argc, argv);
   } catch (const UsageError& error) {
-    std::cerr << error.what();
+    std::cerr << error.what() << '\n';
     return kUsageExit;
   }
   if (!options) return 0;

@@ -132,7 +132,8 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--json", options.json, "Write the figures to this file");
   app.add_flag("--memory", options.memory,
                "Measure instead: bytes a connection and a pending call");
-  app.add_flag("--idle", options.idle, "Measure instead: CPU time of connected, idle nodes");
+  app.add_flag("--idle", options.idle,
+               "Measure instead: CPU time of connected, idle nodes; with --memory, after that");
   // For children only.
   app.add_option("--role", texts.role)->group("");
   app.add_option("--line-file", options.line_file)->group("");
@@ -187,6 +188,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
   Options options;
   Texts texts;
   add_options(app, options, texts);
+  const auto with_usage = [&app](const std::exception& error) {
+    return UsageError(app.help() + "call_benchmark: " + error.what());
+  };
   try {
     app.parse(argc, argv);
     // An empty list is none, not the default.
@@ -203,9 +207,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
     std::cout << app.help();
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what() + std::string("\n\n") + app.help());
+    throw with_usage(error);
   } catch (const UsageError& error) {
-    throw UsageError(error.what() + std::string("\n\n") + app.help());
+    throw with_usage(error);
   }
   return options;
 }

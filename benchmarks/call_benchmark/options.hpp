@@ -9,7 +9,7 @@
 
 namespace call_benchmark {
 
-/// The command line is wrong: what() says how, with the usage.
+/// The command line is wrong: what() is the usage, and says how in its last line.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

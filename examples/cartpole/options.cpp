@@ -27,8 +27,9 @@ int world_size_of(const std::string& text, const std::string& whole) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 2 ||
       value > GroupOptions::kMostProcesses) {
-    throw UsageError("--sweep " + whole +
-                     ": give world sizes from 2 on, as a range (2-11) or a list (2,5,8)");
+    throw UsageError("--sweep " + whole + ": give world sizes from 2 to " +
+                     std::to_string(GroupOptions::kMostProcesses) +
+                     ", as a range (2-11) or a list (2,5,8)");
   }
   return value;
 }

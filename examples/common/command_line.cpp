@@ -18,7 +18,7 @@ namespace batchrpc_examples {
 bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
                         const std::function<void()>& check) {
   const auto with_usage = [&app](const std::exception& error) {
-    return UsageError(std::string(error.what()) + "\n\n" + app.help());
+    return UsageError(error.what(), app.help());
   };
   try {
     app.parse(argc, argv);
@@ -39,6 +39,7 @@ int run_program(const std::string& name, int (*run)(int argc, const char* const*
   try {
     return run(argc, argv);
   } catch (const UsageError& error) {
+    std::cerr << error.usage();
     std::cerr << name << ": " << error.what() << std::endl;
     return 2;
   } catch (const batchrpc::InvalidArgument& error) {  // an address, say

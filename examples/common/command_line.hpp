@@ -3,6 +3,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace CLI {
 class App;
@@ -10,11 +11,17 @@ class App;
 
 namespace batchrpc_examples {
 
-/// The command line is wrong: `what()` says how, and shows the usage. For standard error, and exit
-/// code 2.
+/// The command line is wrong: `what()` says how. For standard error, behind the usage where there
+/// is one, and exit code 2.
 class UsageError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  explicit UsageError(const std::string& what, std::string usage = {})
+      : std::runtime_error(what), usage_(std::move(usage)) {}
+
+  [[nodiscard]] const std::string& usage() const noexcept { return usage_; }
+
+ private:
+  std::string usage_;
 };
 
 /// Parses the command line into what the options of `app` are bound to, and runs `check`, which may
@@ -23,8 +30,9 @@ class UsageError : public std::runtime_error {
 bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
                         const std::function<void()>& check);
 
-/// Makes a program's `main()`: gives what `run` returns; when it throws, says why on standard error
-/// and gives 2 for a UsageError, 1 for anything else; for Interrupted, its exit code.
+/// Makes a program's `main()`: gives what `run` returns; when it throws, says why in the last line
+/// on standard error and gives 2 for a UsageError, 1 for anything else; for Interrupted, its exit
+/// code.
 int run_program(const std::string& name, int (*run)(int argc, const char* const* argv), int argc,
                 const char* const* argv);
 

@@ -344,6 +344,9 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
     if (goodbye && goodbye->code == static_cast<std::uint16_t>(ErrorCode::join_failed)) {
       refused("refused by the root: " + goodbye->reason);
     } else {
+      if (session->broke_protocol() && std::exchange(warned_of_, tried_) != tried_) {
+        core_.log().warning("dropped " + tried_ + ", where the root should be: " + root.message());
+      }
       nearer_.clear();
       retry(root.code() == ErrorCode::timed_out
                 ? "who listens there, if anyone, does not answer as a batchrpc node"

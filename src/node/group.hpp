@@ -74,7 +74,8 @@ class Group final : public std::enable_shared_from_this<Group> {
   TimePoint give_up_at_{};
   int tries_ = 0;
   std::optional<TimePoint> refused_since_;
-  std::string tried_;  // the address that was tried last
+  std::string tried_;      // the address that was tried last
+  std::string warned_of_;  // where no batchrpc node answered
   int nearer_tries_ = 0;
   std::string nearer_;  // the root's Unix socket, when that is to be used
 };

@@ -284,7 +284,11 @@ void Session::on_closed(const std::string& why, bool protocol_error) {
   }
   assembler_.clear();
   if (protocol_error) {
-    host_->log().warning("dropped " + connection_->description() + ": " + why);
+    broke_protocol_ = true;
+    // Who joins tries again and again, and warns of it once: Group.
+    const bool joining = !accepted_ && !is_open() && expected_peer_.empty();
+    host_->log().write(joining ? LogLevel::debug : LogLevel::warning,
+                       "dropped " + connection_->description() + ": " + why);
   }
   // What has come as a whole runs, as it would have if it had not waited.
   for (const CallOrder::Object& object : order_.give_up())

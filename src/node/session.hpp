@@ -95,6 +95,8 @@ class Session final : public FrameSink,
   [[nodiscard]] bool was_accepted() const noexcept { return accepted_; }
   /// The peer's goodbye, if it has said one.
   [[nodiscard]] const std::optional<wire::Goodbye>& goodbye() const noexcept { return goodbye_; }
+  /// Whether it was closed for what the peer sent. On the loop.
+  [[nodiscard]] bool broke_protocol() const noexcept { return broke_protocol_; }
   /// Null before the handshake.
   [[nodiscard]] std::shared_ptr<const PeerIdentity> peer() const;
   void set_peer(std::shared_ptr<const PeerIdentity> peer);
@@ -178,6 +180,7 @@ class Session final : public FrameSink,
   std::atomic<bool> open_{false};
   bool accepted_ = false;
   bool said_hello_ = false;
+  bool broke_protocol_ = false;
   std::optional<wire::Goodbye> goodbye_;
   int silent_ticks_ = 0;
   // Who the peer said that it is, the latest last; calls borrow it, and so they all stay.

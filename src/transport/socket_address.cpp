@@ -112,8 +112,27 @@ void set_no_delay(int fd) noexcept {
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+namespace {
+
+/// Of one value: that a Unix socket's file is not there. As good as a refusal, but says more.
+class NoSocketFile final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "batchrpc.socket_file"; }
+  [[nodiscard]] std::string message(int /*value*/) const override {
+    return "the socket file does not exist";
+  }
+  [[nodiscard]] std::error_condition default_error_condition(
+      int /*value*/) const noexcept override {
+    return std::errc::connection_refused;
+  }
+};
+
+}  // namespace
+
 std::error_code connect_error(int error) noexcept {
-  return {error == ENOENT ? ECONNREFUSED : error, std::generic_category()};
+  static const NoSocketFile kNoSocketFile;
+  if (error == ENOENT) return {error, kNoSocketFile};
+  return {error, std::generic_category()};
 }
 
 }  // namespace batchrpc::detail

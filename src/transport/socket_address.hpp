@@ -38,7 +38,7 @@ struct SocketAddress {
 [[nodiscard]] int make_socket(int family, std::error_code& error) noexcept;
 void set_no_delay(int fd) noexcept;
 
-/// errno, with what means "nobody listens there" as connection_refused.
+/// errno; a socket file that is not there equals std::errc::connection_refused too: nobody listens.
 [[nodiscard]] std::error_code connect_error(int error) noexcept;
 
 }  // namespace batchrpc::detail

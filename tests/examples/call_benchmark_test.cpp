@@ -111,8 +111,11 @@ TEST_CASE("call_benchmark ends with 2 and its usage on stderr before it measures
     CAPTURE(arguments);
     CHECK(run_program(arguments, out, error).code == 2);
     CHECK(out.text().empty());
-    CHECK_THAT(error.text(), Catch::Contains(arguments.substr(0, arguments.find(' '))));
-    CHECK_THAT(error.text(), Catch::Contains("--seconds"));
+    CHECK_THAT(error.text(), Catch::Contains("--seconds") && Catch::EndsWith("\n"));
+    const std::string all = error.text().substr(0, error.text().size() - 1);
+    CHECK_THAT(all.substr(all.rfind('\n') + 1),
+               Catch::StartsWith("call_benchmark: ") &&
+                   Catch::Contains(arguments.substr(0, arguments.find(' '))));
   }
   CHECK(run_program("--help", out, error).code == 0);
   CHECK_THAT(out.text(), Catch::Contains("--seconds"));

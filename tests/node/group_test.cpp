@@ -1,7 +1,12 @@
 #include "node/group.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/virtual_world.hpp"
@@ -98,6 +103,31 @@ TEST_CASE("a node whose root is not there waits for it, and says so at its time-
   world.run_for(10s);
   const Node root = world.root();
   CHECK(std::move(early).get().rank() == 1);
+}
+
+TEST_CASE(
+    "a node that joins where another program answers warns of that once, and says so at the end") {
+  VirtualWorld world;
+  const auto transport = world.network->transport(world.loop, "other");
+  std::vector<std::unique_ptr<Stream>> accepted;
+  const auto listener =
+      transport->listen(Address::parse("inproc://world"), [&](std::unique_ptr<Stream> stream) {
+        const std::string text = "HTTP/1.1 400 Bad Request\r\n\r\n";
+        const std::array<std::span<const std::byte>, 1> bytes{std::as_bytes(std::span(text))};
+        (void)stream->try_write(bytes);
+        accepted.push_back(std::move(stream));
+      });
+  NodeOptions options = world.joining("early");
+  options.join_timeout = 3s;
+  std::vector<std::string> warnings;
+  options.log_sink = [&](LogLevel level, std::string_view line) {
+    if (level >= LogLevel::warning) warnings.emplace_back(line);
+  };
+  CHECK_THAT(outcome(Node::start(options)).message(), Catch::Contains("not a batchrpc frame"));
+  CHECK(accepted.size() > 5);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings.front(),
+             Catch::Contains("inproc://world") && Catch::Contains("not a batchrpc frame"));
 }
 
 TEST_CASE("the root numbers nodes that have no rank of their own") {

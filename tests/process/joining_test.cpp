@@ -86,6 +86,11 @@ TEST_CASE("a process whose root is not there, and one that lacks peers, say so a
       {"serving_node", "name=alone", "rank=1", "world=2", "timeout=300", "join=tcp://127.0.0.1:1"});
   CHECK(alone.wait() == 1);
   CHECK(says(alone, "127.0.0.1:1"));
+  Child without_file({"serving_node", "name=without_file", "rank=1", "world=2", "timeout=300",
+                      "join=unix:///no/such/socket"});
+  CHECK(without_file.wait() == 1);
+  CHECK(says(without_file, "unix:///no/such/socket"));
+  CHECK(says(without_file, "the socket file does not exist"));
   Child root({"serving_node", "rank=0", "world=4", "timeout=300"});
   CHECK(root.wait() == 1);
   CHECK(says(root, "ranks 1, 2, 3"));

@@ -84,9 +84,11 @@ TEST_CASE("a listener in a folder that is not there says so") {
                     Catch::Contains("folder does not exist"));
 }
 
-TEST_CASE("a Unix socket that is not there refuses") {
+TEST_CASE("a Unix socket that is not there refuses, and a file that is missing is told as such") {
   const Fabric fabric = socket_fabric(Scheme::unix_path);
-  CHECK(connect(fabric, fabric.address()).second == std::errc::connection_refused);
+  const std::error_code error = connect(fabric, fabric.address()).second;
+  CHECK(error == std::errc::connection_refused);
+  CHECK(error.message() == "the socket file does not exist");
   CHECK(connect(fabric, free_address(Scheme::unix_abstract)).second ==
         std::errc::connection_refused);
 }

@@ -80,8 +80,10 @@ class BATCHRPC_EXPORT Node {
   [[nodiscard]] int rank() const noexcept;
   /// How many nodes the group has; 0: open, or moved from.
   [[nodiscard]] int world_size() const noexcept;
-  /// Where others reach it, such as "tcp://127.0.0.1:29500": what they `join`, for a root
-  /// (that was not told to listen everywhere, tcp://0.0.0.0:port).
+  /// Where others reach it, such as "tcp://127.0.0.1:29500": what they may `join`, for a root
+  /// (that was not told to listen everywhere, tcp://0.0.0.0:port). The TCP address where it has
+  /// one: also a root whose `join` is a Unix socket listens on a port of loopback besides, unless
+  /// NodeOptions::transport is unix_socket.
   [[nodiscard]] std::string address() const;
 
   // --- calling
