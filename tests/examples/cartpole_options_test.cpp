@@ -179,21 +179,21 @@ TEST_CASE("one of several processes of a launcher never starts them all for want
   {
     const Environment environment{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}};
     refuse({}, "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE");
-    refuse({}, "missing: --join\n");
-    refuse({"--world-size", "3"}, "missing: --join\n");
+    refuse({}, "missing: --join");
+    refuse({"--world-size", "3"}, "missing: --join");
     refuse({"--sweep", "2-3"}, "OMPI_COMM_WORLD_RANK");
   }
   const Environment environment{{"RANK", "1"}, {"WORLD_SIZE", "3"}};
-  refuse({}, "missing: --join, or in the environment MASTER_ADDR and MASTER_PORT\n");
-  refuse({"--world-size", "3"}, "MASTER_ADDR and MASTER_PORT\n");
+  refuse({}, "missing: --join, or in the environment MASTER_ADDR and MASTER_PORT");
+  refuse({"--world-size", "3"}, "MASTER_ADDR and MASTER_PORT");
   refuse({"--join", "env://"}, "MASTER_ADDR is not set");
   CHECK(parse({"--join", "tcp://127.0.0.1:29500"}).group.rank == 1);
   {
     const Environment more{{"MASTER_ADDR", "127.0.0.1"}};
-    refuse({}, "in the environment MASTER_PORT\n");
+    refuse({}, "in the environment MASTER_PORT");
   }
   const Environment more{{"MASTER_ADDR", ""}, {"MASTER_PORT", "29500"}};
-  refuse({}, "in the environment MASTER_ADDR\n");
+  refuse({}, "in the environment MASTER_ADDR");
 }
 
 TEST_CASE("a rank without a size in the environment, or a size without a rank, is refused") {
