@@ -45,8 +45,9 @@ TEST_CASE("what runs on top of a waiting handler sends for itself, and has no pa
              auto sum = promise.get_future();
              asio::post(runners.context, [&] {
                in_a_call = CallContext::current() != nullptr;
-               a.call_with<int(int, int)>(kSoon, "b", "add", 1, 2)
-                   .then([&](Result<int> result) { promise.set_result(std::move(result)); });
+               a.call_with<int(int, int)>(kSoon, "b", "add", 1, 2).then([&](Result<int> result) {
+                 promise.set_result(std::move(result));
+               });
              });
              const int result = std::move(sum).get();
              return CallContext::current() != nullptr ? result : -1;
@@ -67,18 +68,20 @@ TEST_CASE("so does a time-out's callback, on a node with threads of its own") {
              return never.back().get_future();
            },
            {.short_handler = true});
-  a.expose("wait",
-           [&] {
-             Promise<int> promise;
-             auto sum = promise.get_future();
-             a.call_with<void()>({.timeout = 20ms}, "b", "never")
-                 .on_error([&](const std::exception_ptr&) {
-                   a.call_with<int(int, int)>(kSoon, "b", "add", 1, 2)
-                       .then([&](Result<int> result) { promise.set_result(std::move(result)); });
-                 });
-             return std::move(sum).get();
-           },
-           {.short_handler = true});
+  a.expose(
+      "wait",
+      [&] {
+        Promise<int> promise;
+        auto sum = promise.get_future();
+        a.call_with<void()>({.timeout = 20ms}, "b", "never")
+            .on_error([&](const std::exception_ptr&) {
+              a.call_with<int(int, int)>(kSoon, "b", "add", 1, 2).then([&](Result<int> result) {
+                promise.set_result(std::move(result));
+              });
+            });
+        return std::move(sum).get();
+      },
+      {.short_handler = true});
   CHECK(b.call<int()>("a", "wait").get() == 3);
 }
 
