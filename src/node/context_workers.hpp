@@ -1,5 +1,6 @@
 #pragma once
 
+#include <asio/steady_timer.hpp>
 #include <atomic>
 #include <memory>
 
@@ -7,10 +8,6 @@
 #include "batchrpc/future/wait.hpp"
 #include "node/workers.hpp"
 #include "transport/presence.hpp"
-
-namespace asio {
-class io_context;
-}
 
 namespace batchrpc {
 
@@ -28,13 +25,17 @@ class ContextWorkers final : public Workers, public std::enable_shared_from_this
 
  private:
   void come_for_one();
+  void come_for_one_put_off();
+  void look_later();
   void run_next();
 
   asio::io_context& io_;
   const std::shared_ptr<WaitContext> context_;
   detail::Presence presence_;  // who runs a task
   detail::TaskQueue tasks_;
-  std::atomic<int> put_off_{0};  // tasks for which nobody comes before one of the others has ended
+  std::atomic<int> put_off_{0};       // tasks for which nobody comes for now
+  std::atomic<bool> looking_{false};  // a look for a thread with room is to come
+  asio::steady_timer look_;           // for who has set looking_
 };
 
 }  // namespace batchrpc

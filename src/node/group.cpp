@@ -120,7 +120,8 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
     if (member.name == core_.name()) throw JoinFailed("the root does not join itself");
     const auto is_again = [&](const Member& known) { return known.name == member.name; };
     const auto before = std::find_if(members_.begin(), members_.end(), is_again);
-    if (member.rank < 0) member.rank = before != members_.end() ? before->rank : free_rank();
+    const bool chosen = member.rank < 0;
+    if (chosen) member.rank = before != members_.end() ? before->rank : free_rank();
     for (const Member& known : members_) {
       if (known.rank == member.rank && known.name != member.name) {
         promise.set_value(
@@ -129,6 +130,12 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
                       "; give each node a rank of its own"});
         return future;
       }
+    }
+    if (options.world_size > 0 && chosen && member.rank >= options.world_size) {
+      promise.set_value({.taken = "all ranks of the world of " +
+                                  std::to_string(options.world_size) +
+                                  " are taken; raise NodeOptions::world_size"});
+      return future;
     }
     if (options.world_size > 0 && member.rank >= options.world_size) {
       throw JoinFailed("rank " + std::to_string(member.rank) + " is beyond the world of " +
@@ -341,7 +348,12 @@ void Group::refused(const std::string& why) {
 void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member> root) {
   if (!root) {
     const auto& goodbye = session->goodbye();
-    if (goodbye && goodbye->code == static_cast<std::uint16_t>(ErrorCode::join_failed)) {
+    const auto said = [&goodbye](ErrorCode code) {
+      return goodbye && goodbye->code == static_cast<std::uint16_t>(code);
+    };
+    if (said(ErrorCode::join_failed)) {
+      done_->set_error(JoinFailed("refused by the root: " + goodbye->reason));
+    } else if (said(ErrorCode::overloaded)) {
       refused("refused by the root: " + goodbye->reason);
     } else {
       if (session->broke_protocol() && std::exchange(warned_of_, tried_) != tried_) {
@@ -379,12 +391,12 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
   detail::send_call<JoinReply, Member, std::int32_t>(
       through(*session), key_of<JoinReply, Member, std::int32_t>(kJoin), std::move(how),
       core_.self_member(), core_.options().world_size)
-      .then([weak = weak_from_this()](Result<JoinReply> reply) {
-        if (const auto self = weak.lock()) self->joined(std::move(reply));
+      .then([weak = weak_from_this(), session](Result<JoinReply> reply) {
+        if (const auto self = weak.lock()) self->joined(session, std::move(reply));
       });
 }
 
-void Group::joined(Result<JoinReply> reply) {
+void Group::joined(const std::shared_ptr<Session>& session, Result<JoinReply> reply) {
   if (!reply) {
     done_->set_error(
         JoinFailed(reply.code() == ErrorCode::join_failed
@@ -392,7 +404,10 @@ void Group::joined(Result<JoinReply> reply) {
                        : "joining at " + core_.options().join + " failed: " + reply.message()));
     return;
   }
-  if (!reply->taken.empty()) return refused(reply->taken);
+  if (!reply->taken.empty()) {
+    core_.peers().retire(session, "it asks again");
+    return refused(reply->taken);
+  }
   try {
     core_.set_rank(reply->rank);
     for (const Member& member : reply->members) {

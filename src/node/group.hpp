@@ -56,7 +56,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   void try_root();
   void try_root_at(TimePoint when);
   void root_answered(const std::shared_ptr<Session>& session, Result<Member> root);
-  void joined(Result<JoinReply> reply);
+  void joined(const std::shared_ptr<Session>& session, Result<JoinReply> reply);
   void retry(const std::string& why);
   void refused(const std::string& why);
   void tell_others(const Member& about, bool joined, const std::string& reason);

@@ -9,6 +9,7 @@
 #include "batchrpc/base/error.hpp"
 #include "node/ending_threads.hpp"
 #include "node/node_core.hpp"
+#include "node/set_aside.hpp"
 
 namespace batchrpc {
 
@@ -48,28 +49,13 @@ Node& Node::operator=(Node&& other) noexcept {
   return *this;
 }
 
-namespace {
-
-// What other tasks of an embedder's context have thrown meanwhile comes out of its run().
-void end(NodeCore& core, Duration timeout) {
-  try {
-    core.shutdown(timeout);
-  } catch (...) {
-    auto* const io = core.options().io_context;
-    if (io == nullptr) throw;
-    asio::post(*io, [thrown = std::current_exception()] { std::rethrow_exception(thrown); });
-  }
-}
-
-}  // namespace
-
 Node::~Node() {
   if (!core_ || NodeCore::is_left_alone(core_)) return;
   const Duration timeout = core_->options().shutdown_timeout;
   if (core_->is_own_thread() && !core_->options().loop) {
     // A callback dropped the last handle: this thread cannot end itself.
     auto* const io = core_->options().io_context;
-    auto end_it = [core = std::move(core_), timeout] { end(*core, timeout); };
+    auto end_it = [core = std::move(core_), timeout] { core->shutdown(timeout); };
     if (io == nullptr) {
       std::thread(std::move(end_it)).detach();
     } else {  // whose run() returns when the node has ended
@@ -78,7 +64,7 @@ Node::~Node() {
     }
     return;
   }
-  end(*core_, timeout);
+  core_->shutdown(timeout);
 }
 
 NodeCore& Node::live_core() const {
@@ -202,8 +188,8 @@ void Node::forget_membership_handler(std::uint64_t number) const {
 
 std::vector<std::string> Node::shutdown(Duration timeout) {
   // In a callback the thread drives on while it waits; a handler would wait for its own end.
-  const bool waits_for_itself = live_core().is_own_thread() && (!live_core().loop()->is_driving() ||
-                                                                CallContext::current() != nullptr);
+  const bool waits_for_itself = live_core().is_own_thread() &&
+                                (!live_core().loop()->is_driving() || SetAside::is_in_handler());
   if (waits_for_itself) {
     throw InvalidArgument("shutdown on a thread of node " + name() +
                           ", while it runs a handler, would wait for itself; tell another thread");

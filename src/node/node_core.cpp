@@ -1,6 +1,8 @@
 #include "node/node_core.hpp"
 
 #include <algorithm>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <random>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
 #include "node/context_workers.hpp"
+#include "node/enduring_wait.hpp"
 #include "node/group.hpp"
 #include "node/loop_tasks.hpp"
 #include "node/options_check.hpp"
@@ -279,36 +282,6 @@ void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
                   });
 }
 
-// What may throw during the node's end: waits that are nested too deep, and other tasks of an
-// embedder's context, which run meanwhile. Neither keeps the node from ending.
-class NodeCore::Ending {
- public:
-  explicit Ending(const Loop& loop) : loop_(loop) {}
-
-  template <class F>
-  void run(F&& step) {
-    try {
-      step();
-    } catch (const Overloaded&) {
-      too_deep_ = true;
-    } catch (...) {
-      if (!thrown_) thrown_ = std::current_exception();
-    }
-  }
-  void wait(const Future<void>& future, TimePoint until) {
-    while (!too_deep_ && !future.ready() && loop_.now() < until)
-      run([&] { future.wait_until(until); });
-  }
-  void rethrow() const {
-    if (thrown_) std::rethrow_exception(thrown_);
-  }
-
- private:
-  const Loop& loop_;
-  bool too_deep_ = false;
-  std::exception_ptr thrown_;
-};
-
 bool NodeCore::is_left_alone(const std::shared_ptr<NodeCore>& core) {
   if (!core->is_forked_copy()) return false;
   [[maybe_unused]] const auto* const kept = new std::shared_ptr<NodeCore>(core);
@@ -332,15 +305,22 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   parked_->close(refusal());
   const std::shared_ptr<NodeCore> self = shared_from_this();
   const TimePoint deadline = after(loop_->now(), timeout);
-  Ending ending(*loop_);
+  const auto elsewhere = std::make_shared<EnduringWait>(WaitContext::current());
+  const auto enduring = std::make_shared<EnduringWait>(context_);
+  const WaitScope wait_scope(enduring);
+  const auto wait = [](const Future<void>& future, TimePoint until) {
+    try {
+      future.wait_until(until);
+    } catch (const Overloaded&) {  // so deep within callbacks that it cannot wait
+    }
+  };
 
   // Nobody may be driving an embedder's loop any more: then neither comes to an end by itself.
   if (timeout > Duration::zero()) {
     Promise<void> drained;
     const Future<void> is_drained = drained.get_future();
-    const WaitScope scope(context_);
     wait_until_drained(std::move(drained), deadline);
-    ending.wait(is_drained, deadline);
+    wait(is_drained, deadline);
   }
   std::vector<std::string> left = peers_->pending();
   for (const std::string& straggler : left)
@@ -362,31 +342,31 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   if (!on_own_loop && !options_.loop) {
     Promise<void> closed;
     const Future<void> is_closed = closed.get_future();
-    const WaitScope scope(context_);
     loop_->post([self, end, closed = std::move(closed)]() mutable {
       end();
       closed.set_value();
     });
-    ending.wait(is_closed, std::max(deadline, loop_->now() + std::chrono::seconds(1)));
+    wait(is_closed, std::max(deadline, loop_->now() + std::chrono::seconds(1)));
   }
   end();
   functions_.clear();
   if (workers_) {
-    std::size_t busy = 0;
-    ending.run([&] {
-      busy = workers_->stop(
-          std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));
-    });
+    const std::size_t busy =
+        workers_->stop(std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));
     if (busy > 0) {
       log_.warning("shut down while " + std::to_string(busy) +
                    (busy == 1 ? " handler does" : " handlers do") +
                    " not return: the threads are left to themselves");
     }
   }
-  if (!options_.loop) {
-    ending.run([this] { std::static_pointer_cast<AsioLoop>(loop_)->stop(); });
+  if (!options_.loop) {  // whose last callback may wait for what the calling thread drives
+    const WaitScope as_before(elsewhere);
+    std::static_pointer_cast<AsioLoop>(loop_)->stop();
   }
-  ending.rethrow();
+  const auto thrown = enduring->thrown() ? enduring->thrown() : elsewhere->thrown();
+  if (options_.io_context != nullptr && thrown) {
+    asio::post(*options_.io_context, [thrown] { std::rethrow_exception(thrown); });
+  }
   return left;
 }
 

@@ -99,13 +99,10 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void forget_handler(std::uint64_t number);
   Future<PeerInfo> wait_for_peer(std::string name, Duration timeout);
 
-  /// The node has ended when it throws, too.
   std::vector<std::string> shutdown(Duration timeout);
   [[nodiscard]] bool is_own_thread() const;
 
  private:
-  class Ending;
-
   // Who waits for a peer.
   struct PeerWait {
     std::string name;

@@ -178,7 +178,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
       const bool lives = std::any_of(peer.sessions.begin(), peer.sessions.end(),
                                      [](const auto& open) { return open->is_open(); });
       if (lives) {
-        throw JoinFailed("the name '" + hello.name + "' is taken by a node" +
+        throw Overloaded("the name '" + hello.name + "' is taken by a node" +
                          (peer.info.rank < 0 ? "" : " of rank " + std::to_string(peer.info.rank)) +
                          " at " + peer.sessions.front()->connection().description() +
                          "; choose another NodeOptions::name, or stop that node");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "batchrpc/node/call_context.hpp"
 #include "batchrpc/node/remote_call.hpp"
 #include "node/output_scope.hpp"
@@ -10,12 +12,30 @@ namespace batchrpc {
 /// for itself.
 class SetAside {
  public:
-  SetAside() = default;
-  ~SetAside() { CallContext::exchange_current(call_); }
+  SetAside() : outer_(std::exchange(innermost(), this)) {}
+  ~SetAside() {
+    innermost() = outer_;
+    CallContext::exchange_current(call_);
+  }
   SetAside(const SetAside&) = delete;
   SetAside& operator=(const SetAside&) = delete;
 
+  /// Whether the calling thread answers a call, also one below what it does now.
+  [[nodiscard]] static bool is_in_handler() noexcept {
+    if (CallContext::current() != nullptr) return true;
+    const SetAside* aside = innermost();
+    while (aside != nullptr && aside->call_ == nullptr)
+      aside = aside->outer_;
+    return aside != nullptr;
+  }
+
  private:
+  static SetAside*& innermost() noexcept {
+    thread_local SetAside* aside = nullptr;
+    return aside;
+  }
+
+  SetAside* const outer_;
   const CallContext* const call_ = CallContext::exchange_current(nullptr);
   const detail::CurrentNode no_node_;
   const OutputScope::Hidden output_;

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
+#include <atomic>
+#include <cstdint>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -13,35 +14,44 @@
 namespace batchrpc::detail {
 namespace {
 
+/// How many waits the calling thread has begun and ended within tasks of contexts.
+const std::shared_ptr<std::atomic<std::uint64_t>>& waits_of_this_thread() {
+  thread_local const auto waits = std::make_shared<std::atomic<std::uint64_t>>(0);
+  return waits;
+}
+
 /// The context is run from within one of its tasks, and woken when the waiter is ready. What other
 /// tasks of the context throw comes out of the wait.
 class NestedRun {
  public:
-  NestedRun(Waiter& waiter, asio::io_context& io, std::shared_ptr<std::atomic<bool>> shared,
+  NestedRun(Waiter& waiter, asio::io_context& io, std::shared_ptr<std::atomic<bool>> has_others,
             int& depth)
-      : waiter_(waiter), io_(io), shared_(std::move(shared)), depth_(depth) {
+      : waiter_(waiter), io_(io), has_others_(std::move(has_others)), depth_(depth) {
     ++depth_;
     waiter_.set_interrupt([](void* self) noexcept { static_cast<NestedRun*>(self)->wake(); }, this);
   }
   ~NestedRun() {
     waiter_.set_interrupt(nullptr, nullptr);
+    ++*waits_;
     --depth_;
   }
   NestedRun(const NestedRun&) = delete;
   NestedRun& operator=(const NestedRun&) = delete;
 
  private:
+  // Run by another thread while this one still waits, it shows that there are several.
   void wake() {
-    asio::post(io_, [waiting = thread_, shared = shared_] {
-      if (std::this_thread::get_id() != waiting) *shared = true;
+    asio::post(io_, [has_others = has_others_, waits = waits_, number = number_] {
+      if (waits != waits_of_this_thread() && *waits == number) *has_others = true;
     });
   }
 
   Waiter& waiter_;
   asio::io_context& io_;
-  const std::shared_ptr<std::atomic<bool>> shared_;
+  const std::shared_ptr<std::atomic<bool>> has_others_;
   int& depth_;
-  const std::thread::id thread_ = std::this_thread::get_id();
+  const std::shared_ptr<std::atomic<std::uint64_t>> waits_ = waits_of_this_thread();
+  const std::uint64_t number_ = ++*waits_;
 };
 
 }  // namespace
@@ -50,8 +60,7 @@ void EmbeddedCore::stop() {
   constexpr auto kGrace = std::chrono::seconds(1);
   if (!posted_.close()) return;
   timers_->stop();
-  guest_->presence().wait_for_others(
-      [this](Waiter& waiter, TimePoint deadline) { wait(waiter, deadline); }, now() + kGrace);
+  guest_->presence().wait_for_others(now() + kGrace);
 }
 
 // The tasks stay here: the context's threads would bring them in any order, and the context may
@@ -77,6 +86,7 @@ bool EmbeddedCore::poll() {
 void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
   constexpr Duration kFirstLook = std::chrono::microseconds(20);
   constexpr Duration kLook = std::chrono::milliseconds(1);
+  constexpr int kLyingWork = 16;
   thread_local int depth = 0;
 
   run_nested_wait_hook();
@@ -84,16 +94,16 @@ void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline
   const Driven::Suspension others;
   if (!io_.get_executor().running_in_this_thread()) return sleep_until_ready(waiter, deadline);
   if (depth >= kMaxNestedWaits) {
-    throw Overloaded("a task of the loop waits within a task that waits, and so on, more than " +
-                     std::to_string(kMaxNestedWaits) +
-                     " deep; use then() or co_await, which do not occupy the context's thread");
+    throw NestedTooDeep();
   }
   const NestedRun nested(waiter, io_, has_other_threads_, depth);
   timers_->rearm();
   const auto work = asio::make_work_guard(io_);  // run_one() stops a context without work
   // Where others run the context too they may take the wake-up that is meant for this thread. So it
-  // sleeps, and looks now and then for what they leave, rather than run the context.
+  // sleeps, and looks now and then for what they leave, rather than run the context; until they
+  // leave much.
   Duration pause = kFirstLook;
+  int found = 0;
   while (!waiter.ready()) {
     const TimePoint time = now();
     if (deadline && time >= *deadline) break;
@@ -106,6 +116,7 @@ void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline
       io_.run_one_until(next_look(kLook));
     } else if (io_.poll_one() != 0) {
       pause = kFirstLook;
+      if (++found == kLyingWork) *has_other_threads_ = false;
     } else {
       waiter.sleep(next_look(pause));
       pause = std::min(2 * pause, kLook);

@@ -38,7 +38,7 @@ class EmbeddedCore final : public AsioCore {
   const std::shared_ptr<Guest> guest_;
   const std::shared_ptr<AsioTimers> timers_;
   TaskQueue posted_;
-  // Whether a thread was seen to run the context while another waited in it.
+  // Whether a thread was seen to run the context while another waited in it, lately.
   const std::shared_ptr<std::atomic<bool>> has_other_threads_ =
       std::make_shared<std::atomic<bool>>(false);
 };

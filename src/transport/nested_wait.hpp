@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+
+#include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/loop.hpp"
 
 namespace batchrpc::detail {
@@ -7,6 +10,15 @@ namespace batchrpc::detail {
 /// How deep waits may nest on one thread: each wait may run a task that waits again, on top of its
 /// stack.
 inline constexpr int kMaxNestedWaits = 256;
+
+/// A wait would be nested deeper than that.
+class NestedTooDeep final : public Overloaded {
+ public:
+  NestedTooDeep()
+      : Overloaded("a task of the loop waits within a task that waits, and so on, more than " +
+                   std::to_string(kMaxNestedWaits) +
+                   " deep; use then() or co_await, which do not occupy the thread") {}
+};
 
 /// Takes the calling thread's hook away and calls it: the first thing that each wait does.
 inline void run_nested_wait_hook() noexcept {

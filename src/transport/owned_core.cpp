@@ -75,7 +75,8 @@ OwnedCore::OwnedCore(const AsioLoopOptions& options)
     : options_(options),
       work_(io_.get_executor()),
       timers_(std::make_shared<AsioTimers>(io_)),
-      drive_(options.lease, &OwnedCore::wake_unless_driving, this) {}
+      drive_(options.lease, &OwnedCore::wake_unless_driving, this),
+      io_thread_ended_(end_of_io_thread_.get_future()) {}
 
 void OwnedCore::start() {
   // Signals belong to the program's threads.
@@ -95,6 +96,11 @@ void OwnedCore::stop() {
   if (thread_.get_id() == std::this_thread::get_id()) {
     thread_.detach();  // it ends, and with it the core, when it leaves the task that it is in
   } else if (thread_.joinable()) {
+    // It may be in a task that waits for what this one drives.
+    try {
+      std::move(io_thread_ended_).get();
+    } catch (const Overloaded&) {  // so deep within callbacks that it cannot wait
+    }
     thread_.join();
   }
   timers_->stop();
@@ -128,9 +134,7 @@ void OwnedCore::wait_driving(Frame& frame, Waiter& waiter,
                              const std::optional<TimePoint>& deadline) {
   const bool too_deep = frame.depth >= kMaxNestedWaits;
   if (too_deep && frame.io_thread()) {
-    throw Overloaded("a task of the loop waits within a task that waits, and so on, more than " +
-                     std::to_string(kMaxNestedWaits) +
-                     " deep; use then() or co_await, which do not occupy the loop's thread");
+    throw NestedTooDeep();
   }
   if (!too_deep && !drive_.stopped()) {
     ++frame.depth;
@@ -246,6 +250,7 @@ void OwnedCore::run_io_thread() {
     while (!drive_.must_yield())
       turn(false);
   }
+  end_of_io_thread_.set_value();
 }
 
 void OwnedCore::wake() noexcept {

@@ -6,6 +6,8 @@
 #include <memory>
 #include <thread>
 
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
 #include "batchrpc/transport/asio_loop.hpp"
 #include "transport/asio_core.hpp"
 #include "transport/drive.hpp"
@@ -61,6 +63,8 @@ class OwnedCore final : public AsioCore {
   unsigned posted_in_a_row_ = 0;
 
   std::thread thread_;
+  Promise<void> end_of_io_thread_;
+  Future<void> io_thread_ended_;
 };
 
 }  // namespace batchrpc::detail

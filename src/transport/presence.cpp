@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/future/future.hpp"
+
 namespace batchrpc::detail {
 
 Presence::Scope*& Presence::innermost() noexcept {
@@ -17,11 +20,13 @@ Presence::Scope::Scope(Presence& presence)
 
 Presence::Scope::~Scope() {
   innermost() = outer_;
-  const std::lock_guard lock(presence_.mutex_);
-  --presence_.count_;
-  if (presence_.waiter_ != nullptr && presence_.count_ <= presence_.awaited_) {
-    std::exchange(presence_.waiter_, nullptr)->notify();
+  std::optional<Promise<void>> left;  // set without the lock
+  {
+    const std::lock_guard lock(presence_.mutex_);
+    --presence_.count_;
+    if (presence_.count_ <= presence_.awaited_) left.swap(presence_.left_);
   }
+  if (left) left->set_value();
 }
 
 std::size_t Presence::here() const noexcept {
@@ -31,22 +36,20 @@ std::size_t Presence::here() const noexcept {
   return count;
 }
 
-std::size_t Presence::wait_for_others(const Wait& wait, TimePoint deadline) {
-  Waiter waiter;
-  std::unique_lock lock(mutex_);
-  awaited_ = here();
-  if (count_ <= awaited_) return 0;
-  waiter_ = &waiter;
-  lock.unlock();
-  try {
-    wait(waiter, deadline);
-  } catch (...) {
-    lock.lock();
-    waiter_ = nullptr;
-    throw;
+std::size_t Presence::wait_for_others(TimePoint deadline) {
+  Future<void> others_left;
+  {
+    const std::lock_guard lock(mutex_);
+    awaited_ = here();
+    if (count_ <= awaited_) return 0;
+    others_left = left_.emplace().get_future();
   }
-  lock.lock();
-  waiter_ = nullptr;
+  try {
+    others_left.wait_until(deadline);
+  } catch (const Overloaded&) {  // so deep within callbacks that it cannot wait
+  }
+  const std::lock_guard lock(mutex_);
+  left_.reset();
   return count_ - awaited_;
 }
 

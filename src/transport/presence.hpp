@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <mutex>
+#include <optional>
 
-#include "batchrpc/future/wait.hpp"
+#include "batchrpc/future/promise.hpp"
 
 namespace batchrpc::detail {
 
@@ -28,17 +28,16 @@ class Presence {
   /// How many scopes of the calling thread there are.
   [[nodiscard]] std::size_t here() const noexcept;
 
-  /// Waits by `wait` until only the calling thread is there, or the deadline. Returns how many
-  /// scopes of others there are then. By one thread at a time.
-  using Wait = std::function<void(Waiter&, TimePoint)>;
-  std::size_t wait_for_others(const Wait& wait, TimePoint deadline);
+  /// Waits by the calling thread's context until only that thread is there, or the deadline.
+  /// Returns how many scopes of others there are then. By one thread at a time.
+  std::size_t wait_for_others(TimePoint deadline);
 
  private:
   static Scope*& innermost() noexcept;
 
   std::mutex mutex_;
   std::size_t count_ = 0;
-  Waiter* waiter_ = nullptr;  // to be told when no more than so many are there
+  std::optional<Promise<void>> left_;  // to be set when no more than so many are there
   std::size_t awaited_ = 0;
 };
 

@@ -85,8 +85,7 @@ void VirtualLoop::advance(Duration duration) { now_ += duration; }
 void VirtualLoop::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
   detail::run_nested_wait_hook();
   if (waits_ >= detail::kMaxNestedWaits) {
-    throw Overloaded("waits are nested more than " + std::to_string(detail::kMaxNestedWaits) +
-                     " deep in the tasks of a VirtualLoop");
+    throw detail::NestedTooDeep();
   }
   const Count waits(waits_);
   while (!waiter.ready()) {

@@ -119,7 +119,7 @@ class BATCHRPC_EXPORT BrokenPromise final
   ~BrokenPromise() override;
 };
 /// Refused for lack of room: try again later.
-class BATCHRPC_EXPORT Overloaded final : public detail::TypedError<ErrorCode::overloaded, false> {
+class BATCHRPC_EXPORT Overloaded : public detail::TypedError<ErrorCode::overloaded, false> {
  public:
   using TypedError::TypedError;
   ~Overloaded() override;
