@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Formats the C++ files that git tracks. With --check it changes nothing, says what differs, and
+# Formats the C++ files, but for those that git ignores. With --check it changes nothing, says what differs, and
 # fails if anything does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ format=$(command -v clang-format-14) || {
   echo "format: needs clang-format-14 (Debian: clang-format-14; scripts/setup.sh --ci installs it)" >&2
   exit 2
 }
-mapfile -d '' -t files < <(git ls-files -z '*.hpp' '*.cpp')
+mapfile -d '' -t files < <(git ls-files -z -co --exclude-standard '*.hpp' '*.cpp')
 case ${1:-} in
   "") "$format" -i "${files[@]}" ;;
   --check) "$format" --dry-run --Werror "${files[@]}" && echo "format: ${#files[@]} files are formatted" ;;

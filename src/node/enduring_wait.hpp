@@ -9,9 +9,9 @@
 
 namespace batchrpc {
 
-/// Waits as another context does, and goes on when other tasks throw that an embedder's context runs
-/// meanwhile: the end of a node is not kept up by them. A wait that would be nested too deep returns
-/// at once. By one thread at a time.
+/// Waits as another context does, and goes on when other tasks throw that an embedder's context
+/// runs meanwhile: the end of a node is not kept up by them. A wait that would be nested too deep
+/// returns at once. By one thread at a time.
 class EnduringWait final : public WaitContext {
  public:
   explicit EnduringWait(std::shared_ptr<WaitContext> context) : context_(std::move(context)) {}

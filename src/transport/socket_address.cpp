@@ -130,8 +130,8 @@ class NoSocketFile final : public std::error_category {
 }  // namespace
 
 std::error_code connect_error(int error) noexcept {
-  static const NoSocketFile kNoSocketFile;
-  if (error == ENOENT) return {error, kNoSocketFile};
+  static const auto& no_socket_file = *new NoSocketFile;  // nodes may live to the program's end
+  if (error == ENOENT) return {error, no_socket_file};
   return {error, std::generic_category()};
 }
 
