@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formats the C++ files, but for those that git ignores. With --check it changes nothing, says what differs, and
-# fails if anything does.
+# Formats the C++ files, but for those that git ignores. With --check it changes nothing, says what
+# differs, and fails if anything does.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

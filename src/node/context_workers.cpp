@@ -8,12 +8,6 @@
 #include "node/output_scope.hpp"
 
 namespace batchrpc {
-namespace {
-
-// Tasks that one thread runs on top of each other; bounds its stack.
-constexpr std::size_t kDeepest = 128;
-
-}  // namespace
 
 ContextWorkers::ContextWorkers(asio::io_context& io, std::shared_ptr<WaitContext> context)
     : io_(io), context_(std::move(context)), look_(io) {}
@@ -49,7 +43,7 @@ void ContextWorkers::look_later() {
 }
 
 void ContextWorkers::run_next() {
-  if (presence_.here() >= kDeepest) {
+  if (presence_.here() >= std::size_t{kMaxNestedTasks}) {
     ++put_off_;
     look_later();
     return;

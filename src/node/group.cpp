@@ -124,20 +124,18 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
     if (chosen) member.rank = before != members_.end() ? before->rank : free_rank();
     for (const Member& known : members_) {
       if (known.rank == member.rank && known.name != member.name) {
-        promise.set_value(
-            {.taken = "rank " + std::to_string(member.rank) + " is taken by " + known.name +
-                      (known.addresses.empty() ? "" : " at " + known.addresses.front()) +
-                      "; give each node a rank of its own"});
-        return future;
+        return make_ready_future(JoinReply{
+            .taken = "rank " + std::to_string(member.rank) + " is taken by " + known.name +
+                     (known.addresses.empty() ? "" : " at " + known.addresses.front()) +
+                     "; give each node a rank of its own"});
       }
     }
-    if (options.world_size > 0 && chosen && member.rank >= options.world_size) {
-      promise.set_value({.taken = "all ranks of the world of " +
-                                  std::to_string(options.world_size) +
-                                  " are taken; raise NodeOptions::world_size"});
-      return future;
-    }
     if (options.world_size > 0 && member.rank >= options.world_size) {
+      if (chosen) {
+        return make_ready_future(JoinReply{.taken = "all ranks of the world of " +
+                                                    std::to_string(options.world_size) +
+                                                    " are taken; raise NodeOptions::world_size"});
+      }
       throw JoinFailed("rank " + std::to_string(member.rank) + " is beyond the world of " +
                        std::to_string(options.world_size));
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
-#include <asio/post.hpp>
 #include <thread>
 
 #include "batchrpc/base/error.hpp"

@@ -13,9 +13,6 @@
 namespace batchrpc {
 namespace {
 
-// Tasks that one thread runs on top of each other; bounds its stack.
-constexpr int kDeepest = 128;
-
 int& depth() noexcept {
   thread_local int tasks = 0;
   return tasks;
@@ -69,7 +66,7 @@ class WorkerPool::Context final : public WaitContext {
     const SetAside aside;
     while (!waiter.ready() && !(deadline && now() >= *deadline)) {
       Task task;
-      if (depth() < kDeepest && state_.try_take(task, &waiter)) {
+      if (depth() < kMaxNestedTasks && state_.try_take(task, &waiter)) {
         state_.run(std::move(task));
         continue;
       }

@@ -6,6 +6,10 @@
 
 namespace batchrpc {
 
+/// Tasks that one thread runs on top of each other, each while the one below it waits; bounds its
+/// stack.
+inline constexpr int kMaxNestedTasks = 128;
+
 /// Where the handlers of a node run that are not marked short, several at once.
 class Workers : public Executor {
  public:

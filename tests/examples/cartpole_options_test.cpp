@@ -50,6 +50,12 @@ class Environment {
   std::vector<std::pair<const char*, const char*>> variables_;
 };
 
+/// The same, and nothing more is said.
+void refuse_ending(const std::vector<const char*>& arguments, const std::string& end) {
+  refuse(arguments, end);
+  CHECK_THROWS_WITH(parse(arguments), Catch::EndsWith(end));
+}
+
 TEST_CASE("cartpole without options starts eleven processes for ten episodes in batches") {
   const CartPoleOptions options = parse({});
   CHECK(options.group.world_size == 11);
@@ -122,8 +128,8 @@ TEST_CASE("cartpole takes no number that is none, and says what it takes") {
       refuse({option, value}, std::string(option) + ": '" + value + "' is not a number from ");
     }
   }
-  refuse({"--gamma", "nan"}, "from 0 to 1");
-  refuse({"--seed", "-1"}, "'-1' is not a number from 0 to 18446744073709551615");
+  refuse_ending({"--gamma", "nan"}, "from 0 to 1");
+  refuse_ending({"--seed", "-1"}, "'-1' is not a number from 0 to 18446744073709551615");
   refuse({"--seed", "18446744073709551616"}, "--seed");
   CHECK(parse({"--seed", "18446744073709551615"}).group.seed == 18'446'744'073'709'551'615U);
 }
@@ -179,21 +185,21 @@ TEST_CASE("one of several processes of a launcher never starts them all for want
   {
     const Environment environment{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}};
     refuse({}, "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE");
-    refuse({}, "missing: --join");
-    refuse({"--world-size", "3"}, "missing: --join");
+    refuse_ending({}, "missing: --join");
+    refuse_ending({"--world-size", "3"}, "missing: --join");
     refuse({"--sweep", "2-3"}, "OMPI_COMM_WORLD_RANK");
   }
   const Environment environment{{"RANK", "1"}, {"WORLD_SIZE", "3"}};
-  refuse({}, "missing: --join, or in the environment MASTER_ADDR and MASTER_PORT");
-  refuse({"--world-size", "3"}, "MASTER_ADDR and MASTER_PORT");
+  refuse_ending({}, "missing: --join, or in the environment MASTER_ADDR and MASTER_PORT");
+  refuse_ending({"--world-size", "3"}, "MASTER_ADDR and MASTER_PORT");
   refuse({"--join", "env://"}, "MASTER_ADDR is not set");
   CHECK(parse({"--join", "tcp://127.0.0.1:29500"}).group.rank == 1);
   {
     const Environment more{{"MASTER_ADDR", "127.0.0.1"}};
-    refuse({}, "in the environment MASTER_PORT");
+    refuse_ending({}, "in the environment MASTER_PORT");
   }
   const Environment more{{"MASTER_ADDR", ""}, {"MASTER_PORT", "29500"}};
-  refuse({}, "in the environment MASTER_ADDR");
+  refuse_ending({}, "in the environment MASTER_ADDR");
 }
 
 TEST_CASE("a rank without a size in the environment, or a size without a rank, is refused") {
