@@ -21,6 +21,7 @@
 #include "node/parked_calls.hpp"
 #include "node/set_aside.hpp"
 #include "node/worker_pool.hpp"
+#include "transport/nested_wait.hpp"
 
 namespace batchrpc {
 namespace {
@@ -308,19 +309,13 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   const auto elsewhere = std::make_shared<EnduringWait>(WaitContext::current());
   const auto enduring = std::make_shared<EnduringWait>(context_);
   const WaitScope wait_scope(enduring);
-  const auto wait = [](const Future<void>& future, TimePoint until) {
-    try {
-      future.wait_until(until);
-    } catch (const Overloaded&) {  // so deep within callbacks that it cannot wait
-    }
-  };
 
   // Nobody may be driving an embedder's loop any more: then neither comes to an end by itself.
   if (timeout > Duration::zero()) {
     Promise<void> drained;
     const Future<void> is_drained = drained.get_future();
     wait_until_drained(std::move(drained), deadline);
-    wait(is_drained, deadline);
+    detail::wait_if_not_too_deep(is_drained, deadline);
   }
   std::vector<std::string> left = peers_->pending();
   for (const std::string& straggler : left)
@@ -346,7 +341,8 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
       end();
       closed.set_value();
     });
-    wait(is_closed, std::max(deadline, loop_->now() + std::chrono::seconds(1)));
+    detail::wait_if_not_too_deep(is_closed,
+                                 std::max(deadline, loop_->now() + std::chrono::seconds(1)));
   }
   end();
   functions_.clear();

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/future/future.hpp"
 #include "batchrpc/transport/loop.hpp"
 
 namespace batchrpc::detail {
@@ -19,6 +21,20 @@ class NestedTooDeep final : public Overloaded {
                    std::to_string(kMaxNestedWaits) +
                    " deep; use then() or co_await, which do not occupy the thread") {}
 };
+
+/// Waits, at a node's or loop's end; not where the thread is so deep within callbacks that it
+/// cannot.
+inline void wait_if_not_too_deep(const Future<void>& future,
+                                 const std::optional<TimePoint>& deadline = std::nullopt) {
+  try {
+    if (deadline) {
+      future.wait_until(*deadline);
+    } else {
+      future.wait();
+    }
+  } catch (const Overloaded&) {
+  }
+}
 
 /// Takes the calling thread's hook away and calls it: the first thing that each wait does.
 inline void run_nested_wait_hook() noexcept {

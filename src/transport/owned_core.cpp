@@ -97,10 +97,7 @@ void OwnedCore::stop() {
     thread_.detach();  // it ends, and with it the core, when it leaves the task that it is in
   } else if (thread_.joinable()) {
     // It may be in a task that waits for what this one drives.
-    try {
-      std::move(io_thread_ended_).get();
-    } catch (const Overloaded&) {  // so deep within callbacks that it cannot wait
-    }
+    wait_if_not_too_deep(io_thread_ended_);
     thread_.join();
   }
   timers_->stop();

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "batchrpc/base/error.hpp"
 #include "batchrpc/future/future.hpp"
+#include "transport/nested_wait.hpp"
 
 namespace batchrpc::detail {
 
@@ -44,10 +44,7 @@ std::size_t Presence::wait_for_others(TimePoint deadline) {
     if (count_ <= awaited_) return 0;
     others_left = left_.emplace().get_future();
   }
-  try {
-    others_left.wait_until(deadline);
-  } catch (const Overloaded&) {  // so deep within callbacks that it cannot wait
-  }
+  wait_if_not_too_deep(others_left, deadline);
   const std::lock_guard lock(mutex_);
   left_.reset();
   return count_ - awaited_;
