@@ -208,6 +208,15 @@ Host Node::host() const {
     const auto core = weak.lock();
     return core && core->peers().is_live(peer);
   };
+  host.is_current = [weak](const PeerIdentity& peer) {
+    const auto core = weak.lock();
+    return core && core->peers().is_current(peer);
+  };
+  host.may_be_peer = [weak](std::string_view peer) {
+    const auto core = weak.lock();
+    return !core || core->options().world_size == 0 || peer == core->options().name ||
+           core->peers().is_known(peer);
+  };
   const auto notify = [weak](bool of_end) {
     return [weak, of_end](std::function<void()> handler) -> std::uint64_t {
       const auto core = weak.lock();

@@ -76,6 +76,10 @@ class PeerTable {
 
   [[nodiscard]] std::vector<PeerInfo> snapshot() const;
   [[nodiscard]] bool is_live(std::string_view name) const;
+  /// Whether that incarnation is live.
+  [[nodiscard]] bool is_current(const PeerIdentity& peer) const;
+  /// Whether the group has, or had, a node of that name.
+  [[nodiscard]] bool is_known(std::string_view name) const;
   /// What is not finished, as texts: calls of this node that wait for replies, such as "worker1:
   /// add (3 calls)", calls of others, such as "2 calls of worker1, still being answered here", and
   /// bytes that have not left, such as "4096 bytes to worker1".

@@ -67,6 +67,19 @@ bool PeerTable::is_live(std::string_view name) const {
   return at != peers_.end() && at->second.member && !at->second.lost;
 }
 
+bool PeerTable::is_current(const PeerIdentity& peer) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(peer.name);
+  return at != peers_.end() && at->second.member && !at->second.lost &&
+         at->second.info.incarnation == peer.incarnation;
+}
+
+bool PeerTable::is_known(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() && at->second.known;
+}
+
 std::vector<std::pair<std::string, std::shared_ptr<Session>>> PeerTable::all_sessions() const {
   std::vector<std::pair<std::string, std::shared_ptr<Session>>> sessions;
   {

@@ -42,6 +42,19 @@ void IncomingCall::keep() {
   context_ = CallContext(context_);
 }
 
+std::size_t IncomingCall::bytes() const noexcept {
+  std::size_t bytes = segment_.size_bytes();
+  for (const Bytes& payload : payloads_)
+    bytes += payload.size();
+  return bytes;
+}
+
+void IncomingCall::drop_arguments() noexcept {
+  segment_ = {};
+  payloads_.clear();
+  kept_words_.reset();
+}
+
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
   if (kept_sink_) sink->answered();

@@ -281,9 +281,13 @@ void Session::handle_error(const wire::FrameView& frame) {
     const std::string quoted = "'" + name + "'";
     const bool is_named =
         name.starts_with(kReservedPrefix) || body.message.find(quoted) != std::string::npos;
-    reply.error = make_error(
-        code, is_named ? body.message : quoted + " on " + peer_name() + ": " + body.message,
-        body.may_have_run);
+    const std::string text =
+        is_named ? body.message : quoted + " on " + peer_name() + ": " + body.message;
+    constexpr std::uint64_t kLongestPause = 1'000'000ULL * 60 * 60;  // an hour, in microseconds
+    const std::chrono::microseconds pause(std::min(body.retry_after, kLongestPause));
+    reply.error = code == ErrorCode::overloaded
+                      ? std::make_exception_ptr(Overloaded(text, pause, body.may_have_run))
+                      : make_error(code, text, body.may_have_run);
   }
   call->handler(reply);
 }

@@ -62,6 +62,7 @@ struct Error {
   mayHaveRun @1 :Bool;
   message @2 :Text;         # for remote_error: what() of the exception thrown
   type @3 :Text;            # its C++ type
+  retryAfter @4 :UInt64;    # microseconds, of Overloaded: when there may be room; 0: not known
 }
 
 struct Goodbye {

@@ -144,6 +144,17 @@ std::vector<Word> goodbye_frame(const Goodbye& goodbye) {
   return frame_with_body({.kind = FrameKind::goodbye}, goodbye.code, goodbye.reason);
 }
 
+namespace {
+
+std::uint64_t retry_after_of(const Error& error) {
+  const auto* const overloaded = dynamic_cast<const Overloaded*>(&error);
+  if (overloaded == nullptr || overloaded->retry_after() <= std::chrono::nanoseconds::zero()) return 0;
+  const auto rounded = std::chrono::ceil<std::chrono::microseconds>(overloaded->retry_after());
+  return static_cast<std::uint64_t>(rounded.count());
+}
+
+}  // namespace
+
 std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error, bool began) {
   ErrorBody body{.code = static_cast<std::uint16_t>(ErrorCode::remote_error),
                  .may_have_run = true,
@@ -157,11 +168,12 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
     if (!began || !is_of_one_call(known.code())) {
       body.code = static_cast<std::uint16_t>(known.code());
       body.may_have_run = began || known.may_have_run();
+      body.retry_after = retry_after_of(known);
     }
   } catch (...) {  // anything else travels as a remote_error
   }
   return frame_with_body({.kind = FrameKind::error, .id = id}, body.code, body.may_have_run,
-                         body.message, body.type);
+                         body.message, body.type, body.retry_after);
 }
 
 std::optional<std::uint64_t> frame_words(Word first) noexcept {
@@ -208,8 +220,8 @@ Definition read_definition(const FrameView& frame) {
 
 ErrorBody read_error(const FrameView& frame) {
   ErrorBody body;
-  std::tie(body.code, body.may_have_run, body.message, body.type) =
-      body_of<std::uint16_t, bool, std::string, std::string>(frame);
+  std::tie(body.code, body.may_have_run, body.message, body.type, body.retry_after) =
+      body_of<std::uint16_t, bool, std::string, std::string, std::uint64_t>(frame);
   return body;
 }
 

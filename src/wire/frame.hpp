@@ -69,6 +69,7 @@ struct ErrorBody {
   bool may_have_run = false;
   std::string message{};
   std::string type{};
+  std::uint64_t retry_after = 0;  ///< microseconds
 };
 
 struct Goodbye {

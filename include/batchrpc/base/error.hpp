@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
@@ -122,7 +123,17 @@ class BATCHRPC_EXPORT BrokenPromise final
 class BATCHRPC_EXPORT Overloaded : public detail::TypedError<ErrorCode::overloaded, false> {
  public:
   using TypedError::TypedError;
+  /// With an estimate of when there may be room.
+  Overloaded(const std::string& message, std::chrono::nanoseconds retry_after,
+             bool may_have_run = false)
+      : TypedError(message, may_have_run), retry_after_(retry_after) {}
   ~Overloaded() override;
+
+  /// In how long there may be room, as who refused estimates it; zero: not known.
+  [[nodiscard]] std::chrono::nanoseconds retry_after() const noexcept { return retry_after_; }
+
+ private:
+  std::chrono::nanoseconds retry_after_{};
 };
 /// Somebody asked for it not to run.
 class BATCHRPC_EXPORT Cancelled final : public detail::TypedError<ErrorCode::cancelled, true> {

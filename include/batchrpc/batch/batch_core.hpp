@@ -1,86 +1,74 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/batch/batch_options.hpp"
+#include "batchrpc/batch/batch_row.hpp"
+#include "batchrpc/batch/batch_statistics.hpp"
 #include "batchrpc/future/future.hpp"
-#include "batchrpc/node/call_context.hpp"
 #include "batchrpc/node/exposed.hpp"
 
-namespace batchrpc::detail {
+namespace batchrpc {
 
-/// One call's share of a batch, of whatever types.
-class BATCHRPC_EXPORT BatchRow {
- public:
-  virtual ~BatchRow();
-  virtual void fail(const std::exception_ptr& error) noexcept = 0;
-
-  std::shared_ptr<const PeerIdentity> caller;  ///< null: a call of this process
-  TimePoint arrived;
+/// What becomes of the rows that wait when a batcher is closed.
+enum class BatchClose : unsigned char {
+  fail,   ///< they fail with ShutDown
+  drain,  ///< they run, at once
 };
 
-/// Gathers rows into batches and starts them, one at a time: the part of a batcher that does not
-/// know types. Thread-safe.
-class BATCHRPC_EXPORT BatchCore final : public std::enable_shared_from_this<BatchCore> {
- public:
-  using Rows = std::vector<std::unique_ptr<BatchRow>>;
-  /// Runs the handler on the rows and completes each; the next batch starts when the future is
-  /// ready. Does not throw.
-  using RunBatch = std::function<Future<void>(Rows rows)>;
+namespace detail {
 
+/// What the typed part of a batcher does for the part that does not know types.
+struct BatchWork {
+  /// Runs the handler on the calls and completes each; the batch has ended when the future is
+  /// ready. Does not throw, nor does the future.
+  std::function<Future<BatchOutcome>(TakenBatch batch)> run;
+  /// Of a reducer: takes a call's arguments while the batch still fills. Calls of one batcher come
+  /// one after the other, and not while `run` does. Throws what the call is to fail with.
+  std::function<void(BatchCall& call)> accumulate{};
+  bool can_pad = true;     ///< rows can be copied, to fill up a preferred size
+  bool can_repeat = true;  ///< and so can be run again in halves
+};
+
+/// Gathers calls into batches and starts them: the part of a batcher that does not know types.
+/// Thread-safe.
+class BATCHRPC_EXPORT BatchCore {
+ public:
   /// Throws InvalidArgument that names the option.
-  BatchCore(BatchOptions options, RunBatch run);
-  ~BatchCore();
+  [[nodiscard]] static std::shared_ptr<BatchCore> make(BatchOptions options, BatchWork work);
+  virtual ~BatchCore();
 
   /// Uses the node's clock and workers, and its knowledge of who lives. Before the first row; later
-  /// calls change nothing.
-  void exposed_on(const Host& host);
+  /// calls change nothing. Throws InvalidArgument when all_of has names that the node's group
+  /// cannot have.
+  virtual void exposed_on(const Host& host) = 0;
 
-  /// Queues a row. Throws Overloaded or ShutDown; the row is then untouched.
-  void add(std::unique_ptr<BatchRow>& row);
+  /// Queues a call; sets its `arrived`, and its caller and deadline from the calling thread's
+  /// CallContext where it has none. Null, or why it was refused: the call is then untouched.
+  [[nodiscard]] virtual std::exception_ptr add(std::unique_ptr<BatchCall>& call) = 0;
+  /// Drops the call of that ticket if it waits: it fails with Cancelled. One that has started goes
+  /// on.
+  virtual void cancel(std::uint64_t ticket) = 0;
+  /// Counts a call that was refused before it came here.
+  virtual void count_refused(std::size_t rows) = 0;
 
-  /// Starts a batch with what there is, as soon as the handler is idle.
-  void flush();
+  virtual void flush() = 0;
+  virtual void pause() = 0;
+  virtual void resume() = 0;
+  /// The future is ready when nothing waits or runs any more.
+  [[nodiscard]] virtual Future<void> close(BatchClose how) = 0;
+  virtual void expect(const std::string& peer) = 0;
 
-  /// Queued rows fail with ShutDown; the batch that runs finishes.
-  void close();
-
- private:
-  class Start;
-
-  void ensure_host(std::unique_lock<std::mutex>& lock);
-  void start_if_due(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] bool is_due(TimePoint now) const;
-  [[nodiscard]] bool all_are_there() const;
-  void arm_timer();
-  void begin();
-  void run(Rows rows);
-  void look_again();
-  void end(const std::string& why);
-
-  const BatchOptions options_;
-  const RunBatch run_;
-
-  std::mutex mutex_;  // guards what follows
-  std::optional<Host> host_;
-  std::shared_ptr<Executor> executor_;
-  std::uint64_t change_handler_ = 0;
-  std::uint64_t end_handler_ = 0;
-  std::deque<std::unique_ptr<BatchRow>> queue_;
-  TimerId timer_ = 0;
-  TimePoint timer_at_{};
-  bool running_ = false;
-  bool flushing_ = false;
-  std::string closed_;  // why; empty: it is open
+  [[nodiscard]] virtual std::shared_ptr<const BatchOptions> options() const = 0;
+  /// Throws InvalidArgument that names the option, or one that cannot be changed.
+  virtual void set_options(BatchOptions options) = 0;
+  [[nodiscard]] virtual BatchStatistics statistics() const = 0;
 };
 
-}  // namespace batchrpc::detail
+}  // namespace detail
+}  // namespace batchrpc

@@ -6,31 +6,115 @@
 #include <vector>
 
 #include "batchrpc/base/executor.hpp"
+#include "batchrpc/future/async_mutex.hpp"
 
 namespace batchrpc {
 
-/// When a batch starts, and how much may wait. With neither `max_wait` nor `all_of`, a batch starts
+/// What becomes of a row for which there is no room.
+enum class OnFull : unsigned char {
+  /// It fails with Overloaded, whose retry_after() says when there may be room.
+  reject,
+  /// Its caller's reply is held back until there is room: no thread waits. As many rows as
+  /// `max_queue` are held, and none beyond `max_queue_bytes`; then it is as with `reject`.
+  hold,
+};
+
+/// What is done with a batch whose handler throws.
+enum class Isolate : unsigned char {
+  none,  ///< every row fails with what was thrown
+  /// The batch is run again in halves until those rows alone have failed whose presence makes the
+  /// handler throw; for handlers that may be run again. Rows are copied.
+  halves,
+};
+
+/// What an adaptive batcher aims at: that this share of the rows is answered within `latency`,
+/// counted from their arrival at the batcher to the end of their handler.
+struct LatencyTarget {
+  Duration latency{};        ///< zero: the batcher does not adapt
+  double percentile = 0.99;  ///< above 0, below 1
+};
+
+/// When a batch starts, what goes into it, how it runs, and how much may wait. docs/batching.md says
+/// how to choose each. All but `short_handler` and `executor` can be changed while the batcher runs
+/// (Batcher::set_options).
+///
+/// With neither `max_wait`, `min_size`, `all_of`, `all_callers` nor `latency_target`, a batch starts
 /// as soon as the handler is idle, with what has gathered meanwhile: batches form by themselves
 /// under load, and a lone caller waits for nobody. Otherwise it starts when the first of these is
-/// true: `max_size` rows are there; every live member of `all_of` has a row in it; its first row
-/// has waited for `max_wait`.
+/// true: `max_size` rows are there, or the largest of `preferred_sizes`; `min_size` rows are there;
+/// every live member of the group has a row in it; its oldest row has waited for `max_wait`.
 struct BatchOptions {
+  // --- when
+
   /// Most rows of one batch; at least 1.
   std::size_t max_size = 64;
 
-  /// Longest wait of a batch's first row, counted from its arrival; zero: see above.
+  /// Longest wait of a batch's oldest row, counted from its arrival; zero: no such wait.
   Duration max_wait{};
 
-  /// Rows that may wait, those of the running batch not counted; one more fails with Overloaded. At
-  /// least max_size.
-  std::size_t max_queue = 1024;
+  /// With so many rows a batch starts, when the handler is idle; 1: as if it were not there. At most
+  /// max_size.
+  std::size_t min_size = 1;
 
   /// Names of peers: a batch is complete when each of those that live has a row in it. A peer that
-  /// dies is not waited for, from the moment when that is noticed.
+  /// dies is not waited for, from the moment when that is noticed; one that joins (again) is. In a
+  /// group of a fixed size all names must be those of its nodes.
   std::vector<std::string> all_of{};
 
-  /// The handler is short (docs/threading.md): run it on the driving thread, after the messages
-  /// that are there have been read.
+  /// The same for all peers that have called this batcher, or that it was told of
+  /// (Batcher::expect), as long as they live. Excludes all_of.
+  bool all_callers = false;
+
+  /// Sizes that the handler is compiled for, ascending, the last at most max_size: a batch is cut at
+  /// one of them, or padded up to one with copies of its last row, whose results nobody gets. It is
+  /// padded when more than half of the larger size is filled, or nothing fits the smaller one.
+  std::vector<std::size_t> preferred_sizes{};
+
+  /// Lets the batcher choose the wait and the size itself, from the rate of arrivals and the
+  /// handler's measured costs; max_size stays the bound. Excludes max_wait, min_size and groups.
+  LatencyTarget latency_target{};
+
+  // --- what goes together
+
+  /// Rows lie in the order of their callers' ranks, and each caller's in the order of their arrival,
+  /// so that a run can be repeated exactly. Off: in the order of their arrival.
+  bool order_by_peer = false;
+
+  /// By how many rows that came later, of the same key and of higher priority, a row is overtaken at
+  /// the most.
+  std::size_t max_overtaking = 256;
+
+  // --- how much waits
+
+  /// Rows that may wait, those of running batches not counted. At least max_size.
+  std::size_t max_queue = 1024;
+
+  /// Bytes that the arguments of waiting rows may take, held rows included; about.
+  std::size_t max_queue_bytes = std::size_t{1} << 30;
+
+  /// What becomes of a row beyond that. When the queue is full of one caller's rows, those of others
+  /// still find their share of it: the newest of that caller's gives way.
+  OnFull on_full = OnFull::reject;
+
+  // --- how it runs
+
+  /// How many batches run at once; with 1 the handler never runs concurrently.
+  std::size_t parallelism = 1;
+
+  /// Shared with other functions (ExposeOptions::exclusive) or code (AsyncMutex::lock): no batch
+  /// runs while one of them does. Needs a parallelism of 1.
+  std::shared_ptr<AsyncMutex> exclusive{};
+
+  /// What is done with a batch whose handler throws.
+  Isolate isolate = Isolate::none;
+
+  /// Of batches of tensors: where the handler gets them, such as "cuda:0"; empty: where the rows
+  /// are. For a GPU, rows are received into pinned memory.
+  std::string device{};
+
+  /// The handler is short (docs/threading.md): it runs on the driving thread, after the messages
+  /// that are there have been read; of a batcher without a node, on the thread whose row completes a
+  /// batch.
   bool short_handler = false;
 
   /// Where the handler runs; null: on the workers of the node that the batcher is exposed on, else

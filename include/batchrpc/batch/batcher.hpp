@@ -1,43 +1,50 @@
 #pragma once
 
-#include <concepts>
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/batch_core.hpp"
+#include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_options.hpp"
+#include "batchrpc/batch/batch_rules.hpp"
+#include "batchrpc/batch/batch_run.hpp"
+#include "batchrpc/batch/batch_statistics.hpp"
+#include "batchrpc/batch/reducer.hpp"
+#include "batchrpc/batch/typed_call.hpp"
 #include "batchrpc/future/future.hpp"
-#include "batchrpc/future/promise.hpp"
 
 namespace batchrpc {
 
-/// How values of `T`, one a row, become one argument of a handler. The default is a vector;
-/// `batchrpc/torch.hpp` stacks tensors. A form may have `misfits(const std::vector<const T*>&)`:
-/// for each row the error to fail it with when it cannot be stacked with the others, else null; or
-/// nothing when all can.
-template <class T>
-struct BatchForm {
-  /// The handler's argument.
-  using Stacked = std::vector<T>;
-  /// Called on the thread that runs the batch, never without rows.
-  static Stacked stack(std::vector<T>&& rows) { return std::move(rows); }
+/// How one call of this process is made; a peer's has its CallOptions.
+struct BatchCallOptions {
+  /// A row that has not started by then fails with TimedOut; zero: it waits for ever, or as long as
+  /// the call does that the calling thread is answering.
+  Duration timeout{};
+  /// Takes the row back: one that has not started fails with Cancelled.
+  std::stop_token stop{};
 };
 
-/// How a handler's result becomes `rows` values of `R`; `matches` says whether it has that many.
-/// The default takes a vector; `batchrpc/torch.hpp` splits tensors.
-template <class R, class Stacked>
-struct BatchSplit;
-template <class R>
-struct BatchSplit<R, std::vector<R>> {
-  static std::size_t rows(const std::vector<R>& results) { return results.size(); }
-  static std::vector<R> split(std::vector<R>&& results) { return std::move(results); }
+namespace detail {
+
+/// What the copies of one batcher share.
+template <class R, class... Args>
+struct BatcherState {
+  BatchRules<Args...> rules;
+  std::shared_ptr<BatchCore> core;
+  mutable std::atomic<std::uint64_t> next_ticket{1};
 };
+
+}  // namespace detail
 
 template <class Function>
 class Batcher;
@@ -52,183 +59,258 @@ class Batcher;
 ///     node.expose("square", squares);             // for others
 ///     batchrpc::Future<float> nine = squares(3);  // for this process
 ///
-/// The handler takes one argument for each of the function's, each holding the rows in the order of
-/// their arrival: a `std::vector`, or a stacked tensor [rows, …] (`batchrpc/torch.hpp`). It returns
-/// the results in the same form and order, or a Future of them (a coroutine, which may take its
-/// arguments by reference): as many as rows came in, else every row fails with InvalidArgument. If
-/// it throws, its rows fail with what it threw, and the next batch works. It never runs twice at
-/// the same time.
+/// The handler is a function, a lambda, or a method with its object. It takes one argument for each
+/// of the function's, each holding the rows in the order of their arrival: a `std::vector`, or a
+/// stacked tensor [rows, …] (`batchrpc/torch.hpp`); and, if it likes, a `const BatchInfo&` behind.
+/// It returns the results in the same order, as many as rows came in (else every row fails with
+/// InvalidArgument): a `std::vector<R>`, a tensor [rows, …], a `std::vector<Result<R>>` for an
+/// outcome a row, a ForAll for one result for all; or a Future of any of these (a coroutine, which
+/// may take its arguments by reference). If it throws, its rows fail with what it threw, and the
+/// next batch works. `reduce()` makes a handler that takes rows one by one.
 ///
 /// Copies are handles of one batcher; when the last is gone, rows that wait fail with ShutDown. A
-/// peer's call has one until it is done.
-/// Thread-safe.
+/// peer's call has one until it is done. Thread-safe. docs/batching.md tells of all of it.
 template <class R, class... Args>
 class Batcher<R(Args...)> {
   static_assert(!std::is_void_v<R>, "a batcher answers: let it return what its callers wait for");
   static_assert((std::is_same_v<Args, std::remove_cvref_t<Args>> && ...),
                 "a batcher's rows are values: no references");
+  static_assert(sizeof...(Args) > 0, "a batcher's rows have at least one value");
+
+  using State = detail::BatcherState<R, Args...>;
+  using Call = detail::TypedCall<R, Args...>;
 
  public:
-  /// Throws InvalidArgument when an option is out of its range.
+  /// Throws InvalidArgument when an option is out of its range, or does not go with these types.
   template <class Handler>
-  Batcher(BatchOptions options, Handler handler)
-      : core_(std::make_shared<detail::BatchCore>(
-            std::move(options),
-            [handler = std::make_shared<Handler>(std::move(handler))](
-                detail::BatchCore::Rows rows) { return run(handler, std::move(rows)); })) {}
-
-  /// Queues a row; its future has this row's result, what the handler threw, Overloaded or
-  /// ShutDown.
-  Future<R> operator()(Args... args) const {
-    bool taken = false;
-    return submit(taken, std::move(args)...);
+  Batcher(BatchOptions options, Handler handler, BatchRules<Args...> rules = {})
+      : state_(std::make_shared<State>()) {
+    state_->rules = std::move(rules);
+    state_->core = detail::BatchCore::make(std::move(options), work(std::move(handler)));
   }
-  /// The same; says whether the row was queued. Not, when it was refused.
-  Future<R> submit(bool& taken, Args... args) const {
-    auto row = std::make_unique<Row>(std::move(args)...);
-    Future<R> future = row->promise.get_future();
-    std::unique_ptr<detail::BatchRow> base = std::move(row);
-    try {
-      core_->add(base);
-    } catch (...) {
-      if (base) base->fail(std::current_exception());
+  /// The same with a method; `object` is a pointer to it, perhaps a shared one, which is kept.
+  template <class Method, class Object>
+  requires std::is_member_function_pointer_v<Method>
+  Batcher(BatchOptions options, Method method, Object object, BatchRules<Args...> rules = {})
+      : Batcher(std::move(options), std::bind_front(method, std::move(object)), std::move(rules)) {
+  }
+
+  /// Queues a row; its future has this row's result, or what the handler threw; Overloaded,
+  /// ShutDown, TimedOut or Cancelled, when it never ran.
+  Future<R> operator()(Args... args) const { return call_with({}, std::move(args)...); }
+  /// The same with options of its own.
+  Future<R> call_with(const BatchCallOptions& options, Args... args) const {
+    return submit<R>(*state_, options, std::tuple<Args...>(std::move(args)...));
+  }
+
+  /// For callers of many rows at once, which stay together, in one batch with others': takes
+  /// `std::vector`s or tensors [k, …], all of the same k, and gives the k results. Exposed under a
+  /// name of its own:
+  ///
+  ///     node.expose("squares", squares.many());
+  class Many {
+   public:
+    Future<ManyRows<R>> operator()(ManyRows<Args>... rows) const {
+      return call_with({}, std::move(rows)...);
     }
-    taken = base == nullptr;
+    /// The same with options of its own.
+    Future<ManyRows<R>> call_with(const BatchCallOptions& options, ManyRows<Args>... rows) const {
+      return submit<ManyRows<R>>(*state_, options,
+                                 std::tuple<ManyRows<Args>...>(std::move(rows)...));
+    }
+    /// For a node.
+    /// @{
+    void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
+    void take_call(detail::IncomingCall&& call) const {
+      Batcher::take<ManyRows<R>, ManyRows<Args>...>(*state_, std::move(call));
+    }
+    /// @}
+
+   private:
+    friend class Batcher;
+    explicit Many(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    std::shared_ptr<State> state_;
+  };
+  [[nodiscard]] Many many() const { return Many(state_); }
+
+  /// Starts what waits, as soon as the handler is free.
+  void flush() const { state_->core->flush(); }
+  /// Starts no batch until resume(); rows wait, and those that run go on.
+  void pause() const { state_->core->pause(); }
+  /// Ends a pause.
+  void resume() const { state_->core->resume(); }
+  /// New rows fail with ShutDown; those that wait do, too, or run now. The future is ready when none
+  /// waits or runs any more.
+  Future<void> close(BatchClose how = BatchClose::fail) const { return state_->core->close(how); }
+
+  /// With BatchOptions::all_callers: that this peer will call, so that the first batch waits for it
+  /// already. One that is not there is not waited for.
+  void expect(const std::string& peer) const { state_->core->expect(peer); }
+
+  /// The options in force.
+  [[nodiscard]] BatchOptions options() const { return *state_->core->options(); }
+  /// Changes them, from the next batch on. Throws InvalidArgument that names the option that is out
+  /// of its range, or that cannot be changed; then nothing is.
+  void set_options(BatchOptions options) const { state_->core->set_options(std::move(options)); }
+
+  /// What it has done so far.
+  [[nodiscard]] BatchStatistics statistics() const { return state_->core->statistics(); }
+
+  /// By a node that it is exposed on: from then on it uses that node's clock and workers, and its
+  /// groups are that node's peers. The first node counts: exposed on a second one, or after a row of
+  /// this process that came before any node, it answers there, but runs where it did; and the end of
+  /// the first node ends it.
+  void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
+  /// By a node: a peer's call.
+  void take_call(detail::IncomingCall&& call) const { take<R, Args...>(*state_, std::move(call)); }
+
+ private:
+  static constexpr bool kCopyable = (std::is_copy_constructible_v<Args> && ...);
+
+  template <class Handler>
+  detail::BatchWork work(Handler&& handler) const {
+    using Kept = std::remove_cvref_t<Handler>;
+    if constexpr (detail::kIsReduce<Kept>) {
+      return reducer_work(std::move(handler.reducer));
+    } else {
+      const bool keyed = static_cast<bool>(state_->rules.key);
+      auto kept = std::make_shared<Kept>(std::forward<Handler>(handler));
+      return {.run =
+                  [kept = std::move(kept), keyed](detail::TakenBatch batch) {
+                    using Run = detail::BatchRun<Kept, R, Args...>;
+                    return std::make_shared<Run>(kept, std::move(batch), keyed)->start();
+                  },
+              .can_pad = kCopyable,
+              .can_repeat = kCopyable};
+    }
+  }
+  template <class Reducer>
+  detail::BatchWork reducer_work(Reducer&& reducer) const {
+    if (state_->rules.key || state_->rules.priority) {
+      throw InvalidArgument("BatchRules: a reducer has one batch at a time, without key or priority");
+    }
+    using Run = detail::ReduceRun<std::remove_cvref_t<Reducer>, R, Args...>;
+    auto run = std::make_shared<Run>(std::forward<Reducer>(reducer));
+    return {.run = [run](detail::TakenBatch batch) { return run->run(std::move(batch)); },
+            .accumulate = [run](detail::BatchCall& call) { run->accumulate(call); }};
+  }
+
+  // Of a call of this process.
+  template <class Value, class Arguments>
+  static Future<Value> submit(const State& state, const BatchCallOptions& options,
+                              Arguments&& arguments) {
+    using Made = detail::AnsweredCall<detail::LocalReply<Value>, R, Args...>;
+    auto call = std::make_unique<Made>(std::move(arguments));
+    Future<Value> future = call->reply.get_future();
+    if (options.timeout != Duration::zero()) call->timeout = options.timeout;
+    if (options.stop.stop_possible()) {
+      call->ticket = state.next_ticket.fetch_add(1, std::memory_order_relaxed);
+      call->on_stop.emplace(options.stop, [core = std::weak_ptr(state.core), ticket = call->ticket] {
+        if (const auto alive = core.lock()) alive->cancel(ticket);
+      });
+    }
+    const std::uint64_t ticket = call->ticket;
+    enter(state, std::move(call));
+    if (options.stop.stop_requested()) state.core->cancel(ticket);
     return future;
   }
 
-  /// Starts a batch with what there is.
-  void flush() const { core_->flush(); }
-  /// Queued rows fail with ShutDown, as do new ones; a batch that runs finishes.
-  void close() const { core_->close(); }
-
-  /// By a node that it is exposed on: from then on it uses that node's clock and workers, and its
-  /// `all_of` are that node's peers. The first node counts: exposed on a second one, or after a row
-  /// of this process that came before any node, it answers there, but runs where it did; and the
-  /// end of the first node ends it.
-  void exposed_on(const Host& host) const { core_->exposed_on(host); }
-
- private:
-  struct Row final : detail::BatchRow {
-    explicit Row(Args&&... args) : arguments(std::move(args)...) {}
-    void fail(const std::exception_ptr& error) noexcept override {
-      if (promise.pending()) promise.set_error(error);
-    }
-    std::tuple<Args...> arguments;
-    Promise<R> promise;
-  };
-  using Rows = detail::BatchCore::Rows;
-  using Columns = std::tuple<typename BatchForm<Args>::Stacked...>;
-
-  static Row& row_of(const std::unique_ptr<detail::BatchRow>& row) {
-    return static_cast<Row&>(*row);
-  }
-
-  static void fail(const Rows& rows, const std::exception_ptr& error) {
-    for (const auto& row : rows)
-      row->fail(error);
-  }
-
-  template <class Handler>
-  static Future<void> run(const std::shared_ptr<Handler>& handler, Rows rows) {
+  // Of a peer's call.
+  template <class Value, class... Wire>
+  static void take(const State& state, detail::IncomingCall&& incoming) noexcept {
+    using Signature = detail::WireSignature<Value, std::tuple<Wire...>>;
+    using Made = detail::AnsweredCall<detail::RemoteReply<Value>, R, Args...>;
     try {
-      fail_misfits(rows, std::index_sequence_for<Args...>{});
-      if (rows.empty()) return make_ready_future();
-      // The arguments in their place, to which a coroutine may refer until its future is ready.
-      auto columns = std::make_unique<Columns>(stack(rows, std::index_sequence_for<Args...>{}));
-      auto results = call(*handler, *columns);
-      using Results = decltype(results);
-      if constexpr (detail::Unwrapped<Results>::kAsynchronous) {
-        if (!results.valid()) throw InvalidArgument("the batch handler returned an empty future");
-        return std::move(results).then(
-            [handler, columns = std::move(columns),
-             rows = std::move(rows)](Result<typename Results::value_type> result) mutable {
-              if (result) {
-                answer(rows, std::move(*result));
-              } else {
-                fail(rows, result.error());
-              }
-            });
-      } else {
-        answer(rows, std::move(results));
-      }
+      incoming.keep();
+      Decoder decoder = incoming.arguments();
+      auto arguments = Signature::decode(decoder);
+      const std::size_t bytes = incoming.bytes();
+      const CallContext context = incoming.context();
+      auto call = std::make_unique<Made>(std::move(arguments), std::move(incoming));
+      call->caller = context.shared_caller();
+      call->deadline = context.deadline();
+      call->bytes = bytes;
+      const detail::ContextScope scope(context);
+      enter(state, std::move(call));
     } catch (...) {
-      fail(rows, std::current_exception());
-    }
-    return make_ready_future();
-  }
-
-  template <std::size_t... I>
-  static void fail_misfits(Rows& rows, std::index_sequence<I...>) {
-    (fail_misfits_of<I>(rows), ...);
-  }
-  template <std::size_t I, class T = std::tuple_element_t<I, std::tuple<Args...>>>
-  static void fail_misfits_of(Rows& rows) {
-    if constexpr (requires(std::vector<const T*> column) { BatchForm<T>::misfits(column); }) {
-      std::vector<const T*> column;
-      for (const auto& row : rows)
-        column.push_back(&std::get<I>(row_of(row).arguments));
-      const std::vector<std::exception_ptr> errors = BatchForm<T>::misfits(column);
-      if (errors.empty()) return;
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (errors[i]) std::exchange(rows[i], nullptr)->fail(errors[i]);
-      }
-      std::erase(rows, nullptr);
+      incoming.fail(std::current_exception());
     }
   }
 
-  template <std::size_t... I>
-  static Columns stack(const Rows& rows, std::index_sequence<I...>) {
-    return Columns(BatchForm<Args>::stack(column<I>(rows))...);
-  }
-
-  template <class Handler>
-  static auto call(Handler& handler, Columns& columns) {
-    static_assert(std::is_invocable_v<Handler&, typename BatchForm<Args>::Stacked...>,
-                  "the handler of a Batcher<R(A, B)> takes all rows at once, one argument for each "
-                  "of the function's: (std::vector<A>, std::vector<B>), or at::Tensor where A is "
-                  "one (include batchrpc/torch.hpp)");
-    return std::apply(handler, std::move(columns));
-  }
-
-  template <std::size_t I>
-  static auto column(const Rows& rows) {
-    std::vector<std::tuple_element_t<I, std::tuple<Args...>>> values;
-    values.reserve(rows.size());
-    for (const auto& row : rows)
-      values.push_back(std::move(std::get<I>(row_of(row).arguments)));
-    return values;
-  }
-
-  template <class Stacked>
-  static void answer(const Rows& rows, Stacked&& stacked) {
+  template <class Made>
+  static void enter(const State& state, std::unique_ptr<Made> made) {
+    std::unique_ptr<detail::BatchCall> call = std::move(made);
+    std::exception_ptr refused;
     try {
-      using Split = BatchSplit<R, std::remove_cvref_t<Stacked>>;
-      static_assert(
-          requires { Split::rows(stacked); },
-          "the handler of a Batcher<R(...)> returns the results of all rows: a "
-          "std::vector<R>, or an at::Tensor [rows, ...] (include batchrpc/torch.hpp), or "
-          "a Future of one");
-      const std::size_t count = Split::rows(stacked);
-      if (count != rows.size()) {
-        throw InvalidArgument("the batch handler returned " + std::to_string(count) +
-                                  " results for " + std::to_string(rows.size()) + " rows",
-                              true);
-      }
-      std::vector<R> results = Split::split(std::forward<Stacked>(stacked));
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        try {
-          row_of(rows[i]).promise.set_value(std::move(results[i]));
-        } catch (...) {  // it cannot be moved
-          rows[i]->fail(std::current_exception());
-        }
-      }
+      apply_rules(state.rules, static_cast<Call&>(*call));
     } catch (...) {
-      fail(rows, std::current_exception());
+      refused = std::current_exception();
+      state.core->count_refused(call->rows);
+    }
+    if (!refused) refused = state.core->add(call);
+    if (call) call->fail(refused, false);
+  }
+
+  static void apply_rules(const BatchRules<Args...>& rules, Call& call) {
+    if (!call.of_one) call.rows = rows_of(call.many());
+    if (call.bytes == 0) call.bytes = bytes_of(call);
+    std::string kind = detail::kind_of(call);
+    if (!rules.key) call.key = std::move(kind);
+    if (!rules.check && !rules.key && !rules.priority) return;
+    if (call.of_one) {
+      std::apply([&](const Args&... row) { apply_to_row(rules, call, true, row...); }, call.one());
+      return;
+    }
+    for (std::size_t i = 0; i < call.rows; ++i) {
+      std::apply(
+          [&](const auto&... rows) {
+            apply_to_row(rules, call, i == 0, BatchForm<Args>::row(rows, i)...);
+          },
+          call.many());
+    }
+  }
+  static void apply_to_row(const BatchRules<Args...>& rules, Call& call, bool first,
+                           const Args&... row) {
+    if (rules.check) rules.check(row...);
+    if (rules.key) {
+      std::string key = std::move(rules.key(row...).text);
+      if (!first && key != call.key) {
+        throw InvalidArgument("the rows of one call have different keys (BatchRules::key): '" +
+                              call.key + "' and '" + key + "'");
+      }
+      call.key = std::move(key);
+    }
+    if (rules.priority) {
+      const int priority = rules.priority(row...);
+      call.priority = first ? priority : std::max(call.priority, priority);
     }
   }
 
-  std::shared_ptr<detail::BatchCore> core_;
+  static std::size_t rows_of(const typename Call::Many& many) {
+    return std::apply(
+        [](const auto&... column) {
+          const std::size_t counts[] = {BatchForm<Args>::rows(column)...};
+          for (const std::size_t count : counts) {
+            if (count == counts[0]) continue;
+            throw InvalidArgument("a call of many rows has " + std::to_string(counts[0]) + " and " +
+                                  std::to_string(count) + " of them in its arguments");
+          }
+          if (counts[0] == 0) throw InvalidArgument("a call of many rows has none");
+          return counts[0];
+        },
+        many);
+  }
+  static std::size_t bytes_of(Call& call) {
+    if (call.of_one) {
+      return std::apply([](const Args&... row) { return (BatchForm<Args>::bytes(row) + ...); },
+                        call.one());
+    }
+    return std::apply(
+        [](const auto&... rows) { return (BatchForm<Args>::bytes_of_all(rows) + ...); },
+        call.many());
+  }
+
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace batchrpc

@@ -26,15 +26,18 @@ struct ExposeOptions {
 
 /// The node that a callable is exposed on, for callables that need more than arguments: one with a
 /// member `exposed_on(const Host&)` is told, as a Batcher is; it then answers calls by a member
-/// `submit(bool& taken, arguments...)`, which says whether it took the call. All of it may be used
-/// on any thread and after the node's end, which it does not put off: tasks are then destroyed, and
-/// nobody is live.
+/// `take_call(detail::IncomingCall&&)`. All of it may be used on any thread and after the node's
+/// end, which it does not put off: tasks are then destroyed, and nobody is live.
 struct Host {
   std::shared_ptr<Executor> workers;     ///< where handlers run
   std::shared_ptr<Executor> loop_tasks;  ///< for short tasks, on the driving thread
   std::shared_ptr<Loop> loop;            ///< for timers
   /// Whether a node of that name is in the group and not lost.
   std::function<bool(std::string_view peer)> is_live;
+  /// Whether that very incarnation of a node is.
+  std::function<bool(const PeerIdentity& peer)> is_current;
+  /// Whether there is, or may yet be, a node of that name: false for a name that a full group lacks.
+  std::function<bool(std::string_view peer)> may_be_peer;
   /// Calls back after any change of the group; the number takes it back.
   std::function<std::uint64_t(std::function<void()>)> on_change;
   /// Calls back when the node has ended; the number takes it back.
@@ -46,8 +49,8 @@ struct Host {
 
 namespace detail {
 
-/// A callable that only queues its arguments, by `submit(taken, arguments...)`: it runs as a short
-/// handler, and has not begun when `taken` is false.
+/// A callable that takes calls, with the duty to answer them, by `take_call(IncomingCall&&)`, which
+/// does not throw: it runs as a short handler, and decodes the arguments itself.
 template <class Callable>
 concept ToldOfHost = requires(Callable& callable, const Host& host) {
   callable.exposed_on(host);
@@ -138,7 +141,9 @@ class TypedFunction final : public ExposedFunction {
         callable_(std::move(callable)) {}
 
   void run(IncomingCall& call) noexcept override {
-    if constexpr (Traits::kAsynchronous) {
+    if constexpr (ToldOfHost<Callable>) {
+      callable_.take_call(std::move(call));
+    } else if constexpr (Traits::kAsynchronous) {
       run_asynchronously(std::move(call));
     } else {
       run_at_once(call);
@@ -196,27 +201,18 @@ class TypedFunction final : public ExposedFunction {
       const ContextScope scope(running->call.context());
       Decoder decoder = running->call.arguments();
       running->arguments.emplace(Wire::decode(decoder));
-      bool began = true;
-      Future<Result> future = std::apply(
-          [&]<class... A>(A&&... arguments) {
-            if constexpr (ToldOfHost<Callable>) {
-              return callable_.submit(began, std::forward<A>(arguments)...);
-            } else {
-              return callable_(std::forward<A>(arguments)...);
-            }
-          },
-          std::move(*running->arguments));
+      Future<Result> future = std::apply(callable_, std::move(*running->arguments));
       if (!future.valid()) throw InvalidArgument("the function returned an empty future");
       std::move(future).then(
-          [running = std::move(running), began](batchrpc::Result<Result> result) mutable {
-            answer(running->call, std::move(result), began);
+          [running = std::move(running)](batchrpc::Result<Result> result) mutable {
+            answer(running->call, std::move(result));
           });
     } catch (...) {
       if (running) running->call.fail(std::current_exception(), running->arguments.has_value());
     }
   }
 
-  static void answer(IncomingCall& call, batchrpc::Result<Result>&& result, bool began) noexcept {
+  static void answer(IncomingCall& call, batchrpc::Result<Result>&& result) noexcept {
     try {
       const EncoderLease encoder;
       if constexpr (std::is_void_v<Result>) {
@@ -227,7 +223,7 @@ class TypedFunction final : public ExposedFunction {
       }
       call.reply(*encoder);
     } catch (...) {
-      call.fail(std::current_exception(), began);
+      call.fail(std::current_exception(), true);
     }
   }
 

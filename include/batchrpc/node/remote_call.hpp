@@ -140,6 +140,10 @@ class BATCHRPC_EXPORT IncomingCall {
   void keep();
 
   [[nodiscard]] Decoder arguments() const { return Decoder(segment_, payloads_); }
+  /// What the arguments take in memory.
+  [[nodiscard]] std::size_t bytes() const noexcept;
+  /// Gives the arguments' memory back; nothing that was decoded as a view may be used any more.
+  void drop_arguments() noexcept;
   [[nodiscard]] const CallContext& context() const noexcept { return context_; }
   [[nodiscard]] bool wants_reply() const noexcept { return wants_reply_; }
 

@@ -1,0 +1,164 @@
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/base/result.hpp"
+#include "batchrpc/batch/batch_row.hpp"
+
+namespace batchrpc {
+namespace detail {
+
+/// What stacking may look at, and what it tells.
+struct Stacking {
+  const std::string& device;  ///< BatchOptions::device
+  BatchOutcome& outcome;      ///< counts copies
+};
+
+/// The bytes of a value, as far as they are easily told.
+template <class T>
+std::size_t footprint(const T& value) {
+  if constexpr (requires { sizeof(value[0]) * value.size(); }) {
+    return sizeof(T) + value.size() * sizeof(value[0]);
+  } else {
+    return sizeof(T);
+  }
+}
+
+}  // namespace detail
+
+/// How values of `T`, one a row, become one argument of a handler. The default is a vector;
+/// `batchrpc/torch.hpp` stacks tensors.
+template <class T>
+struct BatchForm {
+  /// The handler's argument; also what a caller of many rows sends and, where `T` is the result,
+  /// gets.
+  using Stacked = std::vector<T>;
+
+  /// Gathers the rows of a batch, in their order. Used by the thread that runs the batch.
+  class Builder {
+   public:
+    /// Of so many rows, padding included.
+    Builder(std::size_t rows, const detail::Stacking& /*how*/) { stacked_.reserve(rows); }
+    void add(T&& row) { stacked_.push_back(std::move(row)); }
+    void add_all(Stacked&& rows) {
+      stacked_.insert(stacked_.end(), std::make_move_iterator(rows.begin()),
+                      std::make_move_iterator(rows.end()));
+    }
+    /// All rows, followed by `padding` copies of the last.
+    Stacked finish(std::size_t padding) {
+      if constexpr (std::is_copy_constructible_v<T>) {
+        for (; padding > 0; --padding) {
+          T copy = stacked_.back();
+          stacked_.push_back(std::move(copy));
+        }
+      }
+      return std::move(stacked_);
+    }
+
+   private:
+    Stacked stacked_;
+  };
+
+  static std::size_t rows(const Stacked& stacked) { return stacked.size(); }
+  /// One row of many.
+  static T row(const Stacked& stacked, std::size_t index) { return stacked[index]; }
+  /// The same value for each of many rows.
+  static Stacked repeat(const T& value, std::size_t rows) { return Stacked(rows, value); }
+  /// The bytes that a row, or many, take; about.
+  static std::size_t bytes(const T& row) { return detail::footprint(row); }
+  static std::size_t bytes_of_all(const Stacked& rows) {
+    std::size_t bytes = 0;
+    for (const auto& row : rows)
+      bytes += detail::footprint(row);
+    return bytes;
+  }
+  /// Appends what rows must have in common to be stacked, by which they go into different batches
+  /// where there is no BatchRules::key; nothing for values. May throw what the call is to fail with.
+  static void append_kind(const T& /*row*/, std::string& /*kind*/) {}
+  static void append_kind_of_all(const Stacked& /*rows*/, std::string& /*kind*/) {}
+};
+
+/// The rows of a caller that sends many at once, and its results: a `std::vector<T>`, or a stacked
+/// tensor.
+template <class T>
+using ManyRows = typename BatchForm<T>::Stacked;
+
+/// What a handler returns that has one result for all callers. It is encoded once; the same bytes
+/// are in every reply.
+///
+///     return batchrpc::ForAll(model.parameters());
+template <class R>
+struct ForAll {
+  R value;
+};
+template <class R>
+ForAll(R) -> ForAll<R>;
+
+/// How a handler's results, one for each row of its batch, become the callers' values of `R`. Made
+/// of them; `size()` tells how many there are; each is then taken once, by `row(i)` or, for a caller
+/// of many, `rows(first, count)`. The default takes a vector; `batchrpc/torch.hpp` splits tensors.
+template <class R, class Results>
+class BatchSplit;
+
+template <class R>
+class BatchSplit<R, std::vector<R>> {
+ public:
+  explicit BatchSplit(std::vector<R>&& results) : results_(std::move(results)) {}
+  [[nodiscard]] std::size_t size() const { return results_.size(); }
+  R row(std::size_t i) {
+    if constexpr (std::is_same_v<R, bool>) {
+      return results_[i];
+    } else {
+      return std::move(results_[i]);
+    }
+  }
+  ManyRows<R> rows(std::size_t first, std::size_t count) {
+    ManyRows<R> many;
+    if constexpr (std::is_same_v<ManyRows<R>, std::vector<R>>) {
+      many.reserve(count);
+      for (std::size_t i = first; i < first + count; ++i)
+        many.push_back(row(i));
+    } else {  // a vector of tensors, say
+      BatchOutcomeSink sink;
+      typename BatchForm<R>::Builder builder(count, {sink.device, sink.outcome});
+      for (std::size_t i = first; i < first + count; ++i)
+        builder.add(row(i));
+      many = builder.finish(0);
+    }
+    return many;
+  }
+
+ private:
+  struct BatchOutcomeSink {
+    std::string device;
+    detail::BatchOutcome outcome;
+  };
+  std::vector<R> results_;
+};
+
+/// An outcome a row. A caller of many gets its rows' results, or the first error among them.
+template <class R>
+class BatchSplit<R, std::vector<Result<R>>> {
+ public:
+  explicit BatchSplit(std::vector<Result<R>>&& results) : results_(std::move(results)) {}
+  [[nodiscard]] std::size_t size() const { return results_.size(); }
+  Result<R> row(std::size_t i) { return std::move(results_[i]); }
+  Result<ManyRows<R>> rows(std::size_t first, std::size_t count) {
+    std::vector<R> values;
+    for (std::size_t i = first; i < first + count; ++i) {
+      if (!results_[i]) return results_[i].error();
+      values.push_back(std::move(*results_[i]));
+    }
+    return BatchSplit<R, std::vector<R>>(std::move(values)).rows(0, count);
+  }
+
+ private:
+  std::vector<Result<R>> results_;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,312 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/batch/batch_core.hpp"
+#include "batchrpc/batch/batch_form.hpp"
+#include "batchrpc/batch/batch_info.hpp"
+#include "batchrpc/batch/typed_call.hpp"
+#include "batchrpc/future/future.hpp"
+
+namespace batchrpc::detail {
+
+/// What `handler` returns for stacked rows; it may take a BatchInfo.
+template <class Handler, class... Stacked>
+decltype(auto) call_handler(Handler& handler, std::tuple<Stacked...>& columns,
+                            const BatchInfo& info) {
+  static_assert(std::is_invocable_v<Handler&, Stacked...> ||
+                    std::is_invocable_v<Handler&, Stacked..., const BatchInfo&>,
+                "the handler of a Batcher<R(A, B)> takes all rows at once, one argument for each "
+                "of the function's: (std::vector<A>, std::vector<B>), or at::Tensor where A is "
+                "one (include batchrpc/torch.hpp); and, if it likes, a const BatchInfo& behind");
+  return std::apply(
+      [&](auto&&... column) -> decltype(auto) {
+        if constexpr (std::is_invocable_v<Handler&, Stacked..., const BatchInfo&>) {
+          return std::invoke(handler, std::forward<decltype(column)>(column)..., info);
+        } else {
+          return std::invoke(handler, std::forward<decltype(column)>(column)...);
+        }
+      },
+      std::move(columns));
+}
+
+/// The kind of most of them; of equally common ones the first.
+[[nodiscard]] BATCHRPC_EXPORT const std::string& most_common(const std::vector<std::string>& kinds);
+
+/// Of the calls [first, last) of a batch.
+[[nodiscard]] BATCHRPC_EXPORT BatchInfo describe_batch(const TakenBatch& batch, std::size_t first,
+                                                       std::size_t last, std::size_t padding);
+
+/// One batch from when it is taken until all its calls are completed. Shared by what waits for the
+/// handler's futures.
+template <class Handler, class R, class... Args>
+class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args...>> {
+  using Call = TypedCall<R, Args...>;
+  using Columns = std::tuple<ManyRows<Args>...>;
+
+ public:
+  /// `keyed`: what the calls have in common is a BatchRules::key, so that they may be of several
+  /// kinds.
+  BatchRun(std::shared_ptr<Handler> handler, TakenBatch batch, bool keyed)
+      : handler_(std::move(handler)), batch_(std::move(batch)), keyed_(keyed) {}
+
+  Future<BatchOutcome> start() {
+    try {
+      if (keyed_) fail_misfits();
+      if constexpr (sizeof...(Args) == 1) in_place_order();
+    } catch (...) {
+      fail(0, batch_.calls.size(), std::current_exception());
+      return make_ready_future(std::move(outcome_));
+    }
+    const std::size_t count = batch_.calls.size();
+    if (count == 0) return make_ready_future(std::move(outcome_));
+    Future<void> done = run(0, count);
+    if (done.ready()) return make_ready_future(std::move(outcome_));
+    return std::move(done).then([self = this->shared_from_this()](const Result<void>&) {
+      return std::move(self->outcome_);
+    });
+  }
+
+ private:
+  /// What a handler refers to while it runs.
+  struct Arguments {
+    BatchInfo info;
+    std::optional<Columns> columns;
+  };
+
+  static Call& call_of(const std::unique_ptr<BatchCall>& call) {
+    return static_cast<Call&>(*call);
+  }
+
+  // Those of another kind than most cannot be stacked with them.
+  void fail_misfits() {
+    std::vector<std::string> kinds;
+    for (const auto& call : batch_.calls)
+      kinds.push_back(kind_of(call_of(call)));
+    const std::string& kind = most_common(kinds);
+    const auto expected = std::find(kinds.begin(), kinds.end(), kind) - kinds.begin();
+    const std::string wanted = shape_of(call_of(batch_.calls[static_cast<std::size_t>(expected)]));
+    BatchCalls fitting;
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      if (kinds[i] == kind) {
+        fitting.push_back(std::move(batch_.calls[i]));
+        continue;
+      }
+      Call& call = call_of(batch_.calls[i]);
+      outcome_.failed += call.rows;
+      call.fail(std::make_exception_ptr(InvalidArgument(
+                    "a row of a batch is " + shape_of(call) + ", but the others are " + wanted +
+                    "; all rows of one key have one shape, type and device")),
+                false);
+    }
+    batch_.calls = std::move(fitting);
+  }
+  static std::string shape_of(Call& call) {
+    std::string shape;
+    const auto append = [&]<class T>(const BatchForm<T>*, const auto& row_or_rows) {
+      if constexpr (requires { BatchForm<T>::describe(row_or_rows); }) {
+        shape += (shape.empty() ? "" : " and ") + BatchForm<T>::describe(row_or_rows);
+      }
+    };
+    const auto append_all = [&](const auto&... arguments) {
+      (append(static_cast<const BatchForm<Args>*>(nullptr), arguments), ...);
+    };
+    if (call.of_one) {
+      std::apply(append_all, call.one());
+    } else {
+      std::apply(append_all, call.many());
+      shape += " (many rows)";
+    }
+    return shape;
+  }
+
+  // Rows that were received in one piece of memory come in the order in which they lie there.
+  void in_place_order() {
+    using T = std::tuple_element_t<0, std::tuple<Args...>>;
+    if constexpr (requires(const T& row) { BatchForm<T>::place(row); }) {
+      if (batch_.options->order_by_peer) return;
+      const auto place = [](const std::unique_ptr<BatchCall>& call) {
+        auto& typed = call_of(call);
+        return typed.of_one ? BatchForm<T>::place(std::get<0>(typed.one())) : nullptr;
+      };
+      for (const auto& call : batch_.calls) {
+        if (place(call) == nullptr) return;
+      }
+      std::stable_sort(batch_.calls.begin(), batch_.calls.end(),
+                       [&](const auto& a, const auto& b) {
+                         return std::less<const void*>()(place(a), place(b));
+                       });
+    }
+  }
+
+  // Runs the handler on calls [first, last), and completes them; does not throw.
+  Future<void> run(std::size_t first, std::size_t last) noexcept {
+    const bool again = batch_.options->isolate == Isolate::halves && last - first > 1;
+    std::exception_ptr error;
+    try {
+      auto arguments = std::make_unique<Arguments>();
+      const std::size_t rows = rows_of(first, last);
+      const std::size_t padding = padded_size(batch_.options->preferred_sizes, rows) - rows;
+      arguments->columns.emplace(
+          stack(first, last, rows, padding, again, std::index_sequence_for<Args...>{}));
+      if constexpr (std::is_invocable_v<Handler&, ManyRows<Args>..., const BatchInfo&>) {
+        arguments->info = describe_batch(batch_, first, last, padding);
+        if (!keyed_) arguments->info.key.clear();
+      }
+      ++outcome_.handler_runs;
+      outcome_.padding += padding;
+      using Results = decltype(call_handler(*handler_, *arguments->columns, arguments->info));
+      if constexpr (Unwrapped<std::remove_cvref_t<Results>>::kAsynchronous) {
+        auto future = call_handler(*handler_, *arguments->columns, arguments->info);
+        if (!future.valid()) throw InvalidArgument("the batch handler returned an empty future");
+        using Value = typename std::remove_cvref_t<Results>::value_type;
+        return std::move(future).then(
+            [self = this->shared_from_this(), arguments = std::move(arguments), first, last,
+             padding](Result<Value> results) {
+              if (!results) return self->failed(first, last, results.error());
+              self->answer(first, last, padding, std::move(*results));
+              return make_ready_future();
+            });
+      } else {
+        std::remove_cvref_t<Results> results =
+            call_handler(*handler_, *arguments->columns, arguments->info);
+        answer(first, last, padding, std::move(results));
+        return make_ready_future();
+      }
+    } catch (...) {
+      error = std::current_exception();
+    }
+    return failed(first, last, error);
+  }
+
+  Future<void> failed(std::size_t first, std::size_t last, const std::exception_ptr& error) {
+    const std::size_t calls = last - first;
+    if (batch_.options->isolate == Isolate::none || calls == 1) {
+      fail(first, last, error);
+      return make_ready_future();
+    }
+    const std::size_t middle = first + calls / 2;
+    return run(first, middle).then([self = this->shared_from_this(), middle, last] {
+      return self->run(middle, last);
+    });
+  }
+
+  void fail(std::size_t first, std::size_t last, const std::exception_ptr& error) {
+    fail_all(batch_.calls, first, last, error, outcome_);
+  }
+
+  [[nodiscard]] std::size_t rows_of(std::size_t first, std::size_t last) const {
+    std::size_t rows = 0;
+    for (std::size_t i = first; i < last; ++i)
+      rows += batch_.calls[i]->rows;
+    return rows;
+  }
+
+  template <std::size_t... I>
+  Columns stack(std::size_t first, std::size_t last, std::size_t rows, std::size_t padding,
+                bool keep, std::index_sequence<I...>) {
+    return Columns(column<I>(first, last, rows, padding, keep)...);
+  }
+
+  template <std::size_t I>
+  auto column(std::size_t first, std::size_t last, std::size_t rows, std::size_t padding,
+              bool keep) {
+    using T = std::tuple_element_t<I, std::tuple<Args...>>;
+    typename BatchForm<T>::Builder builder(rows + padding,
+                                           Stacking{batch_.options->device, outcome_});
+    for (std::size_t i = first; i < last; ++i) {
+      Call& call = call_of(batch_.calls[i]);
+      if (call.of_one) {
+        add(builder, std::get<I>(call.one()), keep);
+      } else if constexpr (std::is_copy_constructible_v<ManyRows<T>>) {
+        auto& many = std::get<I>(call.many());
+        builder.add_all(keep ? ManyRows<T>(many) : std::move(many));
+      } else {
+        builder.add_all(std::move(std::get<I>(call.many())));
+      }
+    }
+    return builder.finish(padding);
+  }
+
+  template <class Builder, class T>
+  static void add(Builder& builder, T& row, bool keep) {
+    if constexpr (std::is_copy_constructible_v<T>) {
+      if (keep) {
+        T copy = row;
+        return builder.add(std::move(copy));
+      }
+    }
+    builder.add(std::move(row));
+  }
+
+  template <class Value>
+  void answer(std::size_t first, std::size_t last, std::size_t /*padding*/,
+              ForAll<Value>&& result) {
+    static_assert(std::is_convertible_v<Value, R>, "ForAll has one result, of the batcher's type");
+    const R value = static_cast<R>(std::move(result.value));
+    complete_all<Call>(batch_.calls, first, last, value, outcome_);
+  }
+
+  template <class Results>
+  void answer(std::size_t first, std::size_t last, std::size_t padding, Results&& results) {
+    using Split = BatchSplit<R, std::remove_cvref_t<Results>>;
+    static_assert(
+        std::is_constructible_v<Split, std::remove_cvref_t<Results>&&>,
+        "the handler of a Batcher<R(...)> returns the results of all rows: a std::vector<R>, a "
+        "std::vector<Result<R>>, or an at::Tensor [rows, ...] (include batchrpc/torch.hpp); or a "
+        "ForAll of one for all; or a Future of these");
+    std::optional<Split> split;
+    try {
+      split.emplace(std::forward<Results>(results));
+      check_count(split->size(), rows_of(first, last), padding);
+    } catch (...) {  // of the whole batch: running it again would not help
+      return fail(first, last, std::current_exception());
+    }
+    std::size_t row = 0;
+    for (std::size_t i = first; i < last; ++i) {
+      Call& call = call_of(batch_.calls[i]);
+      const std::size_t rows = call.rows;
+      try {
+        if (call.of_one) {
+          Result<R> result = split->row(row);
+          (result ? outcome_.answered : outcome_.failed) += rows;
+          call.complete(std::move(result));
+        } else {
+          Result<ManyRows<R>> many = split->rows(row, rows);
+          (many ? outcome_.answered : outcome_.failed) += rows;
+          call.complete_many(std::move(many));
+        }
+      } catch (...) {
+        outcome_.failed += rows;
+        call.fail(std::current_exception(), true);
+      }
+      row += rows;
+    }
+  }
+
+  static void check_count(std::size_t count, std::size_t rows, std::size_t padding) {
+    if (count == rows + padding) return;
+    throw InvalidArgument("the batch handler returned " + std::to_string(count) + " results for " +
+                              std::to_string(rows) + " rows" +
+                              (padding > 0 ? " and " + std::to_string(padding) + " of padding" : ""),
+                          true);
+  }
+
+  const std::shared_ptr<Handler> handler_;
+  TakenBatch batch_;
+  const bool keyed_;
+  BatchOutcome outcome_;
+};
+
+}  // namespace batchrpc::detail

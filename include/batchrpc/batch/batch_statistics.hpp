@@ -1,0 +1,63 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "batchrpc/base/executor.hpp"
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/base/histogram.hpp"
+#include "batchrpc/batch/batch_info.hpp"
+
+namespace batchrpc {
+
+/// What a batcher has done since it was made: a copy, which does not change any more.
+///
+/// A row that came is one of: refused (`rejected`), waiting (`queued`, `held`), dropped before the
+/// handler saw it (`expired`, `cancelled`, `left`, `dropped`), running, or done (`answered`,
+/// `failed`).
+struct BatchStatistics {
+  std::uint64_t rows = 0;       ///< that came, refused ones included
+  std::uint64_t rejected = 0;   ///< for lack of room, or by BatchRules::check
+  std::uint64_t expired = 0;    ///< whose deadline had passed before they started
+  std::uint64_t cancelled = 0;  ///< whose caller had taken them back
+  std::uint64_t left = 0;       ///< whose caller had died or left
+  std::uint64_t dropped = 0;    ///< by close(), or by the end of the batcher or its node
+  std::uint64_t answered = 0;   ///< that got their result
+  std::uint64_t failed = 0;     ///< that got an error of the handler's
+
+  std::uint64_t batches = 0;       ///< that have ended
+  std::uint64_t handler_runs = 0;  ///< of these, with those of Isolate::halves
+  std::uint64_t padding = 0;       ///< rows that only filled up a preferred size
+  /// Why the batches started, by BatchReason.
+  std::array<std::uint64_t, kBatchReasons> reasons{};
+
+  Histogram sizes{};         ///< rows of each batch, without padding
+  Histogram queue_wait{};    ///< ns from a call's arrival to the start of its batch
+  Histogram handler_time{};  ///< ns from a batch's start until its results were there
+  Histogram latency{};       ///< ns from a call's arrival until its batch's results were there
+
+  double rows_per_second = 0;  ///< started in the last ten seconds, or since the first row
+
+  std::size_t queued = 0;        ///< rows that wait now
+  std::size_t queued_bytes = 0;  ///< what they take, held ones included
+  std::size_t held = 0;          ///< rows whose callers are held back now
+  std::size_t running = 0;       ///< batches that run now
+
+  std::uint64_t bytes_copied = 0;    ///< of tensor rows, to bring them together
+  std::uint64_t rows_copied = 0;     ///< rows that were
+  std::uint64_t rows_in_place = 0;   ///< rows that were received where the batch is
+
+  /// The wait and the size that are in force: those of the options, or what the batcher has chosen
+  /// for BatchOptions::latency_target.
+  /// @{
+  Duration wait{};
+  std::size_t size = 0;
+  /// @}
+};
+
+/// A table of several lines for people.
+[[nodiscard]] BATCHRPC_EXPORT std::string to_string(const BatchStatistics& statistics);
+
+}  // namespace batchrpc

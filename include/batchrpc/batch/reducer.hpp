@@ -1,0 +1,157 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "batchrpc/batch/batch_form.hpp"
+#include "batchrpc/batch/batch_info.hpp"
+#include "batchrpc/batch/batch_run.hpp"
+#include "batchrpc/future/future.hpp"
+
+namespace batchrpc {
+namespace detail {
+
+/// Marks a batcher's handler as a reducer.
+template <class Reducer>
+struct Reduce {
+  Reducer reducer;
+};
+template <class Handler>
+inline constexpr bool kIsReduce = false;
+template <class Reducer>
+inline constexpr bool kIsReduce<Reduce<Reducer>> = true;
+
+}  // namespace detail
+
+/// A batcher's handler for rows that are combined rather than stacked, such as gradients:
+///
+///     struct Sum {
+///       void begin() { sum.zero_(); }                        // may be left out
+///       void accumulate(at::Tensor gradient) { sum += gradient; }
+///       at::Tensor finish(const batchrpc::BatchInfo& batch) { return sum / batch.rows; }
+///       at::Tensor sum;
+///     };
+///     batchrpc::Batcher<at::Tensor(at::Tensor)> mean({.all_of = trainers},
+///                                                    batchrpc::reduce(Sum{…}));
+///
+/// `accumulate(row)` runs for each row soon after its arrival, while others are still coming in, and
+/// the row's memory is given back right after it. `finish()`, when the batch is complete, makes the
+/// one result for all callers, or a Future of it; it may take the BatchInfo. `begin()` runs before a
+/// batch's first row. None of them run at the same time. A row whose accumulate() throws fails
+/// alone: it must then have changed nothing. One that has been accumulated stays part of its batch,
+/// also when its caller is gone. With BatchOptions::order_by_peer rows are accumulated when the
+/// batch is complete, in the order of their callers' ranks.
+///
+/// Large rows of peers are taken in two at a time: while one is accumulated the next comes in, and
+/// the others wait at their senders. So memory does not grow with the number of callers.
+template <class Reducer>
+detail::Reduce<std::remove_cvref_t<Reducer>> reduce(Reducer&& reducer) {
+  return {std::forward<Reducer>(reducer)};
+}
+
+namespace detail {
+
+/// Runs a reducer on the calls of one batcher.
+template <class Reducer, class R, class... Args>
+class ReduceRun {
+  using Call = TypedCall<R, Args...>;
+
+ public:
+  explicit ReduceRun(Reducer reducer) : reducer_(std::move(reducer)) {}
+
+  /// Throws what accumulate() does.
+  void accumulate(BatchCall& base) {
+    auto& call = static_cast<Call&>(base);
+    if (!std::exchange(begun_, true)) {
+      if constexpr (requires { reducer_.begin(); }) reducer_.begin();
+    }
+    if (call.of_one) {
+      std::apply([this](Args&... row) { reducer_.accumulate(std::move(row)...); }, call.one());
+    } else {
+      accumulate_all(call, std::index_sequence_for<Args...>{});
+    }
+    call.drop_arguments();
+  }
+
+  Future<BatchOutcome> run(TakenBatch batch) {
+    struct State {
+      TakenBatch batch;
+      BatchOutcome outcome{.handler_runs = 1};
+      BatchInfo info;
+    };
+    auto state = std::make_shared<State>();
+    state->batch = std::move(batch);
+    accumulate_the_rest(state->batch, state->outcome);
+    begun_ = false;
+    if (state->batch.calls.empty()) return make_ready_future(std::move(state->outcome));
+    state->info = describe_batch(state->batch, 0, state->batch.calls.size(), 0);
+    state->info.key.clear();
+    try {
+      using Finished = decltype(finish(state->info));
+      if constexpr (Unwrapped<Finished>::kAsynchronous) {
+        auto future = finish(state->info);
+        if (!future.valid()) throw InvalidArgument("finish() returned an empty future");
+        return std::move(future).then([state](Result<typename Finished::value_type> result) {
+          if (result) {
+            answer(state->batch, state->outcome, std::move(*result));
+          } else {
+            fail(state->batch, state->outcome, result.error());
+          }
+          return std::move(state->outcome);
+        });
+      } else {
+        answer(state->batch, state->outcome, finish(state->info));
+      }
+    } catch (...) {
+      fail(state->batch, state->outcome, std::current_exception());
+    }
+    return make_ready_future(std::move(state->outcome));
+  }
+
+ private:
+  template <std::size_t... I>
+  void accumulate_all(Call& call, std::index_sequence<I...>) {
+    for (std::size_t row = 0; row < call.rows; ++row)
+      reducer_.accumulate(BatchForm<Args>::row(std::get<I>(call.many()), row)...);
+  }
+
+  void accumulate_the_rest(TakenBatch& batch, BatchOutcome& outcome) {
+    std::erase_if(batch.calls, [&](const std::unique_ptr<BatchCall>& call) {
+      if (call->accumulated) return false;
+      try {
+        accumulate(*call);
+        return false;
+      } catch (...) {
+        outcome.failed += call->rows;
+        call->fail(std::current_exception(), true);
+        return true;
+      }
+    });
+  }
+
+  auto finish(const BatchInfo& info) {
+    if constexpr (requires { reducer_.finish(info); }) {
+      return reducer_.finish(info);
+    } else {
+      return reducer_.finish();
+    }
+  }
+
+  static void answer(const TakenBatch& batch, BatchOutcome& outcome, const R& value) {
+    complete_all<Call>(batch.calls, 0, batch.calls.size(), value, outcome);
+  }
+  static void fail(const TakenBatch& batch, BatchOutcome& outcome,
+                   const std::exception_ptr& error) {
+    fail_all(batch.calls, 0, batch.calls.size(), error, outcome);
+  }
+
+  Reducer reducer_;
+  bool begun_ = false;
+};
+
+}  // namespace detail
+}  // namespace batchrpc

@@ -1,0 +1,209 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "batchrpc/batch/batch_form.hpp"
+#include "batchrpc/batch/batch_row.hpp"
+#include "batchrpc/future/promise.hpp"
+#include "batchrpc/node/exposed.hpp"
+
+/// A batcher's calls with their types: what waits in the queue, and how it is answered.
+namespace batchrpc::detail {
+
+/// One result for many calls, encoded when the first remote one asks for it.
+template <class Value>
+class SharedReply {
+ public:
+  explicit SharedReply(const Value& value) : value_(value) {}
+
+  [[nodiscard]] const Value& value() const noexcept { return value_; }
+  /// Fills `encoder` with the result.
+  void encode(Encoder& encoder) {
+    if (!master_) {
+      encode_result<Value>(encoder, value_);
+      if (encoder.one_use()) return;  // references, which are counted by the message
+      master_.emplace(wire::kEnvelopeWords);
+      master_->words() = encoder.words();
+      master_->payloads() = encoder.payloads();
+    } else {
+      encoder.words() = master_->words();
+      encoder.payloads() = master_->payloads();
+    }
+  }
+
+ private:
+  const Value& value_;
+  std::optional<Encoder> master_;
+};
+
+/// A call of a batcher for functions R(Args...): of one row, or of many.
+template <class R, class... Args>
+class TypedCall : public BatchCall {
+ public:
+  using One = std::tuple<Args...>;
+  using Many = std::tuple<ManyRows<Args>...>;
+
+  explicit TypedCall(One&& row) : of_one(true), arguments_(std::in_place_index<0>, std::move(row)) {}
+  explicit TypedCall(Many&& many)
+      : of_one(false), arguments_(std::in_place_index<1>, std::move(many)) {}
+
+  /// Whichever it is of; not after drop_arguments().
+  /// @{
+  [[nodiscard]] One& one() { return std::get<0>(arguments_); }
+  [[nodiscard]] Many& many() { return std::get<1>(arguments_); }
+  /// @}
+
+  /// By whichever has the kind of the call.
+  /// @{
+  virtual void complete(Result<R>&& /*result*/) noexcept {}
+  virtual void complete_many(Result<ManyRows<R>>&& /*results*/) noexcept {}
+  virtual void complete_shared(SharedReply<R>& /*reply*/) noexcept {}
+  /// @}
+  /// The arguments have been used: gives their memory back.
+  virtual void drop_arguments() noexcept { arguments_.template emplace<2>(); }
+
+  const bool of_one;
+
+ private:
+  std::variant<One, Many, std::monostate> arguments_;
+};
+
+/// What the call's rows have in common, by which they can be stacked with others'. Throws what the
+/// call is to fail with.
+template <class R, class... Args>
+std::string kind_of(TypedCall<R, Args...>& call) {
+  std::string kind;
+  if (call.of_one) {
+    std::apply([&](const Args&... row) { (BatchForm<Args>::append_kind(row, kind), ...); },
+               call.one());
+  } else {
+    std::apply([&](const auto&... rows) { (BatchForm<Args>::append_kind_of_all(rows, kind), ...); },
+               call.many());
+  }
+  return kind;
+}
+
+/// Completes the calls [first, last) with one result.
+template <class Call, class R>
+void complete_all(const BatchCalls& calls, std::size_t first, std::size_t last, const R& value,
+                  BatchOutcome& outcome) {
+  SharedReply<R> reply(value);
+  for (std::size_t i = first; i < last; ++i) {
+    auto& call = static_cast<Call&>(*calls[i]);
+    outcome.answered += call.rows;
+    if (call.of_one) {
+      call.complete_shared(reply);
+    } else {
+      call.complete_many(BatchForm<R>::repeat(value, call.rows));
+    }
+  }
+}
+
+/// Completes them with an error of the handler's.
+inline void fail_all(const BatchCalls& calls, std::size_t first, std::size_t last,
+                     const std::exception_ptr& error, BatchOutcome& outcome) {
+  for (std::size_t i = first; i < last; ++i) {
+    outcome.failed += calls[i]->rows;
+    calls[i]->fail(error, true);
+  }
+}
+
+/// Where a result goes: to a future of this process.
+template <class Value>
+class LocalReply {
+ public:
+  [[nodiscard]] Future<Value> get_future() { return promise_.get_future(); }
+  void operator()(Result<Value>&& result) noexcept {
+    try {
+      promise_.set_result(std::move(result));
+    } catch (...) {  // it cannot be moved
+      fail(std::current_exception(), true);
+    }
+  }
+  void shared(SharedReply<Value>& reply) noexcept {
+    try {
+      promise_.set_value(reply.value());
+    } catch (...) {
+      fail(std::current_exception(), true);
+    }
+  }
+  void fail(const std::exception_ptr& error, bool /*began*/) noexcept {
+    if (promise_.pending()) promise_.set_error(error);
+  }
+  void drop_arguments() noexcept {}
+
+ private:
+  Promise<Value> promise_;
+};
+
+/// Or to a peer.
+template <class Value>
+class RemoteReply {
+ public:
+  explicit RemoteReply(IncomingCall&& call) : call_(std::move(call)) {}
+  void operator()(Result<Value>&& result) noexcept {
+    answer(result.error(), [&](Encoder& encoder) { encode_result<Value>(encoder, *result); });
+  }
+  void shared(SharedReply<Value>& reply) noexcept {
+    answer(nullptr, [&](Encoder& encoder) { reply.encode(encoder); });
+  }
+  void fail(const std::exception_ptr& error, bool began) noexcept { call_.fail(error, began); }
+  void drop_arguments() noexcept { call_.drop_arguments(); }
+
+ private:
+  template <class Encode>
+  void answer(const std::exception_ptr& error, const Encode& encode) noexcept {
+    if (error) return fail(error, true);
+    try {
+      const EncoderLease encoder;
+      encode(*encoder);
+      call_.reply(*encoder);
+    } catch (...) {
+      fail(std::current_exception(), true);
+    }
+  }
+
+  IncomingCall call_;
+};
+
+/// A call with its arguments and the way its result goes: a Reply of R, or of ManyRows<R>.
+template <class Reply, class R, class... Args>
+class AnsweredCall final : public TypedCall<R, Args...> {
+  using Base = TypedCall<R, Args...>;
+
+ public:
+  template <class Arguments, class... Made>
+  explicit AnsweredCall(Arguments&& row_or_rows, Made&&... made)
+      : Base(std::forward<Arguments>(row_or_rows)), reply(std::forward<Made>(made)...) {}
+
+  void complete(Result<R>&& result) noexcept override {
+    if constexpr (requires { reply(std::move(result)); }) reply(std::move(result));
+  }
+  void complete_many(Result<ManyRows<R>>&& results) noexcept override {
+    if constexpr (requires { reply(std::move(results)); }) reply(std::move(results));
+  }
+  void complete_shared(SharedReply<R>& shared) noexcept override {
+    if constexpr (requires { reply.shared(shared); }) reply.shared(shared);
+  }
+  void fail(const std::exception_ptr& error, bool began) noexcept override {
+    reply.fail(error, began);
+  }
+  void drop_arguments() noexcept override {
+    Base::drop_arguments();
+    reply.drop_arguments();
+  }
+
+  Reply reply;
+  /// Takes the call back when its caller asks for that.
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,115 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "batch/adaptive_wait.hpp"
+#include "batch/batch_counts.hpp"
+#include "batch/batch_group.hpp"
+#include "batch/batch_queue.hpp"
+#include "batch/batch_triggers.hpp"
+#include "batch/held_calls.hpp"
+#include "batchrpc/batch/batch_core.hpp"
+#include "batchrpc/future/promise.hpp"
+
+namespace batchrpc::detail {
+
+/// The one BatchCore. What waits is the queue's, when it starts the triggers' to say; this decides
+/// nothing else than who comes in, and sees to it that batches run.
+class Aggregator final : public BatchCore, public std::enable_shared_from_this<Aggregator> {
+ public:
+  Aggregator(BatchOptions options, BatchWork work);
+  ~Aggregator() override;
+
+  void exposed_on(const Host& host) override;
+  [[nodiscard]] std::exception_ptr add(std::unique_ptr<BatchCall>& call) override;
+  void cancel(std::uint64_t ticket) override;
+  void count_refused(std::size_t rows) override;
+  void flush() override;
+  void pause() override;
+  void resume() override;
+  [[nodiscard]] Future<void> close(BatchClose how) override;
+  void expect(const std::string& peer) override;
+  [[nodiscard]] std::shared_ptr<const BatchOptions> options() const override;
+  void set_options(BatchOptions options) override;
+  [[nodiscard]] BatchStatistics statistics() const override;
+
+ private:
+  class Posted;
+  using Lock = std::unique_lock<std::mutex>;
+  /// Calls that are out of the queue, to be failed when the lock is released.
+  struct Dropped {
+    BatchCalls calls;
+    std::uint64_t BatchStatistics::*count;
+    std::exception_ptr error;
+  };
+
+  // Coming in; aggregator_intake.cpp.
+  void ensure_host(Lock& lock);
+  [[nodiscard]] std::exception_ptr make_room(const BatchCall& call, Dropped& gone, bool& hold);
+  void enqueue(std::unique_ptr<BatchCall> call);
+  void admit_held();
+  [[nodiscard]] std::exception_ptr overloaded(const std::string& limit) const;
+  [[nodiscard]] std::exception_ptr too_large(const BatchCall& call) const;
+
+  // Going out before they ran.
+  void drop_expired(TimePoint now, Dropped& gone);
+  void drop_those_who_left();
+  void end(const std::string& why);
+  void fail(Dropped& gone);
+  void left(const BatchCalls& calls);
+
+  // Starting and ending batches.
+  void start_if_due(Lock& lock);
+  [[nodiscard]] std::size_t due_batches(TimePoint now);
+  [[nodiscard]] std::optional<BatchReason> due(const BatchLane& lane, TimePoint now) const;
+  [[nodiscard]] BatchLane* next_lane(TimePoint now);
+  void arm_timer(TimePoint now);
+  void look_again();
+  void post_start(const std::shared_ptr<AsyncMutex>& exclusive);
+  void post(void (Aggregator::*task)(AsyncMutex::Guard), AsyncMutex::Guard guard);
+  void begin(AsyncMutex::Guard guard);
+  void run(TakenBatch batch, AsyncMutex::Guard guard);
+  void ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
+             std::vector<TimePoint> arrivals);
+  void adopt_choice();
+  void tell_if_closed(Lock& lock);
+
+  // Of reducers.
+  [[nodiscard]] BatchCall* next_to_accumulate();
+  void accumulate_if_due(Lock& lock);
+  void accumulate(AsyncMutex::Guard guard);
+
+  const BatchWork work_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::shared_ptr<const BatchOptions> options_;
+  BatchTriggers triggers_;
+  std::optional<AdaptiveWait> adaptive_;
+  std::optional<Host> host_;
+  std::shared_ptr<Executor> executor_;
+  std::uint64_t change_handler_ = 0;
+  std::uint64_t end_handler_ = 0;
+
+  BatchQueue queue_;
+  HeldCalls held_;
+  BatchGroup group_;
+  BatchCounts counts_;
+  Duration batch_time_{};  // a moving average
+
+  TimerId timer_ = 0;
+  TimePoint timer_at_{};
+  std::size_t starting_ = 0;  // batches that were posted, and have not taken their calls
+  std::size_t running_ = 0;   // batches that have
+  BatchCall* accumulating_ = nullptr;
+  bool accumulation_posted_ = false;
+  bool paused_ = false;
+  bool draining_ = false;
+  std::string closed_;  // why; empty: it is open
+  std::vector<Promise<void>> closing_;
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "batchrpc/batch/batch_row.hpp"
+#include "batchrpc/batch/batch_statistics.hpp"
+
+namespace batchrpc::detail {
+
+/// Gathers what BatchStatistics tells. Not thread-safe.
+class BatchCounts {
+ public:
+  /// Of what becomes of rows there, the batcher adds up by itself.
+  BatchStatistics totals;
+
+  void started(const TakenBatch& batch);
+  void ended(const BatchOutcome& outcome, Duration handler_time, std::span<const Duration> latencies);
+
+  /// Rows a second, over the last ten seconds.
+  [[nodiscard]] double rows_per_second(TimePoint now) const;
+
+ private:
+  static constexpr std::size_t kSeconds = 10;
+  struct Slot {
+    std::int64_t second = -1;
+    std::uint64_t rows = 0;
+  };
+
+  std::array<Slot, kSeconds + 1> slots_;  // the current second, and those before
+  TimePoint first_{};
+  bool any_ = false;
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "batchrpc/batch/batch_row.hpp"
+
+namespace batchrpc::detail {
+
+/// The calls of one key that wait, those of higher priority first, else in the order of their
+/// arrival. A call is overtaken by at most so many of higher priority; it then goes first.
+class BatchLane {
+ public:
+  explicit BatchLane(std::string key) : key_(std::move(key)) {}
+
+  void add(std::unique_ptr<BatchCall> call);
+  /// Takes calls from the front, as many as have at most `rows` rows together; at least one.
+  void take(std::size_t rows, std::size_t max_overtaking, BatchCalls& to);
+  /// Moves the calls that `which` holds for to `to`.
+  template <class Which>
+  void remove_if(const Which& which, BatchCalls& to);
+
+  [[nodiscard]] const std::string& key() const noexcept { return key_; }
+  [[nodiscard]] bool empty() const noexcept { return calls_ == 0; }
+  [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+  /// The call that came first; not of an empty lane.
+  [[nodiscard]] const BatchCall& oldest() const;
+  /// The highest priority of a call that waits; not of an empty lane.
+  [[nodiscard]] int priority() const noexcept { return levels_.front().priority; }
+  /// No call's deadline is before; TimePoint::max() when none has one.
+  [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_deadline_; }
+
+  /// The calls that wait now are not to wait for more.
+  void flush() noexcept { flush_to_ = arrived_; }
+  [[nodiscard]] bool is_flushed() const { return !empty() && oldest().place < flush_to_; }
+
+  /// Calls `use` with each call, in the order in which they would be taken.
+  template <class Use>
+  void for_each(const Use& use) const {
+    for (const Level& level : levels_) {
+      for (const auto& call : level.calls)
+        use(*call);
+    }
+  }
+
+  /// How many calls of other lanes, of higher priority, were preferred to this one's.
+  std::uint64_t passed = 0;
+
+ private:
+  struct Level {
+    int priority;
+    std::deque<std::unique_ptr<BatchCall>> calls;  // never empty, but for an empty lane's only one
+  };
+  [[nodiscard]] std::size_t oldest_level() const;
+  std::unique_ptr<BatchCall> pop(std::size_t level);
+  void drop_empty_levels();
+  void left(const BatchCall& call) noexcept;
+  void look_for_deadlines();
+
+  const std::string key_;
+  std::vector<Level> levels_;  // highest priority first
+  std::size_t calls_ = 0;
+  std::size_t rows_ = 0;
+  std::uint64_t arrived_ = 0;  // calls that ever came
+  std::uint64_t left_ = 0;     // and of these are not here any more
+  std::uint64_t flush_to_ = 0;
+  TimePoint earliest_deadline_ = TimePoint::max();
+};
+
+/// All calls of a batcher that wait for room in a batch: a lane for each key. Not thread-safe.
+class BatchQueue {
+ public:
+  BatchLane& add(std::unique_ptr<BatchCall> call);
+  void take(BatchLane& lane, std::size_t rows, std::size_t max_overtaking, BatchCalls& to);
+
+  /// Moves the calls that `which` holds for to `to`.
+  template <class Which>
+  void remove_if(const Which& which, BatchCalls& to) {
+    const std::size_t before = to.size();
+    for (auto& [key, lane] : lanes_)
+      lane.remove_if(which, to);
+    for (std::size_t i = before; i < to.size(); ++i)
+      count_out(*to[i]);
+    drop_empty_lanes();
+  }
+  /// Moves the calls whose deadline is not after `now` to `to`, unless they are pinned.
+  void remove_expired(TimePoint now, BatchCalls& to);
+
+  /// Moves the newest call of the caller that has most rows here to `to`, if it has so many more
+  /// than `caller` that `rows` more rows of that would still be fewer.
+  bool make_way(const PeerIdentity* caller, std::size_t rows, BatchCalls& to);
+
+  [[nodiscard]] bool empty() const noexcept { return calls_ == 0; }
+  [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] TimePoint earliest_deadline() const;
+
+  template <class Use>
+  void for_each_lane(const Use& use) {
+    for (auto& [key, lane] : lanes_) {
+      if (!lane.empty()) use(lane);
+    }
+  }
+  template <class Use>
+  void for_each(const Use& use) const {
+    for (const auto& [key, lane] : lanes_)
+      lane.for_each(use);
+  }
+
+ private:
+  BatchLane& lane_of(const std::string& key);
+  void count_out(const BatchCall& call);
+  void drop_empty_lanes();
+
+  // Empty lanes stay while there are few: most programs have one.
+  static constexpr std::size_t kKeptLanes = 16;
+  static constexpr std::size_t kKeptCallers = 256;
+
+  std::unordered_map<std::string, BatchLane> lanes_;
+  BatchLane* last_ = nullptr;  // to which the last call came
+  std::unordered_map<const PeerIdentity*, std::size_t> rows_of_;  // by caller
+  std::size_t calls_ = 0;
+  std::size_t rows_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+template <class Which>
+void BatchLane::remove_if(const Which& which, BatchCalls& to) {
+  for (Level& level : levels_) {
+    std::erase_if(level.calls, [&](std::unique_ptr<BatchCall>& call) {
+      if (!which(*call)) return false;
+      left(*call);
+      to.push_back(std::move(call));
+      return true;
+    });
+  }
+  drop_empty_levels();
+  look_for_deadlines();
+}
+
+}  // namespace batchrpc::detail

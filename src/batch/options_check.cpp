@@ -1,0 +1,104 @@
+#include "batch/options_check.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+// No batch, and no queue, has more: a negative number that became a size is found out.
+constexpr std::size_t kMostRows = std::size_t{1} << 30;
+
+void check(bool good, const std::string& what) {
+  if (!good) throw InvalidArgument("BatchOptions::" + what);
+}
+
+void check_size(const char* name, std::size_t value) {
+  check(value >= 1, std::string(name) + " must be at least 1");
+  check(value <= kMostRows, std::string(name) + " must be at most " + std::to_string(kMostRows) +
+                                ", not " + std::to_string(value) + " (a negative number?)");
+}
+
+std::string compared(const char* name, std::size_t value, const char* how, const char* other,
+                     std::size_t limit) {
+  return std::string(name) + " (" + std::to_string(value) + ") must be " + how + " " + other + " (" +
+         std::to_string(limit) + ")";
+}
+
+void check_preferred(const BatchOptions& options, const BatchWork& work) {
+  const auto& sizes = options.preferred_sizes;
+  if (sizes.empty()) return;
+  for (const std::size_t size : sizes)
+    check_size("preferred_sizes: each", size);
+  check(std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()) == sizes.end(),
+        "preferred_sizes must be ascending");
+  check(sizes.back() <= options.max_size,
+        compared("preferred_sizes: the last", sizes.back(), "at most", "max_size", options.max_size));
+  check(work.can_pad, "preferred_sizes needs rows that can be copied, to pad with");
+}
+
+void check_names(const BatchOptions& options) {
+  std::set<std::string> names;
+  for (const std::string& name : options.all_of) {
+    check(!name.empty(), "all_of has an empty name");
+    check(names.insert(name).second, "all_of names '" + name + "' twice");
+  }
+}
+
+void check_target(const BatchOptions& options) {
+  const LatencyTarget& target = options.latency_target;
+  check(target.latency >= Duration::zero(), "latency_target.latency is not negative");
+  if (target.latency == Duration::zero()) return;
+  check(target.percentile > 0 && target.percentile < 1,
+        "latency_target.percentile is above 0 and below 1");
+  check(options.max_wait == Duration::zero() && options.min_size == 1 && options.all_of.empty() &&
+            !options.all_callers,
+        "latency_target chooses when a batch starts: it excludes max_wait, min_size, all_of and "
+        "all_callers");
+}
+
+}  // namespace
+
+void check_options(const BatchOptions& options, const BatchWork& work) {
+  check_size("max_size", options.max_size);
+  check_size("min_size", options.min_size);
+  check_size("max_queue", options.max_queue);
+  check_size("parallelism", options.parallelism);
+  check(options.min_size <= options.max_size,
+        compared("min_size", options.min_size, "at most", "max_size", options.max_size));
+  check(options.max_queue >= options.max_size,
+        compared("max_queue", options.max_queue, "at least", "max_size", options.max_size));
+  check(options.max_queue_bytes >= 1, "max_queue_bytes must be at least 1");
+  check(options.max_wait >= Duration::zero(), "max_wait is not negative");
+  check(options.all_of.empty() || !options.all_callers, "all_of and all_callers exclude each other");
+  check(options.exclusive == nullptr || options.parallelism == 1,
+        "exclusive needs a parallelism of 1");
+  check(options.isolate == Isolate::none || work.can_repeat,
+        "isolate needs rows that can be copied, to run them again");
+  check(!options.short_handler || options.executor == nullptr,
+        "short_handler and executor exclude each other");
+  if (work.accumulate) {
+    check(options.parallelism == 1, "parallelism must be 1: a reducer has one batch at a time");
+    check(options.preferred_sizes.empty(), "preferred_sizes: a reducer's rows are not padded");
+    check(options.isolate == Isolate::none, "isolate: a reducer's rows fail alone anyway");
+  }
+  check_preferred(options, work);
+  check_names(options);
+  check_target(options);
+}
+
+void check_change(const BatchOptions& from, const BatchOptions& to) {
+  check(from.short_handler == to.short_handler && from.executor == to.executor,
+        "short_handler and executor cannot be changed while the batcher runs");
+}
+
+void check_group(const BatchOptions& options, const Host& host) {
+  for (const std::string& name : options.all_of) {
+    check(host.may_be_peer(name), "all_of: the node's group, which is full, has no node '" + name +
+                                      "'");
+  }
+}
+
+}  // namespace batchrpc::detail
