@@ -45,6 +45,7 @@ void IncomingCall::keep() {
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
   if (kept_sink_) sink->answered();
+  lock_.unlock();
 }
 
 void IncomingCall::reply(Encoder& encoder) {

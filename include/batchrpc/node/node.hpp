@@ -202,11 +202,12 @@ class BATCHRPC_EXPORT Node {
     using Traits = detail::FunctionTraits<Callable>;
     ExposeOptions how = options;
     if constexpr (detail::ToldOfHost<Callable>) {
+      if (how.exclusive) detail::refuse_exclusive(name);
       callable.exposed_on(host());
       how.short_handler = true;
     }
     expose_function(std::make_shared<detail::TypedFunction<Callable, Traits>>(
-        std::move(name), std::move(callable), how));
+        std::move(name), std::move(callable), std::move(how)));
   }
 
   // --- objects behind remote references: defined in batchrpc/rref/rref.hpp
