@@ -383,8 +383,7 @@ class BATCHRPC_EXPORT Node {
 
   void expose_function(std::shared_ptr<detail::ExposedFunction> function) const;
   // A function of the library's own; exposing it again changes nothing, but another signature is
-  // refused. Always short: it only
-  // queues.
+  // refused. Always short: it only queues.
   template <class Callable>
   void expose_reserved(std::string name, Callable callable) const {
     using Traits = detail::FunctionTraits<Callable>;
