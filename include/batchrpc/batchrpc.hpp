@@ -6,6 +6,7 @@
 #include "batchrpc/base/result.hpp"
 #include "batchrpc/base/version.hpp"
 #include "batchrpc/batch/batcher.hpp"
+#include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/future/coroutine.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"

@@ -14,6 +14,7 @@
 #include "batchrpc/transport/socket_transport.hpp"
 #include "node/context_workers.hpp"
 #include "node/enduring_wait.hpp"
+#include "node/exclusive_calls.hpp"
 #include "node/group.hpp"
 #include "node/loop_tasks.hpp"
 #include "node/options_check.hpp"
@@ -86,6 +87,7 @@ NodeCore::NodeCore(NodeOptions options)
   } else if (options_.io_context != nullptr) {
     workers_ = std::make_shared<ContextWorkers>(*options_.io_context, context_);
   }
+  exclusive_ = std::make_shared<ExclusiveCalls>(loop_tasks_, workers());
   peers_ = std::make_unique<PeerTable>(
       PeerTable::Environment{.loop = loop_,
                              .context = context_,
@@ -162,6 +164,11 @@ std::shared_ptr<detail::ExposedFunction> NodeCore::resolve(std::string_view name
 }
 
 void NodeCore::run_on_worker(Task task) { workers()->post(std::move(task)); }
+
+void NodeCore::run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
+                               detail::IncomingCall call) {
+  exclusive_->add(shared_from_this(), std::move(function), std::move(call));
+}
 
 bool NodeCore::park(const std::string& function, detail::IncomingCall& call, RunAgain again) {
   return parked_->park(function, call, std::move(again));
@@ -321,6 +328,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   for (const std::string& straggler : left)
     log_.warning("shut down while waiting: " + straggler);
 
+  exclusive_->close(refusal());
   stop_listening();
   const auto end = [this, ended = std::make_shared<std::atomic<bool>>(false)] {
     if (ended->exchange(true)) return;

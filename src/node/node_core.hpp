@@ -21,6 +21,7 @@
 
 namespace batchrpc {
 
+class ExclusiveCalls;
 class Group;
 class ParkedCalls;
 
@@ -53,6 +54,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   /// is taken) or ShutDown.
   void expose(std::shared_ptr<detail::ExposedFunction> function);
   void run_on_worker(Task task) override;
+  void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
+                       detail::IncomingCall call) override;
   void admit(Session& session, const wire::Hello& hello) override;
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why) override;
 
@@ -132,6 +135,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::shared_ptr<Workers> workers_;  // null: the loop runs the handlers
   FunctionTable functions_;
   std::shared_ptr<ParkedCalls> parked_;
+  std::shared_ptr<ExclusiveCalls> exclusive_;
   std::unique_ptr<PeerTable> peers_;
   std::shared_ptr<Group> group_;
   std::atomic<bool> stopping_{false};

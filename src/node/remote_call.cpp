@@ -58,6 +58,7 @@ void IncomingCall::drop_arguments() noexcept {
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
   if (kept_sink_) sink->answered();
+  lock_.unlock();
 }
 
 void IncomingCall::reply(Encoder& encoder) {

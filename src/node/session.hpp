@@ -51,6 +51,9 @@ class SessionHost {
   using RunAgain = std::function<void(detail::IncomingCall call)>;
   virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
   virtual void run_on_worker(Task task) = 0;
+  /// Runs the call when it has the lock, which the function's options name; behind those that wait.
+  virtual void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
+                               detail::IncomingCall call) = 0;
   /// The other side has said who it is. Throws an Error to refuse it. On the loop.
   virtual void admit(Session& session, const wire::Hello& hello) = 0;
   /// The session has ended; its pending calls wait for fail_calls(). On the loop.

@@ -233,6 +233,15 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     call.fail(error);
     return;
   }
+  if (const auto& exclusive = function->options.exclusive) {
+    auto lock = exclusive->try_lock();
+    if (!lock) {
+      call.keep();
+      host_->run_exclusively(std::move(function), std::move(call));
+      return;
+    }
+    call.hold(*std::move(lock));
+  }
   if (function->options.short_handler) {
     const detail::CurrentNode current(core_);
     function->run(call);

@@ -17,6 +17,7 @@
 #include <new>
 #include <utility>
 
+#include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/future/coroutine.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
@@ -150,6 +151,12 @@ TEST_CASE("when_all of some futures is one allocation") {
           first.set_value(1);
           second.set_value(2);
         }) == 0);
+}
+
+TEST_CASE("A lock that nobody has is one allocation, its future, and none with try_lock") {
+  AsyncMutex mutex;
+  CHECK(allocations_of([&] { mutex.lock().get().unlock(); }) == 1);
+  CHECK(allocations_of([&] { CHECK(mutex.try_lock()); }) == 0);
 }
 
 #endif

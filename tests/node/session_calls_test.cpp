@@ -62,6 +62,8 @@ class Callee final : public SessionHost {
     return false;
   }
   void run_on_worker(Task task) override { task(); }
+  void run_exclusively(std::shared_ptr<detail::ExposedFunction> /*function*/,
+                       detail::IncomingCall /*call*/) override {}
   void admit(Session& session, const wire::Hello& hello) override {
     session.set_peer(std::make_shared<PeerIdentity>(
         PeerIdentity{.name = hello.name, .incarnation = hello.incarnation}));

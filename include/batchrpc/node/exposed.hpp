@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/function_traits.hpp"
 #include "batchrpc/node/remote_call.hpp"
 #include "batchrpc/transport/loop.hpp"
@@ -22,6 +23,13 @@ struct ExposeOptions {
   /// Run it where the message was read, not on a worker: for functions that neither block nor
   /// compute for more than some tens of microseconds (docs/threading.md).
   bool short_handler = false;
+  /// A lock that each call of the function has while it runs: of the functions with one lock, also
+  /// of several nodes of this process, one call runs at a time, in the order in which they came. No
+  /// thread waits for it. The call has it before its arguments are decoded, and until its answer is
+  /// made: where the function returns a Future, until that is ready. A handler that waits for the
+  /// lock itself, or for a call that needs it, waits in vain. Null: none. Not for a Batcher, which
+  /// has BatchOptions::exclusive.
+  std::shared_ptr<AsyncMutex> exclusive{};
 };
 
 /// The node that a callable is exposed on, for callables that need more than arguments: one with a
@@ -56,6 +64,9 @@ concept ToldOfHost = requires(Callable& callable, const Host& host) {
   callable.exposed_on(host);
 };
 
+/// Throws InvalidArgument: such a callable has not run when it has taken a call.
+[[noreturn]] BATCHRPC_EXPORT void refuse_exclusive(const std::string& name);
+
 /// A callable that is told of calls before it is called: ExposedFunction::announce.
 template <class Callable>
 concept ToldOfCalls = requires(Callable& callable, Decoder& arguments) {
@@ -66,7 +77,9 @@ concept ToldOfCalls = requires(Callable& callable, Decoder& arguments) {
 class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<ExposedFunction> {
  public:
   ExposedFunction(std::string function_name, std::string function_signature, ExposeOptions how)
-      : name(std::move(function_name)), signature(std::move(function_signature)), options(how) {}
+      : name(std::move(function_name)),
+        signature(std::move(function_signature)),
+        options(std::move(how)) {}
   virtual ~ExposedFunction();
 
   /// Runs the function and answers the call: at once, or later, then `call` is moved away.
@@ -137,7 +150,7 @@ class TypedFunction final : public ExposedFunction {
 
  public:
   TypedFunction(std::string function_name, Callable callable, ExposeOptions how)
-      : ExposedFunction(std::move(function_name), std::string(Wire::text()), how),
+      : ExposedFunction(std::move(function_name), std::string(Wire::text()), std::move(how)),
         callable_(std::move(callable)) {}
 
   void run(IncomingCall& call) noexcept override {

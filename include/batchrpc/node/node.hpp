@@ -202,11 +202,12 @@ class BATCHRPC_EXPORT Node {
     using Traits = detail::FunctionTraits<Callable>;
     ExposeOptions how = options;
     if constexpr (detail::ToldOfHost<Callable>) {
+      if (how.exclusive) detail::refuse_exclusive(name);
       callable.exposed_on(host());
       how.short_handler = true;
     }
     expose_function(std::make_shared<detail::TypedFunction<Callable, Traits>>(
-        std::move(name), std::move(callable), how));
+        std::move(name), std::move(callable), std::move(how)));
   }
 
   // --- objects behind remote references: defined in batchrpc/rref/rref.hpp
@@ -382,8 +383,7 @@ class BATCHRPC_EXPORT Node {
 
   void expose_function(std::shared_ptr<detail::ExposedFunction> function) const;
   // A function of the library's own; exposing it again changes nothing, but another signature is
-  // refused. Always short: it only
-  // queues.
+  // refused. Always short: it only queues.
   template <class Callable>
   void expose_reserved(std::string name, Callable callable) const {
     using Traits = detail::FunctionTraits<Callable>;

@@ -12,6 +12,7 @@
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/function.hpp"
+#include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/call_context.hpp"
 #include "batchrpc/wire/codec.hpp"
 #include "batchrpc/wire/envelope.hpp"
@@ -130,7 +131,8 @@ class BATCHRPC_EXPORT IncomingCall {
         segment_(other.segment_),
         payloads_(std::move(other.payloads_)),
         kept_sink_(std::move(other.kept_sink_)),
-        kept_words_(std::move(other.kept_words_)) {}
+        kept_words_(std::move(other.kept_words_)),
+        lock_(std::move(other.lock_)) {}
   IncomingCall& operator=(IncomingCall&&) = delete;
   ~IncomingCall() {
     if (sink_ != nullptr) break_promise();
@@ -138,6 +140,8 @@ class BATCHRPC_EXPORT IncomingCall {
 
   /// Makes it independent of the message that it came in, so that it may be kept.
   void keep();
+  /// Has it hold a lock until it is answered (ExposeOptions::exclusive).
+  void hold(AsyncMutex::Guard lock) noexcept { lock_ = std::move(lock); }
 
   [[nodiscard]] Decoder arguments() const { return Decoder(segment_, payloads_); }
   /// What the arguments take in memory.
@@ -164,6 +168,7 @@ class BATCHRPC_EXPORT IncomingCall {
   std::vector<Bytes> payloads_;
   std::shared_ptr<ReplySink> kept_sink_;
   std::unique_ptr<Word[]> kept_words_;
+  AsyncMutex::Guard lock_;
 };
 
 /// An encoder of the calling thread's own, with the envelope reserved; may be used while another

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "batchrpc/base/executor.hpp"
+#include "batchrpc/future/async_mutex.hpp"
+#include "batchrpc/node/exposed.hpp"
+#include "batchrpc/node/remote_call.hpp"
+
+namespace batchrpc {
+
+/// Calls that wait for the lock of their function, ExposeOptions::exclusive. Thread-safe.
+class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
+ public:
+  /// Short handlers run on `loop_tasks`, others on `workers`.
+  ExclusiveCalls(std::shared_ptr<Executor> loop_tasks, std::shared_ptr<Executor> workers);
+
+  /// Runs the call when it has the lock. `core` is the node's.
+  void add(std::shared_ptr<NodeCore> core, std::shared_ptr<detail::ExposedFunction> function,
+           detail::IncomingCall call);
+  /// Fails the calls that wait, whoever has the lock; none waits from now on.
+  void close(const std::exception_ptr& error);
+
+ private:
+  struct Call {
+    std::shared_ptr<NodeCore> core;
+    std::shared_ptr<detail::ExposedFunction> function;
+    detail::IncomingCall call;
+  };
+
+  void granted(std::uint64_t number, AsyncMutex::Guard lock);
+
+  const std::shared_ptr<Executor> loop_tasks_;
+  const std::shared_ptr<Executor> workers_;
+  std::mutex mutex_;  // guards what follows
+  std::map<std::uint64_t, Call> calls_;
+  std::uint64_t next_ = 0;
+  std::exception_ptr closed_;  // with what; null: it is open
+};
+
+}  // namespace batchrpc
