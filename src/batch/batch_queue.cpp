@@ -17,7 +17,7 @@ void BatchLane::add(std::unique_ptr<BatchCall> call) {
   while (level != levels_.end() && level->priority > call->priority)
     ++level;
   if (level == levels_.end() || level->priority != call->priority) {
-    level = levels_.insert(level, Level{call->priority, {}});
+    level = levels_.insert(level, Level(call->priority));
   }
   level->calls.push_back(std::move(call));
 }

@@ -52,6 +52,10 @@ class BatchLane {
 
  private:
   struct Level {
+    explicit Level(int of_priority) : priority(of_priority) {}
+    Level(Level&&) = default;  // and no copies, which a deque says that it has
+    Level& operator=(Level&&) = default;
+
     int priority;
     std::deque<std::unique_ptr<BatchCall>> calls;  // never empty, but for an empty lane's only one
   };

@@ -1,50 +1,38 @@
 #include "batchrpc/torch/batch.hpp"
 
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 
 namespace batchrpc {
 namespace {
 
-bool stacks_with(const at::Tensor& a, const at::Tensor& b) {
-  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.device() == b.device() &&
-         a.layout() == b.layout();
+// Bytes of a number, small ones in one: kinds of usual tensors need no memory of their own.
+void append_number(std::string& to, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7)
+    to.push_back(static_cast<char>(value | 0x80));
+  to.push_back(static_cast<char>(value));
 }
 
-// The most common kind among the rows that are defined, the first one of equally common ones; null
-// when there is none. Rows of one kind, the usual case, take one pass.
-const at::Tensor* most_common(const std::vector<const at::Tensor*>& rows) {
-  struct Kind {
-    const at::Tensor* example;
-    std::size_t count;
-  };
-  std::vector<Kind> kinds;
-  for (const at::Tensor* row : rows) {
-    if (!row->defined()) continue;
-    bool known = false;
-    for (Kind& kind : kinds) {
-      if (!stacks_with(*kind.example, *row)) continue;
-      ++kind.count;
-      known = true;
-      break;
-    }
-    if (!known) kinds.push_back({row, 1});
-  }
-  const Kind* best = nullptr;
-  for (const Kind& kind : kinds) {
-    if (best == nullptr || kind.count > best->count) best = &kind;
-  }
-  return best == nullptr ? nullptr : best->example;
+void append_kind_of(const at::Tensor& tensor, std::int64_t first_dimension, std::string& kind) {
+  kind.push_back(static_cast<char>(tensor.scalar_type()));
+  kind.push_back(static_cast<char>(tensor.layout()));
+  kind.push_back(static_cast<char>(tensor.device().type()));
+  kind.push_back(static_cast<char>(tensor.device().index()));
+  append_number(kind, static_cast<std::uint64_t>(tensor.dim() - first_dimension));
+  for (std::int64_t i = first_dimension; i < tensor.dim(); ++i)
+    append_number(kind, static_cast<std::uint64_t>(tensor.size(i)));
 }
 
-InvalidArgument misfit(const at::Tensor* expected, const at::Tensor& row) {
-  const std::string got = detail::describe_tensor(row);
-  if (expected == nullptr) return InvalidArgument("a row of a batch is " + got);
-  return InvalidArgument("a row of a batch is " + got + ", but the others are " +
-                         detail::describe_tensor(*expected) +
-                         "; all rows have one shape, type and device");
+void require_defined(const at::Tensor& tensor) {
+  if (!tensor.defined()) throw InvalidArgument("a row of a batch is an undefined tensor");
 }
+
+std::int64_t as_index(std::size_t value) { return static_cast<std::int64_t>(value); }
 
 at::Tensor as_column(const at::Tensor& results, bool good_type, c10::ScalarType type,
                      const char* wanted) {
@@ -64,30 +52,145 @@ std::vector<T> values_of(const at::Tensor& column) {
 
 }  // namespace
 
-std::vector<std::exception_ptr> BatchForm<at::Tensor>::misfits(
-    const std::vector<const at::Tensor*>& rows) {
-  const at::Tensor* const expected = most_common(rows);
-  std::vector<std::exception_ptr> errors;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i]->defined() && stacks_with(*expected, *rows[i])) continue;
-    errors.resize(rows.size());
-    errors[i] = std::make_exception_ptr(misfit(expected, *rows[i]));
-  }
-  return errors;
+// --- rows
+
+void BatchForm<at::Tensor>::Builder::add(at::Tensor&& row) {
+  ++real_rows_;
+  parts_.push_back({std::move(row), false});
 }
 
-at::Tensor BatchForm<at::Tensor>::stack(std::vector<at::Tensor>&& rows) {
-  if (rows.empty()) throw InvalidArgument("a batch without rows");
-  for (const at::Tensor& row : rows) {
-    if (!row.defined() || !rows[0].defined() || !stacks_with(rows[0], row)) {
-      throw misfit(rows[0].defined() ? &rows[0] : nullptr, row);
+void BatchForm<at::Tensor>::Builder::add_all(at::Tensor&& rows) {
+  real_rows_ += static_cast<std::size_t>(rows.size(0));
+  parts_.push_back({std::move(rows), true});
+}
+
+at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
+  const c10::optional<at::Device> device =
+      how_.device.empty() ? c10::nullopt : c10::optional<at::Device>(how_.device);
+  at::Tensor batch;
+  if (parts_.size() == 1 && parts_[0].many && padding == 0) {
+    how_.outcome.rows_in_place += real_rows_;
+    batch = std::move(parts_[0].tensor);
+  } else if (on_graph()) {
+    batch = join(padding);
+  } else {
+    batch = copy(padding);
+  }
+  return device ? batch.to(*device, /*non_blocking=*/batch.is_pinned()) : batch;
+}
+
+bool BatchForm<at::Tensor>::Builder::on_graph() const {
+  return c10::GradMode::is_enabled() &&
+         std::any_of(parts_.begin(), parts_.end(),
+                     [](const Part& part) { return part.tensor.requires_grad(); });
+}
+
+// In operations that autograd knows.
+at::Tensor BatchForm<at::Tensor>::Builder::join(std::size_t padding) const {
+  std::vector<at::Tensor> parts;
+  parts.reserve(parts_.size() + 1);
+  for (const Part& part : parts_)
+    parts.push_back(part.many ? part.tensor : part.tensor.unsqueeze(0));
+  if (padding > 0) {
+    const at::Tensor last = parts.back().narrow(0, parts.back().size(0) - 1, 1).detach();
+    std::vector<std::int64_t> sizes = last.sizes().vec();
+    sizes[0] = as_index(padding);
+    parts.push_back(last.expand(sizes));
+  }
+  return at::cat(parts);
+}
+
+at::Tensor BatchForm<at::Tensor>::Builder::copy(std::size_t padding) const {
+  const c10::InferenceMode no_inference(false);
+  const Part& example = parts_.front();
+  std::vector<std::int64_t> sizes = example.tensor.sizes().vec();
+  if (!example.many) sizes.insert(sizes.begin(), 0);
+  sizes[0] = as_index(rows_);
+  const bool pin = how_.device.starts_with("cuda") && example.tensor.is_cpu();
+  at::Tensor batch =
+      at::empty(sizes, example.tensor.options().requires_grad(false).pinned_memory(pin));
+  const c10::AutoGradMode no_grad(false);
+  std::int64_t row = 0;
+  for (const Part& part : parts_) {
+    const std::int64_t count = part.many ? part.tensor.size(0) : 1;
+    const at::Tensor& from = part.tensor;
+    if (from.is_cpu() && from.is_contiguous() && !from.is_conj() && !from.is_neg() &&
+        !from._is_zerotensor()) {
+      const std::size_t bytes = from.nbytes();
+      auto* const to = static_cast<std::byte*>(batch.data_ptr()) +
+                       static_cast<std::size_t>(row) * (bytes / static_cast<std::size_t>(count));
+      if (bytes > 0) std::memcpy(to, from.data_ptr(), bytes);
+    } else {
+      batch.narrow(0, row, count).copy_(part.many ? from : from.unsqueeze(0));
     }
+    how_.outcome.bytes_copied += from.nbytes();
+    row += count;
   }
-  return at::stack(rows);
+  how_.outcome.rows_copied += real_rows_;
+  if (padding > 0) {
+    batch.narrow(0, row, as_index(padding)).copy_(batch.narrow(0, row - 1, 1));
+  }
+  return batch;
 }
 
-std::vector<at::Tensor> BatchSplit<at::Tensor, at::Tensor>::split(at::Tensor&& results) {
-  return results.unbind(0);
+std::size_t BatchForm<at::Tensor>::rows(const at::Tensor& stacked) {
+  if (!stacked.defined() || stacked.dim() == 0) {
+    throw InvalidArgument("a call of many rows has " + detail::describe_tensor(stacked) +
+                          ": its first dimension is to be the rows");
+  }
+  return static_cast<std::size_t>(stacked.size(0));
+}
+
+at::Tensor BatchForm<at::Tensor>::row(const at::Tensor& stacked, std::size_t index) {
+  return stacked.select(0, as_index(index));
+}
+
+at::Tensor BatchForm<at::Tensor>::repeat(const at::Tensor& value, std::size_t rows) {
+  std::vector<std::int64_t> sizes = value.sizes().vec();
+  sizes.insert(sizes.begin(), as_index(rows));
+  return value.unsqueeze(0).expand(sizes);
+}
+
+std::size_t BatchForm<at::Tensor>::bytes(const at::Tensor& row) {
+  constexpr std::size_t kTensorBytes = 256;
+  return kTensorBytes + (row.defined() && row.has_storage() ? row.nbytes() : 0);
+}
+
+void BatchForm<at::Tensor>::append_kind(const at::Tensor& row, std::string& kind) {
+  require_defined(row);
+  append_kind_of(row, 0, kind);
+}
+
+void BatchForm<at::Tensor>::append_kind_of_all(const at::Tensor& rows, std::string& kind) {
+  require_defined(rows);
+  append_kind_of(rows, 1, kind);
+}
+
+void require_row(const at::Tensor& row, at::ScalarType type, std::vector<std::int64_t> sizes) {
+  const bool fits = row.defined() && row.scalar_type() == type &&
+                    row.dim() == as_index(sizes.size()) &&
+                    std::equal(sizes.begin(), sizes.end(), row.sizes().begin(),
+                               [](std::int64_t want, std::int64_t has) {
+                                 return want == -1 || want == has;
+                               });
+  if (fits) return;
+  std::string wanted;
+  for (const std::int64_t size : sizes)
+    wanted += (wanted.empty() ? "" : ", ") + (size == -1 ? "any" : std::to_string(size));
+  throw InvalidArgument("a row is " + detail::describe_tensor(row) + ", expected is " +
+                        detail::describe_type(type) + " [" + wanted + "]");
+}
+
+// --- results
+
+at::Tensor BatchSplit<at::Tensor, at::Tensor>::row(std::size_t i) {
+  if (rows_.empty()) rows_ = results_.unbind(0);
+  return std::move(rows_[i]);
+}
+
+at::Tensor BatchSplit<at::Tensor, at::Tensor>::rows(std::size_t first, std::size_t count) const {
+  if (first == 0 && count == size_) return results_;
+  return results_.narrow(0, as_index(first), as_index(count));
 }
 
 namespace detail {

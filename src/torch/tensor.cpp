@@ -122,11 +122,14 @@ at::Tensor view_of(const Bytes& payload, at::IntArrayRef sizes, c10::TensorOptio
 
 }  // namespace
 
+std::string describe_type(at::ScalarType type) {
+  const std::uint8_t number = tensor_type_number(type);
+  return number != 0 ? std::string(kTensorTypes[number].name) : std::string(c10::toString(type));
+}
+
 std::string describe_tensor(const at::Tensor& tensor) {
   if (!tensor.defined()) return "an undefined tensor";
-  const std::uint8_t number = tensor_type_number(tensor.scalar_type());
-  std::string text = number != 0 ? std::string(kTensorTypes[number].name)
-                                 : std::string(c10::toString(tensor.scalar_type()));
+  std::string text = describe_type(tensor.scalar_type());
   if (!tensor.is_nested()) text.append(1, ' ').append(shape_text(sizes_of(tensor)));
   if (!tensor.is_cpu()) text += " on " + tensor.device().str();
   return text;

@@ -170,11 +170,6 @@ TEST_CASE("beyond max_queue a row is refused as Overloaded, which surely did not
   CHECK_FALSE(test::may_have_run(refused.error()));
   CHECK_THAT(refused.message(),
              Catch::Contains("3 rows") && Catch::Contains("BatchOptions::max_queue"));
-  // A peer is told the same.
-  const Node peer = world.join("peer");
-  const auto remote = outcome(peer.call<int(int)>("root", "f", 4));
-  CHECK(remote.code() == ErrorCode::overloaded);
-  CHECK_FALSE(test::may_have_run(remote.error()));
   // There is room again when a batch has begun.
   running[0].set_value({0});
   world.run_for(0s);
@@ -183,6 +178,40 @@ TEST_CASE("beyond max_queue a row is refused as Overloaded, which surely did not
   world.run_for(0s);
   running[2].set_value({30, 50});
   CHECK(fits.get() == 50);
+}
+
+TEST_CASE("a peer beyond max_queue is told the same, and when to try again") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  std::vector<Promise<std::vector<int>>> running;
+  Batcher<int(int)> batcher({.max_size = 2, .max_queue = 3}, [&](const std::vector<int>&) {
+    running.emplace_back();
+    return running.back().get_future();
+  });
+  node.expose("f", batcher);
+  const Node peer = world.join("peer");
+  std::vector<Future<int>> rows;
+  const auto call = [&] {
+    auto row = peer.call<int(int)>("root", "f", 4);
+    world.run_for(0s);
+    return row;
+  };
+  rows.push_back(call());
+  world.run_for(20ms);
+  running[0].set_value({0});  // so that the batcher knows what a batch takes
+  for (int i = 0; i <= 3; ++i)
+    rows.push_back(call());
+  const auto remote = outcome(call());
+  REQUIRE_FALSE(remote);
+  CHECK(remote.code() == ErrorCode::overloaded);
+  CHECK_FALSE(test::may_have_run(remote.error()));
+  try {
+    std::rethrow_exception(remote.error());
+  } catch (const Overloaded& error) {
+    CHECK(error.retry_after() == 20ms);
+  }
+  CHECK_THAT(remote.message(), Catch::Contains("in about 20000 us"));
+  batcher.close();
 }
 
 TEST_CASE("a batch can be started by hand") {

@@ -66,7 +66,9 @@ struct BatchForm {
 
   static std::size_t rows(const Stacked& stacked) { return stacked.size(); }
   /// One row of many.
-  static T row(const Stacked& stacked, std::size_t index) { return stacked[index]; }
+  static typename Stacked::const_reference row(const Stacked& stacked, std::size_t index) {
+    return stacked[index];
+  }
   /// The same value for each of many rows.
   static Stacked repeat(const T& value, std::size_t rows) { return Stacked(rows, value); }
   /// The bytes that a row, or many, take; about.
@@ -94,7 +96,7 @@ using ManyRows = typename BatchForm<T>::Stacked;
 ///     return batchrpc::ForAll(model.parameters());
 template <class R>
 struct ForAll {
-  R value;
+  R value;  ///< copied for callers of this process
 };
 template <class R>
 ForAll(R) -> ForAll<R>;

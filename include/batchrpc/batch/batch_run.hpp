@@ -124,7 +124,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     };
     if (call.of_one) {
       std::apply(append_all, call.one());
-    } else {
+    } else if constexpr (sizeof...(Args) > 0) {
       std::apply(append_all, call.many());
       shape += " (many rows)";
     }
@@ -159,7 +159,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
       const std::size_t rows = rows_of(first, last);
       const std::size_t padding = padded_size(batch_.options->preferred_sizes, rows) - rows;
       arguments->columns.emplace(
-          stack(first, last, rows, padding, again, std::index_sequence_for<Args...>{}));
+          stack({first, last, rows, padding, again}, std::index_sequence_for<Args...>{}));
       if constexpr (std::is_invocable_v<Handler&, ManyRows<Args>..., const BatchInfo&>) {
         arguments->info = describe_batch(batch_, first, last, padding);
         if (!keyed_) arguments->info.key.clear();
@@ -213,30 +213,37 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     return rows;
   }
 
+  // What of the batch is stacked; `keep`: it may be stacked again.
+  struct Share {
+    std::size_t first;
+    std::size_t last;
+    std::size_t rows;
+    std::size_t padding;
+    bool keep;
+  };
+
   template <std::size_t... I>
-  Columns stack(std::size_t first, std::size_t last, std::size_t rows, std::size_t padding,
-                bool keep, std::index_sequence<I...>) {
-    return Columns(column<I>(first, last, rows, padding, keep)...);
+  Columns stack([[maybe_unused]] const Share& share, std::index_sequence<I...>) {
+    return Columns(column<I>(share)...);
   }
 
   template <std::size_t I>
-  auto column(std::size_t first, std::size_t last, std::size_t rows, std::size_t padding,
-              bool keep) {
+  auto column(const Share& share) {
     using T = std::tuple_element_t<I, std::tuple<Args...>>;
-    typename BatchForm<T>::Builder builder(rows + padding,
+    typename BatchForm<T>::Builder builder(share.rows + share.padding,
                                            Stacking{batch_.options->device, outcome_});
-    for (std::size_t i = first; i < last; ++i) {
+    for (std::size_t i = share.first; i < share.last; ++i) {
       Call& call = call_of(batch_.calls[i]);
       if (call.of_one) {
-        add(builder, std::get<I>(call.one()), keep);
-      } else if constexpr (std::is_copy_constructible_v<ManyRows<T>>) {
+        add(builder, std::get<I>(call.one()), share.keep);
+      } else if constexpr (std::is_copy_constructible_v<T>) {
         auto& many = std::get<I>(call.many());
-        builder.add_all(keep ? ManyRows<T>(many) : std::move(many));
+        builder.add_all(share.keep ? ManyRows<T>(many) : std::move(many));
       } else {
         builder.add_all(std::move(std::get<I>(call.many())));
       }
     }
-    return builder.finish(padding);
+    return builder.finish(share.padding);
   }
 
   template <class Builder, class T>

@@ -75,7 +75,6 @@ class Batcher<R(Args...)> {
   static_assert(!std::is_void_v<R>, "a batcher answers: let it return what its callers wait for");
   static_assert((std::is_same_v<Args, std::remove_cvref_t<Args>> && ...),
                 "a batcher's rows are values: no references");
-  static_assert(sizeof...(Args) > 0, "a batcher's rows have at least one value");
 
   using State = detail::BatcherState<R, Args...>;
   using Call = detail::TypedCall<R, Args...>;
@@ -122,7 +121,7 @@ class Batcher<R(Args...)> {
     /// @{
     void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
     void take_call(detail::IncomingCall&& call) const {
-      Batcher::take<ManyRows<R>, ManyRows<Args>...>(*state_, std::move(call));
+      Batcher::take<ManyRows<R>, ManyRows<Args>...>(state_, std::move(call));
     }
     /// @}
 
@@ -131,7 +130,7 @@ class Batcher<R(Args...)> {
     explicit Many(std::shared_ptr<State> state) : state_(std::move(state)) {}
     std::shared_ptr<State> state_;
   };
-  [[nodiscard]] Many many() const { return Many(state_); }
+  [[nodiscard]] Many many() const requires(sizeof...(Args) > 0) { return Many(state_); }
 
   /// Starts what waits, as soon as the handler is free.
   void flush() const { state_->core->flush(); }
@@ -162,7 +161,7 @@ class Batcher<R(Args...)> {
   /// the first node ends it.
   void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
   /// By a node: a peer's call.
-  void take_call(detail::IncomingCall&& call) const { take<R, Args...>(*state_, std::move(call)); }
+  void take_call(detail::IncomingCall&& call) const { take<R, Args...>(state_, std::move(call)); }
 
  private:
   static constexpr bool kCopyable = (std::is_copy_constructible_v<Args> && ...);
@@ -217,7 +216,7 @@ class Batcher<R(Args...)> {
 
   // Of a peer's call.
   template <class Value, class... Wire>
-  static void take(const State& state, detail::IncomingCall&& incoming) noexcept {
+  static void take(const std::shared_ptr<State>& state, detail::IncomingCall&& incoming) noexcept {
     using Signature = detail::WireSignature<Value, std::tuple<Wire...>>;
     using Made = detail::AnsweredCall<detail::RemoteReply<Value>, R, Args...>;
     try {
@@ -226,12 +225,12 @@ class Batcher<R(Args...)> {
       auto arguments = Signature::decode(decoder);
       const std::size_t bytes = incoming.bytes();
       const CallContext context = incoming.context();
-      auto call = std::make_unique<Made>(std::move(arguments), std::move(incoming));
+      auto call = std::make_unique<Made>(std::move(arguments), std::move(incoming), state);
       call->caller = context.shared_caller();
       call->deadline = context.deadline();
       call->bytes = bytes;
       const detail::ContextScope scope(context);
-      enter(state, std::move(call));
+      enter(*state, std::move(call));
     } catch (...) {
       incoming.fail(std::current_exception());
     }
@@ -252,7 +251,9 @@ class Batcher<R(Args...)> {
   }
 
   static void apply_rules(const BatchRules<Args...>& rules, Call& call) {
-    if (!call.of_one) call.rows = rows_of(call.many());
+    if constexpr (sizeof...(Args) > 0) {
+      if (!call.of_one) call.rows = rows_of(call.many());
+    }
     if (call.bytes == 0) call.bytes = bytes_of(call);
     std::string kind = detail::kind_of(call);
     if (!rules.key) call.key = std::move(kind);
@@ -261,12 +262,14 @@ class Batcher<R(Args...)> {
       std::apply([&](const Args&... row) { apply_to_row(rules, call, true, row...); }, call.one());
       return;
     }
-    for (std::size_t i = 0; i < call.rows; ++i) {
-      std::apply(
-          [&](const auto&... rows) {
-            apply_to_row(rules, call, i == 0, BatchForm<Args>::row(rows, i)...);
-          },
-          call.many());
+    if constexpr (sizeof...(Args) > 0) {
+      for (std::size_t i = 0; i < call.rows; ++i) {
+        std::apply(
+            [&](const auto&... rows) {
+              apply_to_row(rules, call, i == 0, BatchForm<Args>::row(rows, i)...);
+            },
+            call.many());
+      }
     }
   }
   static void apply_to_row(const BatchRules<Args...>& rules, Call& call, bool first,
@@ -286,7 +289,8 @@ class Batcher<R(Args...)> {
     }
   }
 
-  static std::size_t rows_of(const typename Call::Many& many) {
+  template <class Columns>
+  static std::size_t rows_of(const Columns& many) {
     return std::apply(
         [](const auto&... column) {
           const std::size_t counts[] = {BatchForm<Args>::rows(column)...};
@@ -302,12 +306,16 @@ class Batcher<R(Args...)> {
   }
   static std::size_t bytes_of(Call& call) {
     if (call.of_one) {
-      return std::apply([](const Args&... row) { return (BatchForm<Args>::bytes(row) + ...); },
-                        call.one());
+      return std::apply(
+          [](const Args&... row) { return (std::size_t{1} + ... + BatchForm<Args>::bytes(row)); },
+          call.one());
     }
-    return std::apply(
-        [](const auto&... rows) { return (BatchForm<Args>::bytes_of_all(rows) + ...); },
-        call.many());
+    if constexpr (sizeof...(Args) > 0) {
+      return std::apply(
+          [](const auto&... rows) { return (BatchForm<Args>::bytes_of_all(rows) + ...); },
+          call.many());
+    }
+    return 1;
   }
 
   std::shared_ptr<State> state_;

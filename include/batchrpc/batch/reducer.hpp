@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_info.hpp"
 #include "batchrpc/batch/batch_run.hpp"
@@ -115,8 +116,12 @@ class ReduceRun {
  private:
   template <std::size_t... I>
   void accumulate_all(Call& call, std::index_sequence<I...>) {
-    for (std::size_t row = 0; row < call.rows; ++row)
-      reducer_.accumulate(BatchForm<Args>::row(std::get<I>(call.many()), row)...);
+    if constexpr ((std::is_copy_constructible_v<Args> && ...) && sizeof...(Args) > 0) {
+      for (std::size_t row = 0; row < call.rows; ++row)
+        reducer_.accumulate(Args(BatchForm<Args>::row(std::get<I>(call.many()), row))...);
+    } else {
+      throw InvalidArgument("rows that cannot be copied come to a reducer one by one");
+    }
   }
 
   void accumulate_the_rest(TakenBatch& batch, BatchOutcome& outcome) {

@@ -44,12 +44,24 @@ class SharedReply {
   std::optional<Encoder> master_;
 };
 
+/// The arguments of a call of many rows.
+template <class... Args>
+struct ManyArguments {
+  using type = std::tuple<ManyRows<Args>...>;
+};
+/// Rows without values do not say how many they are: there are no such calls.
+struct NoSuchCall {};
+template <>
+struct ManyArguments<> {
+  using type = NoSuchCall;
+};
+
 /// A call of a batcher for functions R(Args...): of one row, or of many.
 template <class R, class... Args>
 class TypedCall : public BatchCall {
  public:
   using One = std::tuple<Args...>;
-  using Many = std::tuple<ManyRows<Args>...>;
+  using Many = typename ManyArguments<Args...>::type;
 
   explicit TypedCall(One&& row) : of_one(true), arguments_(std::in_place_index<0>, std::move(row)) {}
   explicit TypedCall(Many&& many)
@@ -84,7 +96,7 @@ std::string kind_of(TypedCall<R, Args...>& call) {
   if (call.of_one) {
     std::apply([&](const Args&... row) { (BatchForm<Args>::append_kind(row, kind), ...); },
                call.one());
-  } else {
+  } else if constexpr (sizeof...(Args) > 0) {
     std::apply([&](const auto&... rows) { (BatchForm<Args>::append_kind_of_all(rows, kind), ...); },
                call.many());
   }
@@ -95,6 +107,7 @@ std::string kind_of(TypedCall<R, Args...>& call) {
 template <class Call, class R>
 void complete_all(const BatchCalls& calls, std::size_t first, std::size_t last, const R& value,
                   BatchOutcome& outcome) {
+  static_assert(std::is_copy_constructible_v<R>, "one result for all callers is copied for each");
   SharedReply<R> reply(value);
   for (std::size_t i = first; i < last; ++i) {
     auto& call = static_cast<Call&>(*calls[i]);
@@ -128,7 +141,7 @@ class LocalReply {
       fail(std::current_exception(), true);
     }
   }
-  void shared(SharedReply<Value>& reply) noexcept {
+  void shared(SharedReply<Value>& reply) noexcept requires std::is_copy_constructible_v<Value> {
     try {
       promise_.set_value(reply.value());
     } catch (...) {
@@ -144,11 +157,12 @@ class LocalReply {
   Promise<Value> promise_;
 };
 
-/// Or to a peer.
+/// Or to a peer, whose call keeps the batcher.
 template <class Value>
 class RemoteReply {
  public:
-  explicit RemoteReply(IncomingCall&& call) : call_(std::move(call)) {}
+  RemoteReply(IncomingCall&& call, std::shared_ptr<const void> batcher)
+      : batcher_(std::move(batcher)), call_(std::move(call)) {}
   void operator()(Result<Value>&& result) noexcept {
     answer(result.error(), [&](Encoder& encoder) { encode_result<Value>(encoder, *result); });
   }
@@ -171,6 +185,7 @@ class RemoteReply {
     }
   }
 
+  std::shared_ptr<const void> batcher_;
   IncomingCall call_;
 };
 

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -29,19 +28,54 @@
 /// `Batcher<at::Tensor(at::Tensor, int)>` has a handler of (at::Tensor, std::vector<int>).
 namespace batchrpc {
 
-/// B rows of one shape [d…], type and device become one tensor [B, d…], a copy. Rows that are
-/// unlike the most common kind among them (unlike the first such, when there are several), or that
-/// are undefined, fail with an InvalidArgument that names both kinds; the others go on.
+/// B rows of one shape [d…], type and device become one tensor [B, d…]; rows of different ones go
+/// into different batches, unless BatchRules::key says otherwise: then those that are unlike most
+/// others fail with an InvalidArgument that names both. An undefined tensor fails so at once. A
+/// caller of many sends [k, d…].
+///
+/// The batch is the handler's: it may keep it, and change it. It is a copy of the rows, made once;
+/// where they carry an autograd graph (rows of this process), the graph goes on. Large rows of peers
+/// are received where the batch then is, without a copy.
 template <>
 struct BatchForm<at::Tensor> {
   using Stacked = at::Tensor;
 
-  /// For each row, why it cannot be stacked with the others; empty when all can.
-  BATCHRPC_EXPORT static std::vector<std::exception_ptr> misfits(
-      const std::vector<const at::Tensor*>& rows);
-  /// Throws InvalidArgument when rows differ.
-  BATCHRPC_EXPORT static at::Tensor stack(std::vector<at::Tensor>&& rows);
+  class BATCHRPC_EXPORT Builder {
+   public:
+    Builder(std::size_t rows, const detail::Stacking& how) : rows_(rows), how_(how) {}
+    void add(at::Tensor&& row);
+    void add_all(at::Tensor&& rows);
+    at::Tensor finish(std::size_t padding);
+
+   private:
+    struct Part {
+      at::Tensor tensor;
+      bool many;
+    };
+    [[nodiscard]] bool on_graph() const;
+    [[nodiscard]] at::Tensor join(std::size_t padding) const;
+    [[nodiscard]] at::Tensor copy(std::size_t padding) const;
+
+    std::size_t rows_;
+    detail::Stacking how_;
+    std::vector<Part> parts_;
+    std::size_t real_rows_ = 0;
+  };
+
+  BATCHRPC_EXPORT static std::size_t rows(const at::Tensor& stacked);
+  BATCHRPC_EXPORT static at::Tensor row(const at::Tensor& stacked, std::size_t index);
+  BATCHRPC_EXPORT static at::Tensor repeat(const at::Tensor& value, std::size_t rows);
+  BATCHRPC_EXPORT static std::size_t bytes(const at::Tensor& row);
+  static std::size_t bytes_of_all(const at::Tensor& rows) { return bytes(rows); }
+  BATCHRPC_EXPORT static void append_kind(const at::Tensor& row, std::string& kind);
+  BATCHRPC_EXPORT static void append_kind_of_all(const at::Tensor& rows, std::string& kind);
+  static std::string describe(const at::Tensor& row) { return detail::describe_tensor(row); }
 };
+
+/// For BatchRules::check: throws an InvalidArgument that names what was expected and what came,
+/// unless `row` is of that type and of the sizes [d…]; a size of -1 is any.
+BATCHRPC_EXPORT void require_row(const at::Tensor& row, at::ScalarType type,
+                                 std::vector<std::int64_t> sizes);
 
 namespace detail {
 
@@ -59,13 +93,46 @@ namespace detail {
 [[noreturn]] BATCHRPC_EXPORT void throw_out_of_range(std::int64_t value, std::size_t bits,
                                                      bool is_signed);
 
+template <class R>
+std::vector<R> number_rows(const at::Tensor& results) {
+  if constexpr (std::same_as<R, bool>) {
+    return bool_rows(results);
+  } else if constexpr (std::floating_point<R>) {
+    const std::vector<double> values = floating_rows(results, "floating point numbers");
+    std::vector<R> rows;
+    rows.reserve(values.size());
+    for (const double value : values)
+      rows.push_back(static_cast<R>(value));
+    return rows;
+  } else {
+    const std::vector<std::int64_t> values = integer_rows(results, "integers");
+    std::vector<R> rows;
+    rows.reserve(values.size());
+    for (const std::int64_t value : values) {
+      if (!std::in_range<R>(value)) throw_out_of_range(value, sizeof(R) * 8, std::is_signed_v<R>);
+      rows.push_back(static_cast<R>(value));
+    }
+    return rows;
+  }
+}
+
 }  // namespace detail
 
-/// A tensor [B, d…] is B results [d…]: views of it, without a copy.
+/// A tensor [B, d…] is B results [d…], or [k, d…] for a caller of k rows: views of it, without a
+/// copy.
 template <>
-struct BatchSplit<at::Tensor, at::Tensor> {
-  static std::size_t rows(const at::Tensor& results) { return detail::batch_size(results); }
-  BATCHRPC_EXPORT static std::vector<at::Tensor> split(at::Tensor&& results);
+class BATCHRPC_EXPORT BatchSplit<at::Tensor, at::Tensor> {
+ public:
+  explicit BatchSplit(at::Tensor&& results)
+      : size_(detail::batch_size(results)), results_(std::move(results)) {}
+  [[nodiscard]] std::size_t size() const { return size_; }
+  at::Tensor row(std::size_t i);
+  [[nodiscard]] at::Tensor rows(std::size_t first, std::size_t count) const;
+
+ private:
+  std::size_t size_;
+  at::Tensor results_;
+  std::vector<at::Tensor> rows_;  // when one was asked for
 };
 
 /// A tensor [B] is B numbers: of integers (or bools) for an integral R, of any real numbers for a
@@ -73,29 +140,15 @@ struct BatchSplit<at::Tensor, at::Tensor> {
 /// int or 300 for an int8_t, fails the batch with InvalidArgument.
 template <class R>
 requires std::is_arithmetic_v<R>
-struct BatchSplit<R, at::Tensor> {
-  static std::size_t rows(const at::Tensor& results) { return detail::batch_size(results); }
-  static std::vector<R> split(at::Tensor&& results) {
-    if constexpr (std::same_as<R, bool>) {
-      return detail::bool_rows(results);
-    } else if constexpr (std::floating_point<R>) {
-      const std::vector<double> values = detail::floating_rows(results, "floating point numbers");
-      std::vector<R> split;
-      split.reserve(values.size());
-      for (const double value : values)
-        split.push_back(static_cast<R>(value));
-      return split;
-    } else {
-      const std::vector<std::int64_t> values = detail::integer_rows(results, "integers");
-      std::vector<R> split;
-      split.reserve(values.size());
-      for (const std::int64_t value : values) {
-        if (!std::in_range<R>(value))
-          detail::throw_out_of_range(value, sizeof(R) * 8, std::is_signed_v<R>);
-        split.push_back(static_cast<R>(value));
-      }
-      return split;
-    }
+class BatchSplit<R, at::Tensor> : public BatchSplit<R, std::vector<R>> {
+ public:
+  explicit BatchSplit(at::Tensor&& results)
+      : BatchSplit<R, std::vector<R>>(checked(results)) {}
+
+ private:
+  static std::vector<R> checked(const at::Tensor& results) {
+    (void)detail::batch_size(results);
+    return detail::number_rows<R>(results);
   }
 };
 
@@ -104,39 +157,42 @@ struct BatchSplit<R, at::Tensor> {
 /// a tensor [B].
 template <class... R, class... Stacked>
 requires(sizeof...(R) == sizeof...(Stacked) &&
-         sizeof...(R) > 0) struct BatchSplit<std::tuple<R...>, std::tuple<Stacked...>> {
+         sizeof...(R) > 0) class BatchSplit<std::tuple<R...>, std::tuple<Stacked...>> {
   using Row = std::tuple<R...>;
 
-  static std::size_t rows(const std::tuple<Stacked...>& results) {
-    return rows_at(results, std::index_sequence_for<R...>{});
+ public:
+  explicit BatchSplit(std::tuple<Stacked...>&& results)
+      : BatchSplit(std::move(results), std::index_sequence_for<R...>{}) {}
+
+  [[nodiscard]] std::size_t size() const {
+    const auto counts = std::apply(
+        [](const auto&... column) { return std::vector<std::size_t>{column.size()...}; }, columns_);
+    for (const std::size_t count : counts) {
+      if (count == counts[0]) continue;
+      throw InvalidArgument("the batch handler returned a tuple of unequal batches: " +
+                                std::to_string(counts[0]) + " and " + std::to_string(count) +
+                                " rows",
+                            true);
+    }
+    return counts[0];
   }
-  static std::vector<Row> split(std::tuple<Stacked...>&& results) {
-    return split_at(std::move(results), std::index_sequence_for<R...>{});
+  Row row(std::size_t i) {
+    return std::apply([i](auto&... column) { return Row(column.row(i)...); }, columns_);
+  }
+  std::vector<Row> rows(std::size_t first, std::size_t count) {
+    std::vector<Row> many;
+    many.reserve(count);
+    for (std::size_t i = first; i < first + count; ++i)
+      many.push_back(row(i));
+    return many;
   }
 
  private:
   template <std::size_t... I>
-  static std::size_t rows_at(const std::tuple<Stacked...>& results, std::index_sequence<I...>) {
-    const std::size_t counts[] = {BatchSplit<R, Stacked>::rows(std::get<I>(results))...};
-    for (const std::size_t count : counts) {
-      if (count == counts[0]) continue;
-      throw InvalidArgument("the batch handler returned a tuple of unequal batches: " +
-                            std::to_string(counts[0]) + " and " + std::to_string(count) + " rows");
-    }
-    return counts[0];
-  }
-  template <std::size_t... I>
-  static std::vector<Row> split_at(std::tuple<Stacked...>&& results, std::index_sequence<I...>) {
-    auto columns =
-        std::make_tuple(BatchSplit<R, Stacked>::split(std::move(std::get<I>(results)))...);
-    std::vector<Row> result;
-    const std::size_t count = std::get<0>(columns).size();
-    result.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      result.emplace_back(std::move(std::get<I>(columns)[i])...);
-    }
-    return result;
-  }
+  BatchSplit(std::tuple<Stacked...>&& results, std::index_sequence<I...>)
+      : columns_(BatchSplit<R, Stacked>(std::move(std::get<I>(results)))...) {}
+
+  std::tuple<BatchSplit<R, Stacked>...> columns_;
 };
 
 }  // namespace batchrpc

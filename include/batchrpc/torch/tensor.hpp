@@ -37,6 +37,8 @@ struct TensorHeader {
 
 /// Such as "float32 [64, 4]"; "an undefined tensor"; "int64 [2] on cuda:0".
 [[nodiscard]] BATCHRPC_EXPORT std::string describe_tensor(const at::Tensor& tensor);
+/// Such as "float32".
+[[nodiscard]] BATCHRPC_EXPORT std::string describe_type(at::ScalarType type);
 [[nodiscard]] BATCHRPC_EXPORT std::string describe_header(const TensorHeader& header);
 
 /// The bytes that the elements of such a tensor take. Throws BadMessage when there can be no such
