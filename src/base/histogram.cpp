@@ -7,8 +7,8 @@
 namespace batchrpc {
 namespace {
 
-constexpr unsigned kHalfBits = 5;                   // 32 buckets an octave
-constexpr std::uint64_t kHalf = 1U << kHalfBits;    // of the first octave that has less than one each
+constexpr unsigned kHalfBits = 5;                 // 32 buckets an octave
+constexpr std::uint64_t kHalf = 1U << kHalfBits;  // of the first octave that has less than one each
 constexpr std::uint64_t kExact = 2 * kHalf;
 
 std::size_t index_of(std::uint64_t value) {

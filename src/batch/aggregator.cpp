@@ -54,8 +54,7 @@ class Aggregator::Posted {
 };
 
 Aggregator::Aggregator(BatchOptions options, BatchWork work)
-    : work_(std::move(work)),
-      options_(std::make_shared<const BatchOptions>(std::move(options))) {
+    : work_(std::move(work)), options_(std::make_shared<const BatchOptions>(std::move(options))) {
   if (options_->latency_target.latency > Duration::zero()) {
     adaptive_.emplace(options_->latency_target, options_->max_size);
   }
@@ -191,7 +190,8 @@ void Aggregator::start_if_due(Lock& lock) {
     if (accumulation_posted_ || next_to_accumulate() != nullptr) return accumulate_if_due(lock);
   }
   std::size_t starts = 0;
-  const bool may_start = !paused_ && !queue_.empty() && starting_ + running_ < options_->parallelism;
+  const bool may_start =
+      !paused_ && !queue_.empty() && starting_ + running_ < options_->parallelism;
   const TimePoint now = may_start ? host_->loop->now() : TimePoint();
   if (may_start) {
     const std::size_t due = due_batches(now);
@@ -367,7 +367,8 @@ void Aggregator::accumulate(AsyncMutex::Guard guard) {
     call->accumulated = true;
     const bool is_over = !closed_.empty() && !draining_;
     if (!error && !is_over) continue;
-    Dropped gone{{}, error ? &BatchStatistics::failed : &BatchStatistics::dropped,
+    Dropped gone{{},
+                 error ? &BatchStatistics::failed : &BatchStatistics::dropped,
                  error ? error : std::make_exception_ptr(ShutDown(closed_))};
     queue_.remove_if([call](const BatchCall& other) { return &other == call; }, gone.calls);
     left(gone.calls);

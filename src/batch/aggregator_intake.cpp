@@ -207,8 +207,8 @@ void Aggregator::cancel(std::uint64_t ticket) {
     if (gone.calls.empty()) held_.remove_if(is_it, gone.calls);
     if (gone.calls.empty()) return;
     admit_held();
-    gone.error =
-        std::make_exception_ptr(Cancelled("the row was taken back before its batch started", false));
+    gone.error = std::make_exception_ptr(
+        Cancelled("the row was taken back before its batch started", false));
     start_if_due(lock);
   }
   fail(gone);

@@ -6,8 +6,8 @@
 namespace batchrpc {
 
 std::string_view to_string(BatchReason reason) noexcept {
-  constexpr std::array<std::string_view, kBatchReasons> kNames{"idle", "size", "preferred", "min_size",
-                                                               "all",  "wait", "flush"};
+  constexpr std::array<std::string_view, kBatchReasons> kNames{
+      "idle", "size", "preferred", "min_size", "all", "wait", "flush"};
   const auto index = static_cast<std::size_t>(reason);
   return index < kNames.size() ? kNames[index] : "unknown";  // NOLINT: checked
 }

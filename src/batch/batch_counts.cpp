@@ -49,7 +49,8 @@ double BatchCounts::rows_per_second(TimePoint now) const {
   const std::int64_t second = second_of(now);
   std::uint64_t rows = 0;
   for (const Slot& slot : slots_) {
-    if (slot.second >= 0 && second - slot.second <= static_cast<std::int64_t>(kSeconds)) rows += slot.rows;
+    if (slot.second >= 0 && second - slot.second <= static_cast<std::int64_t>(kSeconds))
+      rows += slot.rows;
   }
   const TimePoint oldest(std::chrono::seconds(second - static_cast<std::int64_t>(kSeconds)));
   const std::chrono::duration<double> span = now - std::max(oldest, first_);

@@ -19,7 +19,8 @@ class BatchGroup {
 
   /// Begins anew: `waiting` calls its argument with each call that waits.
   template <class ForEachWaiting>
-  void configure(const BatchOptions& options, const IsLive& is_live, const ForEachWaiting& waiting) {
+  void configure(const BatchOptions& options, const IsLive& is_live,
+                 const ForEachWaiting& waiting) {
     const bool kept = all_callers_ && options.all_callers;
     all_callers_ = options.all_callers;
     active_ = all_callers_ || !options.all_of.empty();

@@ -76,7 +76,8 @@ void BatchLane::left(const BatchCall& call) noexcept {
 void BatchLane::look_for_deadlines() {
   earliest_deadline_ = TimePoint::max();
   for_each([this](const BatchCall& call) {
-    if (call.deadline && !call.pinned) earliest_deadline_ = std::min(earliest_deadline_, *call.deadline);
+    if (call.deadline && !call.pinned)
+      earliest_deadline_ = std::min(earliest_deadline_, *call.deadline);
   });
 }
 
@@ -131,9 +132,9 @@ TimePoint BatchQueue::earliest_deadline() const {
 }
 
 bool BatchQueue::make_way(const PeerIdentity* caller, std::size_t rows, BatchCalls& to) {
-  const auto most = std::max_element(
-      rows_of_.begin(), rows_of_.end(),
-      [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(rows_of_.begin(), rows_of_.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == rows_of_.end()) return false;
   const auto own = rows_of_.find(caller);
   const std::size_t own_rows = own == rows_of_.end() ? 0 : own->second;

@@ -125,7 +125,7 @@ class BatchQueue {
   static constexpr std::size_t kKeptCallers = 256;
 
   std::unordered_map<std::string, BatchLane> lanes_;
-  BatchLane* last_ = nullptr;  // to which the last call came
+  BatchLane* last_ = nullptr;                                     // to which the last call came
   std::unordered_map<const PeerIdentity*, std::size_t> rows_of_;  // by caller
   std::size_t calls_ = 0;
   std::size_t rows_ = 0;

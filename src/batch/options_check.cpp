@@ -23,8 +23,8 @@ void check_size(const char* name, std::size_t value) {
 
 std::string compared(const char* name, std::size_t value, const char* how, const char* other,
                      std::size_t limit) {
-  return std::string(name) + " (" + std::to_string(value) + ") must be " + how + " " + other + " (" +
-         std::to_string(limit) + ")";
+  return std::string(name) + " (" + std::to_string(value) + ") must be " + how + " " + other +
+         " (" + std::to_string(limit) + ")";
 }
 
 void check_preferred(const BatchOptions& options, const BatchWork& work) {
@@ -34,8 +34,8 @@ void check_preferred(const BatchOptions& options, const BatchWork& work) {
     check_size("preferred_sizes: each", size);
   check(std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()) == sizes.end(),
         "preferred_sizes must be ascending");
-  check(sizes.back() <= options.max_size,
-        compared("preferred_sizes: the last", sizes.back(), "at most", "max_size", options.max_size));
+  check(sizes.back() <= options.max_size, compared("preferred_sizes: the last", sizes.back(),
+                                                   "at most", "max_size", options.max_size));
   check(work.can_pad, "preferred_sizes needs rows that can be copied, to pad with");
 }
 
@@ -72,7 +72,8 @@ void check_options(const BatchOptions& options, const BatchWork& work) {
         compared("max_queue", options.max_queue, "at least", "max_size", options.max_size));
   check(options.max_queue_bytes >= 1, "max_queue_bytes must be at least 1");
   check(options.max_wait >= Duration::zero(), "max_wait is not negative");
-  check(options.all_of.empty() || !options.all_callers, "all_of and all_callers exclude each other");
+  check(options.all_of.empty() || !options.all_callers,
+        "all_of and all_callers exclude each other");
   check(options.exclusive == nullptr || options.parallelism == 1,
         "exclusive needs a parallelism of 1");
   check(options.isolate == Isolate::none || work.can_repeat,
@@ -96,8 +97,8 @@ void check_change(const BatchOptions& from, const BatchOptions& to) {
 
 void check_group(const BatchOptions& options, const Host& host) {
   for (const std::string& name : options.all_of) {
-    check(host.may_be_peer(name), "all_of: the node's group, which is full, has no node '" + name +
-                                      "'");
+    check(host.may_be_peer(name),
+          "all_of: the node's group, which is full, has no node '" + name + "'");
   }
 }
 

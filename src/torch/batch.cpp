@@ -65,6 +65,8 @@ void BatchForm<at::Tensor>::Builder::add_all(at::Tensor&& rows) {
 }
 
 at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
+  if (parts_.empty()) throw InvalidArgument("a batch without rows");
+  require_one_kind();
   const c10::optional<at::Device> device =
       how_.device.empty() ? c10::nullopt : c10::optional<at::Device>(how_.device);
   at::Tensor batch;
@@ -77,6 +79,22 @@ at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
     batch = copy(padding);
   }
   return device ? batch.to(*device, /*non_blocking=*/batch.is_pinned()) : batch;
+}
+
+void BatchForm<at::Tensor>::Builder::require_one_kind() const {
+  const auto sizes_of = [](const Part& part) {
+    return part.many ? part.tensor.sizes().slice(1) : part.tensor.sizes();
+  };
+  const Part& first = parts_.front();
+  for (const Part& part : parts_) {
+    require_defined(part.tensor);
+    if (part.tensor.scalar_type() == first.tensor.scalar_type() &&
+        sizes_of(part) == sizes_of(first) && part.tensor.device() == first.tensor.device()) {
+      continue;
+    }
+    throw InvalidArgument("a row of a batch is " + detail::describe_tensor(part.tensor) +
+                          ", but the others are " + detail::describe_tensor(first.tensor));
+  }
 }
 
 bool BatchForm<at::Tensor>::Builder::on_graph() const {
@@ -167,12 +185,10 @@ void BatchForm<at::Tensor>::append_kind_of_all(const at::Tensor& rows, std::stri
 }
 
 void require_row(const at::Tensor& row, at::ScalarType type, std::vector<std::int64_t> sizes) {
-  const bool fits = row.defined() && row.scalar_type() == type &&
-                    row.dim() == as_index(sizes.size()) &&
-                    std::equal(sizes.begin(), sizes.end(), row.sizes().begin(),
-                               [](std::int64_t want, std::int64_t has) {
-                                 return want == -1 || want == has;
-                               });
+  const bool fits =
+      row.defined() && row.scalar_type() == type && row.dim() == as_index(sizes.size()) &&
+      std::equal(sizes.begin(), sizes.end(), row.sizes().begin(),
+                 [](std::int64_t want, std::int64_t has) { return want == -1 || want == has; });
   if (fits) return;
   std::string wanted;
   for (const std::int64_t size : sizes)

@@ -148,7 +148,8 @@ namespace {
 
 std::uint64_t retry_after_of(const Error& error) {
   const auto* const overloaded = dynamic_cast<const Overloaded*>(&error);
-  if (overloaded == nullptr || overloaded->retry_after() <= std::chrono::nanoseconds::zero()) return 0;
+  if (overloaded == nullptr || overloaded->retry_after() <= std::chrono::nanoseconds::zero())
+    return 0;
   const auto rounded = std::chrono::ceil<std::chrono::microseconds>(overloaded->retry_after());
   return static_cast<std::uint64_t>(rounded.count());
 }

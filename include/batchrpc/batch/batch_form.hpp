@@ -80,7 +80,8 @@ struct BatchForm {
     return bytes;
   }
   /// Appends what rows must have in common to be stacked, by which they go into different batches
-  /// where there is no BatchRules::key; nothing for values. May throw what the call is to fail with.
+  /// where there is no BatchRules::key; nothing for values. May throw what the call is to fail
+  /// with.
   static void append_kind(const T& /*row*/, std::string& /*kind*/) {}
   static void append_kind_of_all(const Stacked& /*rows*/, std::string& /*kind*/) {}
 };
@@ -102,8 +103,9 @@ template <class R>
 ForAll(R) -> ForAll<R>;
 
 /// How a handler's results, one for each row of its batch, become the callers' values of `R`. Made
-/// of them; `size()` tells how many there are; each is then taken once, by `row(i)` or, for a caller
-/// of many, `rows(first, count)`. The default takes a vector; `batchrpc/torch.hpp` splits tensors.
+/// of them; `size()` tells how many there are; each is then taken once, by `row(i)` or, for a
+/// caller of many, `rows(first, count)`. The default takes a vector; `batchrpc/torch.hpp` splits
+/// tensors.
 template <class R, class Results>
 class BatchSplit;
 

@@ -34,15 +34,16 @@ struct LatencyTarget {
   double percentile = 0.99;  ///< above 0, below 1
 };
 
-/// When a batch starts, what goes into it, how it runs, and how much may wait. docs/batching.md says
-/// how to choose each. All but `short_handler` and `executor` can be changed while the batcher runs
-/// (Batcher::set_options).
+/// When a batch starts, what goes into it, how it runs, and how much may wait. docs/batching.md
+/// says how to choose each. All but `short_handler` and `executor` can be changed while the batcher
+/// runs (Batcher::set_options).
 ///
-/// With neither `max_wait`, `min_size`, `all_of`, `all_callers` nor `latency_target`, a batch starts
-/// as soon as the handler is idle, with what has gathered meanwhile: batches form by themselves
-/// under load, and a lone caller waits for nobody. Otherwise it starts when the first of these is
-/// true: `max_size` rows are there, or the largest of `preferred_sizes`; `min_size` rows are there;
-/// every live member of the group has a row in it; its oldest row has waited for `max_wait`.
+/// With neither `max_wait`, `min_size`, `all_of`, `all_callers` nor `latency_target`, a batch
+/// starts as soon as the handler is idle, with what has gathered meanwhile: batches form by
+/// themselves under load, and a lone caller waits for nobody. Otherwise it starts when the first of
+/// these is true: `max_size` rows are there, or the largest of `preferred_sizes`; `min_size` rows
+/// are there; every live member of the group has a row in it; its oldest row has waited for
+/// `max_wait`.
 struct BatchOptions {
   // --- when
 
@@ -52,8 +53,8 @@ struct BatchOptions {
   /// Longest wait of a batch's oldest row, counted from its arrival; zero: no such wait.
   Duration max_wait{};
 
-  /// With so many rows a batch starts, when the handler is idle; 1: as if it were not there. At most
-  /// max_size.
+  /// With so many rows a batch starts, when the handler is idle; 1: as if it were not there. At
+  /// most max_size.
   std::size_t min_size = 1;
 
   /// Names of peers: a batch is complete when each of those that live has a row in it. A peer that
@@ -65,9 +66,9 @@ struct BatchOptions {
   /// (Batcher::expect), as long as they live. Excludes all_of.
   bool all_callers = false;
 
-  /// Sizes that the handler is compiled for, ascending, the last at most max_size: a batch is cut at
-  /// one of them, or padded up to one with copies of its last row, whose results nobody gets. It is
-  /// padded when more than half of the larger size is filled, or nothing fits the smaller one.
+  /// Sizes that the handler is compiled for, ascending, the last at most max_size: a batch is cut
+  /// at one of them, or padded up to one with copies of its last row, whose results nobody gets. It
+  /// is padded when more than half of the larger size is filled, or nothing fits the smaller one.
   std::vector<std::size_t> preferred_sizes{};
 
   /// Lets the batcher choose the wait and the size itself, from the rate of arrivals and the
@@ -76,12 +77,12 @@ struct BatchOptions {
 
   // --- what goes together
 
-  /// Rows lie in the order of their callers' ranks, and each caller's in the order of their arrival,
-  /// so that a run can be repeated exactly. Off: in the order of their arrival.
+  /// Rows lie in the order of their callers' ranks, and each caller's in the order of their
+  /// arrival, so that a run can be repeated exactly. Off: in the order of their arrival.
   bool order_by_peer = false;
 
-  /// By how many rows that came later, of the same key and of higher priority, a row is overtaken at
-  /// the most.
+  /// By how many rows that came later, of the same key and of higher priority, a row is overtaken
+  /// at the most.
   std::size_t max_overtaking = 256;
 
   // --- how much waits
@@ -92,8 +93,8 @@ struct BatchOptions {
   /// Bytes that the arguments of waiting rows may take, held rows included; about.
   std::size_t max_queue_bytes = std::size_t{1} << 30;
 
-  /// What becomes of a row beyond that. When the queue is full of one caller's rows, those of others
-  /// still find their share of it: the newest of that caller's gives way.
+  /// What becomes of a row beyond that. When the queue is full of one caller's rows, those of
+  /// others still find their share of it: the newest of that caller's gives way.
   OnFull on_full = OnFull::reject;
 
   // --- how it runs
@@ -113,8 +114,8 @@ struct BatchOptions {
   std::string device{};
 
   /// The handler is short (docs/threading.md): it runs on the driving thread, after the messages
-  /// that are there have been read; of a batcher without a node, on the thread whose row completes a
-  /// batch.
+  /// that are there have been read; of a batcher without a node, on the thread whose row completes
+  /// a batch.
   bool short_handler = false;
 
   /// Where the handler runs; null: on the workers of the node that the batcher is exposed on, else

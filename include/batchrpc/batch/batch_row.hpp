@@ -28,7 +28,7 @@ class BATCHRPC_EXPORT BatchCall {
   TimePoint arrived;
   std::optional<TimePoint> deadline;
   Duration timeout{};  ///< from its arrival; zero: as the deadline says
-  std::string key;  ///< only calls of one key go into one batch
+  std::string key;     ///< only calls of one key go into one batch
   int priority = 0;
   std::size_t rows = 1;
   std::size_t bytes = 0;     ///< that its arguments take, about

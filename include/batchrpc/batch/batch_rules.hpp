@@ -12,9 +12,9 @@ namespace batchrpc {
 /// What rows have in common that go into one batch: made of a text, a number or an enumerator.
 struct BatchKey {
   /// @{
-  BatchKey(std::string key) : text(std::move(key)) {}    // NOLINT: implicit
-  BatchKey(std::string_view key) : text(key) {}          // NOLINT: implicit
-  BatchKey(const char* key) : text(key) {}               // NOLINT: implicit
+  BatchKey(std::string key) : text(std::move(key)) {}              // NOLINT: implicit
+  BatchKey(std::string_view key) : text(key) {}                    // NOLINT: implicit
+  BatchKey(const char* key) : text(key) {}                         // NOLINT: implicit
   BatchKey(std::integral auto key) : text(std::to_string(key)) {}  // NOLINT: implicit
   template <class E>
   requires std::is_enum_v<E> BatchKey(E key)  // NOLINT: implicit
@@ -24,8 +24,8 @@ struct BatchKey {
   std::string text;  ///< equal texts are equal keys; BatchInfo::key
 };
 
-/// What a batcher asks of each row when it comes, on the thread that brings it: these are short, and
-/// may run on several threads at once. Where they throw, the row fails with that, alone.
+/// What a batcher asks of each row when it comes, on the thread that brings it: these are short,
+/// and may run on several threads at once. Where they throw, the row fails with that, alone.
 /// CallContext::current() tells who calls. Of a call of many rows each is asked; its rows have one
 /// key, and its priority is the highest of theirs.
 template <class... Args>

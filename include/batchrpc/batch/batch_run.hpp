@@ -85,9 +85,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     std::optional<Columns> columns;
   };
 
-  static Call& call_of(const std::unique_ptr<BatchCall>& call) {
-    return static_cast<Call&>(*call);
-  }
+  static Call& call_of(const std::unique_ptr<BatchCall>& call) { return static_cast<Call&>(*call); }
 
   // Those of another kind than most cannot be stacked with them.
   void fail_misfits() {
@@ -143,10 +141,9 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
       for (const auto& call : batch_.calls) {
         if (place(call) == nullptr) return;
       }
-      std::stable_sort(batch_.calls.begin(), batch_.calls.end(),
-                       [&](const auto& a, const auto& b) {
-                         return std::less<const void*>()(place(a), place(b));
-                       });
+      std::stable_sort(batch_.calls.begin(), batch_.calls.end(), [&](const auto& a, const auto& b) {
+        return std::less<const void*>()(place(a), place(b));
+      });
     }
   }
 
@@ -171,13 +168,13 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
         auto future = call_handler(*handler_, *arguments->columns, arguments->info);
         if (!future.valid()) throw InvalidArgument("the batch handler returned an empty future");
         using Value = typename std::remove_cvref_t<Results>::value_type;
-        return std::move(future).then(
-            [self = this->shared_from_this(), arguments = std::move(arguments), first, last,
-             padding](Result<Value> results) {
-              if (!results) return self->failed(first, last, results.error());
-              self->answer(first, last, padding, std::move(*results));
-              return make_ready_future();
-            });
+        return std::move(future).then([self = this->shared_from_this(),
+                                       arguments = std::move(arguments), first, last,
+                                       padding](Result<Value> results) {
+          if (!results) return self->failed(first, last, results.error());
+          self->answer(first, last, padding, std::move(*results));
+          return make_ready_future();
+        });
       } else {
         std::remove_cvref_t<Results> results =
             call_handler(*handler_, *arguments->columns, arguments->info);
@@ -304,10 +301,11 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
 
   static void check_count(std::size_t count, std::size_t rows, std::size_t padding) {
     if (count == rows + padding) return;
-    throw InvalidArgument("the batch handler returned " + std::to_string(count) + " results for " +
-                              std::to_string(rows) + " rows" +
-                              (padding > 0 ? " and " + std::to_string(padding) + " of padding" : ""),
-                          true);
+    throw InvalidArgument(
+        "the batch handler returned " + std::to_string(count) + " results for " +
+            std::to_string(rows) + " rows" +
+            (padding > 0 ? " and " + std::to_string(padding) + " of padding" : ""),
+        true);
   }
 
   const std::shared_ptr<Handler> handler_;

@@ -45,9 +45,9 @@ struct BatchStatistics {
   std::size_t held = 0;          ///< rows whose callers are held back now
   std::size_t running = 0;       ///< batches that run now
 
-  std::uint64_t bytes_copied = 0;    ///< of tensor rows, to bring them together
-  std::uint64_t rows_copied = 0;     ///< rows that were
-  std::uint64_t rows_in_place = 0;   ///< rows that were received where the batch is
+  std::uint64_t bytes_copied = 0;   ///< of tensor rows, to bring them together
+  std::uint64_t rows_copied = 0;    ///< rows that were
+  std::uint64_t rows_in_place = 0;  ///< rows that were received where the batch is
 
   /// The wait and the size that are in force: those of the options, or what the batcher has chosen
   /// for BatchOptions::latency_target.

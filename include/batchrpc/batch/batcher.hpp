@@ -89,17 +89,17 @@ class Batcher<R(Args...)> {
   }
   /// The same with a method; `object` is a pointer to it, perhaps a shared one, which is kept.
   template <class Method, class Object>
-  requires std::is_member_function_pointer_v<Method>
-  Batcher(BatchOptions options, Method method, Object object, BatchRules<Args...> rules = {})
-      : Batcher(std::move(options), std::bind_front(method, std::move(object)), std::move(rules)) {
-  }
+  requires std::is_member_function_pointer_v<Method> Batcher(BatchOptions options, Method method,
+                                                             Object object,
+                                                             BatchRules<Args...> rules = {})
+      : Batcher(std::move(options), std::bind_front(method, std::move(object)), std::move(rules)) {}
 
   /// Queues a row; its future has this row's result, or what the handler threw; Overloaded,
   /// ShutDown, TimedOut or Cancelled, when it never ran.
   Future<R> operator()(Args... args) const { return call_with({}, std::move(args)...); }
   /// The same with options of its own.
   Future<R> call_with(const BatchCallOptions& options, Args... args) const {
-    return submit<R>(*state_, options, std::tuple<Args...>(std::move(args)...));
+    return submit<R>(*state_, options, detail::kOfOne, std::tuple<Args...>(std::move(args)...));
   }
 
   /// For callers of many rows at once, which stay together, in one batch with others': takes
@@ -114,14 +114,14 @@ class Batcher<R(Args...)> {
     }
     /// The same with options of its own.
     Future<ManyRows<R>> call_with(const BatchCallOptions& options, ManyRows<Args>... rows) const {
-      return submit<ManyRows<R>>(*state_, options,
+      return submit<ManyRows<R>>(*state_, options, detail::kOfMany,
                                  std::tuple<ManyRows<Args>...>(std::move(rows)...));
     }
     /// For a node.
     /// @{
     void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
     void take_call(detail::IncomingCall&& call) const {
-      Batcher::take<ManyRows<R>, ManyRows<Args>...>(state_, std::move(call));
+      Batcher::take<ManyRows<R>, ManyRows<Args>...>(state_, detail::kOfMany, std::move(call));
     }
     /// @}
 
@@ -138,8 +138,8 @@ class Batcher<R(Args...)> {
   void pause() const { state_->core->pause(); }
   /// Ends a pause.
   void resume() const { state_->core->resume(); }
-  /// New rows fail with ShutDown; those that wait do, too, or run now. The future is ready when none
-  /// waits or runs any more.
+  /// New rows fail with ShutDown; those that wait do, too, or run now. The future is ready when
+  /// none waits or runs any more.
   Future<void> close(BatchClose how = BatchClose::fail) const { return state_->core->close(how); }
 
   /// With BatchOptions::all_callers: that this peer will call, so that the first batch waits for it
@@ -156,12 +156,14 @@ class Batcher<R(Args...)> {
   [[nodiscard]] BatchStatistics statistics() const { return state_->core->statistics(); }
 
   /// By a node that it is exposed on: from then on it uses that node's clock and workers, and its
-  /// groups are that node's peers. The first node counts: exposed on a second one, or after a row of
-  /// this process that came before any node, it answers there, but runs where it did; and the end of
-  /// the first node ends it.
+  /// groups are that node's peers. The first node counts: exposed on a second one, or after a row
+  /// of this process that came before any node, it answers there, but runs where it did; and the
+  /// end of the first node ends it.
   void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
   /// By a node: a peer's call.
-  void take_call(detail::IncomingCall&& call) const { take<R, Args...>(state_, std::move(call)); }
+  void take_call(detail::IncomingCall&& call) const {
+    take<R, Args...>(state_, detail::kOfOne, std::move(call));
+  }
 
  private:
   static constexpr bool kCopyable = (std::is_copy_constructible_v<Args> && ...);
@@ -186,7 +188,8 @@ class Batcher<R(Args...)> {
   template <class Reducer>
   detail::BatchWork reducer_work(Reducer&& reducer) const {
     if (state_->rules.key || state_->rules.priority) {
-      throw InvalidArgument("BatchRules: a reducer has one batch at a time, without key or priority");
+      throw InvalidArgument(
+          "BatchRules: a reducer has one batch at a time, without key or priority");
     }
     using Run = detail::ReduceRun<std::remove_cvref_t<Reducer>, R, Args...>;
     auto run = std::make_shared<Run>(std::forward<Reducer>(reducer));
@@ -195,18 +198,19 @@ class Batcher<R(Args...)> {
   }
 
   // Of a call of this process.
-  template <class Value, class Arguments>
-  static Future<Value> submit(const State& state, const BatchCallOptions& options,
+  template <class Value, class Kind, class Arguments>
+  static Future<Value> submit(const State& state, const BatchCallOptions& options, Kind kind,
                               Arguments&& arguments) {
     using Made = detail::AnsweredCall<detail::LocalReply<Value>, R, Args...>;
-    auto call = std::make_unique<Made>(std::move(arguments));
+    auto call = std::make_unique<Made>(kind, std::move(arguments));
     Future<Value> future = call->reply.get_future();
     if (options.timeout != Duration::zero()) call->timeout = options.timeout;
     if (options.stop.stop_possible()) {
       call->ticket = state.next_ticket.fetch_add(1, std::memory_order_relaxed);
-      call->on_stop.emplace(options.stop, [core = std::weak_ptr(state.core), ticket = call->ticket] {
-        if (const auto alive = core.lock()) alive->cancel(ticket);
-      });
+      call->on_stop.emplace(options.stop,
+                            [core = std::weak_ptr(state.core), ticket = call->ticket] {
+                              if (const auto alive = core.lock()) alive->cancel(ticket);
+                            });
     }
     const std::uint64_t ticket = call->ticket;
     enter(state, std::move(call));
@@ -215,8 +219,9 @@ class Batcher<R(Args...)> {
   }
 
   // Of a peer's call.
-  template <class Value, class... Wire>
-  static void take(const std::shared_ptr<State>& state, detail::IncomingCall&& incoming) noexcept {
+  template <class Value, class... Wire, class Kind>
+  static void take(const std::shared_ptr<State>& state, Kind kind,
+                   detail::IncomingCall&& incoming) noexcept {
     using Signature = detail::WireSignature<Value, std::tuple<Wire...>>;
     using Made = detail::AnsweredCall<detail::RemoteReply<Value>, R, Args...>;
     try {
@@ -225,7 +230,7 @@ class Batcher<R(Args...)> {
       auto arguments = Signature::decode(decoder);
       const std::size_t bytes = incoming.bytes();
       const CallContext context = incoming.context();
-      auto call = std::make_unique<Made>(std::move(arguments), std::move(incoming), state);
+      auto call = std::make_unique<Made>(kind, std::move(arguments), std::move(incoming), state);
       call->caller = context.shared_caller();
       call->deadline = context.deadline();
       call->bytes = bytes;

@@ -39,13 +39,13 @@ inline constexpr bool kIsReduce<Reduce<Reducer>> = true;
 ///     batchrpc::Batcher<at::Tensor(at::Tensor)> mean({.all_of = trainers},
 ///                                                    batchrpc::reduce(Sum{…}));
 ///
-/// `accumulate(row)` runs for each row soon after its arrival, while others are still coming in, and
-/// the row's memory is given back right after it. `finish()`, when the batch is complete, makes the
-/// one result for all callers, or a Future of it; it may take the BatchInfo. `begin()` runs before a
-/// batch's first row. None of them run at the same time. A row whose accumulate() throws fails
-/// alone: it must then have changed nothing. One that has been accumulated stays part of its batch,
-/// also when its caller is gone. With BatchOptions::order_by_peer rows are accumulated when the
-/// batch is complete, in the order of their callers' ranks.
+/// `accumulate(row)` runs for each row soon after its arrival, while others are still coming in,
+/// and the row's memory is given back right after it. `finish()`, when the batch is complete, makes
+/// the one result for all callers, or a Future of it; it may take the BatchInfo. `begin()` runs
+/// before a batch's first row. None of them run at the same time. A row whose accumulate() throws
+/// fails alone: it must then have changed nothing. One that has been accumulated stays part of its
+/// batch, also when its caller is gone. With BatchOptions::order_by_peer rows are accumulated when
+/// the batch is complete, in the order of their callers' ranks.
 ///
 /// Large rows of peers are taken in two at a time: while one is accumulated the next comes in, and
 /// the others wait at their senders. So memory does not grow with the number of callers.

@@ -44,6 +44,10 @@ class SharedReply {
   std::optional<Encoder> master_;
 };
 
+/// Kinds of calls.
+inline constexpr std::in_place_index_t<0> kOfOne{};
+inline constexpr std::in_place_index_t<1> kOfMany{};
+
 /// The arguments of a call of many rows.
 template <class... Args>
 struct ManyArguments {
@@ -63,9 +67,10 @@ class TypedCall : public BatchCall {
   using One = std::tuple<Args...>;
   using Many = typename ManyArguments<Args...>::type;
 
-  explicit TypedCall(One&& row) : of_one(true), arguments_(std::in_place_index<0>, std::move(row)) {}
-  explicit TypedCall(Many&& many)
-      : of_one(false), arguments_(std::in_place_index<1>, std::move(many)) {}
+  /// Of one row (kOfOne) or of many (kOfMany).
+  template <std::size_t Kind, class Arguments>
+  TypedCall(std::in_place_index_t<Kind> kind, Arguments&& row_or_rows)
+      : of_one(Kind == 0), arguments_(kind, std::forward<Arguments>(row_or_rows)) {}
 
   /// Whichever it is of; not after drop_arguments().
   /// @{
@@ -195,9 +200,10 @@ class AnsweredCall final : public TypedCall<R, Args...> {
   using Base = TypedCall<R, Args...>;
 
  public:
-  template <class Arguments, class... Made>
-  explicit AnsweredCall(Arguments&& row_or_rows, Made&&... made)
-      : Base(std::forward<Arguments>(row_or_rows)), reply(std::forward<Made>(made)...) {}
+  /// `made`: of what the reply is made.
+  template <std::size_t Kind, class Arguments, class... Made>
+  AnsweredCall(std::in_place_index_t<Kind> kind, Arguments&& row_or_rows, Made&&... made)
+      : Base(kind, std::forward<Arguments>(row_or_rows)), reply(std::forward<Made>(made)...) {}
 
   void complete(Result<R>&& result) noexcept override {
     if constexpr (requires { reply(std::move(result)); }) reply(std::move(result));

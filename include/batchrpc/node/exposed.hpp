@@ -44,7 +44,8 @@ struct Host {
   std::function<bool(std::string_view peer)> is_live;
   /// Whether that very incarnation of a node is.
   std::function<bool(const PeerIdentity& peer)> is_current;
-  /// Whether there is, or may yet be, a node of that name: false for a name that a full group lacks.
+  /// Whether there is, or may yet be, a node of that name: false for a name that a full group
+  /// lacks.
   std::function<bool(std::string_view peer)> may_be_peer;
   /// Calls back after any change of the group; the number takes it back.
   std::function<std::uint64_t(std::function<void()>)> on_change;

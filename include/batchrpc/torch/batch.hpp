@@ -34,8 +34,8 @@ namespace batchrpc {
 /// caller of many sends [k, d…].
 ///
 /// The batch is the handler's: it may keep it, and change it. It is a copy of the rows, made once;
-/// where they carry an autograd graph (rows of this process), the graph goes on. Large rows of peers
-/// are received where the batch then is, without a copy.
+/// where they carry an autograd graph (rows of this process), the graph goes on. Large rows of
+/// peers are received where the batch then is, without a copy.
 template <>
 struct BatchForm<at::Tensor> {
   using Stacked = at::Tensor;
@@ -52,6 +52,7 @@ struct BatchForm<at::Tensor> {
       at::Tensor tensor;
       bool many;
     };
+    void require_one_kind() const;
     [[nodiscard]] bool on_graph() const;
     [[nodiscard]] at::Tensor join(std::size_t padding) const;
     [[nodiscard]] at::Tensor copy(std::size_t padding) const;
@@ -142,8 +143,7 @@ template <class R>
 requires std::is_arithmetic_v<R>
 class BatchSplit<R, at::Tensor> : public BatchSplit<R, std::vector<R>> {
  public:
-  explicit BatchSplit(at::Tensor&& results)
-      : BatchSplit<R, std::vector<R>>(checked(results)) {}
+  explicit BatchSplit(at::Tensor&& results) : BatchSplit<R, std::vector<R>>(checked(results)) {}
 
  private:
   static std::vector<R> checked(const at::Tensor& results) {
@@ -169,10 +169,10 @@ requires(sizeof...(R) == sizeof...(Stacked) &&
         [](const auto&... column) { return std::vector<std::size_t>{column.size()...}; }, columns_);
     for (const std::size_t count : counts) {
       if (count == counts[0]) continue;
-      throw InvalidArgument("the batch handler returned a tuple of unequal batches: " +
-                                std::to_string(counts[0]) + " and " + std::to_string(count) +
-                                " rows",
-                            true);
+      throw InvalidArgument(
+          "the batch handler returned a tuple of unequal batches: " + std::to_string(counts[0]) +
+              " and " + std::to_string(count) + " rows",
+          true);
     }
     return counts[0];
   }
