@@ -3,7 +3,7 @@
 Every peer does the same job: N callers each send one row of 4 floats, wait for its action, and send the
 next; rows that have gathered are answered by one call of an MLP 4-128-2, whose actions are sampled.
 
-A caller first makes one call, and says that it is ready. When all are, the parent sets the times: from then
+A caller makes one call, and says that it is ready. When all are, the parent sets the times: from then
 on all call without a pause, and what counts are calls that begin and end within the measured seconds.
 The clock is CLOCK_MONOTONIC, which is one for all processes.
 """
@@ -81,9 +81,10 @@ def times(options):
     return begin, begin + options.seconds
 
 
-def _call_in_process(connection, connect, arguments):
+def _call_in_process(connection, connect, arguments, first_call):
     call, close = connect(*arguments)
-    call()
+    if first_call:
+        call()
     connection.send(True)
     latencies = call_until_end(call, *connection.recv())
     close()
@@ -91,15 +92,18 @@ def _call_in_process(connection, connect, arguments):
 
 
 class Callers:
-    """Caller processes, started anew (`spawn`); `connect(*arguments)` gives (call, close) in each."""
+    """Caller processes, started anew (`spawn`); `connect(*arguments)` gives (call, close) in each.
 
-    def __init__(self, connect, arguments):
+    `first_call` is false where one caller's call would wait for those of others.
+    """
+
+    def __init__(self, connect, arguments, first_call=True):
         context = multiprocessing.get_context("spawn")
         self.connections, self.processes = [], []
         for own in arguments:
             here, there = context.Pipe()
             process = context.Process(
-                target=_call_in_process, args=(there, connect, own), daemon=True
+                target=_call_in_process, args=(there, connect, own, first_call), daemon=True
             )
             process.start()
             there.close()
