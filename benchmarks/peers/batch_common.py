@@ -91,6 +91,14 @@ def _call_in_process(connection, connect, arguments, first_call):
     connection.send(latencies)
 
 
+def receive(connection):
+    """What a process of ours sends; ends the program when it has ended instead."""
+    try:
+        return connection.recv()
+    except EOFError:
+        sys.exit("a process has ended too early")
+
+
 class Callers:
     """Caller processes, started anew (`spawn`); `connect(*arguments)` gives (call, close) in each.
 
@@ -114,17 +122,15 @@ class Callers:
         """All callers' latencies."""
         try:
             for connection in self.connections:
-                connection.recv()
+                receive(connection)
             window = times(options)
             for connection in self.connections:
                 connection.send(window)
-            latencies = [value for connection in self.connections for value in connection.recv()]
-        except EOFError:
+            latencies = [value for connection in self.connections for value in receive(connection)]
+            for process in self.processes:
+                process.join(10)
+        finally:
             self.stop()
-            sys.exit("a caller has ended too early")
-        for process in self.processes:
-            process.join(10)
-        self.stop()
         return latencies
 
     def stop(self):

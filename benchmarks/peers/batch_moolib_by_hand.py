@@ -139,7 +139,7 @@ def main():
         callers = common.Callers(connect, [(family, listener.getsockname())] * options.callers)
         latencies = callers.measure(options)
         here.send(True)
-        torch_version, mean_batch = here.recv()
+        torch_version, mean_batch = common.receive(here)
         server.join()
     socket_name = "TCP loopback" if options.tcp else "Unix domain"
     common.report(

@@ -6,12 +6,17 @@
 prints one line of JSON. One replica of a deployment has the policy, in a process of its own. Callers are
 Ray actors, so processes too, each with a DeploymentHandle by which it calls the replica without HTTP.
 A local Ray is started for it, and stopped again. Access logs, the dashboard, the HTTP proxy and the
-report of usage are off.
+report of usage are off. With `--throughput` RAY_SERVE_THROUGHPUT_OPTIMIZED=1 is set, and callers are
+asynchronous actors, as handles then want them to be.
 """
 
 import array
 import os
+import sys
+import time
 
+if "--throughput" in sys.argv:
+    os.environ["RAY_SERVE_THROUGHPUT_OPTIMIZED"] = "1"  # read by the import
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read by the import
 
 import ray  # noqa: E402
@@ -67,17 +72,52 @@ class Caller:
         return array.array("d", common.call_until_end(self.call, begin, end)).tobytes()
 
 
+@ray.remote(num_cpus=0)
+class AsyncCaller:
+    def __init__(self, handle):
+        self.handle = handle
+
+    async def ready(self):
+        common.checked(await self.handle.remote(common.ROW))
+        return True
+
+    async def run(self, begin, end):
+        clock = time.monotonic
+        latencies = array.array("d")
+        started = clock()
+        while started < end:
+            common.checked(await self.handle.remote(common.ROW))
+            ended = clock()
+            if started >= begin and ended <= end:
+                latencies.append((ended - started) * 1e6)
+            started = ended
+        return latencies.tobytes()
+
+
+@ray.remote(num_cpus=0)
+class MeanBatch:
+    def __init__(self, handle):
+        self.handle = handle
+
+    async def get(self):
+        return await self.handle.mean_batch.remote()
+
+
 def measure(options):
     handle = serve.run(make_deployment(options).bind(), route_prefix=None)
-    callers = [Caller.remote(handle) for _ in range(options.callers)]
+    kind = AsyncCaller if options.throughput else Caller
+    callers = [kind.remote(handle) for _ in range(options.callers)]
     ray.get([caller.ready.remote() for caller in callers])
     begin, end = common.times(options)
     results = ray.get([caller.run.remote(begin, end) for caller in callers])
-    return [value for data in results for value in array.array("d", data)], handle
+    latencies = [value for data in results for value in array.array("d", data)]
+    return latencies, ray.get(MeanBatch.remote(handle).get.remote())
 
 
 def main():
-    options = common.parse_arguments(__doc__)
+    options = common.parse_arguments(
+        __doc__, lambda parser: parser.add_argument("--throughput", action="store_true")
+    )
     folder = os.path.dirname(os.path.abspath(__file__))
     ray.init(
         address="local",  # not one that runs already
@@ -91,9 +131,7 @@ def main():
             proxy_location="Disabled",
             logging_config={"log_level": "ERROR", "enable_access_log": False},
         )
-        latencies, handle = measure(options)
-        mean_batch = handle.mean_batch.remote().result()
-        serve.shutdown()
+        latencies, mean_batch = measure(options)
     finally:
         ray.shutdown()
     common.report(
@@ -103,8 +141,9 @@ def main():
         options,
         latencies,
         mean_batch,
-        "callers are Ray actors (processes) with DeploymentHandles; one replica; no HTTP, no access"
-        " log",
+        f"callers are {'asynchronous ' * options.throughput}Ray actors (processes) with"
+        " DeploymentHandles; one replica; no HTTP, no access log"
+        + ", RAY_SERVE_THROUGHPUT_OPTIMIZED=1" * options.throughput,
     )
 
 

@@ -131,7 +131,7 @@ def main():
     there.close()
     arguments = [(rank + 1, port, options) for rank in range(options.callers)]
     latencies = common.Callers(connect, arguments, first_call=False).measure(options)
-    mean_batch = here.recv()
+    mean_batch = common.receive(here)
     server.join()
     common.report(
         "torch.distributed.rpc",
