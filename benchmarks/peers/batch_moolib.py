@@ -5,8 +5,8 @@
 
 prints one line of JSON. The server awaits a `define_queue(name, batch_size=N, dynamic_batching=True)`, as
 in moolib's own test of it; callers are processes with an Rpc of their own, which call it by `sync`. moolib
-chooses the transport (shared memory on one host), unless --transport names one. It has no wheels:
-`setup_batch_peers.sh --moolib` builds it into .venv/moolib.
+listens on TCP and goes over to shared memory as it sees fit, unless told to use one of them only. It has
+no wheels: `setup_batch_peers.sh --moolib` builds it into .venv/moolib.
 """
 
 import asyncio
@@ -32,8 +32,10 @@ def make_rpc(options, name):
     if options.threads:
         moolib.set_max_threads(options.threads)
     rpc = moolib.Rpc()
-    if options.transport:
-        rpc.set_transports([options.transport])
+    if options.tcp:
+        rpc.set_transports(["tcp/ip"])
+    if options.shared_memory:
+        rpc.set_transports(["shared memory"])
     rpc.set_name(name)
     rpc.set_timeout(30)
     return rpc
@@ -78,13 +80,21 @@ def serve(connection, address, options):
 
 def main():
     def add(parser):
-        parser.add_argument("--transport", choices=("shared memory", "tcp/ip"))
+        transport = parser.add_mutually_exclusive_group()
+        transport.add_argument("--shared-memory", action="store_true", help="only")
+        transport.add_argument("--tcp", action="store_true", help="only")
         parser.add_argument("--threads", type=int, help="of moolib in each process")
 
     options = common.parse_arguments(__doc__, add, wait=False)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
+    transport = "chosen by moolib"
+    if options.tcp:
+        transport = "tcp/ip"
+    if options.shared_memory:
+        transport = "shared memory"
+        address = f"shm://batch-moolib-{os.getpid()}"
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     server = context.Process(target=serve, args=(there, address, options), daemon=True)
@@ -103,8 +113,7 @@ def main():
         options,
         latencies,
         mean_batch,
-        f"callers are processes; define_queue with dynamic_batching; transport:"
-        f" {options.transport or 'chosen by moolib'}",
+        f"callers are processes; define_queue with dynamic_batching; transport: {transport}",
     )
 
 
