@@ -3,10 +3,10 @@
 
     /usr/bin/python3 benchmarks/peers/batch_moolib.py --callers 8
 
-prints one line of JSON. The server awaits a `define_queue(name, batch_size=N, dynamic_batching=True)`, as
-in moolib's own test of it; callers are processes with an Rpc of their own, which call it by `sync`. moolib
-listens on TCP and goes over to shared memory as it sees fit, unless told to use one of them only. It has
-no wheels: `setup_batch_peers.sh --moolib` builds it into .venv/moolib.
+prints one line of JSON. The server awaits a `define_queue` with `batch_size` and `dynamic_batching=True`,
+as in moolib's own test of it; callers are processes with an Rpc of their own, which call it by `sync`.
+moolib listens on TCP and goes over to shared memory as it sees fit, unless told to use one of them only.
+It has no wheels: `setup_batch_peers.sh --moolib` builds it into .venv/moolib.
 """
 
 import asyncio

@@ -3,8 +3,8 @@
 
     .venv/peers/bin/python benchmarks/peers/batch_ray_serve.py --callers 8
 
-prints one line of JSON. One replica of a deployment has the policy, in a process of its own. Callers are
-Ray actors, so processes too, each with a DeploymentHandle by which it calls the replica without HTTP.
+prints one line of JSON. One replica of a deployment has the policy, in a process of its own. Callers
+are Ray actors, so processes too, each with a DeploymentHandle by which it calls the replica without HTTP.
 A local Ray is started for it, and stopped again. Access logs, the dashboard, the HTTP proxy and the
 report of usage are off. With `--throughput` RAY_SERVE_THROUGHPUT_OPTIMIZED=1 is set, and callers are
 asynchronous actors, as handles then want them to be.

@@ -3,10 +3,10 @@
 
     /usr/bin/python3 benchmarks/peers/batch_torch_rpc.py --callers 8
 
-prints one line of JSON. As in the tutorial on batch RPC processing, callers call an asynchronous function
-of the agent, which puts the row down under a lock, counts, and gives what follows from the one future of
-the batch; the call that fills the batch infers and sets that future. So a batch waits until it is full:
-of --batch rows, or of as many as there are callers left. All are processes.
+prints one line of JSON. As in the tutorial on batch RPC processing, callers call an asynchronous
+function of the agent, which puts the row down under a lock, counts, and gives what follows from the one
+future of the batch; the call that fills the batch infers and sets that future. So a batch waits until it
+is full: of --batch rows, or of as many as there are callers left. All are processes.
 """
 
 import multiprocessing

@@ -3,8 +3,8 @@
 
     benchmarks/peers/compare_batch.py --batchrpc build/release/bin/batch_benchmark --rounds 3
 
-All do the same job (batch_common.py). A round runs one after the other, so that all see the machine in the
-same minutes. A peer that cannot run is in the table with the reason, and the rest goes on. Without
+All do the same job (batch_common.py). A round runs one after the other, so that all see the machine in
+the same minutes. A peer that cannot run is in the table with the reason, and the rest goes on. Without
 --batchrpc only the peers run, and there are no ratios. setup_batch_peers.sh installs them.
 """
 

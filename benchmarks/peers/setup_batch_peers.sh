@@ -3,8 +3,8 @@
 #
 #   benchmarks/peers/setup_batch_peers.sh [--moolib]
 #
-#   --moolib  also moolib, in .venv/moolib: it has no wheels and is compiled, which takes 20 to 30 minutes
-#             on one core
+#   --moolib  also moolib, in .venv/moolib: it has no wheels and is compiled, which takes some
+#             ten minutes on one core
 #
 # Ray Serve and TorchRL come by pip into .venv/peers. PyPI's torch for x86-64 is the one for CUDA, which
 # does not import without several GB of CUDA's libraries beside it, so pip installs these too; where an
@@ -67,8 +67,7 @@ echo "setup_batch_peers: compiling moolib $moolib into $target"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 pip=(/usr/bin/python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$work")
-# The source distribution brings its third-party code along. Asking pip for it runs its setup.py, not its
-# build.
+# The source distribution brings its third-party code along.
 "${pip[@]}" --no-binary moolib --no-build-isolation "moolib==$moolib"
 "${pip[@]}" --only-binary :all: "pybind11==$pybind11"
 tar -xzf "$work/moolib-$moolib.tar.gz" -C "$work"
@@ -77,7 +76,7 @@ source=$work/moolib-$moolib
 rm -r "$source/third_party/pybind11/include/pybind11"
 cp -r "$work/pybind11/pybind11/include/pybind11" "$source/third_party/pybind11/include/"
 # A reference to void in a branch that is not taken; GCC 12 refuses it.
-sed -i 's/void(), void(const T&)>> f;/void(), void(const std::conditional_t<std::is_void_v<T>, int, T>\&)>> f;/' \
+sed -i 's/void(const T&)>> f;/void(const std::conditional_t<std::is_void_v<T>, int, T>\&)>> f;/' \
   "$source/src/rpc.h"
 mkdir "$work/bin"
 ln -s /usr/bin/python3 "$work/bin/python"  # moolib's CMakeLists.txt calls `python` to find torch
