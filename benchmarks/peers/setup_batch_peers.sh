@@ -3,8 +3,7 @@
 #
 #   benchmarks/peers/setup_batch_peers.sh [--moolib]
 #
-#   --moolib  also moolib, in .venv/moolib: it has no wheels and is compiled, which takes some
-#             ten minutes on one core
+#   --moolib  also moolib, in .venv/moolib: it has no wheels, and is compiled for some minutes
 #
 # Ray Serve and TorchRL come by pip into .venv/peers. PyPI's torch for x86-64 is the one for CUDA, which
 # does not import without several GB of CUDA's libraries beside it, so pip installs these too; where an
