@@ -175,7 +175,7 @@ BatchLane* Aggregator::next_lane(TimePoint now) {
   BatchLane* best = nullptr;
   const auto rank = [this](const BatchLane& lane) {
     const bool passed = lane.passed >= options_->max_overtaking;
-    return std::tuple(!passed, passed ? 0 : -lane.priority(), lane.oldest().arrived);
+    return std::tuple(!passed, passed ? 0 : -lane.priority(), lane.oldest().number);
   };
   queue_.for_each_lane([&](BatchLane& lane) {
     if (!due(lane, now)) return;

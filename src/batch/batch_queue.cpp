@@ -94,6 +94,7 @@ BatchLane& BatchQueue::add(std::unique_ptr<BatchCall> call) {
   rows_ += call->rows;
   bytes_ += call->bytes;
   rows_of_[call->caller.get()] += call->rows;
+  call->number = arrived_++;
   BatchLane& lane = lane_of(call->key);
   lane.add(std::move(call));
   return lane;
@@ -142,7 +143,7 @@ bool BatchQueue::make_way(const PeerIdentity* caller, std::size_t rows, BatchCal
   const BatchCall* newest = nullptr;
   for_each([&](const BatchCall& call) {
     if (call.caller.get() != most->first || call.pinned) return;
-    if (newest == nullptr || call.arrived >= newest->arrived) newest = &call;
+    if (newest == nullptr || call.number > newest->number) newest = &call;
   });
   if (newest == nullptr || newest->rows < rows) return false;
   remove_if([newest](const BatchCall& call) { return &call == newest; }, to);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
@@ -17,12 +18,15 @@ inline std::vector<int> doubled(std::vector<int> xs) {
 
 /// A batcher over a node in virtual time, whose handler notes each batch and when it began.
 struct Batching {
-  explicit Batching(const BatchOptions& options)
-      : batcher(options, [this](std::vector<int> xs) {
-          batches.push_back(xs);
-          times.push_back(world.time());
-          return doubled(std::move(xs));
-        }) {
+  explicit Batching(const BatchOptions& options, BatchRules<int> rules = {})
+      : batcher(
+            options,
+            [this](std::vector<int> xs) {
+              batches.push_back(xs);
+              times.push_back(world.time());
+              return doubled(std::move(xs));
+            },
+            std::move(rules)) {
     node.expose("double", batcher);
   }
   /// Queues rows now; their futures are kept.
@@ -37,6 +41,40 @@ struct Batching {
   std::vector<Duration> times;
   Batcher<int(int)> batcher;
   std::vector<Future<int>> rows;
+};
+
+/// A batcher over a node in virtual time, whose handler holds each batch until it is told to answer
+/// it.
+struct HeldBatching {
+  explicit HeldBatching(const BatchOptions& options, BatchRules<int> rules = {})
+      : batcher(
+            options,
+            [this](std::vector<int> xs) {
+              batches.push_back(std::move(xs));
+              return running.emplace_back().get_future();
+            },
+            std::move(rules)) {
+    node.expose("double", batcher);
+  }
+  Future<int>& add(int x) { return rows.emplace_back(batcher(x)); }
+  /// Queues a row of a peer's.
+  Future<int>& call(const Node& peer, int x) {
+    rows.push_back(peer.call<int(int)>("root", "double", x));
+    world.run_for(Duration::zero());
+    return rows.back();
+  }
+  /// Answers the batch that began as number `i`.
+  void answer(std::size_t i) {
+    running[i].set_value(doubled(batches[i]));
+    world.run_for(Duration::zero());
+  }
+
+  std::vector<Promise<std::vector<int>>> running;
+  test::VirtualWorld world;
+  Node node = world.root();
+  Batches batches;
+  Batcher<int(int)> batcher;
+  std::deque<Future<int>> rows;
 };
 
 }  // namespace batchrpc::test

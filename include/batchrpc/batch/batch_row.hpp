@@ -35,7 +35,8 @@ class BATCHRPC_EXPORT BatchCall {
   std::uint64_t ticket = 0;  ///< by which it can be cancelled; 0: it cannot
 
   // Of the queue:
-  std::uint64_t place = 0;   ///< how many of its key came before
+  std::uint64_t number = 0;  ///< how many came before
+  std::uint64_t place = 0;   ///< and of its key
   bool pinned = false;       ///< is part of the batch, whatever becomes of its caller
   bool accumulated = false;  ///< has been: of a reducer
 };
