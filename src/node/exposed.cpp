@@ -4,6 +4,11 @@ namespace batchrpc::detail {
 
 ExposedFunction::~ExposedFunction() = default;
 
-std::shared_ptr<void> ExposedFunction::announce(Decoder& /*arguments*/) { return nullptr; }
+TransferGate::~TransferGate() = default;
+
+Reception ExposedFunction::announce(Decoder& /*arguments*/,
+                                    const std::shared_ptr<TransferGate>& /*gate*/) {
+  return {};
+}
 
 }  // namespace batchrpc::detail

@@ -1,0 +1,24 @@
+#include "node/call_gate.hpp"
+
+#include "node/session.hpp"
+
+namespace batchrpc {
+
+void CallGate::open() noexcept {
+  if (state_.exchange(State::open, std::memory_order_acq_rel) != State::shut) return;
+  if (const auto session = session_.lock()) session->send_credit(call_, wire::kAllCredit);
+}
+
+void CallGate::hold() {
+  if (state_.load(std::memory_order_acquire) == State::open) return;
+  const auto session = session_.lock();
+  if (!session) return;
+  session->send_credit(call_, wire::kNoCredit);
+  // Only now: so the credit of who opens it follows this one.
+  State unused = State::unused;
+  if (!state_.compare_exchange_strong(unused, State::shut, std::memory_order_acq_rel)) {
+    session->send_credit(call_, wire::kAllCredit);
+  }
+}
+
+}  // namespace batchrpc
