@@ -12,11 +12,12 @@ void CallGate::open() noexcept {
 void CallGate::hold() {
   if (state_.load(std::memory_order_acquire) == State::open) return;
   const auto session = session_.lock();
-  if (!session) return;
-  session->send_credit(call_, wire::kNoCredit);
+  if (session) session->send_credit(call_, wire::kNoCredit);
   // Only now: so the credit of who opens it follows this one.
   State unused = State::unused;
-  if (!state_.compare_exchange_strong(unused, State::shut, std::memory_order_acq_rel)) {
+  const bool is_shut =
+      state_.compare_exchange_strong(unused, State::shut, std::memory_order_acq_rel);
+  if (!is_shut && session) {
     session->send_credit(call_, wire::kAllCredit);
   }
 }

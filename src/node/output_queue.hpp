@@ -111,16 +111,16 @@ class OutputQueue {
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   Stream* stream_ = nullptr;
-  std::vector<std::byte> held_;      // frames before open()
-  std::vector<std::byte> queued_;    // leaves in the next round
-  std::vector<std::byte> writing_;   // this round's frames, and the header of its chunk
-  std::size_t written_ = 0;          // of writing_
-  std::optional<Chunk> chunk_;       // follows writing_
+  std::vector<std::byte> held_;       // frames before open()
+  std::vector<std::byte> queued_;     // leaves in the next round
+  std::vector<std::byte> writing_;    // this round's frames, and the header of its chunk
+  std::size_t written_ = 0;           // of writing_
+  std::optional<Chunk> chunk_;        // follows writing_
   std::deque<LargePayloads> large_;   // each sends a chunk in turn
   std::deque<LargePayloads> paused_;  // the peer does not want them yet
-  std::vector<Bytes> released_;      // sent; to be given back
-  std::uint64_t appended_ = 0;       // bytes of frames, in all
-  std::uint64_t taken_ = 0;          // of these, to be written
+  std::vector<Bytes> released_;       // sent; to be given back
+  std::uint64_t appended_ = 0;        // bytes of frames, in all
+  std::uint64_t taken_ = 0;           // of these, to be written
   bool open_ = false;
   bool closed_ = false;
   bool busy_ = false;         // a writer is at work, or waits for the stream to become writable

@@ -2,14 +2,14 @@
 #include "node/call_gate.hpp"
 #include "node/session.hpp"
 
-// The large payloads of a session's calls: where they go, whether they may come, and what becomes of
-// those of which the rest does not.
+// The large payloads of a session's calls: where they go, whether they may come, and what becomes
+// of those of which the rest does not.
 namespace batchrpc {
 
 // --- of calls of ours
 
-// Whether a call that has ended surely never runs: what is not sent of it never is. By who holds the
-// lock.
+// Whether a call that has ended surely never runs: what is not sent of it never is. By who holds
+// the lock.
 bool Session::take_back(const PendingCall& call, std::vector<Bytes>& payloads) {
   OutputQueue& output = connection_->output();
   if (call.one_use) {  // is delivered all the same
@@ -31,8 +31,8 @@ bool Session::cut_off(std::uint64_t call, std::vector<Bytes>& payloads) {
   return true;
 }
 
-// The call that was answered, unless it has ended. Payloads that are still to be sent have nobody to
-// go to: its function was not run, or needed none.
+// The call that was answered, unless it has ended. Payloads that are still to be sent have nobody
+// to go to: its function was not run, or needed none.
 std::optional<PendingCall> Session::take_answered(std::uint64_t id) {
   std::vector<Bytes> payloads;  // destroyed without the lock
   bool cut = false;
@@ -51,7 +51,8 @@ void Session::handle_credit(const wire::FrameHeader& credit) {
   {
     const std::lock_guard lock(mutex_);
     if (credit.value == wire::kNoCredit) {
-      const bool waits = credit.id >= CallTable::kNotifications || calls_.find(credit.id) != nullptr;
+      const bool waits =
+          credit.id >= CallTable::kNotifications || calls_.find(credit.id) != nullptr;
       if (waits) output.pause_locked(credit.id);
       return;
     }

@@ -32,7 +32,8 @@ struct Frame {
     }
     cancel @16 :Void;       # the rest of the call's payloads never comes, and it is not to run
     acknowledge @17 :Void;
-    credit @18 :UInt64;     # may the call's payloads be sent? 0: not yet; 2^64 - 1: all; others: room for later
+    credit @18 :UInt64;     # whether the rest of the call's chunks may be sent: 0: not now; 2^64 - 1: all; other
+                            # numbers: room for later
     ping @19 :Void;
     pong @20 :Void;
     goodbye @21 :Goodbye;   # the sender closes after it

@@ -56,8 +56,8 @@ concept ToldOfHost = requires(Callable& callable, const Host& host) {
 
 /// A callable that is told of calls before it is called: ExposedFunction::announce.
 template <class Callable>
-concept ToldOfCalls =
-    requires(Callable& callable, Decoder& arguments, const std::shared_ptr<TransferGate>& gate) {
+concept ToldOfCalls = requires(Callable& callable, Decoder& arguments,
+                               const std::shared_ptr<TransferGate>& gate) {
   callable.announce(arguments, gate);
 };
 
