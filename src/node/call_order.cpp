@@ -4,8 +4,8 @@ namespace batchrpc {
 namespace {
 
 std::uint64_t bytes_of(const CallOrder::Call& call) {
-  std::uint64_t bytes = sizeof call + call.whole.words.size() * sizeof(Word);
-  for (const Bytes& payload : call.whole.payloads)
+  std::uint64_t bytes = sizeof call + call.words.size() * sizeof(Word);
+  for (const Bytes& payload : call.payloads)
     bytes += payload.size();
   return bytes;
 }
@@ -14,12 +14,11 @@ std::uint64_t bytes_of(const CallOrder::Call& call) {
 
 void CallOrder::append(const Object& object, Call call) {
   waiting_bytes_ += bytes_of(call);
-  lines_[object].push_back({0, nullptr, std::move(call)});
+  lines_[object].push_back({0, std::move(call)});
 }
 
-void CallOrder::reserve(const Object& object, std::uint64_t id,
-                        std::shared_ptr<void> announcement) {
-  lines_[object].push_back({id, std::move(announcement), std::nullopt});
+void CallOrder::reserve(const Object& object, std::uint64_t id) {
+  lines_[object].push_back({id, std::nullopt});
 }
 
 void CallOrder::fill(const Object& object, std::uint64_t id, Call call) {
@@ -44,6 +43,12 @@ std::optional<CallOrder::Call> CallOrder::take(const Object& object) {
   places.pop_front();
   waiting_bytes_ -= bytes_of(*call);
   return call;
+}
+
+void CallOrder::give_up(const Object& object, std::uint64_t id) {
+  const auto line = lines_.find(object);
+  if (line == lines_.end()) return;
+  std::erase_if(line->second, [id](const Place& place) { return !place.call && place.id == id; });
 }
 
 std::vector<CallOrder::Object> CallOrder::give_up() {

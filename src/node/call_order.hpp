@@ -19,10 +19,7 @@ namespace batchrpc {
 class CallOrder {
  public:
   using Object = std::pair<std::uint64_t, std::uint64_t>;
-  struct Call {
-    PayloadAssembler::Whole whole;
-    std::optional<TimePoint> deadline;
-  };
+  using Call = PayloadAssembler::Whole;
 
   [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
   /// How much waits, in bytes.
@@ -31,20 +28,21 @@ class CallOrder {
 
   /// A call that is there, behind those before it.
   void append(const Object& object, Call call);
-  /// A place for the call `id`, which is still coming in. `announcement` is dropped with it.
-  void reserve(const Object& object, std::uint64_t id, std::shared_ptr<void> announcement);
+  /// A place for the call `id`, which is still coming in.
+  void reserve(const Object& object, std::uint64_t id);
   /// The call for which that place was.
   void fill(const Object& object, std::uint64_t id, Call call);
   /// The call whose turn it is, to be run now.
   [[nodiscard]] std::optional<Call> take(const Object& object);
-  /// Calls that are still coming in will never be there. Returns the objects whose calls may be
+  /// The call for which that place was will never be there.
+  void give_up(const Object& object, std::uint64_t id);
+  /// Nor will any that is still coming in. Returns the objects whose calls may be
   /// taken now.
   [[nodiscard]] std::vector<Object> give_up();
 
  private:
   struct Place {
     std::uint64_t id;  // of a call that is coming in
-    std::shared_ptr<void> announcement;
     std::optional<Call> call;
   };
 

@@ -15,6 +15,7 @@ namespace batchrpc {
 struct PendingCall {
   detail::ReplyHandler handler;
   TimePoint deadline = TimePoint::max();
+  std::uint64_t id = 0;        ///< given by the table
   OutputQueue::Place place{};  ///< of its frame in the connection's output
   std::uint32_t function = 0;
   bool one_use = false;  ///< see Encoder::mark_one_use()
@@ -81,9 +82,10 @@ inline std::uint64_t CallTable::add(PendingCall&& call) {
   first_free_ = slot.next_free;
   earliest_ = std::min(earliest_, call.deadline);
   slot.call = std::move(call);
+  slot.call.id = (std::uint64_t{slot.generation} << 32) | index;
   slot.used = true;
   ++size_;
-  return (std::uint64_t{slot.generation} << 32) | index;
+  return slot.call.id;
 }
 
 inline CallTable::Slot* CallTable::slot_of(std::uint64_t id) noexcept {

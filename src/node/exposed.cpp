@@ -12,6 +12,11 @@ void refuse_exclusive(const std::string& name) {
                         "keep nobody out; set BatchOptions::exclusive instead");
 }
 
-std::shared_ptr<void> ExposedFunction::announce(Decoder& /*arguments*/) { return nullptr; }
+TransferGate::~TransferGate() = default;
+
+Reception ExposedFunction::announce(Decoder& /*arguments*/,
+                                    const std::shared_ptr<TransferGate>& /*gate*/) {
+  return {};
+}
 
 }  // namespace batchrpc::detail

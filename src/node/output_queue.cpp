@@ -62,19 +62,38 @@ bool OutputQueue::retract_locked(Place place, std::vector<Bytes>& payloads) {
   std::vector<std::byte>& from = open_ ? queued_ : held_;
   const auto frame =
       std::span(from).last(appended_ - place.begin).first(static_cast<std::size_t>(place.size));
-  if (!large_.empty()) {
-    const std::uint64_t call = wire::id_of(frame);
-    const auto large = std::find_if(large_.begin(), large_.end(), [&](const auto& entry) {
-      return entry.call == call && !entry.of_reply;
-    });
-    if (large != large_.end()) {
-      payloads.insert(payloads.end(), std::move_iterator(large->payloads.begin()),
-                      std::move_iterator(large->payloads.end()));
-      large_.erase(large);
-    }
-  }
+  cut_off_locked(wire::id_of(frame), payloads);
   wire::make_void(frame);
   return true;
+}
+
+// Takes the payloads of a call out of those that are to be sent.
+std::optional<OutputQueue::LargePayloads> OutputQueue::take(std::deque<LargePayloads>& from,
+                                                            std::uint64_t call) {
+  const auto at = std::find_if(from.begin(), from.end(), [&](const LargePayloads& entry) {
+    return entry.call == call && !entry.of_reply;
+  });
+  if (at == from.end()) return std::nullopt;
+  std::optional<LargePayloads> taken = std::move(*at);
+  from.erase(at);
+  return taken;
+}
+
+void OutputQueue::pause_locked(std::uint64_t call) {
+  if (auto payloads = take(large_, call)) paused_.push_back(std::move(*payloads));
+}
+
+void OutputQueue::resume_locked(std::uint64_t call) {
+  if (auto payloads = take(paused_, call)) large_.push_back(std::move(*payloads));
+}
+
+bool OutputQueue::cut_off_locked(std::uint64_t call, std::vector<Bytes>& payloads) {
+  auto large = take(large_, call);
+  if (!large) large = take(paused_, call);
+  if (!large) return false;
+  const bool incomplete = large->skip_what_is_sent();
+  std::move(large->payloads.begin(), large->payloads.end(), std::back_inserter(payloads));
+  return incomplete;
 }
 
 void OutputQueue::append_first(std::span<const Word> frame) {
@@ -95,8 +114,9 @@ void OutputQueue::open() {
 }
 
 void OutputQueue::close() {
-  std::deque<LargePayloads>
-      large;  // destroyed without the lock: memory may have the user's deleter
+  // Destroyed without the lock: memory may have the user's deleter.
+  std::deque<LargePayloads> large;
+  std::deque<LargePayloads> paused;
   std::vector<Bytes> released;
   std::unique_lock lock(mutex_);
   closed_ = true;
@@ -109,6 +129,7 @@ void OutputQueue::close() {
   if (chunk_) released_.push_back(std::move(chunk_->owner));
   chunk_.reset();
   large.swap(large_);
+  paused.swap(paused_);
   released.swap(released_);
   lock.unlock();
 }
@@ -189,6 +210,13 @@ bool OutputQueue::LargePayloads::skip_what_is_sent() {
   return index < payloads.size();
 }
 
+std::size_t OutputQueue::LargePayloads::rest() const {
+  std::size_t bytes = 0;
+  for (std::size_t i = index; i < payloads.size(); ++i)
+    bytes += payloads[i].size();
+  return bytes - offset;
+}
+
 void OutputQueue::take_chunk() {
   while (!large_.empty() && !large_.front().skip_what_is_sent()) {  // all are empty
     release(std::move(large_.front()));
@@ -239,11 +267,16 @@ std::size_t OutputQueue::queued_bytes() const {
   const std::lock_guard lock(mutex_);
   std::size_t bytes = held_.size() + queued_.size() + (writing_.size() - written_);
   if (chunk_) bytes += chunk_->rest.size() + chunk_->padding;
-  for (const LargePayloads& entry : large_) {
-    for (std::size_t i = entry.index; i < entry.payloads.size(); ++i)
-      bytes += entry.payloads[i].size();
-    bytes -= entry.offset;
-  }
+  for (const LargePayloads& entry : large_)
+    bytes += entry.rest();
+  return error_ ? 0 : bytes;
+}
+
+std::size_t OutputQueue::paused_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t bytes = 0;
+  for (const LargePayloads& entry : paused_)
+    bytes += entry.rest();
   return error_ ? 0 : bytes;
 }
 

@@ -36,6 +36,13 @@ class OutputQueue {
   /// Takes the frame of a call back, unless it has been taken to be written: then false. It leaves
   /// without effect; its payloads are moved to `payloads`. By who holds mutex().
   bool retract_locked(Place place, std::vector<Bytes>& payloads);
+  /// Has what is left of a call's payloads wait, or go on; the chunk that is being written leaves.
+  /// Nothing happens where none is left. By who holds mutex().
+  void pause_locked(std::uint64_t call);
+  void resume_locked(std::uint64_t call);
+  /// Moves the payloads of a call that have not been taken to be written as a whole to `payloads`:
+  /// the rest never leaves. False when none is left. By who holds mutex().
+  bool cut_off_locked(std::uint64_t call, std::vector<Bytes>& payloads);
   /// Whether the frame there has left, or may yet. By who holds mutex().
   [[nodiscard]] bool may_leave_locked(Place place) const {
     return place.begin < taken_ || !closed_;
@@ -68,9 +75,10 @@ class OutputQueue {
   /// anything. So nobody calls this who has writing on this queue to do or to arrange.
   void give_back();
 
-  /// What the stream has yet to take, and what it has taken that may still be lost. Zero when it
-  /// takes no more.
+  /// What the stream has yet to take, but for payloads that wait; those; and what it has taken that
+  /// may still be lost. Zero when it takes no more.
   [[nodiscard]] std::size_t queued_bytes() const;
+  [[nodiscard]] std::size_t paused_bytes() const;
   [[nodiscard]] std::size_t unconfirmed_bytes() const;
   [[nodiscard]] std::error_code error() const;
   /// Gives memory back that a burst has left behind.
@@ -90,10 +98,12 @@ class OutputQueue {
     std::size_t index = 0;   // of the payload that is being sent
     std::size_t offset = 0;  // and how much of it is gone
     bool skip_what_is_sent();
+    [[nodiscard]] std::size_t rest() const;
   };
 
   Flushed write_out(std::unique_lock<std::mutex>& lock);
   bool fill();
+  static std::optional<LargePayloads> take(std::deque<LargePayloads>& from, std::uint64_t call);
   void take_chunk();
   void release(LargePayloads sent);
   void advance(std::size_t bytes);
@@ -101,15 +111,16 @@ class OutputQueue {
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   Stream* stream_ = nullptr;
-  std::vector<std::byte> held_;      // frames before open()
-  std::vector<std::byte> queued_;    // leaves in the next round
-  std::vector<std::byte> writing_;   // this round's frames, and the header of its chunk
-  std::size_t written_ = 0;          // of writing_
-  std::optional<Chunk> chunk_;       // follows writing_
-  std::deque<LargePayloads> large_;  // each sends a chunk in turn
-  std::vector<Bytes> released_;      // sent; to be given back
-  std::uint64_t appended_ = 0;       // bytes of frames, in all
-  std::uint64_t taken_ = 0;          // of these, to be written
+  std::vector<std::byte> held_;       // frames before open()
+  std::vector<std::byte> queued_;     // leaves in the next round
+  std::vector<std::byte> writing_;    // this round's frames, and the header of its chunk
+  std::size_t written_ = 0;           // of writing_
+  std::optional<Chunk> chunk_;        // follows writing_
+  std::deque<LargePayloads> large_;   // each sends a chunk in turn
+  std::deque<LargePayloads> paused_;  // the peer does not want them yet
+  std::vector<Bytes> released_;       // sent; to be given back
+  std::uint64_t appended_ = 0;        // bytes of frames, in all
+  std::uint64_t taken_ = 0;           // of these, to be written
   bool open_ = false;
   bool closed_ = false;
   bool busy_ = false;         // a writer is at work, or waits for the stream to become writable

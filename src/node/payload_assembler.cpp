@@ -1,5 +1,6 @@
 #include "node/payload_assembler.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,8 @@ namespace batchrpc {
 namespace {
 
 constexpr std::size_t kMaxAssemblies = 4096;
+// What may be set aside of a held call: more than is on its way when its sender learns of it.
+constexpr std::uint64_t kMaxEarlyBytes = std::uint64_t{8} << 20;
 
 std::uint64_t key_of(std::uint64_t id, bool of_reply) { return id * 2 + (of_reply ? 1 : 0); }
 
@@ -18,8 +21,8 @@ std::uint64_t key_of(const wire::FrameHeader& chunk) {
 
 }  // namespace
 
-void PayloadAssembler::begin(const wire::FrameView& frame,
-                             const std::shared_ptr<detail::PayloadTarget>& target) {
+void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoint> deadline,
+                             std::shared_ptr<detail::PayloadTarget> target) {
   std::uint64_t total = 0;
   for (const std::uint64_t size : frame.payload_sizes) {
     if (size > limit_ - total) {
@@ -36,16 +39,48 @@ void PayloadAssembler::begin(const wire::FrameView& frame,
   if (!added) throw BadMessage("two calls of one id");
   Assembly& assembly = at->second;
   assembly.whole.words.assign(frame.words.begin(), frame.words.end());
+  assembly.whole.payloads.resize(frame.payload_sizes.size());
+  assembly.whole.deadline = deadline;
+  assembly.target = std::move(target);
   assembly.missing = total;
-  assembly.received.resize(frame.payload_sizes.size());
-  for (std::size_t i = 0; i < frame.payload_sizes.size(); ++i) {
-    const std::size_t size = frame.payload_sizes[i];
+  assembly.payloads.reserve(frame.payload_sizes.size());
+  for (const std::uint64_t size : frame.payload_sizes)
+    assembly.payloads.push_back({.size = size});
+}
+
+void PayloadAssembler::receive(std::uint64_t call, detail::Reception reception,
+                               std::shared_ptr<const CallGate> gate) {
+  const auto at = assemblies_.find(key_of(call, false));
+  if (at == assemblies_.end()) return;  // its function waited for something, and it broke off
+  at->second.whole.kept = std::move(reception.kept);
+  at->second.target = std::move(reception.target);
+  at->second.gate = std::move(gate);
+}
+
+// The memory of a payload, which is chosen now if it has none yet.
+std::byte* PayloadAssembler::memory_of(Assembly& assembly, std::size_t index) {
+  const std::size_t size = assembly.payloads[index].size;
+  Bytes& payload = assembly.whole.payloads[index];
+  if (payload.empty()) {
     std::span<std::byte> room;
-    if (target && size > 0) room = (*target)(i, size);
+    try {
+      if (assembly.target) room = (*assembly.target)(index, size);
+    } catch (...) {
+      room = {};
+    }
     // The target is what keeps its memory.
-    const bool there = room.size() == size && size > 0;
-    assembly.whole.payloads.push_back(there ? Bytes(target, room) : Bytes::allocate(size));
+    payload = room.size() == size ? Bytes(assembly.target, room) : Bytes::allocate(size);
   }
+  return payload.mutable_data();
+}
+
+// Copies what was set aside to where it belongs.
+void PayloadAssembler::settle(Assembly& assembly) {
+  for (const Early& part : assembly.early) {
+    std::byte* const memory = memory_of(assembly, part.payload);
+    std::copy_n(part.bytes.data(), part.bytes.size(), memory + part.offset);
+  }
+  assembly.early.clear();
 }
 
 std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) {
@@ -55,15 +90,25 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
     throw BadMessage("a chunk of no call");
   }
   Assembly& assembly = at->second;
-  if (chunk.number >= assembly.received.size() || chunk.value == 0) {
+  if (chunk.number >= assembly.payloads.size() || chunk.value == 0) {
     throw BadMessage("a chunk of no payload");
   }
-  const Bytes& payload = assembly.whole.payloads[chunk.number];
-  std::uint64_t& received = assembly.received[chunk.number];
-  if (chunk.value > payload.size() - received) throw BadMessage("a chunk beyond its payload");
-  const std::span room(payload.mutable_data() + received, chunk.value);
-  received += chunk.value;
-  return room;
+  Payload& payload = assembly.payloads[chunk.number];
+  if (chunk.value > payload.size - payload.received) {
+    throw BadMessage("a chunk beyond its payload");
+  }
+  const std::uint64_t offset = std::exchange(payload.received, payload.received + chunk.value);
+  if (assembly.gate) {
+    if (assembly.gate->is_shut() && chunk.value <= kMaxEarlyBytes - assembly.early_bytes) {
+      assembly.early.push_back(
+          {.payload = chunk.number, .offset = offset, .bytes = Bytes::allocate(chunk.value)});
+      assembly.early_bytes += chunk.value;
+      return {assembly.early.back().bytes.mutable_data(), chunk.value};
+    }
+    assembly.gate = nullptr;  // open; or its sender does not wait
+    settle(assembly);
+  }
+  return {memory_of(assembly, chunk.number) + offset, chunk.value};
 }
 
 std::optional<PayloadAssembler::Whole> PayloadAssembler::finish(const wire::FrameHeader& chunk) {
@@ -71,9 +116,20 @@ std::optional<PayloadAssembler::Whole> PayloadAssembler::finish(const wire::Fram
   if (at == assemblies_.end()) return std::nullopt;
   at->second.missing -= chunk.value;
   if (at->second.missing > 0) return std::nullopt;
+  settle(at->second);
   Whole whole = std::move(at->second.whole);
   assemblies_.erase(at);
   return whole;
+}
+
+std::optional<PayloadAssembler::Whole> PayloadAssembler::drop(std::uint64_t call) {
+  const auto dropped = assemblies_.extract(key_of(call, false));
+  if (dropped.empty()) return std::nullopt;
+  return std::move(dropped.mapped().whole);
+}
+
+void PayloadAssembler::clear() {
+  const auto dropped = std::exchange(assemblies_, {});  // what it keeps may do anything
 }
 
 }  // namespace batchrpc

@@ -8,27 +8,36 @@
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
-#include "batchrpc/node/remote_call.hpp"
+#include "batchrpc/node/reception.hpp"
+#include "batchrpc/transport/loop.hpp"
+#include "node/call_gate.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc {
 
 /// The calls and replies of one session whose large payloads are still coming in, chunk by chunk.
-/// Used by the thread that reads.
+/// Memory for a payload is there from its first chunk on. Used by the thread that reads.
 class PayloadAssembler {
  public:
   /// `limit`: bytes of all payloads of one call.
   explicit PayloadAssembler(std::uint64_t limit) : limit_(limit) {}
 
-  /// What is there as a whole.
+  /// A call or reply that is there as a whole.
   struct Whole {
-    std::vector<Word> words;
-    std::vector<Bytes> payloads;
+    std::vector<Word> words{};
+    std::vector<Bytes> payloads{};
+    std::optional<TimePoint> deadline{};  ///< of a call
+    std::shared_ptr<void> kept{};         ///< of its Reception
   };
 
-  /// Makes room for the payloads of a frame; where `target` (may be null) wants them, else in
-  /// memory of our own. Throws BadMessage.
-  void begin(const wire::FrameView& frame, const std::shared_ptr<detail::PayloadTarget>& target);
+  /// Expects the payloads of a frame: where `target` (may be null) wants them, else in memory of
+  /// our own. Throws BadMessage.
+  void begin(const wire::FrameView& frame, std::optional<TimePoint> deadline,
+             std::shared_ptr<detail::PayloadTarget> target);
+  /// What was said of a call that has begun. While `gate` (may be null) is shut, what comes is set
+  /// aside.
+  void receive(std::uint64_t call, detail::Reception reception,
+               std::shared_ptr<const CallGate> gate);
 
   /// Where the bytes of a chunk go; nowhere, when its call is not awaited any more. Throws
   /// BadMessage.
@@ -36,14 +45,32 @@ class PayloadAssembler {
   /// The bytes of a chunk are there; the whole, if that was the last.
   [[nodiscard]] std::optional<Whole> finish(const wire::FrameHeader& chunk);
 
-  void clear() { assemblies_.clear(); }
+  /// Forgets a call, and returns what there is of it; nothing, if it is not coming in.
+  [[nodiscard]] std::optional<Whole> drop(std::uint64_t call);
+  void clear();
 
  private:
+  struct Payload {
+    std::uint64_t size = 0;
+    std::uint64_t received = 0;
+  };
+  struct Early {
+    std::uint32_t payload = 0;
+    std::uint64_t offset = 0;
+    Bytes bytes;
+  };
   struct Assembly {
     Whole whole;
-    std::vector<std::uint64_t> received;  // bytes, by payload
+    std::vector<Payload> payloads;
     std::uint64_t missing = 0;
+    std::shared_ptr<detail::PayloadTarget> target;
+    std::shared_ptr<const CallGate> gate;  // null once it was found open
+    std::vector<Early> early;              // came while it was shut
+    std::uint64_t early_bytes = 0;
   };
+
+  static std::byte* memory_of(Assembly& assembly, std::size_t index);
+  static void settle(Assembly& assembly);
 
   const std::uint64_t limit_;
   std::unordered_map<std::uint64_t, Assembly> assemblies_;  // by id * 2, + 1 for replies

@@ -330,7 +330,7 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
   auto broken = peer.broken;
   settle_broken(peer, false, why, ended);
   for (auto& session : broken) {
-    ended.push_back([session] { session->connection().close(); });
+    ended.push_back([session] { session->close(); });
   }
   if (was_known) {
     ended.push_back([this, info = peer.info, why] {

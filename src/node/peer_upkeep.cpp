@@ -111,8 +111,9 @@ bool PeerTable::is_finished() const {
   const auto sessions = all_sessions();
   return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
     Session& session = *entry.second;
-    return session.pending_calls() == 0 && session.answering() == 0 &&
-           session.connection().output().queued_bytes() == 0;
+    const OutputQueue& output = session.connection().output();
+    return session.pending_calls() == 0 && session.answering() == 0 && output.queued_bytes() == 0 &&
+           output.paused_bytes() == 0;
   });
 }
 
@@ -128,6 +129,9 @@ std::vector<std::string> PeerTable::pending() const {
     }
     if (const std::size_t bytes = session->connection().output().queued_bytes(); bytes > 0) {
       texts.push_back(std::to_string(bytes) + " bytes to " + name);
+    }
+    if (const std::size_t bytes = session->connection().output().paused_bytes(); bytes > 0) {
+      texts.push_back(std::to_string(bytes) + " bytes to " + name + ", which has them wait");
     }
   }
   return texts;

@@ -177,14 +177,12 @@ void Session::arm_timer(TimePoint deadline) {
 }
 
 // What is left of calls that have ended, by who holds the lock.
-std::vector<Session::EndedCall> Session::take_back(std::vector<PendingCall> calls,
+std::vector<Session::EndedCall> Session::end_calls(std::vector<PendingCall> calls,
                                                    std::vector<Bytes>& payloads) {
   std::vector<EndedCall> ended;
   ended.reserve(calls.size());
   for (PendingCall& call : calls) {
-    OutputQueue& output = connection_->output();
-    const bool sent = call.one_use ? output.may_leave_locked(call.place)
-                                   : !output.retract_locked(call.place, payloads);
+    const bool sent = !take_back(call, payloads);
     ended.push_back({std::move(call.handler), names_[call.function], sent});
   }
   return ended;
@@ -198,9 +196,10 @@ void Session::expire_calls() {
     timer_ = 0;
     timer_at_ = TimePoint::max();
     if (closed_) return;
-    expired = take_back(calls_.take_expired(loop_->now()), payloads);
+    expired = end_calls(calls_.take_expired(loop_->now()), payloads);
     if (calls_.earliest_deadline() != TimePoint::max()) arm_timer(calls_.earliest_deadline());
   }
+  connection_->flush();  // the peer is told of those that it has in part
   for (EndedCall& call : expired) {
     detail::Reply reply;
     reply.error = std::make_exception_ptr(
@@ -218,7 +217,7 @@ void Session::fail_calls(const MakeError& error) {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
-    calls = take_back(calls_.take_all(), payloads);
+    calls = end_calls(calls_.take_all(), payloads);
   }
   for (EndedCall& call : calls) {
     detail::Reply reply;
@@ -234,7 +233,7 @@ void Session::send_result(std::uint64_t call, Encoder& encoder) {
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
   check_size(encoder, [&] { return "the result for " + peer_name(); });
   connection_->output().append(encoder.words(), call, true, std::move(encoder.payloads()));
-  if (!OutputScope::defer(*connection_)) connection_->flush();
+  flush();
 }
 
 void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bool began) {
@@ -251,6 +250,10 @@ void Session::answered() { answering_.fetch_sub(1, std::memory_order_relaxed); }
 
 void Session::send(std::span<const Word> frame) {
   connection_->output().append(frame, 0, false, {});
+  flush();
+}
+
+void Session::flush() {
   if (!OutputScope::defer(*connection_)) connection_->flush();
 }
 
@@ -272,7 +275,12 @@ void Session::say_goodbye(ErrorCode code, const std::string& reason) {
   } else {
     connection_->output().append_first(frame);
   }
+  close();
+}
+
+void Session::close() {
   connection_->close();
+  assembler_.clear();
 }
 
 void Session::on_closed(const std::string& why, bool protocol_error) {

@@ -86,6 +86,8 @@ class Session final : public FrameSink,
   using MakeError = std::function<std::exception_ptr(const std::string& function, bool sent)>;
   void fail_calls(const MakeError& error);
 
+  /// Closes without a word: what the peer has sent in part never comes. On the loop.
+  void close();
   /// Says goodbye and closes. On the loop.
   void say_goodbye(ErrorCode code, const std::string& reason);
 
@@ -122,6 +124,9 @@ class Session final : public FrameSink,
   std::shared_ptr<detail::ReplySink> keep() override;
   void answered() override;
 
+  /// Tells the peer whether the payloads of its call may come: soon, by the loop. Thread-safe.
+  void send_credit(std::uint64_t call, std::uint64_t credit);
+
  private:
   // A function of ours as the peer calls it.
   struct Incoming {
@@ -137,15 +142,21 @@ class Session final : public FrameSink,
   void handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void handle_error(const wire::FrameView& frame);
+  void handle_credit(const wire::FrameHeader& credit);
+  void handle_cancel(std::uint64_t call);
+  [[nodiscard]] std::optional<PendingCall> take_answered(std::uint64_t id);
   [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
   void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                 std::optional<TimePoint> deadline);
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;
   void run_function(std::uint32_t number, detail::IncomingCall& call);
   [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame) const;
-  [[nodiscard]] std::shared_ptr<void> announce(const wire::FrameView& frame);
   void run_in_turn(const CallOrder::Object& object);
-  void assemble(const wire::FrameView& frame);
+  void expect_call(const wire::FrameView& frame);
+  void expect_result(const wire::FrameView& frame);
+  [[nodiscard]] detail::Reception announce(const wire::FrameView& frame,
+                                           std::optional<TimePoint> deadline,
+                                           const std::shared_ptr<CallGate>& gate);
   void refuse(const Error& error);
   // `what()` names what is too large.
   template <class What>
@@ -156,14 +167,17 @@ class Session final : public FrameSink,
   [[nodiscard]] bool is_too_large(const Encoder& encoder) const;
   [[noreturn]] void refuse_size(const Encoder& encoder, const std::string& what) const;
   void send(std::span<const Word> frame);
+  void flush();
   std::uint32_t number_of(const detail::FunctionKey& function);
   struct EndedCall {
     detail::ReplyHandler handler;
     std::string function;
     bool sent;
   };
-  [[nodiscard]] std::vector<EndedCall> take_back(std::vector<PendingCall> calls,
+  [[nodiscard]] std::vector<EndedCall> end_calls(std::vector<PendingCall> calls,
                                                  std::vector<Bytes>& payloads);
+  bool take_back(const PendingCall& call, std::vector<Bytes>& payloads);
+  bool cut_off(std::uint64_t call, std::vector<Bytes>& payloads);
   void arm_timer(TimePoint deadline);
   void expire_calls();
   std::string peer_name() const;
@@ -202,6 +216,7 @@ class Session final : public FrameSink,
   std::pair<std::uint64_t, std::uint32_t> last_number_{};     // an entry of these
   std::vector<std::string> names_;                            // by number
   std::size_t defined_bytes_ = 0;                             // of names and signatures
+  std::uint16_t peer_minor_ = 0;                              // its protocol version
   TimerId timer_ = 0;
   TimePoint timer_at_ = TimePoint::max();
   bool closed_ = false;

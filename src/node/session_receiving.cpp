@@ -3,7 +3,6 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
 #include "node/function_table.hpp"
-#include "node/output_scope.hpp"
 #include "node/session.hpp"
 
 // What a session does with the frames that come in.
@@ -53,17 +52,21 @@ void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_
       // What is queued will tell as well; so who pings and does not read gathers nothing here.
       if (connection_->output().queued_bytes() == 0) {
         send(wire::plain_frame({.kind = FrameKind::pong}));
-      } else if (!OutputScope::defer(*connection_)) {
-        connection_->flush();
+      } else {
+        flush();
       }
       return;
     case FrameKind::goodbye:
       goodbye_ = wire::read_goodbye(frame);
       return;
-    case FrameKind::pong:
-    case FrameKind::cancel:  // of a later minor version: may be ignored
-    case FrameKind::acknowledge:
+    case FrameKind::cancel:
+      handle_cancel(frame.header.id);
+      return;
     case FrameKind::credit:
+      handle_credit(frame.header);
+      return;
+    case FrameKind::pong:
+    case FrameKind::acknowledge:  // of a later minor version: may be ignored
       return;
     case FrameKind::hello:
       throw BadMessage("a second hello");
@@ -92,6 +95,8 @@ void Session::handle_hello(const wire::FrameView& frame) {
       throw NotFound("where " + expected_peer_ + " was, there is now " + hello.name);
     }
     host_->admit(*this, hello);
+    const std::lock_guard lock(mutex_);
+    peer_minor_ = hello.minor;
   } catch (const Error& error) {
     refuse(error);
     return;
@@ -137,16 +142,14 @@ void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payl
   const std::uint32_t number = frame.header.number;
   if (number >= incoming_.size()) throw BadMessage("a call of an undefined function");
   if (!are_there(frame, payloads)) {
-    assemble(frame);
-    if (const auto object = object_of(frame)) {
-      order_.reserve(*object, frame.header.id, announce(frame));
-    }
+    expect_call(frame);
     return;
   }
   if (!order_.empty()) {
     if (const auto object = object_of(frame); object && order_.has(*object)) {
-      order_.append(*object, {{{frame.words.begin(), frame.words.end()}, std::move(payloads)},
-                              deadline_of(frame)});
+      order_.append(*object, {.words = {frame.words.begin(), frame.words.end()},
+                              .payloads = std::move(payloads),
+                              .deadline = deadline_of(frame)});
       if (order_.waiting_bytes() > host_->options().max_payload_bytes) {
         throw BadMessage("too much waits behind a call whose payloads do not come");
       }
@@ -167,19 +170,9 @@ std::optional<CallOrder::Object> Session::object_of(const wire::FrameView& frame
   }
 }
 
-std::shared_ptr<void> Session::announce(const wire::FrameView& frame) {
-  try {
-    const detail::CurrentNode current(core_);
-    Decoder decoder(frame.segment(), {});
-    return resolve(incoming_[frame.header.number])->announce(decoder);
-  } catch (const Error&) {  // the call will be told
-    return nullptr;
-  }
-}
-
 void Session::run_in_turn(const CallOrder::Object& object) {
   while (auto next = order_.take(object)) {
-    dispatch(wire::parse_frame(next->whole.words), next->whole.payloads, next->deadline);
+    dispatch(wire::parse_frame(next->words), next->payloads, next->deadline);
   }
 }
 
@@ -257,14 +250,10 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
 
 void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   if (!are_there(frame, payloads)) {
-    assemble(frame);
+    expect_result(frame);
     return;
   }
-  std::optional<PendingCall> call;
-  {
-    const std::lock_guard lock(mutex_);
-    call = calls_.take(frame.header.id);
-  }
+  std::optional<PendingCall> call = take_answered(frame.header.id);
   if (!call) return;  // it has timed out
   detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
   const detail::CurrentNode current(core_);
@@ -273,14 +262,13 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& pa
 
 void Session::handle_error(const wire::FrameView& frame) {
   const wire::ErrorBody body = wire::read_error(frame);
-  std::optional<PendingCall> call;
+  std::optional<PendingCall> call = take_answered(frame.header.id);
+  if (!call) return;
   std::string name;
   {
     const std::lock_guard lock(mutex_);
-    call = calls_.take(frame.header.id);
-    if (call) name = names_[call->function];
+    name = names_[call->function];
   }
-  if (!call) return;
   const auto code = static_cast<ErrorCode>(body.code);
   detail::Reply reply;
   if (code == ErrorCode::remote_error) {
@@ -299,40 +287,6 @@ void Session::handle_error(const wire::FrameView& frame) {
                       : make_error(code, text, body.may_have_run);
   }
   call->handler(reply);
-}
-
-// Makes room for the payloads of a call or reply. A reply's go where its caller wants them.
-void Session::assemble(const wire::FrameView& frame) {
-  std::shared_ptr<detail::PayloadTarget> target;
-  if (frame.header.kind == wire::FrameKind::result) {
-    const std::lock_guard lock(mutex_);
-    PendingCall* call = calls_.find(frame.header.id);
-    if (call == nullptr) return;  // has ended: its chunks are dropped
-    target = std::move(call->payload_target);
-  }
-  assembler_.begin(frame, target);
-}
-
-std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
-  if (!is_open()) throw BadMessage("a chunk before the hello");
-  return assembler_.room_for(chunk);
-}
-
-void Session::on_chunk(const wire::FrameHeader& chunk) {
-  auto whole = assembler_.finish(chunk);
-  if (!whole) return;
-  const wire::FrameView frame = wire::parse_frame(whole->words);
-  if (frame.header.kind == wire::FrameKind::result) {
-    handle_result(frame, whole->payloads);
-    return;
-  }
-  const auto deadline = deadline_of(frame);
-  if (const auto object = object_of(frame)) {
-    order_.fill(*object, frame.header.id, {std::move(*whole), deadline});
-    run_in_turn(*object);
-  } else {
-    dispatch(frame, whole->payloads, deadline);
-  }
 }
 
 }  // namespace batchrpc

@@ -30,9 +30,10 @@ struct Frame {
       payload @14 :UInt32;  # which of the call's payloads; its bytes come in order
       size @15 :UInt64;
     }
-    cancel @16 :Void;
+    cancel @16 :Void;       # the rest of the call's payloads never comes, and it is not to run
     acknowledge @17 :Void;
-    credit @18 :UInt64;     # bytes that the receiver of this frame may send on top
+    credit @18 :UInt64;     # whether the rest of the call's chunks may be sent: 0: not now; 2^64 - 1: all; other
+                            # numbers: room for later
     ping @19 :Void;
     pong @20 :Void;
     goodbye @21 :Goodbye;   # the sender closes after it

@@ -15,7 +15,7 @@
 namespace batchrpc::wire {
 
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 0;
+inline constexpr std::uint16_t kMinor = 1;
 
 enum class FrameKind : std::uint16_t {
   hello,
@@ -36,6 +36,10 @@ inline constexpr std::uint16_t kInlinePayloads = 1;  // payloads follow this fra
 inline constexpr std::uint16_t kNoReply = 2;         // a call: no reply wanted
 inline constexpr std::uint16_t kOfReply = 4;         // a chunk: belongs to a reply
 
+/// The credits for a call's payloads: none of them is to be sent, or all.
+inline constexpr std::uint64_t kNoCredit = 0;
+inline constexpr std::uint64_t kAllCredit = ~std::uint64_t{0};
+
 /// The scalars of a frame.
 struct FrameHeader {
   FrameKind kind = FrameKind::ping;
@@ -44,7 +48,7 @@ struct FrameHeader {
   std::uint64_t id = 0;
   std::uint64_t sequence = 0;
   std::uint64_t acknowledged = 0;
-  std::uint64_t value = 0;  ///< call: timeout in µs; chunk: size in bytes; credit: bytes
+  std::uint64_t value = 0;  ///< call: timeout in µs; chunk: size in bytes; credit: one of the above
 };
 
 struct Hello {

@@ -49,7 +49,7 @@ class RawPeer {
     return ended_;
   }
 
-  /// The frames that came since the last time, without chunks.
+  /// The frames that came since the last time, chunks without their bytes.
   std::vector<std::vector<Word>> frames() {
     read();
     std::vector<std::vector<Word>> all;
@@ -60,8 +60,12 @@ class RawPeer {
       if (!size || *size * sizeof(Word) > received_.size()) break;
       std::vector<Word> words(*size);
       std::memcpy(words.data(), received_.data(), words.size() * sizeof(Word));
-      received_.erase(received_.begin(),
-                      received_.begin() + static_cast<std::ptrdiff_t>(*size * sizeof(Word)));
+      const auto header = wire::parse_frame(words).header;
+      const std::size_t bytes =
+          *size * sizeof(Word) +
+          (header.kind == wire::FrameKind::chunk ? wire::padded(header.value) : 0);
+      if (bytes > received_.size()) break;
+      received_.erase(received_.begin(), received_.begin() + static_cast<std::ptrdiff_t>(bytes));
       all.push_back(std::move(words));
     }
     return all;

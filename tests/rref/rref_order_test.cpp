@@ -169,6 +169,56 @@ TEST_CASE("calls of an object whose creation breaks off end, and it is never mad
   CHECK(Ledger::take_lines().empty());
 }
 
+TEST_CASE("a method that times out half sent never runs, and those behind it do") {
+  const SlowWorld nodes;
+  const RRef<Ledger> ledger = nodes.fourth.create<Ledger>("owner", Bytes::allocate(1));
+  Future<std::size_t> put =
+      ledger.call_with<&Ledger::put>({.timeout = 2s}, Bytes::allocate(64 * kLarge));
+  Future<std::size_t> behind = ledger.call<&Ledger::note>(2);
+  nodes.world.run_for(1s);
+  CHECK_FALSE(behind.ready());
+  const auto result = outcome(std::move(put));
+  CHECK(result.code() == ErrorCode::timed_out);
+  CHECK_FALSE(test::may_have_run(result.error()));
+  CHECK(behind.get() == 2);
+  CHECK(Ledger::take_lines() == Lines{"made 1", "note 2"});
+}
+
+/// Takes handles, and never lets the payloads beside them come.
+struct Holding {
+  std::shared_ptr<std::vector<RRef<Counter>>> taken;
+  int operator()(RRef<Counter> handle, const Bytes& bytes) const {
+    taken->push_back(std::move(handle));
+    return static_cast<int>(bytes.size());
+  }
+  static detail::Reception announce(Decoder& /*arguments*/,
+                                    const std::shared_ptr<detail::TransferGate>& /*gate*/) {
+    return {.held = true};
+  }
+};
+
+TEST_CASE("a held call that carries a handle goes on when it times out, so that none is lost") {
+  ObjectWorld nodes;
+  const Holding holding{std::make_shared<std::vector<RRef<Counter>>>()};
+  nodes.third.expose("hold", holding);
+  RRef<Counter> counter = nodes.user.create<Counter>("owner", 1);
+  auto call = nodes.user.call_with<int(RRef<Counter>, Bytes)>(
+      {.timeout = 2s}, "third", "hold", counter, Bytes::allocate(16 * kLarge));
+  nodes.world.run_for(1s);
+  CHECK(holding.taken->empty());
+  const auto result = outcome(std::move(call));
+  CHECK(result.code() == ErrorCode::timed_out);
+  CHECK(test::may_have_run(result.error()));
+  nodes.settle();
+  REQUIRE(holding.taken->size() == 1);
+  counter = {};
+  nodes.settle();
+  CHECK(Counter::alive == 1);
+  holding.taken->clear();
+  nodes.settle();
+  CHECK(Counter::alive == 0);
+}
+
 TEST_CASE("a peer that falls silent in the middle of large calls frees their objects") {
   const SlowWorld nodes;
   nodes.third.expose("use", [](const RRef<Ledger>& used) { return used.call<&Ledger::note>(7); });

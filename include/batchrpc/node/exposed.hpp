@@ -11,6 +11,7 @@
 
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/function_traits.hpp"
+#include "batchrpc/node/reception.hpp"
 #include "batchrpc/node/remote_call.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "batchrpc/wire/schema.hpp"
@@ -70,8 +71,9 @@ concept ToldOfHost = requires(Callable& callable, const Host& host) {
 
 /// A callable that is told of calls before it is called: ExposedFunction::announce.
 template <class Callable>
-concept ToldOfCalls = requires(Callable& callable, Decoder& arguments) {
-  callable.announce(arguments);
+concept ToldOfCalls = requires(Callable& callable, Decoder& arguments,
+                               const std::shared_ptr<TransferGate>& gate) {
+  callable.announce(arguments, gate);
 };
 
 /// What a node keeps of an exposed function; shared with the calls under way.
@@ -85,9 +87,11 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
 
   /// Runs the function and answers the call: at once, or later, then `call` is moved away.
   virtual void run(IncomingCall& call) noexcept = 0;
-  /// A call has come whose payloads follow; `arguments` has none of them. What is returned is kept
-  /// until the call runs, or will never: its connection broke. On the driving thread.
-  [[nodiscard]] virtual std::shared_ptr<void> announce(Decoder& arguments);
+  /// A call has come whose payloads follow; `arguments` has none of them, and
+  /// CallContext::current() says who calls. `gate` is of use to who holds the call. What is thrown
+  /// counts as the default. On the driving thread, which it does not keep waiting.
+  [[nodiscard]] virtual Reception announce(Decoder& arguments,
+                                           const std::shared_ptr<TransferGate>& gate);
   /// The Cap'n Proto schema of arguments and result.
   [[nodiscard]] virtual std::string schema() const = 0;
 
@@ -164,11 +168,12 @@ class TypedFunction final : public ExposedFunction {
     }
   }
 
-  [[nodiscard]] std::shared_ptr<void> announce(Decoder& arguments) override {
+  [[nodiscard]] Reception announce(Decoder& arguments,
+                                   const std::shared_ptr<TransferGate>& gate) override {
     if constexpr (ToldOfCalls<Callable>) {
-      return callable_.announce(arguments);
+      return callable_.announce(arguments, gate);
     } else {
-      return ExposedFunction::announce(arguments);
+      return ExposedFunction::announce(arguments, gate);
     }
   }
 

@@ -80,9 +80,9 @@ class ReplyHandler {
   ReplyReceiver* receiver_ = nullptr;
 };
 
-/// Chooses the memory for a reply's payload `index` of `size` bytes, where the caller has it;
-/// empty: the library allocates. Called once a payload, before its bytes are read; on the driving
-/// thread.
+/// Chooses the memory for payload `index`, of `size` bytes, of a reply or call. Empty, or of
+/// another size, or what is thrown: the library allocates. Called at most once a payload, before
+/// its bytes are read, on the driving thread, which it does not keep waiting. The payload owns it.
 using PayloadTarget = UniqueFunction<std::span<std::byte>(std::size_t index, std::size_t size)>;
 
 struct OutgoingOptions {

@@ -62,8 +62,9 @@ struct Creation {
         });
     return future;
   }
-  [[nodiscard]] std::shared_ptr<void> announce(Decoder& arguments) const {
-    return expect_object(arguments);
+  [[nodiscard]] Reception announce(Decoder& arguments,
+                                   const std::shared_ptr<TransferGate>& /*gate*/) const {
+    return {.kept = expect_object(arguments)};
   }
 };
 

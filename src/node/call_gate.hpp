@@ -1,0 +1,36 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "batchrpc/node/reception.hpp"
+
+namespace batchrpc {
+
+class Session;
+
+/// Whether the payloads of one incoming call are to come. Opened by any thread, held by the one
+/// that reads.
+class CallGate final : public detail::TransferGate {
+ public:
+  CallGate(std::weak_ptr<Session> session, std::uint64_t call)
+      : session_(std::move(session)), call_(call) {}
+
+  void open() noexcept override;
+
+  /// Tells the sender to wait, unless the gate was opened before.
+  void hold();
+  [[nodiscard]] bool is_shut() const noexcept {
+    return state_.load(std::memory_order_acquire) == State::shut;
+  }
+
+ private:
+  enum class State : std::uint8_t { unused, shut, open };
+
+  const std::weak_ptr<Session> session_;
+  const std::uint64_t call_;
+  std::atomic<State> state_{State::unused};
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,148 @@
+#include "batchrpc/base/error.hpp"
+#include "node/call_gate.hpp"
+#include "node/session.hpp"
+
+// The large payloads of a session's calls: where they go, whether they may come, and what becomes
+// of those of which the rest does not.
+namespace batchrpc {
+
+// --- of calls of ours
+
+// Whether a call that has ended surely never runs: what is not sent of it never is. By who holds
+// the lock.
+bool Session::take_back(const PendingCall& call, std::vector<Bytes>& payloads) {
+  OutputQueue& output = connection_->output();
+  if (call.one_use) {  // is delivered all the same
+    output.resume_locked(call.id);
+    return !output.may_leave_locked(call.place);
+  }
+  if (output.retract_locked(call.place, payloads)) return true;
+  if (peer_minor_ >= 1) return cut_off(call.id, payloads);
+  output.resume_locked(call.id);  // or that peer would keep for ever what it has of the call
+  return false;
+}
+
+// Whether the peer had yet to be sent some of a call's payloads. It is not, and forgets the others.
+// By who holds the lock.
+bool Session::cut_off(std::uint64_t call, std::vector<Bytes>& payloads) {
+  if (!connection_->output().cut_off_locked(call, payloads)) return false;
+  const auto frame = wire::plain_frame({.kind = wire::FrameKind::cancel, .id = call});
+  connection_->output().append_locked(frame, 0, false, {});
+  return true;
+}
+
+// The call that was answered, unless it has ended. Payloads that are still to be sent have nobody
+// to go to: its function was not run, or needed none.
+std::optional<PendingCall> Session::take_answered(std::uint64_t id) {
+  std::vector<Bytes> payloads;  // destroyed without the lock
+  bool cut = false;
+  std::optional<PendingCall> call;
+  {
+    const std::lock_guard lock(mutex_);
+    call = calls_.take(id);
+    if (call) cut = cut_off(id, payloads);
+  }
+  if (cut) flush();
+  return call;
+}
+
+void Session::handle_credit(const wire::FrameHeader& credit) {
+  OutputQueue& output = connection_->output();
+  {
+    const std::lock_guard lock(mutex_);
+    if (credit.value == wire::kNoCredit) {
+      const bool waits =
+          credit.id >= CallTable::kNotifications || calls_.find(credit.id) != nullptr;
+      if (waits) output.pause_locked(credit.id);
+      return;
+    }
+    if (credit.value != wire::kAllCredit) return;  // of a later minor version
+    output.resume_locked(credit.id);
+  }
+  flush();
+}
+
+// Makes room for the payloads of a result. They go where the caller wants them.
+void Session::expect_result(const wire::FrameView& frame) {
+  std::shared_ptr<detail::PayloadTarget> target;
+  {
+    const std::lock_guard lock(mutex_);
+    PendingCall* call = calls_.find(frame.header.id);
+    if (call == nullptr) return;  // has ended: its chunks are dropped
+    target = std::move(call->payload_target);
+  }
+  assembler_.begin(frame, std::nullopt, std::move(target));
+}
+
+// --- of the peer's
+
+void Session::expect_call(const wire::FrameView& frame) {
+  const std::uint64_t id = frame.header.id;
+  const auto deadline = deadline_of(frame);
+  assembler_.begin(frame, deadline, nullptr);
+  if (const auto object = object_of(frame)) order_.reserve(*object, id);
+  auto gate = std::make_shared<CallGate>(weak_from_this(), id);
+  detail::Reception reception = announce(frame, deadline, gate);
+  if (reception.held) {
+    gate->hold();
+    connection_->flush();  // what comes until it is there must be set aside
+  }
+  const bool is_shut = gate->is_shut();
+  assembler_.receive(id, std::move(reception), is_shut ? std::move(gate) : nullptr);
+}
+
+detail::Reception Session::announce(const wire::FrameView& frame, std::optional<TimePoint> deadline,
+                                    const std::shared_ptr<CallGate>& gate) {
+  Incoming& incoming = incoming_[frame.header.number];
+  if (incoming.of_program && host_->refusal()) return {};
+  try {
+    const CallContext context(*identity_.load(std::memory_order_acquire), deadline);
+    const detail::ContextScope scope(context);
+    const detail::CurrentNode current(core_);
+    Decoder decoder(frame.segment(), {});
+    return resolve(incoming)->announce(decoder, gate);
+  } catch (...) {  // the call will be told
+    return {};
+  }
+}
+
+void Session::send_credit(std::uint64_t call, std::uint64_t credit) {
+  if (host_->is_forked_copy()) return;
+  const auto frame =
+      wire::plain_frame({.kind = wire::FrameKind::credit, .id = call, .value = credit});
+  connection_->output().append(frame, 0, false, {});
+  connection_->flush_soon();  // also when the thread goes on computing, or holds a lock of its own
+}
+
+void Session::handle_cancel(std::uint64_t call) {
+  std::optional<CallOrder::Object> object;
+  if (const auto dropped = assembler_.drop(call)) {
+    object = object_of(wire::parse_frame(dropped->words));
+  }
+  if (!object) return;
+  order_.give_up(*object, call);
+  run_in_turn(*object);
+}
+
+std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
+  if (!is_open()) throw BadMessage("a chunk before the hello");
+  return assembler_.room_for(chunk);
+}
+
+void Session::on_chunk(const wire::FrameHeader& chunk) {
+  auto whole = assembler_.finish(chunk);
+  if (!whole) return;
+  const wire::FrameView frame = wire::parse_frame(whole->words);
+  if (frame.header.kind == wire::FrameKind::result) {
+    handle_result(frame, whole->payloads);
+    return;
+  }
+  if (const auto object = object_of(frame)) {
+    order_.fill(*object, frame.header.id, std::move(*whole));
+    run_in_turn(*object);
+  } else {
+    dispatch(frame, whole->payloads, whole->deadline);
+  }
+}
+
+}  // namespace batchrpc

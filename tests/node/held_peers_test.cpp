@@ -1,0 +1,250 @@
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "node/largest_allocation.hpp"
+#include "node/member.hpp"
+#include "node/raw_target.hpp"
+#include "node/told_function.hpp"
+
+// Peers of another minor version, or that say what they want of transfers.
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::call_frame;
+using test::define;
+using test::outcome;
+using test::RawPeer;
+using test::Swallow;
+using test::Told;
+using wire::FrameKind;
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+/// A node and a peer of its group that sends what a test wants.
+struct Target {
+  explicit Target(std::uint16_t minor = wire::kMinor) {
+    const test::Swallower swallower;
+    told = swallower.told;
+    told->holds = true;
+    node.expose("swallow", swallower, {.short_handler = true});
+    node.expose("twice", test::twice);
+    peer.send(wire::hello_frame({.minor = minor, .incarnation = 1, .name = "raw"}));
+    peer.send(define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
+    Encoder encoder(wire::kEnvelopeWords);
+    encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer,
+                                        Member{.name = "raw", .incarnation = 1}, 0);
+    wire::finish_frame(encoder, {.kind = FrameKind::call, .number = 0, .id = 1});
+    peer.send(encoder.words());
+    REQUIRE(peer.frame(FrameKind::result));
+    peer.send(define(1, "swallow", signature<std::size_t, int, Bytes>()));
+    peer.send(define(2, "twice", signature<int, int>()));
+  }
+
+  /// The peer calls, and sends no payload yet.
+  void call_with_payload(std::uint64_t id, int number, std::size_t size) {
+    Encoder encoder(wire::kEnvelopeWords);
+    encode_struct<int, Bytes>(encoder, wire::kBodyPointer, number, Bytes::allocate(size));
+    wire::finish_frame(encoder, {.kind = FrameKind::call, .number = 1, .id = id});
+    peer.send(encoder.words());
+  }
+  void send_chunk(std::uint64_t id, std::size_t size, int value) {
+    auto words = wire::plain_frame({.kind = FrameKind::chunk, .id = id, .value = size});
+    const std::size_t header = words.size();
+    words.resize(header + wire::padded(size) / sizeof(Word));
+    std::memset(words.data() + header, value, size);
+    peer.send(words);
+  }
+  void send(FrameKind kind, std::uint64_t id, std::uint64_t value = 0) {
+    peer.send(wire::plain_frame({.kind = kind, .id = id, .value = value}));
+  }
+  void twice_works(std::uint64_t id) {
+    peer.send(call_frame({.number = 2, .id = id}, 21));
+    const auto result = peer.frame(FrameKind::result);
+    REQUIRE(result);
+    CHECK(wire::parse_frame(*result).header.id == id);
+  }
+  /// The ids of the frames of a kind, and how many bytes of chunks, that have come since last time.
+  std::pair<std::vector<std::uint64_t>, std::uint64_t> received(FrameKind kind) {
+    std::pair<std::vector<std::uint64_t>, std::uint64_t> all;
+    for (const auto& words : peer.frames()) {
+      const auto header = wire::parse_frame(words).header;
+      if (header.kind == kind) all.first.push_back(header.id);
+      if (header.kind == FrameKind::chunk) all.second += header.value;
+    }
+    return all;
+  }
+
+  test::VirtualWorld world;
+  std::shared_ptr<Told> told;
+  Node node = world.root();
+  RawPeer peer{world};
+};
+
+TEST_CASE("a sender is told to wait, then to send") {
+  Target target;
+  target.call_with_payload(5, 1, 20 * kMiB);
+  auto credit = target.peer.frame(FrameKind::credit);
+  REQUIRE(credit);
+  CHECK(wire::parse_frame(*credit).header.id == 5);
+  CHECK(wire::parse_frame(*credit).header.value == wire::kNoCredit);
+  target.told->calls.at(1).gate->open();
+  target.told->calls.at(1).gate->open();
+  credit = target.peer.frame(FrameKind::credit);
+  REQUIRE(credit);
+  CHECK(wire::parse_frame(*credit).header.id == 5);
+  CHECK(wire::parse_frame(*credit).header.value == wire::kAllCredit);
+  CHECK_FALSE(target.peer.frame(FrameKind::credit));
+}
+
+TEST_CASE("a sender of minor version 0 does not wait, and its call runs all the same") {
+  Target target(0);
+  for (const std::size_t chunks : {std::size_t{1}, std::size_t{20}, std::size_t{100}}) {
+    const auto number = static_cast<int>(chunks);
+    const std::size_t size = chunks * 256 * 1024;
+    target.call_with_payload(chunks, number, size);
+    for (std::size_t i = 0; i < chunks; ++i)
+      target.send_chunk(chunks, 256 * 1024, static_cast<int>(i));
+    const auto result = target.peer.frame(FrameKind::result);
+    REQUIRE(result);
+    CHECK(wire::parse_frame(*result).header.id == chunks);
+    const Told::Call& call = target.told->calls.at(number);
+    CHECK(call.asked == 1);
+    CHECK(call.argument.data() == call.memory.data());
+    CHECK(call.argument.size() == size);
+    bool right = true;
+    for (std::size_t i = 0; i < size; ++i)
+      right = right && call.argument.data()[i] == static_cast<std::byte>(i / (256 * 1024));
+    CHECK(right);
+  }
+}
+
+TEST_CASE("a receiver of minor version 0 gets the rest of a call that has timed out") {
+  for (const std::uint16_t minor : {std::uint16_t{0}, std::uint16_t{1}}) {
+    Target target(minor);
+    auto call = target.node.call_with<Swallow>({.timeout = 2s}, "raw", "swallow", 1,
+                                               Bytes::allocate(4 * kMiB));
+    target.world.run_for(3s);  // the peer does not read
+    const auto result = outcome(std::move(call));
+    CHECK(result.code() == ErrorCode::timed_out);
+    CHECK(test::may_have_run(result.error()) == (minor == 0));
+    const auto [cancelled, bytes] = target.received(FrameKind::cancel);
+    CHECK(cancelled.size() == minor);
+    CHECK((bytes == 4 * kMiB) == (minor == 0));
+  }
+}
+
+TEST_CASE("what a call that was answered has yet to send is not sent") {
+  for (const bool paused : {true, false}) {
+    Target target;
+    auto memory = std::make_shared<std::vector<std::byte>>(4 * kMiB);
+    const std::weak_ptr<void> watch = memory;
+    auto call = target.node.call<Swallow>("raw", "swallow", 1,
+                                          Bytes(memory, std::span<const std::byte>(*memory)));
+    memory.reset();
+    constexpr std::uint64_t id = std::uint64_t{1} << 32;  // the node's first call
+    if (paused) target.send(FrameKind::credit, id, wire::kNoCredit);
+    target.world.run_for(1s);  // the peer does not read
+    CHECK_FALSE(watch.expired());
+    target.peer.send(wire::error_frame(id, std::make_exception_ptr(Overloaded("no room")), false));
+    CHECK(outcome(std::move(call)).code() == ErrorCode::overloaded);
+    CHECK(target.received(FrameKind::cancel).first == std::vector<std::uint64_t>{id});
+    target.world.run_for(1s);
+    CHECK(watch.expired());
+    CHECK_FALSE(target.peer.closed());
+  }
+}
+
+TEST_CASE("a call that is cancelled while it comes in is forgotten, and never runs") {
+  Target target;
+  for (const bool held : {true, false}) {
+    target.told->holds = held;
+    const std::uint64_t id = held ? 5 : 6;
+    target.call_with_payload(id, 1, 4 * kMiB);
+    target.send_chunk(id, 256 * 1024, 1);
+    CHECK_FALSE(target.told->let_go(1));
+    target.send(FrameKind::cancel, id);
+    CHECK(target.told->let_go(1));
+    target.told->calls.at(1).gate->open();
+    target.twice_works(100 + id);
+  }
+  CHECK_FALSE(target.told->calls.at(1).ran);
+  target.send_chunk(5, 256 * 1024, 1);  // of no call
+  CHECK(target.peer.closed());
+}
+
+TEST_CASE("a cancel of a call that runs, has run, or never was does nothing") {
+  Target target;
+  Promise<int> promise;
+  const auto future = std::make_shared<Future<int>>(promise.get_future());
+  target.node.expose("later", [future](int) { return std::move(*future); });
+  target.peer.send(define(3, "later", signature<int, int>()));
+  target.peer.send(call_frame({.number = 3, .id = 7}, 1));
+  for (const std::uint64_t id : {std::uint64_t{7}, std::uint64_t{1}, ~std::uint64_t{0}})
+    target.send(FrameKind::cancel, id);
+  promise.set_value(1);
+  const auto result = target.peer.frame(FrameKind::result);
+  REQUIRE(result);
+  CHECK(wire::parse_frame(*result).header.id == 7);
+}
+
+TEST_CASE("any credits and cancels leave a node as it is") {
+  Target target;
+  std::mt19937_64 random(11);
+  std::vector<Future<std::size_t>> calls;
+  std::vector<std::uint64_t> ids{0, 5, std::uint64_t{1} << 62, ~std::uint64_t{0}};
+  int number = 0;
+  std::size_t before = 0;
+  for (int round = 0; round < 3000; ++round) {
+    if (round == 1000) before = test::allocated_bytes();
+    const std::uint64_t id = random() % 8 == 0 ? random() : ids[random() % ids.size()];
+    switch (random() % 16) {
+      case 0: {  // of the node, with a payload; answered by nobody
+        calls.push_back(target.node.call_with<Swallow>({.timeout = 1s}, "raw", "swallow", 1,
+                                                       Bytes::allocate(300'000)));
+        break;
+      }
+      case 1: {
+        const std::uint64_t own = 1000 + static_cast<std::uint64_t>(round);
+        target.call_with_payload(own, ++number, 600'000);
+        if (random() % 2 == 0) target.send_chunk(own, 200'000, 1);
+        if (random() % 2 == 0) target.told->calls.at(number).gate->open();
+        target.send(FrameKind::cancel, own);
+        break;
+      }
+      case 2:
+        target.send(FrameKind::cancel, id);
+        break;
+      case 3:
+        target.world.run_for(std::chrono::milliseconds(random() % 200));
+        break;
+      default:
+        target.send(FrameKind::credit, id,
+                    random() % 3 == 0   ? random()
+                    : random() % 2 == 0 ? wire::kNoCredit
+                                        : wire::kAllCredit);
+    }
+    for (const auto& words : target.peer.frames()) {
+      const auto header = wire::parse_frame(words).header;
+      if (header.kind == FrameKind::call) ids.push_back(header.id);
+    }
+    if (ids.size() > 40) ids.erase(ids.begin() + 4, ids.begin() + 20);
+    std::erase_if(calls, [](const auto& call) { return call.ready(); });
+  }
+  REQUIRE_FALSE(target.peer.closed());
+  target.world.run_for(2s);
+  (void)target.peer.frames();
+  for (auto& call : calls)
+    CHECK(call.ready());
+  calls.clear();
+  for (auto& [index, call] : target.told->calls)
+    CHECK(target.told->let_go(index));
+  target.told->calls.clear();
+  target.world.run_for(2s);
+  CHECK(test::allocated_bytes() < before + kMiB);
+  target.twice_works(7);
+}
+
+}  // namespace
+}  // namespace batchrpc

@@ -1,0 +1,159 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <mutex>
+#include <thread>
+
+#include "node/real_nodes.hpp"
+#include "node/told_function.hpp"
+
+// Held calls over real sockets, with threads.
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::scribbled;
+
+/// Has one slot, which one call at a time may fill; the others are held until it is free.
+class OneSlot {
+ public:
+  explicit OneSlot(std::size_t size) : slot_(Bytes::allocate(size)) {}
+
+  std::size_t take(int number, const Bytes& bytes) {
+    if (bytes.data() == slot_.data() && bytes == scribbled(bytes.size(), seed_of(number))) ++good;
+    next();
+    return bytes.size();
+  }
+  detail::Reception expect(const std::shared_ptr<detail::TransferGate>& gate) {
+    const std::lock_guard lock(mutex_);
+    const bool free = !std::exchange(busy_, true);
+    if (!free) waiting_.push_back(gate);
+    return {.target = std::make_shared<detail::PayloadTarget>(
+                [slot = slot_](std::size_t, std::size_t size) -> std::span<std::byte> {
+                  if (size != slot.size()) return {};
+                  return {slot.mutable_data(), size};
+                }),
+            .held = !free};
+  }
+  static std::uint32_t seed_of(int number) { return static_cast<std::uint32_t>(number); }
+
+  std::atomic<int> good{0};
+
+ private:
+  void next() {
+    const std::lock_guard lock(mutex_);
+    busy_ = !waiting_.empty();
+    if (!busy_) return;
+    waiting_.front()->open();  // under a lock, as it may be
+    waiting_.erase(waiting_.begin());
+  }
+
+  const Bytes slot_;
+  std::mutex mutex_;
+  bool busy_ = false;
+  std::vector<std::shared_ptr<detail::TransferGate>> waiting_;
+};
+
+struct ToOneSlot {
+  std::shared_ptr<OneSlot> slot;
+  std::size_t operator()(int number, const Bytes& bytes) const { return slot->take(number, bytes); }
+  [[nodiscard]] detail::Reception announce(
+      Decoder& /*arguments*/, const std::shared_ptr<detail::TransferGate>& gate) const {
+    return slot->expect(gate);
+  }
+};
+
+TEST_CASE("threads of several nodes send large calls into one slot, over real sockets") {
+  constexpr std::size_t kSize = std::size_t{20} << 20;  // more than is on its way, and set aside
+  constexpr int kNodes = 3;
+  constexpr int kCalls = 4;
+  for (const TransportChoice transport :
+       {TransportChoice::automatic, TransportChoice::unix_socket}) {
+    test::RealPair pair(2, transport);
+    const ToOneSlot function{std::make_shared<OneSlot>(kSize)};
+    pair.a.expose("fill", function);
+    pair.a.expose("twice", [](int x) { return 2 * x; });
+    std::vector<std::thread> threads;
+    std::atomic<int> failed{0};
+    for (int node = 0; node < kNodes; ++node) {
+      threads.emplace_back([&pair, &failed, node] {
+        try {
+          const Node sender(test::real_joining(pair.a, "sender" + std::to_string(node), 2));
+          std::vector<Future<std::size_t>> calls;
+          for (int i = 0; i < kCalls; ++i) {
+            const int number = node * kCalls + i;
+            calls.push_back(sender.call_with<std::size_t(int, Bytes)>(
+                {.timeout = 60s}, "a", "fill", number, scribbled(kSize, OneSlot::seed_of(number))));
+            if (sender.call<int(int)>("a", "twice", i).get() != 2 * i) ++failed;
+          }
+          for (auto& call : calls) {
+            if (call.get() != kSize) ++failed;
+          }
+        } catch (...) {
+          ++failed;
+        }
+      });
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+    CHECK(failed == 0);
+    CHECK(function.slot->good == kNodes * kCalls);
+  }
+}
+
+TEST_CASE("gates are opened by many threads while calls come, time out and are cut off") {
+  test::RealPair pair(2);
+  struct Gates {
+    std::mutex mutex;
+    std::vector<std::shared_ptr<detail::TransferGate>> all;
+  };
+  struct Held {
+    std::shared_ptr<Gates> gates;
+    std::size_t operator()(const Bytes& bytes) const { return bytes.size(); }
+    [[nodiscard]] detail::Reception announce(
+        Decoder& /*arguments*/, const std::shared_ptr<detail::TransferGate>& gate) const {
+      const std::lock_guard lock(gates->mutex);
+      gates->all.push_back(gate);
+      return {.held = true};
+    }
+  };
+  const auto gates = std::make_shared<Gates>();
+  pair.a.expose("hold", Held{gates});
+  std::atomic<bool> done{false};
+  std::vector<std::thread> openers;
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    openers.emplace_back([&, seed] {
+      for (std::size_t i = seed; !done; i += 3) {
+        std::shared_ptr<detail::TransferGate> gate;
+        {
+          const std::lock_guard lock(gates->mutex);
+          if (!gates->all.empty()) gate = gates->all[(i / 2) % gates->all.size()];
+        }
+        if (gate) gate->open();
+        std::this_thread::sleep_for(50us);
+      }
+    });
+  }
+  int answered = 0;
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Future<std::size_t>> calls;
+    for (int i = 0; i < 10; ++i) {
+      calls.push_back(pair.b.call_with<std::size_t(Bytes)>(
+          {.timeout = i % 3 == 0 ? 1ms : Duration(30s)}, "a", "hold", Bytes::allocate(500'000)));
+    }
+    for (auto& call : calls) {
+      try {
+        if (call.get() == 500'000) ++answered;
+      } catch (const TimedOut&) {
+      }
+    }
+  }
+  done = true;
+  for (std::thread& opener : openers)
+    opener.join();
+  CHECK(answered >= 120);
+  CHECK(pair.b.shutdown(30s).empty());
+}
+
+}  // namespace
+}  // namespace batchrpc
