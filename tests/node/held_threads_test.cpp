@@ -14,44 +14,55 @@ namespace {
 using namespace std::chrono_literals;
 using test::scribbled;
 
-/// Has one slot, which one call at a time may fill; the others are held until it is free.
+/// Has one slot, which one call at a time may fill; the others are held until it is free. A call
+/// that comes all the same, since its sender heard too late that it was to wait, goes elsewhere.
 class OneSlot {
  public:
   explicit OneSlot(std::size_t size) : slot_(Bytes::allocate(size)) {}
 
   std::size_t take(int number, const Bytes& bytes) {
-    if (bytes.data() == slot_.data() && bytes == scribbled(bytes.size(), seed_of(number))) ++good;
-    next();
+    const bool in_slot = bytes.data() == slot_.data();
+    if (bytes == scribbled(bytes.size(), seed_of(number))) ++(in_slot ? good : elsewhere);
+    if (in_slot) next();
     return bytes.size();
   }
   detail::Reception expect(const std::shared_ptr<detail::TransferGate>& gate) {
     const std::lock_guard lock(mutex_);
     const bool free = !std::exchange(busy_, true);
-    if (!free) waiting_.push_back(gate);
+    const auto turn = std::make_shared<Turn>(Turn{free, gate});
+    if (!free) waiting_.push_back(turn);
     return {.target = std::make_shared<detail::PayloadTarget>(
-                [slot = slot_](std::size_t, std::size_t size) -> std::span<std::byte> {
-                  if (size != slot.size()) return {};
-                  return {slot.mutable_data(), size};
+                [this, turn](std::size_t, std::size_t size) -> std::span<std::byte> {
+                  const std::lock_guard asking(mutex_);
+                  if (!turn->has_slot) std::erase(waiting_, turn);
+                  if (!turn->has_slot || size != slot_.size()) return {};
+                  return {slot_.mutable_data(), size};
                 }),
             .held = !free};
   }
   static std::uint32_t seed_of(int number) { return static_cast<std::uint32_t>(number); }
 
   std::atomic<int> good{0};
+  std::atomic<int> elsewhere{0};
 
  private:
+  struct Turn {
+    bool has_slot;
+    std::shared_ptr<detail::TransferGate> gate;
+  };
   void next() {
     const std::lock_guard lock(mutex_);
     busy_ = !waiting_.empty();
     if (!busy_) return;
-    waiting_.front()->open();  // under a lock, as it may be
+    waiting_.front()->has_slot = true;
+    waiting_.front()->gate->open();  // under a lock, as it may be
     waiting_.erase(waiting_.begin());
   }
 
   const Bytes slot_;
   std::mutex mutex_;
   bool busy_ = false;
-  std::vector<std::shared_ptr<detail::TransferGate>> waiting_;
+  std::vector<std::shared_ptr<Turn>> waiting_;
 };
 
 struct ToOneSlot {
@@ -97,7 +108,8 @@ TEST_CASE("threads of several nodes send large calls into one slot, over real so
     for (std::thread& thread : threads)
       thread.join();
     CHECK(failed == 0);
-    CHECK(function.slot->good == kNodes * kCalls);
+    CHECK(function.slot->good + function.slot->elsewhere == kNodes * kCalls);
+    CHECK(function.slot->good > 0);
   }
 }
 
