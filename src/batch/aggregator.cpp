@@ -145,6 +145,7 @@ Future<void> Aggregator::close(BatchClose how) {
 
 // Lets go of the lock.
 void Aggregator::tell_if_closed(Lock& lock) {
+  let_transfers_come();
   const bool idle = starting_ == 0 && running_ == 0 && accumulating_ == nullptr;
   const bool is_over = !closed_.empty() && idle && queue_.empty() && held_.rows() == 0;
   std::vector<Promise<void>> told;
@@ -186,6 +187,7 @@ BatchLane* Aggregator::next_lane(TimePoint now) {
 
 // Lets go of the lock.
 void Aggregator::start_if_due(Lock& lock) {
+  let_transfers_come();
   if (work_.accumulate) {
     if (accumulation_posted_ || next_to_accumulate() != nullptr) return accumulate_if_due(lock);
   }
@@ -365,6 +367,8 @@ void Aggregator::accumulate(AsyncMutex::Guard guard) {
     lock.lock();
     accumulating_ = nullptr;
     call->accumulated = true;
+    queue_.forget_bytes(*call);
+    let_transfers_come();
     const bool is_over = !closed_.empty() && !draining_;
     if (!error && !is_over) continue;
     Dropped gone{{},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,6 +28,9 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void exposed_on(const Host& host) override;
   [[nodiscard]] std::exception_ptr add(std::unique_ptr<BatchCall>& call) override;
   void cancel(std::uint64_t ticket) override;
+  [[nodiscard]] std::shared_ptr<void> expect_transfer(std::size_t bytes,
+                                                      const std::shared_ptr<TransferGate>& gate,
+                                                      bool& held) override;
   void count_refused(std::size_t rows) override;
   void flush() override;
   void pause() override;
@@ -78,6 +82,12 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void adopt_choice();
   void tell_if_closed(Lock& lock);
 
+  // Large calls that are coming in; aggregator_transfers.cpp.
+  class Transfer;
+  [[nodiscard]] bool may_come(const Transfer& transfer);
+  void let_transfers_come();
+  void transfer_ended(const Transfer& transfer);
+
   // Of reducers.
   [[nodiscard]] BatchCall* next_to_accumulate();
   void accumulate_if_due(Lock& lock);
@@ -99,6 +109,10 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   BatchGroup group_;
   BatchCounts counts_;
   Duration batch_time_{};  // a moving average
+
+  std::deque<Transfer*> held_transfers_;
+  std::size_t transfers_ = 0;       // that come in now
+  std::size_t transfer_bytes_ = 0;  // of these
 
   TimerId timer_ = 0;
   TimePoint timer_at_{};

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/batch/batch_row.hpp"
@@ -93,6 +94,9 @@ class BatchQueue {
   }
   /// Moves the calls whose deadline is not after `now` to `to`, unless they are pinned.
   void remove_expired(TimePoint now, BatchCalls& to);
+
+  /// The arguments of a call here are there no more.
+  void forget_bytes(BatchCall& call) noexcept { bytes_ -= std::exchange(call.bytes, 0); }
 
   /// Moves the newest call of the caller that has most rows here to `to`, if it has so many more
   /// than `caller` that `rows` more rows of that would still be fewer.

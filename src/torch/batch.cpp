@@ -8,6 +8,8 @@
 #include <cstring>
 #include <memory>
 
+#include "torch/tensor_slabs.hpp"
+
 namespace batchrpc {
 namespace {
 
@@ -32,6 +34,31 @@ void require_defined(const at::Tensor& tensor) {
   if (!tensor.defined()) throw InvalidArgument("a row of a batch is an undefined tensor");
 }
 
+// What owns a row's memory, where a Receiver gave it.
+struct SlabOwner {
+  std::shared_ptr<detail::TensorSlabs> slabs;
+  std::shared_ptr<detail::TensorSlab> slab;
+};
+
+struct RowSlot {
+  std::shared_ptr<detail::TensorSlabs> slabs{};
+  std::shared_ptr<detail::TensorSlab> slab{};
+  const std::byte* data = nullptr;
+
+  [[nodiscard]] std::size_t index() const {
+    return static_cast<std::size_t>(data - slab->data) / slab->row_bytes;
+  }
+};
+
+RowSlot slot_of(const at::Tensor& row) {
+  const Bytes* const bytes = detail::received_bytes(row);
+  const detail::RowMemory* const memory =
+      bytes != nullptr ? detail::RowMemories::of(*bytes) : nullptr;
+  if (memory == nullptr || row.data_ptr() != memory->room.data()) return {};
+  const auto* const owner = static_cast<const SlabOwner*>(memory->owner.get());
+  return {owner->slabs, owner->slab, memory->room.data()};
+}
+
 std::int64_t as_index(std::size_t value) { return static_cast<std::int64_t>(value); }
 
 at::Tensor as_column(const at::Tensor& results, bool good_type, c10::ScalarType type,
@@ -54,6 +81,24 @@ std::vector<T> values_of(const at::Tensor& column) {
 
 // --- rows
 
+BatchForm<at::Tensor>::Receiver::Receiver() : slabs_(std::make_shared<detail::TensorSlabs>()) {}
+
+detail::RowMemory BatchForm<at::Tensor>::Receiver::memory_for(const detail::TensorHeader& row,
+                                                              std::size_t rows,
+                                                              const std::string& device) const {
+  const std::size_t bytes = detail::bytes_of(row);
+  if (bytes == 0) return {};
+  auto [slab, index] = slabs_->take(bytes, rows, device.starts_with("cuda"));
+  const std::span<std::byte> room(slab->slot(index), bytes);
+  return {.payload = row.payload,
+          .room = room,
+          .owner = std::make_shared<SlabOwner>(SlabOwner{slabs_, std::move(slab)})};
+}
+
+const void* BatchForm<at::Tensor>::place(const at::Tensor& row) {
+  return slot_of(row).data;
+}
+
 void BatchForm<at::Tensor>::Builder::add(at::Tensor&& row) {
   ++real_rows_;
   parts_.push_back({std::move(row), false});
@@ -75,9 +120,10 @@ at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
     batch = std::move(parts_[0].tensor);
   } else if (on_graph()) {
     batch = join(padding);
-  } else {
-    batch = copy(padding);
+  } else if (!how_.keep) {
+    batch = where_received(padding);
   }
+  if (!batch.defined()) batch = copy(padding);
   return device ? batch.to(*device, /*non_blocking=*/batch.is_pinned()) : batch;
 }
 
@@ -101,6 +147,38 @@ bool BatchForm<at::Tensor>::Builder::on_graph() const {
   return c10::GradMode::is_enabled() &&
          std::any_of(parts_.begin(), parts_.end(),
                      [](const Part& part) { return part.tensor.requires_grad(); });
+}
+
+// Rows that were received side by side are the batch: no copy. Undefined, where they were not.
+at::Tensor BatchForm<at::Tensor>::Builder::where_received(std::size_t padding) const {
+  const RowSlot first = slot_of(parts_.front().tensor);
+  if (!first.slab) return {};
+  const std::size_t index = first.index();
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].many) return {};
+    const RowSlot slot = slot_of(parts_[i].tensor);
+    if (slot.slab != first.slab || slot.index() != index + i) return {};
+  }
+  const std::size_t rows = parts_.size();
+  if (padding > 0) {
+    if (!first.slabs->extend(*first.slab, index + rows, padding)) return {};
+    for (std::size_t i = 0; i < padding; ++i) {
+      std::memcpy(first.slab->slot(index + rows + i), first.slab->slot(index + rows - 1),
+                  first.slab->row_bytes);
+    }
+  }
+  first.slabs->batch_taken(*first.slab, index, rows + padding);
+  how_.outcome.rows_in_place += rows;
+  const at::Tensor& example = parts_.front().tensor;
+  std::vector<std::int64_t> sizes = example.sizes().vec();
+  sizes.insert(sizes.begin(), as_index(rows + padding));
+  const c10::InferenceMode no_inference(false);
+  using Kept = std::shared_ptr<detail::TensorSlab>;
+  return at::for_blob(first.slab->slot(index), sizes)
+      .context(new Kept(first.slab), [](void* kept) { delete static_cast<Kept*>(kept); })
+      .target_device(c10::Device(c10::kCPU))
+      .options(example.options().requires_grad(false))
+      .make_tensor();
 }
 
 // In operations that autograd knows.

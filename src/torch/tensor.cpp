@@ -112,15 +112,24 @@ Bytes bytes_to_send(const at::Tensor& tensor) {
   return {std::make_shared<const SentStorage>(dense), bytes};
 }
 
+void release_received(void* held) { delete static_cast<Bytes*>(held); }
+
 at::Tensor view_of(const Bytes& payload, at::IntArrayRef sizes, c10::TensorOptions options) {
   return at::for_blob(payload.mutable_data(), sizes)
-      .context(new Bytes(payload), [](void* held) { delete static_cast<Bytes*>(held); })
+      .context(new Bytes(payload), &release_received)
       .target_device(c10::Device(c10::kCPU))
       .options(options)
       .make_tensor();
 }
 
 }  // namespace
+
+const Bytes* received_bytes(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage()) return nullptr;
+  const c10::DataPtr& memory = tensor.storage().data_ptr();
+  if (memory.get_deleter() != &release_received) return nullptr;
+  return static_cast<const Bytes*>(memory.get_context());
+}
 
 std::string describe_type(at::ScalarType type) {
   const std::uint8_t number = tensor_type_number(type);

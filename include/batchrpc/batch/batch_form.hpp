@@ -17,6 +17,7 @@ namespace detail {
 struct Stacking {
   const std::string& device;  ///< BatchOptions::device
   BatchOutcome& outcome;      ///< counts copies
+  bool keep = false;          ///< the rows may be stacked again, and so must not change
 };
 
 /// The bytes of a value, as far as they are easily told.

@@ -133,7 +133,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   void in_place_order() {
     using T = std::tuple_element_t<0, std::tuple<Args...>>;
     if constexpr (requires(const T& row) { BatchForm<T>::place(row); }) {
-      if (batch_.options->order_by_peer) return;
+      if (batch_.options->order_by_peer || batch_.options->isolate != Isolate::none) return;
       const auto place = [](const std::unique_ptr<BatchCall>& call) {
         auto& typed = call_of(call);
         return typed.of_one ? BatchForm<T>::place(std::get<0>(typed.one())) : nullptr;
@@ -228,7 +228,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   auto column(const Share& share) {
     using T = std::tuple_element_t<I, std::tuple<Args...>>;
     typename BatchForm<T>::Builder builder(share.rows + share.padding,
-                                           Stacking{batch_.options->device, outcome_});
+                                           Stacking{batch_.options->device, outcome_, share.keep});
     for (std::size_t i = share.first; i < share.last; ++i) {
       Call& call = call_of(batch_.calls[i]);
       if (call.of_one) {

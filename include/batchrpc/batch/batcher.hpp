@@ -11,6 +11,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/batch_core.hpp"
@@ -20,6 +21,7 @@
 #include "batchrpc/batch/batch_run.hpp"
 #include "batchrpc/batch/batch_statistics.hpp"
 #include "batchrpc/batch/reducer.hpp"
+#include "batchrpc/batch/row_memory.hpp"
 #include "batchrpc/batch/typed_call.hpp"
 #include "batchrpc/future/future.hpp"
 
@@ -36,11 +38,27 @@ struct BatchCallOptions {
 
 namespace detail {
 
+/// What gives rows of type T memory to be received into; nothing does for most types.
+struct NoReceiver {};
+template <class T>
+struct ReceiverOf {
+  using type = NoReceiver;
+  using Announced = T;
+};
+template <class T>
+requires requires { typename BatchForm<T>::Receiver; }
+struct ReceiverOf<T> {
+  using type = typename BatchForm<T>::Receiver;
+  using Announced = typename BatchForm<T>::Announced;
+};
+
 /// What the copies of one batcher share.
 template <class R, class... Args>
 struct BatcherState {
   BatchRules<Args...> rules;
   std::shared_ptr<BatchCore> core;
+  std::tuple<typename ReceiverOf<Args>::type...> receivers;
+  bool reduces = false;
   mutable std::atomic<std::uint64_t> next_ticket{1};
 };
 
@@ -164,6 +182,20 @@ class Batcher<R(Args...)> {
   void take_call(detail::IncomingCall&& call) const {
     take<R, Args...>(state_, detail::kOfOne, std::move(call));
   }
+  /// By a node: such a call is coming in.
+  [[nodiscard]] detail::Reception announce(
+      Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
+    using Announced =
+        detail::WireSignature<R, std::tuple<typename detail::ReceiverOf<Args>::Announced...>>;
+    const auto row = Announced::decode(arguments);
+    std::size_t bytes = 0;
+    auto memories = memories_for(row, bytes, std::index_sequence_for<Args...>{});
+    if (bytes == 0) return {};
+    detail::Reception reception;
+    reception.kept = state_->core->expect_transfer(bytes, gate, reception.held);
+    reception.target = detail::RowMemories::target(std::move(memories));
+    return reception;
+  }
 
  private:
   static constexpr bool kCopyable = (std::is_copy_constructible_v<Args> && ...);
@@ -191,10 +223,29 @@ class Batcher<R(Args...)> {
       throw InvalidArgument(
           "BatchRules: a reducer has one batch at a time, without key or priority");
     }
+    state_->reduces = true;
     using Run = detail::ReduceRun<std::remove_cvref_t<Reducer>, R, Args...>;
     auto run = std::make_shared<Run>(std::forward<Reducer>(reducer));
     return {.run = [run](detail::TakenBatch batch) { return run->run(std::move(batch)); },
             .accumulate = [run](detail::BatchCall& call) { run->accumulate(call); }};
+  }
+
+  template <class Announced, std::size_t... I>
+  std::vector<detail::RowMemory> memories_for(const Announced& row, std::size_t& bytes,
+                                              std::index_sequence<I...>) const {
+    std::vector<detail::RowMemory> memories;
+    [[maybe_unused]] const auto options = state_->core->options();
+    // A reducer's rows lie alone, in memory that the next ones use again.
+    [[maybe_unused]] const std::size_t rows = state_->reduces ? 1 : options->max_size;
+    [[maybe_unused]] const auto add = [&]([[maybe_unused]] const auto& receiver, [[maybe_unused]] const auto& of) {
+      if constexpr (requires { receiver.memory_for(of, rows, options->device); }) {
+        auto memory = receiver.memory_for(of, rows, options->device);
+        bytes += memory.room.size();
+        if (!memory.room.empty()) memories.push_back(std::move(memory));
+      }
+    };
+    (add(std::get<I>(state_->receivers), std::get<I>(row)), ...);
+    return memories;
   }
 
   // Of a call of this process.

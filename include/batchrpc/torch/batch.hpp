@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -15,6 +16,7 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/batch/batcher.hpp"
+#include "batchrpc/batch/row_memory.hpp"
 #include "batchrpc/torch/tensor.hpp"
 
 /// Tensors in batches: rows are stacked to [B, …], results split along their first dimension.
@@ -27,6 +29,9 @@
 /// Rows of other types stay `std::vector`s, so a handler may take both:
 /// `Batcher<at::Tensor(at::Tensor, int)>` has a handler of (at::Tensor, std::vector<int>).
 namespace batchrpc {
+namespace detail {
+class TensorSlabs;
+}
 
 /// B rows of one shape [d…], type and device become one tensor [B, d…]; rows of different ones go
 /// into different batches, unless BatchRules::key says otherwise: then those that are unlike most
@@ -39,6 +44,21 @@ namespace batchrpc {
 template <>
 struct BatchForm<at::Tensor> {
   using Stacked = at::Tensor;
+
+  /// Gives rows of peers memory in which they lie as in a batch. Thread-safe.
+  class BATCHRPC_EXPORT Receiver {
+   public:
+    Receiver();
+    /// Of a row that is announced, in pieces of memory for so many rows; nothing for a tensor
+    /// without elements. Throws BadMessage.
+    [[nodiscard]] detail::RowMemory memory_for(const detail::TensorHeader& row, std::size_t rows,
+                                               const std::string& device) const;
+
+   private:
+    std::shared_ptr<detail::TensorSlabs> slabs_;
+  };
+  /// What of a row is there before its payload is.
+  using Announced = detail::TensorHeader;
 
   class BATCHRPC_EXPORT Builder {
    public:
@@ -54,6 +74,7 @@ struct BatchForm<at::Tensor> {
     };
     void require_one_kind() const;
     [[nodiscard]] bool on_graph() const;
+    [[nodiscard]] at::Tensor where_received(std::size_t padding) const;
     [[nodiscard]] at::Tensor join(std::size_t padding) const;
     [[nodiscard]] at::Tensor copy(std::size_t padding) const;
 
@@ -63,6 +84,8 @@ struct BatchForm<at::Tensor> {
     std::size_t real_rows_ = 0;
   };
 
+  /// Where a row lies that was received into the memory of a Receiver; null for others.
+  BATCHRPC_EXPORT static const void* place(const at::Tensor& row);
   BATCHRPC_EXPORT static std::size_t rows(const at::Tensor& stacked);
   BATCHRPC_EXPORT static at::Tensor row(const at::Tensor& stacked, std::size_t index);
   BATCHRPC_EXPORT static at::Tensor repeat(const at::Tensor& value, std::size_t rows);

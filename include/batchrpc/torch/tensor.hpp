@@ -41,6 +41,9 @@ struct TensorHeader {
 [[nodiscard]] BATCHRPC_EXPORT std::string describe_type(at::ScalarType type);
 [[nodiscard]] BATCHRPC_EXPORT std::string describe_header(const TensorHeader& header);
 
+/// The payload that the tensor is a view of, as it was received; null for tensors made otherwise.
+[[nodiscard]] BATCHRPC_EXPORT const Bytes* received_bytes(const at::Tensor& tensor);
+
 /// The bytes that the elements of such a tensor take. Throws BadMessage when there can be no such
 /// tensor. Allocates nothing.
 [[nodiscard]] BATCHRPC_EXPORT std::size_t bytes_of(const TensorHeader& header);
