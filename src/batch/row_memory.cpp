@@ -2,25 +2,26 @@
 
 namespace batchrpc::detail {
 
-std::shared_ptr<PayloadTarget> RowMemories::target(std::vector<RowMemory> memories) {
-  std::vector<std::pair<std::uint32_t, std::span<std::byte>>> rooms;
-  for (const RowMemory& memory : memories)
-    rooms.emplace_back(memory.payload, memory.room);
+std::shared_ptr<PayloadTarget> RowMemories::target(std::vector<Part> parts) {
+  auto shared = std::make_shared<std::vector<Part>>(std::move(parts));
   auto choose = std::make_unique<PayloadTarget>(
-      [rooms = std::move(rooms)](std::size_t index, std::size_t size) -> std::span<std::byte> {
-        for (const auto& [payload, room] : rooms) {
-          if (payload == index && room.size() == size) return room;
+      [shared](std::size_t index, std::size_t size) -> std::span<std::byte> {
+        for (Part& part : *shared) {
+          if (part.payload.index != index || part.payload.bytes != size) continue;
+          part.memory = part.take();
+          return part.memory.room;
         }
         return {};
       });
-  return {choose.release(), RowMemories(std::move(memories))};
+  return {choose.release(), RowMemories(std::move(shared))};
 }
 
 const RowMemory* RowMemories::of(const Bytes& bytes) {
   const auto* const memories = std::get_deleter<RowMemories>(bytes.owner());
   if (memories == nullptr) return nullptr;
-  for (const RowMemory& memory : memories->memories_) {
-    if (memory.room.data() == bytes.data() && memory.room.size() == bytes.size()) return &memory;
+  for (const Part& part : *memories->parts_) {
+    const auto& room = part.memory.room;
+    if (room.data() == bytes.data() && room.size() == bytes.size()) return &part.memory;
   }
   return nullptr;
 }

@@ -83,15 +83,11 @@ std::vector<T> values_of(const at::Tensor& column) {
 
 BatchForm<at::Tensor>::Receiver::Receiver() : slabs_(std::make_shared<detail::TensorSlabs>()) {}
 
-detail::RowMemory BatchForm<at::Tensor>::Receiver::memory_for(const detail::TensorHeader& row,
-                                                              std::size_t rows,
-                                                              const std::string& device) const {
-  const std::size_t bytes = detail::bytes_of(row);
-  if (bytes == 0) return {};
+detail::RowMemory BatchForm<at::Tensor>::Receiver::take(std::size_t bytes, std::size_t rows,
+                                                        const std::string& device) const {
   auto [slab, index] = slabs_->take(bytes, rows, device.starts_with("cuda"));
   const std::span<std::byte> room(slab->slot(index), bytes);
-  return {.payload = row.payload,
-          .room = room,
+  return {.room = room,
           .owner = std::make_shared<SlabOwner>(SlabOwner{slabs_, std::move(slab)})};
 }
 

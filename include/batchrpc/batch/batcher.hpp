@@ -189,11 +189,11 @@ class Batcher<R(Args...)> {
         detail::WireSignature<R, std::tuple<typename detail::ReceiverOf<Args>::Announced...>>;
     const auto row = Announced::decode(arguments);
     std::size_t bytes = 0;
-    auto memories = memories_for(row, bytes, std::index_sequence_for<Args...>{});
+    auto parts = parts_of(row, bytes, std::index_sequence_for<Args...>{});
     if (bytes == 0) return {};
     detail::Reception reception;
     reception.kept = state_->core->expect_transfer(bytes, gate, reception.held);
-    reception.target = detail::RowMemories::target(std::move(memories));
+    reception.target = detail::RowMemories::target(std::move(parts));
     return reception;
   }
 
@@ -231,21 +231,29 @@ class Batcher<R(Args...)> {
   }
 
   template <class Announced, std::size_t... I>
-  std::vector<detail::RowMemory> memories_for(const Announced& row, std::size_t& bytes,
-                                              std::index_sequence<I...>) const {
-    std::vector<detail::RowMemory> memories;
-    [[maybe_unused]] const auto options = state_->core->options();
-    // A reducer's rows lie alone, in memory that the next ones use again.
-    [[maybe_unused]] const std::size_t rows = state_->reduces ? 1 : options->max_size;
-    [[maybe_unused]] const auto add = [&]([[maybe_unused]] const auto& receiver, [[maybe_unused]] const auto& of) {
-      if constexpr (requires { receiver.memory_for(of, rows, options->device); }) {
-        auto memory = receiver.memory_for(of, rows, options->device);
-        bytes += memory.room.size();
-        if (!memory.room.empty()) memories.push_back(std::move(memory));
-      }
-    };
-    (add(std::get<I>(state_->receivers), std::get<I>(row)), ...);
-    return memories;
+  std::vector<detail::RowMemories::Part> parts_of(const Announced& row, std::size_t& bytes,
+                                                  std::index_sequence<I...>) const {
+    std::vector<detail::RowMemories::Part> parts;
+    (add_part<Args>(std::get<I>(row), std::get<I>(state_->receivers), parts), ...);
+    for (const auto& part : parts)
+      bytes += part.payload.bytes;
+    return parts;
+  }
+  template <class T, class Announced, class Receiver>
+  void add_part(const Announced& row, [[maybe_unused]] const Receiver& receiver,
+                std::vector<detail::RowMemories::Part>& parts) const {
+    if constexpr (requires { BatchForm<T>::announced(row); }) {
+      const detail::AnnouncedPayload payload = BatchForm<T>::announced(row);
+      if (payload.bytes == 0) return;
+      parts.push_back({payload, [receiver, payload, state = std::weak_ptr(state_)] {
+                         const auto alive = state.lock();
+                         if (!alive) return detail::RowMemory();
+                         // A reducer's rows lie alone, in memory that the next ones use again.
+                         const auto options = alive->core->options();
+                         return receiver.take(payload.bytes, alive->reduces ? 1 : options->max_size,
+                                              options->device);
+                       }});
+    }
   }
 
   // Of a call of this process.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -13,21 +14,31 @@
 
 namespace batchrpc::detail {
 
-/// Where a payload of a row is received: a slot of memory that holds a whole batch's.
+/// Memory for a row's payload: a slot of what holds a whole batch's.
 struct RowMemory {
-  std::uint32_t payload = 0;      ///< its index in the call
-  std::span<std::byte> room{};    ///< as large as the payload
-  std::shared_ptr<void> owner{};  ///< keeps the memory
+  std::span<std::byte> room{};
+  std::shared_ptr<void> owner{};  ///< keeps it
 };
 
-/// The places of all payloads of one call, which own their memory.
+/// A payload that is announced.
+struct AnnouncedPayload {
+  std::uint32_t index = 0;  ///< in its call
+  std::size_t bytes = 0;
+};
+
+/// Where the payloads of one call are received. Memory is taken when a payload begins to come, so
+/// that calls which wait at their senders take none.
 class RowMemories {
  public:
-  explicit RowMemories(std::vector<RowMemory> memories) : memories_(std::move(memories)) {}
+  struct Part {
+    AnnouncedPayload payload;
+    std::function<RowMemory()> take;
+    RowMemory memory{};
+  };
 
-  /// For the node, by which it receives the payloads there.
+  /// For the node, which receives the payloads there.
   [[nodiscard]] BATCHRPC_EXPORT static std::shared_ptr<PayloadTarget> target(
-      std::vector<RowMemory> memories);
+      std::vector<Part> parts);
 
   /// Where `bytes` were received so; null, where they were not.
   [[nodiscard]] BATCHRPC_EXPORT static const RowMemory* of(const Bytes& bytes);
@@ -36,7 +47,9 @@ class RowMemories {
   void operator()(const PayloadTarget* target) const noexcept { delete target; }
 
  private:
-  std::vector<RowMemory> memories_;
+  explicit RowMemories(std::shared_ptr<std::vector<Part>> parts) : parts_(std::move(parts)) {}
+
+  std::shared_ptr<std::vector<Part>> parts_;
 };
 
 }  // namespace batchrpc::detail

@@ -49,16 +49,19 @@ struct BatchForm<at::Tensor> {
   class BATCHRPC_EXPORT Receiver {
    public:
     Receiver();
-    /// Of a row that is announced, in pieces of memory for so many rows; nothing for a tensor
-    /// without elements. Throws BadMessage.
-    [[nodiscard]] detail::RowMemory memory_for(const detail::TensorHeader& row, std::size_t rows,
-                                               const std::string& device) const;
+    /// For a row of that many bytes, in a piece of memory for so many rows.
+    [[nodiscard]] detail::RowMemory take(std::size_t bytes, std::size_t rows,
+                                         const std::string& device) const;
 
    private:
     std::shared_ptr<detail::TensorSlabs> slabs_;
   };
   /// What of a row is there before its payload is.
   using Announced = detail::TensorHeader;
+  /// Its payload; none has no bytes. Throws BadMessage.
+  static detail::AnnouncedPayload announced(const detail::TensorHeader& row) {
+    return {row.payload, detail::bytes_of(row)};
+  }
 
   class BATCHRPC_EXPORT Builder {
    public:

@@ -1,0 +1,246 @@
+#include <chrono>
+#include <optional>
+#include <set>
+
+#include "batchrpc/batchrpc.hpp"
+#include "batchrpc/torch/batch.hpp"
+#include "node/virtual_world.hpp"
+#include "torch/tensors.hpp"
+
+// How often the bytes of a row are copied on their way into its batch, and who owns them there.
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using torch_test::identical;
+
+constexpr std::int64_t kLarge = 16 * 1024;  // floats: 64 KiB
+
+/// An agent and observers that send rows at once; the batches that the handler got are kept.
+struct Sending {
+  explicit Sending(std::size_t observers, BatchOptions options = {}) {
+    if (options.min_size == 1) options.min_size = observers;
+    batcher.emplace(options, [this](at::Tensor batch) {
+      batches.push_back(batch);
+      return batch * 2;
+    });
+    agent.expose("double", *batcher);
+    for (std::size_t i = 0; i < observers; ++i)
+      nodes.push_back(world.join("observer" + std::to_string(i)));
+  }
+  /// Every observer sends a row and gets it back doubled.
+  void round(std::int64_t size) {
+    std::vector<at::Tensor> rows;
+    std::vector<Future<at::Tensor>> answers;
+    for (const Node& node : nodes) {
+      rows.push_back(at::rand({size}));
+      answers.push_back(node.call<at::Tensor(at::Tensor)>("agent", "double", rows.back()));
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const at::Tensor answer = answers[i].get();
+      REQUIRE(at::equal(answer, rows[i] * 2));
+    }
+  }
+  [[nodiscard]] BatchStatistics statistics() const { return batcher->statistics(); }
+
+  std::vector<at::Tensor> batches;
+  test::VirtualWorld world;
+  Node agent = world.root("agent");
+  std::optional<Batcher<at::Tensor(at::Tensor)>> batcher;
+  std::vector<Node> nodes;
+};
+
+TEST_CASE("rows of 64 KiB and more are received where their batch is, without a copy", "[batch]") {
+  Sending s(8, {.max_size = 8});
+  for (int i = 0; i < 5; ++i)
+    s.round(kLarge * (1 + i % 2));
+  CHECK(s.statistics().rows_in_place == 40);
+  CHECK(s.statistics().rows_copied == 0);
+  CHECK(s.statistics().bytes_copied == 0);
+  for (const at::Tensor& batch : s.batches) {
+    CHECK(batch.is_contiguous());
+    CHECK(batch.size(0) == 8);
+    CHECK_FALSE(batch.requires_grad());
+    CHECK(reinterpret_cast<std::uintptr_t>(batch.data_ptr()) % 64 == 0);
+  }
+}
+
+TEST_CASE("batches smaller than max_size follow one another in one piece of memory", "[batch]") {
+  Sending s(3, {.max_size = 8, .min_size = 3});
+  for (int i = 0; i < 8; ++i)
+    s.round(kLarge);
+  CHECK(s.statistics().rows_in_place == 24);
+  CHECK(s.statistics().rows_copied == 0);
+}
+
+TEST_CASE("a handler that keeps its batches gets to keep them, and others' memory is used again",
+          "[batch]") {
+  Sending s(4, {.max_size = 4});
+  for (int i = 0; i < 6; ++i)
+    s.round(kLarge);
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& batch : s.batches)
+    copies.push_back(batch.clone());
+  std::set<const void*> memory;
+  for (const at::Tensor& batch : s.batches)
+    memory.insert(batch.data_ptr());
+  CHECK(memory.size() == 6);
+  for (int i = 0; i < 6; ++i)
+    s.round(kLarge);
+  for (std::size_t i = 0; i < copies.size(); ++i)
+    CHECK(identical(s.batches[i], copies[i]));
+
+  s.batches.clear();
+  memory.clear();
+  for (int i = 0; i < 20; ++i) {
+    s.round(kLarge);
+    memory.insert(s.batches.back().data_ptr());
+    s.batches.clear();
+  }
+  CHECK(memory.size() <= 4);
+}
+
+TEST_CASE("one batch may be changed without another noticing, also by autograd", "[batch]") {
+  Sending s(2, {.max_size = 4, .min_size = 2});
+  s.round(kLarge);
+  s.round(kLarge);
+  REQUIRE(s.batches.size() == 2);
+  const at::Tensor weights = at::ones({kLarge}).set_requires_grad(true);
+  const at::Tensor product = (s.batches[0] * weights).sum();  // keeps the batch for backward()
+  s.batches[1].zero_();
+  CHECK_NOTHROW(product.backward());
+}
+
+TEST_CASE("a small row is copied once, into its batch", "[batch]") {
+  Sending s(5);
+  s.round(4);
+  CHECK(s.statistics().rows_copied + s.statistics().rows_in_place == 5);
+  CHECK(s.statistics().bytes_copied <= 5 * 4 * sizeof(float));
+}
+
+TEST_CASE("a result leaves as a slice of the handler's output, uncopied", "[batch]") {
+  at::Tensor output;
+  test::VirtualWorld world;
+  const Node node = world.root();
+  const Batcher<at::Tensor(at::Tensor)> batcher({.min_size = 2}, [&](const at::Tensor& rows) {
+    output = rows * 2;
+    return output;
+  });
+  batcher.exposed_on(node.host());
+  const auto first = batcher(at::rand({kLarge}));
+  const auto second = batcher.many()(at::rand({3, kLarge}));
+  const at::Tensor row = first.get();
+  const at::Tensor rows = second.get();
+  CHECK(row.data_ptr() == output[0].data_ptr());
+  CHECK(rows.data_ptr() == output[1].data_ptr());
+  CHECK(rows.size(0) == 3);
+}
+
+TEST_CASE("padding follows rows where they were received", "[batch]") {
+  Sending s(3, {.max_size = 8, .min_size = 3, .preferred_sizes = {4, 8}});
+  s.round(kLarge);
+  CHECK(s.statistics().rows_in_place == 3);
+  CHECK(s.statistics().padding == 1);
+  CHECK(s.batches[0].size(0) == 4);
+  CHECK(identical(s.batches[0][3], s.batches[0][2]));
+}
+
+TEST_CASE("rows that are run again in halves are copied, so that a handler may change its batch",
+          "[batch]") {
+  Sending s(4, {.max_size = 4, .isolate = Isolate::halves});
+  s.round(kLarge);
+  CHECK(s.statistics().rows_copied == 4);
+}
+
+TEST_CASE("a batch that one caller brings whole is not copied at all", "[batch]") {
+  const void* seen = nullptr;
+  const Batcher<at::Tensor(at::Tensor)> batcher({}, [&](const at::Tensor& rows) {
+    seen = rows.data_ptr();
+    return rows;
+  });
+  const at::Tensor rows = at::rand({4, 3});
+  const at::Tensor results = batcher.many()(rows).get();
+  CHECK(seen == rows.data_ptr());
+  CHECK(results.data_ptr() == rows.data_ptr());
+}
+
+TEST_CASE("several tensors of a row are each received in place", "[batch]") {
+  test::VirtualWorld world;
+  const Node agent = world.root("agent");
+  const Batcher<at::Tensor(at::Tensor, int, at::Tensor)> batcher(
+      {.max_size = 3, .min_size = 3},
+      [](const at::Tensor& a, const std::vector<int>& factors, const at::Tensor& b) {
+        return a * at::tensor(factors).unsqueeze(1) + b;
+      });
+  agent.expose("f", batcher);
+  std::vector<Node> nodes;
+  std::vector<Future<at::Tensor>> answers;
+  for (int i = 0; i < 3; ++i) {
+    nodes.push_back(world.join("observer" + std::to_string(i)));
+    answers.push_back(nodes.back().call<at::Tensor(at::Tensor, int, at::Tensor)>(
+        "agent", "f", at::full({kLarge}, i), 2, at::full({kLarge}, 100)));
+  }
+  for (int i = 0; i < 3; ++i)
+    CHECK(at::equal(answers[static_cast<std::size_t>(i)].get(), at::full({kLarge}, 2 * i + 100)));
+  CHECK(batcher.statistics().rows_copied == 0);
+  CHECK(batcher.statistics().rows_in_place == 6);
+}
+
+TEST_CASE("a caller of many rows and callers of one share a batch of tensors", "[batch]") {
+  test::VirtualWorld world;
+  const Node agent = world.root("agent");
+  std::vector<std::int64_t> sizes;
+  const Batcher<at::Tensor(at::Tensor)> batcher({.min_size = 6}, [&](const at::Tensor& rows) {
+    sizes.push_back(rows.size(0));
+    return rows + 1;
+  });
+  agent.expose("one", batcher);
+  agent.expose("many", batcher.many());
+  const Node peer = world.join("peer");
+  for (const std::int64_t size : {std::int64_t{3}, kLarge}) {
+    const at::Tensor row = at::rand({size});
+    const at::Tensor rows = at::rand({4, size});
+    const auto one = peer.call<at::Tensor(at::Tensor)>("agent", "one", row);
+    const auto many = peer.call<at::Tensor(at::Tensor)>("agent", "many", rows);
+    const auto local = batcher(row);
+    CHECK(at::equal(one.get(), row + 1));
+    CHECK(at::equal(many.get(), rows + 1));
+    CHECK(at::equal(local.get(), row + 1));
+  }
+  CHECK(sizes == std::vector<std::int64_t>{6, 6});
+}
+
+/// The mean of gradients, of which at most two are in memory at once.
+struct Mean {
+  void begin() { sum.zero_(); }
+  void accumulate(const at::Tensor& gradient) {
+    sum += gradient;
+    memory->insert(gradient.data_ptr());
+  }
+  at::Tensor finish(const BatchInfo& info) { return sum / static_cast<double>(info.rows); }
+  at::Tensor sum;
+  std::set<const void*>* memory;
+};
+
+TEST_CASE("gradients of many trainers are added up while others wait at their senders", "[batch]") {
+  constexpr std::int64_t kGradient = std::int64_t{4} << 20;  // floats: 16 MiB
+  test::VirtualWorld world;
+  const Node server = world.root("server");
+  std::set<const void*> memory;
+  const Batcher<at::Tensor(at::Tensor)> update({.min_size = 5},
+                                               reduce(Mean{at::zeros({kGradient}), &memory}));
+  server.expose("update", update);
+  std::vector<Node> trainers;
+  std::vector<Future<at::Tensor>> answers;
+  for (int i = 0; i < 5; ++i) {
+    trainers.push_back(world.join("trainer" + std::to_string(i)));
+    answers.push_back(trainers.back().call<at::Tensor(at::Tensor)>(
+        "server", "update", at::full({kGradient}, i, at::kFloat)));
+  }
+  for (auto& answer : answers)
+    CHECK(at::equal(answer.get(), at::full({kGradient}, 2, at::kFloat)));
+  CHECK(memory.size() <= 2);
+}
+
+}  // namespace
+}  // namespace batchrpc
