@@ -25,10 +25,7 @@ Agent::Agent(const rpc::Node& node, const AgentOptions& options,
 
   if (options.batch) {
     const rpc::Batcher<std::int32_t(StateRow)> select_action(
-        {.max_size = observers_.size(), .short_handler = true},
-        [learner = learner_](const std::vector<StateRow>& rows) {
-          return learner->select_actions(rows);
-        });
+        {.max_size = observers_.size(), .short_handler = true}, &Learner::select_actions, learner_);
     node.expose("select_action", select_action);
   } else {
     node.expose(
