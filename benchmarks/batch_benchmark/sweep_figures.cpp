@@ -14,11 +14,12 @@ namespace {
 using batchrpc_examples::Figure;
 
 Figure figure_of(const Sweep& sweep, std::vector<double> SweepPoint::*values, double scale) {
-  Figure figure{.subtitle = sweep.title, .x = {.label = sweep.x_label}};
+  Figure figure{.subtitle = sweep.title, .x = {.label = sweep.x_label, .doubling = sweep.doubling}};
   figure.width = 640;
   figure.height = 400;
   for (const SweepSeries& series : sweep.series) {
-    batchrpc_examples::Series line{.name = series.name, .marker_size = 6};
+    const bool alone = sweep.series.size() == 1;
+    batchrpc_examples::Series line{.name = alone ? "" : series.name, .marker_size = 6};
     for (const SweepPoint& point : series.points) {
       const auto [least, most] =
           std::minmax_element((point.*values).begin(), (point.*values).end());

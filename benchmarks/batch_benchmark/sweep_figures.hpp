@@ -24,6 +24,7 @@ struct Sweep {
   std::string name{};   ///< of what is swept, such as "max_size"
   std::string title{};  ///< who calls
   std::string x_label{};
+  bool doubling = false;  ///< each x is twice the one before
   std::vector<SweepSeries> series{};
 };
 

@@ -59,9 +59,10 @@ void measure_all(const Run& run, std::vector<Task>& tasks, Sweep& sweep) {
 
 Sweep sweep_max_size(const Run& run) {
   Sweep sweep{.name = "max_size",
-              .title = "64 callers of one process",
-              .x_label = "max_size",
-              .series = {{.name = "max_wait 0"}}};
+              .title = "64 callers of one process in closed loops, policy 4-128-2, idle start",
+              .x_label = "max_size, rows",
+              .doubling = true,
+              .series = {{.name = "idle"}}};
   std::vector<Task> tasks;
   for (const std::size_t size : {1, 2, 4, 8, 16, 32, 64}) {
     tasks.push_back(
@@ -86,10 +87,10 @@ Sweep sweep_max_wait(const Run& run, Observers& observers) {
                                                                    run.options.observers.end()));
   const auto full = static_cast<std::size_t>(count);
   Sweep sweep{.name = "max_wait",
-              .title = std::to_string(count) + " observers, which wait for their action",
+              .title = std::to_string(count) + " processes in closed loops, policy 4-128-2",
               .x_label = "max_wait, ms",
-              .series = {{.name = "max_size " + std::to_string(count) + ", as many as observers"},
-                         {.name = "max_size 64, more than ever wait"}}};
+              .series = {{.name = "max_size " + std::to_string(count) + ": as many as call"},
+                         {.name = "max_size 64: more than call"}}};
   std::vector<Task> tasks;
   for (const std::size_t series : {0, 1}) {
     for (const auto wait : {0us, 100us, 250us, 500us, 1000us, 2000us}) {
@@ -119,7 +120,7 @@ Sweep sweep_observers(const Run& run, Observers& observers) {
   variants.push_back(unbatched_variant(false));
   variants.push_back(by_hand_variant(false));
   Sweep sweep{.name = "observers",
-              .title = "observers in processes of their own",
+              .title = "processes in closed loops, policy 4-128-2",
               .x_label = "observers",
               .series = {}};
   for (const Variant& variant : variants)
