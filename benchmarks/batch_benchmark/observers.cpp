@@ -5,6 +5,7 @@
 #include <batchrpc/torch.hpp>
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <stdexcept>
 #include <thread>
 
@@ -44,6 +45,12 @@ Clock::time_point time_of(std::int64_t ns) {
 
 std::int64_t ns_of(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+double cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 Clock::duration duration_of(double seconds) {
@@ -120,6 +127,13 @@ void Observers::wait_until_ready(const std::string& name) {
   node_.call<&Observer::ready>(name).get();
 }
 
+void Observers::sleep_until(Clock::time_point time) {
+  while (Clock::now() < time) {
+    check();
+    std::this_thread::sleep_until(std::min(time, Clock::now() + kLook));
+  }
+}
+
 Sample Observers::measure(int count, const std::string& function,
                           const std::function<void()>& at_end) {
   const double seconds = run_.options.seconds;
@@ -127,10 +141,10 @@ Sample Observers::measure(int count, const std::string& function,
   const Clock::time_point end = begin + duration_of(seconds);
   auto observed = rpc::when_all(
       node_.call_all<&Observer::observe>(names(count), function, ns_of(begin), ns_of(end)));
-  while (Clock::now() < end) {
-    check();
-    std::this_thread::sleep_until(std::min(end, Clock::now() + kLook));
-  }
+  sleep_until(begin);
+  const double cpu_before = cpu_seconds();
+  sleep_until(end);
+  const double cpu_passed = cpu_seconds() - cpu_before;
   at_end();
   while (!observed.wait_for(kLook))
     check();
@@ -139,6 +153,7 @@ Sample Observers::measure(int count, const std::string& function,
     sample.us.insert(sample.us.end(), us.begin(), us.end());
   if (sample.us.empty()) throw std::runtime_error(function + ": no call in a whole sample");
   sample.rows_per_s = static_cast<double>(sample.us.size()) / seconds;
+  sample.cpu_us = cpu_passed * 1e6 / static_cast<double>(sample.us.size());
   return sample;
 }
 

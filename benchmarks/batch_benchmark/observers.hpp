@@ -1,6 +1,7 @@
 #pragma once
 
 #include <batchrpc/batchrpc.hpp>
+#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace batch_benchmark {
 struct Sample {
   double rows_per_s = 0;
   std::vector<double> us{};  ///< of each call that began and ended within them
+  double cpu_us = 0;         ///< CPU time of this process, a call
 };
 
 /// Processes that call this one in a closed loop. They are started once, for all samples. One
@@ -40,6 +42,7 @@ class Observers {
  private:
   void wait_until_ready(const std::string& name);
   void check();
+  void sleep_until(std::chrono::steady_clock::time_point time);
 
   const Run& run_;
   batchrpc::Node node_;

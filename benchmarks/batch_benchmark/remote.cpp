@@ -24,6 +24,7 @@ struct Figures {
   std::vector<double> p50_us{};
   std::vector<double> p99_us{};
   std::vector<double> mean_batch{};
+  std::vector<double> cpu_us{};  // of this process, an action
 };
 
 std::vector<Figures> all_variants(const Options& options) {
@@ -45,6 +46,7 @@ void measure_round(Observers& observers, int count, Figures& figures) {
   figures.p50_us.push_back(us[0]);
   figures.p99_us.push_back(us[1]);
   figures.mean_batch.push_back(served.mean_batch());
+  figures.cpu_us.push_back(sample.cpu_us);
 }
 
 /// That with the highest median.
@@ -65,6 +67,7 @@ nlohmann::json entry_of(int observers, const Figures& figures) {
           {"actions_per_s", rounds_json(figures.actions_per_s)},
           {"p50_us", rounds_json(figures.p50_us)},
           {"p99_us", rounds_json(figures.p99_us)},
+          {"cpu_us", rounds_json(figures.cpu_us)},
           {"mean_batch", median(figures.mean_batch)}};
 }
 
@@ -75,12 +78,13 @@ nlohmann::json compare(const Run& run, int observers, const std::vector<Figures>
   const Figures& by_hand = best_of(all, How::by_hand);
   const double to_unbatched = median_ratio(batcher.actions_per_s, unbatched.actions_per_s);
   const double to_by_hand = median_ratio(batcher.actions_per_s, by_hand.actions_per_s);
+  const double cpu = median_ratio(batcher.cpu_us, by_hand.cpu_us);
   const bool has_goal = observers == kObserversOfGoal;
   const bool met = to_unbatched >= kGoalToUnbatched;
-  run.out << text_of("  %9d best: %s: %.2f x %s%s, %.2f x %s%s\n\n", observers,
+  run.out << text_of("  %9d best: %s: %.2f x %s%s, %.2f x %s%s (CPU: %.2f)\n\n", observers,
                      batcher.variant.name.c_str(), to_unbatched, unbatched.variant.name.c_str(),
                      has_goal ? verdict(met) : "", to_by_hand, by_hand.variant.name.c_str(),
-                     verdict(to_by_hand >= 1))
+                     verdict(to_by_hand >= 1), cpu)
           << std::flush;
   nlohmann::json entry{{"observers", observers},
                        {"best_batcher", batcher.variant.name},
@@ -88,6 +92,7 @@ nlohmann::json compare(const Run& run, int observers, const std::vector<Figures>
                        {"best_by_hand", by_hand.variant.name},
                        {"to_unbatched", to_unbatched},
                        {"to_by_hand", to_by_hand},
+                       {"cpu_to_by_hand", cpu},
                        {"to_by_hand_met", to_by_hand >= 1}};
   if (has_goal) entry["to_unbatched_met"] = met;
   return entry;
@@ -99,8 +104,8 @@ nlohmann::json measure_remote(const Run& run) {
   const auto& counts = run.options.observers;
   run.out << "\nremote: observers in processes of their own, each in a closed loop; a policy "
              "4-128-2 with gradients\n"
-          << text_of("  %9s %-30s %10s %9s %9s %7s\n", "observers", "variant", "actions/s",
-                     "p50 us", "p99 us", "batch")
+          << text_of("  %9s %-30s %10s %9s %9s %7s %7s\n", "observers", "variant", "actions/s",
+                     "p50 us", "p99 us", "CPU us", "batch")
           << std::flush;
   Observers observers(*std::max_element(counts.begin(), counts.end()), run);
   nlohmann::json rows = nlohmann::json::array();
@@ -112,9 +117,9 @@ nlohmann::json measure_remote(const Run& run) {
         measure_round(observers, count, figures);
     }
     for (const Figures& figures : all) {
-      run.out << text_of("  %9d %-30s %10.0f %9.1f %9.1f %7.2f\n", count,
+      run.out << text_of("  %9d %-30s %10.0f %9.1f %9.1f %7.2f %7.2f\n", count,
                          figures.variant.name.c_str(), median(figures.actions_per_s),
-                         median(figures.p50_us), median(figures.p99_us),
+                         median(figures.p50_us), median(figures.p99_us), median(figures.cpu_us),
                          median(figures.mean_batch));
       rows.push_back(entry_of(count, figures));
     }

@@ -75,7 +75,7 @@ Sweep sweep_max_size(const Run& run) {
                closed_loop([&] { return batcher(row); }, kLocalCallers,
                            {.warm_up = run.options.warm_up, .seconds = run.options.seconds});
            mean_batch = batcher.statistics().sizes.mean();
-           return Sample{load.rows_per_s, load.us};
+           return Sample{.rows_per_s = load.rows_per_s, .us = load.us};
          }});
   }
   measure_all(run, tasks, sweep);
