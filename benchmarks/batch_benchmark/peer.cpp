@@ -13,7 +13,10 @@ namespace batch_benchmark {
 
 namespace {
 
-double rounded(double value, double step) { return std::round(value / step) * step; }
+double rounded(double value, int decimals) {
+  const double scale = std::pow(10, decimals);
+  return std::round(value * scale) / scale;
+}
 
 }  // namespace
 
@@ -36,11 +39,11 @@ nlohmann::json measure_peer(const Run& run) {
           {"version", batchrpc::version()},
           {"torch", TORCH_VERSION},
           {"callers", options.callers},
-          {"rows_per_s", rounded(sample.rows_per_s, .1)},
-          {"p50_us", rounded(us[0], .1)},
-          {"p90_us", rounded(us[1], .1)},
-          {"p99_us", rounded(us[2], .1)},
-          {"mean_batch", rounded(served.mean_batch(), .01)},
+          {"rows_per_s", rounded(sample.rows_per_s, 1)},
+          {"p50_us", rounded(us[0], 1)},
+          {"p90_us", rounded(us[1], 1)},
+          {"p99_us", rounded(us[2], 1)},
+          {"mean_batch", rounded(served.mean_batch(), 2)},
           {"seconds", options.seconds},
           {"grad", options.grad},
           {"notes", variant.name + ", at most " + std::to_string(options.batch) + " rows"}};

@@ -1,6 +1,5 @@
 #include "batch_benchmark/sweep_figures.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "batch_benchmark/report.hpp"
@@ -21,11 +20,10 @@ Figure figure_of(const Sweep& sweep, std::vector<double> SweepPoint::*values, do
     const bool alone = sweep.series.size() == 1;
     batchrpc_examples::Series line{.name = alone ? "" : series.name, .marker_size = 6};
     for (const SweepPoint& point : series.points) {
-      const auto [least, most] =
-          std::minmax_element((point.*values).begin(), (point.*values).end());
-      line.points.push_back({point.x, batchrpc_examples::median(point.*values) * scale});
-      line.band_lower.push_back({point.x, *least * scale});
-      line.band_upper.push_back({point.x, *most * scale});
+      const auto quartiles = batchrpc_examples::percentiles(point.*values, {25, 50, 75});
+      line.band_lower.push_back({point.x, quartiles[0] * scale});
+      line.points.push_back({point.x, quartiles[1] * scale});
+      line.band_upper.push_back({point.x, quartiles[2] * scale});
     }
     figure.series.push_back(std::move(line));
   }

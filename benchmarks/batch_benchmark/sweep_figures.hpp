@@ -32,7 +32,7 @@ struct Sweep {
 void append_rows(const Sweep& sweep, nlohmann::json& rows);
 
 /// Writes batching_<name>_rate and batching_<name>_p99 to a folder, each as .svg and .png: lines of
-/// the medians, and bands from the least to the most of all rounds.
+/// the medians, and bands between the quartiles of the rounds.
 void draw(const Sweep& sweep, const std::string& folder);
 
 }  // namespace batch_benchmark
