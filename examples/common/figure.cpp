@@ -35,9 +35,12 @@ struct Range {
   double from = 0;
   double to = 1;
   std::vector<double> ticks;
+  bool doubling = false;
 
   [[nodiscard]] double step() const { return ticks[1] - ticks[0]; }
-  [[nodiscard]] double share(double value) const { return (value - from) / (to - from); }
+  [[nodiscard]] double share(double value) const {
+    return doubling ? std::log(value / from) / std::log(to / from) : (value - from) / (to - from);
+  }
 };
 
 bool finite(const Point& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
@@ -60,11 +63,21 @@ std::pair<double, double> extent(const Figure& figure, Member member) {
   return {low, high};
 }
 
+std::vector<double> doubling_ticks(double low, double high) {
+  if (!(low > 0)) throw std::invalid_argument("an axis that doubles is of values above 0");
+  std::vector<double> ticks{std::exp2(std::floor(std::log2(low)))};
+  while (ticks.back() < high || ticks.size() < 2)
+    ticks.push_back(2 * ticks.back());
+  return ticks;
+}
+
 Range range_of(const Axis& axis, double low, double high, int count) {
   low = axis.from.value_or(low);
   high = std::max(axis.to.value_or(high), low);
   Range range;
-  range.ticks = nice_ticks(low, high, count, axis.whole_numbers);
+  range.doubling = axis.doubling;
+  range.ticks =
+      axis.doubling ? doubling_ticks(low, high) : nice_ticks(low, high, count, axis.whole_numbers);
   range.from = axis.from.value_or(range.ticks.front());
   range.to = axis.to.value_or(range.ticks.back());
   if (!(range.from < range.to)) range.to = range.ticks.back();

@@ -46,6 +46,7 @@ struct Axis {
   std::optional<double> from{};  ///< by default what the points need, rounded to a tick
   std::optional<double> to{};
   bool whole_numbers = false;  ///< ticks at whole numbers only
+  bool doubling = false;  ///< logarithmic, of values above 0: each tick is twice the one before
 };
 
 /// A line chart. Points that are not finite interrupt their line.

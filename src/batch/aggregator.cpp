@@ -98,7 +98,7 @@ void Aggregator::set_options(BatchOptions options) {
   if (!host_) return;
   group_.configure(*options_, host_->is_live, [this](const auto& add) { queue_.for_each(add); });
   admit_held();
-  start_if_due(lock);
+  start_if_due(lock, host_->loop->now());
 }
 
 void Aggregator::expect(const std::string& peer) {
@@ -110,7 +110,7 @@ void Aggregator::flush() {
   Lock lock(mutex_);
   if (queue_.empty()) return;
   queue_.for_each_lane([](BatchLane& lane) { lane.flush(); });
-  start_if_due(lock);
+  start_if_due(lock, host_->loop->now());
 }
 
 void Aggregator::pause() {
@@ -121,7 +121,7 @@ void Aggregator::pause() {
 void Aggregator::resume() {
   Lock lock(mutex_);
   if (!std::exchange(paused_, false) || !host_) return;
-  start_if_due(lock);
+  start_if_due(lock, host_->loop->now());
 }
 
 Future<void> Aggregator::close(BatchClose how) {
@@ -134,7 +134,7 @@ Future<void> Aggregator::close(BatchClose how) {
     if (how == BatchClose::drain && host_) {
       draining_ = true;
       paused_ = false;
-      start_if_due(lock);
+      start_if_due(lock, host_->loop->now());
     }
   }
   if (how == BatchClose::fail) end("the batcher is closed");
@@ -186,15 +186,18 @@ BatchLane* Aggregator::next_lane(TimePoint now) {
 }
 
 // Lets go of the lock.
+<<<<<<< HEAD
 void Aggregator::start_if_due(Lock& lock) {
   let_transfers_come();
+=======
+void Aggregator::start_if_due(Lock& lock, TimePoint now) {
+>>>>>>> bench
   if (work_.accumulate) {
     if (accumulation_posted_ || next_to_accumulate() != nullptr) return accumulate_if_due(lock);
   }
   std::size_t starts = 0;
   const bool may_start =
       !paused_ && !queue_.empty() && starting_ + running_ < options_->parallelism;
-  const TimePoint now = may_start ? host_->loop->now() : TimePoint();
   if (may_start) {
     const std::size_t due = due_batches(now);
     while (starting_ + running_ < options_->parallelism && starting_ < due) {
@@ -248,7 +251,7 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
       counts_.started(batch);
       ++running_;
       admit_held();
-      if (options_->parallelism > 1) start_if_due(lock);
+      if (options_->parallelism > 1) start_if_due(lock, now);
     } else {  // they were closed, or have gone
       guard = {};
       arm_timer(now);
@@ -290,7 +293,7 @@ void Aggregator::ended(const BatchOutcome& outcome, TimePoint started, std::size
     adopt_choice();
   }
   --running_;
-  start_if_due(lock);
+  start_if_due(lock, now);
   lock.lock();
   tell_if_closed(lock);
 }
@@ -318,8 +321,9 @@ void Aggregator::look_again() {
   {
     Lock lock(mutex_);
     timer_ = 0;
-    drop_expired(host_->loop->now(), expired);
-    start_if_due(lock);
+    const TimePoint now = host_->loop->now();
+    drop_expired(now, expired);
+    start_if_due(lock, now);
   }
   fail(expired);
 }
@@ -385,7 +389,7 @@ void Aggregator::accumulate(AsyncMutex::Guard guard) {
   }
   accumulation_posted_ = false;
   guard = {};
-  start_if_due(lock);
+  start_if_due(lock, host_->loop->now());
   lock.lock();
   tell_if_closed(lock);
 }

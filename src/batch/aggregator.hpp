@@ -67,7 +67,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void left(const BatchCalls& calls);
 
   // Starting and ending batches.
-  void start_if_due(Lock& lock);
+  void start_if_due(Lock& lock, TimePoint now);
   [[nodiscard]] std::size_t due_batches(TimePoint now);
   [[nodiscard]] std::optional<BatchReason> due(const BatchLane& lane, TimePoint now) const;
   [[nodiscard]] BatchLane* next_lane(TimePoint now);

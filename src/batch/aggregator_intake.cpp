@@ -68,8 +68,9 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
     }
     if (!refused && !closed_.empty()) refused = std::make_exception_ptr(ShutDown(closed_));
     bool hold = false;
+    TimePoint now{};
     if (!refused) {
-      call->arrived = host_->loop->now();
+      call->arrived = now = host_->loop->now();
       if (const CallContext* context = CallContext::current()) {
         if (!call->caller) call->caller = context->shared_caller();
         if (!call->deadline) call->deadline = context->deadline();
@@ -81,19 +82,19 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
       refused = too_large(*call);
     }
     if (!refused && queue_.rows() + held_.rows() + call->rows > options_->max_queue) {
-      drop_expired(call->arrived, expired);
+      drop_expired(now, expired);
     }
     if (!refused) refused = make_room(*call, gone, hold);
     if (refused) {
       counts_.totals.rejected += call->rows;
     } else {
-      if (adaptive_) adaptive_->arrived(call->arrived, call->rows);
+      if (adaptive_) adaptive_->arrived(now, call->rows);
       if (hold) {
         held_.add(std::move(call));
       } else {
         enqueue(std::move(call));
       }
-      start_if_due(lock);
+      start_if_due(lock, now);
     }
   }
   fail(expired);
@@ -123,19 +124,22 @@ std::exception_ptr Aggregator::make_room(const BatchCall& call, Dropped& gone, b
                       " bytes, BatchOptions::max_queue_bytes");
   }
   const bool fits = queue_.rows() + call.rows <= options.max_queue;
-  const std::string limit = std::to_string(options.max_queue) + " rows, BatchOptions::max_queue";
+  const auto limit = [&options] {
+    return std::to_string(options.max_queue) + " rows, BatchOptions::max_queue";
+  };
   if (options.on_full == OnFull::hold) {
     hold = !fits || held_.rows() > 0;
     if (!hold || held_.rows() + call.rows <= options.max_queue) return nullptr;
-    return overloaded(limit + ", and as many are held back");
+    return overloaded(limit() + ", and as many are held back");
   }
   if (fits) return nullptr;
   if (queue_.make_way(call.caller.get(), call.rows, gone.calls)) {
     left(gone.calls);
-    gone.error = overloaded(limit + "; this caller has most of them, and another one needed room");
+    gone.error =
+        overloaded(limit() + "; this caller has most of them, and another one needed room");
     return nullptr;
   }
-  return overloaded(limit);
+  return overloaded(limit());
 }
 
 std::exception_ptr Aggregator::overloaded(const std::string& limit) const {
@@ -190,7 +194,7 @@ void Aggregator::drop_those_who_left() {
     admit_held();
     group_.refresh(host_->is_live);
     gone.error = std::make_exception_ptr(PeerLost("the row's caller is gone", false));
-    start_if_due(lock);
+    start_if_due(lock, host_->loop->now());
   }
   fail(gone);
 }
@@ -209,7 +213,7 @@ void Aggregator::cancel(std::uint64_t ticket) {
     admit_held();
     gone.error = std::make_exception_ptr(
         Cancelled("the row was taken back before its batch started", false));
-    start_if_due(lock);
+    start_if_due(lock, host_->loop->now());
   }
   fail(gone);
 }

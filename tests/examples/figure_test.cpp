@@ -136,6 +136,19 @@ TEST_CASE("a single point, and any number of series, make a figure") {
   CHECK(drawn(figure).width == 1600);
 }
 
+TEST_CASE("on an axis that doubles, values of one ratio are equally far apart") {
+  Figure figure{.x = {.doubling = true}};
+  figure.series = {{.points = {{1, 1}, {8, 1}, {64, 1}}, .line_width = 0, .marker_size = 8}};
+  const Picture doubling = drawn(figure);
+  figure.x.doubling = false;
+  figure.series[0].points[1].x = 32.5;  // the middle of an axis that does not
+  CHECK(count_in_plot(doubling, 0x0073B2) == count_in_plot(drawn(figure), 0x0073B2));
+
+  figure.x.doubling = true;
+  figure.series[0].points[0].x = 0;
+  CHECK_THROWS_AS(drawn(figure), std::invalid_argument);
+}
+
 TEST_CASE("a figure of nothing, and one that cannot be written, are errors") {
   Figure nothing;
   nothing.series = {{.name = "nothing", .points = {{0, NAN}}}};

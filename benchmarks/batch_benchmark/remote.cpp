@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "batch_benchmark/observers.hpp"
+#include "batch_benchmark/sections.hpp"
+#include "batch_benchmark/variant.hpp"
+#include "common/statistics.hpp"
+
+namespace batch_benchmark {
+
+namespace {
+
+using batchrpc_examples::median;
+using batchrpc_examples::percentiles;
+
+constexpr int kObserversOfGoal = 10;
+constexpr double kGoalToUnbatched = 2;
+
+/// What came of a variant, a value a round.
+struct Figures {
+  Variant variant;
+  std::vector<double> actions_per_s{};
+  std::vector<double> p50_us{};
+  std::vector<double> p99_us{};
+  std::vector<double> mean_batch{};
+  std::vector<double> cpu_us{};  // of this process, an action
+};
+
+std::vector<Figures> all_variants(const Options& options) {
+  std::vector<Figures> all;
+  for (const Setting& setting : options.batchers)
+    all.push_back({batcher_variant(setting)});
+  for (const bool on_workers : {false, true})
+    all.push_back({unbatched_variant(on_workers)});
+  for (const bool on_workers : {false, true})
+    all.push_back({by_hand_variant(on_workers)});
+  return all;
+}
+
+void measure_round(Observers& observers, int count, Figures& figures) {
+  Served served(observers.node(), figures.variant, observers.names(count));
+  const Sample sample = observers.measure(count, Served::function(), [&] { served.release(); });
+  const auto us = percentiles(sample.us, {50, 99});
+  figures.actions_per_s.push_back(sample.rows_per_s);
+  figures.p50_us.push_back(us[0]);
+  figures.p99_us.push_back(us[1]);
+  figures.mean_batch.push_back(served.mean_batch());
+  figures.cpu_us.push_back(sample.cpu_us);
+}
+
+/// That with the highest median.
+const Figures& best_of(const std::vector<Figures>& all, How how) {
+  const Figures* best = nullptr;
+  for (const Figures& figures : all) {
+    if (figures.variant.how != how) continue;
+    if (best == nullptr || median(figures.actions_per_s) > median(best->actions_per_s)) {
+      best = &figures;
+    }
+  }
+  return *best;
+}
+
+nlohmann::json entry_of(int observers, const Figures& figures) {
+  return {{"observers", observers},
+          {"variant", figures.variant.name},
+          {"actions_per_s", rounds_json(figures.actions_per_s)},
+          {"p50_us", rounds_json(figures.p50_us)},
+          {"p99_us", rounds_json(figures.p99_us)},
+          {"cpu_us", rounds_json(figures.cpu_us)},
+          {"mean_batch", median(figures.mean_batch)}};
+}
+
+/// The best batcher beside the best of the others, of the same rounds.
+nlohmann::json compare(const Run& run, int observers, const std::vector<Figures>& all) {
+  const Figures& batcher = best_of(all, How::batcher);
+  const Figures& unbatched = best_of(all, How::unbatched);
+  const Figures& by_hand = best_of(all, How::by_hand);
+  const double to_unbatched = median_ratio(batcher.actions_per_s, unbatched.actions_per_s);
+  const double to_by_hand = median_ratio(batcher.actions_per_s, by_hand.actions_per_s);
+  const double cpu = median_ratio(batcher.cpu_us, by_hand.cpu_us);
+  const bool has_goal = observers == kObserversOfGoal;
+  const bool met = to_unbatched >= kGoalToUnbatched;
+  run.out << text_of("  %9d best: %s: %.2f x %s%s, %.2f x %s%s (CPU: %.2f)\n\n", observers,
+                     batcher.variant.name.c_str(), to_unbatched, unbatched.variant.name.c_str(),
+                     has_goal ? verdict(met) : "", to_by_hand, by_hand.variant.name.c_str(),
+                     verdict(to_by_hand >= 1), cpu)
+          << std::flush;
+  nlohmann::json entry{{"observers", observers},
+                       {"best_batcher", batcher.variant.name},
+                       {"best_unbatched", unbatched.variant.name},
+                       {"best_by_hand", by_hand.variant.name},
+                       {"to_unbatched", to_unbatched},
+                       {"to_by_hand", to_by_hand},
+                       {"cpu_to_by_hand", cpu},
+                       {"to_by_hand_met", to_by_hand >= 1}};
+  if (has_goal) entry["to_unbatched_met"] = met;
+  return entry;
+}
+
+}  // namespace
+
+nlohmann::json measure_remote(const Run& run) {
+  const auto& counts = run.options.observers;
+  run.out << "\nremote: observers in processes of their own, each in a closed loop; a policy "
+             "4-128-2 with gradients\n"
+          << text_of("  %9s %-30s %10s %9s %9s %7s %7s\n", "observers", "variant", "actions/s",
+                     "p50 us", "p99 us", "CPU us", "batch")
+          << std::flush;
+  Observers observers(*std::max_element(counts.begin(), counts.end()), run);
+  nlohmann::json rows = nlohmann::json::array();
+  nlohmann::json comparisons = nlohmann::json::array();
+  for (const int count : counts) {
+    std::vector<Figures> all = all_variants(run.options);
+    for (int round = 0; round < run.options.rounds; ++round) {
+      for (Figures& figures : all)
+        measure_round(observers, count, figures);
+    }
+    for (const Figures& figures : all) {
+      run.out << text_of("  %9d %-30s %10.0f %9.1f %9.1f %7.2f %7.2f\n", count,
+                         figures.variant.name.c_str(), median(figures.actions_per_s),
+                         median(figures.p50_us), median(figures.p99_us), median(figures.cpu_us),
+                         median(figures.mean_batch));
+      rows.push_back(entry_of(count, figures));
+    }
+    comparisons.push_back(compare(run, count, all));
+  }
+  return {{"rows", rows}, {"comparisons", comparisons}};
+}
+
+}  // namespace batch_benchmark
