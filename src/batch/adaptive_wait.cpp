@@ -8,8 +8,8 @@ namespace {
 
 // A wait is tried when the model promises so much more, and kept while it promises any.
 constexpr double kWorthTrying = 1.05;
-constexpr int kSettling = 8;  // batches, after which a trial counts
-constexpr int kTrial = 24;    // and for how many
+constexpr int kSettling = 12;  // batches, after which a trial counts
+constexpr int kTrial = 24;     // and for how many
 constexpr int kLongestPause = 1024;
 constexpr int kProbes = 32;  // at least so many batches from one to the next
 
@@ -47,8 +47,7 @@ void AdaptiveWait::ended(TimePoint started, TimePoint now, std::size_t rows, std
 void AdaptiveWait::learn_from(std::span<const Duration> latencies) {
   const auto late = static_cast<double>(std::count_if(
       latencies.begin(), latencies.end(), [this](Duration d) { return d > target_.latency; }));
-  const double allowed =
-      (1 - target_.percentile) / 2 * static_cast<double>(latencies.size());
+  const double allowed = (1 - target_.percentile) / 2 * static_cast<double>(latencies.size());
   part_ = std::clamp(part_ * (1 + kCaution * std::clamp(allowed - late, -5.0, 1.0)), kLeastPart,
                      kMostPart / target_.percentile);
 }
@@ -86,8 +85,7 @@ void AdaptiveWait::choose() {
   if (parallelism_ > 1 || pause_ > 0 || choice_.size == 1) return;
 
   const double most = std::min(static_cast<double>(choice_.size), callers_.callers());
-  const double without =
-      waits ? callers_.not_waiting(max_size_, curve_).rate() : callers_.rate();
+  const double without = waits ? callers_.not_waiting(max_size_, curve_).rate() : callers_.rate();
   CallerModel::Cycle best;
   double rate = 0;
   for (const double part : {1.0, 0.9, 0.75, 0.6, 0.5, 0.33}) {
@@ -107,8 +105,8 @@ void AdaptiveWait::choose() {
   if (is_time_to_probe()) return;
   choice_.min_size = static_cast<std::size_t>(best.rows);
   const double useful = best.cost + 2 * best.idle;
-  choice_.wait = Duration(static_cast<Duration::rep>(
-      std::max(1.0, std::min(longest_wait(best.rows), useful))));
+  choice_.wait = Duration(
+      static_cast<Duration::rep>(std::max(1.0, std::min(longest_wait(best.rows), useful))));
 }
 
 // Who always waits for the same rows does not learn what fewer would cost: then one batch does not

@@ -67,7 +67,7 @@ class AdaptiveWait {
   };
   Trial trial_;
   bool is_waiting_ = false;
-  int probe_in_ = 0;  // batches
+  int probe_in_ = 0;         // batches
   int pause_ = kFirstPause;  // batches until a wait may be tried
   double rate_of_pause_ = 0;
   int next_pause_ = kShortestPause;

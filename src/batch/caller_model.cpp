@@ -10,7 +10,8 @@ constexpr double kKept = 31.0 / 32;
 constexpr double kRecentKept = 7.0 / 8;
 constexpr double kKeptOfTheOld = 0.05;  // when the rate has changed by
 constexpr double kChange = 1.75;
-constexpr int kWindow = 16;
+constexpr int kBetweenChanges = 16;  // batches, at least
+constexpr int kWindow = 4;           // of the most rows: four to eight batches
 
 // As long as less than two rows or so come at a time: so even that waiting is tried, and with it
 // more come.
@@ -51,7 +52,7 @@ void CallerModel::ended(TimePoint now, std::size_t rows, std::size_t waiting) {
 }
 
 void CallerModel::forget_if_changed() {
-  if (++since_change_ < kWindow) return;
+  if (++since_change_ < kBetweenChanges) return;
   const double before = rows_ * recent_time_;
   const double now = recent_rows_ * time_;
   if (now < kChange * before && before < kChange * now) return;

@@ -19,8 +19,7 @@ constexpr double kPriorWeight = 4 * 0.1 * 0.1;
 
 void CostCurve::add(std::size_t rows, Duration cost) {
   const auto n = static_cast<double>(rows);
-  const double c =
-      std::max(1.0, static_cast<double>(std::chrono::nanoseconds(cost).count()));
+  const double c = std::max(1.0, static_cast<double>(std::chrono::nanoseconds(cost).count()));
   if (known()) {
     const double expected = of(n);
     const bool surprise = c > 2 * expected || c < expected / 2;
@@ -54,7 +53,9 @@ void CostCurve::fit() {
   fixed_ = std::max(0.0, mean_cost - per_row_ * mean_rows);
 }
 
-double CostCurve::hold() const noexcept { return kPriorWeight * rows_ * rows_ / (weight_ * weight_); }
+double CostCurve::hold() const noexcept {
+  return kPriorWeight * rows_ * rows_ / (weight_ * weight_);
+}
 
 double CostCurve::variance() const noexcept {
   return std::max(0.0, rows_rows_ - rows_ * rows_ / weight_);

@@ -12,8 +12,8 @@ namespace batchrpc::detail {
 /// then the two parts keep their ratio, at first everything being fixed. Times are in nanoseconds.
 class CostCurve {
  public:
-  /// A batch has run. One that took more than twice of what was expected does not count. Of three in
-  /// a row that took more than twice or less than half, the third does, and those before hardly
+  /// A batch has run. One that took more than twice of what was expected does not count. Of three
+  /// in a row that took more than twice or less than half, the third does, and those before hardly
   /// any more: it is the handler that has changed.
   void add(std::size_t rows, Duration cost);
 

@@ -34,8 +34,8 @@ BatchSimulation::Measured measured(const BatchOptions& options, const Load& load
 }
 
 /// The most rows a second of fixed settings that keep the target; 0 when none does.
-double best_fixed(const BatchOptions& adaptive, const Load& load,
-                  const BatchSimulation::Cost& cost, std::size_t callers) {
+double best_fixed(const BatchOptions& adaptive, const Load& load, const BatchSimulation::Cost& cost,
+                  std::size_t callers) {
   const LatencyTarget target = adaptive.latency_target;
   double best = 0;
   for (const std::size_t size : {std::size_t{64}, std::min<std::size_t>(callers, 48)}) {
@@ -66,7 +66,8 @@ void check_against_fixed(const BatchOptions& options, const Load& load, std::siz
   CHECK(found.rows_per_second >= 0.9 * best);
 }
 
-TEST_CASE("of rows that come regardless of answers as many are answered as with the best fixed wait") {
+TEST_CASE(
+    "of rows that come regardless of answers as many are answered as with the best fixed wait") {
   for (const double part : {0.1, 0.5, 0.9}) {
     const Load load = [part](BatchSimulation& s) { s.open_loop(part * kCapacity); };
     CAPTURE(part);
@@ -157,9 +158,9 @@ TEST_CASE("a choice follows the handler's cost") {
 TEST_CASE("whatever cannot be had, rows are answered") {
   const double best = 16 / 1460e-6;  // all 16 at a time, the last of which thinks for 300 us
   for (const Duration target : {Duration(1), Duration(10us), Duration(900us)}) {
-    const auto found = measured(aiming_at(target),
-                                [](BatchSimulation& s) { s.closed_loop(16, 300, Think::uniform); },
-                                {}, 500, 500);
+    const auto found = measured(
+        aiming_at(target), [](BatchSimulation& s) { s.closed_loop(16, 300, Think::uniform); }, {},
+        500, 500);
     CHECK(found.rows_per_second > best / 2);
   }
   // Of a load that is more than it can do, it answers what it can.
@@ -168,8 +169,8 @@ TEST_CASE("whatever cannot be had, rows are answered") {
   CHECK(overload.rows_per_second > 0.98 * kCapacity);
   BatchOptions one_by_one = aiming_at(8ms);
   one_by_one.max_size = 1;
-  const auto found = measured(one_by_one, [](BatchSimulation& s) { s.closed_loop(4, 100); }, {},
-                              100, 300);
+  const auto found = measured(
+      one_by_one, [](BatchSimulation& s) { s.closed_loop(4, 100); }, {}, 100, 300);
   CHECK(found.rows_per_second == Approx(1e6 / 1010).epsilon(0.02));
 }
 

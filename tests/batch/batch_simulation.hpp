@@ -21,14 +21,15 @@ class BatchSimulation {
   struct Cost {
     double fixed_us = 1000;
     double per_row_us = 10;
-    double noise = 0;  // relative; every fiftieth batch takes three times as long where there is any
+    double noise =
+        0;  // relative; every fiftieth batch takes three times as long where there is any
   };
   enum class Think { constant, uniform, exponential };
 
   BatchSimulation(const BatchOptions& options, const Cost& of_handler, std::uint64_t seed = 1)
-      : cost(of_handler), random_(seed), batcher(options, [this](std::vector<int> rows) {
-          return run(std::move(rows));
-        }) {
+      : cost(of_handler),
+        random_(seed),
+        batcher(options, [this](std::vector<int> rows) { return run(std::move(rows)); }) {
     node_.expose("work", batcher);
   }
   ~BatchSimulation() { stop(); }
@@ -67,7 +68,8 @@ class BatchSimulation {
     std::vector<double> latencies_us;  // sorted
     double rows_per_batch = 0;
     [[nodiscard]] double quantile(double p) const {
-      const auto at = static_cast<std::size_t>(std::ceil(p * static_cast<double>(latencies_us.size())));
+      const auto at =
+          static_cast<std::size_t>(std::ceil(p * static_cast<double>(latencies_us.size())));
       return latencies_us.empty() ? 0 : latencies_us[std::max<std::size_t>(at, 1) - 1];
     }
   };
@@ -130,9 +132,10 @@ class BatchSimulation {
   }
   void think(int era) {
     if (era != era_) return;
-    const double us = how_ == Think::constant  ? think_us_
-                      : how_ == Think::uniform ? think_us_ * std::uniform_real_distribution<>(0.5, 1.5)(random_)
-                                               : exponential(think_us_);
+    const double us = how_ == Think::constant ? think_us_
+                      : how_ == Think::uniform
+                          ? think_us_ * std::uniform_real_distribution<>(0.5, 1.5)(random_)
+                          : exponential(think_us_);
     after(us, [this, era] {
       if (era == era_) send([this, era] { think(era); });
     });
