@@ -75,7 +75,7 @@ void AdaptiveWait::choose() {
   is_waiting_ = false;
   if (pause_ > 0) --pause_;
   const double change = callers_.rate() / std::max(rate_of_pause_, 1e-12);
-  if (change > kOtherLoad || change < 1 / kOtherLoad) {
+  if (!waits && (change > kOtherLoad || change < 1 / kOtherLoad)) {
     pause_ = kFirstPause;
     next_pause_ = kShortestPause;
     rate_of_pause_ = callers_.rate();
@@ -119,7 +119,8 @@ bool AdaptiveWait::is_time_to_probe() {
 }
 
 void AdaptiveWait::judge(std::size_t rows, Duration span) {
-  if (++trial_.batches <= kSettling || trial_.batches > kSettling + kTrial) return;
+  if (trial_.batches == kSettling + kTrial) return;
+  if (++trial_.batches <= kSettling) return;
   trial_.rows += static_cast<double>(rows);
   trial_.time += static_cast<double>(span.count());
   if (trial_.batches < kSettling + kTrial) return;

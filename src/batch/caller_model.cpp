@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kKept = 31.0 / 32;
 constexpr double kRecentKept = 7.0 / 8;
-constexpr double kKeptOfTheOld = 0.05;  // when the rate has changed by
-constexpr double kChange = 1.75;
+constexpr double kChange = 1.75;  // when the rate has changed by this factor,
+constexpr double kKeptOfTheOld = 0.05;
 constexpr int kBetweenChanges = 16;  // batches, at least
 constexpr int kWindow = 4;           // of the most rows: four to eight batches
 
@@ -49,10 +49,15 @@ void CallerModel::ended(TimePoint now, std::size_t rows, std::size_t waiting) {
   most_[0] = std::max(most_[0], inside);
   since_ = now;
   offsets_ = last_offset_ = arrivals_ = 0;
+  think_ = rows_ > 0 ? std::max(0.0, callers() * time_ - inside_) / rows_ : 0;
+  unevenness_ = find_unevenness();
 }
 
 void CallerModel::forget_if_changed() {
-  if (++since_change_ < kBetweenChanges) return;
+  if (since_change_ < kBetweenChanges) {
+    ++since_change_;
+    return;
+  }
   const double before = rows_ * recent_time_;
   const double now = recent_rows_ * time_;
   if (now < kChange * before && before < kChange * now) return;
@@ -66,11 +71,7 @@ double CallerModel::rate() const noexcept { return time_ > 0 ? rows_ / time_ : 0
 
 double CallerModel::callers() const noexcept { return std::max(most_[0], most_[1]); }
 
-double CallerModel::think() const noexcept {
-  return rows_ > 0 ? std::max(0.0, callers() * time_ - inside_) / rows_ : 0;
-}
-
-double CallerModel::unevenness() const noexcept {
+double CallerModel::find_unevenness() const {
   const double came = counted_ > 0 ? rows_ / counted_ : 0;
   if (came < kTelling || means_ <= 0) return kUnknownUnevenness;
   const double harmonic = std::log(came + 0.5) + 0.577;

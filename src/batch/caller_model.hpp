@@ -31,9 +31,9 @@ class CallerModel {
 
   [[nodiscard]] double rate() const noexcept;     ///< rows a nanosecond
   [[nodiscard]] double callers() const noexcept;  ///< at least 1
-  [[nodiscard]] double think() const noexcept;
+  [[nodiscard]] double think() const noexcept { return think_; }
   /// 0: all think for the same time, 1: for exponentially distributed times.
-  [[nodiscard]] double unevenness() const noexcept;
+  [[nodiscard]] double unevenness() const noexcept { return unevenness_; }
 
   /// What a cycle is, from the end of a batch to that of the next, when each batch has `rows`.
   struct Cycle {
@@ -50,6 +50,7 @@ class CallerModel {
  private:
   void begin(TimePoint now);
   void forget_if_changed();
+  [[nodiscard]] double find_unevenness() const;
   [[nodiscard]] double came_meanwhile(double rows, double cost) const;
 
   bool begun_ = false;
@@ -72,6 +73,9 @@ class CallerModel {
   // The most that were inside at once, in this window of batches and the one before.
   std::array<double, 2> most_{1, 1};
   int in_window_ = 0;
+
+  double think_ = 0;
+  double unevenness_ = 1;
 };
 
 }  // namespace batchrpc::detail

@@ -23,7 +23,7 @@ void CostCurve::add(std::size_t rows, Duration cost) {
   if (known()) {
     const double expected = of(n);
     const bool surprise = c > 2 * expected || c < expected / 2;
-    surprises_ = surprise ? surprises_ + 1 : 0;
+    surprises_ = surprise ? std::min(surprises_ + 1, kSurprisesOfAChange) : 0;
     const bool changed = surprises_ >= kSurprisesOfAChange;
     if (c > 2 * expected && !changed && weight_ > 2) return;
     forget(changed ? kKeptOfTheOld : kKept);

@@ -1,7 +1,9 @@
 #include "batch/adaptive_wait.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <functional>
 #include <vector>
 
 #include "batch/batch_simulation.hpp"
@@ -209,6 +211,18 @@ TEST_CASE("what is late shortens the wait, and what is in time gives it back slo
   for (int i = 0; i < 2000; ++i)
     round(2ms);
   CHECK(adaptive.choice().wait > 2ms);
+}
+
+TEST_CASE("a choice that pays is kept") {
+  BatchSimulation simulation(aiming_at(8ms), {});
+  simulation.closed_loop(16, 50);
+  simulation.run_batches(60);
+  int stopped = 0;
+  for (int i = 0; i < 300; ++i) {
+    simulation.run_batches(1);
+    if (simulation.batcher.statistics().wait == 0s) ++stopped;
+  }
+  CHECK(stopped <= 12);  // batches that do not wait, to learn what fewer rows cost
 }
 
 TEST_CASE("several batches at once do not wait") {
