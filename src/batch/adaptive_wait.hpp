@@ -3,36 +3,74 @@
 #include <cstddef>
 #include <span>
 
+#include "batch/caller_model.hpp"
+#include "batch/cost_curve.hpp"
 #include "batchrpc/batch/batch_options.hpp"
 
 namespace batchrpc::detail {
 
-/// Chooses for how long a batcher gathers rows, and how many at most, so that a percentile of the
-/// rows' latencies keeps a target and, within that, as many rows a second as possible are answered.
-/// Not thread-safe; time is what it is told.
+/// Chooses for how long a batcher gathers rows, and how many, so that a percentile of the rows'
+/// latencies keeps a target and, within that, as many rows a second as possible are answered.
+/// docs/decisions/0013-adaptive-wait.md tells how. Not thread-safe; time is what it is told. After
+/// every batch the choice is made afresh; nothing is allocated.
 class AdaptiveWait {
  public:
-  /// A batch starts when `size` rows are there, or its oldest has waited for `wait`; with a wait of
-  /// zero as soon as the handler is idle.
+  /// A batch starts when `min_size` rows are there, or its oldest has waited for `wait`, and has at
+  /// most `size`; with a wait of zero it starts as soon as the handler is idle.
   struct Choice {
     std::size_t size = 1;
+    std::size_t min_size = 1;
     Duration wait{};
   };
 
-  AdaptiveWait(LatencyTarget target, std::size_t max_size);
+  /// With a parallelism above 1 it does not wait.
+  AdaptiveWait(LatencyTarget target, std::size_t max_size, std::size_t parallelism);
 
   /// Rows have come.
-  void arrived(TimePoint now, std::size_t rows);
+  void arrived(TimePoint now, std::size_t rows) { callers_.arrived(now, rows); }
   /// A batch of so many rows has run; `latencies` of its calls, from their arrival to its end.
-  void ended(TimePoint started, TimePoint now, std::size_t rows,
+  /// `waiting` are the rows that wait now.
+  void ended(TimePoint started, TimePoint now, std::size_t rows, std::size_t waiting,
              std::span<const Duration> latencies);
 
   [[nodiscard]] const Choice& choice() const noexcept { return choice_; }
 
  private:
+  void learn_from(std::span<const Duration> latencies);
+  [[nodiscard]] std::size_t best_size() const;
+  [[nodiscard]] double longest_wait(double rows) const;
+  void choose();
+  void judge(std::size_t rows, Duration span);
+  void stop_waiting();
+  [[nodiscard]] bool is_time_to_probe();
+
   LatencyTarget target_;
-  std::size_t max_size_;
+  double max_size_;
+  double parallelism_;
   Choice choice_;
+
+  CostCurve curve_;
+  CallerModel callers_;
+  double part_ = 0.95;  // of the target that the model may plan with
+  TimePoint ended_{};   // the last batch
+
+  static constexpr int kFirstPause = 16;
+  static constexpr int kShortestPause = 32;  // doubles each time that a wait did not pay
+
+  // Of the wait: whether it has brought what the model promised.
+  struct Trial {
+    double rate_before = 0;  // rows a nanosecond
+    double promised = 1;     // factor
+    int batches = 0;
+    double rows = 0;
+    double time = 0;
+  };
+  Trial trial_;
+  bool is_waiting_ = false;
+  int probe_in_ = 0;         // batches
+  int pause_ = kFirstPause;  // batches until a wait may be tried
+  double rate_of_pause_ = 0;
+  int next_pause_ = kShortestPause;
 };
 
 }  // namespace batchrpc::detail

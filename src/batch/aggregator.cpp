@@ -56,7 +56,7 @@ class Aggregator::Posted {
 Aggregator::Aggregator(BatchOptions options, BatchWork work)
     : work_(std::move(work)), options_(std::make_shared<const BatchOptions>(std::move(options))) {
   if (options_->latency_target.latency > Duration::zero()) {
-    adaptive_.emplace(options_->latency_target, options_->max_size);
+    adaptive_.emplace(options_->latency_target, options_->max_size, options_->parallelism);
   }
   adopt_choice();
 }
@@ -91,8 +91,9 @@ void Aggregator::set_options(BatchOptions options) {
     adaptive_.reset();
   } else if (!adaptive_ || target.latency != before->latency_target.latency ||
              target.percentile != before->latency_target.percentile ||
-             options_->max_size != before->max_size) {
-    adaptive_.emplace(target, options_->max_size);
+             options_->max_size != before->max_size ||
+             options_->parallelism != before->parallelism) {
+    adaptive_.emplace(target, options_->max_size, options_->parallelism);
   }
   adopt_choice();
   if (!host_) return;
@@ -186,12 +187,8 @@ BatchLane* Aggregator::next_lane(TimePoint now) {
 }
 
 // Lets go of the lock.
-<<<<<<< HEAD
-void Aggregator::start_if_due(Lock& lock) {
-  let_transfers_come();
-=======
 void Aggregator::start_if_due(Lock& lock, TimePoint now) {
->>>>>>> bench
+  let_transfers_come();
   if (work_.accumulate) {
     if (accumulation_posted_ || next_to_accumulate() != nullptr) return accumulate_if_due(lock);
   }
@@ -289,7 +286,7 @@ void Aggregator::ended(const BatchOutcome& outcome, TimePoint started, std::size
   counts_.ended(outcome, now - started, latencies);
   batch_time_ = average(batch_time_, now - started);
   if (adaptive_) {
-    adaptive_->ended(started, now, rows, latencies);
+    adaptive_->ended(started, now, rows, queue_.rows() + held_.rows(), latencies);
     adopt_choice();
   }
   --running_;
@@ -406,6 +403,7 @@ BatchStatistics Aggregator::statistics() const {
   now.running = running_;
   now.wait = triggers_.wait();
   now.size = triggers_.size();
+  now.min_size = triggers_.min_size();
   return now;
 }
 

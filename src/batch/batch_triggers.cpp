@@ -20,6 +20,7 @@ BatchTriggers::BatchTriggers(const BatchOptions& options, const AdaptiveWait::Ch
   if (choice != nullptr) {
     size_ = std::min(size_, choice->size);
     wait_ = choice->wait;
+    min_size_ = choice->min_size > 1 ? choice->min_size : 0;
   }
   if (!preferred_.empty() && preferred_.back() < size_) {
     size_ = preferred_.back();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 
 #include "batch/adaptive_wait.hpp"
@@ -28,6 +29,9 @@ class BatchTriggers {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t min_size() const noexcept {
+    return std::max<std::size_t>(min_size_, 1);
+  }
   [[nodiscard]] Duration wait() const noexcept { return wait_; }
 
  private:

@@ -49,11 +49,12 @@ struct BatchStatistics {
   std::uint64_t rows_copied = 0;    ///< rows that were
   std::uint64_t rows_in_place = 0;  ///< rows that were received where the batch is
 
-  /// The wait and the size that are in force: those of the options, or what the batcher has chosen
-  /// for BatchOptions::latency_target.
+  /// What is in force of BatchOptions::max_wait, max_size and min_size: what the options say, or
+  /// what the batcher has chosen for BatchOptions::latency_target.
   /// @{
   Duration wait{};
   std::size_t size = 0;
+  std::size_t min_size = 1;
   /// @}
 };
 
