@@ -131,7 +131,7 @@ class BatchQueue {
   std::unordered_map<std::string, BatchLane> lanes_;
   BatchLane* last_ = nullptr;                                     // to which the last call came
   std::unordered_map<const PeerIdentity*, std::size_t> rows_of_;  // by caller
-  std::uint64_t arrived_ = 0;  // calls that ever came
+  std::uint64_t arrived_ = 0;                                     // calls that ever came
   std::size_t calls_ = 0;
   std::size_t rows_ = 0;
   std::size_t bytes_ = 0;

@@ -28,8 +28,9 @@ std::string to_string(const BatchStatistics& statistics) {
   const BatchStatistics& s = statistics;
   std::string table;
   const auto rows = [](std::uint64_t count) { return static_cast<unsigned long long>(count); };
-  add_line(table, "rows          %llu came: %llu answered, %llu failed, %llu rejected, %llu expired, "
-                  "%llu cancelled, %llu left, %llu dropped",
+  add_line(table,
+           "rows          %llu came: %llu answered, %llu failed, %llu rejected, %llu expired, "
+           "%llu cancelled, %llu left, %llu dropped",
            rows(s.rows), rows(s.answered), rows(s.failed), rows(s.rejected), rows(s.expired),
            rows(s.cancelled), rows(s.left), rows(s.dropped));
   add_line(table, "now           %zu queued (%zu bytes), %zu held, %zu batches run; %.0f rows/s",
@@ -55,8 +56,9 @@ std::string to_string(const BatchStatistics& statistics) {
   add_times(table, "latency", s.latency);
   add_line(table, "%-14s%12s", "rows a batch", "batches");
   for (const Histogram::Bucket& bucket : s.sizes.buckets()) {
-    const std::string range = std::to_string(bucket.lowest) +
-                              (bucket.highest > bucket.lowest ? "-" + std::to_string(bucket.highest) : "");
+    const std::string range =
+        std::to_string(bucket.lowest) +
+        (bucket.highest > bucket.lowest ? "-" + std::to_string(bucket.highest) : "");
     add_line(table, "%-14s%12llu", range.c_str(), rows(bucket.count));
   }
   return table;

@@ -87,13 +87,10 @@ detail::RowMemory BatchForm<at::Tensor>::Receiver::take(std::size_t bytes, std::
                                                         const std::string& device) const {
   auto [slab, index] = slabs_->take(bytes, rows, device.starts_with("cuda"));
   const std::span<std::byte> room(slab->slot(index), bytes);
-  return {.room = room,
-          .owner = std::make_shared<SlabOwner>(SlabOwner{slabs_, std::move(slab)})};
+  return {.room = room, .owner = std::make_shared<SlabOwner>(SlabOwner{slabs_, std::move(slab)})};
 }
 
-const void* BatchForm<at::Tensor>::place(const at::Tensor& row) {
-  return slot_of(row).data;
-}
+const void* BatchForm<at::Tensor>::place(const at::Tensor& row) { return slot_of(row).data; }
 
 void BatchForm<at::Tensor>::Builder::add(at::Tensor&& row) {
   ++real_rows_;

@@ -20,7 +20,8 @@ TensorSlab::TensorSlab(std::size_t bytes_of_row, std::size_t rows, bool pinned)
 }
 
 TensorSlabs::Slot TensorSlabs::take(std::size_t row_bytes, std::size_t rows, bool pinned) {
-  const std::size_t most = std::max<std::size_t>(1, kMostBytes / std::max<std::size_t>(1, row_bytes));
+  const std::size_t most =
+      std::max<std::size_t>(1, kMostBytes / std::max<std::size_t>(1, row_bytes));
   const std::size_t capacity = std::min(rows, most);
   const std::lock_guard lock(mutex_);
   const auto fits = [&](const std::shared_ptr<TensorSlab>& slab) {

@@ -15,7 +15,9 @@ namespace batchrpc::detail {
 struct TensorSlab {
   TensorSlab(std::size_t bytes_of_row, std::size_t rows, bool pinned);
 
-  [[nodiscard]] std::byte* slot(std::size_t index) const noexcept { return data + index * row_bytes; }
+  [[nodiscard]] std::byte* slot(std::size_t index) const noexcept {
+    return data + index * row_bytes;
+  }
 
   const std::size_t row_bytes;
   const std::size_t capacity;  // rows
@@ -29,8 +31,8 @@ struct TensorSlab {
   bool closed = false;   // gives no more
 };
 
-/// The slabs that rows of one batcher are received into. A slab is used anew when nobody else refers
-/// to it: no row, no batch that its handler keeps. Thread-safe.
+/// The slabs that rows of one batcher are received into. A slab is used anew when nobody else
+/// refers to it: no row, no batch that its handler keeps. Thread-safe.
 class TensorSlabs {
  public:
   struct Slot {
@@ -40,8 +42,8 @@ class TensorSlabs {
   /// The next free slot for rows of that many bytes, in slabs of at most so many rows.
   [[nodiscard]] Slot take(std::size_t row_bytes, std::size_t rows, bool pinned);
 
-  /// Slots [first, first + count) make a batch. If as many more would not fit, the next row begins a
-  /// new slab, so that the next batch is in one piece, too.
+  /// Slots [first, first + count) make a batch. If as many more would not fit, the next row begins
+  /// a new slab, so that the next batch is in one piece, too.
   void batch_taken(TensorSlab& slab, std::size_t first, std::size_t count);
   /// Takes the `count` slots from `first` on, if they are the next free ones.
   [[nodiscard]] bool extend(TensorSlab& slab, std::size_t first, std::size_t count);

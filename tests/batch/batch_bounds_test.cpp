@@ -18,9 +18,8 @@ TEST_CASE("a row beyond max_queue_bytes is refused, and finds room when others h
   test::VirtualWorld world;
   const Node node = world.root();
   std::vector<Promise<std::vector<int>>> running;
-  const Batcher<int(std::string)> batcher({.max_queue_bytes = 10'000}, [&](auto) {
-    return running.emplace_back().get_future();
-  });
+  const Batcher<int(std::string)> batcher(
+      {.max_queue_bytes = 10'000}, [&](auto) { return running.emplace_back().get_future(); });
   batcher.exposed_on(node.host());
   auto runs = batcher("");
   world.run_for(0s);

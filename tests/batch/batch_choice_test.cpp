@@ -172,10 +172,10 @@ TEST_CASE("a call of no rows, of unequal ones, or of more than a batch is refuse
   CHECK_THAT(none.message(), Catch::Contains("none"));
   const auto many = outcome(b.batcher.many()({1, 2, 3, 4, 5}));
   CHECK(many.code() == ErrorCode::invalid_argument);
-  CHECK_THAT(many.message(), Catch::Contains("5 rows") && Catch::Contains("BatchOptions::max_size"));
-  const Batcher<int(int, int)> sums({}, [](const std::vector<int>& a, const std::vector<int>&) {
-    return a;
-  });
+  CHECK_THAT(many.message(),
+             Catch::Contains("5 rows") && Catch::Contains("BatchOptions::max_size"));
+  const Batcher<int(int, int)> sums(
+      {}, [](const std::vector<int>& a, const std::vector<int>&) { return a; });
   const auto unequal = outcome(sums.many()({1, 2}, {1}));
   CHECK(unequal.code() == ErrorCode::invalid_argument);
   CHECK_THAT(unequal.message(), Catch::Contains("2 and 1"));
@@ -185,7 +185,8 @@ TEST_CASE("a call of no rows, of unequal ones, or of more than a batch is refuse
 TEST_CASE("rules look at each row of a call of many") {
   HeldBatching b({}, {.check =
                           [](int x) {
-                            if (x == 13) throw InvalidArgument("13 came, anything else is expected");
+                            if (x == 13)
+                              throw InvalidArgument("13 came, anything else is expected");
                           },
                       .key = [](int x) { return x % 2; },
                       .priority = [](int x) { return x; }});
@@ -205,9 +206,11 @@ TEST_CASE("rules look at each row of a call of many") {
 }
 
 TEST_CASE("a row that a rule refuses fails alone, also a peer's, and never runs") {
-  Batching b({}, {.check = [](int x) {
-               if (x < 0) throw InvalidArgument("a row is " + std::to_string(x) + ", expected is at least 0");
-             }});
+  Batching b(
+      {}, {.check = [](int x) {
+        if (x < 0)
+          throw InvalidArgument("a row is " + std::to_string(x) + ", expected is at least 0");
+      }});
   const Node peer = b.world.join("peer");
   auto bad = peer.call<int(int)>("root", "double", -1);
   auto good = peer.call<int(int)>("root", "double", 1);
@@ -278,7 +281,8 @@ TEST_CASE("the largest preferred size starts a batch, and bounds it") {
 }
 
 TEST_CASE("every number of rows is answered with any preferred sizes") {
-  for (const auto& sizes : std::vector<std::vector<std::size_t>>{{1}, {3}, {2, 5}, {1, 4, 16}, {7, 8}}) {
+  for (const auto& sizes :
+       std::vector<std::vector<std::size_t>>{{1}, {3}, {2, 5}, {1, 4, 16}, {7, 8}}) {
     Padded p({.max_size = 16, .preferred_sizes = sizes});
     for (int count = 1; count <= 40; ++count) {
       std::vector<int> expected;

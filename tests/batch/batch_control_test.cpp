@@ -242,8 +242,8 @@ TEST_CASE("a group of a full world must be of its nodes") {
   const Batcher<int(int)> good({.all_of = {"observer1", "agent"}}, doubled);
   agent.expose("good", good);
   const Batcher<int(int)> bad({.all_of = {"observer2"}}, doubled);
-  CHECK_THROWS_WITH(agent.expose("bad", bad), Catch::Contains("BatchOptions::all_of") &&
-                                                  Catch::Contains("'observer2'"));
+  CHECK_THROWS_WITH(agent.expose("bad", bad),
+                    Catch::Contains("BatchOptions::all_of") && Catch::Contains("'observer2'"));
   CHECK_THROWS_WITH(good.set_options({.all_of = {"observer2"}}), Catch::Contains("'observer2'"));
 }
 
@@ -260,28 +260,36 @@ TEST_CASE("every bad option is refused by its name") {
   CHECK_THAT(message({.max_size = negative, .max_queue = negative}),
              Catch::Contains("max_size") && Catch::Contains("negative"));
   CHECK_THAT(message({.min_size = 0}), Catch::Contains("BatchOptions::min_size"));
-  CHECK_THAT(message({.max_size = 4, .min_size = 5}), Catch::Contains("min_size (5)") && Catch::Contains("max_size (4)"));
+  CHECK_THAT(message({.max_size = 4, .min_size = 5}),
+             Catch::Contains("min_size (5)") && Catch::Contains("max_size (4)"));
   CHECK_THAT(message({.all_of = {"a", ""}}), Catch::Contains("all_of"));
   CHECK_THAT(message({.all_of = {"a", "a"}}), Catch::Contains("'a' twice"));
   CHECK_THAT(message({.all_of = {"a"}, .all_callers = true}), Catch::Contains("all_callers"));
   CHECK_THAT(message({.preferred_sizes = {0, 4}}), Catch::Contains("preferred_sizes"));
   CHECK_THAT(message({.preferred_sizes = {4, 2}}), Catch::Contains("ascending"));
   CHECK_THAT(message({.preferred_sizes = {4, 4}}), Catch::Contains("ascending"));
-  CHECK_THAT(message({.max_size = 8, .preferred_sizes = {4, 16}}), Catch::Contains("16") && Catch::Contains("max_size (8)"));
+  CHECK_THAT(message({.max_size = 8, .preferred_sizes = {4, 16}}),
+             Catch::Contains("16") && Catch::Contains("max_size (8)"));
   CHECK_THAT(message({.latency_target = {.latency = -1ms}}), Catch::Contains("latency_target"));
-  CHECK_THAT(message({.latency_target = {.latency = 1ms, .percentile = 1}}), Catch::Contains("percentile"));
-  CHECK_THAT(message({.max_wait = 1ms, .latency_target = {.latency = 1ms}}), Catch::Contains("latency_target") && Catch::Contains("max_wait"));
+  CHECK_THAT(message({.latency_target = {.latency = 1ms, .percentile = 1}}),
+             Catch::Contains("percentile"));
+  CHECK_THAT(message({.max_wait = 1ms, .latency_target = {.latency = 1ms}}),
+             Catch::Contains("latency_target") && Catch::Contains("max_wait"));
   CHECK_THAT(message({.max_queue = 0}), Catch::Contains("max_queue"));
   CHECK_THAT(message({.max_queue_bytes = 0}), Catch::Contains("max_queue_bytes"));
   CHECK_THAT(message({.parallelism = 0}), Catch::Contains("parallelism"));
-  CHECK_THAT(message({.parallelism = 2, .exclusive = std::make_shared<AsyncMutex>()}), Catch::Contains("exclusive"));
+  CHECK_THAT(message({.parallelism = 2, .exclusive = std::make_shared<AsyncMutex>()}),
+             Catch::Contains("exclusive"));
   const auto move_only = [](const BatchOptions& options) {
     const Batcher<int(std::unique_ptr<int>)> batcher(
-        options, [](const std::vector<std::unique_ptr<int>>& xs) { return std::vector<int>(xs.size()); });
+        options,
+        [](const std::vector<std::unique_ptr<int>>& xs) { return std::vector<int>(xs.size()); });
   };
   CHECK_NOTHROW(move_only({}));
-  CHECK_THROWS_WITH(move_only({.isolate = Isolate::halves}), Catch::Contains("BatchOptions::isolate"));
-  CHECK_THROWS_WITH(move_only({.preferred_sizes = {1}}), Catch::Contains("BatchOptions::preferred_sizes"));
+  CHECK_THROWS_WITH(move_only({.isolate = Isolate::halves}),
+                    Catch::Contains("BatchOptions::isolate"));
+  CHECK_THROWS_WITH(move_only({.preferred_sizes = {1}}),
+                    Catch::Contains("BatchOptions::preferred_sizes"));
 }
 
 TEST_CASE("a batcher tells what it has done, and why its batches started") {
@@ -309,8 +317,8 @@ TEST_CASE("a batcher tells what it has done, and why its batches started") {
   CHECK(s.wait == 10ms);
   CHECK(s.size == 4);
   const std::string table = to_string(s);
-  for (const char* text : {"7 came: 7 answered", "size 1", "wait 1", "flush 1", "queue wait",
-                           "a wait of 10000.0 us"})
+  for (const char* text :
+       {"7 came: 7 answered", "size 1", "wait 1", "flush 1", "queue wait", "a wait of 10000.0 us"})
     CHECK_THAT(table, Catch::Contains(text));
 }
 
@@ -340,7 +348,8 @@ TEST_CASE("why a batch started: the group was complete, or the handler was idle"
   CHECK(count_of(b.batcher.statistics(), BatchReason::idle) == 1);
 }
 
-TEST_CASE("a short handler of a batcher without a node runs on the thread that completes the batch") {
+TEST_CASE(
+    "a short handler of a batcher without a node runs on the thread that completes the batch") {
   std::vector<std::thread::id> threads;
   const Batcher<int(int)> batcher({.max_size = 2, .min_size = 2, .short_handler = true},
                                   [&](std::vector<int> xs) {

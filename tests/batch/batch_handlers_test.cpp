@@ -116,11 +116,9 @@ namespace {
 TEST_CASE("one result for all callers is encoded once") {
   test::VirtualWorld world;
   const Node root = world.root();
-  const Batcher<Counted(int)> batcher({.all_of = {"a", "b", "c"}},
-                                      [](const std::vector<int>& xs) {
-                                        return ForAll(Counted{std::to_string(std::accumulate(
-                                            xs.begin(), xs.end(), 0))});
-                                      });
+  const Batcher<Counted(int)> batcher({.all_of = {"a", "b", "c"}}, [](const std::vector<int>& xs) {
+    return ForAll(Counted{std::to_string(std::accumulate(xs.begin(), xs.end(), 0))});
+  });
   root.expose("sum", batcher);
   const std::vector<Node> peers = [&] {
     std::vector<Node> all;
@@ -274,7 +272,9 @@ TEST_CASE("a batcher gives its exclusive mutex back when the rows that it was fo
 
 struct Poison {
   explicit Poison(Isolate isolate, std::vector<std::size_t> preferred = {})
-      : batcher({.max_size = 64, .min_size = 64, .preferred_sizes = std::move(preferred),
+      : batcher({.max_size = 64,
+                 .min_size = 64,
+                 .preferred_sizes = std::move(preferred),
                  .isolate = isolate},
                 [this](std::vector<int> xs) {
                   ++runs;
@@ -314,7 +314,8 @@ TEST_CASE("a poisoned row fails alone, and the other 63 have their results, afte
   }
 }
 
-TEST_CASE("several poisoned rows fail, each with its own error, and halves are padded as batches are") {
+TEST_CASE(
+    "several poisoned rows fail, each with its own error, and halves are padded as batches are") {
   Poison p(Isolate::halves, {1, 8, 64});
   std::vector<Future<int>> rows;
   for (int i = 0; i < 64; ++i)
@@ -339,11 +340,13 @@ TEST_CASE("without isolation a poisoned row fails its batch") {
   CHECK(p.runs == 1);
 }
 
-TEST_CASE("rows are isolated from a handler whose future fails, too, and calls of many as a whole") {
+TEST_CASE(
+    "rows are isolated from a handler whose future fails, too, and calls of many as a whole") {
   On<int(int)> later(BatchOptions{.min_size = 5, .isolate = Isolate::halves},
                      [](std::vector<int> xs) -> Future<std::vector<int>> {
                        for (const int x : xs) {
-                         if (x < 0) co_await make_failed_future<void>(std::domain_error("poisoned"));
+                         if (x < 0)
+                           co_await make_failed_future<void>(std::domain_error("poisoned"));
                        }
                        co_return xs;
                      });

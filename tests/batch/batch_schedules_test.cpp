@@ -15,7 +15,8 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-TEST_CASE("10^4 random schedules: every row completes once, with its own result, within its bounds") {
+TEST_CASE(
+    "10^4 random schedules: every row completes once, with its own result, within its bounds") {
   const std::uint64_t first = number_of("BATCHRPC_SCHEDULE_SEED", 1);
   const auto usual = static_cast<std::uint64_t>(test::times_on_one_thread(10'000, 100'000));
   const std::uint64_t count = number_of("BATCHRPC_SCHEDULES", usual);

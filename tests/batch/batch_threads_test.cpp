@@ -32,20 +32,21 @@ void in_threads(int threads, const Work& work) {
     thread.join();
 }
 
-TEST_CASE("rows of many threads, whose settings change meanwhile, come back to those that sent them") {
+TEST_CASE(
+    "rows of many threads, whose settings change meanwhile, come back to those that sent them") {
   const int rows = test::times(2'000, 50'000);
   std::atomic<int> running{0};
   std::atomic<bool> too_many{false};
-  const Batcher<int(int)> batcher({.max_size = 16, .max_queue = 256, .on_full = OnFull::hold},
-                                  [&](std::vector<int> xs) {
-                                    if (running.fetch_add(1) > 3) too_many = true;
-                                    for (int& x : xs)
-                                      x = x * 3 + 1;
-                                    running.fetch_sub(1);
-                                    return xs;
-                                  },
-                                  {.key = [](int x) { return x % 2; },
-                                   .priority = [](int x) { return x % 3; }});
+  const Batcher<int(int)> batcher(
+      {.max_size = 16, .max_queue = 256, .on_full = OnFull::hold},
+      [&](std::vector<int> xs) {
+        if (running.fetch_add(1) > 3) too_many = true;
+        for (int& x : xs)
+          x = x * 3 + 1;
+        running.fetch_sub(1);
+        return xs;
+      },
+      {.key = [](int x) { return x % 2; }, .priority = [](int x) { return x % 3; }});
   std::atomic<int> wrong{0};
   in_threads(5, [&](int thread) {
     std::mt19937 random(static_cast<unsigned>(thread));
@@ -74,7 +75,8 @@ TEST_CASE("rows of many threads, whose settings change meanwhile, come back to t
       for (std::size_t k = 0; k < waiting.size(); ++k) {
         const int x = i - static_cast<int>(waiting.size() - 1 - k);
         const auto result = outcome(std::move(waiting[k]));
-        const bool fine = result ? *result == x * 3 + 1 : result.code() == ErrorCode::cancelled && x % 16 == 0;
+        const bool fine =
+            result ? *result == x * 3 + 1 : result.code() == ErrorCode::cancelled && x % 16 == 0;
         if (!fine) ++wrong;
       }
       waiting.clear();
@@ -166,8 +168,9 @@ TEST_CASE("peers over sockets call one batcher and its form for many rows, on wo
       if (thread % 2 == 0) {
         if (pair.b.call<int(int)>("a", "one", i).get() != i + 1000) ++wrong;
       } else {
-        const auto sums = pair.b.call<std::vector<int>(std::vector<int>)>(
-                                     "a", "many", std::vector<int>{i, i + 1}).get();
+        const auto sums =
+            pair.b.call<std::vector<int>(std::vector<int>)>("a", "many", std::vector<int>{i, i + 1})
+                .get();
         if (sums != std::vector<int>{i + 1000, i + 1001}) ++wrong;
       }
     }

@@ -139,7 +139,9 @@ TEST_CASE("rows of one call are accumulated one by one, each with the result") {
 /// Finishes later.
 struct Later {
   void accumulate(int x) { sum += x; }
-  Future<int> finish() { return gates->emplace_back().get_future().then([s = sum] { return s; }); }
+  Future<int> finish() {
+    return gates->emplace_back().get_future().then([s = sum] { return s; });
+  }
   std::vector<Promise<void>>* gates;
   int sum = 0;
 };
@@ -167,7 +169,8 @@ TEST_CASE("rows that come while a batch finishes belong to the next") {
   CHECK(d.get() == 33);
 }
 
-TEST_CASE("a reducer that is closed while rows wait in it fails them, and one that drains finishes") {
+TEST_CASE(
+    "a reducer that is closed while rows wait in it fails them, and one that drains finishes") {
   {
     Reducing r({.min_size = 5});
     auto row = r.call(0, 1);

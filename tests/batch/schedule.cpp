@@ -27,7 +27,9 @@ Schedule::Schedule(std::uint64_t seed)
   if (priorities_) rules.priority = [](int row) { return row % 2; };
   batcher_.emplace(
       options_,
-      [this](std::vector<int> rows, const BatchInfo& info) { return handle(std::move(rows), info); },
+      [this](std::vector<int> rows, const BatchInfo& info) {
+        return handle(std::move(rows), info);
+      },
       std::move(rules));
   batcher_->exposed_on(host());
 }
@@ -66,9 +68,11 @@ BatchOptions Schedule::some_options() {
   if (plain_) return options;
   if (chance(0.3)) options.min_size = 1 + below(options.max_size);
   if (options.max_wait > Duration::zero() && chance(0.3)) options.all_of = {"peer1", "peer2"};
-  if (options.all_of.empty() && options.max_wait > Duration::zero()) options.all_callers = chance(0.2);
+  if (options.all_of.empty() && options.max_wait > Duration::zero())
+    options.all_callers = chance(0.2);
   if (chance(0.3)) options.preferred_sizes = {1 + below(options.max_size)};
-  if (options.preferred_sizes == std::vector<std::size_t>{1} && options.max_size > 3) options.preferred_sizes.push_back(3);
+  if (options.preferred_sizes == std::vector<std::size_t>{1} && options.max_size > 3)
+    options.preferred_sizes.push_back(3);
   options.order_by_peer = chance(0.2);
   options.max_overtaking = 1 + below(10);
   options.on_full = chance(0.5) ? OnFull::hold : OnFull::reject;
@@ -169,14 +173,15 @@ Future<std::vector<Result<int>>> Schedule::handle(std::vector<int> rows, const B
   }
   auto promise = std::make_shared<Promise<std::vector<Result<int>>>>();
   auto future = promise->get_future();
-  loop_->schedule(loop_->now() + takes, [this, promise, poisoned, results = std::move(results)]() mutable {
-    --running_;
-    if (poisoned) {
-      promise->set_error(std::domain_error("poison"));
-    } else {
-      promise->set_value(std::move(results));
-    }
-  });
+  loop_->schedule(loop_->now() + takes,
+                  [this, promise, poisoned, results = std::move(results)]() mutable {
+                    --running_;
+                    if (poisoned) {
+                      promise->set_error(std::domain_error("poison"));
+                    } else {
+                      promise->set_value(std::move(results));
+                    }
+                  });
   return future;
 }
 
@@ -187,7 +192,8 @@ void Schedule::check_batch(const std::vector<int>& rows, const BatchInfo& info) 
   // But halves are run again under the settings of their batch, and calls that came before are not
   // cut.
   const bool again = calls_[call_of_row_.at(rows[0])].started.has_value();
-  if (info.rows > now.max_size && info.calls.size() > 1 && !again) complain("a batch is larger than max_size");
+  if (info.rows > now.max_size && info.calls.size() > 1 && !again)
+    complain("a batch is larger than max_size");
   if (rows.size() != info.rows + info.padding) complain("the handler got another number of rows");
   const auto& sizes = now.preferred_sizes;
   if (!sizes.empty() && rows.size() <= sizes.back() && !again &&
@@ -199,7 +205,8 @@ void Schedule::check_batch(const std::vector<int>& rows, const BatchInfo& info) 
   for (const BatchInfo::Call& part : info.calls) {
     Call& call = calls_[call_of_row_.at(rows[at])];
     if (part.first_row != at || part.rows != call.rows.size()) complain("a call has another place");
-    if (!std::equal(call.rows.begin(), call.rows.end(), rows.begin() + static_cast<std::ptrdiff_t>(at)))
+    if (!std::equal(call.rows.begin(), call.rows.end(),
+                    rows.begin() + static_cast<std::ptrdiff_t>(at)))
       complain("a call's rows are torn apart");
     if (call.key != calls_[call_of_row_.at(rows[0])].key) complain("two keys in one batch");
     if (call.caller != part.caller) complain("a call has another's caller");

@@ -51,9 +51,15 @@ class Schedule {
     bool live = true;
   };
 
-  [[nodiscard]] bool chance(double probability) { return std::uniform_real_distribution<>()(random_) < probability; }
-  [[nodiscard]] std::size_t below(std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_); }
-  [[nodiscard]] Duration some_time(std::size_t most_us) { return std::chrono::microseconds(below(most_us)); }
+  [[nodiscard]] bool chance(double probability) {
+    return std::uniform_real_distribution<>()(random_) < probability;
+  }
+  [[nodiscard]] std::size_t below(std::size_t n) {
+    return std::uniform_int_distribution<std::size_t>(0, n - 1)(random_);
+  }
+  [[nodiscard]] Duration some_time(std::size_t most_us) {
+    return std::chrono::microseconds(below(most_us));
+  }
   [[nodiscard]] Host host();
   [[nodiscard]] BatchOptions some_options();
   void complain(const std::string& what) { complaints_.push_back(what); }

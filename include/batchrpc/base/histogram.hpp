@@ -21,7 +21,9 @@ class BATCHRPC_EXPORT Histogram {
     std::uint64_t count = 0;    ///< how many came
   };
 
+  /// Counts a number, or so many of it.
   void add(std::uint64_t value, std::uint64_t times = 1);
+  /// As new.
   void clear();
 
   /// How many numbers came, their sum, and the largest; 0 when none came.

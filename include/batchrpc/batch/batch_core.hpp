@@ -55,8 +55,8 @@ class BATCHRPC_EXPORT BatchCore {
   /// Drops the call of that ticket if it waits: it fails with Cancelled. One that has started goes
   /// on.
   virtual void cancel(std::uint64_t ticket) = 0;
-  /// A call of so many bytes of payloads is announced. `held`: it is to wait until `gate` is opened.
-  /// What is returned is kept until the call is here, or never will be.
+  /// A call of so many bytes of payloads is announced. `held`: it is to wait until `gate` is
+  /// opened. What is returned is kept until the call is here, or never will be.
   [[nodiscard]] virtual std::shared_ptr<void> expect_transfer(
       std::size_t bytes, const std::shared_ptr<TransferGate>& gate, bool& held) = 0;
   /// Counts a call that was refused before it came here.

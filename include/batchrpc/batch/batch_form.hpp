@@ -45,7 +45,9 @@ struct BatchForm {
    public:
     /// Of so many rows, padding included.
     Builder(std::size_t rows, const detail::Stacking& /*how*/) { stacked_.reserve(rows); }
+    /// The next row.
     void add(T&& row) { stacked_.push_back(std::move(row)); }
+    /// The next rows, of a caller of many.
     void add_all(Stacked&& rows) {
       stacked_.insert(stacked_.end(), std::make_move_iterator(rows.begin()),
                       std::make_move_iterator(rows.end()));
@@ -65,6 +67,7 @@ struct BatchForm {
     Stacked stacked_;
   };
 
+  /// How many rows a caller of many has sent; throws InvalidArgument when it has none to count.
   static std::size_t rows(const Stacked& stacked) { return stacked.size(); }
   /// One row of many.
   static typename Stacked::const_reference row(const Stacked& stacked, std::size_t index) {
@@ -73,6 +76,7 @@ struct BatchForm {
   /// The same value for each of many rows.
   static Stacked repeat(const T& value, std::size_t rows) { return Stacked(rows, value); }
   /// The bytes that a row, or many, take; about.
+  /// @{
   static std::size_t bytes(const T& row) { return detail::footprint(row); }
   static std::size_t bytes_of_all(const Stacked& rows) {
     std::size_t bytes = 0;
@@ -80,11 +84,14 @@ struct BatchForm {
       bytes += detail::footprint(row);
     return bytes;
   }
+  /// @}
   /// Appends what rows must have in common to be stacked, by which they go into different batches
   /// where there is no BatchRules::key; nothing for values. May throw what the call is to fail
   /// with.
+  /// @{
   static void append_kind(const T& /*row*/, std::string& /*kind*/) {}
   static void append_kind_of_all(const Stacked& /*rows*/, std::string& /*kind*/) {}
+  /// @}
 };
 
 /// The rows of a caller that sends many at once, and its results: a `std::vector<T>`, or a stacked
@@ -100,6 +107,7 @@ template <class R>
 struct ForAll {
   R value;  ///< copied for callers of this process
 };
+/// Of the value's own type.
 template <class R>
 ForAll(R) -> ForAll<R>;
 

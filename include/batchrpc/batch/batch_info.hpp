@@ -44,12 +44,12 @@ struct BatchInfo {
     int priority = 0;                              ///< as BatchRules::priority gave it
   };
 
-  std::size_t rows = 0;     ///< of callers, without padding
-  std::size_t padding = 0;  ///< rows behind them that stand for nobody
-  std::string key{};        ///< what BatchRules::key gave, the same for all rows
-  BatchReason reason = BatchReason::idle;
-  TimePoint started{};        ///< when the rows were taken, on the batcher's clock
-  std::vector<Call> calls{};  ///< in the order of their rows
+  std::size_t rows = 0;                    ///< of callers, without padding
+  std::size_t padding = 0;                 ///< rows behind them that stand for nobody
+  std::string key{};                       ///< what BatchRules::key gave, the same for all rows
+  BatchReason reason = BatchReason::idle;  ///< why it started
+  TimePoint started{};                     ///< when the rows were taken, on the batcher's clock
+  std::vector<Call> calls{};               ///< in the order of their rows
 };
 
 }  // namespace batchrpc

@@ -11,6 +11,7 @@ namespace batchrpc {
 
 /// What rows have in common that go into one batch: made of a text, a number or an enumerator.
 struct BatchKey {
+  /// Of whatever names a key.
   /// @{
   BatchKey(std::string key) : text(std::move(key)) {}              // NOLINT: implicit
   BatchKey(std::string_view key) : text(key) {}                    // NOLINT: implicit

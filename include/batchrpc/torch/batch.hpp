@@ -63,12 +63,15 @@ struct BatchForm<at::Tensor> {
     return {row.payload, detail::bytes_of(row)};
   }
 
+  /// Stacks, as BatchForm<T>::Builder does. Throws InvalidArgument when rows differ.
   class BATCHRPC_EXPORT Builder {
    public:
+    /// @{
     Builder(std::size_t rows, const detail::Stacking& how) : rows_(rows), how_(how) {}
     void add(at::Tensor&& row);
     void add_all(at::Tensor&& rows);
     at::Tensor finish(std::size_t padding);
+    /// @}
 
    private:
     struct Part {
