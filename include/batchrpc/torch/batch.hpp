@@ -66,12 +66,14 @@ struct BatchForm<at::Tensor> {
   /// Stacks, as BatchForm<T>::Builder does. Throws InvalidArgument when rows differ.
   class BATCHRPC_EXPORT Builder {
    public:
-    /// @{
+    /// Of so many rows, padding included.
     Builder(std::size_t rows, const detail::Stacking& how) : rows_(rows), how_(how) {}
+    /// The next row, [d…].
     void add(at::Tensor&& row);
+    /// The next rows, [k, d…].
     void add_all(at::Tensor&& rows);
+    /// All rows and the padding, [B, d…].
     at::Tensor finish(std::size_t padding);
-    /// @}
 
    private:
     struct Part {

@@ -1,0 +1,73 @@
+#include <utility>
+
+#include "batch/aggregator.hpp"
+#include "batchrpc/base/error.hpp"
+
+// Of reducers: calls that wait are accumulated, one after the other, while no batch runs.
+namespace batchrpc::detail {
+
+BatchCall* Aggregator::next_to_accumulate() {
+  if (options_->order_by_peer || paused_ || starting_ + running_ > 0) return nullptr;
+  BatchCall* next = nullptr;
+  std::size_t rows = 0;
+  queue_.for_each([&](const BatchCall& call) {
+    rows += call.rows;
+    if (next == nullptr && !call.accumulated && rows <= triggers_.size()) {
+      next = const_cast<BatchCall*>(&call);
+    }
+  });
+  return next;
+}
+
+// Lets go of the lock.
+void Aggregator::accumulate_if_due(Lock& lock) {
+  const bool posted = std::exchange(accumulation_posted_, true);
+  const auto exclusive = options_->exclusive;
+  lock.unlock();
+  if (posted) return;
+  if (!exclusive) return post(&Aggregator::accumulate, {});
+  exclusive->lock().then([weak = weak_from_this()](Result<AsyncMutex::Guard> guard) {
+    const auto self = weak.lock();
+    if (self && guard) self->post(&Aggregator::accumulate, std::move(*guard));
+  });
+}
+
+void Aggregator::accumulate(AsyncMutex::Guard guard) {
+  Lock lock(mutex_);
+  while (BatchCall* const call = next_to_accumulate()) {
+    accumulating_ = call;
+    call->pinned = true;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      work_.accumulate(*call);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    accumulating_ = nullptr;
+    call->accumulated = true;
+    queue_.forget_bytes(*call);
+    let_transfers_come();
+    const bool is_over = !closed_.empty() && !draining_;
+    if (!error && !is_over) continue;
+    Dropped gone{{},
+                 error ? &BatchStatistics::failed : &BatchStatistics::dropped,
+                 error ? error : std::make_exception_ptr(ShutDown(closed_))};
+    queue_.remove_if([call](const BatchCall& other) { return &other == call; }, gone.calls);
+    left(gone.calls);
+    lock.unlock();
+    for (const auto& failed : gone.calls)
+      failed->fail(gone.error, error != nullptr);
+    gone.calls.clear();
+    lock.lock();
+    counts_.totals.*gone.count += 1;
+  }
+  accumulation_posted_ = false;
+  guard = {};
+  start_if_due(lock, host_->loop->now());
+  lock.lock();
+  tell_if_closed(lock);
+}
+
+}  // namespace batchrpc::detail
