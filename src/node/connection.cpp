@@ -249,15 +249,15 @@ void Connection::finish_direct(Batch& batch) {
 
 void Connection::deliver(const wire::FrameView& frame, std::span<const std::byte> payloads,
                          Batch& batch) {
-  std::vector<Bytes> copies;
+  std::vector<Bytes> views;
   if ((frame.header.flags & wire::kInlinePayloads) != 0) {
-    copies.reserve(frame.payload_sizes.size());
+    views.reserve(frame.payload_sizes.size());
     for (const std::uint64_t size : frame.payload_sizes) {
-      copies.push_back(Bytes::copy(payloads.first(size)));
+      views.emplace_back(nullptr, payloads.first(size));
       payloads = payloads.subspan(wire::padded(size));
     }
   }
-  batch.sink.on_frame(frame, copies);
+  batch.sink.on_frame(frame, views);
 }
 
 void Connection::flush() { handle_flushed(output_.flush()); }

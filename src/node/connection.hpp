@@ -23,8 +23,9 @@ class FrameSink {
  public:
   virtual ~FrameSink() = default;
 
-  /// A frame and, where it declares them inline, its payloads, to be moved away. Throws BadMessage
-  /// to have the connection dropped.
+  /// A frame and, where it declares them inline, its payloads: views of what was read, without an
+  /// owner, until this returns (detail::own_payloads). Throws BadMessage to have the connection
+  /// dropped.
   virtual void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) = 0;
 
   /// Where the `size` bytes of a chunk go; they are then written there, perhaps in several steps.

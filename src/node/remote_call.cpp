@@ -33,8 +33,15 @@ void IncomingCall::break_promise() noexcept {
       BrokenPromise("the handler was dropped by the callee before it had answered")));
 }
 
+void own_payloads(std::vector<Bytes>& payloads) {
+  for (Bytes& payload : payloads) {
+    if (!payload.owner() && !payload.empty()) payload = Bytes::copy(payload.span());
+  }
+}
+
 void IncomingCall::keep() {
   if (kept_sink_ || sink_ == nullptr) return;
+  own_payloads();
   kept_words_ = std::make_unique_for_overwrite<Word[]>(segment_.size());
   std::copy(segment_.begin(), segment_.end(), kept_words_.get());
   segment_ = {kept_words_.get(), segment_.size()};

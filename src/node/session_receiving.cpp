@@ -147,6 +147,7 @@ void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payl
   }
   if (!order_.empty()) {
     if (const auto object = object_of(frame); object && order_.has(*object)) {
+      detail::own_payloads(payloads);
       order_.append(*object, {.words = {frame.words.begin(), frame.words.end()},
                               .payloads = std::move(payloads),
                               .deadline = deadline_of(frame)});
@@ -255,6 +256,7 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& pa
   }
   std::optional<PendingCall> call = take_answered(frame.header.id);
   if (!call) return;  // it has timed out
+  detail::own_payloads(payloads);
   detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
   const detail::CurrentNode current(core_);
   call->handler(reply);

@@ -34,14 +34,8 @@ void require_defined(const at::Tensor& tensor) {
   if (!tensor.defined()) throw InvalidArgument("a row of a batch is an undefined tensor");
 }
 
-// What owns a row's memory, where a Receiver gave it.
-struct SlabOwner {
-  std::shared_ptr<detail::TensorSlabs> slabs;
-  std::shared_ptr<detail::TensorSlab> slab;
-};
-
+// Where a row lies whose memory a Receiver gave.
 struct RowSlot {
-  std::shared_ptr<detail::TensorSlabs> slabs{};
   std::shared_ptr<detail::TensorSlab> slab{};
   const std::byte* data = nullptr;
 
@@ -52,11 +46,14 @@ struct RowSlot {
 
 RowSlot slot_of(const at::Tensor& row) {
   const Bytes* const bytes = detail::received_bytes(row);
-  const detail::RowMemory* const memory =
-      bytes != nullptr ? detail::RowMemories::of(*bytes) : nullptr;
-  if (memory == nullptr || row.data_ptr() != memory->room.data()) return {};
-  const auto* const owner = static_cast<const SlabOwner*>(memory->owner.get());
-  return {owner->slabs, owner->slab, memory->room.data()};
+  if (bytes == nullptr || row.data_ptr() != bytes->data()) return {};
+  const detail::RowMemory* const memory = detail::RowMemories::of(*bytes);
+  const std::shared_ptr<const void>& owner = memory != nullptr ? memory->owner : bytes->owner();
+  if (std::get_deleter<detail::TensorSlab::Deleter>(owner) == nullptr) return {};
+  auto slab = std::const_pointer_cast<detail::TensorSlab>(
+      std::static_pointer_cast<const detail::TensorSlab>(owner));
+  if (bytes->size() != slab->row_bytes) return {};
+  return {std::move(slab), bytes->data()};
 }
 
 std::int64_t as_index(std::size_t value) { return static_cast<std::int64_t>(value); }
@@ -87,7 +84,7 @@ detail::RowMemory BatchForm<at::Tensor>::Receiver::take(std::size_t bytes, std::
                                                         const std::string& device) const {
   auto [slab, index] = slabs_->take(bytes, rows, device.starts_with("cuda"));
   const std::span<std::byte> room(slab->slot(index), bytes);
-  return {.room = room, .owner = std::make_shared<SlabOwner>(SlabOwner{slabs_, std::move(slab)})};
+  return {.room = room, .owner = std::move(slab)};
 }
 
 const void* BatchForm<at::Tensor>::place(const at::Tensor& row) { return slot_of(row).data; }
@@ -153,14 +150,15 @@ at::Tensor BatchForm<at::Tensor>::Builder::where_received(std::size_t padding) c
     if (slot.slab != first.slab || slot.index() != index + i) return {};
   }
   const std::size_t rows = parts_.size();
+  const auto slabs = first.slab->slabs.lock();
   if (padding > 0) {
-    if (!first.slabs->extend(*first.slab, index + rows, padding)) return {};
+    if (!slabs || !slabs->extend(*first.slab, index + rows, padding)) return {};
     for (std::size_t i = 0; i < padding; ++i) {
       std::memcpy(first.slab->slot(index + rows + i), first.slab->slot(index + rows - 1),
                   first.slab->row_bytes);
     }
   }
-  first.slabs->batch_taken(*first.slab, index, rows + padding);
+  if (slabs) slabs->batch_taken(*first.slab, index, rows + padding);
   how_.outcome.rows_in_place += rows;
   const at::Tensor& example = parts_.front().tensor;
   std::vector<std::int64_t> sizes = example.sizes().vec();

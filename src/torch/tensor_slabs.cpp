@@ -43,7 +43,8 @@ TensorSlabs::Slot TensorSlabs::take(std::size_t row_bytes, std::size_t rows, boo
   if (at != slabs_.rend()) return {*at, (*at)->used++};
   // Those that others use are only forgotten.
   if (slabs_.size() >= kKept) slabs_.erase(slabs_.begin());
-  slabs_.push_back(std::make_shared<TensorSlab>(row_bytes, capacity, pinned));
+  slabs_.emplace_back(new TensorSlab(row_bytes, capacity, pinned), TensorSlab::Deleter{});
+  slabs_.back()->slabs = weak_from_this();
   return {slabs_.back(), slabs_.back()->used++};
 }
 

@@ -11,8 +11,15 @@
 
 namespace batchrpc::detail {
 
+class TensorSlabs;
+
 /// Memory for the rows of a batch, one behind the other; in pinned memory for a GPU.
 struct TensorSlab {
+  /// By which it is known among the owners of bytes.
+  struct Deleter {
+    void operator()(const TensorSlab* slab) const noexcept { delete slab; }
+  };
+
   TensorSlab(std::size_t bytes_of_row, std::size_t rows, bool pinned);
 
   [[nodiscard]] std::byte* slot(std::size_t index) const noexcept {
@@ -25,6 +32,7 @@ struct TensorSlab {
   at::Tensor pinned_memory;
   Bytes memory;
   std::byte* data = nullptr;
+  std::weak_ptr<TensorSlabs> slabs;  // that it is of
 
   // Under the lock of its slabs:
   std::size_t used = 0;  // slots that were given away
@@ -33,7 +41,7 @@ struct TensorSlab {
 
 /// The slabs that rows of one batcher are received into. A slab is used anew when nobody else
 /// refers to it: no row, no batch that its handler keeps. Thread-safe.
-class TensorSlabs {
+class TensorSlabs : public std::enable_shared_from_this<TensorSlabs> {
  public:
   struct Slot {
     std::shared_ptr<TensorSlab> slab;

@@ -111,11 +111,27 @@ TEST_CASE("one batch may be changed without another noticing, also by autograd",
   CHECK_NOTHROW(product.backward());
 }
 
-TEST_CASE("a small row is copied once, into its batch", "[batch]") {
-  Sending s(5);
-  s.round(4);
-  CHECK(s.statistics().rows_copied + s.statistics().rows_in_place == 5);
-  CHECK(s.statistics().bytes_copied <= 5 * 4 * sizeof(float));
+TEST_CASE("a small row is copied once, from where it was read to where its batch is", "[batch]") {
+  Sending s(5, {.max_size = 16, .min_size = 5});
+  for (int i = 0; i < 20; ++i)
+    s.round(4);
+  CHECK(s.statistics().rows_in_place == 100);  // so that this was the only copy
+  CHECK(s.statistics().rows_copied == 0);
+}
+
+TEST_CASE("a row that is not received where its batch is, is copied once, into it", "[batch]") {
+  test::VirtualWorld world;
+  const Node agent = world.root("agent");
+  const Batcher<at::Tensor(at::Tensor)> batcher({.min_size = 2},
+                                                [](const at::Tensor& rows) { return rows; });
+  agent.expose("f", batcher);
+  const Node peer = world.join("peer");
+  const at::Tensor row = at::rand({kLarge});
+  const auto local = batcher(row);
+  const auto remote = peer.call<at::Tensor(at::Tensor)>("agent", "f", row);
+  CHECK(at::equal(remote.get(), row));
+  CHECK(batcher.statistics().rows_copied == 2);
+  CHECK(batcher.statistics().bytes_copied == 2 * row.nbytes());
 }
 
 TEST_CASE("a result leaves as a slice of the handler's output, uncopied", "[batch]") {

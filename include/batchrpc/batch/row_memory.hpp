@@ -17,7 +17,7 @@ namespace batchrpc::detail {
 /// Memory for a row's payload: a slot of what holds a whole batch's.
 struct RowMemory {
   std::span<std::byte> room{};
-  std::shared_ptr<void> owner{};  ///< keeps it
+  std::shared_ptr<const void> owner{};  ///< keeps it
 };
 
 /// A payload that is announced.

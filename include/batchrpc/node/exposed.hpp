@@ -183,6 +183,7 @@ class TypedFunction final : public ExposedFunction {
   void run_at_once(IncomingCall& call) noexcept {
     bool began = false;
     try {
+      call.own_payloads();
       const EncoderLease encoder;
       {
         const ContextScope scope(call.context());

@@ -106,6 +106,9 @@ class BATCHRPC_EXPORT ReplySink {
   virtual void answered() = 0;
 };
 
+/// Copies those that are views of a buffer that is read into next, into memory of their own.
+BATCHRPC_EXPORT void own_payloads(std::vector<Bytes>& payloads);
+
 /// Thrown by the library's own functions in place of `error`: what was to be called did not begin.
 struct DidNotRun {
   std::exception_ptr error;
@@ -140,6 +143,11 @@ class BATCHRPC_EXPORT IncomingCall {
 
   /// Makes it independent of the message that it came in, so that it may be kept.
   void keep();
+  /// The same of the payloads alone: what is decoded may then be kept.
+  void own_payloads() { detail::own_payloads(payloads_); }
+  /// What came beside the message. Before keep() and own_payloads(), small ones are views of the
+  /// buffer that they were read into, without an owner; they may be put elsewhere.
+  [[nodiscard]] std::vector<Bytes>& payloads() noexcept { return payloads_; }
   /// Has it hold a lock until it is answered (ExposeOptions::exclusive).
   void hold(AsyncMutex::Guard lock) noexcept { lock_ = std::move(lock); }
 

@@ -1,0 +1,250 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/batch/batch_call_options.hpp"
+#include "batchrpc/batch/batch_core.hpp"
+#include "batchrpc/batch/batch_form.hpp"
+#include "batchrpc/batch/batch_rules.hpp"
+#include "batchrpc/batch/row_memory.hpp"
+#include "batchrpc/batch/typed_call.hpp"
+#include "batchrpc/future/future.hpp"
+
+namespace batchrpc::detail {
+
+/// What gives rows of type T memory to be received into; nothing does for most types.
+struct NoReceiver {};
+template <class T>
+struct ReceiverOf {
+  using type = NoReceiver;
+  using Announced = T;
+};
+template <class T>
+requires requires { typename BatchForm<T>::Receiver; }
+struct ReceiverOf<T> {
+  using type = typename BatchForm<T>::Receiver;
+  using Announced = typename BatchForm<T>::Announced;
+};
+
+/// What the copies of one batcher share: takes calls of this process and of peers, has them looked
+/// at by the rules, and gives them to the core.
+template <class R, class... Args>
+class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...>> {
+  using Call = TypedCall<R, Args...>;
+
+ public:
+  BatchRules<Args...> rules;
+  std::shared_ptr<BatchCore> core;
+  bool reduces = false;
+
+  /// What announced calls of one row are received into.
+  [[nodiscard]] Reception announce(Decoder& arguments,
+                                   const std::shared_ptr<TransferGate>& gate) const {
+    using Announced = WireSignature<R, std::tuple<typename ReceiverOf<Args>::Announced...>>;
+    const auto row = Announced::decode(arguments);
+    std::size_t bytes = 0;
+    auto parts = parts_of(row, bytes, std::index_sequence_for<Args...>{});
+    if (bytes == 0) return {};
+    Reception reception;
+    reception.kept = core->expect_transfer(bytes, gate, reception.held);
+    reception.target = RowMemories::target(std::move(parts));
+    return reception;
+  }
+
+  // Of a call of this process.
+  template <class Value, class Kind, class Arguments>
+  Future<Value> submit(const BatchCallOptions& options, Kind kind, Arguments&& arguments) const {
+    using Made = AnsweredCall<LocalReply<Value>, R, Args...>;
+    auto call = std::make_unique<Made>(kind, std::move(arguments));
+    Future<Value> future = call->reply.get_future();
+    if (options.timeout != Duration::zero()) call->timeout = options.timeout;
+    if (options.stop.stop_possible()) {
+      call->ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
+      call->on_stop.emplace(options.stop, [core = std::weak_ptr(core), ticket = call->ticket] {
+        if (const auto alive = core.lock()) alive->cancel(ticket);
+      });
+    }
+    const std::uint64_t ticket = call->ticket;
+    enter(std::move(call));
+    if (options.stop.stop_requested()) core->cancel(ticket);
+    return future;
+  }
+
+  // Of a peer's call.
+  template <class Value, class... Wire, class Kind>
+  void take(Kind kind, IncomingCall&& incoming) const noexcept {
+    using Signature = WireSignature<Value, std::tuple<Wire...>>;
+    using Made = AnsweredCall<RemoteReply<Value>, R, Args...>;
+    try {
+      if constexpr (std::is_same_v<Kind, std::remove_cv_t<decltype(kOfOne)>>) {
+        place_payloads(incoming, std::index_sequence_for<Args...>{});
+      }
+      incoming.keep();
+      Decoder decoder = incoming.arguments();
+      auto arguments = Signature::decode(decoder);
+      const std::size_t bytes = incoming.bytes();
+      const CallContext context = incoming.context();
+      auto call = std::make_unique<Made>(kind, std::move(arguments), std::move(incoming),
+                                         this->shared_from_this());
+      call->caller = context.shared_caller();
+      call->deadline = context.deadline();
+      call->bytes = bytes;
+      const ContextScope scope(context);
+      enter(std::move(call));
+    } catch (...) {
+      incoming.fail(std::current_exception());
+    }
+  }
+
+ private:
+  template <class Announced, std::size_t... I>
+  std::vector<RowMemories::Part> parts_of(const Announced& row, std::size_t& bytes,
+                                          std::index_sequence<I...>) const {
+    std::vector<RowMemories::Part> parts;
+    (add_part<Args>(std::get<I>(row), std::get<I>(receivers_), parts), ...);
+    for (const auto& part : parts)
+      bytes += part.payload.bytes;
+    return parts;
+  }
+  template <class T, class Announced, class Receiver>
+  void add_part(const Announced& row, [[maybe_unused]] const Receiver& receiver,
+                std::vector<RowMemories::Part>& parts) const {
+    if constexpr (requires { BatchForm<T>::announced(row); }) {
+      const AnnouncedPayload payload = BatchForm<T>::announced(row);
+      if (payload.bytes == 0) return;
+      parts.push_back({payload, [receiver, bytes = payload.bytes, weak = this->weak_from_this()] {
+                         const auto self = weak.lock();
+                         return self ? self->memory_for(receiver, bytes) : RowMemory();
+                       }});
+    }
+  }
+  // A reducer's rows lie alone, in memory that the next ones use again.
+  template <class Receiver>
+  RowMemory memory_for(const Receiver& receiver, std::size_t bytes) const {
+    const auto options = core->options();
+    return receiver.take(bytes, reduces ? 1 : options->max_size, options->device);
+  }
+
+  // Copies small payloads, which are there already, to where their batch will be.
+  template <std::size_t... I>
+  void place_payloads(IncomingCall& call, std::index_sequence<I...>) const {
+    if constexpr ((requires { typename BatchForm<Args>::Receiver; } || ...)) {
+      if (call.payloads().empty()) return;
+      using Announced = WireSignature<R, std::tuple<typename ReceiverOf<Args>::Announced...>>;
+      Decoder decoder = call.arguments();
+      const auto row = Announced::decode(decoder);
+      (place_payload<Args>(std::get<I>(row), std::get<I>(receivers_), call), ...);
+    }
+  }
+  template <class T, class Announced, class Receiver>
+  void place_payload([[maybe_unused]] const Announced& row,
+                     [[maybe_unused]] const Receiver& receiver,
+                     [[maybe_unused]] IncomingCall& call) const {
+    if constexpr (requires { BatchForm<T>::announced(row); }) {
+      const AnnouncedPayload payload = BatchForm<T>::announced(row);
+      if (payload.bytes == 0 || payload.index >= call.payloads().size()) return;
+      Bytes& bytes = call.payloads()[payload.index];
+      if (bytes.owner() || bytes.size() != payload.bytes) return;
+      const RowMemory memory = memory_for(receiver, payload.bytes);
+      std::copy(bytes.span().begin(), bytes.span().end(), memory.room.begin());
+      bytes = Bytes(memory.owner, memory.room);
+    }
+  }
+
+  template <class Made>
+  void enter(std::unique_ptr<Made> made) const {
+    std::unique_ptr<BatchCall> call = std::move(made);
+    std::exception_ptr refused;
+    try {
+      apply_rules(static_cast<Call&>(*call));
+    } catch (...) {
+      refused = std::current_exception();
+      core->count_refused(call->rows);
+    }
+    if (!refused) refused = core->add(call);
+    if (call) call->fail(refused, false);
+  }
+
+  void apply_rules(Call& call) const {
+    if constexpr (sizeof...(Args) > 0) {
+      if (!call.of_one) call.rows = rows_of(call.many());
+    }
+    if (call.bytes == 0) call.bytes = bytes_of(call);
+    std::string kind = detail::kind_of(call);
+    if (!rules.key) call.key = std::move(kind);
+    if (!rules.check && !rules.key && !rules.priority) return;
+    if (call.of_one) {
+      std::apply([&](const Args&... row) { apply_to_row(call, true, row...); }, call.one());
+      return;
+    }
+    if constexpr (sizeof...(Args) > 0) {
+      for (std::size_t i = 0; i < call.rows; ++i) {
+        std::apply(
+            [&](const auto&... rows) {
+              apply_to_row(call, i == 0, BatchForm<Args>::row(rows, i)...);
+            },
+            call.many());
+      }
+    }
+  }
+  void apply_to_row(Call& call, bool first, const Args&... row) const {
+    if (rules.check) rules.check(row...);
+    if (rules.key) {
+      std::string key = std::move(rules.key(row...).text);
+      if (!first && key != call.key) {
+        throw InvalidArgument("the rows of one call have different keys (BatchRules::key): '" +
+                              call.key + "' and '" + key + "'");
+      }
+      call.key = std::move(key);
+    }
+    if (rules.priority) {
+      const int priority = rules.priority(row...);
+      call.priority = first ? priority : std::max(call.priority, priority);
+    }
+  }
+
+  template <class Columns>
+  static std::size_t rows_of(const Columns& many) {
+    return std::apply(
+        [](const auto&... column) {
+          const std::size_t counts[] = {BatchForm<Args>::rows(column)...};
+          for (const std::size_t count : counts) {
+            if (count == counts[0]) continue;
+            throw InvalidArgument("a call of many rows has " + std::to_string(counts[0]) + " and " +
+                                  std::to_string(count) + " of them in its arguments");
+          }
+          if (counts[0] == 0) throw InvalidArgument("a call of many rows has none");
+          return counts[0];
+        },
+        many);
+  }
+  static std::size_t bytes_of(Call& call) {
+    if (call.of_one) {
+      return std::apply(
+          [](const Args&... row) { return (std::size_t{1} + ... + BatchForm<Args>::bytes(row)); },
+          call.one());
+    }
+    if constexpr (sizeof...(Args) > 0) {
+      return std::apply(
+          [](const auto&... rows) { return (BatchForm<Args>::bytes_of_all(rows) + ...); },
+          call.many());
+    }
+    return 1;
+  }
+
+  std::tuple<typename ReceiverOf<Args>::type...> receivers_;
+  mutable std::atomic<std::uint64_t> next_ticket_{1};
+};
+
+}  // namespace batchrpc::detail
