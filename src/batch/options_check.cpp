@@ -85,6 +85,10 @@ void check_options(const BatchOptions& options, const BatchWork& work) {
     check(options.preferred_sizes.empty(), "preferred_sizes: a reducer's rows are not padded");
     check(options.isolate == Isolate::none, "isolate: a reducer's rows fail alone anyway");
   }
+  if (!options.device.empty()) {
+    check(static_cast<bool>(work.check_device), "device is of batches of tensors; these have none");
+    work.check_device(options.device);
+  }
   check_preferred(options, work);
   check_names(options);
   check_target(options);

@@ -87,6 +87,19 @@ detail::RowMemory BatchForm<at::Tensor>::Receiver::take(std::size_t bytes, std::
   return {.room = room, .owner = std::move(slab)};
 }
 
+void BatchForm<at::Tensor>::check_device(const std::string& device) {
+  std::string why;
+  try {
+    const at::Device parsed(device);
+    if (parsed.is_cpu()) return;
+    if (parsed.is_cuda() && at::hasCUDA()) return;
+    why = "LibTorch has no such device here";
+  } catch (const c10::Error& error) {
+    why = error.what_without_backtrace();
+  }
+  throw InvalidArgument("BatchOptions::device '" + device + "': " + why);
+}
+
 const void* BatchForm<at::Tensor>::place(const at::Tensor& row) { return slot_of(row).data; }
 
 void BatchForm<at::Tensor>::Builder::add(at::Tensor&& row) {

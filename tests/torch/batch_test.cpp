@@ -317,6 +317,48 @@ TEST_CASE("observers send rows to a batcher on another node, and get theirs back
   CHECK(sizes == std::vector<std::int64_t>{3});
 }
 
+TEST_CASE("a device that is not there is refused by name", "[batch]") {
+  const auto make = [](const char* device) {
+    const Batcher<float(at::Tensor)> batcher({.device = device},
+                                             [](const at::Tensor& rows) { return rows.sum(1); });
+    return batcher(at::ones({3})).get();
+  };
+  CHECK(make("") == 3);
+  CHECK(make("cpu") == 3);
+  CHECK_THAT(message_of<InvalidArgument>([&] { make("toaster"); }),
+             Contains("BatchOptions::device") && Contains("toaster"));
+  const auto of_numbers = [] {
+    const Batcher<int(int)> batcher({.device = "cpu"}, [](std::vector<int> xs) { return xs; });
+  };
+  CHECK_THAT(message_of<InvalidArgument>(of_numbers), Contains("BatchOptions::device"));
+  if (!at::hasCUDA()) {
+    CHECK_THAT(message_of<InvalidArgument>([&] { make("cuda:0"); }), Contains("no such device"));
+  }
+}
+
+TEST_CASE("a batch is on the device that its handler wants, by way of pinned memory", "[batch]") {
+  if (!at::hasCUDA()) {
+    WARN("left out: there is no CUDA");
+    return;
+  }
+  test::VirtualWorld world;
+  const Node agent = world.root("agent");
+  const Batcher<at::Tensor(at::Tensor)> batcher({.max_size = 2, .min_size = 2, .device = "cuda:0"},
+                                                [](const at::Tensor& rows) {
+                                                  CHECK(rows.is_cuda());
+                                                  return rows * 2;
+                                                });
+  agent.expose("f", batcher);
+  const Node peer = world.join("peer");
+  for (const std::int64_t size : {4, 100'000}) {
+    const at::Tensor row = at::rand({size});
+    const auto first = peer.call<at::Tensor(at::Tensor)>("agent", "f", row);
+    const auto second = peer.call<at::Tensor(at::Tensor)>("agent", "f", row + 1);
+    CHECK(at::equal(first.get(), row * 2));
+    CHECK(at::equal(second.get(), (row + 1) * 2));
+  }
+}
+
 TEST_CASE("a coroutine's stacked rows live until its batch is done", "[batch]") {
   Promise<void> open;
   const auto gate = std::make_shared<Future<void>>(open.get_future());

@@ -32,6 +32,8 @@ struct BatchWork {
   /// Of a reducer: takes a call's arguments while the batch still fills. Calls of one batcher come
   /// one after the other, and not while `run` does. Throws what the call is to fail with.
   std::function<void(BatchCall& call)> accumulate{};
+  /// Of rows that have a device: throws InvalidArgument when there is none of that name.
+  std::function<void(const std::string& device)> check_device{};
   bool can_pad = true;     ///< rows can be copied, to fill up a preferred size
   bool can_repeat = true;  ///< and so can be run again in halves
 };

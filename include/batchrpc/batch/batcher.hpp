@@ -161,9 +161,18 @@ class Batcher<R(Args...)> {
                     using Run = detail::BatchRun<Kept, R, Args...>;
                     return std::make_shared<Run>(kept, std::move(batch), keyed)->start();
                   },
+              .check_device = device_check(),
               .can_pad = kCopyable,
               .can_repeat = kCopyable};
     }
+  }
+  static std::function<void(const std::string&)> device_check() {
+    std::function<void(const std::string&)> check;
+    const auto look_at = [&]<class T>(const BatchForm<T>* /*form*/) {
+      if constexpr (requires { BatchForm<T>::check_device; }) check = &BatchForm<T>::check_device;
+    };
+    (look_at(static_cast<const BatchForm<Args>*>(nullptr)), ...);
+    return check;
   }
   template <class Reducer>
   detail::BatchWork reducer_work(Reducer&& reducer) const {

@@ -92,6 +92,8 @@ struct BatchForm<at::Tensor> {
     std::size_t real_rows_ = 0;
   };
 
+  /// Throws InvalidArgument unless LibTorch has such a device here.
+  BATCHRPC_EXPORT static void check_device(const std::string& device);
   /// Where a row lies that was received into the memory of a Receiver; null for others.
   BATCHRPC_EXPORT static const void* place(const at::Tensor& row);
   BATCHRPC_EXPORT static std::size_t rows(const at::Tensor& stacked);
