@@ -127,7 +127,8 @@ at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
     batch = where_received(padding);
   }
   if (!batch.defined()) batch = copy(padding);
-  return device ? batch.to(*device, /*non_blocking=*/batch.is_pinned()) : batch;
+  // Waits for the copy: the memory may be used anew at once.
+  return device ? batch.to(*device) : batch;
 }
 
 void BatchForm<at::Tensor>::Builder::require_one_kind() const {
