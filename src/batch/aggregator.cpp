@@ -104,7 +104,12 @@ void Aggregator::set_options(BatchOptions options) {
 
 void Aggregator::expect(const std::string& peer) {
   const Lock lock(mutex_);
-  if (host_) group_.expect(peer, host_->is_live);
+  if (!options_->all_callers) {
+    throw InvalidArgument("a batcher expects a peer only with BatchOptions::all_callers");
+  }
+  if (host_) check_peer("expect", peer, *host_);
+  group_.expect(
+      peer, host_ ? host_->is_live : [](std::string_view) { return false; });
 }
 
 void Aggregator::flush() {

@@ -26,6 +26,7 @@ void Aggregator::exposed_on(const Host& host) {
   end_handler_ = host.on_end([weak] {
     if (const auto self = weak.lock()) self->end("the batcher's node has ended");
   });
+  group_.be_of(host.name);
   group_.configure(*options_, host_->is_live, [](const auto&) {});
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/batch/batch_options.hpp"
@@ -26,7 +27,10 @@ class BatchGroup {
     active_ = all_callers_ || !options.all_of.empty();
     if (!kept) members_.clear();
     for (const std::string& name : options.all_of)
-      members_.try_emplace(name);
+      members_.try_emplace(name, Member{.named = true});
+    for (const std::string& name : expected_) {
+      if (all_callers_) members_.try_emplace(name, Member{.named = true});
+    }
     for (auto& [name, member] : members_)
       member.waiting = 0;
     refresh(is_live);
@@ -36,56 +40,66 @@ class BatchGroup {
   /// Whether there is a group at all.
   [[nodiscard]] bool active() const noexcept { return active_; }
 
-  /// A member that has not called yet, of all callers.
+  /// The name of this node, whose own rows have no caller.
+  void be_of(std::string node) { node_ = std::move(node); }
+
+  /// A member of all callers, also before its first call; waited for whenever it lives.
   void expect(const std::string& name, const IsLive& is_live) {
-    if (!all_callers_ || !is_live(name)) return;
-    if (members_.try_emplace(name, Member{.live = true}).second) ++live_, ++missing_;
+    expected_.push_back(name);
+    if (!all_callers_) return;
+    members_[name].named = true;
+    refresh(is_live);
   }
 
   /// A call has come to wait, or has gone.
   void add(const BatchCall& call) {
-    if (!active_ || !call.caller) return;
-    auto member = members_.find(call.caller->name);
+    if (!active_) return;
+    auto member = members_.find(name_of(call));
     if (member == members_.end()) {
-      if (!all_callers_) return;
+      if (!all_callers_ || !call.caller) return;
       member = members_.try_emplace(call.caller->name, Member{.live = true}).first;
-      ++live_, ++missing_;
+      ++missing_;
     }
     if (member->second.waiting++ == 0 && member->second.live) --missing_;
   }
   void remove(const BatchCall& call) {
-    if (!active_ || !call.caller) return;
-    const auto member = members_.find(call.caller->name);
+    if (!active_) return;
+    const auto member = members_.find(name_of(call));
     if (member == members_.end() || member->second.waiting == 0) return;
     if (--member->second.waiting == 0 && member->second.live) ++missing_;
   }
 
-  /// Asks of each member anew whether it lives. A caller that does not is a member no more.
+  /// Asks of each member anew whether it lives. One that does not, and is not named, is a member no
+  /// more.
   void refresh(const IsLive& is_live) {
-    live_ = 0;
     missing_ = 0;
     for (auto& [name, member] : members_) {
       member.live = is_live(name);
-      if (!member.live) continue;
-      ++live_;
-      if (member.waiting == 0) ++missing_;
+      if (member.live && member.waiting == 0) ++missing_;
     }
-    if (all_callers_) std::erase_if(members_, [](const auto& entry) { return !entry.second.live; });
+    std::erase_if(members_,
+                  [](const auto& entry) { return !entry.second.live && !entry.second.named; });
   }
 
   /// Whether every member that lives has a call that waits. A group of nobody is complete.
   [[nodiscard]] bool complete() const noexcept { return active_ && missing_ == 0; }
 
  private:
+  [[nodiscard]] const std::string& name_of(const BatchCall& call) const {
+    return call.caller ? call.caller->name : node_;
+  }
+
   struct Member {
     bool live = false;
+    bool named = false;
     std::size_t waiting = 0;  // calls
   };
 
   bool active_ = false;
   bool all_callers_ = false;
   std::unordered_map<std::string, Member> members_;
-  std::size_t live_ = 0;
+  std::vector<std::string> expected_;
+  std::string node_;
   std::size_t missing_ = 0;  // of the live ones, those without a call that waits
 };
 

@@ -99,11 +99,14 @@ void check_change(const BatchOptions& from, const BatchOptions& to) {
         "short_handler and executor cannot be changed while the batcher runs");
 }
 
+void check_peer(const std::string& what, const std::string& peer, const Host& host) {
+  if (host.may_be_peer(peer) && !peer.empty()) return;
+  throw InvalidArgument(what + ": the node's group, which is full, has no node '" + peer + "'");
+}
+
 void check_group(const BatchOptions& options, const Host& host) {
-  for (const std::string& name : options.all_of) {
-    check(host.may_be_peer(name),
-          "all_of: the node's group, which is full, has no node '" + name + "'");
-  }
+  for (const std::string& name : options.all_of)
+    check_peer("BatchOptions::all_of", name, host);
 }
 
 }  // namespace batchrpc::detail

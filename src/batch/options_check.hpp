@@ -11,7 +11,9 @@ void check_options(const BatchOptions& options, const BatchWork& work);
 /// Throws InvalidArgument that names the option which differs and cannot be changed.
 void check_change(const BatchOptions& from, const BatchOptions& to);
 
-/// Throws InvalidArgument for a name in all_of that `host` will never know.
+/// Throws InvalidArgument for a name that `host` will never know; `what` names it.
+void check_peer(const std::string& what, const std::string& peer, const Host& host);
+/// The same for a name in all_of.
 void check_group(const BatchOptions& options, const Host& host);
 
 }  // namespace batchrpc::detail

@@ -200,6 +200,7 @@ std::shared_ptr<Executor> Node::workers() const { return live_core().workers(); 
 
 Host Node::host() const {
   Host host;
+  host.name = name();
   host.workers = live_core().workers();
   host.loop_tasks = live_core().loop_tasks();
   host.loop = live_core().loop();

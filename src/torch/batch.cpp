@@ -30,8 +30,11 @@ void append_kind_of(const at::Tensor& tensor, std::int64_t first_dimension, std:
     append_number(kind, static_cast<std::uint64_t>(tensor.size(i)));
 }
 
-void require_defined(const at::Tensor& tensor) {
+void require_row_of_batch(const at::Tensor& tensor) {
   if (!tensor.defined()) throw InvalidArgument("a row of a batch is an undefined tensor");
+  if (tensor.layout() != c10::kStrided) {
+    throw InvalidArgument("a row of a batch is a sparse tensor; give tensor.to_dense()");
+  }
 }
 
 // Where a row lies whose memory a Receiver gave.
@@ -137,7 +140,7 @@ void BatchForm<at::Tensor>::Builder::require_one_kind() const {
   };
   const Part& first = parts_.front();
   for (const Part& part : parts_) {
-    require_defined(part.tensor);
+    require_row_of_batch(part.tensor);
     if (part.tensor.scalar_type() == first.tensor.scalar_type() &&
         sizes_of(part) == sizes_of(first) && part.tensor.device() == first.tensor.device()) {
       continue;
@@ -254,16 +257,16 @@ at::Tensor BatchForm<at::Tensor>::repeat(const at::Tensor& value, std::size_t ro
 
 std::size_t BatchForm<at::Tensor>::bytes(const at::Tensor& row) {
   constexpr std::size_t kTensorBytes = 256;
-  return kTensorBytes + (row.defined() && row.has_storage() ? row.nbytes() : 0);
+  return kTensorBytes + (row.defined() && row.layout() == c10::kStrided ? row.nbytes() : 0);
 }
 
 void BatchForm<at::Tensor>::append_kind(const at::Tensor& row, std::string& kind) {
-  require_defined(row);
+  require_row_of_batch(row);
   append_kind_of(row, 0, kind);
 }
 
 void BatchForm<at::Tensor>::append_kind_of_all(const at::Tensor& rows, std::string& kind) {
-  require_defined(rows);
+  require_row_of_batch(rows);
   append_kind_of(rows, 1, kind);
 }
 

@@ -58,7 +58,7 @@ class TensorSlabs : public std::enable_shared_from_this<TensorSlabs> {
 
  private:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a slab of several rows
-  static constexpr std::size_t kKept = 4;                          // unused slabs
+  static constexpr std::size_t kKept = 2;  // one is filled while another is used
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<TensorSlab>> slabs_;  // the latest last

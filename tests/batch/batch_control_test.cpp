@@ -223,6 +223,54 @@ TEST_CASE("all callers: one that is expected is waited for from the start") {
   CHECK(b.batches == Batches{{1, 2}});
 }
 
+TEST_CASE(
+    "all callers: who is expected before the batcher is exposed, or joins later, is waited for") {
+  test::VirtualWorld world;
+  const Node root = world.root();
+  Batches batches;
+  const Batcher<int(int)> batcher({.all_callers = true}, [&](std::vector<int> xs) {
+    batches.push_back(xs);
+    return xs;
+  });
+  batcher.expect("first");
+  batcher.expect("late");
+  root.expose("f", batcher);
+  const Node first = world.join("first");
+  CHECK(first.call<int(int)>("root", "f", 1).get() == 1);  // the other one is not there yet
+  const Node late = world.join("late");
+  auto waits = first.call<int(int)>("root", "f", 2);
+  world.run_for(1s);
+  CHECK_FALSE(waits.ready());
+  CHECK(late.call<int(int)>("root", "f", 3).get() == 3);
+  CHECK(batches == Batches{{1}, {2, 3}});
+}
+
+TEST_CASE("only a batcher of all callers expects somebody") {
+  CHECK_THROWS_WITH(Batcher<int(int)>({}, doubled).expect("a"), Catch::Contains("all_callers"));
+  Batching b({.all_callers = true});
+  CHECK_THROWS_AS(b.batcher.expect(""), InvalidArgument);
+}
+
+TEST_CASE("a group that names the node itself waits for a row of its process") {
+  HeldBatching b({.all_of = {"a", "root"}});
+  const Node a = b.world.join("a");
+  b.call(a, 1);
+  CHECK(b.batches.empty());
+  b.add(2);
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1, 2}});
+}
+
+TEST_CASE("an error of the handler's says that it may have run, also in this process") {
+  Batching b({});
+  const Batcher<int(int)> refuses(
+      {}, [](const std::vector<int>&) -> std::vector<int> { throw InvalidArgument("these rows"); });
+  const auto result = outcome(refuses(1));
+  CHECK(result.code() == ErrorCode::invalid_argument);
+  CHECK(result.message() == "these rows");
+  CHECK(test::may_have_run(result.error()));
+}
+
 TEST_CASE("a group of a full world must be of its nodes") {
   const auto world = std::make_shared<VirtualLoop>(1);
   const auto network = InprocNetwork::make(1);

@@ -63,7 +63,8 @@ struct BatchOptions {
   std::vector<std::string> all_of{};
 
   /// The same for all peers that have called this batcher, or that it was told of
-  /// (Batcher::expect), as long as they live. Excludes all_of.
+  /// (Batcher::expect), as long as they live. Rows of this process go along, and are not waited for
+  /// (with all_of they are, where it names the node itself). Excludes all_of.
   bool all_callers = false;
 
   /// Sizes that the handler is compiled for, ascending, the last at most max_size: a batch is cut
@@ -99,7 +100,8 @@ struct BatchOptions {
 
   // --- how it runs
 
-  /// How many batches run at once; with 1 the handler never runs concurrently.
+  /// How many batches run at once; with 1 the handler never runs concurrently. Handlers that are
+  /// not asynchronous need as many threads: those of the node's workers, or of `executor`.
   std::size_t parallelism = 1;
 
   /// Shared with other functions (ExposeOptions::exclusive) or code (AsyncMutex::lock): no batch

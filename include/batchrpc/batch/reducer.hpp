@@ -33,8 +33,8 @@ inline constexpr bool kIsReduce<Reduce<Reducer>> = true;
 ///     struct Sum {
 ///       void begin() { sum.zero_(); }                        // may be left out
 ///       void accumulate(at::Tensor gradient) { sum += gradient; }
-///       at::Tensor finish(const batchrpc::BatchInfo& batch) { return sum / batch.rows; }
-///       at::Tensor sum;
+///       at::Tensor finish(const batchrpc::BatchInfo& batch) { return sum /
+///       static_cast<double>(batch.rows); } at::Tensor sum;
 ///     };
 ///     batchrpc::Batcher<at::Tensor(at::Tensor)> mean({.all_of = trainers},
 ///                                                    batchrpc::reduce(Sum{…}));
@@ -48,7 +48,8 @@ inline constexpr bool kIsReduce<Reduce<Reducer>> = true;
 /// the batch is complete, in the order of their callers' ranks.
 ///
 /// Large rows of peers are taken in two at a time: while one is accumulated the next comes in, and
-/// the others wait at their senders. So memory does not grow with the number of callers.
+/// the others wait at their senders, but for what of them was on its way (at most 8 MiB each). So
+/// memory does not grow with the number of callers; but with order_by_peer it does.
 template <class Reducer>
 detail::Reduce<std::remove_cvref_t<Reducer>> reduce(Reducer&& reducer) {
   return {std::forward<Reducer>(reducer)};
@@ -62,6 +63,15 @@ class ReduceRun {
   using Call = TypedCall<R, Args...>;
 
  public:
+  static_assert(
+      requires(Reducer & reducer, Args... row) { reducer.accumulate(std::move(row)...); },
+      "a reducer of a Batcher<R(A, B)> has a member void accumulate(A, B), for each row");
+  static_assert(
+      requires(Reducer & reducer) { reducer.finish(); } ||
+          requires(Reducer & reducer, const BatchInfo& info) { reducer.finish(info); },
+      "a reducer of a Batcher<R(...)> has a member R finish() or R finish(const "
+      "BatchInfo&), which may return a Future of R");
+
   explicit ReduceRun(Reducer reducer) : reducer_(std::move(reducer)) {}
 
   /// Throws what accumulate() does.

@@ -13,6 +13,7 @@
 #include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_row.hpp"
 #include "batchrpc/future/promise.hpp"
+#include "batchrpc/node/caller.hpp"
 #include "batchrpc/node/exposed.hpp"
 
 /// A batcher's calls with their types: what waits in the queue, and how it is answered.
@@ -153,8 +154,8 @@ class LocalReply {
       fail(std::current_exception(), true);
     }
   }
-  void fail(const std::exception_ptr& error, bool /*began*/) noexcept {
-    if (promise_.pending()) promise_.set_error(error);
+  void fail(const std::exception_ptr& error, bool began) noexcept {
+    if (promise_.pending()) promise_.set_error(began ? as_of_reply(error) : error);
   }
   void drop_arguments() noexcept {}
 

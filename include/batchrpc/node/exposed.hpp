@@ -38,6 +38,7 @@ struct ExposeOptions {
 /// `take_call(detail::IncomingCall&&)`. All of it may be used on any thread and after the node's
 /// end, which it does not put off: tasks are then destroyed, and nobody is live.
 struct Host {
+  std::string name{};                    ///< of the node; empty: there is none
   std::shared_ptr<Executor> workers;     ///< where handlers run
   std::shared_ptr<Executor> loop_tasks;  ///< for short tasks, on the driving thread
   std::shared_ptr<Loop> loop;            ///< for timers
