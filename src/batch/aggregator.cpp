@@ -152,7 +152,7 @@ Future<void> Aggregator::close(BatchClose how) {
 // Lets go of the lock.
 void Aggregator::tell_if_closed(Lock& lock) {
   let_transfers_come();
-  const bool idle = starting_ == 0 && running_ == 0 && accumulating_ == nullptr;
+  const bool idle = running_ == 0 && accumulating_ == nullptr;
   const bool is_over = !closed_.empty() && idle && queue_.empty() && held_.rows() == 0;
   std::vector<Promise<void>> told;
   if (is_over) told.swap(closing_);
@@ -243,7 +243,12 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
     BatchLane* const lane = paused_ ? nullptr : next_lane(now);
     if (lane != nullptr) {
       batch.reason = *due(*lane, now);
-      queue_.take(*lane, triggers_.cut(lane->rows()), options_->max_overtaking, batch.calls);
+      const std::size_t rows = std::max(triggers_.cut(lane->rows()), accumulated_rows());
+      queue_.take(*lane, rows, options_->max_overtaking, batch.calls);
+      // Nothing more is to come for the rows of other keys, either.
+      if (batch.reason == BatchReason::all) {
+        queue_.for_each_lane([](BatchLane& other) { other.flush(); });
+      }
       left(batch.calls);
       for (const auto& call : batch.calls)
         batch.rows += call->rows;
@@ -253,9 +258,9 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
       counts_.started(batch);
       ++running_;
       admit_held();
+      let_transfers_come();
       if (options_->parallelism > 1) start_if_due(lock, now);
     } else {  // they were closed, or have gone
-      guard = {};
       arm_timer(now);
       tell_if_closed(lock);
     }

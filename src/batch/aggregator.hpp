@@ -90,6 +90,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
 
   // Of reducers.
   [[nodiscard]] BatchCall* next_to_accumulate();
+  [[nodiscard]] std::size_t accumulated_rows() const;
   void accumulate_if_due(Lock& lock);
   void accumulate(AsyncMutex::Guard guard);
 

@@ -73,14 +73,19 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
     if (!refused) {
       call->arrived = now = host_->loop->now();
       if (const CallContext* context = CallContext::current()) {
-        if (!call->caller) call->caller = context->shared_caller();
+        if (!call->caller && context->shared_caller()) {
+          call->caller = context->shared_caller();
+          if (!host_->is_current(*call->caller)) {
+            refused = std::make_exception_ptr(PeerLost("the row's caller is gone", false));
+          }
+        }
         if (!call->deadline) call->deadline = context->deadline();
       }
       if (call->timeout != Duration::zero()) {
         const TimePoint own = after(call->arrived, call->timeout);
         call->deadline = std::min(own, call->deadline.value_or(TimePoint::max()));
       }
-      refused = too_large(*call);
+      if (!refused) refused = too_large(*call);
     }
     if (!refused && queue_.rows() + held_.rows() + call->rows > options_->max_queue) {
       drop_expired(now, expired);

@@ -19,9 +19,18 @@ BatchCall* Aggregator::next_to_accumulate() {
   return next;
 }
 
+// All of them are the next batch's, whatever its size is now.
+std::size_t Aggregator::accumulated_rows() const {
+  std::size_t rows = 0;
+  if (!work_.accumulate) return rows;
+  queue_.for_each([&](const BatchCall& call) { rows += call.accumulated ? call.rows : 0; });
+  return rows;
+}
+
 // Lets go of the lock.
 void Aggregator::accumulate_if_due(Lock& lock) {
   const bool posted = std::exchange(accumulation_posted_, true);
+  arm_timer(TimePoint::max());  // for deadlines alone
   const auto exclusive = options_->exclusive;
   lock.unlock();
   if (posted) return;
@@ -56,15 +65,18 @@ void Aggregator::accumulate(AsyncMutex::Guard guard) {
                  error ? error : std::make_exception_ptr(ShutDown(closed_))};
     queue_.remove_if([call](const BatchCall& other) { return &other == call; }, gone.calls);
     left(gone.calls);
+    const std::size_t rows = call->rows;
     lock.unlock();
     for (const auto& failed : gone.calls)
       failed->fail(gone.error, error != nullptr);
     gone.calls.clear();
     lock.lock();
-    counts_.totals.*gone.count += 1;
+    counts_.totals.*gone.count += rows;
   }
+  lock.unlock();
+  guard = {};  // who waits for it goes on in here
+  lock.lock();
   accumulation_posted_ = false;
-  guard = {};
   start_if_due(lock, host_->loop->now());
   lock.lock();
   tell_if_closed(lock);

@@ -37,9 +37,6 @@ class BatchGroup {
     if (active_) waiting([this](const BatchCall& call) { add(call); });
   }
 
-  /// Whether there is a group at all.
-  [[nodiscard]] bool active() const noexcept { return active_; }
-
   /// The name of this node, whose own rows have no caller.
   void be_of(std::string node) { node_ = std::move(node); }
 

@@ -89,7 +89,7 @@ BatchLane& BatchQueue::lane_of(const std::string& key) {
   return *last_;
 }
 
-BatchLane& BatchQueue::add(std::unique_ptr<BatchCall> call) {
+void BatchQueue::add(std::unique_ptr<BatchCall> call) {
   ++calls_;
   rows_ += call->rows;
   bytes_ += call->bytes;
@@ -97,7 +97,6 @@ BatchLane& BatchQueue::add(std::unique_ptr<BatchCall> call) {
   call->number = arrived_++;
   BatchLane& lane = lane_of(call->key);
   lane.add(std::move(call));
-  return lane;
 }
 
 void BatchQueue::take(BatchLane& lane, std::size_t rows, std::size_t max_overtaking,

@@ -79,7 +79,7 @@ class BatchLane {
 /// All calls of a batcher that wait for room in a batch: a lane for each key. Not thread-safe.
 class BatchQueue {
  public:
-  BatchLane& add(std::unique_ptr<BatchCall> call);
+  void add(std::unique_ptr<BatchCall> call);
   void take(BatchLane& lane, std::size_t rows, std::size_t max_overtaking, BatchCalls& to);
 
   /// Moves the calls that `which` holds for to `to`.

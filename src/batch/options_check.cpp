@@ -84,6 +84,8 @@ void check_options(const BatchOptions& options, const BatchWork& work) {
     check(options.parallelism == 1, "parallelism must be 1: a reducer has one batch at a time");
     check(options.preferred_sizes.empty(), "preferred_sizes: a reducer's rows are not padded");
     check(options.isolate == Isolate::none, "isolate: a reducer's rows fail alone anyway");
+    check(options.latency_target.latency == Duration::zero(),
+          "latency_target: what a reducer does with a row costs the same in any batch");
   }
   if (!options.device.empty()) {
     check(static_cast<bool>(work.check_device), "device is of batches of tensors; these have none");

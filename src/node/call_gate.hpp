@@ -14,8 +14,10 @@ class Session;
 /// that reads.
 class CallGate final : public detail::TransferGate {
  public:
-  CallGate(std::weak_ptr<Session> session, std::uint64_t call)
-      : session_(std::move(session)), call_(call) {}
+  CallGate(std::weak_ptr<Session> session, std::uint64_t call, std::uint64_t bytes)
+      : session_(std::move(session)), call_(call), bytes_(bytes) {}
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept override { return bytes_; }
 
   void open() noexcept override;
 
@@ -30,6 +32,7 @@ class CallGate final : public detail::TransferGate {
 
   const std::weak_ptr<Session> session_;
   const std::uint64_t call_;
+  const std::uint64_t bytes_;
   std::atomic<State> state_{State::unused};
 };
 

@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "batchrpc/base/error.hpp"
 #include "node/call_gate.hpp"
 #include "node/session.hpp"
@@ -81,7 +83,9 @@ void Session::expect_call(const wire::FrameView& frame) {
   const auto deadline = deadline_of(frame);
   assembler_.begin(frame, deadline, nullptr);
   if (const auto object = object_of(frame)) order_.reserve(*object, id);
-  auto gate = std::make_shared<CallGate>(weak_from_this(), id);
+  const auto& sizes = frame.payload_sizes;  // whose sum begin() has checked
+  const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  auto gate = std::make_shared<CallGate>(weak_from_this(), id, bytes);
   detail::Reception reception = announce(frame, deadline, gate);
   if (reception.held) {
     gate->hold();

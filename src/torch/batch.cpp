@@ -121,7 +121,8 @@ at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
   const c10::optional<at::Device> device =
       how_.device.empty() ? c10::nullopt : c10::optional<at::Device>(how_.device);
   at::Tensor batch;
-  if (parts_.size() == 1 && parts_[0].many && padding == 0) {
+  const bool is_whole = parts_.size() == 1 && parts_[0].many && padding == 0;
+  if (is_whole && !how_.keep && detail::received_bytes(parts_[0].tensor) != nullptr) {
     how_.outcome.rows_in_place += real_rows_;
     batch = std::move(parts_[0].tensor);
   } else if (on_graph()) {
@@ -235,6 +236,12 @@ at::Tensor BatchForm<at::Tensor>::Builder::copy(std::size_t padding) const {
     batch.narrow(0, row, as_index(padding)).copy_(batch.narrow(0, row - 1, 1));
   }
   return batch;
+}
+
+bool BatchForm<at::Tensor>::adjacent(const at::Tensor& row, const at::Tensor& next) {
+  const RowSlot a = slot_of(row);
+  const RowSlot b = slot_of(next);
+  return a.slab != nullptr && a.slab == b.slab && b.index() == a.index() + 1;
 }
 
 std::size_t BatchForm<at::Tensor>::rows(const at::Tensor& stacked) {

@@ -168,16 +168,21 @@ TEST_CASE("rows that are run again in halves are copied, so that a handler may c
   CHECK(s.statistics().rows_copied == 4);
 }
 
-TEST_CASE("a batch that one caller brings whole is not copied at all", "[batch]") {
-  const void* seen = nullptr;
-  const Batcher<at::Tensor(at::Tensor)> batcher({}, [&](const at::Tensor& rows) {
-    seen = rows.data_ptr();
-    return rows;
-  });
+TEST_CASE(
+    "a batch that one peer brings whole is not copied, one of this process is the handler's own",
+    "[batch]") {
+  test::VirtualWorld world;
+  const Node agent = world.root("agent");
+  const Batcher<at::Tensor(at::Tensor)> batcher({}, [&](at::Tensor rows) { return rows.mul_(2); });
+  agent.expose("f", batcher.many());
+  const Node peer = world.join("peer");
   const at::Tensor rows = at::rand({4, 3});
-  const at::Tensor results = batcher.many()(rows).get();
-  CHECK(seen == rows.data_ptr());
-  CHECK(results.data_ptr() == rows.data_ptr());
+  const at::Tensor before = rows.clone();
+  CHECK(at::equal(peer.call<at::Tensor(at::Tensor)>("agent", "f", rows).get(), before * 2));
+  CHECK(batcher.statistics().rows_copied == 0);
+  CHECK(at::equal(batcher.many()(rows).get(), before * 2));
+  CHECK(identical(rows, before));
+  CHECK(batcher.statistics().rows_copied == 4);
 }
 
 TEST_CASE("several tensors of a row are each received in place", "[batch]") {

@@ -79,7 +79,8 @@ struct BatchOptions {
   // --- what goes together
 
   /// Rows lie in the order of their callers' ranks, and each caller's in the order of their
-  /// arrival, so that a run can be repeated exactly. Off: in the order of their arrival.
+  /// arrival, so that a run can be repeated exactly. Off: in the order of their arrival; tensors
+  /// that were received side by side in that in which they began to arrive.
   bool order_by_peer = false;
 
   /// By how many rows that came later, of the same key and of higher priority, a row is overtaken

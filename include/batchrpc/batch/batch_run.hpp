@@ -129,7 +129,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     return shape;
   }
 
-  // Rows that were received in one piece of memory come in the order in which they lie there.
+  // Rows that were received side by side come in the order in which they lie there.
   void in_place_order() {
     using T = std::tuple_element_t<0, std::tuple<Args...>>;
     if constexpr (requires(const T& row) { BatchForm<T>::place(row); }) {
@@ -139,11 +139,25 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
         return typed.of_one ? BatchForm<T>::place(std::get<0>(typed.one())) : nullptr;
       };
       for (const auto& call : batch_.calls) {
-        if (place(call) == nullptr) return;
+        if (place(call) == nullptr || call->priority != batch_.calls[0]->priority) return;
       }
-      std::stable_sort(batch_.calls.begin(), batch_.calls.end(), [&](const auto& a, const auto& b) {
-        return std::less<const void*>()(place(a), place(b));
+      const auto row_of = [](BatchCall* call) -> const T& {
+        return std::get<0>(static_cast<Call&>(*call).one());
+      };
+      std::vector<BatchCall*> order;
+      for (const auto& call : batch_.calls)
+        order.push_back(call.get());
+      std::sort(order.begin(), order.end(), [&](BatchCall* a, BatchCall* b) {
+        const std::less<const void*> before;
+        return before(BatchForm<T>::place(row_of(a)), BatchForm<T>::place(row_of(b)));
       });
+      for (std::size_t i = 1; i < order.size(); ++i) {
+        if (!BatchForm<T>::adjacent(row_of(order[i - 1]), row_of(order[i]))) return;
+      }
+      for (auto& call : batch_.calls)
+        (void)call.release();
+      for (std::size_t i = 0; i < order.size(); ++i)
+        batch_.calls[i].reset(order[i]);
     }
   }
 

@@ -98,6 +98,10 @@ class Batcher<R(Args...)> {
     void take_call(detail::IncomingCall&& call) const {
       state_->template take<ManyRows<R>, ManyRows<Args>...>(detail::kOfMany, std::move(call));
     }
+    [[nodiscard]] detail::Reception announce(
+        Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
+      return state_->announce(detail::kOfMany, arguments, gate);
+    }
     /// @}
 
    private:
@@ -143,7 +147,7 @@ class Batcher<R(Args...)> {
   /// By a node: such a call is coming in.
   [[nodiscard]] detail::Reception announce(
       Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
-    return state_->announce(arguments, gate);
+    return state_->announce(detail::kOfOne, arguments, gate);
   }
 
  private:
@@ -169,7 +173,7 @@ class Batcher<R(Args...)> {
   }
   static std::function<void(const std::string&)> device_check() {
     std::function<void(const std::string&)> check;
-    const auto look_at = [&]<class T>(const BatchForm<T>* /*form*/) {
+    [[maybe_unused]] const auto look_at = [&]<class T>(const BatchForm<T>* /*form*/) {
       if constexpr (requires { BatchForm<T>::check_device; }) check = &BatchForm<T>::check_device;
     };
     (look_at(static_cast<const BatchForm<Args>*>(nullptr)), ...);

@@ -48,17 +48,22 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   std::shared_ptr<BatchCore> core;
   bool reduces = false;
 
-  /// What announced calls of one row are received into.
-  [[nodiscard]] Reception announce(Decoder& arguments,
+  /// A large call is coming in: when, and where to. The node's `arguments` have no payloads.
+  template <class Kind>
+  [[nodiscard]] Reception announce(Kind /*kind*/, [[maybe_unused]] Decoder& arguments,
                                    const std::shared_ptr<TransferGate>& gate) const {
-    using Announced = WireSignature<R, std::tuple<typename ReceiverOf<Args>::Announced...>>;
-    const auto row = Announced::decode(arguments);
-    std::size_t bytes = 0;
-    auto parts = parts_of(row, bytes, std::index_sequence_for<Args...>{});
-    if (bytes == 0) return {};
     Reception reception;
-    reception.kept = core->expect_transfer(bytes, gate, reception.held);
-    reception.target = RowMemories::target(std::move(parts));
+    reception.kept = core->expect_transfer(gate->bytes(), gate, reception.held);
+    if constexpr (std::is_same_v<Kind, std::remove_cv_t<decltype(kOfOne)>> &&
+                  (requires { typename BatchForm<Args>::Receiver; } || ...)) {
+      try {
+        using Announced = WireSignature<R, std::tuple<typename ReceiverOf<Args>::Announced...>>;
+        const auto row = Announced::decode(arguments);
+        auto parts = parts_of(row, std::index_sequence_for<Args...>{});
+        if (!parts.empty()) reception.target = RowMemories::target(std::move(parts));
+      } catch (const Error&) {  // others of the arguments are payloads: to the library's memory
+      }
+    }
     return reception;
   }
 
@@ -109,12 +114,9 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
 
  private:
   template <class Announced, std::size_t... I>
-  std::vector<RowMemories::Part> parts_of(const Announced& row, std::size_t& bytes,
-                                          std::index_sequence<I...>) const {
+  std::vector<RowMemories::Part> parts_of(const Announced& row, std::index_sequence<I...>) const {
     std::vector<RowMemories::Part> parts;
     (add_part<Args>(std::get<I>(row), std::get<I>(receivers_), parts), ...);
-    for (const auto& part : parts)
-      bytes += part.payload.bytes;
     return parts;
   }
   template <class T, class Announced, class Receiver>
@@ -182,7 +184,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     }
     if (call.bytes == 0) call.bytes = bytes_of(call);
     std::string kind = detail::kind_of(call);
-    if (!rules.key) call.key = std::move(kind);
+    if (!rules.key && !reduces) call.key = std::move(kind);
     if (!rules.check && !rules.key && !rules.priority) return;
     if (call.of_one) {
       std::apply([&](const Args&... row) { apply_to_row(call, true, row...); }, call.one());

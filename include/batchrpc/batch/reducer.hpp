@@ -77,8 +77,9 @@ class ReduceRun {
   /// Throws what accumulate() does.
   void accumulate(BatchCall& base) {
     auto& call = static_cast<Call&>(base);
-    if (!std::exchange(begun_, true)) {
+    if (!begun_) {
       if constexpr (requires { reducer_.begin(); }) reducer_.begin();
+      begun_ = true;
     }
     if (call.of_one) {
       std::apply([this](Args&... row) { reducer_.accumulate(std::move(row)...); }, call.one());

@@ -117,11 +117,16 @@ void complete_all(const BatchCalls& calls, std::size_t first, std::size_t last, 
   SharedReply<R> reply(value);
   for (std::size_t i = first; i < last; ++i) {
     auto& call = static_cast<Call&>(*calls[i]);
-    outcome.answered += call.rows;
-    if (call.of_one) {
-      call.complete_shared(reply);
-    } else {
-      call.complete_many(BatchForm<R>::repeat(value, call.rows));
+    try {
+      if (call.of_one) {
+        call.complete_shared(reply);
+      } else {
+        call.complete_many(BatchForm<R>::repeat(value, call.rows));
+      }
+      outcome.answered += call.rows;
+    } catch (...) {
+      outcome.failed += call.rows;
+      call.fail(std::current_exception(), true);
     }
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "batchrpc/base/export.hpp"
@@ -12,6 +13,8 @@ namespace batchrpc::detail {
 class BATCHRPC_EXPORT TransferGate {
  public:
   virtual ~TransferGate();
+  /// Of all payloads that are to come.
+  [[nodiscard]] virtual std::uint64_t bytes() const noexcept = 0;
   /// Thread-safe, runs no code of the user's, and does not wait for the loop or the peer: what it
   /// sends leaves soon, whatever the calling thread does next. Again, before the call was held (it
   /// is then not), and after the end of the call or of its connection it does nothing.

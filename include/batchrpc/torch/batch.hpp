@@ -96,6 +96,8 @@ struct BatchForm<at::Tensor> {
   BATCHRPC_EXPORT static void check_device(const std::string& device);
   /// Where a row lies that was received into the memory of a Receiver; null for others.
   BATCHRPC_EXPORT static const void* place(const at::Tensor& row);
+  /// Whether one such row lies right behind another.
+  BATCHRPC_EXPORT static bool adjacent(const at::Tensor& row, const at::Tensor& next);
   BATCHRPC_EXPORT static std::size_t rows(const at::Tensor& stacked);
   BATCHRPC_EXPORT static at::Tensor row(const at::Tensor& stacked, std::size_t index);
   BATCHRPC_EXPORT static at::Tensor repeat(const at::Tensor& value, std::size_t rows);
