@@ -34,7 +34,9 @@ class OneSlot {
     return {.target = std::make_shared<detail::PayloadTarget>(
                 [this, turn](std::size_t, std::size_t size) -> std::span<std::byte> {
                   const std::lock_guard asking(mutex_);
-                  if (!turn->has_slot) std::erase(waiting_, turn);
+                  if (!turn->has_slot && std::erase(waiting_, turn) > 0) {
+                    turn->gate->open();  // for what has not come yet
+                  }
                   if (!turn->has_slot || size != slot_.size()) return {};
                   return {slot_.mutable_data(), size};
                 }),
