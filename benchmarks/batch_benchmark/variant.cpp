@@ -79,11 +79,13 @@ Served::Served(const batchrpc::Node& node, const Variant& variant,
     case How::batcher: {
       batchrpc::BatchOptions options = variant.setting->options(observers);
       if (adjust) adjust(options);
+      const bool all_callers = options.all_callers;
       batcher_.emplace(std::move(options),
                        [policy = policy_](const at::Tensor& rows) { return policy->act(rows); });
+      for (const std::string& observer : observers) {
+        if (all_callers) batcher_->expect(observer);
+      }
       node.expose(function(), *batcher_);
-      for (const std::string& observer : observers)
-        batcher_->expect(observer);
       break;
     }
     case How::unbatched:

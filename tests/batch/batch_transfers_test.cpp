@@ -1,0 +1,157 @@
+#include <catch2/catch.hpp>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "batch/batching.hpp"
+#include "batchrpc/batch/batcher.hpp"
+
+// Large calls that are announced: which may come, and which wait at their senders.
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Gate : detail::TransferGate {
+  explicit Gate(std::size_t size) : size_(size) {}
+  [[nodiscard]] std::uint64_t bytes() const noexcept override { return size_; }
+  void open() noexcept override { opened = true; }
+  bool opened = false;
+
+ private:
+  const std::size_t size_;
+};
+
+struct SomeCall : detail::BatchCall {
+  void fail(const std::exception_ptr& /*error*/, bool /*began*/) noexcept override {}
+};
+
+/// The part of a batcher that knows no types, whose batches run until they are told to end.
+struct Core {
+  explicit Core(BatchOptions options)
+      : core(detail::BatchCore::make(std::move(options), {.run = [this](detail::TakenBatch) {
+                                       return running.emplace_back().get_future();
+                                     }})) {
+    core->exposed_on(node.host());
+  }
+  bool add(std::size_t bytes) {
+    std::unique_ptr<detail::BatchCall> call = std::make_unique<SomeCall>();
+    call->bytes = bytes;
+    return core->add(call) == nullptr;
+  }
+  /// Announces a call; what keeps its place is in `coming`.
+  std::shared_ptr<Gate> announce(std::size_t bytes) {
+    auto gate = std::make_shared<Gate>(bytes);
+    bool held = false;
+    coming.push_back(core->expect_transfer(bytes, gate, held));
+    if (!held) gate->opened = true;
+    return gate;
+  }
+
+  std::deque<Promise<detail::BatchOutcome>> running;
+  test::VirtualWorld world;
+  Node node = world.root();
+  std::shared_ptr<detail::BatchCore> core;
+  std::vector<std::shared_ptr<void>> coming;
+};
+
+TEST_CASE("calls that would go beyond max_queue_bytes wait at their senders, in their order") {
+  Core c({.max_queue_bytes = 1000});
+  const auto first = c.announce(600);
+  const auto second = c.announce(600);
+  const auto third = c.announce(10);  // it would fit, but others are before it
+  CHECK(first->opened);
+  CHECK_FALSE(second->opened);
+  CHECK_FALSE(third->opened);
+  c.coming[0] = nullptr;  // broken off
+  CHECK(second->opened);
+  CHECK(third->opened);
+}
+
+TEST_CASE("one that is larger than the whole queue comes alone") {
+  Core c({.max_queue_bytes = 1000});
+  CHECK(c.announce(5000)->opened);
+  CHECK_FALSE(c.announce(10)->opened);
+}
+
+TEST_CASE(
+    "a call that waits at its sender comes when a batch has taken the queue, while that runs") {
+  Core c({.max_size = 1, .max_queue_bytes = 1000});
+  CHECK(c.add(900));
+  const auto gate = c.announce(500);
+  CHECK_FALSE(gate->opened);
+  c.world.run_for(0s);
+  CHECK(c.running.size() == 1);
+  CHECK(gate->opened);
+  c.running[0].set_value({});
+}
+
+TEST_CASE("a call that waits and breaks off is forgotten") {
+  Core c({.max_queue_bytes = 1000});
+  const auto first = c.announce(900);
+  const auto second = c.announce(900);
+  const auto third = c.announce(900);
+  c.coming[1] = nullptr;
+  c.coming[0] = nullptr;
+  CHECK_FALSE(second->opened);
+  CHECK(third->opened);
+}
+
+TEST_CASE("a batcher that is closed lets come what it will refuse") {
+  Core c({.max_queue_bytes = 1000});
+  const auto first = c.announce(900);
+  const auto second = c.announce(900);
+  (void)c.core->close(BatchClose::fail);
+  CHECK(second->opened);
+  CHECK(c.announce(900)->opened);
+}
+
+TEST_CASE("a larger queue lets more come") {
+  Core c({.max_queue_bytes = 1000});
+  const auto first = c.announce(900);
+  const auto second = c.announce(900);
+  c.core->set_options({.max_queue_bytes = 2000});
+  CHECK(second->opened);
+}
+
+struct CountRows {
+  void accumulate(const std::vector<Bytes>& /*row*/) { ++*rows; }
+  int finish() { return *rows; }
+  std::shared_ptr<int> rows = std::make_shared<int>(0);
+};
+
+TEST_CASE("of a reducer's callers two send at once, whatever their rows are made of") {
+  for (const bool many : {false, true}) {
+    test::VirtualWorld world;
+    const Node node = world.root();
+    const Batcher<int(std::vector<Bytes>)> batcher({.min_size = 5}, reduce(CountRows{}));
+    node.expose("one", batcher);
+    node.expose("many", batcher.many());
+    batcher.pause();
+    std::vector<Node> peers;
+    std::vector<Future<int>> answers;
+    std::vector<Future<std::vector<int>>> many_answers;
+    for (int i = 0; i < 5; ++i) {
+      peers.push_back(world.join("peer" + std::to_string(i)));
+      std::vector<Bytes> row{Bytes::allocate(std::size_t{16} << 20)};
+      if (many) {
+        std::vector<std::vector<Bytes>> rows{std::move(row)};
+        many_answers.push_back(peers.back().call<std::vector<int>(std::vector<std::vector<Bytes>>)>(
+            "root", "many", std::move(rows)));
+      } else {
+        answers.push_back(
+            peers.back().call<int(std::vector<Bytes>)>("root", "one", std::move(row)));
+      }
+    }
+    world.run_for(2s);
+    CHECK(batcher.statistics().queued == 2);
+    batcher.resume();
+    for (auto& answer : answers)
+      CHECK(answer.get() == 5);
+    for (auto& answer : many_answers)
+      CHECK(answer.get() == std::vector<int>{5});
+  }
+}
+
+}  // namespace
+}  // namespace batchrpc
