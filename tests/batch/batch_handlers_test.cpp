@@ -212,7 +212,7 @@ TEST_CASE("with parallelism so many batches run at once, and not one more") {
   CHECK(b.batcher.statistics().running == 3);
   b.answer(1);
   CHECK(b.batches == Batches{{1, 2}, {3, 4}, {5, 6}, {7, 8}});
-  for (const std::size_t i : {0, 2, 3, 4})
+  for (const std::size_t i : {0U, 2U, 3U, 4U})
     b.answer(i);
   CHECK(b.rows[9].get() == 20);
   CHECK(b.batcher.statistics().running == 0);

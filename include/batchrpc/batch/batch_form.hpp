@@ -105,11 +105,9 @@ using ManyRows = typename BatchForm<T>::Stacked;
 ///     return batchrpc::ForAll(model.parameters());
 template <class R>
 struct ForAll {
+  explicit ForAll(R result) : value(std::move(result)) {}
   R value;  ///< copied for callers of this process
 };
-/// Of the value's own type.
-template <class R>
-ForAll(R) -> ForAll<R>;
 
 /// How a handler's results, one for each row of its batch, become the callers' values of `R`. Made
 /// of them; `size()` tells how many there are; each is then taken once, by `row(i)` or, for a
