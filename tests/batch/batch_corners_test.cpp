@@ -142,9 +142,11 @@ TEST_CASE("a batcher whose executor drops its tasks fails its rows, and can be c
 TEST_CASE("closing does not wait for who has the exclusive mutex when nothing waits") {
   const auto mutex = std::make_shared<AsyncMutex>();
   HeldBatching b({.exclusive = mutex});
-  const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
   b.add(1);
   CHECK(b.batcher.close(BatchClose::fail).ready());
+  guard.reset();
+  b.world.run_for(0s);
 }
 
 TEST_CASE("when every member of a group has a row, those of all keys start") {

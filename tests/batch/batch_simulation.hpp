@@ -32,7 +32,11 @@ class BatchSimulation {
         batcher(options, [this](std::vector<int> rows) { return run(std::move(rows)); }) {
     node_.expose("work", batcher);
   }
-  ~BatchSimulation() { stop(); }
+  // What runs finishes: a batch that its handler never answers would keep loop and batcher.
+  ~BatchSimulation() {
+    stop();
+    world.run_for(std::chrono::seconds(5));
+  }
   BatchSimulation(const BatchSimulation&) = delete;
   BatchSimulation& operator=(const BatchSimulation&) = delete;
 
