@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "torch/tensor_slabs.hpp"
 
@@ -118,8 +119,8 @@ void BatchForm<at::Tensor>::Builder::add_all(at::Tensor&& rows) {
 at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
   if (parts_.empty()) throw InvalidArgument("a batch without rows");
   require_one_kind();
-  const c10::optional<at::Device> device =
-      how_.device.empty() ? c10::nullopt : c10::optional<at::Device>(how_.device);
+  std::optional<at::Device> device;
+  if (!how_.device.empty()) device.emplace(how_.device);
   at::Tensor batch;
   const bool is_whole = parts_.size() == 1 && parts_[0].many && padding == 0;
   if (is_whole && !how_.keep && detail::received_bytes(parts_[0].tensor) != nullptr) {
