@@ -83,8 +83,8 @@ struct BatchOptions {
   /// that were received side by side in that in which they began to arrive.
   bool order_by_peer = false;
 
-  /// By how many rows that came later, of the same key and of higher priority, a row is overtaken
-  /// at the most.
+  /// By how many calls that came later, of the same key and of higher priority, a call is overtaken
+  /// at the most; those that are dropped meanwhile count.
   std::size_t max_overtaking = 256;
 
   // --- how much waits
@@ -95,8 +95,9 @@ struct BatchOptions {
   /// Bytes that the arguments of waiting rows may take, held rows included; about.
   std::size_t max_queue_bytes = std::size_t{1} << 30;
 
-  /// What becomes of a row beyond that. When the queue is full of one caller's rows, those of
-  /// others still find their share of it: the newest of that caller's gives way.
+  /// What becomes of a row beyond that. With `reject`, when max_queue is full of one caller's rows,
+  /// those of others still find their share of it: the newest of that caller's gives way. With
+  /// `hold` the callers of held rows come in turn.
   OnFull on_full = OnFull::reject;
 
   // --- how it runs
