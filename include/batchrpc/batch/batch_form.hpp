@@ -105,6 +105,7 @@ using ManyRows = typename BatchForm<T>::Stacked;
 ///     return batchrpc::ForAll(model.parameters());
 template <class R>
 struct ForAll {
+  /// Of that result.
   explicit ForAll(R result) : value(std::move(result)) {}
   R value;  ///< copied for callers of this process
 };
