@@ -32,8 +32,7 @@ Duration average(Duration before, Duration latest) {
 // batcher: then the executor, or its node, is gone.
 class Aggregator::Posted {
  public:
-  Posted(std::weak_ptr<Aggregator> core, void (Aggregator::*task)(AsyncMutex::Guard),
-         AsyncMutex::Guard guard)
+  Posted(std::weak_ptr<Aggregator> core, PostedTask task, AsyncMutex::Guard guard)
       : core_(std::move(core)), task_(task), guard_(std::move(guard)) {}
   Posted(Posted&& other) noexcept
       : core_(std::move(other.core_)), task_(other.task_), guard_(std::move(other.guard_)) {}
@@ -49,7 +48,7 @@ class Aggregator::Posted {
 
  private:
   std::weak_ptr<Aggregator> core_;
-  void (Aggregator::*task_)(AsyncMutex::Guard);
+  PostedTask task_;
   AsyncMutex::Guard guard_;
 };
 
@@ -211,20 +210,20 @@ void Aggregator::start_if_due(Lock& lock, TimePoint now) {
   const auto exclusive = starts > 0 ? options_->exclusive : nullptr;
   lock.unlock();
   for (; starts > 0; --starts)
-    post_start(exclusive);
+    post_exclusively(&Aggregator::begin, exclusive);
 }
 
-void Aggregator::post_start(const std::shared_ptr<AsyncMutex>& exclusive) {
-  if (!exclusive) return post(&Aggregator::begin, {});
-  exclusive->lock().then([weak = weak_from_this()](Result<AsyncMutex::Guard> guard) {
+void Aggregator::post_exclusively(PostedTask task, const std::shared_ptr<AsyncMutex>& exclusive) {
+  if (!exclusive) return post(task, {});
+  exclusive->lock().then([weak = weak_from_this(), task](Result<AsyncMutex::Guard> guard) {
     const auto self = weak.lock();
     if (!self) return;
     if (!guard) return self->end("the batcher's exclusive mutex is gone: " + guard.message());
-    self->post(&Aggregator::begin, std::move(*guard));
+    self->post(task, std::move(*guard));
   });
 }
 
-void Aggregator::post(void (Aggregator::*task)(AsyncMutex::Guard), AsyncMutex::Guard guard) {
+void Aggregator::post(PostedTask task, AsyncMutex::Guard guard) {
   try {
     executor_->post(Posted(weak_from_this(), task, std::move(guard)));
   } catch (...) {  // NOLINT: the task that was not taken has ended the batcher

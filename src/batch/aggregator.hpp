@@ -43,6 +43,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
 
  private:
   class Posted;
+  using PostedTask = void (Aggregator::*)(AsyncMutex::Guard);
   using Lock = std::unique_lock<std::mutex>;
   /// Calls that are out of the queue, to be failed when the lock is released.
   struct Dropped {
@@ -73,8 +74,8 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   [[nodiscard]] BatchLane* next_lane(TimePoint now);
   void arm_timer(TimePoint now);
   void look_again();
-  void post_start(const std::shared_ptr<AsyncMutex>& exclusive);
-  void post(void (Aggregator::*task)(AsyncMutex::Guard), AsyncMutex::Guard guard);
+  void post_exclusively(PostedTask task, const std::shared_ptr<AsyncMutex>& exclusive);
+  void post(PostedTask task, AsyncMutex::Guard guard);
   void begin(AsyncMutex::Guard guard);
   void run(TakenBatch batch, AsyncMutex::Guard guard);
   void ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,

@@ -33,12 +33,7 @@ void Aggregator::accumulate_if_due(Lock& lock) {
   arm_timer(TimePoint::max());  // for deadlines alone
   const auto exclusive = options_->exclusive;
   lock.unlock();
-  if (posted) return;
-  if (!exclusive) return post(&Aggregator::accumulate, {});
-  exclusive->lock().then([weak = weak_from_this()](Result<AsyncMutex::Guard> guard) {
-    const auto self = weak.lock();
-    if (self && guard) self->post(&Aggregator::accumulate, std::move(*guard));
-  });
+  if (!posted) post_exclusively(&Aggregator::accumulate, exclusive);
 }
 
 void Aggregator::accumulate(AsyncMutex::Guard guard) {
