@@ -296,14 +296,7 @@ TEST_CASE("a group of a full world must be of its nodes") {
 }
 
 TEST_CASE("every bad option is refused by its name") {
-  const auto message = [](const BatchOptions& options) {
-    try {
-      const Batcher<int(int)> batcher(options, doubled);
-    } catch (const InvalidArgument& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing was refused");
-  };
+  const auto message = &test::refusal_of;
   const auto negative = static_cast<std::size_t>(-1);
   CHECK_THAT(message({.max_size = negative, .max_queue = negative}),
              Catch::Contains("max_size") && Catch::Contains("negative"));

@@ -252,14 +252,7 @@ TEST_CASE("a flush while the handler is busy starts the next batch when it is id
 }
 
 TEST_CASE("options out of range are refused by name") {
-  const auto message = [](const BatchOptions& options) {
-    try {
-      const Batcher<int(int)> batcher(options, doubled);
-    } catch (const InvalidArgument& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing was refused");
-  };
+  const auto message = &test::refusal_of;
   CHECK(message({}) == "nothing was refused");
   CHECK_THAT(message({.max_size = 0}), Catch::Contains("BatchOptions::max_size"));
   CHECK_THAT(message({.max_wait = -1ns}), Catch::Contains("BatchOptions::max_wait"));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
@@ -14,6 +15,16 @@ inline std::vector<int> doubled(std::vector<int> xs) {
   for (int& x : xs)
     x *= 2;
   return xs;
+}
+
+/// What a batcher of these options is refused with.
+inline std::string refusal_of(const BatchOptions& options) {
+  try {
+    const Batcher<int(int)> batcher(options, doubled);
+  } catch (const InvalidArgument& error) {
+    return error.what();
+  }
+  return "nothing was refused";
 }
 
 /// A batcher over a node in virtual time, whose handler notes each batch and when it began.
