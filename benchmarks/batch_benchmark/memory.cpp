@@ -1,30 +1,20 @@
-#include <malloc.h>
-#include <unistd.h>
-
 #include <batchrpc/torch.hpp>
 #include <cstdint>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "batch_benchmark/sections.hpp"
+#include "common/resident_memory.hpp"
 
 namespace batch_benchmark {
 
 namespace {
 
+using batchrpc_examples::resident_bytes;
+
 constexpr std::int64_t kFew = 10'000;
 constexpr std::int64_t kMany = 1'000'000;
 constexpr std::size_t kBatch = 64;
-
-std::int64_t resident_bytes() {
-  ::malloc_trim(0);
-  std::ifstream file("/proc/self/statm");
-  std::int64_t all = 0;
-  std::int64_t resident = 0;
-  if (!(file >> all >> resident)) throw std::runtime_error("this process's memory is not known");
-  return resident * ::sysconf(_SC_PAGESIZE);
-}
 
 struct Grown {
   std::int64_t after_few = 0;

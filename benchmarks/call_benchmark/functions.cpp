@@ -1,12 +1,8 @@
 #include "call_benchmark/functions.hpp"
 
-#include <malloc.h>
-#include <unistd.h>
-
 #include <batchrpc/wire/codec.hpp>
 #include <batchrpc/wire/envelope.hpp>
 #include <batchrpc/wire/structs.hpp>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -53,15 +49,6 @@ void Held::release() {
   }
   for (batchrpc::Promise<std::int32_t>& promise : promises)
     promise.set_value(1);
-}
-
-std::int64_t resident_bytes() {
-  ::malloc_trim(0);
-  std::ifstream file("/proc/self/statm");
-  std::int64_t all = 0;
-  std::int64_t resident = 0;
-  if (!(file >> all >> resident)) throw std::runtime_error("this process's memory is not known");
-  return resident * ::sysconf(_SC_PAGESIZE);
 }
 
 void expose_functions(const batchrpc::Node& node) {

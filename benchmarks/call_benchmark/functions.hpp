@@ -9,6 +9,7 @@
 
 #include "call_benchmark/floor.hpp"
 #include "call_benchmark/shape.hpp"
+#include "common/resident_memory.hpp"
 
 /// What the benchmark's nodes call.
 namespace call_benchmark {
@@ -40,8 +41,7 @@ class Held {
   std::vector<batchrpc::Promise<std::int32_t>> promises_;
 };
 
-/// Of this process, once what was freed has been given back to the system.
-std::int64_t resident_bytes();
+using batchrpc_examples::resident_bytes;
 
 /// Exposes all of these.
 void expose_functions(const batchrpc::Node& node);

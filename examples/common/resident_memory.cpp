@@ -1,0 +1,20 @@
+#include "common/resident_memory.hpp"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <stdexcept>
+
+namespace batchrpc_examples {
+
+std::int64_t resident_bytes() {
+  ::malloc_trim(0);
+  std::ifstream file("/proc/self/statm");
+  std::int64_t all = 0;
+  std::int64_t resident = 0;
+  if (!(file >> all >> resident)) throw std::runtime_error("this process's memory is not known");
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace batchrpc_examples
