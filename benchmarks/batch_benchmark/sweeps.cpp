@@ -64,7 +64,7 @@ Sweep sweep_max_size(const Run& run) {
               .doubling = true,
               .series = {{.name = "idle"}}};
   std::vector<Task> tasks;
-  for (const std::size_t size : {1, 2, 4, 8, 16, 32, 64}) {
+  for (const std::size_t size : {1U, 2U, 4U, 8U, 16U, 32U, 64U}) {
     tasks.push_back(
         {0, static_cast<double>(size), [&run, size](double& mean_batch) {
            ActingPolicy policy(true, 500 * kLocalCallers);
@@ -92,7 +92,7 @@ Sweep sweep_max_wait(const Run& run, Observers& observers) {
               .series = {{.name = "max_size " + std::to_string(count) + ": as many as call"},
                          {.name = "max_size 64: more than call"}}};
   std::vector<Task> tasks;
-  for (const std::size_t series : {0, 1}) {
+  for (const std::size_t series : {0U, 1U}) {
     for (const auto wait : {0us, 100us, 250us, 500us, 1000us, 2000us}) {
       const std::chrono::duration<double, std::milli> x = wait;
       tasks.push_back({series, x.count(), [&observers, count, full, series, wait](double& mean) {
