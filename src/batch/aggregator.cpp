@@ -54,10 +54,7 @@ class Aggregator::Posted {
 
 Aggregator::Aggregator(BatchOptions options, BatchWork work)
     : work_(std::move(work)), options_(std::make_shared<const BatchOptions>(std::move(options))) {
-  if (options_->latency_target.latency > Duration::zero()) {
-    adaptive_.emplace(options_->latency_target, options_->max_size, options_->parallelism);
-  }
-  adopt_choice();
+  adapt(BatchOptions());
 }
 
 Aggregator::~Aggregator() {
@@ -67,6 +64,20 @@ Aggregator::~Aggregator() {
     if (handler != 0) host_->forget(handler);
   }
   end("the batcher was destroyed");
+}
+
+// `before`: the options till now. What was learnt stays where it still holds.
+void Aggregator::adapt(const BatchOptions& before) {
+  const BatchOptions& now = *options_;
+  const LatencyTarget& target = now.latency_target;
+  if (target.latency == Duration::zero()) {
+    adaptive_.reset();
+  } else if (!adaptive_ || target.latency != before.latency_target.latency ||
+             target.percentile != before.latency_target.percentile ||
+             now.max_size != before.max_size || now.parallelism != before.parallelism) {
+    adaptive_.emplace(target, now.max_size, now.parallelism);
+  }
+  adopt_choice();
 }
 
 void Aggregator::adopt_choice() {
@@ -81,24 +92,20 @@ std::shared_ptr<const BatchOptions> Aggregator::options() const {
 void Aggregator::set_options(BatchOptions options) {
   check_options(options, work_);
   auto changed = std::make_shared<const BatchOptions>(std::move(options));
-  Lock lock(mutex_);
-  check_change(*options_, *changed);
-  if (host_) check_group(*changed, *host_);
-  const auto before = std::exchange(options_, std::move(changed));
-  const LatencyTarget& target = options_->latency_target;
-  if (target.latency == Duration::zero()) {
-    adaptive_.reset();
-  } else if (!adaptive_ || target.latency != before->latency_target.latency ||
-             target.percentile != before->latency_target.percentile ||
-             options_->max_size != before->max_size ||
-             options_->parallelism != before->parallelism) {
-    adaptive_.emplace(target, options_->max_size, options_->parallelism);
+  Dropped gone{{}, &BatchStatistics::rejected, nullptr};
+  {
+    Lock lock(mutex_);
+    check_change(*options_, *changed);
+    if (host_) check_group(*changed, *host_);
+    const auto before = std::exchange(options_, std::move(changed));
+    adapt(*before);
+    if (!host_) return;
+    drop_too_large(gone);
+    group_.configure(*options_, host_->is_live, [this](const auto& add) { queue_.for_each(add); });
+    admit_held();
+    start_if_due(lock, host_->loop->now());
   }
-  adopt_choice();
-  if (!host_) return;
-  group_.configure(*options_, host_->is_live, [this](const auto& add) { queue_.for_each(add); });
-  admit_held();
-  start_if_due(lock, host_->loop->now());
+  fail(gone);
 }
 
 void Aggregator::expect(const std::string& peer) {
@@ -168,40 +175,51 @@ std::optional<BatchReason> Aggregator::due(const BatchLane& lane, TimePoint now)
   return reason;
 }
 
-std::size_t Aggregator::due_batches(TimePoint now) {
+// How many there are; and whether none of them would take another row.
+std::size_t Aggregator::due_batches(TimePoint now, bool& complete) {
   std::size_t batches = 0;
+  complete = true;
   queue_.for_each_lane([&](BatchLane& lane) {
-    if (due(lane, now)) batches += triggers_.batches(lane.rows());
+    const auto reason = due(lane, now);
+    if (!reason) return;
+    batches += triggers_.batches(lane.rows());
+    complete = complete && (*reason == BatchReason::size || *reason == BatchReason::preferred ||
+                            *reason == BatchReason::all);
   });
   return batches;
 }
 
 // Of those that are due: the one with the highest priority, or that was passed over for too many.
-BatchLane* Aggregator::next_lane(TimePoint now) {
-  BatchLane* best = nullptr;
+Aggregator::DueLane Aggregator::next_lane(TimePoint now) {
+  DueLane best;
   const auto rank = [this](const BatchLane& lane) {
     const bool passed = lane.passed >= options_->max_overtaking;
     return std::tuple(!passed, passed ? 0 : -lane.priority(), lane.oldest().number);
   };
   queue_.for_each_lane([&](BatchLane& lane) {
-    if (!due(lane, now)) return;
-    if (best == nullptr || rank(lane) < rank(*best)) best = &lane;
+    const auto reason = due(lane, now);
+    if (!reason) return;
+    if (best.lane == nullptr || rank(lane) < rank(*best.lane)) best = {&lane, *reason};
   });
   return best;
 }
 
-// Lets go of the lock.
-void Aggregator::start_if_due(Lock& lock, TimePoint now) {
+bool Aggregator::has_free_slot() const noexcept {
+  return starting_ + running_ < options_->parallelism;
+}
+
+// Lets go of the lock. `may_run_here`: a batch that is complete need not wait for the messages
+// which the calling thread has yet to read.
+void Aggregator::start_if_due(Lock& lock, TimePoint now, bool may_run_here) {
   let_transfers_come();
   if (work_.accumulate) {
     if (accumulation_posted_ || next_to_accumulate() != nullptr) return accumulate_if_due(lock);
   }
   std::size_t starts = 0;
-  const bool may_start =
-      !paused_ && !queue_.empty() && starting_ + running_ < options_->parallelism;
-  if (may_start) {
-    const std::size_t due = due_batches(now);
-    while (starting_ + running_ < options_->parallelism && starting_ < due) {
+  bool complete = false;
+  if (!paused_ && !queue_.empty() && has_free_slot()) {
+    const std::size_t due = due_batches(now, complete);
+    while (has_free_slot() && starting_ < due) {
       ++starting_;
       ++starts;
     }
@@ -209,6 +227,7 @@ void Aggregator::start_if_due(Lock& lock, TimePoint now) {
   arm_timer(now);
   const auto exclusive = starts > 0 ? options_->exclusive : nullptr;
   lock.unlock();
+  if (may_run_here && complete && starts == 1 && !exclusive) return begin_here();
   for (; starts > 0; --starts)
     post_exclusively(&Aggregator::begin, exclusive);
 }
@@ -230,6 +249,13 @@ void Aggregator::post(PostedTask task, AsyncMutex::Guard guard) {
   }
 }
 
+// Not as part of the call that completes the batch, which is the calling thread's.
+void Aggregator::begin_here() {
+  const CallContext* const call = CallContext::exchange_current(nullptr);
+  begin({});
+  CallContext::exchange_current(call);
+}
+
 // The calls are taken when the handler begins, so that those which come meanwhile go along.
 void Aggregator::begin(AsyncMutex::Guard guard) {
   Dropped expired{{}, &BatchStatistics::expired, nullptr};
@@ -239,11 +265,13 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
     --starting_;
     const TimePoint now = host_->loop->now();
     drop_expired(now, expired);
-    BatchLane* const lane = paused_ ? nullptr : next_lane(now);
-    if (lane != nullptr) {
-      batch.reason = *due(*lane, now);
-      const std::size_t rows = std::max(triggers_.cut(lane->rows()), accumulated_rows());
-      queue_.take(*lane, rows, options_->max_overtaking, batch.calls);
+    const DueLane next = paused_ ? DueLane() : next_lane(now);
+    if (next.lane != nullptr) {
+      batch.reason = next.reason;
+      // What was accumulated is this batch's, whatever its size is now.
+      const std::size_t rows =
+          std::max(triggers_.cut(next.lane->rows()), queue_.accumulated_rows());
+      queue_.take(*next.lane, rows, options_->max_overtaking, batch.calls);
       // Nothing more is to come for the rows of other keys, either.
       if (batch.reason == BatchReason::all) {
         queue_.for_each_lane([](BatchLane& other) { other.flush(); });
@@ -308,12 +336,16 @@ void Aggregator::ended(const BatchOutcome& outcome, TimePoint started, std::size
 // to.
 void Aggregator::arm_timer(TimePoint now) {
   TimePoint when = std::min(queue_.earliest_deadline(), held_.earliest_deadline());
-  if (!paused_ && starting_ + running_ < options_->parallelism) {
+  if (!paused_ && has_free_slot()) {
     queue_.for_each_lane([&](const BatchLane& lane) {
       const TimePoint at = triggers_.due_at(lane);
       if (at > now) when = std::min(when, at);
     });
   }
+  arm_timer_at(when);
+}
+
+void Aggregator::arm_timer_at(TimePoint when) {
   if (when == TimePoint::max() || (timer_ != 0 && timer_at_ <= when)) return;
   if (timer_ != 0) host_->loop->cancel(timer_);
   timer_at_ = when;

@@ -50,48 +50,65 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
     BatchCalls calls;
     std::uint64_t BatchStatistics::*count;
     std::exception_ptr error;
+    bool began = false;  // their handler had begun, and has thrown the error
+  };
+  /// A lane of which a batch is to start, and why.
+  struct DueLane {
+    BatchLane* lane = nullptr;  // null: there is none
+    BatchReason reason{};
   };
 
   // Coming in; aggregator_intake.cpp.
   void ensure_host(Lock& lock);
-  [[nodiscard]] std::exception_ptr make_room(const BatchCall& call, Dropped& gone, bool& hold);
-  void enqueue(std::unique_ptr<BatchCall> call);
+  [[nodiscard]] std::exception_ptr refusal(BatchCall& call, Lock& lock);
+  [[nodiscard]] std::exception_ptr make_room(const BatchCall& call, bool let_in, Dropped& gone,
+                                             bool& hold);
+  template <class Calls>
+  [[nodiscard]] bool displace(Calls& calls, const BatchCall& newcomer, CallerShares::Measure of,
+                              std::size_t excess, const std::string& limit, Dropped& gone);
+  BatchLane& enqueue(std::unique_ptr<BatchCall> call);
   void admit_held();
   [[nodiscard]] std::exception_ptr overloaded(const std::string& limit) const;
   [[nodiscard]] std::exception_ptr too_large(const BatchCall& call) const;
 
   // Going out before they ran.
   void drop_expired(TimePoint now, Dropped& gone);
+  void drop_too_large(Dropped& gone);
   void drop_those_who_left();
   void end(const std::string& why);
   void fail(Dropped& gone);
-  void left(const BatchCalls& calls);
+  void left(const BatchCalls& calls, std::size_t from = 0);
 
   // Starting and ending batches.
-  void start_if_due(Lock& lock, TimePoint now);
-  [[nodiscard]] std::size_t due_batches(TimePoint now);
+  void start_if_due(Lock& lock, TimePoint now, bool may_run_here = false);
+  [[nodiscard]] std::size_t due_batches(TimePoint now, bool& complete);
   [[nodiscard]] std::optional<BatchReason> due(const BatchLane& lane, TimePoint now) const;
-  [[nodiscard]] BatchLane* next_lane(TimePoint now);
+  [[nodiscard]] DueLane next_lane(TimePoint now);
+  [[nodiscard]] bool has_free_slot() const noexcept;
   void arm_timer(TimePoint now);
+  void arm_timer_at(TimePoint when);
   void look_again();
   void post_exclusively(PostedTask task, const std::shared_ptr<AsyncMutex>& exclusive);
   void post(PostedTask task, AsyncMutex::Guard guard);
+  void begin_here();
   void begin(AsyncMutex::Guard guard);
   void run(TakenBatch batch, AsyncMutex::Guard guard);
   void ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
              std::vector<TimePoint> arrivals);
+  void adapt(const BatchOptions& before);
   void adopt_choice();
   void tell_if_closed(Lock& lock);
 
   // Large calls that are coming in; aggregator_transfers.cpp.
   class Transfer;
   [[nodiscard]] bool may_come(const Transfer& transfer);
+  [[nodiscard]] bool was_let_in(const std::shared_ptr<void>& announced);
+  void forget(Transfer& transfer);
   void let_transfers_come();
-  void transfer_ended(const Transfer& transfer);
+  void transfer_ended(Transfer& transfer);
 
   // Of reducers.
-  [[nodiscard]] BatchCall* next_to_accumulate();
-  [[nodiscard]] std::size_t accumulated_rows() const;
+  [[nodiscard]] BatchCall* next_to_accumulate() const;
   void accumulate_if_due(Lock& lock);
   void accumulate(AsyncMutex::Guard guard);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "base/time.hpp"
@@ -58,54 +59,76 @@ void Aggregator::ensure_host(Lock& lock) {
 std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   Dropped gone{{}, &BatchStatistics::rejected, nullptr};
   Dropped expired{{}, &BatchStatistics::expired, nullptr};
-  std::exception_ptr refused;
-  {
-    Lock lock(mutex_);
-    counts_.totals.rows += call->rows;
-    try {
-      if (closed_.empty()) ensure_host(lock);
-    } catch (...) {
-      refused = std::current_exception();
+  const std::shared_ptr<void> announced = std::move(call->transfer);
+  Lock lock(mutex_);
+  const bool let_in = was_let_in(announced);
+  counts_.totals.rows += call->rows;
+  bool hold = false;
+  std::exception_ptr refused = refusal(*call, lock);
+  if (!refused) {
+    if (queue_.rows() + held_.rows() + call->rows > options_->max_queue) {
+      drop_expired(call->arrived, expired);
     }
-    if (!refused && !closed_.empty()) refused = std::make_exception_ptr(ShutDown(closed_));
-    bool hold = false;
-    TimePoint now{};
-    if (!refused) {
-      call->arrived = now = host_->loop->now();
-      if (const CallContext* context = CallContext::current()) {
-        if (!call->caller && context->shared_caller()) {
-          call->caller = context->shared_caller();
-          if (!host_->is_current(*call->caller)) {
-            refused = std::make_exception_ptr(PeerLost("the row's caller is gone", false));
-          }
-        }
-        if (!call->deadline) call->deadline = context->deadline();
-      }
-      if (call->timeout != Duration::zero()) {
-        const TimePoint own = after(call->arrived, call->timeout);
-        call->deadline = std::min(own, call->deadline.value_or(TimePoint::max()));
-      }
-      if (!refused) refused = too_large(*call);
-    }
-    if (!refused && queue_.rows() + held_.rows() + call->rows > options_->max_queue) {
-      drop_expired(now, expired);
-    }
-    if (!refused) refused = make_room(*call, gone, hold);
-    if (refused) {
-      counts_.totals.rejected += call->rows;
+    refused = make_room(*call, let_in, gone, hold);
+  }
+  const TimePoint now = call->arrived;
+  const TimePoint deadline = call->deadline.value_or(TimePoint::max());
+  const bool may_run_here =
+      call->may_run_batch && options_->short_handler && host_ && host_->loop->is_driving();
+  const BatchLane* lane = nullptr;  // to which it came, when nothing else has changed
+  if (refused) {
+    counts_.totals.rejected += call->rows;
+  } else {
+    if (adaptive_) adaptive_->arrived(now, call->rows);
+    if (hold) {
+      held_.add(std::move(call));
     } else {
-      if (adaptive_) adaptive_->arrived(now, call->rows);
-      if (hold) {
-        held_.add(std::move(call));
-      } else {
-        enqueue(std::move(call));
-      }
-      start_if_due(lock, now);
+      lane = &enqueue(std::move(call));
     }
   }
-  fail(expired);
-  fail(gone);
+  if (!expired.calls.empty() || !gone.calls.empty()) {
+    lane = nullptr;
+    lock.unlock();
+    fail(expired);
+    fail(gone);
+    lock.lock();
+  } else if (refused) {
+    let_transfers_come();
+    return refused;
+  }
+  const bool waits = lane != nullptr && !work_.accumulate && !due(*lane, now);
+  if (waits && !group_.complete()) {
+    let_transfers_come();
+    arm_timer_at(std::min(deadline, has_free_slot() ? triggers_.due_at(*lane) : deadline));
+  } else {
+    start_if_due(lock, now, may_run_here);
+  }
   return refused;
+}
+
+// Why a call cannot come in, whatever room there is; null when it may.
+std::exception_ptr Aggregator::refusal(BatchCall& call, Lock& lock) {
+  try {
+    if (closed_.empty()) ensure_host(lock);
+  } catch (...) {
+    return std::current_exception();
+  }
+  if (!closed_.empty()) return std::make_exception_ptr(ShutDown(closed_));
+  call.arrived = host_->loop->now();
+  if (const CallContext* context = CallContext::current()) {
+    if (!call.caller && context->shared_caller()) {
+      call.caller = context->shared_caller();
+      if (!host_->is_current(*call.caller)) {
+        return std::make_exception_ptr(PeerLost("the row's caller is gone", false));
+      }
+    }
+    if (!call.deadline) call.deadline = context->deadline();
+  }
+  if (call.timeout != Duration::zero()) {
+    const TimePoint own = after(call.arrived, call.timeout);
+    call.deadline = std::min(own, call.deadline.value_or(TimePoint::max()));
+  }
+  return too_large(call);
 }
 
 std::exception_ptr Aggregator::too_large(const BatchCall& call) const {
@@ -123,29 +146,45 @@ std::exception_ptr Aggregator::too_large(const BatchCall& call) const {
 }
 
 // Null, when the call may come in; then `hold` says whether it has to wait outside of the queue.
-std::exception_ptr Aggregator::make_room(const BatchCall& call, Dropped& gone, bool& hold) {
+// One that was let in has its bytes already.
+std::exception_ptr Aggregator::make_room(const BatchCall& call, bool let_in, Dropped& gone,
+                                         bool& hold) {
   const BatchOptions& options = *options_;
-  if (queue_.bytes() + held_.bytes() + call.bytes > options.max_queue_bytes) {
-    return overloaded(std::to_string(options.max_queue_bytes) +
-                      " bytes, BatchOptions::max_queue_bytes");
-  }
-  const bool fits = queue_.rows() + call.rows <= options.max_queue;
-  const auto limit = [&options] {
-    return std::to_string(options.max_queue) + " rows, BatchOptions::max_queue";
+  const auto limit = [](std::size_t value, const char* unit, const char* name) {
+    return std::to_string(value) + " " + unit + ", BatchOptions::" + name;
   };
+  const std::size_t bytes = queue_.bytes() + held_.bytes() + transfer_bytes_ + call.bytes;
+  if (!let_in && bytes > options.max_queue_bytes) {
+    const std::string of = limit(options.max_queue_bytes, "bytes", "max_queue_bytes");
+    const std::size_t excess = bytes - options.max_queue_bytes;
+    const auto measure = &CallerShares::Share::bytes;
+    const bool displaces = displace(queue_, call, measure, excess, of, gone) ||
+                           displace(held_, call, measure, excess, of, gone);
+    if (!displaces) return overloaded(of);
+  }
+  const std::string of = limit(options.max_queue, "rows", "max_queue");
+  const auto measure = &CallerShares::Share::rows;
+  const std::size_t rows = queue_.rows() + call.rows;
   if (options.on_full == OnFull::hold) {
-    hold = !fits || held_.rows() > 0;
-    if (!hold || held_.rows() + call.rows <= options.max_queue) return nullptr;
-    return overloaded(limit() + ", and as many are held back");
+    hold = rows > options.max_queue || held_.rows() > 0;
+    const std::size_t held = held_.rows() + (hold ? call.rows : 0);
+    if (held <= options.max_queue) return nullptr;
+    if (displace(held_, call, measure, held - options.max_queue, of, gone)) return nullptr;
+    return overloaded(of + ", and as many are held back");
   }
-  if (fits) return nullptr;
-  if (queue_.make_way(call.caller.get(), call.rows, gone.calls)) {
-    left(gone.calls);
-    gone.error =
-        overloaded(limit() + "; this caller has most of them, and another one needed room");
-    return nullptr;
-  }
-  return overloaded(limit());
+  if (rows <= options.max_queue) return nullptr;
+  if (displace(queue_, call, measure, rows - options.max_queue, of, gone)) return nullptr;
+  return overloaded(of);
+}
+
+template <class Calls>
+bool Aggregator::displace(Calls& calls, const BatchCall& newcomer, CallerShares::Measure of,
+                          std::size_t excess, const std::string& limit, Dropped& gone) {
+  const std::size_t before = gone.calls.size();
+  if (!calls.make_way(newcomer, of, excess, gone.calls)) return false;
+  if constexpr (std::is_same_v<Calls, BatchQueue>) left(gone.calls, before);
+  gone.error = overloaded(limit + "; this caller has most of that, and another one needed room");
+  return true;
 }
 
 std::exception_ptr Aggregator::overloaded(const std::string& limit) const {
@@ -157,9 +196,9 @@ std::exception_ptr Aggregator::overloaded(const std::string& limit) const {
       soon));
 }
 
-void Aggregator::enqueue(std::unique_ptr<BatchCall> call) {
+BatchLane& Aggregator::enqueue(std::unique_ptr<BatchCall> call) {
   group_.add(*call);
-  queue_.add(std::move(call));
+  return queue_.add(std::move(call));
 }
 
 void Aggregator::admit_held() {
@@ -171,9 +210,20 @@ void Aggregator::admit_held() {
 
 // --- leaving without having run
 
-void Aggregator::left(const BatchCalls& calls) {
-  for (const auto& call : calls)
-    group_.remove(*call);
+void Aggregator::left(const BatchCalls& calls, std::size_t from) {
+  for (std::size_t i = from; i < calls.size(); ++i)
+    group_.remove(*calls[i]);
+}
+
+// Those that wait, and came when a batch might be larger.
+void Aggregator::drop_too_large(Dropped& gone) {
+  const auto is_too_large = [this](const BatchCall& call) {
+    return call.rows > options_->max_size && !call.pinned;
+  };
+  queue_.remove_if(is_too_large, gone.calls);
+  left(gone.calls);
+  held_.remove_if(is_too_large, gone.calls);
+  if (!gone.calls.empty()) gone.error = too_large(*gone.calls.front());
 }
 
 void Aggregator::drop_expired(TimePoint now, Dropped& gone) {
@@ -257,7 +307,7 @@ void Aggregator::fail(Dropped& gone) {
     counts_.totals.*gone.count += rows;
   }
   for (const auto& call : gone.calls)
-    call->fail(gone.error, false);
+    call->fail(gone.error, gone.began);
 }
 
 }  // namespace batchrpc::detail

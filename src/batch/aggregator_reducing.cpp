@@ -6,25 +6,12 @@
 // Of reducers: calls that wait are accumulated, one after the other, while no batch runs.
 namespace batchrpc::detail {
 
-BatchCall* Aggregator::next_to_accumulate() {
+// Rows that the batch which gathers now has room for; while none runs.
+BatchCall* Aggregator::next_to_accumulate() const {
   if (options_->order_by_peer || paused_ || starting_ + running_ > 0) return nullptr;
-  BatchCall* next = nullptr;
-  std::size_t rows = 0;
-  queue_.for_each([&](const BatchCall& call) {
-    rows += call.rows;
-    if (next == nullptr && !call.accumulated && rows <= triggers_.size()) {
-      next = const_cast<BatchCall*>(&call);
-    }
-  });
+  BatchCall* const next = queue_.next_to_accumulate();
+  if (next == nullptr || queue_.accumulated_rows() + next->rows > triggers_.size()) return nullptr;
   return next;
-}
-
-// All of them are the next batch's, whatever its size is now.
-std::size_t Aggregator::accumulated_rows() const {
-  std::size_t rows = 0;
-  if (!work_.accumulate) return rows;
-  queue_.for_each([&](const BatchCall& call) { rows += call.accumulated ? call.rows : 0; });
-  return rows;
 }
 
 // Lets go of the lock.
@@ -50,23 +37,21 @@ void Aggregator::accumulate(AsyncMutex::Guard guard) {
     }
     lock.lock();
     accumulating_ = nullptr;
-    call->accumulated = true;
-    queue_.forget_bytes(*call);
+    queue_.accumulated(*call);
     let_transfers_come();
     const bool is_over = !closed_.empty() && !draining_;
     if (!error && !is_over) continue;
-    Dropped gone{{},
-                 error ? &BatchStatistics::failed : &BatchStatistics::dropped,
-                 error ? error : std::make_exception_ptr(ShutDown(closed_))};
+    Dropped gone{{}, &BatchStatistics::dropped, nullptr};
+    if (error) {
+      gone = {{}, &BatchStatistics::failed, error, true};
+    } else {
+      gone.error = std::make_exception_ptr(ShutDown(closed_));
+    }
     queue_.remove_if([call](const BatchCall& other) { return &other == call; }, gone.calls);
     left(gone.calls);
-    const std::size_t rows = call->rows;
     lock.unlock();
-    for (const auto& failed : gone.calls)
-      failed->fail(gone.error, error != nullptr);
-    gone.calls.clear();
+    fail(gone);
     lock.lock();
-    counts_.totals.*gone.count += rows;
   }
   lock.unlock();
   guard = {};  // who waits for it goes on in here

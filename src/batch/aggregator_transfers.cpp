@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "batch/aggregator.hpp"
 
@@ -16,6 +17,11 @@ constexpr std::size_t kOfReducer = 2;
 /// never will be.
 class Aggregator::Transfer {
  public:
+  /// By which it is known among what functions keep.
+  struct Deleter {
+    void operator()(const Transfer* transfer) const noexcept { delete transfer; }
+  };
+
   Transfer(std::weak_ptr<Aggregator> core, std::size_t its_bytes,
            std::shared_ptr<TransferGate> its_gate)
       : bytes(its_bytes), gate(std::move(its_gate)), core_(std::move(core)) {}
@@ -27,7 +33,11 @@ class Aggregator::Transfer {
 
   const std::size_t bytes;
   const std::shared_ptr<TransferGate> gate;
-  bool held = false;  // under the batcher's lock
+  // Under the batcher's lock:
+  bool held = false;
+  bool over = false;  // is counted no more
+
+  [[nodiscard]] bool is_of(const Aggregator& core) const { return core_.lock().get() == &core; }
 
  private:
   const std::weak_ptr<Aggregator> core_;
@@ -36,7 +46,8 @@ class Aggregator::Transfer {
 std::shared_ptr<void> Aggregator::expect_transfer(std::size_t bytes,
                                                   const std::shared_ptr<TransferGate>& gate,
                                                   bool& held) {
-  auto transfer = std::make_shared<Transfer>(weak_from_this(), bytes, gate);
+  std::shared_ptr<Transfer> transfer(new Transfer(weak_from_this(), bytes, gate),
+                                     Transfer::Deleter());
   const Lock lock(mutex_);
   held = !held_transfers_.empty() || !may_come(*transfer);
   transfer->held = held;
@@ -49,13 +60,19 @@ std::shared_ptr<void> Aggregator::expect_transfer(std::size_t bytes,
   return transfer;
 }
 
+// Whether a call was let in when it was announced. It comes now, and counts among those that wait.
+bool Aggregator::was_let_in(const std::shared_ptr<void>& announced) {
+  if (std::get_deleter<Transfer::Deleter>(announced) == nullptr) return false;
+  auto& transfer = *static_cast<Transfer*>(announced.get());
+  if (transfer.over || !transfer.is_of(*this)) return false;
+  forget(transfer);
+  return !transfer.held;
+}
+
 bool Aggregator::may_come(const Transfer& transfer) {
   if (!closed_.empty()) return true;  // to be refused
-  std::size_t waiting = 0;
-  if (work_.accumulate && !options_->order_by_peer) {
-    queue_.for_each([&](const BatchCall& call) { waiting += call.accumulated ? 0 : 1; });
-    if (transfers_ + waiting >= kOfReducer) return false;
-  }
+  const bool one_by_one = work_.accumulate && !options_->order_by_peer;
+  if (one_by_one && transfers_ + queue_.calls_to_accumulate() >= kOfReducer) return false;
   const std::size_t before = queue_.bytes() + held_.bytes() + transfer_bytes_;
   return before == 0 || before + transfer.bytes <= options_->max_queue_bytes;
 }
@@ -72,14 +89,20 @@ void Aggregator::let_transfers_come() {
   }
 }
 
-void Aggregator::transfer_ended(const Transfer& transfer) {
-  const Lock lock(mutex_);
+// By who holds the lock.
+void Aggregator::forget(Transfer& transfer) {
+  if (std::exchange(transfer.over, true)) return;
   if (transfer.held) {
     std::erase(held_transfers_, &transfer);
-    return;
+  } else {
+    --transfers_;
+    transfer_bytes_ -= transfer.bytes;
   }
-  --transfers_;
-  transfer_bytes_ -= transfer.bytes;
+}
+
+void Aggregator::transfer_ended(Transfer& transfer) {
+  const Lock lock(mutex_);
+  forget(transfer);
   let_transfers_come();
 }
 

@@ -89,14 +89,16 @@ BatchLane& BatchQueue::lane_of(const std::string& key) {
   return *last_;
 }
 
-void BatchQueue::add(std::unique_ptr<BatchCall> call) {
+BatchLane& BatchQueue::add(std::unique_ptr<BatchCall> call) {
   ++calls_;
   rows_ += call->rows;
   bytes_ += call->bytes;
-  rows_of_[call->caller.get()] += call->rows;
+  shares_.add(*call);
+  if (call->deadline) earliest_deadline_ = std::min(earliest_deadline_, *call->deadline);
   call->number = arrived_++;
   BatchLane& lane = lane_of(call->key);
   lane.add(std::move(call));
+  return lane;
 }
 
 void BatchQueue::take(BatchLane& lane, std::size_t rows, std::size_t max_overtaking,
@@ -107,6 +109,7 @@ void BatchQueue::take(BatchLane& lane, std::size_t rows, std::size_t max_overtak
   lane.passed = 0;
   for (std::size_t i = before; i < to.size(); ++i)
     count_out(*to[i]);
+  if (empty()) earliest_deadline_ = TimePoint::max();
   if (lanes_.size() == 1) return;
   for (auto& [key, other] : lanes_) {
     if (&other != &lane && !other.empty() && other.priority() < priority)
@@ -116,46 +119,37 @@ void BatchQueue::take(BatchLane& lane, std::size_t rows, std::size_t max_overtak
 }
 
 void BatchQueue::remove_expired(TimePoint now, BatchCalls& to) {
-  if (earliest_deadline() > now) return;
+  if (earliest_deadline_ > now) return;
   remove_if(
       [now](const BatchCall& call) {
         return !call.pinned && call.deadline && *call.deadline <= now;
       },
       to);
-}
-
-TimePoint BatchQueue::earliest_deadline() const {
-  TimePoint earliest = TimePoint::max();
+  earliest_deadline_ = TimePoint::max();
   for (const auto& [key, lane] : lanes_)
-    earliest = std::min(earliest, lane.earliest_deadline());
-  return earliest;
+    earliest_deadline_ = std::min(earliest_deadline_, lane.earliest_deadline());
 }
 
-bool BatchQueue::make_way(const PeerIdentity* caller, std::size_t rows, BatchCalls& to) {
-  const auto most =
-      std::max_element(rows_of_.begin(), rows_of_.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == rows_of_.end()) return false;
-  const auto own = rows_of_.find(caller);
-  const std::size_t own_rows = own == rows_of_.end() ? 0 : own->second;
-  if (own_rows + rows >= most->second) return false;
-  const BatchCall* newest = nullptr;
-  for_each([&](const BatchCall& call) {
-    if (call.caller.get() != most->first || call.pinned) return;
-    if (newest == nullptr || call.number > newest->number) newest = &call;
-  });
-  if (newest == nullptr || newest->rows < rows) return false;
-  remove_if([newest](const BatchCall& call) { return &call == newest; }, to);
-  return true;
+BatchCall* BatchQueue::next_to_accumulate() const {
+  return last_ != nullptr && accumulated_ < last_->calls() ? &last_->at(accumulated_) : nullptr;
+}
+
+void BatchQueue::accumulated(BatchCall& call) {
+  call.accumulated = true;
+  ++accumulated_;
+  accumulated_rows_ += call.rows;
+  shares_.forget_bytes(call);
+  bytes_ -= std::exchange(call.bytes, 0);
 }
 
 void BatchQueue::count_out(const BatchCall& call) {
   --calls_;
   rows_ -= call.rows;
   bytes_ -= call.bytes;
-  const auto caller = rows_of_.find(call.caller.get());
-  caller->second -= call.rows;
-  if (caller->second == 0 && rows_of_.size() > kKeptCallers) rows_of_.erase(caller);
+  shares_.remove(call);
+  if (!call.accumulated) return;
+  --accumulated_;
+  accumulated_rows_ -= call.rows;
 }
 
 void BatchQueue::drop_empty_lanes() {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "batch/caller_shares.hpp"
 #include "batchrpc/batch/batch_row.hpp"
 
 namespace batchrpc::detail {
@@ -28,6 +29,9 @@ class BatchLane {
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
   [[nodiscard]] bool empty() const noexcept { return calls_ == 0; }
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+  [[nodiscard]] std::size_t calls() const noexcept { return calls_; }
+  /// Of the highest priority, the one before which so many would be taken.
+  [[nodiscard]] BatchCall& at(std::size_t index) const { return *levels_.front().calls[index]; }
   /// The call that came first; not of an empty lane.
   [[nodiscard]] const BatchCall& oldest() const;
   /// The highest priority of a call that waits; not of an empty lane.
@@ -79,7 +83,8 @@ class BatchLane {
 /// All calls of a batcher that wait for room in a batch: a lane for each key. Not thread-safe.
 class BatchQueue {
  public:
-  void add(std::unique_ptr<BatchCall> call);
+  /// Returns the lane of the call.
+  BatchLane& add(std::unique_ptr<BatchCall> call);
   void take(BatchLane& lane, std::size_t rows, std::size_t max_overtaking, BatchCalls& to);
 
   /// Moves the calls that `which` holds for to `to`.
@@ -94,18 +99,25 @@ class BatchQueue {
   }
   /// Moves the calls whose deadline is not after `now` to `to`, unless they are pinned.
   void remove_expired(TimePoint now, BatchCalls& to);
+  /// Moves newest calls of the caller that has most to `to` (CallerShares::make_way).
+  bool make_way(const BatchCall& newcomer, CallerShares::Measure of, std::size_t excess,
+                BatchCalls& to) {
+    return shares_.make_way(*this, newcomer, of, excess, to);
+  }
 
-  /// The arguments of a call here are there no more.
-  void forget_bytes(BatchCall& call) noexcept { bytes_ -= std::exchange(call.bytes, 0); }
-
-  /// Moves the newest call of the caller that has most rows here to `to`, if it has so many more
-  /// than `caller` that `rows` more rows of that would still be fewer.
-  bool make_way(const PeerIdentity* caller, std::size_t rows, BatchCalls& to);
+  /// Of a reducer's calls, which all have one key and priority, so that those that were accumulated
+  /// are in front: the first that was not; null, when there is none.
+  [[nodiscard]] BatchCall* next_to_accumulate() const;
+  /// That one was accumulated; its arguments take no memory any more.
+  void accumulated(BatchCall& call);
+  [[nodiscard]] std::size_t accumulated_rows() const noexcept { return accumulated_rows_; }
+  [[nodiscard]] std::size_t calls_to_accumulate() const noexcept { return calls_ - accumulated_; }
 
   [[nodiscard]] bool empty() const noexcept { return calls_ == 0; }
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  [[nodiscard]] TimePoint earliest_deadline() const;
+  /// No call's deadline is before.
+  [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_deadline_; }
 
   template <class Use>
   void for_each_lane(const Use& use) {
@@ -126,15 +138,17 @@ class BatchQueue {
 
   // Empty lanes stay while there are few: most programs have one.
   static constexpr std::size_t kKeptLanes = 16;
-  static constexpr std::size_t kKeptCallers = 256;
 
   std::unordered_map<std::string, BatchLane> lanes_;
-  BatchLane* last_ = nullptr;                                     // to which the last call came
-  std::unordered_map<const PeerIdentity*, std::size_t> rows_of_;  // by caller
-  std::uint64_t arrived_ = 0;                                     // calls that ever came
+  BatchLane* last_ = nullptr;  // to which the last call came
+  CallerShares shares_;
+  std::uint64_t arrived_ = 0;  // calls that ever came
   std::size_t calls_ = 0;
   std::size_t rows_ = 0;
   std::size_t bytes_ = 0;
+  std::size_t accumulated_ = 0;  // calls
+  std::size_t accumulated_rows_ = 0;
+  TimePoint earliest_deadline_ = TimePoint::max();  // or earlier
 };
 
 template <class Which>

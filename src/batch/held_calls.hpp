@@ -1,10 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <utility>
 
+#include "batch/caller_shares.hpp"
 #include "batchrpc/batch/batch_row.hpp"
 
 namespace batchrpc::detail {
@@ -15,6 +17,8 @@ class HeldCalls {
   void add(std::unique_ptr<BatchCall> call) {
     rows_ += call->rows;
     bytes_ += call->bytes;
+    shares_.add(*call);
+    call->number = arrived_++;
     if (call->deadline) earliest_deadline_ = std::min(earliest_deadline_, *call->deadline);
     const PeerIdentity* const caller = call->caller.get();
     auto line = std::find_if(lines_.begin(), lines_.end(),
@@ -60,6 +64,19 @@ class HeldCalls {
     remove_if([now](const BatchCall& call) { return call.deadline && *call.deadline <= now; }, to);
   }
 
+  /// Moves newest calls of the caller that has most to `to` (CallerShares::make_way).
+  bool make_way(const BatchCall& newcomer, CallerShares::Measure of, std::size_t excess,
+                BatchCalls& to) {
+    return shares_.make_way(*this, newcomer, of, excess, to);
+  }
+  template <class Use>
+  void for_each(const Use& use) const {
+    for (const Line& line : lines_) {
+      for (const auto& call : line.calls)
+        use(*call);
+    }
+  }
+
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_deadline_; }
@@ -69,12 +86,15 @@ class HeldCalls {
     const PeerIdentity* caller;
     std::deque<std::unique_ptr<BatchCall>> calls;  // never empty
   };
-  void count_out(const BatchCall& call) noexcept {
+  void count_out(const BatchCall& call) {
     rows_ -= call.rows;
     bytes_ -= call.bytes;
+    shares_.remove(call);
   }
 
   std::deque<Line> lines_;  // in the order of their turns
+  CallerShares shares_;
+  std::uint64_t arrived_ = 0;  // calls that ever came
   std::size_t rows_ = 0;
   std::size_t bytes_ = 0;
   TimePoint earliest_deadline_ = TimePoint::max();  // or earlier

@@ -147,7 +147,7 @@ class Session final : public FrameSink,
   [[nodiscard]] std::optional<PendingCall> take_answered(std::uint64_t id);
   [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
   void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
-                std::optional<TimePoint> deadline);
+                std::optional<TimePoint> deadline, std::shared_ptr<void> reception = {});
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;
   void run_function(std::uint32_t number, detail::IncomingCall& call);
   [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame) const;

@@ -173,7 +173,7 @@ std::optional<CallOrder::Object> Session::object_of(const wire::FrameView& frame
 
 void Session::run_in_turn(const CallOrder::Object& object) {
   while (auto next = order_.take(object)) {
-    dispatch(wire::parse_frame(next->words), next->payloads, next->deadline);
+    dispatch(wire::parse_frame(next->words), next->payloads, next->deadline, std::move(next->kept));
   }
 }
 
@@ -185,10 +185,11 @@ std::optional<TimePoint> Session::deadline_of(const wire::FrameView& frame) cons
 }
 
 void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
-                       std::optional<TimePoint> deadline) {
+                       std::optional<TimePoint> deadline, std::shared_ptr<void> reception) {
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                             CallContext(*identity_.load(std::memory_order_acquire), deadline),
                             frame.segment(), std::move(payloads));
+  call.set_reception(std::move(reception));
   run_function(frame.header.number, call);
 }
 

@@ -145,7 +145,7 @@ void Session::on_chunk(const wire::FrameHeader& chunk) {
     order_.fill(*object, frame.header.id, std::move(*whole));
     run_in_turn(*object);
   } else {
-    dispatch(frame, whole->payloads, whole->deadline);
+    dispatch(frame, whole->payloads, whole->deadline, std::move(whole->kept));
   }
 }
 

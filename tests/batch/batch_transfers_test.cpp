@@ -34,9 +34,10 @@ struct Core {
                                      }})) {
     core->exposed_on(node.host());
   }
-  bool add(std::size_t bytes) {
+  bool add(std::size_t bytes, std::shared_ptr<void> transfer = nullptr) {
     std::unique_ptr<detail::BatchCall> call = std::make_unique<SomeCall>();
     call->bytes = bytes;
+    call->transfer = std::move(transfer);
     return core->add(call) == nullptr;
   }
   /// Announces a call; what keeps its place is in `coming`.
@@ -66,6 +67,48 @@ TEST_CASE("calls that would go beyond max_queue_bytes wait at their senders, in 
   c.coming[0] = nullptr;  // broken off
   CHECK(second->opened);
   CHECK(third->opened);
+}
+
+TEST_CASE("a call that was let in finds its place, and others none in it") {
+  Core c({.max_size = 1, .max_queue_bytes = 1000});
+  CHECK(c.announce(500)->opened);
+  CHECK(c.announce(500)->opened);
+  CHECK_FALSE(c.add(1));
+  CHECK(c.add(510, std::move(c.coming[0])));  // its message takes some, too
+  CHECK(c.add(510, std::move(c.coming[1])));
+  CHECK_FALSE(c.add(1));
+  c.world.run_for(0s);
+  REQUIRE(c.running.size() == 1);
+  c.running[0].set_value({});
+  c.world.run_for(0s);
+  CHECK(c.core->statistics().queued_bytes == 0);
+  CHECK(c.add(1000));
+  for (std::size_t i = 1; i < 3; ++i) {
+    REQUIRE(c.running.size() == i + 1);
+    c.running[i].set_value({});
+    c.world.run_for(0s);
+  }
+}
+
+TEST_CASE("a call that comes though it was to wait has no place of its own") {
+  Core c({.max_queue_bytes = 1000});
+  CHECK(c.announce(900)->opened);
+  CHECK_FALSE(c.announce(900)->opened);
+  CHECK_FALSE(c.add(910, std::move(c.coming[1])));
+  c.coming[0] = nullptr;
+  CHECK(c.announce(900)->opened);  // and is forgotten
+}
+
+TEST_CASE("a place in one batcher is none in another") {
+  Core c({.max_queue_bytes = 1000});
+  Core other({.max_queue_bytes = 100});
+  CHECK(c.announce(900)->opened);
+  CHECK(c.announce(90)->opened);
+  CHECK(other.announce(90)->opened);
+  CHECK_FALSE(other.add(90, std::move(c.coming[1])));
+  other.coming.clear();
+  c.coming.clear();
+  CHECK(c.announce(1000)->opened);
 }
 
 TEST_CASE("one that is larger than the whole queue comes alone") {

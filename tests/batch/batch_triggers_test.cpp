@@ -263,5 +263,40 @@ TEST_CASE("options out of range are refused by name") {
              Catch::Contains("short_handler"));
 }
 
+TEST_CASE(
+    "a short handler runs with the message that completes its batch, not as part of that call") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  const Node first = world.join("first");
+  const Node second = world.join("second");
+  Batches batches;
+  bool in_a_call = false;
+  const Batcher<int(int)> batcher({.all_of = {"first", "second"}, .short_handler = true},
+                                  [&](const std::vector<int>& xs) {
+                                    batches.push_back(xs);
+                                    in_a_call = in_a_call || CallContext::current() != nullptr;
+                                    return test::doubled(xs);
+                                  });
+  node.expose("double", batcher);
+  std::vector<Future<int>> rows;
+  rows.push_back(first.call<int(int)>("root", "double", 1));
+  world.run_for(0s);
+  second.expose("call twice",  // whose messages arrive in one piece
+                [&] {
+                  for (const int x : {11, 12})
+                    rows.push_back(second.call<int(int)>("root", "double", x));
+                },
+                {.short_handler = true});
+  node.notify<void()>("second", "call twice");
+  world.run_for(0s);
+  CHECK(batches == Batches{{1, 11}});
+  rows.push_back(first.call<int(int)>("root", "double", 2));
+  world.run_for(0s);
+  CHECK(batches == Batches{{1, 11}, {12, 2}});
+  CHECK_FALSE(in_a_call);
+  for (auto& row : rows)
+    CHECK(row.ready());
+}
+
 }  // namespace
 }  // namespace batchrpc

@@ -34,6 +34,10 @@ class BATCHRPC_EXPORT BatchCall {
   std::size_t bytes = 0;     ///< that its arguments take, about
   std::uint64_t ticket = 0;  ///< by which it can be cancelled; 0: it cannot
 
+  std::shared_ptr<void> transfer;  ///< by which it was announced; null: it was not
+  /// The thread that brings it reads messages, and may run the batch that it completes.
+  bool may_run_batch = false;
+
   // Of the queue:
   std::uint64_t number = 0;  ///< how many came before
   std::uint64_t place = 0;   ///< and of its key

@@ -96,6 +96,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
         place_payloads(incoming, std::index_sequence_for<Args...>{});
       }
       incoming.keep();
+      std::shared_ptr<void> transfer = incoming.take_reception();
       Decoder decoder = incoming.arguments();
       auto arguments = Signature::decode(decoder);
       const std::size_t bytes = incoming.bytes();
@@ -105,6 +106,8 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
       call->caller = context.shared_caller();
       call->deadline = context.deadline();
       call->bytes = bytes;
+      call->transfer = std::move(transfer);
+      call->may_run_batch = true;
       const ContextScope scope(context);
       enter(std::move(call));
     } catch (...) {

@@ -27,9 +27,8 @@ class BATCHRPC_EXPORT TransferGate {
 /// few chunks that were on their way are set aside, and copied when the gate is open. A sender of
 /// protocol 1.0 does not wait: its call comes, and runs, though the gate is shut.
 struct Reception {
-  /// Let go when the call has been given to its function (to a worker, of one that is not a short
-  /// handler), or will never be: it was cancelled, or its connection ended. On the driving thread,
-  /// without a lock, as `target` is.
+  /// Comes back with the call (IncomingCall::take_reception). Let go of when that will never be: it
+  /// was cancelled, or its connection ended; on the driving thread, without a lock, as `target` is.
   std::shared_ptr<void> kept{};
   /// Where the payloads go; null: to memory of the library's. Those that it has chosen memory for
   /// own it, so that it lives as long as they do. Of a held call it is asked when the gate is open;

@@ -133,6 +133,7 @@ class BATCHRPC_EXPORT IncomingCall {
         context_(std::move(other.context_)),
         segment_(other.segment_),
         payloads_(std::move(other.payloads_)),
+        reception_(std::move(other.reception_)),
         kept_sink_(std::move(other.kept_sink_)),
         kept_words_(std::move(other.kept_words_)),
         lock_(std::move(other.lock_)) {}
@@ -148,6 +149,11 @@ class BATCHRPC_EXPORT IncomingCall {
   /// What came beside the message. Before keep() and own_payloads(), small ones are views of the
   /// buffer that they were read into, without an owner; they may be put elsewhere.
   [[nodiscard]] std::vector<Bytes>& payloads() noexcept { return payloads_; }
+  /// What its function kept when it was announced (Reception::kept); null: it was not.
+  /// @{
+  void set_reception(std::shared_ptr<void> kept) noexcept { reception_ = std::move(kept); }
+  [[nodiscard]] std::shared_ptr<void> take_reception() noexcept { return std::move(reception_); }
+  /// @}
   /// Has it hold a lock until it is answered (ExposeOptions::exclusive).
   void hold(AsyncMutex::Guard lock) noexcept { lock_ = std::move(lock); }
 
@@ -174,6 +180,7 @@ class BATCHRPC_EXPORT IncomingCall {
   CallContext context_;
   std::span<const Word> segment_;
   std::vector<Bytes> payloads_;
+  std::shared_ptr<void> reception_;
   std::shared_ptr<ReplySink> kept_sink_;
   std::unique_ptr<Word[]> kept_words_;
   AsyncMutex::Guard lock_;

@@ -1,0 +1,48 @@
+#include "batch/caller_shares.hpp"
+
+namespace batchrpc::detail {
+
+void CallerShares::add(const BatchCall& call) {
+  Share& share = shares_[call.caller.get()];
+  share.rows += call.rows;
+  share.bytes += call.bytes;
+}
+
+void CallerShares::remove(const BatchCall& call) {
+  const auto at = shares_.find(call.caller.get());
+  at->second.rows -= call.rows;
+  at->second.bytes -= call.bytes;
+  if (at->second.rows == 0 && shares_.size() > kKept) shares_.erase(at);
+}
+
+CallerShares::Greediest CallerShares::greediest(Measure of) const {
+  Greediest most;
+  for (const auto& [caller, share] : shares_) {
+    if (share.*of > most.has) most = {caller, share.*of};
+  }
+  return most;
+}
+
+std::size_t CallerShares::amount(const PeerIdentity* caller, Measure of) const {
+  const auto at = shares_.find(caller);
+  return at == shares_.end() ? 0 : at->second.*of;
+}
+
+std::size_t CallerShares::amount(const BatchCall& call, Measure of) noexcept {
+  return Share{.rows = call.rows, .bytes = call.bytes}.*of;
+}
+
+// What one of them takes besides the excess is lost to its caller, but no more than that one.
+bool CallerShares::keep_newest(std::vector<const BatchCall*>& calls, Measure of, std::size_t excess,
+                               std::size_t beyond_fair) {
+  std::sort(calls.begin(), calls.end(),
+            [](const BatchCall* a, const BatchCall* b) { return a->number > b->number; });
+  std::size_t count = 0;
+  std::size_t freed = 0;
+  while (freed < excess && freed < beyond_fair && count < calls.size())
+    freed += amount(*calls[count++], of);
+  calls.resize(count);
+  return freed >= excess;
+}
+
+}  // namespace batchrpc::detail
