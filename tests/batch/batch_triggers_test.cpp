@@ -265,12 +265,13 @@ TEST_CASE("options out of range are refused by name") {
 
 TEST_CASE(
     "a short handler runs with the message that completes its batch, not as part of that call") {
+  Batches batches;
+  bool in_a_call = false;
+  std::vector<Future<int>> rows;
   test::VirtualWorld world;
   const Node node = world.root();
   const Node first = world.join("first");
   const Node second = world.join("second");
-  Batches batches;
-  bool in_a_call = false;
   const Batcher<int(int)> batcher({.all_of = {"first", "second"}, .short_handler = true},
                                   [&](const std::vector<int>& xs) {
                                     batches.push_back(xs);
@@ -278,7 +279,6 @@ TEST_CASE(
                                     return test::doubled(xs);
                                   });
   node.expose("double", batcher);
-  std::vector<Future<int>> rows;
   rows.push_back(first.call<int(int)>("root", "double", 1));
   world.run_for(0s);
   second.expose("call twice",  // whose messages arrive in one piece
