@@ -69,7 +69,8 @@ at::Tensor as_column(const at::Tensor& results, bool good_type, c10::ScalarType 
                           ", but its rows are " + wanted + ": return a tensor of those, [" +
                           std::to_string(results.size(0)) + "]");
   }
-  return results.detach().to(c10::kCPU, type).contiguous();
+  const bool is_it = results.is_cpu() && results.scalar_type() == type && results.is_contiguous();
+  return is_it ? results : results.detach().to(c10::kCPU, type).contiguous();
 }
 
 template <class T>
@@ -85,8 +86,9 @@ std::vector<T> values_of(const at::Tensor& column) {
 BatchForm<at::Tensor>::Receiver::Receiver() : slabs_(std::make_shared<detail::TensorSlabs>()) {}
 
 detail::RowMemory BatchForm<at::Tensor>::Receiver::take(std::size_t bytes, std::size_t rows,
-                                                        const std::string& device) const {
-  auto [slab, index] = slabs_->take(bytes, rows, device.starts_with("cuda"));
+                                                        const std::string& device,
+                                                        std::size_t limit) const {
+  auto [slab, index] = slabs_->take({bytes, device.starts_with("cuda")}, rows, limit);
   const std::span<std::byte> room(slab->slot(index), bytes);
   return {.room = room, .owner = std::move(slab)};
 }

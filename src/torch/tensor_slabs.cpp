@@ -3,53 +3,99 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <atomic>
+#include <utility>
 
 namespace batchrpc::detail {
 
-TensorSlab::TensorSlab(std::size_t bytes_of_row, std::size_t rows, bool pinned)
-    : row_bytes(bytes_of_row), capacity(rows), is_pinned(pinned) {
-  if (pinned) {
+TensorSlab::TensorSlab(const Kind& kind, std::size_t rows, Reserved reserved)
+    : row_bytes(kind.row_bytes),
+      capacity(rows),
+      is_pinned(kind.pinned),
+      reserved_(std::move(reserved)) {
+  if (is_pinned) {
     const auto options = at::TensorOptions().dtype(at::kByte).pinned_memory(true);
-    pinned_memory = at::empty({static_cast<std::int64_t>(row_bytes * rows)}, options);
+    pinned_memory = at::empty({static_cast<std::int64_t>(bytes())}, options);
     data = static_cast<std::byte*>(pinned_memory.data_ptr());
   } else {
-    memory = Bytes::allocate(row_bytes * rows);
+    memory = Bytes::allocate(bytes());
     data = memory.mutable_data();
   }
+  reserve();
 }
 
-TensorSlabs::Slot TensorSlabs::take(std::size_t row_bytes, std::size_t rows, bool pinned) {
-  const std::size_t most =
-      std::max<std::size_t>(1, kMostBytes / std::max<std::size_t>(1, row_bytes));
-  const std::size_t capacity = std::min(rows, most);
+void TensorSlab::reserve() noexcept {
+  if (!std::exchange(is_reserved_, true)) *reserved_ += bytes();
+}
+
+void TensorSlab::release() noexcept {
+  if (std::exchange(is_reserved_, false)) *reserved_ -= bytes();
+}
+
+TensorSlabs::Slot TensorSlabs::take(const TensorSlab::Kind& kind, std::size_t rows,
+                                    std::size_t limit) {
+  const std::size_t fitting = limit / std::max<std::size_t>(1, kind.row_bytes);
+  const std::size_t capacity = std::clamp<std::size_t>(fitting, 1, rows);
   const std::lock_guard lock(mutex_);
-  const auto fits = [&](const std::shared_ptr<TensorSlab>& slab) {
-    return slab->row_bytes == row_bytes && slab->capacity == capacity && slab->is_pinned == pinned;
-  };
-  // The one in use, else one that nobody uses.
-  auto at = std::find_if(slabs_.rbegin(), slabs_.rend(), [&](const auto& slab) {
-    return fits(slab) && !slab->closed && slab->used < slab->capacity;
-  });
-  if (at == slabs_.rend()) {
-    at = std::find_if(slabs_.rbegin(), slabs_.rend(),
-                      [&](const auto& slab) { return fits(slab) && slab.use_count() == 1; });
-    if (at != slabs_.rend()) {
-      std::atomic_thread_fence(std::memory_order_acquire);  // after who let go of it
-      (*at)->used = 0;
-      (*at)->closed = false;
-    }
+  auto at = find_usable(kind, capacity);
+  if (at == slabs_.end()) {
+    const bool fits = *reserved_ + kind.row_bytes * capacity <= limit;
+    std::shared_ptr<TensorSlab> slab(new TensorSlab(kind, fits ? capacity : 1, reserved_),
+                                     TensorSlab::Deleter{});
+    slab->slabs = weak_from_this();
+    slab->used = 1;
+    if (fits) keep(slab, limit);
+    return {std::move(slab), 0};
   }
-  if (at != slabs_.rend()) return {*at, (*at)->used++};
-  // Those that others use are only forgotten.
-  if (slabs_.size() >= kKept) slabs_.erase(slabs_.begin());
-  slabs_.emplace_back(new TensorSlab(row_bytes, capacity, pinned), TensorSlab::Deleter{});
-  slabs_.back()->slabs = weak_from_this();
-  return {slabs_.back(), slabs_.back()->used++};
+  return {*at, (*at)->used++};
+}
+
+// The one that is being filled, else one that nobody uses.
+TensorSlabs::Slabs::const_iterator TensorSlabs::find_usable(const TensorSlab::Kind& kind,
+                                                            std::size_t capacity) {
+  const auto fits = [&](const TensorSlab& slab) {
+    return slab.kind() == kind && slab.capacity == capacity;
+  };
+  auto at = std::find_if(slabs_.begin(), slabs_.end(), [&](const auto& slab) {
+    return fits(*slab) && !slab->closed && slab->used < slab->capacity;
+  });
+  if (at != slabs_.end()) return at;
+  at = std::find_if(slabs_.begin(), slabs_.end(),
+                    [&](const auto& slab) { return fits(*slab) && slab.use_count() == 1; });
+  if (at == slabs_.end()) return at;
+  std::atomic_thread_fence(std::memory_order_acquire);  // after who let go of it
+  (*at)->used = 0;
+  (*at)->closed = false;
+  (*at)->reserve();
+  return at;
+}
+
+// Forgets the oldest in its place; those that others use live on.
+void TensorSlabs::keep(std::shared_ptr<TensorSlab> slab, std::size_t limit) {
+  slabs_.push_back(std::move(slab));
+  // Its rows wait, and more of them may come.
+  const auto gathers = [](const auto& other) {
+    return other->is_reserved() && other.use_count() > 1;
+  };
+  const TensorSlab::Kind latest = slabs_.back()->kind();
+  std::size_t alike = 0;
+  std::size_t bytes = 0;
+  for (const auto& other : slabs_) {
+    if (other->kind() == latest) ++alike;
+    if (!gathers(other)) bytes += other->bytes();
+  }
+  std::erase_if(slabs_, [&](const auto& other) {
+    const bool one_more_alike = other->kind() == latest && alike > kKept;
+    if (!one_more_alike && (gathers(other) || bytes <= limit / kShareOfKept)) return false;
+    if (one_more_alike) --alike;
+    if (!gathers(other)) bytes -= other->bytes();
+    return true;
+  });
+  if (slabs_.size() > kMostKept) slabs_.erase(slabs_.begin());
 }
 
 void TensorSlabs::batch_taken(TensorSlab& slab, std::size_t first, std::size_t count) {
   const std::lock_guard lock(mutex_);
+  slab.release();
   if (first + 2 * count > slab.capacity) slab.closed = true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -20,8 +21,29 @@ struct TensorSlab {
     void operator()(const TensorSlab* slab) const noexcept { delete slab; }
   };
 
-  TensorSlab(std::size_t bytes_of_row, std::size_t rows, bool pinned);
+  /// Bytes of slabs that no batch has been taken from.
+  using Reserved = std::shared_ptr<std::atomic<std::size_t>>;
 
+  /// What its rows need.
+  struct Kind {
+    std::size_t row_bytes = 0;
+    bool pinned = false;
+    bool operator==(const Kind&) const = default;
+  };
+
+  TensorSlab(const Kind& kind, std::size_t rows, Reserved reserved);
+  TensorSlab(const TensorSlab&) = delete;
+  TensorSlab& operator=(const TensorSlab&) = delete;
+  ~TensorSlab() { release(); }
+
+  [[nodiscard]] Kind kind() const noexcept { return {row_bytes, is_pinned}; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return row_bytes * capacity; }
+  /// Counts it among the reserved, or no more; under the lock of its slabs.
+  /// @{
+  [[nodiscard]] bool is_reserved() const noexcept { return is_reserved_; }
+  void reserve() noexcept;
+  void release() noexcept;
+  /// @}
   [[nodiscard]] std::byte* slot(std::size_t index) const noexcept {
     return data + index * row_bytes;
   }
@@ -37,6 +59,10 @@ struct TensorSlab {
   // Under the lock of its slabs:
   std::size_t used = 0;  // slots that were given away
   bool closed = false;   // gives no more
+
+ private:
+  const Reserved reserved_;
+  bool is_reserved_ = false;
 };
 
 /// The slabs that rows of one batcher are received into. A slab is used anew when nobody else
@@ -47,8 +73,9 @@ class TensorSlabs : public std::enable_shared_from_this<TensorSlabs> {
     std::shared_ptr<TensorSlab> slab;
     std::size_t index = 0;
   };
-  /// The next free slot for rows of that many bytes, in slabs of at most so many rows.
-  [[nodiscard]] Slot take(std::size_t row_bytes, std::size_t rows, bool pinned);
+  /// The next free slot for such a row, in slabs of at most `rows`. Rows that wait, of however many
+  /// kinds, reserve about `limit` bytes at the most: beyond that, each lies alone.
+  [[nodiscard]] Slot take(const TensorSlab::Kind& kind, std::size_t rows, std::size_t limit);
 
   /// Slots [first, first + count) make a batch. If as many more would not fit, the next row begins
   /// a new slab, so that the next batch is in one piece, too.
@@ -57,11 +84,20 @@ class TensorSlabs : public std::enable_shared_from_this<TensorSlabs> {
   [[nodiscard]] bool extend(TensorSlab& slab, std::size_t first, std::size_t count);
 
  private:
-  static constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a slab of several rows
-  static constexpr std::size_t kKept = 2;  // one is filled while another is used
+  using Slabs = std::vector<std::shared_ptr<TensorSlab>>;
+  [[nodiscard]] Slabs::const_iterator find_usable(const TensorSlab::Kind& kind,
+                                                  std::size_t capacity);
+  void keep(std::shared_ptr<TensorSlab> slab, std::size_t limit);
+
+  // Of a kind, one is filled while another is used. Of all kinds those are kept whose rows gather,
+  // and of the others as many as have no more than their share of the limit.
+  static constexpr std::size_t kKept = 2;
+  static constexpr std::size_t kMostKept = 64;
+  static constexpr std::size_t kShareOfKept = 8;
 
   std::mutex mutex_;
-  std::vector<std::shared_ptr<TensorSlab>> slabs_;  // the latest last
+  Slabs slabs_;  // the latest last
+  const TensorSlab::Reserved reserved_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 
 }  // namespace batchrpc::detail

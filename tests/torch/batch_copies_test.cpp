@@ -100,6 +100,31 @@ TEST_CASE("a handler that keeps its batches gets to keep them, and others' memor
   CHECK(memory.size() <= 4);
 }
 
+TEST_CASE("rows of several shapes are each received where their batches are", "[batch]") {
+  Sending s(2, {.max_size = 4});
+  for (int i = 0; i < 20; ++i)
+    s.round(kLarge * (1 + i % 5));
+  CHECK(s.statistics().rows_in_place == 40);
+  CHECK(s.statistics().rows_copied == 0);
+}
+
+TEST_CASE("rows of any number of shapes that wait take no more memory than may wait", "[batch]") {
+  Sending s(1, {.max_size = 64, .min_size = 2, .max_queue_bytes = std::size_t{64} << 20});
+  std::vector<Future<at::Tensor>> answers;
+  for (int round = 0; round < 2; ++round) {
+    for (std::int64_t i = 0; i < 100; ++i) {
+      answers.push_back(
+          s.nodes[0].call<at::Tensor(at::Tensor)>("agent", "double", at::zeros({kLarge + i})));
+    }
+  }
+  for (auto& answer : answers)
+    (void)answer.get();
+  // A piece for 64 rows is 4 MiB and a little: 15 shapes have one, and the rows of others lie
+  // alone.
+  CHECK(s.statistics().rows_in_place == 30);
+  CHECK(s.statistics().rows_copied == 170);
+}
+
 TEST_CASE("one batch may be changed without another noticing, also by autograd", "[batch]") {
   Sending s(2, {.max_size = 4, .min_size = 2});
   s.round(kLarge);

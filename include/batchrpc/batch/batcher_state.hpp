@@ -138,7 +138,8 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   template <class Receiver>
   RowMemory memory_for(const Receiver& receiver, std::size_t bytes) const {
     const auto options = core->options();
-    return receiver.take(bytes, reduces ? 1 : options->max_size, options->device);
+    return receiver.take(bytes, reduces ? 1 : options->max_size, options->device,
+                         options->max_queue_bytes);
   }
 
   // Copies small payloads, which are there already, to where their batch will be.

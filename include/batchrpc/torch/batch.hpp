@@ -49,9 +49,10 @@ struct BatchForm<at::Tensor> {
   class BATCHRPC_EXPORT Receiver {
    public:
     Receiver();
-    /// For a row of that many bytes, in a piece of memory for so many rows.
+    /// For a row of that many bytes, in a piece of memory for so many rows; pieces for rows that
+    /// wait, of whatever sizes, are `limit` bytes at the most.
     [[nodiscard]] detail::RowMemory take(std::size_t bytes, std::size_t rows,
-                                         const std::string& device) const;
+                                         const std::string& device, std::size_t limit) const;
 
    private:
     std::shared_ptr<detail::TensorSlabs> slabs_;
