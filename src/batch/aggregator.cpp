@@ -303,17 +303,21 @@ void Aggregator::run(TakenBatch batch, AsyncMutex::Guard guard) {
     arrivals.push_back(call->arrived);
   const TimePoint started = batch.started;
   const std::size_t rows = batch.rows;
-  work_.run(std::move(batch))
-      .then([self = shared_from_this(), started, rows, arrivals = std::move(arrivals),
-             guard = std::move(guard)](const Result<BatchOutcome>& outcome) mutable {
-        guard = {};
-        self->ended(outcome ? *outcome : BatchOutcome{.failed = rows}, started, rows,
-                    std::move(arrivals));
-      });
+  auto end = [self = shared_from_this(), started, rows, arrivals = std::move(arrivals),
+              guard = std::move(guard)](const Result<BatchOutcome>& outcome) mutable {
+    guard = {};
+    self->ended(outcome ? *outcome : BatchOutcome{.failed = rows}, started, rows, arrivals);
+  };
+  Future<BatchOutcome> done = work_.run(std::move(batch));
+  if (done.ready()) {
+    end(std::move(done).result());
+  } else {
+    std::move(done).then(std::move(end));
+  }
 }
 
 void Aggregator::ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
-                       std::vector<TimePoint> arrivals) {
+                       const std::vector<TimePoint>& arrivals) {
   Lock lock(mutex_);
   const TimePoint now = host_->loop->now();
   std::vector<Duration> latencies;

@@ -94,7 +94,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void begin(AsyncMutex::Guard guard);
   void run(TakenBatch batch, AsyncMutex::Guard guard);
   void ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
-             std::vector<TimePoint> arrivals);
+             const std::vector<TimePoint>& arrivals);
   void adapt(const BatchOptions& before);
   void adopt_choice();
   void tell_if_closed(Lock& lock);

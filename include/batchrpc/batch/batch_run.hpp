@@ -133,31 +133,36 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   void in_place_order() {
     using T = std::tuple_element_t<0, std::tuple<Args...>>;
     if constexpr (requires(const T& row) { BatchForm<T>::place(row); }) {
-      if (batch_.options->order_by_peer || batch_.options->isolate != Isolate::none) return;
-      const auto place = [](const std::unique_ptr<BatchCall>& call) {
-        auto& typed = call_of(call);
-        return typed.of_one ? BatchForm<T>::place(std::get<0>(typed.one())) : nullptr;
+      const BatchOptions& options = *batch_.options;
+      if (options.order_by_peer || options.isolate != Isolate::none) return;
+      struct Placed {
+        const void* place;
+        BatchCall* call;
       };
+      std::vector<Placed> order;
+      order.reserve(batch_.calls.size());
       for (const auto& call : batch_.calls) {
-        if (place(call) == nullptr || call->priority != batch_.calls[0]->priority) return;
+        Call& typed = call_of(call);
+        const void* const place =
+            typed.of_one ? BatchForm<T>::place(std::get<0>(typed.one())) : nullptr;
+        if (place == nullptr || call->priority != batch_.calls[0]->priority) return;
+        order.push_back({place, call.get()});
       }
-      const auto row_of = [](BatchCall* call) -> const T& {
-        return std::get<0>(static_cast<Call&>(*call).one());
+      const auto is_before = [](const Placed& a, const Placed& b) {
+        return std::less<const void*>()(a.place, b.place);
       };
-      std::vector<BatchCall*> order;
-      for (const auto& call : batch_.calls)
-        order.push_back(call.get());
-      std::sort(order.begin(), order.end(), [&](BatchCall* a, BatchCall* b) {
-        const std::less<const void*> before;
-        return before(BatchForm<T>::place(row_of(a)), BatchForm<T>::place(row_of(b)));
-      });
+      if (std::is_sorted(order.begin(), order.end(), is_before)) return;
+      std::sort(order.begin(), order.end(), is_before);
+      const auto row_of = [](const Placed& placed) -> const T& {
+        return std::get<0>(static_cast<Call&>(*placed.call).one());
+      };
       for (std::size_t i = 1; i < order.size(); ++i) {
         if (!BatchForm<T>::adjacent(row_of(order[i - 1]), row_of(order[i]))) return;
       }
       for (auto& call : batch_.calls)
         (void)call.release();
       for (std::size_t i = 0; i < order.size(); ++i)
-        batch_.calls[i].reset(order[i]);
+        batch_.calls[i].reset(order[i].call);
     }
   }
 

@@ -146,7 +146,11 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   template <std::size_t... I>
   void place_payloads(IncomingCall& call, std::index_sequence<I...>) const {
     if constexpr ((requires { typename BatchForm<Args>::Receiver; } || ...)) {
-      if (call.payloads().empty()) return;
+      auto& payloads = call.payloads();
+      if (payloads.empty()) return;
+      if (sizeof...(Args) == 1 && payloads.size() == 1) {  // no need to look whose it is
+        return place(std::get<0>(receivers_), payloads[0]);
+      }
       using Announced = WireSignature<R, std::tuple<typename ReceiverOf<Args>::Announced...>>;
       Decoder decoder = call.arguments();
       const auto row = Announced::decode(decoder);
@@ -161,11 +165,15 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
       const AnnouncedPayload payload = BatchForm<T>::announced(row);
       if (payload.bytes == 0 || payload.index >= call.payloads().size()) return;
       Bytes& bytes = call.payloads()[payload.index];
-      if (bytes.owner() || bytes.size() != payload.bytes) return;
-      const RowMemory memory = memory_for(receiver, payload.bytes);
-      std::copy(bytes.span().begin(), bytes.span().end(), memory.room.begin());
-      bytes = Bytes(memory.owner, memory.room);
+      if (bytes.size() == payload.bytes) place(receiver, bytes);
     }
+  }
+  template <class Receiver>
+  void place(const Receiver& receiver, Bytes& bytes) const {
+    if (bytes.owner() || bytes.empty()) return;
+    const RowMemory memory = memory_for(receiver, bytes.size());
+    std::copy(bytes.span().begin(), bytes.span().end(), memory.room.begin());
+    bytes = Bytes(memory.owner, memory.room);
   }
 
   template <class Made>
