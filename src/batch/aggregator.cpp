@@ -113,7 +113,7 @@ void Aggregator::expect(const std::string& peer) {
 
 void Aggregator::flush() {
   Lock lock(mutex_);
-  if (queue_.empty()) return;
+  if (paused_ || queue_.empty()) return;
   queue_.for_each_lane([](BatchLane& lane) { lane.flush(); });
   start_if_due(lock, host_->loop->now());
 }
