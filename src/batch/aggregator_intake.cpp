@@ -99,6 +99,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
         held_.add(std::move(call));
       } else {
         enqueue(std::move(call));
+        if (!gone.calls.empty()) admit_held();  // what gave way may have been larger
       }
       start_if_due(lock, now);
     }

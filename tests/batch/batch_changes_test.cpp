@@ -50,5 +50,21 @@ TEST_CASE("a flush during a pause does nothing, also when the pause is over") {
   b.answer(0);
 }
 
+TEST_CASE("held rows come in when a larger call has given way") {
+  HeldBatching b({.max_size = 4, .max_queue = 4, .on_full = OnFull::hold});
+  const Node hog = b.world.join("hog");
+  const Node other = b.world.join("other");
+  b.batcher.pause();
+  auto many = b.batcher.many()({1, 2, 3, 4});
+  b.call(hog, 5);
+  CHECK(b.batcher.statistics().held == 1);
+  b.batcher.set_options({.max_size = 4, .max_queue = 4});
+  b.call(other, 6);
+  CHECK(outcome(std::move(many)).code() == ErrorCode::overloaded);
+  CHECK(b.batcher.statistics().queued == 2);
+  CHECK(b.batcher.statistics().held == 0);
+  b.batcher.close();
+}
+
 }  // namespace
 }  // namespace batchrpc
