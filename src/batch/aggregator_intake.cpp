@@ -163,9 +163,10 @@ void Aggregator::enqueue(std::unique_ptr<BatchCall> call) {
   queue_.add(std::move(call));
 }
 
+// One that is larger than the whole queue, which has become smaller since, comes alone.
 void Aggregator::admit_held() {
   while (const BatchCall* next = held_.next()) {
-    if (queue_.rows() + next->rows > options_->max_queue) return;
+    if (!queue_.empty() && queue_.rows() + next->rows > options_->max_queue) return;
     enqueue(held_.take_next());
   }
 }

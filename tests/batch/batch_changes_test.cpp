@@ -66,5 +66,20 @@ TEST_CASE("held rows come in when a larger call has given way") {
   b.batcher.close();
 }
 
+TEST_CASE("a held call that is larger than a queue which became smaller comes alone") {
+  HeldBatching b({.max_size = 6, .max_queue = 6, .on_full = OnFull::hold});
+  b.batcher.pause();
+  b.add(0);
+  auto many = b.batcher.many()({1, 2, 3, 4, 5, 6});
+  CHECK(b.batcher.statistics().held == 6);
+  b.batcher.set_options({.max_size = 2, .max_queue = 2, .on_full = OnFull::hold});
+  b.batcher.resume();
+  b.world.run_for(0s);
+  b.answer(0);
+  REQUIRE(b.batches == Batches{{0}, {1, 2, 3, 4, 5, 6}});
+  b.answer(1);
+  CHECK(many.get() == std::vector<int>{2, 4, 6, 8, 10, 12});
+}
+
 }  // namespace
 }  // namespace batchrpc
