@@ -60,6 +60,7 @@ void Aggregator::accumulate(AsyncMutex::Guard guard) {
                  error ? error : std::make_exception_ptr(ShutDown(closed_))};
     queue_.remove_if([call](const BatchCall& other) { return &other == call; }, gone.calls);
     left(gone.calls);
+    admit_held();
     const std::size_t rows = call->rows;
     lock.unlock();
     for (const auto& failed : gone.calls)

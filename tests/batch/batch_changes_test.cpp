@@ -81,5 +81,19 @@ TEST_CASE("a held call that is larger than a queue which became smaller comes al
   CHECK(many.get() == std::vector<int>{2, 4, 6, 8, 10, 12});
 }
 
+TEST_CASE("held rows come in when a row cannot be accumulated") {
+  Summing s({.max_size = 2, .min_size = 2, .max_queue = 2, .on_full = OnFull::hold});
+  s.batcher.pause();
+  auto first = s.batcher(1);
+  auto bad = s.batcher(-1);
+  auto held = s.batcher(2);
+  s.batcher.resume();
+  s.world.run_for(0s);
+  CHECK_FALSE(outcome(std::move(bad)));
+  REQUIRE(held.ready());
+  CHECK(held.get() == 3);
+  CHECK(first.get() == 3);
+}
+
 }  // namespace
 }  // namespace batchrpc
