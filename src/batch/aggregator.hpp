@@ -94,6 +94,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   [[nodiscard]] std::size_t accumulated_rows() const;
   void accumulate_if_due(Lock& lock);
   void accumulate(AsyncMutex::Guard guard);
+  [[nodiscard]] bool accumulate_next(Lock& lock);
 
   const BatchWork work_;
 

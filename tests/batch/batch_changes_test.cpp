@@ -95,5 +95,15 @@ TEST_CASE("held rows come in when a row cannot be accumulated") {
   CHECK(first.get() == 3);
 }
 
+TEST_CASE("a row that expires while others are accumulated never runs") {
+  Summing s({.min_size = 3}, true);
+  auto first = s.batcher(1);
+  auto expires = s.batcher.call_with({.timeout = 5ms}, 100);
+  auto second = s.batcher(2);
+  auto third = s.batcher(3);
+  CHECK(outcome(std::move(expires)).code() == ErrorCode::timed_out);
+  CHECK(third.get() == 6);
+}
+
 }  // namespace
 }  // namespace batchrpc
