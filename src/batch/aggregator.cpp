@@ -260,7 +260,8 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
       let_transfers_come();
       if (options_->parallelism > 1) start_if_due(lock, now);
     } else {  // they were closed, or have gone
-      arm_timer(now);
+      start_if_due(lock, now);
+      lock.lock();
       tell_if_closed(lock);
     }
   }

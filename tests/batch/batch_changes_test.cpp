@@ -105,5 +105,21 @@ TEST_CASE("a row that expires while others are accumulated never runs") {
   CHECK(third.get() == 6);
 }
 
+TEST_CASE("rows are accumulated on when a batch that was about to start has lost its rows") {
+  const auto mutex = std::make_shared<AsyncMutex>();
+  Summing s({.max_size = 4, .exclusive = mutex});
+  std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  s.batcher.set_options({.max_size = 4, .min_size = 2, .order_by_peer = true, .exclusive = mutex});
+  std::stop_source stop;
+  auto first = s.batcher(-1);
+  auto second = s.batcher.call_with({.stop = stop.get_token()}, 2);  // the start waits
+  s.batcher.set_options({.max_size = 4, .min_size = 2, .exclusive = mutex});
+  stop.request_stop();
+  guard.reset();
+  s.world.run_for(0s);
+  REQUIRE(first.ready());
+  CHECK_FALSE(outcome(std::move(first)));
+}
+
 }  // namespace
 }  // namespace batchrpc
