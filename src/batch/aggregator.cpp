@@ -239,7 +239,8 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
     --starting_;
     const TimePoint now = host_->loop->now();
     drop_expired(now, expired);
-    BatchLane* const lane = paused_ ? nullptr : next_lane(now);
+    const bool may_run = !paused_ && running_ < options_->parallelism;  // they may have changed
+    BatchLane* const lane = may_run ? next_lane(now) : nullptr;
     if (lane != nullptr) {
       batch.reason = *due(*lane, now);
       const std::size_t rows = std::max(triggers_.cut(lane->rows()), accumulated_rows());
@@ -259,7 +260,7 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
       admit_held();
       let_transfers_come();
       if (options_->parallelism > 1) start_if_due(lock, now);
-    } else {  // they were closed, or have gone
+    } else {  // or the calls were dropped
       start_if_due(lock, now);
       lock.lock();
       tell_if_closed(lock);

@@ -121,5 +121,17 @@ TEST_CASE("rows are accumulated on when a batch that was about to start has lost
   CHECK_FALSE(outcome(std::move(first)));
 }
 
+TEST_CASE("a smaller parallelism counts also for batches that are about to start") {
+  HeldBatching b({.max_size = 1, .parallelism = 2});
+  b.add(1);
+  b.add(2);
+  b.batcher.set_options({.max_size = 1});
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}});
+  b.answer(0);
+  CHECK(b.batches == Batches{{1}, {2}});
+  b.answer(1);
+}
+
 }  // namespace
 }  // namespace batchrpc
