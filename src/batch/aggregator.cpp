@@ -230,12 +230,22 @@ void Aggregator::post(PostedTask task, AsyncMutex::Guard guard) {
   }
 }
 
+// A task that was posted before there was an exclusive mutex is posted again, to have it.
+bool Aggregator::lacks_mutex(PostedTask task, const AsyncMutex::Guard& guard, Lock& lock) {
+  if (!options_->exclusive || guard) return false;
+  const auto exclusive = options_->exclusive;
+  lock.unlock();
+  post_exclusively(task, exclusive);
+  return true;
+}
+
 // The calls are taken when the handler begins, so that those which come meanwhile go along.
 void Aggregator::begin(AsyncMutex::Guard guard) {
   Dropped expired{{}, &BatchStatistics::expired, nullptr};
   TakenBatch batch;
   {
     Lock lock(mutex_);
+    if (lacks_mutex(&Aggregator::begin, guard, lock)) return;
     --starting_;
     const TimePoint now = host_->loop->now();
     drop_expired(now, expired);

@@ -76,6 +76,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void look_again();
   void post_exclusively(PostedTask task, const std::shared_ptr<AsyncMutex>& exclusive);
   void post(PostedTask task, AsyncMutex::Guard guard);
+  [[nodiscard]] bool lacks_mutex(PostedTask task, const AsyncMutex::Guard& guard, Lock& lock);
   void begin(AsyncMutex::Guard guard);
   void run(TakenBatch batch, AsyncMutex::Guard guard);
   void ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,

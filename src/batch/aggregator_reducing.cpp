@@ -38,6 +38,7 @@ void Aggregator::accumulate_if_due(Lock& lock) {
 
 void Aggregator::accumulate(AsyncMutex::Guard guard) {
   Lock lock(mutex_);
+  if (lacks_mutex(&Aggregator::accumulate, guard, lock)) return;
   while (accumulate_next(lock)) {
   }
   lock.unlock();

@@ -133,5 +133,29 @@ TEST_CASE("a smaller parallelism counts also for batches that are about to start
   b.answer(1);
 }
 
+TEST_CASE("a mutex that is set while a batch is about to start is waited for") {
+  const auto mutex = std::make_shared<AsyncMutex>();
+  std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  HeldBatching b({});
+  b.add(1);
+  b.batcher.set_options({.exclusive = mutex});
+  b.world.run_for(1s);
+  CHECK(b.batches.empty());
+  guard.reset();
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}});
+  b.answer(0);
+
+  guard = mutex->try_lock();
+  Summing s({.min_size = 2});
+  auto bad = s.batcher(-1);
+  s.batcher.set_options({.min_size = 2, .exclusive = mutex});
+  s.world.run_for(1s);
+  CHECK_FALSE(bad.ready());
+  guard.reset();
+  s.world.run_for(0s);
+  CHECK(bad.ready());
+}
+
 }  // namespace
 }  // namespace batchrpc
