@@ -260,6 +260,8 @@ void Aggregator::fail(Dropped& gone) {
   }
   for (const auto& call : gone.calls)
     call->fail(gone.error, false);
+  Lock lock(mutex_);
+  tell_if_closed(lock);
 }
 
 }  // namespace batchrpc::detail

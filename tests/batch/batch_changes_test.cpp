@@ -157,5 +157,18 @@ TEST_CASE("a mutex that is set while a batch is about to start is waited for") {
   CHECK(bad.ready());
 }
 
+TEST_CASE("a batcher is closed when its last row is gone, whoever has the mutex") {
+  const auto mutex = std::make_shared<AsyncMutex>();
+  const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  HeldBatching b({.exclusive = mutex});
+  auto row = b.batcher.call_with({.timeout = 1s}, 1);
+  auto closed = b.batcher.close(BatchClose::drain);
+  b.world.run_for(999ms);
+  CHECK_FALSE(closed.ready());
+  b.world.run_for(1ms);
+  CHECK(outcome(std::move(row)).code() == ErrorCode::timed_out);
+  CHECK(closed.ready());
+}
+
 }  // namespace
 }  // namespace batchrpc
