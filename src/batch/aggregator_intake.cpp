@@ -235,7 +235,7 @@ void Aggregator::count_refused(std::size_t rows) {
 void Aggregator::end(const std::string& why) {
   Dropped gone{{}, &BatchStatistics::dropped, nullptr};
   {
-    Lock lock(mutex_);
+    const Lock lock(mutex_);
     if (closed_.empty()) closed_ = why;
     draining_ = false;
     const auto waits = [this](const BatchCall& call) { return &call != accumulating_; };
@@ -243,9 +243,10 @@ void Aggregator::end(const std::string& why) {
     left(gone.calls);
     held_.remove_if(waits, gone.calls);
     gone.error = std::make_exception_ptr(ShutDown(why + "; this row had waited"));
-    tell_if_closed(lock);
   }
   fail(gone);
+  Lock lock(mutex_);
+  tell_if_closed(lock);
 }
 
 // User code hears of it, so without the lock.
