@@ -184,5 +184,23 @@ TEST_CASE("a batcher is closed after its rows have failed") {
   CHECK(failed_before);
 }
 
+TEST_CASE("all callers: nobody waits for one that is gone, though its row was accumulated") {
+  Summing s({.max_wait = 1h});
+  Node first = s.world.join("first");
+  const Node second = s.world.join("second");
+  const auto call = [&](const Node& node, int x) {
+    auto row = node.call<int(int)>("root", "sum", x);
+    s.world.run_for(0s);
+    return row;
+  };
+  auto kept = call(first, 1);
+  s.world.kill("first");
+  s.world.run_for(0s);
+  s.batcher.set_options({.all_callers = true});
+  auto row = call(second, 2);
+  REQUIRE(row.ready());
+  CHECK(row.get() == 2);
+}
+
 }  // namespace
 }  // namespace batchrpc
