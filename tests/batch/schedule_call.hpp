@@ -107,8 +107,8 @@ struct ModelBatch {
   ScheduledCalls calls;  // in their order
   BatchReason reason = BatchReason::idle;
   TimePoint started;
-  BatchOptions options;  // that were in force
-  std::size_t open = 0;  // calls that are not completed
+  std::shared_ptr<const BatchOptions> options;  // that were in force
+  std::size_t open = 0;                         // calls that are not completed
 };
 
 }  // namespace batchrpc::test

@@ -39,7 +39,7 @@ ModelBatch& Schedule::begin_batch() {
 
 void Schedule::check_start(const ModelBatch& batch) {
   if (model_.paused()) complain("a batch starts in a pause");
-  if (model_.running() > batch.options.parallelism)
+  if (model_.running() > batch.options->parallelism)
     complain("more batches run at once than parallelism allows");
   bool accumulated = false;
   for (const Call* call : batch.calls) {
@@ -49,7 +49,7 @@ void Schedule::check_start(const ModelBatch& batch) {
     if (call->key() != batch.calls.front()->key()) complain("two keys in one batch");
     check_wait(*call, batch.started);
   }
-  if (rows_of(batch.calls) > batch.options.max_size && batch.calls.size() > 1 && !accumulated)
+  if (rows_of(batch.calls) > batch.options->max_size && batch.calls.size() > 1 && !accumulated)
     complain("a batch is larger than max_size");
 }
 
@@ -82,7 +82,7 @@ void Schedule::check_run(ModelBatch& batch, const ScheduledCalls& calls,
     if (rows[at].number != calls.back()->rows.back().number)
       complain("the padding is not the last row's");
   }
-  const auto& sizes = batch.options.preferred_sizes;
+  const auto& sizes = batch.options->preferred_sizes;
   if (!sizes.empty() && rows.size() <= sizes.back() &&
       std::find(sizes.begin(), sizes.end(), rows.size()) == sizes.end()) {
     complain("a batch has no preferred size");
@@ -102,7 +102,7 @@ void Schedule::check_info(ModelBatch& batch, const ScheduledCalls& calls, const 
   if (!plain_ && !reduces_ && info.key != std::to_string(calls.front()->key()))
     complain("a batch says that it has another key");
   // Which of the two it was is not known where the batcher chooses the size.
-  const bool chosen = batch.options.latency_target.latency > Duration::zero() &&
+  const bool chosen = batch.options->latency_target.latency > Duration::zero() &&
                       batch.reason == BatchReason::preferred && info.reason == BatchReason::size;
   if (chosen) {
     --reasons_.at(static_cast<std::size_t>(batch.reason));
@@ -136,7 +136,7 @@ void Schedule::check_order(const ScheduledCalls& calls, const ModelBatch& batch)
     const Call& b = *calls[i];
     const int rank_a = a.caller ? a.caller->rank : -2;
     const int rank_b = b.caller ? b.caller->rank : -2;
-    if (batch.options.order_by_peer) {
+    if (batch.options->order_by_peer) {
       if (rank_a > rank_b) complain("rows are not in the order of ranks");
     } else if (!priorities_ && !held_ && b.arrived < a.arrived) {
       complain("rows are not in the order of their arrival");

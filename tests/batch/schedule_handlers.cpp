@@ -32,7 +32,7 @@ Future<T> Schedule::later(std::function<T()> make) {
 Future<Schedule::Results> Schedule::handle(std::vector<Row> rows, const BatchInfo& info) {
   Call& first = call_of(rows.front());
   ModelBatch& batch = first.batch == nullptr ? begin_batch() : *first.batch;
-  check_lock(batch.options);
+  check_lock(*batch.options);
   const auto at = std::find(batch.calls.begin(), batch.calls.end(), &first);
   const auto left = static_cast<std::size_t>(batch.calls.end() - at);
   const ScheduledCalls calls(at,
@@ -73,7 +73,7 @@ Schedule::Results Schedule::answer(const ModelBatch& batch, const ScheduledCalls
       call->is_answered(std::move(answers));
     }
   }
-  const bool runs_again = throws && batch.options.isolate == Isolate::halves && calls.size() > 1;
+  const bool runs_again = throws && batch.options->isolate == Isolate::halves && calls.size() > 1;
   for (Call* call : calls) {
     if (runs_again) {
       call->fate = Fate::open;
@@ -152,7 +152,7 @@ Future<int> Schedule::finish(const BatchInfo& info) {
   for (Call* call : finishing_->calls) {
     if (call->fate == Fate::open) calls.push_back(call);
   }
-  check_lock(finishing_->options);
+  check_lock(*finishing_->options);
   check_info(*finishing_, calls, info);
   int sum = 0;
   for (const Call* call : calls) {

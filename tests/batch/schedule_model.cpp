@@ -21,6 +21,7 @@ BatchModel::BatchModel(BatchOptions options, IsLive is_live, IsCurrent is_curren
 // A choice begins anew when what it depends on changes.
 void BatchModel::set_options(const BatchOptions& options) {
   const BatchOptions before = std::exchange(options_, options);
+  shared_options_ = std::make_shared<const BatchOptions>(options);
   const LatencyTarget& target = options.latency_target;
   const bool keeps_choice =
       target.latency > Duration::zero() && target.latency == before.latency_target.latency &&

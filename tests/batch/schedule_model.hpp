@@ -102,6 +102,7 @@ class BatchModel {
   void find_who_gives_way(const ScheduledCall& call, Verdict& verdict) const;
 
   BatchOptions options_;
+  std::shared_ptr<const BatchOptions> shared_options_;  // the same
   const IsLive is_live_;
   const IsCurrent is_current_;
   const Complain complain_;

@@ -130,7 +130,7 @@ ModelBatch& BatchModel::begin(TimePoint now) {
   running_.push_back(std::make_unique<ModelBatch>());
   ModelBatch& batch = *running_.back();
   batch.started = now;
-  batch.options = options_;
+  batch.options = shared_options_;
   const std::optional<int> key = paused_ ? std::nullopt : next_key(now);
   if (!key) {
     complain_("a batch starts that is not due");
@@ -176,7 +176,7 @@ void BatchModel::completed(ScheduledCall& call) {
 
 bool BatchModel::exclusive_runs() const {
   return std::any_of(running_.begin(), running_.end(),
-                     [](const auto& batch) { return batch->options.exclusive != nullptr; });
+                     [](const auto& batch) { return batch->options->exclusive != nullptr; });
 }
 
 // The first that it does not have, if that is of the next batch.
