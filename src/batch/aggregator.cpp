@@ -120,7 +120,7 @@ void Aggregator::expect(const std::string& peer) {
 
 void Aggregator::flush() {
   Lock lock(mutex_);
-  if (queue_.empty()) return;
+  if (paused_ || queue_.empty()) return;
   queue_.for_each_lane([](BatchLane& lane) { lane.flush(); });
   start_if_due(lock, host_->loop->now());
 }
@@ -256,16 +256,27 @@ void Aggregator::begin_here() {
   CallContext::exchange_current(call);
 }
 
+// A task that was posted before there was an exclusive mutex is posted again, to have it.
+bool Aggregator::lacks_mutex(PostedTask task, const AsyncMutex::Guard& guard, Lock& lock) {
+  if (!options_->exclusive || guard) return false;
+  const auto exclusive = options_->exclusive;
+  lock.unlock();
+  post_exclusively(task, exclusive);
+  return true;
+}
+
 // The calls are taken when the handler begins, so that those which come meanwhile go along.
 void Aggregator::begin(AsyncMutex::Guard guard) {
   Dropped expired{{}, &BatchStatistics::expired, nullptr};
   TakenBatch batch;
   {
     Lock lock(mutex_);
+    if (lacks_mutex(&Aggregator::begin, guard, lock)) return;
     --starting_;
     const TimePoint now = host_->loop->now();
     drop_expired(now, expired);
-    const DueLane next = paused_ ? DueLane() : next_lane(now);
+    const bool may_run = !paused_ && running_ < options_->parallelism;  // they may have changed
+    const DueLane next = may_run ? next_lane(now) : DueLane();
     if (next.lane != nullptr) {
       batch.reason = next.reason;
       // What was accumulated is this batch's, whatever its size is now.
@@ -287,8 +298,9 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
       admit_held();
       let_transfers_come();
       if (options_->parallelism > 1) start_if_due(lock, now);
-    } else {  // they were closed, or have gone
-      arm_timer(now);
+    } else {  // or the calls were dropped
+      start_if_due(lock, now);
+      lock.lock();
       tell_if_closed(lock);
     }
   }

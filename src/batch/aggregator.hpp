@@ -63,9 +63,8 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   [[nodiscard]] std::exception_ptr refusal(BatchCall& call, Lock& lock);
   [[nodiscard]] std::exception_ptr make_room(const BatchCall& call, bool let_in, Dropped& gone,
                                              bool& hold);
-  template <class Calls>
-  [[nodiscard]] bool displace(Calls& calls, const BatchCall& newcomer, CallerShares::Measure of,
-                              std::size_t excess, const std::string& limit, Dropped& gone);
+  void displace(const std::vector<const BatchCall*>& those, const std::string& limit,
+                Dropped& gone);
   BatchLane& enqueue(std::unique_ptr<BatchCall> call);
   void admit_held();
   [[nodiscard]] std::exception_ptr overloaded(const std::string& limit) const;
@@ -77,7 +76,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void drop_those_who_left();
   void end(const std::string& why);
   void fail(Dropped& gone);
-  void left(const BatchCalls& calls, std::size_t from = 0);
+  void left(const BatchCalls& calls);
 
   // Starting and ending batches.
   void start_if_due(Lock& lock, TimePoint now, bool may_run_here = false);
@@ -91,6 +90,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void post_exclusively(PostedTask task, const std::shared_ptr<AsyncMutex>& exclusive);
   void post(PostedTask task, AsyncMutex::Guard guard);
   void begin_here();
+  [[nodiscard]] bool lacks_mutex(PostedTask task, const AsyncMutex::Guard& guard, Lock& lock);
   void begin(AsyncMutex::Guard guard);
   void run(TakenBatch batch, AsyncMutex::Guard guard);
   void ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
@@ -111,6 +111,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   [[nodiscard]] BatchCall* next_to_accumulate() const;
   void accumulate_if_due(Lock& lock);
   void accumulate(AsyncMutex::Guard guard);
+  [[nodiscard]] bool accumulate_next(Lock& lock);
 
   const BatchWork work_;
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 #include "base/time.hpp"
@@ -85,6 +84,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
     } else {
       lane = &enqueue(std::move(call));
     }
+    if (!gone.calls.empty()) admit_held();  // what gave way may have been larger
   }
   if (!expired.calls.empty() || !gone.calls.empty()) {
     lane = nullptr;
@@ -145,46 +145,54 @@ std::exception_ptr Aggregator::too_large(const BatchCall& call) const {
   return nullptr;
 }
 
-// Null, when the call may come in; then `hold` says whether it has to wait outside of the queue.
-// One that was let in has its bytes already.
+// Null, when the call may come in; then `hold` says whether it has to wait outside of the queue,
+// and who gives way is in `gone`. One that was let in has its bytes already.
 std::exception_ptr Aggregator::make_room(const BatchCall& call, bool let_in, Dropped& gone,
                                          bool& hold) {
   const BatchOptions& options = *options_;
-  const auto limit = [](std::size_t value, const char* unit, const char* name) {
-    return std::to_string(value) + " " + unit + ", BatchOptions::" + name;
-  };
+  std::size_t queued = queue_.rows();
+  std::size_t held = held_.rows();
+  std::vector<const BatchCall*> way;
+  std::string limit =
+      std::to_string(options.max_queue_bytes) + " bytes, BatchOptions::max_queue_bytes";
   const std::size_t bytes = queue_.bytes() + held_.bytes() + transfer_bytes_ + call.bytes;
   if (!let_in && bytes > options.max_queue_bytes) {
-    const std::string of = limit(options.max_queue_bytes, "bytes", "max_queue_bytes");
-    const std::size_t excess = bytes - options.max_queue_bytes;
-    const auto measure = &CallerShares::Share::bytes;
-    const bool displaces = displace(queue_, call, measure, excess, of, gone) ||
-                           displace(held_, call, measure, excess, of, gone);
-    if (!displaces) return overloaded(of);
+    const auto find_in = [&](const auto& calls, std::size_t& rows) {
+      way = calls.who_gives_way(call, &CallerShares::Share::bytes, bytes - options.max_queue_bytes);
+      for (const BatchCall* other : way)
+        rows -= other->rows;
+    };
+    find_in(queue_, queued);
+    if (way.empty()) find_in(held_, held);
+    if (way.empty()) return overloaded(limit);
   }
-  const std::string of = limit(options.max_queue, "rows", "max_queue");
-  const auto measure = &CallerShares::Share::rows;
-  const std::size_t rows = queue_.rows() + call.rows;
-  if (options.on_full == OnFull::hold) {
-    hold = rows > options.max_queue || held_.rows() > 0;
-    const std::size_t held = held_.rows() + (hold ? call.rows : 0);
-    if (held <= options.max_queue) return nullptr;
-    if (displace(held_, call, measure, held - options.max_queue, of, gone)) return nullptr;
-    return overloaded(of + ", and as many are held back");
+  const bool holds = options.on_full == OnFull::hold;
+  const bool fits = queued + call.rows <= options.max_queue;
+  hold = holds && (!fits || held > 0);
+  const std::size_t rows = (hold ? held : queued) + call.rows;
+  if (rows > options.max_queue) {
+    limit = std::to_string(options.max_queue) + " rows, BatchOptions::max_queue" +
+            (hold ? ", and as many are held back" : "");
+    const bool gives_way_already = !way.empty();
+    const std::size_t excess = rows - options.max_queue;
+    const auto measure = &CallerShares::Share::rows;
+    way = hold ? held_.who_gives_way(call, measure, excess)
+               : queue_.who_gives_way(call, measure, excess);
+    if (gives_way_already || way.empty()) return overloaded(limit);
   }
-  if (rows <= options.max_queue) return nullptr;
-  if (displace(queue_, call, measure, rows - options.max_queue, of, gone)) return nullptr;
-  return overloaded(of);
+  if (!way.empty()) displace(way, limit, gone);
+  return nullptr;
 }
 
-template <class Calls>
-bool Aggregator::displace(Calls& calls, const BatchCall& newcomer, CallerShares::Measure of,
-                          std::size_t excess, const std::string& limit, Dropped& gone) {
-  const std::size_t before = gone.calls.size();
-  if (!calls.make_way(newcomer, of, excess, gone.calls)) return false;
-  if constexpr (std::is_same_v<Calls, BatchQueue>) left(gone.calls, before);
+void Aggregator::displace(const std::vector<const BatchCall*>& those, const std::string& limit,
+                          Dropped& gone) {
+  const auto is_one = [&those](const BatchCall& call) {
+    return std::find(those.begin(), those.end(), &call) != those.end();
+  };
+  queue_.remove_if(is_one, gone.calls);
+  left(gone.calls);
+  held_.remove_if(is_one, gone.calls);
   gone.error = overloaded(limit + "; this caller has most of that, and another one needed room");
-  return true;
 }
 
 std::exception_ptr Aggregator::overloaded(const std::string& limit) const {
@@ -210,9 +218,9 @@ void Aggregator::admit_held() {
 
 // --- leaving without having run
 
-void Aggregator::left(const BatchCalls& calls, std::size_t from) {
-  for (std::size_t i = from; i < calls.size(); ++i)
-    group_.remove(*calls[i]);
+void Aggregator::left(const BatchCalls& calls) {
+  for (const auto& call : calls)
+    group_.remove(*call);
 }
 
 // Those that wait, and came when a batch might be larger.
@@ -283,7 +291,7 @@ void Aggregator::count_refused(std::size_t rows) {
 void Aggregator::end(const std::string& why) {
   Dropped gone{{}, &BatchStatistics::dropped, nullptr};
   {
-    Lock lock(mutex_);
+    const Lock lock(mutex_);
     if (closed_.empty()) closed_ = why;
     draining_ = false;
     const auto waits = [this](const BatchCall& call) { return &call != accumulating_; };
@@ -291,9 +299,10 @@ void Aggregator::end(const std::string& why) {
     left(gone.calls);
     held_.remove_if(waits, gone.calls);
     gone.error = std::make_exception_ptr(ShutDown(why + "; this row had waited"));
-    tell_if_closed(lock);
   }
   fail(gone);
+  Lock lock(mutex_);
+  tell_if_closed(lock);
 }
 
 // User code hears of it, so without the lock.
@@ -308,6 +317,9 @@ void Aggregator::fail(Dropped& gone) {
   }
   for (const auto& call : gone.calls)
     call->fail(gone.error, gone.began);
+  gone.calls.clear();
+  Lock lock(mutex_);
+  tell_if_closed(lock);
 }
 
 }  // namespace batchrpc::detail

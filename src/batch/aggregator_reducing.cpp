@@ -25,33 +25,8 @@ void Aggregator::accumulate_if_due(Lock& lock) {
 
 void Aggregator::accumulate(AsyncMutex::Guard guard) {
   Lock lock(mutex_);
-  while (BatchCall* const call = next_to_accumulate()) {
-    accumulating_ = call;
-    call->pinned = true;
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-      work_.accumulate(*call);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    lock.lock();
-    accumulating_ = nullptr;
-    queue_.accumulated(*call);
-    let_transfers_come();
-    const bool is_over = !closed_.empty() && !draining_;
-    if (!error && !is_over) continue;
-    Dropped gone{{}, &BatchStatistics::dropped, nullptr};
-    if (error) {
-      gone = {{}, &BatchStatistics::failed, error, true};
-    } else {
-      gone.error = std::make_exception_ptr(ShutDown(closed_));
-    }
-    queue_.remove_if([call](const BatchCall& other) { return &other == call; }, gone.calls);
-    left(gone.calls);
-    lock.unlock();
-    fail(gone);
-    lock.lock();
+  if (lacks_mutex(&Aggregator::accumulate, guard, lock)) return;
+  while (accumulate_next(lock)) {
   }
   lock.unlock();
   guard = {};  // who waits for it goes on in here
@@ -60,6 +35,47 @@ void Aggregator::accumulate(AsyncMutex::Guard guard) {
   start_if_due(lock, host_->loop->now());
   lock.lock();
   tell_if_closed(lock);
+}
+
+// False when there is nothing to do. Lets go of the lock meanwhile.
+bool Aggregator::accumulate_next(Lock& lock) {
+  Dropped gone{{}, &BatchStatistics::expired, nullptr};
+  drop_expired(host_->loop->now(), gone);
+  if (!gone.calls.empty()) {
+    lock.unlock();
+    fail(gone);
+    lock.lock();
+    return true;
+  }
+  BatchCall* const call = next_to_accumulate();
+  if (call == nullptr) return false;
+  accumulating_ = call;
+  call->pinned = true;
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    work_.accumulate(*call);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  accumulating_ = nullptr;
+  queue_.accumulated(*call);
+  let_transfers_come();
+  const bool is_over = !closed_.empty() && !draining_;
+  if (!error && !is_over) return true;
+  if (error) {
+    gone = {{}, &BatchStatistics::failed, error, true};
+  } else {
+    gone = {{}, &BatchStatistics::dropped, std::make_exception_ptr(ShutDown(closed_))};
+  }
+  queue_.remove_if([call](const BatchCall& other) { return &other == call; }, gone.calls);
+  left(gone.calls);
+  admit_held();
+  lock.unlock();
+  fail(gone);
+  lock.lock();
+  return true;
 }
 
 }  // namespace batchrpc::detail

@@ -33,8 +33,8 @@ class BatchGroup {
     }
     for (auto& [name, member] : members_)
       member.waiting = 0;
-    refresh(is_live);
     if (active_) waiting([this](const BatchCall& call) { add(call); });
+    refresh(is_live);  // also of those whose calls wait: a reducer's are kept
   }
 
   /// The name of this node, whose own rows have no caller.

@@ -99,10 +99,11 @@ class BatchQueue {
   }
   /// Moves the calls whose deadline is not after `now` to `to`, unless they are pinned.
   void remove_expired(TimePoint now, BatchCalls& to);
-  /// Moves newest calls of the caller that has most to `to` (CallerShares::make_way).
-  bool make_way(const BatchCall& newcomer, CallerShares::Measure of, std::size_t excess,
-                BatchCalls& to) {
-    return shares_.make_way(*this, newcomer, of, excess, to);
+  /// As CallerShares says.
+  [[nodiscard]] std::vector<const BatchCall*> who_gives_way(const BatchCall& newcomer,
+                                                            CallerShares::Measure of,
+                                                            std::size_t excess) const {
+    return shares_.who_gives_way(*this, newcomer, of, excess);
   }
 
   /// Of a reducer's calls, which all have one key and priority, so that those that were accumulated

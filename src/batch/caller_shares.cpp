@@ -33,7 +33,7 @@ std::size_t CallerShares::amount(const BatchCall& call, Measure of) noexcept {
 }
 
 // What one of them takes besides the excess is lost to its caller, but no more than that one.
-bool CallerShares::keep_newest(std::vector<const BatchCall*>& calls, Measure of, std::size_t excess,
+void CallerShares::keep_newest(std::vector<const BatchCall*>& calls, Measure of, std::size_t excess,
                                std::size_t beyond_fair) {
   std::sort(calls.begin(), calls.end(),
             [](const BatchCall* a, const BatchCall* b) { return a->number > b->number; });
@@ -41,8 +41,7 @@ bool CallerShares::keep_newest(std::vector<const BatchCall*>& calls, Measure of,
   std::size_t freed = 0;
   while (freed < excess && freed < beyond_fair && count < calls.size())
     freed += amount(*calls[count++], of);
-  calls.resize(count);
-  return freed >= excess;
+  calls.resize(freed >= excess ? count : 0);
 }
 
 }  // namespace batchrpc::detail

@@ -25,26 +25,22 @@ class CallerShares {
   /// The call, which stays, takes no bytes from now on.
   void forget_bytes(const BatchCall& call) { shares_[call.caller.get()].bytes -= call.bytes; }
 
-  /// Moves the newest calls of the caller that has most to `to`, until `excess` is free; nothing,
-  /// and false, where that caller would be left with less than `newcomer`'s would have. `calls` is
-  /// what the shares are of: it has for_each() and remove_if().
+  /// Who of `calls`, which the shares are of, is to go so that `excess` is free for `newcomer`: the
+  /// newest calls of the caller that has most, as long as that has more than the newcomer's would
+  /// have. Nobody, where that is not enough.
   template <class Calls>
-  bool make_way(Calls& calls, const BatchCall& newcomer, Measure of, std::size_t excess,
-                BatchCalls& to) const {
+  [[nodiscard]] std::vector<const BatchCall*> who_gives_way(const Calls& calls,
+                                                            const BatchCall& newcomer, Measure of,
+                                                            std::size_t excess) const {
+    std::vector<const BatchCall*> those;
     const auto [caller, has] = greediest(of);
     const std::size_t fair = amount(newcomer.caller.get(), of) + amount(newcomer, of);
-    if (has <= fair) return false;
-    std::vector<const BatchCall*> those;
+    if (has <= fair) return those;
     calls.for_each([&those, most = caller](const BatchCall& call) {
       if (call.caller.get() == most && !call.pinned) those.push_back(&call);
     });
-    if (!keep_newest(those, of, excess, has - fair)) return false;
-    calls.remove_if(
-        [&those](const BatchCall& call) {
-          return std::find(those.begin(), those.end(), &call) != those.end();
-        },
-        to);
-    return true;
+    keep_newest(those, of, excess, has - fair);
+    return those;
   }
 
  private:
@@ -55,7 +51,7 @@ class CallerShares {
   [[nodiscard]] Greediest greediest(Measure of) const;
   [[nodiscard]] std::size_t amount(const PeerIdentity* caller, Measure of) const;
   [[nodiscard]] static std::size_t amount(const BatchCall& call, Measure of) noexcept;
-  static bool keep_newest(std::vector<const BatchCall*>& calls, Measure of, std::size_t excess,
+  static void keep_newest(std::vector<const BatchCall*>& calls, Measure of, std::size_t excess,
                           std::size_t beyond_fair);
 
   // Shares of nothing stay while they are few: callers come again.

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "batch/caller_shares.hpp"
 #include "batchrpc/batch/batch_row.hpp"
@@ -64,10 +65,11 @@ class HeldCalls {
     remove_if([now](const BatchCall& call) { return call.deadline && *call.deadline <= now; }, to);
   }
 
-  /// Moves newest calls of the caller that has most to `to` (CallerShares::make_way).
-  bool make_way(const BatchCall& newcomer, CallerShares::Measure of, std::size_t excess,
-                BatchCalls& to) {
-    return shares_.make_way(*this, newcomer, of, excess, to);
+  /// As CallerShares says.
+  [[nodiscard]] std::vector<const BatchCall*> who_gives_way(const BatchCall& newcomer,
+                                                            CallerShares::Measure of,
+                                                            std::size_t excess) const {
+    return shares_.who_gives_way(*this, newcomer, of, excess);
   }
   template <class Use>
   void for_each(const Use& use) const {

@@ -125,20 +125,25 @@ TEST_CASE("nothing gives way to a row that would not fit all the same") {
   b.answer(1);
 }
 
-TEST_CASE("rows of a call that waits fail when max_size becomes smaller than it") {
-  HeldBatching b({.max_size = 8});
+TEST_CASE("a call that waits or is held fails when max_size becomes smaller than it") {
+  HeldBatching b({.max_size = 3, .max_queue = 4, .on_full = OnFull::hold});
   b.add(0);
   b.world.run_for(0s);
-  auto many = b.batcher.many()({1, 2, 3});
-  b.add(4);
-  b.batcher.set_options({.max_size = 2});
-  const auto refused = outcome(std::move(many));
-  CHECK(refused.code() == ErrorCode::invalid_argument);
-  CHECK_THAT(refused.message(), Catch::Contains("a call of 3 rows") && Catch::Contains("max_size"));
-  CHECK(b.batcher.statistics().rejected == 3);
+  auto waits = b.batcher.many()({1, 2, 3});
+  auto held = b.batcher.many()({4, 5, 6});
+  b.add(7);
+  b.batcher.set_options({.max_size = 2, .max_queue = 4, .on_full = OnFull::hold});
+  for (auto* many : {&waits, &held}) {
+    const auto refused = outcome(std::move(*many));
+    CHECK(refused.code() == ErrorCode::invalid_argument);
+    CHECK_THAT(refused.message(),
+               Catch::Contains("a call of 3 rows") && Catch::Contains("max_size"));
+  }
+  CHECK(b.batcher.statistics().rejected == 6);
   b.answer(0);
+  REQUIRE(b.running.size() == 2);
   b.answer(1);
-  CHECK(b.batches == Batches{{0}, {4}});
+  CHECK(b.batches == Batches{{0}, {7}});
 }
 
 }  // namespace

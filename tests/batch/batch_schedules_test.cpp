@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <iostream>
+#include <sstream>
 
 #include "batch/schedule.hpp"
 #include "long_tests.hpp"
@@ -15,6 +16,14 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
   return text != nullptr ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+/// It happens again, the same way.
+std::string what_happens_in(std::uint64_t seed) {
+  std::ostringstream log;
+  test::Schedule schedule(seed, &log);
+  schedule.run();
+  return log.str();
+}
+
 TEST_CASE(
     "10^4 random schedules: every row completes once, with its own result, within its bounds") {
   const std::uint64_t first = number_of("BATCHRPC_SCHEDULE_SEED", 1);
@@ -26,6 +35,7 @@ TEST_CASE(
     schedule.run();
     for (const std::string& complaint : schedule.complaints())
       UNSCOPED_INFO(complaint);
+    if (!schedule.complaints().empty()) UNSCOPED_INFO(what_happens_in(seed));
     INFO("BATCHRPC_SCHEDULE_SEED=" << seed << " BATCHRPC_SCHEDULES=1");
     REQUIRE(schedule.complaints().empty());
     for (const auto& [what, times] : schedule.happened())
@@ -37,11 +47,34 @@ TEST_CASE(
   std::cout << std::endl;
   if (count < 1000) return;
   // What never happens is not tested.
-  for (const char* what :
-       {"arrival", "answer", "death", "settings", "batch by idle", "batch by size",
-        "batch by preferred", "batch by min_size", "batch by all", "batch by wait",
-        "batch by flush", "error RemoteError", "error TimedOut", "error Cancelled",
-        "error PeerLost", "error Overloaded", "error ShutDown"}) {
+  for (const char* what : {"arrival",
+                           "answer",
+                           "death",
+                           "settings",
+                           "batch by idle",
+                           "batch by size",
+                           "batch by preferred",
+                           "batch by min_size",
+                           "batch by all",
+                           "batch by wait",
+                           "batch by flush",
+                           "error RemoteError",
+                           "error TimedOut",
+                           "error Cancelled",
+                           "error PeerLost",
+                           "error Overloaded",
+                           "error ShutDown",
+                           "error InvalidArgument",
+                           "gave way",
+                           "held",
+                           "mutex taken",
+                           "accumulated early",
+                           "accumulated at the end",
+                           "accumulation fails",
+                           "run again",
+                           "drain",
+                           "close",
+                           "end of the node"}) {
     INFO(what);
     CHECK(happened[what] > 0);
   }

@@ -2,48 +2,71 @@
 
 #include <algorithm>
 
+// What happens in a schedule. Each event is told the model first, then the batcher.
 namespace batchrpc::test {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kPoison = 1'000'000;  // rows above it make the handler throw
-int answer_to(int row) { return row * 3 + 7; }
-bool is_poison(int row) { return row >= kPoison; }
-
 }  // namespace
 
-Schedule::Schedule(std::uint64_t seed)
-    : random_(seed), loop_(std::make_shared<VirtualLoop>(seed)), plain_(chance(0.3)) {
-  priorities_ = !plain_ && chance(0.3);
+Schedule::Schedule(std::uint64_t seed, std::ostream* log)
+    : random_(seed),
+      log_(log),
+      loop_(std::make_shared<VirtualLoop>(seed)),
+      start_(loop_->now()),
+      plain_(chance(0.25)),
+      reduces_(!plain_ && chance(0.3)),
+      priorities_(!plain_ && !reduces_ && chance(0.4)),
+      keys_(plain_ || reduces_ ? 1 : 3),
+      weights_(!plain_ && chance(0.3) ? 400 : 1),
+      model_(model()) {
   for (int rank = 1; rank <= 4; ++rank) {
     peers_.push_back({std::make_shared<PeerIdentity>(
         PeerIdentity{"peer" + std::to_string(rank), rank, static_cast<std::uint64_t>(rank)})});
   }
-  options_ = some_options();
-  most_parallel_ = options_.parallelism;
-  BatchRules<int> rules;
-  if (!plain_) rules.key = [](int row) { return row % 3; };
-  if (priorities_) rules.priority = [](int row) { return row % 2; };
-  batcher_.emplace(
-      options_,
-      [this](std::vector<int> rows, const BatchInfo& info) {
-        return handle(std::move(rows), info);
-      },
-      std::move(rules));
+  make_batcher();
+}
+
+// What runs ends.
+Schedule::~Schedule() {
+  batcher_.reset();
+  loop_->run_for(1s);
+}
+
+BatchModel Schedule::model() {
+  const Host here = host();
+  return {some_options(), here.is_live, here.is_current,
+          [this](const std::string& what) { complain(what); }};
+}
+
+void Schedule::make_batcher() {
+  BatchRules<Row> rules;
+  if (!plain_) rules.key = [](const Row& row) { return row.key; };
+  if (priorities_) rules.priority = [](const Row& row) { return row.priority; };
+  if (reduces_) {
+    batcher_.emplace(model_.options(), reduce(Summing{this, token_}));
+  } else {
+    batcher_.emplace(
+        model_.options(),
+        [this, token = token_](std::vector<Row> rows, const BatchInfo& info) {
+          return handle(std::move(rows), info);
+        },
+        std::move(rules));
+  }
   batcher_->exposed_on(host());
 }
 
-Schedule::~Schedule() { batcher_.reset(); }
-
 Host Schedule::host() {
   Host host;
+  host.name = "root";
   host.workers = loop_;
   host.loop_tasks = loop_;
   host.loop = loop_;
   host.is_live = [this](std::string_view name) {
-    return std::any_of(peers_.begin(), peers_.end(),
-                       [&](const Peer& peer) { return peer.live && peer.identity->name == name; });
+    return name == "root" || std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
+             return peer.live && peer.identity->name == name;
+           });
   };
   host.is_current = [this](const PeerIdentity& identity) {
     return std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
@@ -67,266 +90,289 @@ BatchOptions Schedule::some_options() {
   options.max_queue = options.max_size + below(20);
   if (plain_) return options;
   if (chance(0.3)) options.min_size = 1 + below(options.max_size);
-  if (options.max_wait > Duration::zero() && chance(0.3)) options.all_of = {"peer1", "peer2"};
-  if (options.all_of.empty() && options.max_wait > Duration::zero())
+  if (chance(0.2)) {
+    options.all_of = {"peer1", "peer2"};
+    if (chance(0.3)) options.all_of.emplace_back("root");
+  } else {
     options.all_callers = chance(0.2);
-  if (chance(0.3)) options.preferred_sizes = {1 + below(options.max_size)};
-  if (options.preferred_sizes == std::vector<std::size_t>{1} && options.max_size > 3)
-    options.preferred_sizes.push_back(3);
+  }
   options.order_by_peer = chance(0.2);
   options.max_overtaking = 1 + below(10);
   options.on_full = chance(0.5) ? OnFull::hold : OnFull::reject;
   held_ = held_ || options.on_full == OnFull::hold;
-  options.parallelism = 1 + below(3);
+  if (weights_ > 1) options.max_queue_bytes = 500 + below(4000);
+  if (chance(0.3)) {
+    options.exclusive = mutex_;
+  } else if (!reduces_) {
+    options.parallelism = 1 + below(3);
+  }
+  if (reduces_) return options;
+  if (chance(0.3)) options.preferred_sizes = {1 + below(options.max_size)};
+  if (options.preferred_sizes == std::vector<std::size_t>{1} && options.max_size > 3)
+    options.preferred_sizes.push_back(3);
   options.isolate = chance(0.5) ? Isolate::halves : Isolate::none;
+  if (chance(0.2)) {
+    options.max_wait = {};
+    options.min_size = 1;
+    options.all_of.clear();
+    options.all_callers = false;
+    options.latency_target = {.latency = 500us * (1 + below(4)),
+                              .percentile = chance(0.5) ? 0.5 : 0.9};
+  }
   return options;
 }
 
-void Schedule::arrive() {
+ScheduledCall& Schedule::some_call() {
+  const auto number = static_cast<int>(calls_.size()) * 100;
   Call& call = calls_.emplace_back();
-  const std::size_t number = calls_.size();
-  call.key = plain_ ? 0 : static_cast<int>(below(3));
-  const int parity = static_cast<int>(below(2));
-  call.priority = priorities_ ? parity : 0;
-  call.many = !plain_ && chance(0.2);
-  const std::size_t count = call.many ? 1 + below(options_.max_size) : 1;
-  for (std::size_t i = 0; i < count; ++i) {
-    // Unlike all others, and of the key and the priority that were drawn.
-    int row = static_cast<int>(number * 100 + i) * 6;
-    while (row % 3 != call.key || row % 2 != parity)
-      ++row;
-    if (!plain_ && chance(0.03)) row += kPoison / 6 * 6 + 6;
-    while (row % 3 != call.key || row % 2 != parity)
-      ++row;
-    call.rows.push_back(row);
-    call_of_row_[row] = number - 1;
-  }
   call.arrived = loop_->now();
+  call.many = !plain_ && chance(0.2);
+  const std::size_t count = call.many ? 1 + below(model_.options().max_size) : 1;
+  const auto key = static_cast<int>(below(keys_));
+  for (std::size_t i = 0; i < count; ++i) {
+    Row row{.number = number + static_cast<int>(i), .key = key};
+    if (priorities_) row.priority = static_cast<int>(below(3));
+    if (weights_ > 1) row.weight = below(weights_);
+    // A reducer cannot take back what it has of the same call.
+    if (!plain_ && chance(0.03) && (!reduces_ || i == 0))
+      row.fault = chance(0.7) ? Row::Fault::throws : Row::Fault::fails;
+    call.bytes += sizeof(Row) + row.weight;
+    call.rows.push_back(row);
+  }
+  if (!call.many) ++call.bytes;
   const std::size_t who = below(peers_.size() + 1);
-  if (who < peers_.size() && peers_[who].live) call.caller = peers_[who].identity;
-  const BatchStatistics before = batcher_->statistics();
-  call.ahead = before.queued + before.running * options_.max_size;
+  if (who < peers_.size() && (peers_[who].live || chance(0.05))) call.caller = peers_[who].identity;
+  for (const ScheduledCall* other : model_.queue())
+    call.ahead += other->rows.size();
+  call.ahead += model_.running() * model_.options().max_size;
+  return call;
+}
+
+void Schedule::arrive() {
+  Call& call = some_call();
   BatchCallOptions how;
+  std::optional<TimePoint> callers;
   if (!plain_ && chance(0.2)) {
     how.timeout = 1us + some_time(3000);
     call.deadline = call.arrived + how.timeout;
   }
+  if (!plain_ && chance(0.1)) {
+    callers = call.arrived + 1us + some_time(3000);
+    call.deadline = std::min(*callers, call.deadline.value_or(*callers));
+  }
   if (!plain_ && chance(0.2)) how.stop = call.stop.get_token();
-  const CallContext context(call.caller, std::nullopt);
-  std::optional<detail::ContextScope> scope;
-  if (call.caller) scope.emplace(context);
+  if (chance(0.02)) call.stop.request_stop();
+  BatchModel::Verdict verdict = model_.judge(call, call.arrived);
+  may_give_way_ = verdict.ways;
+  gave_way_.clear();
+  std::optional<Future<int>> one;
+  std::optional<Future<std::vector<int>>> all;
+  {
+    const CallContext context(call.caller, callers);
+    const detail::ContextScope scope(context);
+    if (call.many) {
+      all.emplace(batcher_->many().call_with(how, call.rows));
+    } else {
+      one.emplace(batcher_->call_with(how, call.rows[0]));
+    }
+  }
+  check_who_gave_way(verdict);
+  note("call ", call.rows.front().number, " of ", call.rows.size(), " rows, by ",
+       call.caller ? call.caller->name : "root", verdict.refused ? ": refused" : "");
+  if (model_.enter(call, verdict)) {
+    note("it is held");
+    ++happened_["held"];
+  }
+  if (how.stop.stop_requested()) model_.cancel(call);
   if (call.many) {
-    call.all.emplace(batcher_->many().call_with(how, call.rows));
+    std::move(*all).then([this, &call](const Result<std::vector<int>>& results) {
+      completed(call, results ? &*results : nullptr, results.code());
+    });
   } else {
-    call.one.emplace(batcher_->call_with(how, call.rows[0]));
+    std::move(*one).then([this, &call](const Result<int>& result) {
+      const std::vector<int> results(1, result ? *result : 0);
+      completed(call, result ? &results : nullptr, result.code());
+    });
   }
-  scope.reset();
+  settle();
   ++happened_["arrival"];
-  if (how.stop.stop_possible() && chance(0.7)) {
-    loop_->schedule(loop_->now() + some_time(2000), [&call] { call.stop.request_stop(); });
-  }
+  if (how.stop.stop_possible() && chance(0.7))
+    loop_->schedule(loop_->now() + some_time(2000), [this, &call] { stop(call); });
+}
+
+void Schedule::stop(Call& call) {
+  note("stop ", call.rows.front().number);
+  model_.cancel(call);
+  call.stop.request_stop();
+  settle();
 }
 
 void Schedule::die_or_return() {
   Peer& peer = peers_[below(peers_.size())];
-  if (peer.live) {
-    peer.live = false;
-    for (Call& call : calls_) {
-      if (call.caller == peer.identity && !call.started) call.caller_died = true;
-    }
-    ++happened_["death"];
-  } else {  // as another incarnation
+  peer.live = !peer.live;
+  note(peer.identity->name, peer.live ? " returns" : " dies");
+  if (peer.live) {  // as another incarnation
     PeerIdentity again = *peer.identity;
     again.incarnation += 100;
     peer.identity = std::make_shared<PeerIdentity>(again);
-    peer.live = true;
+  } else {
+    ++happened_["death"];
   }
+  model_.group_changed();
   const auto handlers = handlers_;
   if (!handlers.empty()) handlers.begin()->second();  // the first is that of changes
+  settle();
 }
 
 void Schedule::change_settings() {
   BatchOptions options = some_options();
-  options.max_queue += 8;  // what waits stays
-  options_ = options;
-  most_parallel_ = std::max(most_parallel_, options.parallelism);
+  if (chance(0.3)) {  // but for few
+    const BatchOptions other = std::exchange(options, model_.options());
+    options.order_by_peer = other.order_by_peer;
+    options.max_overtaking = other.max_overtaking;
+    options.on_full = other.on_full;
+    if (options.latency_target.latency > Duration::zero() && chance(0.5))
+      options.latency_target.percentile = 1.4 - options.latency_target.percentile;
+  }
+  if (options.latency_target.latency > Duration::zero()) {  // a choice that is kept stays the same
+    options.preferred_sizes = model_.options().preferred_sizes;
+    if (!options.preferred_sizes.empty() && options.preferred_sizes.back() > options.max_size)
+      options.preferred_sizes.clear();
+  }
+  note_options(options);
+  adopt_choice();
+  model_.set_options(options);
   batcher_->set_options(options);
+  check_choice(batcher_->statistics());
   ++happened_["settings"];
 }
 
-Future<std::vector<Result<int>>> Schedule::handle(std::vector<int> rows, const BatchInfo& info) {
-  ++running_;
-  if (running_ > most_parallel_) complain("more batches run at once than parallelism allows");
-  check_batch(rows, info);
-  std::vector<Result<int>> results;
-  bool poisoned = false;
-  for (const int row : rows) {
-    poisoned = poisoned || is_poison(row);
-    results.emplace_back(answer_to(row));
-  }
-  const Duration takes = chance(0.3) ? Duration::zero() : some_time(800);
-  longest_handler_ = std::max(longest_handler_, takes);
-  if (takes == Duration::zero()) {
-    --running_;
-    if (poisoned) throw std::domain_error("poison");
-    return make_ready_future(std::move(results));
-  }
-  auto promise = std::make_shared<Promise<std::vector<Result<int>>>>();
-  auto future = promise->get_future();
-  loop_->schedule(loop_->now() + takes,
-                  [this, promise, poisoned, results = std::move(results)]() mutable {
-                    --running_;
-                    if (poisoned) {
-                      promise->set_error(std::domain_error("poison"));
-                    } else {
-                      promise->set_value(std::move(results));
-                    }
-                  });
-  return future;
+void Schedule::note_options(const BatchOptions& o) {
+  note("settings: max_size ", o.max_size, o.max_wait > Duration::zero() ? ", max_wait " : "",
+       o.max_wait.count() / 1000, ", min_size ", o.min_size, o.all_of.empty() ? "" : ", all_of",
+       o.all_callers ? ", all_callers" : "", o.preferred_sizes.empty() ? "" : ", preferred_sizes",
+       o.latency_target.latency > Duration::zero() ? ", latency_target" : "",
+       o.order_by_peer ? ", order_by_peer" : "", ", max_overtaking ", o.max_overtaking,
+       ", max_queue ", o.max_queue, ", max_queue_bytes ", o.max_queue_bytes,
+       o.on_full == OnFull::hold ? ", hold" : "", ", parallelism ", o.parallelism,
+       o.exclusive ? ", exclusive" : "", o.isolate == Isolate::halves ? ", halves" : "");
 }
 
-void Schedule::check_batch(const std::vector<int>& rows, const BatchInfo& info) {
-  ++happened_["batch by " + std::string(to_string(info.reason))];
-  // A change of max_size counts from the next batch on, and this is the next.
-  const BatchOptions now = batcher_->options();
-  // But halves are run again under the settings of their batch, and calls that came before are not
-  // cut.
-  const bool again = calls_[call_of_row_.at(rows[0])].started.has_value();
-  if (info.rows > now.max_size && info.calls.size() > 1 && !again)
-    complain("a batch is larger than max_size");
-  if (rows.size() != info.rows + info.padding) complain("the handler got another number of rows");
-  const auto& sizes = now.preferred_sizes;
-  if (!sizes.empty() && rows.size() <= sizes.back() && !again &&
-      std::find(sizes.begin(), sizes.end(), rows.size()) == sizes.end()) {
-    complain("a batch has no preferred size");
-  }
-  std::vector<const Call*> batch;
-  std::size_t at = 0;
-  for (const BatchInfo::Call& part : info.calls) {
-    Call& call = calls_[call_of_row_.at(rows[at])];
-    if (part.first_row != at || part.rows != call.rows.size()) complain("a call has another place");
-    if (!std::equal(call.rows.begin(), call.rows.end(),
-                    rows.begin() + static_cast<std::ptrdiff_t>(at)))
-      complain("a call's rows are torn apart");
-    if (call.key != calls_[call_of_row_.at(rows[0])].key) complain("two keys in one batch");
-    if (call.caller != part.caller) complain("a call has another's caller");
-    if (call.deadline && *call.deadline <= info.started) complain("an expired row runs");
-    if (call.caller_died && !call.started) complain("a row of a dead caller runs");
-    if (!call.started) {
-      call.started = info.started;
-      check_wait(call);
-    }
-    batch.push_back(&call);
-    at += part.rows;
-  }
-  if (!again) check_order(batch);
+void Schedule::take_mutex() {
+  if (asked_for_mutex_ || guard_) return;
+  asked_for_mutex_ = true;
+  mutex_->lock().then([this](AsyncMutex::Guard guard) {
+    note("mutex taken");
+    ++happened_["mutex taken"];
+    asked_for_mutex_ = false;
+    if (model_.exclusive_runs()) complain("the mutex is to be had while a batch runs");
+    guard_ = std::move(guard);
+    loop_->schedule(loop_->now() + some_time(1500), [this] {
+      note("mutex given back");
+      AsyncMutex::Guard(std::move(guard_)).unlock();
+    });
+  });
 }
 
-void Schedule::check_order(const std::vector<const Call*>& batch) {
-  const bool by_peer = batcher_->options().order_by_peer;
-  for (std::size_t i = 1; i < batch.size(); ++i) {
-    const Call& a = *batch[i - 1];
-    const Call& b = *batch[i];
-    const int rank_a = a.caller ? a.caller->rank : -2;
-    const int rank_b = b.caller ? b.caller->rank : -2;
-    if (by_peer && rank_a > rank_b) complain("rows are not in the order of ranks");
-    if (!by_peer && !priorities_ && b.arrived < a.arrived && !held_)
-      complain("rows are not in the order of their arrival");
+void Schedule::event() {
+  const double event = std::uniform_real_distribution<>()(random_);
+  if (plain_ || event < 0.78) {
+    for (std::size_t burst = chance(0.3) ? 1 + below(8) : 1; burst > 0; --burst)
+      arrive();
+  } else if (event < 0.84) {
+    die_or_return();
+  } else if (event < 0.88) {
+    change_settings();
+  } else if (event < 0.91) {
+    note("flush");
+    if (!model_.paused()) model_.flush();
+    batcher_->flush();
+  } else if (event < 0.935) {
+    if (model_.closed()) return;
+    note("pause");
+    model_.pause();
+    batcher_->pause();
+  } else if (event < 0.965) {
+    note("resume");
+    model_.resume();
+    batcher_->resume();
+  } else if (event < 0.985) {
+    take_mutex();
+  } else if (event < 0.99) {
+    if (!model_.options().all_callers) return;
+    const std::string peer = "peer" + std::to_string(1 + below(5));
+    note("expect ", peer);
+    model_.expect(peer);
+    batcher_->expect(peer);
+  } else {  // the loop is late
+    loop_->advance(some_time(1000));
+    arrive();
   }
 }
 
-// At most max_wait, and the time of the batches that its place in the queue puts before it.
-void Schedule::check_wait(const Call& call) {
-  if (!plain_) return;
-  const auto batches = static_cast<Duration::rep>(call.ahead / options_.max_size + 1);
-  const Duration bound = options_.max_wait + batches * 800us;
-  if (*call.started - call.arrived > bound) complain("a row waited for too long");
+void Schedule::close(BatchClose how) {
+  note(how == BatchClose::drain ? "drain" : "close");
+  ++happened_[how == BatchClose::drain ? "drain" : "close"];
+  ++closings_;
+  if (how == BatchClose::drain) {
+    model_.drain();
+  } else {
+    model_.end();
+  }
+  batcher_->close(how).then([this] {
+    note("closed");
+    ++closed_;
+    if (!model_.is_empty()) complain("close() is over while rows wait or run");
+    settle();
+  });
+  settle();
 }
 
-void Schedule::check_end(Call& call) {
-  const bool ready = call.many ? call.all->ready() : call.one->ready();
-  if (!ready) return complain("a call was never completed");
-  std::exception_ptr error;
-  try {
-    std::vector<int> results;
-    if (call.many) {
-      results = std::move(*call.all).get();
-    } else {
-      results.push_back(std::move(*call.one).get());
-    }
-    for (std::size_t i = 0; i < results.size(); ++i) {
-      if (results[i] != answer_to(call.rows[i])) complain("a row has another's result");
-    }
-    if (results.size() != call.rows.size()) complain("results are missing");
-    if (!call.started) complain("a call was answered without having run");
-    ++happened_["answer"];
-    return;
-  } catch (...) {
-    error = std::current_exception();
+void Schedule::end() {
+  if (!chance(0.2)) {
+    model_.resume();
+    batcher_->resume();
   }
-  const ErrorCode code = code_of(error);
-  ++happened_["error " + std::string(to_string(code))];
-  switch (code) {
-    case ErrorCode::remote_error: {  // what the handler threw
-      if (!call.started) complain("a handler's error for a call that has not run");
-      const bool own = std::any_of(call.rows.begin(), call.rows.end(), is_poison);
-      const bool alone = options_.isolate == Isolate::halves && plain_;
-      if (alone && !own) complain("a good row fails with a poisoned one");
-      break;
-    }
-    case ErrorCode::timed_out:
-      if (!call.deadline || call.started) complain("a call has timed out that could not");
-      break;
-    case ErrorCode::cancelled:
-      if (!call.stop.stop_requested() || call.started) complain("a call was cancelled by nobody");
-      break;
-    case ErrorCode::peer_lost:
-      if (!call.caller_died || call.started) complain("a living caller's row was dropped");
-      break;
-    case ErrorCode::overloaded:
-    case ErrorCode::shut_down:
-    case ErrorCode::invalid_argument:  // more rows than a batch has by now
-      if (call.started) complain("a call that ran is said not to have");
-      break;
-    default:
-      complain("an error that nobody made: " + describe(error));
+  if (chance(0.1)) {  // its node ends
+    note("node ends");
+    ++happened_["end of the node"];
+    model_.end();
+    const auto handlers = handlers_;
+    if (!handlers.empty()) handlers.rbegin()->second();
+    settle();
+  }
+  close(chance(0.7) ? BatchClose::drain : BatchClose::fail);
+  for (std::size_t i = below(4); i > 0; --i) {
+    if (chance(0.2)) close(BatchClose::fail);
+    event();
+    pass(some_time(300));
+    check_step();
+  }
+}
+
+// What has held up the loop does not count.
+void Schedule::pass(Duration time) {
+  loop_->run_for(time);
+  for (TimePoint now; now != loop_->now();) {
+    now = loop_->now();
+    loop_->run_for(Duration::zero());
   }
 }
 
 void Schedule::run() {
+  note(reduces_ ? "a reducer" : "a handler");
+  note_options(model_.options());
   const std::size_t events = 20 + below(60);
   for (std::size_t i = 0; i < events; ++i) {
-    const double event = std::uniform_real_distribution<>()(random_);
-    if (plain_ || event < 0.8) {
-      for (std::size_t burst = chance(0.3) ? 1 + below(8) : 1; burst > 0; --burst)
-        arrive();
-    } else if (event < 0.86) {
-      die_or_return();
-    } else if (event < 0.90) {
-      change_settings();
-    } else if (event < 0.94) {
-      batcher_->flush();
-    } else if (event < 0.97) {
-      batcher_->pause();
-    } else {
-      batcher_->resume();
-    }
-    loop_->run_for(chance(0.3) ? Duration::zero() : some_time(500));
+    event();
+    pass(chance(0.3) ? Duration::zero() : some_time(500));
+    check_step();
+    if (!complaints_.empty()) return;  // what follows from it tells nothing
   }
-  if (!chance(0.2)) batcher_->resume();
-  std::optional<Future<void>> closed;
-  closed.emplace(batcher_->close(chance(0.7) ? BatchClose::drain : BatchClose::fail));
-  loop_->run_for(1s);
-  if (!closed->ready()) complain("close() is never over");
-  for (Call& call : calls_)
-    check_end(call);
-  const BatchStatistics s = batcher_->statistics();
-  if (s.queued + s.held + s.running != 0) complain("something is left behind");
-  if (s.rows != s.rejected + s.expired + s.cancelled + s.left + s.dropped + s.answered + s.failed) {
-    complain("the statistics do not add up:\n" + to_string(s));
-  }
-  batcher_.reset();
-  if (!handlers_.empty()) complain("the batcher's handlers outlive it");
+  end();
+  pass(1s);
+  check_step();
+  check_end();
 }
 
 }  // namespace batchrpc::test

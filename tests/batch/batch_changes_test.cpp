@@ -1,0 +1,191 @@
+#include <catch2/catch.hpp>
+#include <optional>
+
+#include "batch/batching.hpp"
+#include "batchrpc/batch/batcher.hpp"
+
+// What changes while rows wait or a batch is about to start: room, settings, the mutex, the end.
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Batches;
+using test::HeldBatching;
+using test::outcome;
+
+struct Sum {
+  void begin() { sum = 0; }
+  void accumulate(int x) {
+    if (world != nullptr) world->loop->advance(10ms);
+    if (x < 0) throw std::domain_error("negative");
+    sum += x;
+  }
+  int finish() { return sum; }
+  test::VirtualWorld* world = nullptr;
+  int sum = 0;
+};
+
+/// A reducer on a node in virtual time; a slow one takes 10 ms for a row, and its loop waits.
+struct Summing {
+  explicit Summing(BatchOptions options, bool slow = false)
+      : batcher(std::move(options), reduce(Sum{.world = slow ? &world : nullptr})) {
+    node.expose("sum", batcher);
+  }
+  test::VirtualWorld world;
+  Node node = world.root();
+  Batcher<int(int)> batcher;
+};
+
+TEST_CASE("a flush during a pause does nothing, also when the pause is over") {
+  HeldBatching b({.max_wait = 1h});
+  b.batcher.pause();
+  b.add(1);
+  b.batcher.flush();
+  b.batcher.resume();
+  b.world.run_for(1min);
+  CHECK(b.batches.empty());
+  b.batcher.flush();
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}});
+  b.answer(0);
+}
+
+TEST_CASE("held rows come in when a larger call has given way") {
+  HeldBatching b({.max_size = 4, .max_queue = 4, .on_full = OnFull::hold});
+  const Node hog = b.world.join("hog");
+  const Node other = b.world.join("other");
+  b.batcher.pause();
+  auto many = b.batcher.many()({1, 2, 3, 4});
+  b.call(hog, 5);
+  CHECK(b.batcher.statistics().held == 1);
+  b.batcher.set_options({.max_size = 4, .max_queue = 4});
+  b.call(other, 6);
+  CHECK(outcome(std::move(many)).code() == ErrorCode::overloaded);
+  CHECK(b.batcher.statistics().queued == 2);
+  CHECK(b.batcher.statistics().held == 0);
+  b.batcher.close();
+}
+
+TEST_CASE("held rows come in when a row cannot be accumulated") {
+  Summing s({.max_size = 2, .min_size = 2, .max_queue = 2, .on_full = OnFull::hold});
+  s.batcher.pause();
+  auto first = s.batcher(1);
+  auto bad = s.batcher(-1);
+  auto held = s.batcher(2);
+  s.batcher.resume();
+  s.world.run_for(0s);
+  CHECK_FALSE(outcome(std::move(bad)));
+  REQUIRE(held.ready());
+  CHECK(held.get() == 3);
+  CHECK(first.get() == 3);
+}
+
+TEST_CASE("a row that expires while others are accumulated never runs") {
+  Summing s({.min_size = 3}, true);
+  auto first = s.batcher(1);
+  auto expires = s.batcher.call_with({.timeout = 5ms}, 100);
+  auto second = s.batcher(2);
+  auto third = s.batcher(3);
+  CHECK(outcome(std::move(expires)).code() == ErrorCode::timed_out);
+  CHECK(third.get() == 6);
+}
+
+TEST_CASE("rows are accumulated on when a batch that was about to start has lost its rows") {
+  const auto mutex = std::make_shared<AsyncMutex>();
+  Summing s({.max_size = 4, .exclusive = mutex});
+  std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  s.batcher.set_options({.max_size = 4, .min_size = 2, .order_by_peer = true, .exclusive = mutex});
+  std::stop_source stop;
+  auto first = s.batcher(-1);
+  auto second = s.batcher.call_with({.stop = stop.get_token()}, 2);  // the start waits
+  s.batcher.set_options({.max_size = 4, .min_size = 2, .exclusive = mutex});
+  stop.request_stop();
+  guard.reset();
+  s.world.run_for(0s);
+  REQUIRE(first.ready());
+  CHECK_FALSE(outcome(std::move(first)));
+}
+
+TEST_CASE("a smaller parallelism counts also for batches that are about to start") {
+  HeldBatching b({.max_size = 1, .parallelism = 2});
+  b.add(1);
+  b.add(2);
+  b.batcher.set_options({.max_size = 1});
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}});
+  b.answer(0);
+  CHECK(b.batches == Batches{{1}, {2}});
+  b.answer(1);
+}
+
+TEST_CASE("a mutex that is set while a batch is about to start is waited for") {
+  const auto mutex = std::make_shared<AsyncMutex>();
+  std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  HeldBatching b({});
+  b.add(1);
+  b.batcher.set_options({.exclusive = mutex});
+  b.world.run_for(1s);
+  CHECK(b.batches.empty());
+  guard.reset();
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}});
+  b.answer(0);
+
+  guard = mutex->try_lock();
+  Summing s({.min_size = 2});
+  auto bad = s.batcher(-1);
+  s.batcher.set_options({.min_size = 2, .exclusive = mutex});
+  s.world.run_for(1s);
+  CHECK_FALSE(bad.ready());
+  guard.reset();
+  s.world.run_for(0s);
+  CHECK(bad.ready());
+}
+
+TEST_CASE("a batcher is closed when its last row is gone, whoever has the mutex") {
+  const auto mutex = std::make_shared<AsyncMutex>();
+  const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  HeldBatching b({.exclusive = mutex});
+  auto row = b.batcher.call_with({.timeout = 1s}, 1);
+  auto closed = b.batcher.close(BatchClose::drain);
+  b.world.run_for(999ms);
+  CHECK_FALSE(closed.ready());
+  b.world.run_for(1ms);
+  CHECK(outcome(std::move(row)).code() == ErrorCode::timed_out);
+  CHECK(closed.ready());
+}
+
+TEST_CASE("a batcher is closed after its rows have failed") {
+  HeldBatching b({});
+  b.batcher.pause();
+  b.add(1);
+  b.batcher.set_options({.max_wait = 1h});
+  const auto mutex = std::make_shared<AsyncMutex>();
+  const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  b.batcher.set_options({.exclusive = mutex});
+  bool failed_before = false;
+  b.batcher.close(BatchClose::drain).then([&] { failed_before = b.rows[0].ready(); });
+  CHECK(b.batcher.close(BatchClose::fail).ready());
+  CHECK(failed_before);
+}
+
+TEST_CASE("all callers: nobody waits for one that is gone, though its row was accumulated") {
+  Summing s({.max_wait = 1h});
+  Node first = s.world.join("first");
+  const Node second = s.world.join("second");
+  const auto call = [&](const Node& node, int x) {
+    auto row = node.call<int(int)>("root", "sum", x);
+    s.world.run_for(0s);
+    return row;
+  };
+  auto kept = call(first, 1);
+  s.world.kill("first");
+  s.world.run_for(0s);
+  s.batcher.set_options({.all_callers = true});
+  auto row = call(second, 2);
+  REQUIRE(row.ready());
+  CHECK(row.get() == 2);
+}
+
+}  // namespace
+}  // namespace batchrpc
