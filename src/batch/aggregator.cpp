@@ -100,8 +100,8 @@ void Aggregator::set_options(BatchOptions options) {
     const auto before = std::exchange(options_, std::move(changed));
     adapt(*before);
     if (!host_) return;
-    drop_too_large(gone);
     group_.configure(*options_, host_->is_live, [this](const auto& add) { queue_.for_each(add); });
+    drop_too_large(gone);
     admit_held();
     start_if_due(lock, host_->loop->now());
   }
