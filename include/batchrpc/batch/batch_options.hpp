@@ -47,7 +47,8 @@ struct LatencyTarget {
 struct BatchOptions {
   // --- when
 
-  /// Most rows of one batch; at least 1.
+  /// Most rows of one batch, and so of one call; at least 1. Calls that wait and have more when it
+  /// becomes smaller fail with InvalidArgument.
   std::size_t max_size = 64;
 
   /// Longest wait of a batch's oldest row, counted from its arrival; zero: no such wait.
@@ -95,9 +96,9 @@ struct BatchOptions {
   /// Bytes that the arguments of waiting rows may take, held rows included; about.
   std::size_t max_queue_bytes = std::size_t{1} << 30;
 
-  /// What becomes of a row beyond that. With `reject`, when max_queue is full of one caller's rows,
-  /// those of others still find their share of it: the newest of that caller's gives way. With
-  /// `hold` the callers of held rows come in turn.
+  /// What becomes of a row beyond that. When what is full is full of one caller's rows, those of
+  /// others still find their share of it: the newest of that caller's give way, and fail with
+  /// Overloaded. With `hold` the callers of held rows come in turn.
   OnFull on_full = OnFull::reject;
 
   // --- how it runs
@@ -118,8 +119,8 @@ struct BatchOptions {
   std::string device{};
 
   /// The handler is short (docs/threading.md): it runs on the driving thread, after the messages
-  /// that are there have been read; of a batcher without a node, on the thread whose row completes
-  /// a batch.
+  /// that are there have been read, or, of a batch that takes no more rows, with the last of its
+  /// rows; of a batcher without a node, on the thread whose row completes a batch.
   bool short_handler = false;
 
   /// Where the handler runs; null: on the workers of the node that the batcher is exposed on, else
