@@ -11,7 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::Batches;
+using test::Batching;
 using test::doubled;
+using test::HeldBatching;
 using test::outcome;
 
 /// A batcher that waits for the peers a, b and c, which call it.
@@ -159,6 +161,125 @@ TEST_CASE("a row of a peer that died while it waited is dropped, and counted") {
   CHECK(second.get() == 4);
   CHECK(o.batches == Batches{{2, 3}});
   CHECK(o.batcher->statistics().left == 1);
+}
+
+TEST_CASE("a group may be changed while a batch waits for it") {
+  HeldBatching b({.all_of = {"a", "b"}});
+  const Node a = b.world.join("a");
+  const Node c = b.world.join("b");
+  b.call(a, 1);
+  CHECK(b.batches.empty());
+  b.batcher.set_options({.all_of = {"a"}});
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}});
+  b.answer(0);
+  b.batcher.set_options({.all_callers = true});
+  b.call(a, 2);
+  CHECK(b.batches == Batches{{1}, {2}});
+}
+
+TEST_CASE("all callers: a batch waits for every peer that has called, as long as it lives") {
+  HeldBatching b({.all_callers = true});
+  Node first = b.world.join("first");
+  const Node second = b.world.join("second");
+  b.call(first, 1);  // knows of no other
+  CHECK(b.batches == Batches{{1}});
+  b.answer(0);
+  b.call(second, 2);
+  CHECK(b.batches.size() == 1);
+  b.call(first, 3);
+  CHECK(b.batches == Batches{{1}, {2, 3}});
+  b.answer(1);
+  b.call(second, 4);
+  CHECK(b.batches.size() == 2);
+  first.shutdown(0s);
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}, {2, 3}, {4}});
+  b.answer(2);
+  // It is not expected when it comes back, but from its first row on.
+  const Node again = b.world.join("first");
+  b.call(second, 5);
+  CHECK(b.batches.size() == 4);
+  b.answer(3);
+  b.call(again, 6);
+  CHECK(b.batches.size() == 4);
+  b.call(second, 7);
+  CHECK(b.batches.back() == std::vector<int>{6, 7});
+}
+
+TEST_CASE("all callers: one that is expected is waited for from the start") {
+  HeldBatching b({.all_callers = true});
+  const Node first = b.world.join("first");
+  const Node second = b.world.join("second");
+  b.batcher.expect("first");
+  b.batcher.expect("second");
+  b.batcher.expect("nobody");
+  b.call(first, 1);
+  CHECK(b.batches.empty());
+  b.call(second, 2);
+  CHECK(b.batches == Batches{{1, 2}});
+}
+
+TEST_CASE(
+    "all callers: who is expected before the batcher is exposed, or joins later, is waited for") {
+  test::VirtualWorld world;
+  const Node root = world.root();
+  Batches batches;
+  const Batcher<int(int)> batcher({.all_callers = true}, [&](std::vector<int> xs) {
+    batches.push_back(xs);
+    return xs;
+  });
+  batcher.expect("first");
+  batcher.expect("late");
+  root.expose("f", batcher);
+  const Node first = world.join("first");
+  CHECK(first.call<int(int)>("root", "f", 1).get() == 1);  // the other one is not there yet
+  const Node late = world.join("late");
+  auto waits = first.call<int(int)>("root", "f", 2);
+  world.run_for(1s);
+  CHECK_FALSE(waits.ready());
+  CHECK(late.call<int(int)>("root", "f", 3).get() == 3);
+  CHECK(batches == Batches{{1}, {2, 3}});
+}
+
+TEST_CASE("only a batcher of all callers expects somebody") {
+  CHECK_THROWS_WITH(Batcher<int(int)>({}, doubled).expect("a"), Catch::Contains("all_callers"));
+  Batching b({.all_callers = true});
+  CHECK_THROWS_AS(b.batcher.expect(""), InvalidArgument);
+}
+
+TEST_CASE("a group that names the node itself waits for a row of its process") {
+  HeldBatching b({.all_of = {"a", "root"}});
+  const Node a = b.world.join("a");
+  b.call(a, 1);
+  CHECK(b.batches.empty());
+  b.add(2);
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1, 2}});
+}
+
+TEST_CASE("a group of a full world must be of its nodes") {
+  const auto world = std::make_shared<VirtualLoop>(1);
+  const auto network = InprocNetwork::make(1);
+  const auto options = [&](std::string name, int rank) {
+    NodeOptions made;
+    made.name = std::move(name);
+    made.rank = rank;
+    made.world_size = 2;
+    made.join = "inproc://world";
+    made.loop = world;
+    made.network = network;
+    return made;
+  };
+  auto starting = Node::start(options("agent", 0));
+  const Node observer(options("observer1", 1));
+  const Node agent = std::move(starting).get();
+  const Batcher<int(int)> good({.all_of = {"observer1", "agent"}}, doubled);
+  agent.expose("good", good);
+  const Batcher<int(int)> bad({.all_of = {"observer2"}}, doubled);
+  CHECK_THROWS_WITH(agent.expose("bad", bad),
+                    Catch::Contains("BatchOptions::all_of") && Catch::Contains("'observer2'"));
+  CHECK_THROWS_WITH(good.set_options({.all_of = {"observer2"}}), Catch::Contains("'observer2'"));
 }
 
 }  // namespace
