@@ -272,12 +272,12 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
       if (options_->parallelism > 1) start_if_due(lock, now);
     } else {  // or the calls were dropped
       start_if_due(lock, now);
-      lock.lock();
-      tell_if_closed(lock);
     }
   }
   fail(expired);
-  if (!batch.calls.empty()) run(std::move(batch), std::move(guard));
+  if (!batch.calls.empty()) return run(std::move(batch), std::move(guard));
+  Lock lock(mutex_);
+  tell_if_closed(lock);
 }
 
 void Aggregator::run(TakenBatch batch, AsyncMutex::Guard guard) {
