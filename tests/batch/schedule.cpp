@@ -8,6 +8,26 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Threads that may be busy with something else: each task waits, and others may pass it.
+class BusyWorkers final : public Executor {
+ public:
+  BusyWorkers(std::shared_ptr<VirtualLoop> loop, std::uint64_t seed, std::size_t& tasks)
+      : loop_(std::move(loop)), random_(seed), tasks_(tasks) {}
+  void post(Task task) override {
+    ++tasks_;
+    const Duration wait = std::chrono::microseconds(random_() % 60);
+    loop_->schedule(loop_->now() + wait, [this, task = std::move(task)]() mutable {
+      --tasks_;
+      task();
+    });
+  }
+
+ private:
+  const std::shared_ptr<VirtualLoop> loop_;
+  std::mt19937_64 random_;
+  std::size_t& tasks_;
+};
+
 }  // namespace
 
 Schedule::Schedule(std::uint64_t seed, std::ostream* log)
@@ -15,6 +35,7 @@ Schedule::Schedule(std::uint64_t seed, std::ostream* log)
       log_(log),
       loop_(std::make_shared<VirtualLoop>(seed)),
       start_(loop_->now()),
+      workers_(loop_),
       plain_(chance(0.25)),
       reduces_(!plain_ && chance(0.3)),
       priorities_(!plain_ && !reduces_ && chance(0.4)),
@@ -25,6 +46,7 @@ Schedule::Schedule(std::uint64_t seed, std::ostream* log)
     peers_.push_back({std::make_shared<PeerIdentity>(
         PeerIdentity{"peer" + std::to_string(rank), rank, static_cast<std::uint64_t>(rank)})});
   }
+  if (!plain_ && chance(0.4)) workers_ = std::make_shared<BusyWorkers>(loop_, seed, tasks_);
   make_batcher();
 }
 
@@ -60,7 +82,7 @@ void Schedule::make_batcher() {
 Host Schedule::host() {
   Host host;
   host.name = "root";
-  host.workers = loop_;
+  host.workers = workers_;
   host.loop_tasks = loop_;
   host.loop = loop_;
   host.is_live = [this](std::string_view name) {
@@ -107,9 +129,10 @@ BatchOptions Schedule::some_options() {
     options.parallelism = 1 + below(3);
   }
   if (reduces_) return options;
-  if (chance(0.3)) options.preferred_sizes = {1 + below(options.max_size)};
-  if (options.preferred_sizes == std::vector<std::size_t>{1} && options.max_size > 3)
-    options.preferred_sizes.push_back(3);
+  if (chance(0.3)) {
+    for (std::size_t size = 1 + below(3); size <= options.max_size; size += 1 + below(5))
+      options.preferred_sizes.push_back(size);
+  }
   options.isolate = chance(0.5) ? Isolate::halves : Isolate::none;
   if (chance(0.2)) {
     options.max_wait = {};
@@ -234,8 +257,11 @@ void Schedule::change_settings() {
     options.order_by_peer = other.order_by_peer;
     options.max_overtaking = other.max_overtaking;
     options.on_full = other.on_full;
-    if (options.latency_target.latency > Duration::zero() && chance(0.5))
-      options.latency_target.percentile = 1.4 - options.latency_target.percentile;
+    LatencyTarget& target = options.latency_target;
+    if (target.latency > Duration::zero() && chance(0.3)) target.latency *= 2;
+    if (target.latency > Duration::zero() && chance(0.3))
+      target.percentile = 1.4 - target.percentile;
+    if (!options.exclusive && !reduces_ && chance(0.3)) options.parallelism = other.parallelism;
   }
   if (options.latency_target.latency > Duration::zero()) {  // a choice that is kept stays the same
     options.preferred_sizes = model_.options().preferred_sizes;

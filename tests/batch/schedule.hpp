@@ -117,6 +117,8 @@ class Schedule {
   std::ostream* log_;
   std::shared_ptr<VirtualLoop> loop_;
   const TimePoint start_;
+  std::shared_ptr<Executor> workers_;
+  std::size_t tasks_ = 0;  // that wait for busy workers
   bool plain_;  // one key, no priorities, no changes, one batch at a time: waits can be bounded
   bool reduces_;
   bool priorities_;

@@ -219,7 +219,8 @@ void Schedule::check_step() {
     complain("all is over, and close() is not");
   check_choice(now);
   check_counts(now);
-  if (guard_ || asked_for_mutex_) return;
+  // Which may be why something waits, also for a start that was told to wait for the mutex.
+  if (guard_ || asked_for_mutex_ || model_.exclusive_runs() || tasks_ > 0) return;
   if (model_.is_late(loop_->now())) complain("rows wait that should run");
   if (reduces_ && model_.next_to_accumulate() != nullptr)
     complain("a row waits that should be added up");

@@ -34,6 +34,10 @@ Future<Schedule::Results> Schedule::handle(std::vector<Row> rows, const BatchInf
   ModelBatch& batch = first.batch == nullptr ? begin_batch() : *first.batch;
   check_lock(*batch.options);
   const auto at = std::find(batch.calls.begin(), batch.calls.end(), &first);
+  if (at == batch.calls.end()) {
+    complain("a row runs that is not of the batch");
+    return make_ready_future(Results(rows.size(), Result<int>(0)));
+  }
   const auto left = static_cast<std::size_t>(batch.calls.end() - at);
   const ScheduledCalls calls(at,
                              at + static_cast<std::ptrdiff_t>(std::min(left, info.calls.size())));
