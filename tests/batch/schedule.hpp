@@ -47,7 +47,7 @@ class Schedule {
     std::shared_ptr<int> token;
   };
 
-  // What happens; schedule.cpp.
+  // Of what it is made; schedule.cpp.
   [[nodiscard]] bool chance(double probability) {
     return std::uniform_real_distribution<>()(random_) < probability;
   }
@@ -62,6 +62,9 @@ class Schedule {
   [[nodiscard]] BatchOptions some_options();
   void make_batcher();
   [[nodiscard]] Call& some_call();
+  void pass(Duration time);
+
+  // What happens; schedule_events.cpp.
   void arrive();
   void stop(Call& call);
   void die_or_return();
@@ -69,7 +72,6 @@ class Schedule {
   void note_options(const BatchOptions& options);
   void take_mutex();
   void event();
-  void pass(Duration time);
   void end();
   void close(BatchClose how);
 

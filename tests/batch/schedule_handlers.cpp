@@ -165,7 +165,7 @@ Future<int> Schedule::finish(const BatchInfo& info) {
   }
   if (sum != sum_) complain("the sum is not that of the batch's rows");
   const bool fails = chance(0.05);
-  return later<int>([this, calls, sum, fails] {
+  return later<int>([calls, sum, fails] {
     for (Call* call : calls) {
       call->is_answered(std::vector<int>(call->rows.size(), sum));
       if (fails) call->fails(Fate::failed, ErrorCode::remote_error);
