@@ -1,6 +1,8 @@
 #include "batch/batch_queue.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace batchrpc::detail {
@@ -132,9 +134,16 @@ TimePoint BatchQueue::earliest_deadline() const {
 }
 
 bool BatchQueue::make_way(const PeerIdentity* caller, std::size_t rows, BatchCalls& to) {
+  // Of several the same one in each run, wherever they lie in memory.
+  const auto place = [](const auto& entry) {
+    const auto& [peer, count] = entry;
+    return peer == nullptr
+               ? std::tuple(count, -2, std::string_view(), std::uint64_t{0})
+               : std::tuple(count, peer->rank, std::string_view(peer->name), peer->incarnation);
+  };
   const auto most =
       std::max_element(rows_of_.begin(), rows_of_.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
+                       [&](const auto& a, const auto& b) { return place(a) < place(b); });
   if (most == rows_of_.end()) return false;
   const auto own = rows_of_.find(caller);
   const std::size_t own_rows = own == rows_of_.end() ? 0 : own->second;
