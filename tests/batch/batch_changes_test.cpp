@@ -173,13 +173,10 @@ TEST_CASE("a batcher is closed when its last row is gone, whoever has the mutex"
 }
 
 TEST_CASE("a batcher is closed after its rows have failed") {
-  HeldBatching b({});
-  b.batcher.pause();
-  b.add(1);
-  b.batcher.set_options({.max_wait = 1h});
   const auto mutex = std::make_shared<AsyncMutex>();
   const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
-  b.batcher.set_options({.exclusive = mutex});
+  HeldBatching b({.exclusive = mutex});
+  b.add(1);
   bool failed_before = false;
   b.batcher.close(BatchClose::drain).then([&] { failed_before = b.rows[0].ready(); });
   CHECK(b.batcher.close(BatchClose::fail).ready());
