@@ -26,6 +26,18 @@ Duration average(Duration before, Duration latest) {
   return before == Duration::zero() ? latest : before + (latest - before) / 8;
 }
 
+// Handlers are not part of the call whose thread they run on.
+class OutsideOfCalls {
+ public:
+  OutsideOfCalls() = default;
+  OutsideOfCalls(const OutsideOfCalls&) = delete;
+  OutsideOfCalls& operator=(const OutsideOfCalls&) = delete;
+  ~OutsideOfCalls() { CallContext::exchange_current(call_); }
+
+ private:
+  const CallContext* const call_ = CallContext::exchange_current(nullptr);
+};
+
 }  // namespace
 
 // A task of the batcher's on its executor. One that is destroyed without having run ends the
@@ -43,6 +55,7 @@ class Aggregator::Posted {
   void operator()() {
     const auto core = core_.lock();
     core_.reset();
+    const OutsideOfCalls none;
     if (core) (core.get()->*task_)(std::move(guard_));
   }
 
@@ -63,6 +76,7 @@ Aggregator::~Aggregator() {
   for (const std::uint64_t handler : {change_handler_, end_handler_}) {
     if (handler != 0) host_->forget(handler);
   }
+  let_all_transfers_come();
   end("the batcher was destroyed");
 }
 
@@ -208,12 +222,33 @@ bool Aggregator::has_free_slot() const noexcept {
   return starting_ + running_ < options_->parallelism;
 }
 
+bool Aggregator::waits_for_room() const noexcept {
+  return held_.rows() > 0 || !held_transfers_.empty();
+}
+
+// What waits does not wait for rows that itself leaves no room for, when nothing else makes any.
+void Aggregator::flush_if_full(TimePoint now, bool was_refused) {
+  const bool accumulates =
+      work_.accumulate && (accumulating_ != nullptr || next_to_accumulate() != nullptr);
+  const bool is_idle = !paused_ && running_ == 0 && transfers_ == 0 && !accumulates;
+  if (!is_idle || !(was_refused || waits_for_room())) return;
+  BatchLane* oldest = nullptr;
+  bool any_due = false;
+  queue_.for_each_lane([&](BatchLane& lane) {
+    any_due = any_due || due(lane, now);
+    if (oldest == nullptr || lane.oldest().number < oldest->oldest().number) oldest = &lane;
+  });
+  if (oldest != nullptr && !any_due) oldest->flush(BatchReason::full);
+}
+
 // Lets go of the lock. `may_run_here`: a batch that is complete need not wait for the messages
 // which the calling thread has yet to read.
 void Aggregator::start_if_due(Lock& lock, TimePoint now, bool may_run_here) {
   let_transfers_come();
+  if (waits_for_room()) flush_if_full(now, false);
   if (work_.accumulate) {
-    if (accumulation_posted_ || next_to_accumulate() != nullptr) return accumulate_if_due(lock);
+    const bool accumulates = starting_ == 0 && next_to_accumulate() != nullptr;
+    if (accumulation_posted_ || accumulates) return accumulate_if_due(lock);
   }
   std::size_t starts = 0;
   bool complete = false;
@@ -249,11 +284,9 @@ void Aggregator::post(PostedTask task, AsyncMutex::Guard guard) {
   }
 }
 
-// Not as part of the call that completes the batch, which is the calling thread's.
 void Aggregator::begin_here() {
-  const CallContext* const call = CallContext::exchange_current(nullptr);
+  const OutsideOfCalls none;
   begin({});
-  CallContext::exchange_current(call);
 }
 
 // A task that was posted before there was an exclusive mutex is posted again, to have it.
@@ -300,12 +333,12 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
       if (options_->parallelism > 1) start_if_due(lock, now);
     } else {  // or the calls were dropped
       start_if_due(lock, now);
-      lock.lock();
-      tell_if_closed(lock);
     }
   }
   fail(expired);
-  if (!batch.calls.empty()) run(std::move(batch), std::move(guard));
+  if (!batch.calls.empty()) return run(std::move(batch), std::move(guard));
+  Lock lock(mutex_);
+  tell_if_closed(lock);
 }
 
 void Aggregator::run(TakenBatch batch, AsyncMutex::Guard guard) {

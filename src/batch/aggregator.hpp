@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "batch/batch_queue.hpp"
 #include "batch/batch_triggers.hpp"
 #include "batch/held_calls.hpp"
+#include "batch/turns.hpp"
 #include "batchrpc/batch/batch_core.hpp"
 #include "batchrpc/future/promise.hpp"
 
@@ -61,6 +61,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   // Coming in; aggregator_intake.cpp.
   void ensure_host(Lock& lock);
   [[nodiscard]] std::exception_ptr refusal(BatchCall& call, Lock& lock);
+  [[nodiscard]] bool waits_for_room() const noexcept;
   [[nodiscard]] std::exception_ptr make_room(const BatchCall& call, bool let_in, Dropped& gone,
                                              bool& hold);
   void displace(const std::vector<const BatchCall*>& those, const std::string& limit,
@@ -73,6 +74,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   // Going out before they ran.
   void drop_expired(TimePoint now, Dropped& gone);
   void drop_too_large(Dropped& gone);
+  [[nodiscard]] bool has_left(const BatchCall& call) const;
   void drop_those_who_left();
   void end(const std::string& why);
   void fail(Dropped& gone);
@@ -84,6 +86,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   [[nodiscard]] std::optional<BatchReason> due(const BatchLane& lane, TimePoint now) const;
   [[nodiscard]] DueLane next_lane(TimePoint now);
   [[nodiscard]] bool has_free_slot() const noexcept;
+  void flush_if_full(TimePoint now, bool was_refused);
   void arm_timer(TimePoint now);
   void arm_timer_at(TimePoint when);
   void look_again();
@@ -101,9 +104,15 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
 
   // Large calls that are coming in; aggregator_transfers.cpp.
   class Transfer;
+  /// One that waits at its sender. The gate is its, and may be opened when the transfer is gone.
+  struct HeldTransfer {
+    Transfer* transfer;
+    std::shared_ptr<TransferGate> gate;
+  };
   [[nodiscard]] bool may_come(const Transfer& transfer);
   [[nodiscard]] bool was_let_in(const std::shared_ptr<void>& announced);
   void forget(Transfer& transfer);
+  void let_all_transfers_come() noexcept;
   void let_transfers_come();
   void transfer_ended(Transfer& transfer);
 
@@ -130,7 +139,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   BatchCounts counts_;
   Duration batch_time_{};  // a moving average
 
-  std::deque<Transfer*> held_transfers_;
+  Turns<HeldTransfer> held_transfers_;
   std::size_t transfers_ = 0;       // that come in now
   std::size_t transfer_bytes_ = 0;  // of these
 

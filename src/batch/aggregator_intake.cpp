@@ -63,12 +63,14 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   const bool let_in = was_let_in(announced);
   counts_.totals.rows += call->rows;
   bool hold = false;
+  bool lacks_room = false;
   std::exception_ptr refused = refusal(*call, lock);
   if (!refused) {
     if (queue_.rows() + held_.rows() + call->rows > options_->max_queue) {
       drop_expired(call->arrived, expired);
     }
     refused = make_room(*call, let_in, gone, hold);
+    lacks_room = refused != nullptr;
   }
   const TimePoint now = call->arrived;
   const TimePoint deadline = call->deadline.value_or(TimePoint::max());
@@ -76,7 +78,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
       call->may_run_batch && options_->short_handler && host_ && host_->loop->is_driving();
   const BatchLane* lane = nullptr;  // to which it came, when nothing else has changed
   if (refused) {
-    counts_.totals.rejected += call->rows;
+    (has_left(*call) ? counts_.totals.left : counts_.totals.rejected) += call->rows;
   } else {
     if (adaptive_) adaptive_->arrived(now, call->rows);
     if (hold) {
@@ -92,12 +94,13 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
     fail(expired);
     fail(gone);
     lock.lock();
-  } else if (refused) {
+  } else if (refused && !lacks_room) {
     let_transfers_come();
     return refused;
   }
+  if (lacks_room) flush_if_full(now, true);
   const bool waits = lane != nullptr && !work_.accumulate && !due(*lane, now);
-  if (waits && !group_.complete()) {
+  if (waits && !group_.complete() && !waits_for_room()) {
     let_transfers_come();
     arm_timer_at(std::min(deadline, has_free_slot() ? triggers_.due_at(*lane) : deadline));
   } else {
@@ -116,13 +119,11 @@ std::exception_ptr Aggregator::refusal(BatchCall& call, Lock& lock) {
   if (!closed_.empty()) return std::make_exception_ptr(ShutDown(closed_));
   call.arrived = host_->loop->now();
   if (const CallContext* context = CallContext::current()) {
-    if (!call.caller && context->shared_caller()) {
-      call.caller = context->shared_caller();
-      if (!host_->is_current(*call.caller)) {
-        return std::make_exception_ptr(PeerLost("the row's caller is gone", false));
-      }
-    }
+    if (!call.caller) call.caller = context->shared_caller();
     if (!call.deadline) call.deadline = context->deadline();
+  }
+  if (has_left(call)) {
+    return std::make_exception_ptr(PeerLost("the row's caller is gone", false));
   }
   if (call.timeout != Duration::zero()) {
     const TimePoint own = after(call.arrived, call.timeout);
@@ -244,17 +245,19 @@ void Aggregator::drop_expired(TimePoint now, Dropped& gone) {
   admit_held();
 }
 
+bool Aggregator::has_left(const BatchCall& call) const {
+  return call.caller && host_ && !host_->is_current(*call.caller);
+}
+
 void Aggregator::drop_those_who_left() {
   Dropped gone{{}, &BatchStatistics::left, nullptr};
   {
     Lock lock(mutex_);
     if (!host_) return;
-    const auto has_left = [this](const BatchCall& call) {
-      return call.caller && !call.pinned && !host_->is_current(*call.caller);
-    };
-    queue_.remove_if(has_left, gone.calls);
+    const auto goes = [this](const BatchCall& call) { return !call.pinned && has_left(call); };
+    queue_.remove_if(goes, gone.calls);
     left(gone.calls);
-    held_.remove_if(has_left, gone.calls);
+    held_.remove_if(goes, gone.calls);
     admit_held();
     group_.refresh(host_->is_live);
     gone.error = std::make_exception_ptr(PeerLost("the row's caller is gone", false));

@@ -8,7 +8,7 @@ namespace batchrpc::detail {
 
 // Rows that the batch which gathers now has room for; while none runs.
 BatchCall* Aggregator::next_to_accumulate() const {
-  if (options_->order_by_peer || paused_ || starting_ + running_ > 0) return nullptr;
+  if (options_->order_by_peer || paused_ || running_ > 0) return nullptr;
   BatchCall* const next = queue_.next_to_accumulate();
   if (next == nullptr || queue_.accumulated_rows() + next->rows > triggers_.size()) return nullptr;
   return next;
@@ -47,7 +47,7 @@ bool Aggregator::accumulate_next(Lock& lock) {
     lock.lock();
     return true;
   }
-  BatchCall* const call = next_to_accumulate();
+  BatchCall* const call = starting_ == 0 ? next_to_accumulate() : nullptr;
   if (call == nullptr) return false;
   accumulating_ = call;
   call->pinned = true;

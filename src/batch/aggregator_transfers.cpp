@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "batch/aggregator.hpp"
@@ -48,11 +47,14 @@ std::shared_ptr<void> Aggregator::expect_transfer(std::size_t bytes,
                                                   bool& held) {
   std::shared_ptr<Transfer> transfer(new Transfer(weak_from_this(), bytes, gate),
                                      Transfer::Deleter());
-  const Lock lock(mutex_);
+  const CallContext* const context = CallContext::current();
+  const auto caller = context != nullptr ? context->shared_caller() : nullptr;
+  Lock lock(mutex_);
   held = !held_transfers_.empty() || !may_come(*transfer);
   transfer->held = held;
   if (held) {
-    held_transfers_.push_back(transfer.get());
+    held_transfers_.add(caller.get(), {transfer.get(), gate});
+    if (host_) start_if_due(lock, host_->loop->now());  // what is full waits for no more
   } else {
     ++transfers_;
     transfer_bytes_ += bytes;
@@ -70,8 +72,7 @@ bool Aggregator::was_let_in(const std::shared_ptr<void>& announced) {
 }
 
 bool Aggregator::may_come(const Transfer& transfer) {
-  if (!closed_.empty()) return true;  // to be refused
-  const bool one_by_one = work_.accumulate && !options_->order_by_peer;
+  const bool one_by_one = work_.accumulate && !options_->order_by_peer && closed_.empty();
   if (one_by_one && transfers_ + queue_.calls_to_accumulate() >= kOfReducer) return false;
   const std::size_t before = queue_.bytes() + held_.bytes() + transfer_bytes_;
   return before == 0 || before + transfer.bytes <= options_->max_queue_bytes;
@@ -79,9 +80,8 @@ bool Aggregator::may_come(const Transfer& transfer) {
 
 // By who holds the lock.
 void Aggregator::let_transfers_come() {
-  while (!held_transfers_.empty() && may_come(*held_transfers_.front())) {
-    Transfer& transfer = *held_transfers_.front();
-    held_transfers_.pop_front();
+  while (!held_transfers_.empty() && may_come(*held_transfers_.next().transfer)) {
+    Transfer& transfer = *held_transfers_.take_next().transfer;
     transfer.held = false;
     ++transfers_;
     transfer_bytes_ += transfer.bytes;
@@ -89,11 +89,19 @@ void Aggregator::let_transfers_come() {
   }
 }
 
+// At the batcher's end, when transfers may be gone that could not say so any more.
+void Aggregator::let_all_transfers_come() noexcept {
+  const Lock lock(mutex_);
+  held_transfers_.for_each([](const HeldTransfer& held) { held.gate->open(); });
+  held_transfers_ = {};
+}
+
 // By who holds the lock.
 void Aggregator::forget(Transfer& transfer) {
-  if (std::exchange(transfer.over, true)) return;
+  transfer.over = true;
   if (transfer.held) {
-    std::erase(held_transfers_, &transfer);
+    held_transfers_.remove_if(
+        [&transfer](const HeldTransfer& held) { return held.transfer == &transfer; });
   } else {
     --transfers_;
     transfer_bytes_ -= transfer.bytes;
@@ -101,9 +109,10 @@ void Aggregator::forget(Transfer& transfer) {
 }
 
 void Aggregator::transfer_ended(Transfer& transfer) {
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
+  if (transfer.over) return;
   forget(transfer);
-  let_transfers_come();
+  if (host_) start_if_due(lock, host_->loop->now());
 }
 
 }  // namespace batchrpc::detail

@@ -7,7 +7,7 @@ namespace batchrpc {
 
 std::string_view to_string(BatchReason reason) noexcept {
   constexpr std::array<std::string_view, kBatchReasons> kNames{
-      "idle", "size", "preferred", "min_size", "all", "wait", "flush"};
+      "idle", "size", "preferred", "min_size", "all", "wait", "flush", "full"};
   const auto index = static_cast<std::size_t>(reason);
   return index < kNames.size() ? kNames[index] : "unknown";  // NOLINT: checked
 }

@@ -1,6 +1,7 @@
 #include "batch/batch_queue.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace batchrpc::detail {

@@ -40,8 +40,13 @@ class BatchLane {
   [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_deadline_; }
 
   /// The calls that wait now are not to wait for more.
-  void flush() noexcept { flush_to_ = arrived_; }
+  void flush(BatchReason why = BatchReason::flush) noexcept {
+    flush_to_ = arrived_;
+    flushed_by_ = why;
+  }
   [[nodiscard]] bool is_flushed() const { return !empty() && oldest().place < flush_to_; }
+  /// Of one that is flushed.
+  [[nodiscard]] BatchReason flushed_by() const noexcept { return flushed_by_; }
 
   /// Calls `use` with each call, in the order in which they would be taken.
   template <class Use>
@@ -77,6 +82,7 @@ class BatchLane {
   std::uint64_t arrived_ = 0;  // calls that ever came
   std::uint64_t left_ = 0;     // and of these are not here any more
   std::uint64_t flush_to_ = 0;
+  BatchReason flushed_by_ = BatchReason::flush;
   TimePoint earliest_deadline_ = TimePoint::max();
 };
 

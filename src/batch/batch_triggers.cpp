@@ -25,13 +25,17 @@ BatchTriggers::BatchTriggers(const BatchOptions& options, const AdaptiveWait::Ch
   if (!preferred_.empty() && preferred_.back() < size_) {
     size_ = preferred_.back();
     size_reason_ = BatchReason::preferred;
+  } else if (choice != nullptr && !preferred_.empty()) {  // what is chosen is one of them, too
+    const auto above = std::upper_bound(preferred_.begin(), preferred_.end(), size_);
+    size_ = above == preferred_.begin() ? *above : *std::prev(above);
   }
+  if (choice != nullptr) min_size_ = std::min(min_size_, size_);
 }
 
 std::optional<BatchReason> BatchTriggers::due(const BatchLane& lane, bool group_complete,
                                               TimePoint now) const {
   if (lane.rows() >= size_) return size_reason_;
-  if (lane.is_flushed()) return BatchReason::flush;
+  if (lane.is_flushed()) return lane.flushed_by();
   if (grouped_ && group_complete) return BatchReason::all;
   if (min_size_ != 0 && lane.rows() >= min_size_) return BatchReason::min_size;
   const bool waits = wait_ > Duration::zero();

@@ -1,5 +1,8 @@
 #include "batch/caller_shares.hpp"
 
+#include <string_view>
+#include <tuple>
+
 namespace batchrpc::detail {
 
 void CallerShares::add(const BatchCall& call) {
@@ -15,10 +18,18 @@ void CallerShares::remove(const BatchCall& call) {
   if (at->second.rows == 0 && shares_.size() > kKept) shares_.erase(at);
 }
 
+// Of several who have most the same one in each run, wherever they lie in memory.
 CallerShares::Greediest CallerShares::greediest(Measure of) const {
+  const auto identity = [](const PeerIdentity* caller) {
+    return caller == nullptr
+               ? std::tuple(-2, std::string_view(), std::uint64_t{0})
+               : std::tuple(caller->rank, std::string_view(caller->name), caller->incarnation);
+  };
   Greediest most;
-  for (const auto& [caller, share] : shares_) {
-    if (share.*of > most.has) most = {caller, share.*of};
+  for (const auto& [caller, share] : shares_) {  // callers without a share may be gone
+    const std::size_t has = share.*of;
+    if (has == 0 || has < most.has) continue;
+    if (has > most.has || identity(most.caller) < identity(caller)) most = {caller, has};
   }
   return most;
 }
@@ -41,7 +52,7 @@ void CallerShares::keep_newest(std::vector<const BatchCall*>& calls, Measure of,
   std::size_t freed = 0;
   while (freed < excess && freed < beyond_fair && count < calls.size())
     freed += amount(*calls[count++], of);
-  calls.resize(freed >= excess ? count : 0);
+  calls.resize(freed >= excess && freed <= beyond_fair ? count : 0);
 }
 
 }  // namespace batchrpc::detail

@@ -282,5 +282,33 @@ TEST_CASE("a group of a full world must be of its nodes") {
   CHECK_THROWS_WITH(good.set_options({.all_of = {"observer2"}}), Catch::Contains("'observer2'"));
 }
 
+TEST_CASE("all callers: a call of a peer that was gone before the batcher was exposed never runs") {
+  Batches batches;
+  test::VirtualWorld world;
+  auto options = world.options("root");
+  options.expose_within = 60s;
+  const Node root(options);
+  const Node gone = world.join("gone");
+  const Node other = world.join("other");
+  auto waits = gone.call<int(int)>("root", "double", 1);
+  world.run_for(1s);
+  world.kill("gone");
+  world.run_for(1s);
+  const Batcher<int(int)> batcher({.all_callers = true}, [&](std::vector<int> xs) {
+    batches.push_back(xs);
+    return doubled(std::move(xs));
+  });
+  batcher.expect("other");
+  root.expose("double", batcher);
+  world.run_for(1s);
+  for (const int x : {2, 3}) {
+    auto row = other.call<int(int)>("root", "double", x);
+    world.run_for(1s);
+    REQUIRE(row.ready());
+  }
+  CHECK(batches == Batches{{2}, {3}});
+  CHECK(batcher.statistics().left == 1);
+}
+
 }  // namespace
 }  // namespace batchrpc

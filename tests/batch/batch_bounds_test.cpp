@@ -73,6 +73,27 @@ TEST_CASE("as many rows as max_queue are held, and no more") {
   CHECK(b.rows[4].get() == 8);
 }
 
+TEST_CASE("who is refused is told to come again when one of the batches that run is over") {
+  HeldBatching b({.max_size = 1, .max_queue = 1, .parallelism = 2});
+  b.add(0);
+  b.world.run_for(20ms);
+  b.answer(0);
+  b.add(1);
+  b.world.run_for(0s);
+  b.add(2);
+  b.world.run_for(0s);
+  b.add(3);
+  const auto refused = outcome(b.batcher(4));
+  REQUIRE_FALSE(refused);
+  try {
+    std::rethrow_exception(refused.error());
+  } catch (const Overloaded& error) {
+    CHECK(error.retry_after() == 10ms);
+  }
+  for (std::size_t i = 1; i < 4; ++i)
+    b.answer(i);
+}
+
 TEST_CASE("a caller that fills the queue makes way for others, up to its share") {
   HeldBatching b({.max_size = 1, .max_queue = 6});
   const Node hog = b.world.join("hog");

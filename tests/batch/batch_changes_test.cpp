@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <deque>
+#include <memory>
 #include <optional>
 
 #include "batch/batching.hpp"
@@ -51,17 +53,19 @@ TEST_CASE("a flush during a pause does nothing, also when the pause is over") {
 }
 
 TEST_CASE("held rows come in when a larger call has given way") {
-  HeldBatching b({.max_size = 4, .max_queue = 4, .on_full = OnFull::hold});
+  HeldBatching b({.max_size = 4, .max_queue = 8, .on_full = OnFull::hold});
   const Node hog = b.world.join("hog");
   const Node other = b.world.join("other");
   b.batcher.pause();
-  auto many = b.batcher.many()({1, 2, 3, 4});
+  auto stays = b.batcher.many()({1, 2, 3, 4});
+  auto goes = b.batcher.many()({11, 12, 13, 14});
   b.call(hog, 5);
   CHECK(b.batcher.statistics().held == 1);
-  b.batcher.set_options({.max_size = 4, .max_queue = 4});
+  b.batcher.set_options({.max_size = 4, .max_queue = 8});
   b.call(other, 6);
-  CHECK(outcome(std::move(many)).code() == ErrorCode::overloaded);
-  CHECK(b.batcher.statistics().queued == 2);
+  REQUIRE(goes.ready());
+  CHECK(outcome(std::move(goes)).code() == ErrorCode::overloaded);
+  CHECK(b.batcher.statistics().queued == 6);
   CHECK(b.batcher.statistics().held == 0);
   b.batcher.close();
 }
@@ -156,17 +160,65 @@ TEST_CASE("a batcher is closed when its last row is gone, whoever has the mutex"
 }
 
 TEST_CASE("a batcher is closed after its rows have failed") {
-  HeldBatching b({});
-  b.batcher.pause();
-  b.add(1);
-  b.batcher.set_options({.max_wait = 1h});
   const auto mutex = std::make_shared<AsyncMutex>();
   const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
-  b.batcher.set_options({.exclusive = mutex});
+  HeldBatching b({.exclusive = mutex});
+  b.add(1);
   bool failed_before = false;
   b.batcher.close(BatchClose::drain).then([&] { failed_before = b.rows[0].ready(); });
   CHECK(b.batcher.close(BatchClose::fail).ready());
   CHECK(failed_before);
+
+  HeldBatching late({});
+  auto row = late.batcher.call_with({.timeout = 5ms}, 1);  // its batch is about to start
+  failed_before = false;
+  late.batcher.close(BatchClose::drain).then([&] { failed_before = row.ready(); });
+  late.world.loop->advance(10ms);
+  late.world.run_for(0s);
+  CHECK(failed_before);
+}
+
+struct Closing {
+  void accumulate(int /*x*/) { (*batcher)->close(BatchClose::fail); }
+  int finish() { return 0; }
+  std::optional<Batcher<int(int)>>* batcher;
+};
+
+TEST_CASE("a row that is being accumulated when a drain is cut short fails as well") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  std::optional<Batcher<int(int)>> batcher;
+  batcher.emplace(BatchOptions{}, reduce(Closing{&batcher}));
+  batcher->exposed_on(node.host());
+  auto row = (*batcher)(1);
+  auto closed = batcher->close(BatchClose::drain);
+  world.run_for(0s);
+  CHECK(outcome(std::move(row)).code() == ErrorCode::shut_down);
+  CHECK(closed.ready());
+}
+
+/// Keeps tasks until they are asked for.
+struct Tasks : Executor {
+  void post(Task task) override { waiting.push_back(std::move(task)); }
+  void run_next() {
+    Task task = std::move(waiting.front());
+    waiting.pop_front();
+    task();
+  }
+  std::deque<Task> waiting;
+};
+
+TEST_CASE("while a reducer's batch is about to start, no row is accumulated beside it") {
+  const auto tasks = std::make_shared<Tasks>();
+  Summing s({.executor = tasks});
+  auto first = s.batcher(1);
+  tasks->run_next();  // is accumulated
+  auto second = s.batcher(2);
+  CHECK(tasks->waiting.size() == 1);
+  while (!tasks->waiting.empty())
+    tasks->run_next();
+  CHECK(first.get() == 3);
+  CHECK(second.get() == 3);
 }
 
 TEST_CASE("all callers: nobody waits for one that is gone, though its row was accumulated") {

@@ -107,6 +107,23 @@ TEST_CASE("a caller of many rows displaces as many calls as it takes") {
     CHECK(outcome(std::move(b.rows[i])).code() == ErrorCode::overloaded);
 }
 
+TEST_CASE("a caller is not left with less than the one that it makes way for") {
+  HeldBatching b({.max_size = 4, .max_queue = 4});
+  b.node.expose("many", b.batcher.many());
+  const Node hog = b.world.join("hog");
+  const Node other = b.world.join("other");
+  b.add(0);
+  b.world.run_for(0s);
+  auto many = hog.call<std::vector<int>(std::vector<int>)>("root", "many", std::vector{1, 2, 3, 4});
+  b.world.run_for(0s);
+  b.call(other, 11);
+  REQUIRE(b.rows[1].ready());
+  CHECK(outcome(std::move(b.rows[1])).code() == ErrorCode::overloaded);
+  b.answer(0);
+  b.answer(1);
+  CHECK(many.get() == std::vector<int>{2, 4, 6, 8});
+}
+
 TEST_CASE("nothing gives way to a row that would not fit all the same") {
   HeldBatching b({.max_size = 4, .max_queue = 4});
   b.node.expose("many", b.batcher.many());

@@ -140,13 +140,82 @@ TEST_CASE("a call that waits and breaks off is forgotten") {
   CHECK(third->opened);
 }
 
-TEST_CASE("a batcher that is closed lets come what it will refuse") {
+TEST_CASE("a batcher that is closed lets come what it will refuse, within its bounds") {
   Core c({.max_queue_bytes = 1000});
   const auto first = c.announce(900);
   const auto second = c.announce(900);
+  const auto third = c.announce(900);
   (void)c.core->close(BatchClose::fail);
+  CHECK_FALSE(second->opened);
+  CHECK_FALSE(c.add(900, std::move(c.coming[0])));
   CHECK(second->opened);
-  CHECK(c.announce(900)->opened);
+  CHECK_FALSE(third->opened);
+  CHECK_FALSE(c.add(900, std::move(c.coming[1])));
+  CHECK(third->opened);
+}
+
+TEST_CASE("calls that wait at their senders come when their batcher is no more") {
+  Core c({.max_queue_bytes = 1000});
+  const auto first = c.announce(900);
+  const auto second = c.announce(900);
+  c.core = nullptr;
+  CHECK(second->opened);
+  c.coming.clear();
+}
+
+TEST_CASE("callers whose calls wait at their senders come in turn") {
+  Core c({.max_queue_bytes = 1000});
+  const auto running = c.announce(900);
+  const auto announce_by = [&](const std::shared_ptr<const PeerIdentity>& caller) {
+    const CallContext context(caller, std::nullopt);
+    const detail::ContextScope scope(context);
+    return c.announce(900);
+  };
+  const auto hog = std::make_shared<const PeerIdentity>(PeerIdentity{.name = "hog"});
+  const auto other = std::make_shared<const PeerIdentity>(PeerIdentity{.name = "other"});
+  const auto hogs_first = announce_by(hog);
+  const auto hogs_second = announce_by(hog);
+  const auto others = announce_by(other);
+  c.coming[0] = nullptr;
+  CHECK(hogs_first->opened);
+  c.coming[1] = nullptr;
+  CHECK(others->opened);
+  CHECK_FALSE(hogs_second->opened);
+  c.coming[3] = nullptr;
+  CHECK(hogs_second->opened);
+}
+
+TEST_CASE("a batch does not wait for rows that it leaves no room for") {
+  Core c({.min_size = 3, .max_queue_bytes = 1000});
+  for (int i = 0; i < 3; ++i)
+    (void)c.announce(400);
+  CHECK(c.add(400, std::move(c.coming[0])));
+  c.world.run_for(1s);
+  CHECK(c.running.empty());  // another one is coming in
+  CHECK(c.add(400, std::move(c.coming[1])));
+  c.world.run_for(0s);
+  REQUIRE(c.running.size() == 1);
+  CHECK(c.core->statistics().reasons.at(static_cast<std::size_t>(BatchReason::full)) == 1);
+  CHECK(c.add(400, std::move(c.coming[2])));
+  c.running[0].set_value({});
+  c.world.run_for(1s);
+  CHECK(c.running.size() == 1);
+  CHECK(c.core->statistics().queued == 1);
+}
+
+TEST_CASE("a batch does not wait for small rows that it leaves no room for") {
+  for (const OnFull on_full : {OnFull::reject, OnFull::hold}) {
+    Core c({.min_size = 3, .max_queue_bytes = 1000, .on_full = on_full});
+    CHECK(c.add(400));
+    CHECK(c.add(400));
+    c.world.run_for(1h);
+    CHECK(c.running.empty());
+    CHECK_FALSE(c.add(400));
+    c.world.run_for(0s);
+    REQUIRE(c.running.size() == 1);
+    c.running[0].set_value({});
+    c.world.run_for(0s);
+  }
 }
 
 TEST_CASE("a larger queue lets more come") {

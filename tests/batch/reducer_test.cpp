@@ -197,5 +197,23 @@ TEST_CASE("what does not go with a reducer is refused by name") {
   CHECK_THROWS_WITH(make({}, {.key = [](int) { return 1; }}), Catch::Contains("BatchRules"));
 }
 
+struct AtEnd {
+  std::function<void()> what;
+  ~AtEnd() { what(); }
+};
+struct Refusing {
+  void accumulate(const std::shared_ptr<AtEnd>& /*row*/) { throw std::domain_error("no"); }
+  int finish() { return 0; }
+};
+
+TEST_CASE("what a row that failed leaves behind may use its batcher") {
+  const Batcher<int(std::shared_ptr<AtEnd>)> batcher({}, reduce(Refusing{}));
+  int used = 0;
+  auto failed = batcher(std::make_shared<AtEnd>([&] { used += batcher.statistics().rows == 1; }));
+  CHECK_FALSE(outcome(std::move(failed)));
+  (void)batcher.close(BatchClose::drain).get();
+  CHECK(used == 1);
+}
+
 }  // namespace
 }  // namespace batchrpc

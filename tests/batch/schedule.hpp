@@ -47,7 +47,7 @@ class Schedule {
     std::shared_ptr<int> token;
   };
 
-  // What happens; schedule.cpp.
+  // Of what it is made; schedule.cpp.
   [[nodiscard]] bool chance(double probability) {
     return std::uniform_real_distribution<>()(random_) < probability;
   }
@@ -62,6 +62,9 @@ class Schedule {
   [[nodiscard]] BatchOptions some_options();
   void make_batcher();
   [[nodiscard]] Call& some_call();
+  void pass(Duration time);
+
+  // What happens; schedule_events.cpp.
   void arrive();
   void stop(Call& call);
   void die_or_return();
@@ -69,7 +72,6 @@ class Schedule {
   void note_options(const BatchOptions& options);
   void take_mutex();
   void event();
-  void pass(Duration time);
   void end();
   void close(BatchClose how);
 
@@ -93,7 +95,7 @@ class Schedule {
     ((*log_ << now.count() << " us: ") << ... << parts) << '\n';
   }
   void adopt_choice();
-  ModelBatch& begin_batch();
+  ModelBatch& begin_batch(int key);
   void check_run(ModelBatch& batch, const ScheduledCalls& calls, const std::vector<Row>& rows,
                  const BatchInfo& info);
   void check_info(ModelBatch& batch, const ScheduledCalls& calls, const BatchInfo& info);
@@ -118,6 +120,8 @@ class Schedule {
   std::ostream* log_;
   std::shared_ptr<VirtualLoop> loop_;
   const TimePoint start_;
+  std::shared_ptr<Executor> workers_;
+  std::size_t tasks_ = 0;  // that wait for busy workers
   bool plain_;  // one key, no priorities, no changes, one batch at a time: waits can be bounded
   bool reduces_;
   bool priorities_;

@@ -25,9 +25,13 @@ void Schedule::adopt_choice() {
   model_.choose({now.size, now.min_size, now.wait});
 }
 
-ModelBatch& Schedule::begin_batch() {
+ModelBatch& Schedule::begin_batch(int key) {
   adopt_choice();
-  ModelBatch& batch = model_.begin(loop_->now());
+  const std::uint64_t full =
+      batcher_->statistics().reasons.at(static_cast<std::size_t>(BatchReason::full));
+  const bool for_room = full > reasons_.at(static_cast<std::size_t>(BatchReason::full));
+  ModelBatch& batch =
+      for_room ? model_.begin_for_room(key, loop_->now()) : model_.begin(loop_->now());
   note("batch of ", batch.calls.size(), " by ", to_string(batch.reason));
   ++batches_;
   if (reduces_) ++runs_;
@@ -236,8 +240,10 @@ void Schedule::check_step() {
     complain("all is over, and close() is not");
   check_choice(now);
   check_counts(now);
-  if (guard_ || asked_for_mutex_) return;
+  // Which may be why something waits, also for a start that was told to wait for the mutex.
+  if (guard_ || asked_for_mutex_ || model_.exclusive_runs() || tasks_ > 0) return;
   if (model_.is_late(loop_->now())) complain("rows wait that should run");
+  if (model_.is_stuck()) complain("rows wait for others that they leave no room for");
   if (reduces_ && model_.next_to_accumulate() != nullptr)
     complain("a row waits that should be added up");
 }

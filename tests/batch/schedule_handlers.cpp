@@ -31,9 +31,13 @@ Future<T> Schedule::later(std::function<T()> make) {
 
 Future<Schedule::Results> Schedule::handle(std::vector<Row> rows, const BatchInfo& info) {
   Call& first = call_of(rows.front());
-  ModelBatch& batch = first.batch == nullptr ? begin_batch() : *first.batch;
+  ModelBatch& batch = first.batch == nullptr ? begin_batch(first.key()) : *first.batch;
   check_lock(*batch.options);
   const auto at = std::find(batch.calls.begin(), batch.calls.end(), &first);
+  if (at == batch.calls.end()) {
+    complain("a row runs that is not of the batch");
+    return make_ready_future(Results(rows.size(), Result<int>(0)));
+  }
   const auto left = static_cast<std::size_t>(batch.calls.end() - at);
   const ScheduledCalls calls(at,
                              at + static_cast<std::ptrdiff_t>(std::min(left, info.calls.size())));
@@ -93,7 +97,7 @@ Schedule::Results Schedule::answer(const ModelBatch& batch, const ScheduledCalls
 
 // Of the batch that runs the rest of its calls, where there is one.
 ScheduledCall* Schedule::next_to_accumulate() {
-  if (finishing_ == nullptr && batcher_->statistics().running > 0) finishing_ = &begin_batch();
+  if (finishing_ == nullptr && batcher_->statistics().running > 0) finishing_ = &begin_batch(0);
   if (finishing_ == nullptr) return model_.next_to_accumulate();
   for (Call* call : finishing_->calls) {
     if (!call->accumulated && call->fate == Fate::open) return call;
@@ -161,7 +165,7 @@ Future<int> Schedule::finish(const BatchInfo& info) {
   }
   if (sum != sum_) complain("the sum is not that of the batch's rows");
   const bool fails = chance(0.05);
-  return later<int>([this, calls, sum, fails] {
+  return later<int>([calls, sum, fails] {
     for (Call* call : calls) {
       call->is_answered(std::vector<int>(call->rows.size(), sum));
       if (fails) call->fails(Fate::failed, ErrorCode::remote_error);

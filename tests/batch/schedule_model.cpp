@@ -51,7 +51,8 @@ std::vector<std::optional<ScheduledCalls>> who_goes(const ScheduledCalls& calls,
       go.push_back(*at);
       freed += measure(**at);
     }
-    outcomes.push_back(freed >= excess ? std::optional(go) : std::nullopt);
+    const bool is_fair = freed >= excess && freed <= most - fair;
+    outcomes.push_back(is_fair ? std::optional(go) : std::nullopt);
   }
   return outcomes;
 }
@@ -227,7 +228,9 @@ void BatchModel::find_rows(const ScheduledCall& call, Verdict& verdict) const {
 
 bool BatchModel::enter(ScheduledCall& call, const Verdict& verdict) {
   if (verdict.refused) {
-    call.fails(Fate::rejected, *verdict.refused);
+    const bool has_left = verdict.refused == ErrorCode::peer_lost;
+    call.fails(has_left ? Fate::left : Fate::rejected, *verdict.refused);
+    lacked_room_ = lacked_room_ || verdict.refused == ErrorCode::overloaded;
     unsettled_.push_back(&call);
     return false;
   }
@@ -237,6 +240,7 @@ bool BatchModel::enter(ScheduledCall& call, const Verdict& verdict) {
     admit_held();
     return false;
   }
+  lacked_room_ = true;
   call.place = Place::held;
   const auto line = std::find_if(held_.begin(), held_.end(), [&](const ScheduledCalls& other) {
     return other.front()->caller == call.caller;
@@ -311,6 +315,7 @@ void BatchModel::leave_queue(ScheduledCall& call) {
     if (other->key() == call.key()) ++other->overtaken;
   }
   std::erase(queue_, &call);
+  if (queue_.empty() && held_.empty()) lacked_room_ = false;
 }
 
 }  // namespace batchrpc::test

@@ -55,6 +55,9 @@ class BatchModel {
 
   /// The batch that must start now.
   ModelBatch& begin(TimePoint now);
+  /// One that does not wait for more, since a call found no room and nothing else made any. When
+  /// exactly that is seen is the batcher's to choose.
+  ModelBatch& begin_for_room(int key, TimePoint now);
   /// A call of a batch is completed. After the last one the batch is over.
   void completed(ScheduledCall& call);
   /// The call that a reducer must take now; null when there is none.
@@ -82,6 +85,8 @@ class BatchModel {
   }
   /// Whether rows wait that should run.
   [[nodiscard]] bool is_late(TimePoint now) const;
+  /// Whether calls are held while nothing runs that would make room for them.
+  [[nodiscard]] bool is_stuck() const;
   /// Whether a call waits whose deadline has passed.
   [[nodiscard]] bool has_expired(TimePoint now) const;
   /// Calls whose fate is known, to be told at once.
@@ -96,6 +101,7 @@ class BatchModel {
   [[nodiscard]] std::optional<int> next_key(TimePoint now) const;
   [[nodiscard]] std::size_t cut(std::size_t rows) const;
   [[nodiscard]] ScheduledCall& next_of(const ScheduledCalls& lane) const;
+  ModelBatch& start(int key, BatchReason reason, TimePoint now);
   void take(ModelBatch& batch, int key, std::size_t rows);
   void enqueue(ScheduledCall& call);
   void leave_queue(ScheduledCall& call);
@@ -117,6 +123,7 @@ class BatchModel {
   std::set<std::string> callers_;
   std::set<std::string> expected_;
   ScheduledCalls unsettled_;
+  bool lacked_room_ = false;  // a call did, since the queue was last empty
   bool paused_ = false;
   bool draining_ = false;
   bool closed_ = false;

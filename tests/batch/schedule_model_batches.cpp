@@ -68,6 +68,10 @@ std::optional<BatchReason> BatchModel::due(const ScheduledCalls& lane, TimePoint
   return std::nullopt;
 }
 
+bool BatchModel::is_stuck() const {
+  return !paused_ && running_.empty() && !queue_.empty() && !held_.empty();
+}
+
 bool BatchModel::is_late(TimePoint now) const {
   if (paused_ || queue_.empty() || running_.size() >= options_.parallelism) return false;
   return next_key(now).has_value();
@@ -127,25 +131,38 @@ void BatchModel::take(ModelBatch& batch, int key, std::size_t rows) {
 
 ModelBatch& BatchModel::begin(TimePoint now) {
   expire(now);
+  const std::optional<int> key = paused_ ? std::nullopt : next_key(now);
+  if (key) return start(*key, *due(lane(*key), now), now);
+  complain_("a batch starts that is not due");
+  running_.push_back(std::make_unique<ModelBatch>());
+  running_.back()->options = shared_options_;
+  return *running_.back();
+}
+
+ModelBatch& BatchModel::begin_for_room(int key, TimePoint now) {
+  expire(now);
+  if (!lacked_room_ || lane(key).empty()) {
+    complain_("a batch starts for room, and there is some");
+    return begin(now);
+  }
+  return start(key, BatchReason::full, now);
+}
+
+ModelBatch& BatchModel::start(int key, BatchReason reason, TimePoint now) {
   running_.push_back(std::make_unique<ModelBatch>());
   ModelBatch& batch = *running_.back();
   batch.started = now;
   batch.options = shared_options_;
-  const std::optional<int> key = paused_ ? std::nullopt : next_key(now);
-  if (!key) {
-    complain_("a batch starts that is not due");
-    return batch;
-  }
-  const ScheduledCalls all = lane(*key);
-  batch.reason = *due(all, now);
+  batch.reason = reason;
+  const ScheduledCalls all = lane(key);
   std::size_t accumulated = 0;
   for (const ScheduledCall* call : all)
     accumulated += call->accumulated ? call->rows.size() : 0;
   ScheduledCalls in_queue = queue_;
-  take(batch, *key, std::max(cut(rows_of(all)), accumulated));
-  passed_[*key] = 0;
+  take(batch, key, std::max(cut(rows_of(all)), accumulated));
+  passed_[key] = 0;
   for (const int other : keys()) {
-    if (other != *key && highest_priority(lane(other)) < highest_priority(all))
+    if (other != key && highest_priority(lane(other)) < highest_priority(all))
       passed_[other] += batch.calls.size();
   }
   if (batch.reason == BatchReason::all) flush();

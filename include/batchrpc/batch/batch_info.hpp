@@ -24,9 +24,10 @@ enum class BatchReason : std::uint8_t {
   all,        ///< every live member of the group had a row in it
   wait,       ///< its oldest row had waited for max_wait, or for as long as the batcher had chosen
   flush,      ///< flush(), or close() to drain
+  full,       ///< there was no room for the rows that it waited for
 };
 /// How many reasons there are.
-inline constexpr std::size_t kBatchReasons = 7;
+inline constexpr std::size_t kBatchReasons = 8;
 
 /// Such as "idle".
 [[nodiscard]] BATCHRPC_EXPORT std::string_view to_string(BatchReason reason) noexcept;
