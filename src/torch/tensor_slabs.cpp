@@ -36,37 +36,41 @@ TensorSlabs::Slot TensorSlabs::take(const TensorSlab::Kind& kind, std::size_t ro
   const std::size_t fitting = limit / std::max<std::size_t>(1, kind.row_bytes);
   const std::size_t capacity = std::clamp<std::size_t>(fitting, 1, rows);
   const std::lock_guard lock(mutex_);
-  auto at = find_usable(kind, capacity);
-  if (at == slabs_.end()) {
-    const bool fits = *reserved_ + kind.row_bytes * capacity <= limit;
-    std::shared_ptr<TensorSlab> slab(new TensorSlab(kind, fits ? capacity : 1, reserved_),
-                                     TensorSlab::Deleter{});
-    slab->slabs = weak_from_this();
-    slab->used = 1;
-    if (fits) keep(slab, limit);
-    return {std::move(slab), 0};
+  if (const auto slab = find_usable(kind, capacity, limit)) {
+    slab->reserve();
+    return {slab, slab->used++};
   }
-  return {*at, (*at)->used++};
+  const auto fits = [&] { return *reserved_ + kind.row_bytes * capacity <= limit; };
+  if (!fits()) {  // what has lost its rows makes room
+    std::erase_if(slabs_, [](const auto& other) { return other.use_count() == 1; });
+  }
+  const bool has_room = fits();
+  std::shared_ptr<TensorSlab> slab(new TensorSlab(kind, has_room ? capacity : 1, reserved_),
+                                   TensorSlab::Deleter{});
+  slab->slabs = weak_from_this();
+  slab->used = 1;
+  if (has_room) keep(slab, limit);
+  return {std::move(slab), 0};
 }
 
-// The one that is being filled, else one that nobody uses.
-TensorSlabs::Slabs::const_iterator TensorSlabs::find_usable(const TensorSlab::Kind& kind,
-                                                            std::size_t capacity) {
+// The one that is being filled, else one that nobody uses; null, where there is none.
+std::shared_ptr<TensorSlab> TensorSlabs::find_usable(const TensorSlab::Kind& kind,
+                                                     std::size_t capacity, std::size_t limit) {
   const auto fits = [&](const TensorSlab& slab) {
-    return slab.kind() == kind && slab.capacity == capacity;
+    const bool may_be_reserved = slab.is_reserved() || *reserved_ + slab.bytes() <= limit;
+    return slab.kind() == kind && slab.capacity == capacity && may_be_reserved;
   };
   auto at = std::find_if(slabs_.begin(), slabs_.end(), [&](const auto& slab) {
     return fits(*slab) && !slab->closed && slab->used < slab->capacity;
   });
-  if (at != slabs_.end()) return at;
+  if (at != slabs_.end()) return *at;
   at = std::find_if(slabs_.begin(), slabs_.end(),
                     [&](const auto& slab) { return fits(*slab) && slab.use_count() == 1; });
-  if (at == slabs_.end()) return at;
+  if (at == slabs_.end()) return nullptr;
   std::atomic_thread_fence(std::memory_order_acquire);  // after who let go of it
   (*at)->used = 0;
   (*at)->closed = false;
-  (*at)->reserve();
-  return at;
+  return *at;
 }
 
 // Forgets the oldest in its place; those that others use live on.

@@ -84,9 +84,8 @@ class TensorSlabs : public std::enable_shared_from_this<TensorSlabs> {
   [[nodiscard]] bool extend(TensorSlab& slab, std::size_t first, std::size_t count);
 
  private:
-  using Slabs = std::vector<std::shared_ptr<TensorSlab>>;
-  [[nodiscard]] Slabs::const_iterator find_usable(const TensorSlab::Kind& kind,
-                                                  std::size_t capacity);
+  [[nodiscard]] std::shared_ptr<TensorSlab> find_usable(const TensorSlab::Kind& kind,
+                                                        std::size_t capacity, std::size_t limit);
   void keep(std::shared_ptr<TensorSlab> slab, std::size_t limit);
 
   // Of a kind, one is filled while another is used. Of all kinds those are kept whose rows gather,
@@ -96,7 +95,7 @@ class TensorSlabs : public std::enable_shared_from_this<TensorSlabs> {
   static constexpr std::size_t kShareOfKept = 8;
 
   std::mutex mutex_;
-  Slabs slabs_;  // the latest last
+  std::vector<std::shared_ptr<TensorSlab>> slabs_;  // the latest last
   const TensorSlab::Reserved reserved_ = std::make_shared<std::atomic<std::size_t>>(0);
 };
 

@@ -43,7 +43,7 @@ struct LatencyTarget {
 /// themselves under load, and a lone caller waits for nobody. Otherwise it starts when the first of
 /// these is true: `max_size` rows are there, or the largest of `preferred_sizes`; `min_size` rows
 /// are there; every live member of the group has a row in it; its oldest row has waited for
-/// `max_wait`.
+/// `max_wait`; a call finds no room in the queue while nothing runs that would make some.
 struct BatchOptions {
   // --- when
 

@@ -43,9 +43,10 @@ inline constexpr bool kIsReduce<Reduce<Reducer>> = true;
 /// and the row's memory is given back right after it. `finish()`, when the batch is complete, makes
 /// the one result for all callers, or a Future of it; it may take the BatchInfo. `begin()` runs
 /// before a batch's first row. None of them run at the same time. A row whose accumulate() throws
-/// fails alone: it must then have changed nothing. One that has been accumulated stays part of its
-/// batch, also when its caller is gone. With BatchOptions::order_by_peer rows are accumulated when
-/// the batch is complete, in the order of their callers' ranks.
+/// fails alone: it must then have changed nothing. A call of many rows of which a later one throws
+/// fails as a whole, and its earlier rows stay in the result. One that has been accumulated stays
+/// part of its batch, also when its caller is gone. With BatchOptions::order_by_peer rows are
+/// accumulated when the batch is complete, in the order of their callers' ranks.
 ///
 /// Large rows of peers are taken in two at a time: while one is accumulated the next comes in, and
 /// the others wait at their senders, but for what of them was on its way (at most 8 MiB each). So
