@@ -45,6 +45,10 @@ void check_names(const BatchOptions& options) {
     check(!name.empty(), "all_of has an empty name");
     check(names.insert(name).second, "all_of names '" + name + "' twice");
   }
+  check(names.size() <= options.max_size, "all_of has " + std::to_string(names.size()) +
+                                              " names, and a batch at most max_size rows (" +
+                                              std::to_string(options.max_size) +
+                                              "): raise max_size");
 }
 
 void check_target(const BatchOptions& options) {

@@ -73,11 +73,13 @@ TEST_CASE("max_wait ends the waiting for all_of") {
 }
 
 TEST_CASE("max_size ends the waiting for all_of as well") {
-  Observed o({.max_size = 2});
+  Observed o({.max_size = 3});
   auto first = o.call(o.a, 1);
   auto second = o.call(o.a, 2);
-  CHECK(second.get() == 4);
-  CHECK(o.batches == Batches{{1, 2}});
+  CHECK(o.batches.empty());
+  auto third = o.call(o.a, 3);
+  CHECK(third.get() == 6);
+  CHECK(o.batches == Batches{{1, 2, 3}});
 }
 
 TEST_CASE("a peer that dies is not waited for, from the moment when that is noticed") {

@@ -186,6 +186,8 @@ TEST_CASE("every bad option is refused by its name") {
              Catch::Contains("min_size (5)") && Catch::Contains("max_size (4)"));
   CHECK_THAT(message({.all_of = {"a", ""}}), Catch::Contains("all_of"));
   CHECK_THAT(message({.all_of = {"a", "a"}}), Catch::Contains("'a' twice"));
+  CHECK_THAT(message({.max_size = 1, .all_of = {"a", "b"}}),
+             Catch::Contains("all_of has 2 names") && Catch::Contains("max_size"));
   CHECK_THAT(message({.all_of = {"a"}, .all_callers = true}), Catch::Contains("all_callers"));
   CHECK_THAT(message({.preferred_sizes = {0, 4}}), Catch::Contains("preferred_sizes"));
   CHECK_THAT(message({.preferred_sizes = {4, 2}}), Catch::Contains("ascending"));

@@ -115,6 +115,8 @@ BatchOptions Schedule::some_options() {
   if (chance(0.2)) {
     options.all_of = {"peer1", "peer2"};
     if (chance(0.3)) options.all_of.emplace_back("root");
+    options.max_size = std::max(options.max_size, options.all_of.size());
+    options.max_queue = std::max(options.max_queue, options.max_size);
   } else {
     options.all_callers = chance(0.2);
   }

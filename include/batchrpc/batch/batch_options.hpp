@@ -60,7 +60,8 @@ struct BatchOptions {
 
   /// Names of peers: a batch is complete when each of those that live has a row in it. A peer that
   /// dies is not waited for, from the moment when that is noticed; one that joins (again) is. In a
-  /// group of a fixed size all names must be those of its nodes.
+  /// group of a fixed size all names must be those of its nodes; in an open one, a name that nobody
+  /// has is waited for when somebody with it has joined. At most max_size names.
   std::vector<std::string> all_of{};
 
   /// The same for all peers that have called this batcher, or that it was told of

@@ -183,6 +183,9 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
       ++outcome_.handler_runs;
       outcome_.padding += padding;
       using Results = decltype(call_handler(*handler_, *arguments->columns, arguments->info));
+      static_assert(!std::is_void_v<Results>,
+                    "the handler of a Batcher<R(...)> returns the results of all rows, such as a "
+                    "std::vector<R>; this one returns nothing");
       if constexpr (Unwrapped<std::remove_cvref_t<Results>>::kAsynchronous) {
         auto future = call_handler(*handler_, *arguments->columns, arguments->info);
         if (!future.valid()) throw InvalidArgument("the batch handler returned an empty future");

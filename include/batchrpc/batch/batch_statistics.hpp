@@ -19,7 +19,7 @@ namespace batchrpc {
 /// `failed`).
 struct BatchStatistics {
   std::uint64_t rows = 0;       ///< that came, refused ones included
-  std::uint64_t rejected = 0;   ///< for lack of room, or by BatchRules::check
+  std::uint64_t rejected = 0;   ///< for lack of room, by BatchRules, as too large, after close()
   std::uint64_t expired = 0;    ///< whose deadline had passed before they started
   std::uint64_t cancelled = 0;  ///< whose caller had taken them back
   std::uint64_t left = 0;       ///< whose caller had died or left

@@ -105,6 +105,8 @@ class ReduceRun {
     state->info.key.clear();
     try {
       using Finished = decltype(finish(state->info));
+      static_assert(std::is_convertible_v<typename Unwrapped<Finished>::Type, R>,
+                    "finish() of a Batcher<R(...)>'s reducer returns an R, or a Future of one");
       if constexpr (Unwrapped<Finished>::kAsynchronous) {
         auto future = finish(state->info);
         if (!future.valid()) throw InvalidArgument("finish() returned an empty future");
