@@ -207,11 +207,14 @@ struct Refusing {
 };
 
 TEST_CASE("what a row that failed leaves behind may use its batcher") {
-  const Batcher<int(std::shared_ptr<AtEnd>)> batcher({}, reduce(Refusing{}));
   int used = 0;
+  test::VirtualWorld world;
+  const Node node = world.root();
+  const Batcher<int(std::shared_ptr<AtEnd>)> batcher({}, reduce(Refusing{}));
+  batcher.exposed_on(node.host());
   auto failed = batcher(std::make_shared<AtEnd>([&] { used += batcher.statistics().rows == 1; }));
+  world.run_for(0s);
   CHECK_FALSE(outcome(std::move(failed)));
-  (void)batcher.close(BatchClose::drain).get();
   CHECK(used == 1);
 }
 
