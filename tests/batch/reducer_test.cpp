@@ -198,8 +198,12 @@ TEST_CASE("what does not go with a reducer is refused by name") {
 }
 
 struct AtEnd {
-  std::function<void()> what;
+  explicit AtEnd(std::function<void()> function) : what(std::move(function)) {}
   ~AtEnd() { what(); }
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+
+  const std::function<void()> what;
 };
 struct Refusing {
   void accumulate(const std::shared_ptr<AtEnd>& /*row*/) { throw std::domain_error("no"); }
