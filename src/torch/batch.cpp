@@ -165,7 +165,8 @@ at::Tensor BatchForm<at::Tensor>::Builder::where_received(std::size_t padding) c
   const RowSlot first = slot_of(parts_.front().tensor);
   if (!first.slab) return {};
   const std::size_t index = first.index();
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
+  if (parts_.front().many) return {};
+  for (std::size_t i = 1; i < parts_.size(); ++i) {
     if (parts_[i].many) return {};
     const RowSlot slot = slot_of(parts_[i].tensor);
     if (slot.slab != first.slab || slot.index() != index + i) return {};

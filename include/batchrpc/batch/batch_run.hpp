@@ -134,7 +134,9 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     using T = std::tuple_element_t<0, std::tuple<Args...>>;
     if constexpr (requires(const T& row) { BatchForm<T>::place(row); }) {
       const BatchOptions& options = *batch_.options;
-      if (options.order_by_peer || options.isolate != Isolate::none) return;
+      if (batch_.calls.size() < 2 || options.order_by_peer || options.isolate != Isolate::none) {
+        return;
+      }
       struct Placed {
         const void* place;
         BatchCall* call;

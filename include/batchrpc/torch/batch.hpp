@@ -134,6 +134,10 @@ template <class R>
 std::vector<R> number_rows(const at::Tensor& results) {
   if constexpr (std::same_as<R, bool>) {
     return bool_rows(results);
+  } else if constexpr (std::same_as<R, double>) {
+    return floating_rows(results, "floating point numbers");
+  } else if constexpr (std::same_as<R, std::int64_t>) {
+    return integer_rows(results, "integers");
   } else if constexpr (std::floating_point<R>) {
     const std::vector<double> values = floating_rows(results, "floating point numbers");
     std::vector<R> rows;
