@@ -124,12 +124,13 @@ bool Aggregator::waits_for_room() const noexcept {
   return held_.rows() > 0 || !held_transfers_.empty();
 }
 
-// What waits does not wait for rows that itself leaves no room for, when nothing else makes any.
-void Aggregator::flush_if_full(TimePoint now, bool was_refused) {
+// A call lacks room: what waits does not wait for rows that itself leaves none for, when nothing
+// else makes any.
+void Aggregator::flush_if_full(TimePoint now) {
   const bool accumulates =
       work_.accumulate && (accumulating_ != nullptr || next_to_accumulate() != nullptr);
   const bool is_idle = !paused_ && running_ == 0 && transfers_ == 0 && !accumulates;
-  if (!is_idle || !(was_refused || waits_for_room())) return;
+  if (!is_idle) return;
   BatchLane* oldest = nullptr;
   bool any_due = false;
   queue_.for_each_lane([&](BatchLane& lane) {
@@ -143,7 +144,7 @@ void Aggregator::flush_if_full(TimePoint now, bool was_refused) {
 // which the calling thread has yet to read.
 void Aggregator::start_if_due(Lock& lock, TimePoint now, bool may_run_here) {
   let_transfers_come();
-  if (waits_for_room()) flush_if_full(now, false);
+  if (waits_for_room()) flush_if_full(now);
   if (work_.accumulate) {
     const bool accumulates = starting_ == 0 && next_to_accumulate() != nullptr;
     if (accumulation_posted_ || accumulates) return accumulate_if_due(lock);

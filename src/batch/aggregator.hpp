@@ -72,6 +72,8 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   [[nodiscard]] std::exception_ptr too_large(const BatchCall& call) const;
 
   // Going out before they ran.
+  template <class Which>
+  void take_out(const Which& which, Dropped& gone);
   void drop_expired(TimePoint now, Dropped& gone);
   void drop_too_large(Dropped& gone);
   [[nodiscard]] bool has_left(const BatchCall& call) const;
@@ -86,7 +88,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   [[nodiscard]] std::optional<BatchReason> due(const BatchLane& lane, TimePoint now) const;
   [[nodiscard]] DueLane next_lane(TimePoint now);
   [[nodiscard]] bool has_free_slot() const noexcept;
-  void flush_if_full(TimePoint now, bool was_refused);
+  void flush_if_full(TimePoint now);
   void arm_timer(TimePoint now);
   void arm_timer_at(TimePoint when);
   void look_again();

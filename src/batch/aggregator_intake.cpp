@@ -55,6 +55,14 @@ void Aggregator::ensure_host(Lock& lock) {
   lock.lock();
 }
 
+// Those that wait or are held, into an empty `gone`.
+template <class Which>
+void Aggregator::take_out(const Which& which, Dropped& gone) {
+  queue_.remove_if(which, gone.calls);
+  left(gone.calls);
+  held_.remove_if(which, gone.calls);
+}
+
 std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   Dropped gone{{}, &BatchStatistics::rejected, nullptr};
   Dropped expired{{}, &BatchStatistics::expired, nullptr};
@@ -98,7 +106,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
     let_transfers_come();
     return refused;
   }
-  if (lacks_room) flush_if_full(now, true);
+  if (lacks_room) flush_if_full(now);
   const bool waits = lane != nullptr && !work_.accumulate && !due(*lane, now);
   if (waits && !group_.complete() && !waits_for_room()) {
     let_transfers_come();
@@ -154,10 +162,10 @@ std::exception_ptr Aggregator::make_room(const BatchCall& call, bool let_in, Dro
   std::size_t queued = queue_.rows();
   std::size_t held = held_.rows();
   std::vector<const BatchCall*> way;
-  std::string limit =
-      std::to_string(options.max_queue_bytes) + " bytes, BatchOptions::max_queue_bytes";
+  std::string limit;  // that is reached
   const std::size_t bytes = queue_.bytes() + held_.bytes() + transfer_bytes_ + call.bytes;
   if (!let_in && bytes > options.max_queue_bytes) {
+    limit = std::to_string(options.max_queue_bytes) + " bytes, BatchOptions::max_queue_bytes";
     const auto find_in = [&](const auto& calls, std::size_t& rows) {
       way = calls.who_gives_way(call, &CallerShares::Share::bytes, bytes - options.max_queue_bytes);
       for (const BatchCall* other : way)
@@ -190,9 +198,7 @@ void Aggregator::displace(const std::vector<const BatchCall*>& those, const std:
   const auto is_one = [&those](const BatchCall& call) {
     return std::find(those.begin(), those.end(), &call) != those.end();
   };
-  queue_.remove_if(is_one, gone.calls);
-  left(gone.calls);
-  held_.remove_if(is_one, gone.calls);
+  take_out(is_one, gone);
   gone.error = overloaded(limit + "; this caller has most of that, and another one needed room");
 }
 
@@ -229,9 +235,7 @@ void Aggregator::drop_too_large(Dropped& gone) {
   const auto is_too_large = [this](const BatchCall& call) {
     return call.rows > options_->max_size && !call.pinned;
   };
-  queue_.remove_if(is_too_large, gone.calls);
-  left(gone.calls);
-  held_.remove_if(is_too_large, gone.calls);
+  take_out(is_too_large, gone);
   if (!gone.calls.empty()) gone.error = too_large(*gone.calls.front());
 }
 
@@ -255,9 +259,7 @@ void Aggregator::drop_those_who_left() {
     Lock lock(mutex_);
     if (!host_) return;
     const auto goes = [this](const BatchCall& call) { return !call.pinned && has_left(call); };
-    queue_.remove_if(goes, gone.calls);
-    left(gone.calls);
-    held_.remove_if(goes, gone.calls);
+    take_out(goes, gone);
     admit_held();
     group_.refresh(host_->is_live);
     gone.error = std::make_exception_ptr(PeerLost("the row's caller is gone", false));
@@ -273,9 +275,7 @@ void Aggregator::cancel(std::uint64_t ticket) {
     const auto is_it = [ticket](const BatchCall& call) {
       return call.ticket == ticket && !call.pinned;
     };
-    queue_.remove_if(is_it, gone.calls);
-    left(gone.calls);
-    if (gone.calls.empty()) held_.remove_if(is_it, gone.calls);
+    take_out(is_it, gone);
     if (gone.calls.empty()) return;
     admit_held();
     gone.error = std::make_exception_ptr(
@@ -298,9 +298,7 @@ void Aggregator::end(const std::string& why) {
     if (closed_.empty()) closed_ = why;
     draining_ = false;
     const auto waits = [this](const BatchCall& call) { return &call != accumulating_; };
-    queue_.remove_if(waits, gone.calls);
-    left(gone.calls);
-    held_.remove_if(waits, gone.calls);
+    take_out(waits, gone);
     gone.error = std::make_exception_ptr(ShutDown(why + "; this row had waited"));
   }
   fail(gone);
