@@ -14,29 +14,7 @@ using namespace std::chrono_literals;
 using test::Batches;
 using test::HeldBatching;
 using test::outcome;
-
-struct Sum {
-  void begin() { sum = 0; }
-  void accumulate(int x) {
-    if (world != nullptr) world->loop->advance(10ms);
-    if (x < 0) throw std::domain_error("negative");
-    sum += x;
-  }
-  int finish() { return sum; }
-  test::VirtualWorld* world = nullptr;
-  int sum = 0;
-};
-
-/// A reducer on a node in virtual time; a slow one takes 10 ms for a row, and its loop waits.
-struct Summing {
-  explicit Summing(BatchOptions options, bool slow = false)
-      : batcher(std::move(options), reduce(Sum{.world = slow ? &world : nullptr})) {
-    node.expose("sum", batcher);
-  }
-  test::VirtualWorld world;
-  Node node = world.root();
-  Batcher<int(int)> batcher;
-};
+using test::Summing;
 
 TEST_CASE("a flush during a pause does nothing, also when the pause is over") {
   HeldBatching b({.max_wait = 1h});
@@ -85,7 +63,8 @@ TEST_CASE("held rows come in when a row cannot be accumulated") {
 }
 
 TEST_CASE("a row that expires while others are accumulated never runs") {
-  Summing s({.min_size = 3}, true);
+  Summing s({.min_size = 3});
+  s.on_row = [&s] { s.world.loop->advance(10ms); };  // a slow one, for which its loop waits
   auto first = s.batcher(1);
   auto expires = s.batcher.call_with({.timeout = 5ms}, 100);
   auto second = s.batcher(2);

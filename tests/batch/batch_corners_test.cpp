@@ -14,36 +14,7 @@ using test::Batches;
 using test::doubled;
 using test::HeldBatching;
 using test::outcome;
-
-struct Sum {
-  void begin() {
-    if (fails && std::exchange(*fails, false)) throw std::runtime_error("begin");
-    sum = 0;
-  }
-  void accumulate(int x) {
-    if (x < 0) throw std::domain_error("negative");
-    sum += x;
-  }
-  int finish() { return sum; }
-  bool* fails = nullptr;
-  int sum = 0;
-};
-
-/// A reducer on a node in virtual time.
-struct Summing {
-  explicit Summing(BatchOptions options, bool* fails = nullptr)
-      : batcher(std::move(options), reduce(Sum{.fails = fails})) {
-    node.expose("sum", batcher);
-  }
-  Future<int> add(int x) {
-    auto row = batcher(x);
-    world.run_for(0s);
-    return row;
-  }
-  test::VirtualWorld world;
-  Node node = world.root();
-  Batcher<int(int)> batcher;
-};
+using test::Summing;
 
 TEST_CASE("rows that were accumulated are one batch, though max_size has shrunk since") {
   Summing s({.max_size = 10, .max_wait = 1h});
@@ -59,7 +30,10 @@ TEST_CASE("rows that were accumulated are one batch, though max_size has shrunk 
 
 TEST_CASE("a reducer whose begin throws begins again with the next row") {
   bool fails = false;
-  Summing s({.min_size = 2}, &fails);
+  Summing s({.min_size = 2});
+  s.on_begin = [&fails] {
+    if (std::exchange(fails, false)) throw std::runtime_error("begin");
+  };
   auto first = s.add(1);
   auto second = s.add(2);
   CHECK(second.get() == 3);

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <deque>
+#include <functional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
@@ -86,6 +89,41 @@ struct HeldBatching {
   Batches batches;
   Batcher<int(int)> batcher;
   std::deque<Future<int>> rows;
+};
+
+/// A batcher over a node in virtual time, whose reducer adds rows up, and refuses negative ones.
+struct Summing {
+  explicit Summing(BatchOptions options) : batcher(std::move(options), reduce(Reducer{this})) {
+    node.expose("sum", batcher);
+  }
+  /// Queues a row, and lets it be added up.
+  Future<int> add(int x) {
+    auto row = batcher(x);
+    world.run_for(Duration::zero());
+    return row;
+  }
+
+  struct Reducer {
+    void begin() {
+      if (of->on_begin) of->on_begin();
+      sum = 0;
+    }
+    void accumulate(int x) {
+      if (of->on_row) of->on_row();
+      if (x < 0) throw std::domain_error("negative");
+      sum += x;
+    }
+    int finish() { return sum; }
+
+    Summing* of;
+    int sum = 0;
+  };
+
+  std::function<void()> on_begin;  ///< runs when a sum begins
+  std::function<void()> on_row;    ///< runs before a row is added
+  test::VirtualWorld world;
+  Node node = world.root();
+  Batcher<int(int)> batcher;
 };
 
 }  // namespace batchrpc::test
