@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
+#include <random>
 
 #include "batch_benchmark/observers.hpp"
 #include "batch_benchmark/sections.hpp"
@@ -112,9 +114,14 @@ nlohmann::json measure_remote(const Run& run) {
   nlohmann::json comparisons = nlohmann::json::array();
   for (const int count : counts) {
     std::vector<Figures> all = all_variants(run.options);
+    std::vector<std::size_t> order(all.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::mt19937 shuffle(static_cast<std::mt19937::result_type>(count));
     for (int round = 0; round < run.options.rounds; ++round) {
-      for (Figures& figures : all)
-        measure_round(observers, count, figures);
+      // No variant is always measured behind the same other one.
+      std::shuffle(order.begin(), order.end(), shuffle);
+      for (const std::size_t index : order)
+        measure_round(observers, count, all[index]);
     }
     for (const Figures& figures : all) {
       run.out << text_of("  %9d %-30s %10.0f %9.1f %9.1f %7.2f %7.2f\n", count,

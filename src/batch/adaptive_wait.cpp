@@ -34,20 +34,22 @@ AdaptiveWait::AdaptiveWait(LatencyTarget target, std::size_t max_size, std::size
       choice_{.size = max_size, .min_size = 1, .wait = {}} {}
 
 void AdaptiveWait::ended(TimePoint started, TimePoint now, std::size_t rows, std::size_t waiting,
-                         std::span<const Duration> latencies) {
+                         std::span<const TimePoint> arrivals) {
   curve_.add(rows, now - started);
   callers_.ended(now, rows, waiting);
-  learn_from(latencies);
+  learn_from(arrivals, now);
   if (is_waiting_) judge(rows, now - ended_);
   ended_ = now;
   choose();
 }
 
 // In balance when half as many are late as may be.
-void AdaptiveWait::learn_from(std::span<const Duration> latencies) {
-  const auto late = static_cast<double>(std::count_if(
-      latencies.begin(), latencies.end(), [this](Duration d) { return d > target_.latency; }));
-  const double allowed = (1 - target_.percentile) / 2 * static_cast<double>(latencies.size());
+void AdaptiveWait::learn_from(std::span<const TimePoint> arrivals, TimePoint now) {
+  const auto late =
+      static_cast<double>(std::count_if(arrivals.begin(), arrivals.end(), [&](TimePoint arrived) {
+        return now - arrived > target_.latency;
+      }));
+  const double allowed = (1 - target_.percentile) / 2 * static_cast<double>(arrivals.size());
   part_ = std::clamp(part_ * (1 + kCaution * std::clamp(allowed - late, -5.0, 1.0)), kLeastPart,
                      kMostPart / target_.percentile);
 }

@@ -28,15 +28,15 @@ class AdaptiveWait {
 
   /// Rows have come.
   void arrived(TimePoint now, std::size_t rows) { callers_.arrived(now, rows); }
-  /// A batch of so many rows has run; `latencies` of its calls, from their arrival to its end.
+  /// A batch of so many rows has run; `arrivals` are its calls'.
   /// `waiting` are the rows that wait now.
   void ended(TimePoint started, TimePoint now, std::size_t rows, std::size_t waiting,
-             std::span<const Duration> latencies);
+             std::span<const TimePoint> arrivals);
 
   [[nodiscard]] const Choice& choice() const noexcept { return choice_; }
 
  private:
-  void learn_from(std::span<const Duration> latencies);
+  void learn_from(std::span<const TimePoint> arrivals, TimePoint now);
   [[nodiscard]] std::size_t best_size() const;
   [[nodiscard]] double longest_wait(double rows) const;
   void choose();

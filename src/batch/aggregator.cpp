@@ -247,35 +247,33 @@ void Aggregator::run(TakenBatch batch, AsyncMutex::Guard guard) {
     arrivals.push_back(call->arrived);
   const TimePoint started = batch.started;
   const std::size_t rows = batch.rows;
-  auto end = [self = shared_from_this(), started, rows, arrivals = std::move(arrivals),
-              guard = std::move(guard)](const Result<BatchOutcome>& outcome) mutable {
+  BatchEnd end = work_.run(std::move(batch));
+  if (const auto* outcome = std::get_if<BatchOutcome>(&end)) {
     guard = {};
-    self->ended(outcome ? *outcome : BatchOutcome{.failed = rows}, started, rows, arrivals);
-  };
-  Future<BatchOutcome> done = work_.run(std::move(batch));
-  if (done.ready()) {
-    end(std::move(done).result());
-  } else {
-    std::move(done).then(std::move(end));
+    return ended(*outcome, started, rows, arrivals);
   }
+  std::get<Future<BatchOutcome>>(end).then(
+      [self = shared_from_this(), started, rows, arrivals = std::move(arrivals),
+       guard = std::move(guard)](const Result<BatchOutcome>& outcome) mutable {
+        guard = {};
+        self->ended(outcome ? *outcome : BatchOutcome{.failed = rows}, started, rows, arrivals);
+      });
 }
 
 void Aggregator::ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
-                       const std::vector<TimePoint>& arrivals) {
+                       std::span<const TimePoint> arrivals) {
   Lock lock(mutex_);
   const TimePoint now = host_->loop->now();
-  std::vector<Duration> latencies;
-  latencies.reserve(arrivals.size());
-  for (const TimePoint arrived : arrivals)
-    latencies.push_back(now - arrived);
-  counts_.ended(outcome, now - started, latencies);
+  counts_.ended(outcome, started, now, arrivals);
   batch_time_ = average(batch_time_, now - started);
   if (adaptive_) {
-    adaptive_->ended(started, now, rows, queue_.rows() + held_.rows(), latencies);
+    adaptive_->ended(started, now, rows, queue_.rows() + held_.rows(), arrivals);
     adopt_choice();
   }
   --running_;
+  const bool is_closing = !closed_.empty();
   start_if_due(lock, now);
+  if (!is_closing) return;
   lock.lock();
   tell_if_closed(lock);
 }

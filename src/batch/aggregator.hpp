@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -99,7 +100,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void begin(AsyncMutex::Guard guard);
   void run(TakenBatch batch, AsyncMutex::Guard guard);
   void ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
-             const std::vector<TimePoint>& arrivals);
+             std::span<const TimePoint> arrivals);
   void adapt(const BatchOptions& before);
   void adopt_choice();
   void tell_if_closed(Lock& lock);

@@ -29,8 +29,8 @@ void BatchCounts::started(const TakenBatch& batch) {
   slot.rows += batch.rows;
 }
 
-void BatchCounts::ended(const BatchOutcome& outcome, Duration handler_time,
-                        std::span<const Duration> latencies) {
+void BatchCounts::ended(const BatchOutcome& outcome, TimePoint started, TimePoint ended,
+                        std::span<const TimePoint> arrivals) {
   ++totals.batches;
   totals.answered += outcome.answered;
   totals.failed += outcome.failed;
@@ -39,9 +39,9 @@ void BatchCounts::ended(const BatchOutcome& outcome, Duration handler_time,
   totals.rows_copied += outcome.rows_copied;
   totals.rows_in_place += outcome.rows_in_place;
   totals.bytes_copied += outcome.bytes_copied;
-  totals.handler_time.add(nanoseconds(handler_time));
-  for (const Duration latency : latencies)
-    totals.latency.add(nanoseconds(latency));
+  totals.handler_time.add(nanoseconds(ended - started));
+  for (const TimePoint arrived : arrivals)
+    totals.latency.add(nanoseconds(ended - arrived));
 }
 
 double BatchCounts::rows_per_second(TimePoint now) const {

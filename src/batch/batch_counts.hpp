@@ -16,8 +16,8 @@ class BatchCounts {
   BatchStatistics totals;
 
   void started(const TakenBatch& batch);
-  void ended(const BatchOutcome& outcome, Duration handler_time,
-             std::span<const Duration> latencies);
+  void ended(const BatchOutcome& outcome, TimePoint started, TimePoint ended,
+             std::span<const TimePoint> arrivals);
 
   /// Rows a second, over the last ten seconds.
   [[nodiscard]] double rows_per_second(TimePoint now) const;

@@ -183,8 +183,8 @@ at::Tensor BatchForm<at::Tensor>::Builder::where_received(std::size_t padding) c
   if (slabs) slabs->batch_taken(*first.slab, index, rows + padding);
   how_.outcome.rows_in_place += rows;
   const at::Tensor& example = parts_.front().tensor;
-  std::vector<std::int64_t> sizes = example.sizes().vec();
-  sizes.insert(sizes.begin(), as_index(rows + padding));
+  c10::SmallVector<std::int64_t, 8> sizes{as_index(rows + padding)};
+  sizes.append(example.sizes().begin(), example.sizes().end());
   const c10::InferenceMode no_inference(false);
   using Kept = std::shared_ptr<detail::TensorSlab>;
   return at::for_blob(first.slab->slot(index), sizes)

@@ -199,7 +199,7 @@ TEST_CASE("what is late shortens the wait, and what is in time gives it back slo
     adaptive.arrived(now + 200us, 1);
     now = started + 2ms;
     waiting = 2 - rows;
-    adaptive.ended(started, now, rows, waiting, std::vector<Duration>(rows, latency));
+    adaptive.ended(started, now, rows, waiting, std::vector<TimePoint>(rows, now - latency));
   };
   for (int i = 0; i < 100; ++i)
     round(2ms);

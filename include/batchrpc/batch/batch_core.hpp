@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/batch/batch_options.hpp"
@@ -24,11 +25,13 @@ enum class BatchClose : unsigned char {
 
 namespace detail {
 
+/// How a batch ended, or the future of that, which does not fail: its handler waits for something.
+using BatchEnd = std::variant<BatchOutcome, Future<BatchOutcome>>;
+
 /// What the typed part of a batcher does for the part that does not know types.
 struct BatchWork {
-  /// Runs the handler on the calls and completes each; the batch has ended when the future is
-  /// ready. Does not throw, nor does the future.
-  std::function<Future<BatchOutcome>(TakenBatch batch)> run;
+  /// Runs the handler on the calls and completes each. Does not throw.
+  std::function<BatchEnd(TakenBatch batch)> run;
   /// Of a reducer: takes a call's arguments while the batch still fills. Calls of one batcher come
   /// one after the other, and not while `run` does. Throws what the call is to fail with.
   std::function<void(BatchCall& call)> accumulate{};

@@ -61,18 +61,18 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   BatchRun(std::shared_ptr<Handler> handler, TakenBatch batch, bool keyed)
       : handler_(std::move(handler)), batch_(std::move(batch)), keyed_(keyed) {}
 
-  Future<BatchOutcome> start() {
+  BatchEnd start() {
     try {
       if (keyed_) fail_misfits();
       if constexpr (sizeof...(Args) == 1) in_place_order();
     } catch (...) {
       fail(0, batch_.calls.size(), std::current_exception());
-      return make_ready_future(std::move(outcome_));
+      return std::move(outcome_);
     }
     const std::size_t count = batch_.calls.size();
-    if (count == 0) return make_ready_future(std::move(outcome_));
+    if (count == 0) return std::move(outcome_);
     Future<void> done = run(0, count);
-    if (done.ready()) return make_ready_future(std::move(outcome_));
+    if (!done.valid()) return std::move(outcome_);
     return std::move(done).then([self = this->shared_from_this()](const Result<void>&) {
       return std::move(self->outcome_);
     });
@@ -83,6 +83,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   struct Arguments {
     BatchInfo info;
     std::optional<Columns> columns;
+    std::size_t padding = 0;
   };
 
   static Call& call_of(const std::unique_ptr<BatchCall>& call) { return static_cast<Call&>(*call); }
@@ -168,42 +169,33 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     }
   }
 
-  // Runs the handler on calls [first, last), and completes them; does not throw.
+  // Runs the handler on calls [first, last), and completes them; does not throw. Empty: that is
+  // done.
   Future<void> run(std::size_t first, std::size_t last) noexcept {
     const bool again = batch_.options->isolate == Isolate::halves && last - first > 1;
     std::exception_ptr error;
     try {
-      auto arguments = std::make_unique<Arguments>();
-      const std::size_t rows = rows_of(first, last);
-      const std::size_t padding = padded_size(batch_.options->preferred_sizes, rows) - rows;
-      arguments->columns.emplace(
-          stack({first, last, rows, padding, again}, std::index_sequence_for<Args...>{}));
-      if constexpr (std::is_invocable_v<Handler&, ManyRows<Args>..., const BatchInfo&>) {
-        arguments->info = describe_batch(batch_, first, last, padding);
-        if (!keyed_) arguments->info.key.clear();
-      }
-      ++outcome_.handler_runs;
-      outcome_.padding += padding;
-      using Results = decltype(call_handler(*handler_, *arguments->columns, arguments->info));
+      using Results = decltype(call_handler(*handler_, std::declval<Columns&>(),
+                                            std::declval<const BatchInfo&>()));
       static_assert(!std::is_void_v<Results>,
                     "the handler of a Batcher<R(...)> returns the results of all rows, such as a "
                     "std::vector<R>; this one returns nothing");
       if constexpr (Unwrapped<std::remove_cvref_t<Results>>::kAsynchronous) {
-        auto future = call_handler(*handler_, *arguments->columns, arguments->info);
+        const auto arguments = std::make_shared<Arguments>();
+        auto future = call_with(*arguments, first, last, again);
         if (!future.valid()) throw InvalidArgument("the batch handler returned an empty future");
         using Value = typename std::remove_cvref_t<Results>::value_type;
-        return std::move(future).then([self = this->shared_from_this(),
-                                       arguments = std::move(arguments), first, last,
-                                       padding](Result<Value> results) {
-          if (!results) return self->failed(first, last, results.error());
-          self->answer(first, last, padding, std::move(*results));
-          return make_ready_future();
-        });
+        return std::move(future).then(
+            [self = this->shared_from_this(), arguments, first, last](Result<Value> results) {
+              if (!results) return ready(self->failed(first, last, results.error()));
+              self->answer(first, last, arguments->padding, std::move(*results));
+              return make_ready_future();
+            });
       } else {
-        std::remove_cvref_t<Results> results =
-            call_handler(*handler_, *arguments->columns, arguments->info);
-        answer(first, last, padding, std::move(results));
-        return make_ready_future();
+        Arguments arguments;
+        std::remove_cvref_t<Results> results = call_with(arguments, first, last, again);
+        answer(first, last, arguments.padding, std::move(results));
+        return {};
       }
     } catch (...) {
       error = std::current_exception();
@@ -211,16 +203,35 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     return failed(first, last, error);
   }
 
+  decltype(auto) call_with(Arguments& arguments, std::size_t first, std::size_t last, bool again) {
+    const std::size_t rows = rows_of(first, last);
+    arguments.padding = padded_size(batch_.options->preferred_sizes, rows) - rows;
+    arguments.columns.emplace(
+        stack({first, last, rows, arguments.padding, again}, std::index_sequence_for<Args...>{}));
+    if constexpr (std::is_invocable_v<Handler&, ManyRows<Args>..., const BatchInfo&>) {
+      arguments.info = describe_batch(batch_, first, last, arguments.padding);
+      if (!keyed_) arguments.info.key.clear();
+    }
+    ++outcome_.handler_runs;
+    outcome_.padding += arguments.padding;
+    return call_handler(*handler_, *arguments.columns, arguments.info);
+  }
+
   Future<void> failed(std::size_t first, std::size_t last, const std::exception_ptr& error) {
     const std::size_t calls = last - first;
     if (batch_.options->isolate == Isolate::none || calls == 1) {
       fail(first, last, error);
-      return make_ready_future();
+      return {};
     }
     const std::size_t middle = first + calls / 2;
-    return run(first, middle).then([self = this->shared_from_this(), middle, last] {
-      return self->run(middle, last);
-    });
+    Future<void> half = run(first, middle);
+    if (!half.valid()) return run(middle, last);
+    return std::move(half).then(
+        [self = this->shared_from_this(), middle, last] { return ready(self->run(middle, last)); });
+  }
+
+  static Future<void> ready(Future<void> run) {
+    return run.valid() ? std::move(run) : make_ready_future();
   }
 
   void fail(std::size_t first, std::size_t last, const std::exception_ptr& error) {

@@ -90,7 +90,7 @@ class ReduceRun {
     call.drop_arguments();
   }
 
-  Future<BatchOutcome> run(TakenBatch batch) {
+  BatchEnd run(TakenBatch batch) {
     struct State {
       TakenBatch batch;
       BatchOutcome outcome{.handler_runs = 1};
@@ -100,7 +100,7 @@ class ReduceRun {
     state->batch = std::move(batch);
     accumulate_the_rest(state->batch, state->outcome);
     begun_ = false;
-    if (state->batch.calls.empty()) return make_ready_future(std::move(state->outcome));
+    if (state->batch.calls.empty()) return std::move(state->outcome);
     state->info = describe_batch(state->batch, 0, state->batch.calls.size(), 0);
     state->info.key.clear();
     try {
@@ -124,7 +124,7 @@ class ReduceRun {
     } catch (...) {
       fail(state->batch, state->outcome, std::current_exception());
     }
-    return make_ready_future(std::move(state->outcome));
+    return std::move(state->outcome);
   }
 
  private:
