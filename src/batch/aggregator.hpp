@@ -51,7 +51,8 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
     BatchCalls calls;
     std::uint64_t BatchStatistics::*count;
     std::exception_ptr error;
-    bool began = false;  // their handler had begun, and has thrown the error
+    bool began = false;       // their handler had begun, and has thrown the error
+    bool is_counted = false;  // in dropping_
   };
   /// A lane of which a batch is to start, and why.
   struct DueLane {
@@ -81,6 +82,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void drop_those_who_left();
   void end(const std::string& why);
   void fail(Dropped& gone);
+  void count(Dropped& gone) noexcept;
   void left(const BatchCalls& calls);
 
   // Starting and ending batches.
@@ -150,6 +152,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   TimePoint timer_at_{};
   std::size_t starting_ = 0;  // batches that were posted, and have not taken their calls
   std::size_t running_ = 0;   // batches that have
+  std::size_t dropping_ = 0;  // drops whose calls are yet to be told
   BatchCall* accumulating_ = nullptr;
   bool accumulation_posted_ = false;
   bool paused_ = false;

@@ -99,7 +99,7 @@ Future<void> Aggregator::close(BatchClose how) {
 // Lets go of the lock.
 void Aggregator::tell_if_closed(Lock& lock) {
   let_transfers_come();
-  const bool idle = running_ == 0 && accumulating_ == nullptr;
+  const bool idle = running_ == 0 && accumulating_ == nullptr && dropping_ == 0;
   const bool is_over = !closed_.empty() && idle && queue_.empty() && held_.rows() == 0;
   std::vector<Promise<void>> told;
   if (is_over) told.swap(closing_);

@@ -61,6 +61,7 @@ void Aggregator::take_out(const Which& which, Dropped& gone) {
   queue_.remove_if(which, gone.calls);
   left(gone.calls);
   held_.remove_if(which, gone.calls);
+  count(gone);
 }
 
 std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
@@ -243,6 +244,7 @@ void Aggregator::drop_expired(TimePoint now, Dropped& gone) {
   queue_.remove_expired(now, gone.calls);
   left(gone.calls);
   held_.remove_expired(now, gone.calls);
+  count(gone);
   if (gone.calls.empty()) return;
   gone.error = std::make_exception_ptr(
       TimedOut("the row's deadline passed while it waited for its batch; it never ran", false));
@@ -306,6 +308,12 @@ void Aggregator::end(const std::string& why) {
   tell_if_closed(lock);
 }
 
+// By who took them out of the queue, in one step with that: until they were told, nothing is
+// closed.
+void Aggregator::count(Dropped& gone) noexcept {
+  if (!gone.calls.empty() && !std::exchange(gone.is_counted, true)) ++dropping_;
+}
+
 // User code hears of it, so without the lock.
 void Aggregator::fail(Dropped& gone) {
   if (gone.calls.empty()) return;
@@ -320,6 +328,8 @@ void Aggregator::fail(Dropped& gone) {
     call->fail(gone.error, gone.began);
   gone.calls.clear();
   Lock lock(mutex_);
+  gone.is_counted = false;
+  --dropping_;
   tell_if_closed(lock);
 }
 

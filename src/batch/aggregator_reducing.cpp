@@ -71,6 +71,7 @@ bool Aggregator::accumulate_next(Lock& lock) {
   }
   queue_.remove_if([call](const BatchCall& other) { return &other == call; }, gone.calls);
   left(gone.calls);
+  count(gone);
   admit_held();
   lock.unlock();
   fail(gone);

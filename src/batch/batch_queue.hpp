@@ -170,6 +170,7 @@ void BatchLane::remove_if(const Which& which, BatchCalls& to) {
   }
   drop_empty_levels();
   look_for_deadlines();
+  if (empty()) passed = 0;  // who comes next was not
 }
 
 }  // namespace batchrpc::detail

@@ -157,6 +157,21 @@ TEST_CASE("a batcher is closed after its rows have failed") {
   CHECK(failed_before);
 }
 
+TEST_CASE("a batcher is closed after the callbacks of its rows") {
+  const auto mutex = std::make_shared<AsyncMutex>();
+  const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  Future<void> closed;
+  bool was_early = true;
+  HeldBatching b({.exclusive = mutex});
+  b.batcher.call_with({.timeout = 1s}, 1).then([&](const Result<int>& /*row*/) {
+    closed = b.batcher.close();
+    was_early = closed.ready();
+  });
+  b.world.run_for(1s);
+  CHECK_FALSE(was_early);
+  CHECK(closed.ready());
+}
+
 struct Closing {
   void accumulate(int /*x*/) { (*batcher)->close(BatchClose::fail); }
   int finish() { return 0; }

@@ -110,6 +110,25 @@ TEST_CASE("a key of low priority is not passed over for ever") {
   CHECK(b.batches == Batches{{0}, {1}, {2}, {3}, {-1}, {4}, {5}, {6}});
 }
 
+TEST_CASE("a row is not preferred for what another of its key had to wait") {
+  HeldBatching b({.max_size = 1, .max_overtaking = 3},
+                 {.key = [](int x) { return x < 0 ? 0 : 1; },
+                  .priority = [](int x) { return x < 0 ? 0 : 1; }});
+  b.add(0);
+  b.world.run_for(0s);
+  auto passed = b.batcher.call_with({.timeout = 1s}, -1);
+  for (int x = 1; x <= 5; ++x)
+    b.add(x);
+  for (std::size_t i = 0; i < 3; ++i)
+    b.answer(i);
+  b.world.run_for(1s);
+  CHECK(outcome(std::move(passed)).code() == ErrorCode::timed_out);
+  b.add(-2);
+  for (std::size_t i = 3; i < 7; ++i)
+    b.answer(i);
+  CHECK(b.batches == Batches{{0}, {1}, {2}, {3}, {4}, {5}, {-2}});
+}
+
 TEST_CASE("order_by_peer puts rows in the order of ranks, whatever the order of arrival") {
   for (const bool by_peer : {true, false}) {
     HeldBatching b({.order_by_peer = by_peer});

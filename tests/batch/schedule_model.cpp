@@ -315,6 +315,7 @@ void BatchModel::leave_queue(ScheduledCall& call) {
     if (other->key() == call.key()) ++other->overtaken;
   }
   std::erase(queue_, &call);
+  if (lane(call.key()).empty()) passed_.erase(call.key());
   if (queue_.empty() && held_.empty()) lacked_room_ = false;
 }
 

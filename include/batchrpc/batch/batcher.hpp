@@ -118,7 +118,8 @@ class Batcher<R(Args...)> {
   /// Ends a pause.
   void resume() const { state_->core->resume(); }
   /// New rows fail with ShutDown; those that wait do, too, or run now. The future is ready when
-  /// none waits or runs any more.
+  /// none waits or runs any more, and the callbacks of all have returned: so inside of these, and
+  /// of the handler, nobody waits for it.
   Future<void> close(BatchClose how = BatchClose::fail) const { return state_->core->close(how); }
 
   /// With BatchOptions::all_callers: that this peer will call, so that batches wait for it whenever
