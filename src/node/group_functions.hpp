@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "batchrpc/node/remote_call.hpp"
+
+/// The reserved functions by which a group finds together (docs/wire.md).
+namespace batchrpc::group_functions {
+
+inline constexpr std::string_view kWho = "batchrpc.who";
+inline constexpr std::string_view kJoin = "batchrpc.join";
+inline constexpr std::string_view kJoined = "batchrpc.joined";
+inline constexpr std::string_view kLeft = "batchrpc.left";
+
+template <class R, class... Args>
+detail::FunctionKey key_of(std::string_view name) {
+  return detail::function_key(name, signature<R, Args...>());
+}
+
+}  // namespace batchrpc::group_functions
