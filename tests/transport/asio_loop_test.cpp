@@ -71,6 +71,8 @@ TEST_CASE("timers run at their time, ordered, from whichever thread") {
   for (int i = 0; i < 50; ++i)
     delays[static_cast<std::size_t>(i)] = 49 - i;
   std::atomic<int> early{0};
+  std::latch scheduled(1);
+  loop->post([&] { scheduled.wait(); });  // none runs before all are there
   for (const int delay : delays) {
     const TimePoint when = start + milliseconds(5) + microseconds(40 * delay);
     loop->schedule(when, [&, delay, when] {
@@ -79,6 +81,7 @@ TEST_CASE("timers run at their time, ordered, from whichever thread") {
       done.arrive();
     });
   }
+  scheduled.count_down();
   done.wait(*loop);
   CHECK(early == 0);
   CHECK(std::is_sorted(order.begin(), order.end()));
