@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "batch/outside_of_calls.hpp"
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc::detail {
@@ -25,28 +26,20 @@ Duration average(Duration before, Duration latest) {
   return before == Duration::zero() ? latest : before + (latest - before) / 8;
 }
 
-// Handlers are not part of the call whose thread they run on.
-class OutsideOfCalls {
- public:
-  OutsideOfCalls() = default;
-  OutsideOfCalls(const OutsideOfCalls&) = delete;
-  OutsideOfCalls& operator=(const OutsideOfCalls&) = delete;
-  ~OutsideOfCalls() { CallContext::exchange_current(call_); }
-
- private:
-  const CallContext* const call_ = CallContext::exchange_current(nullptr);
-};
-
 }  // namespace
 
 // A task of the batcher's on its executor. One that is destroyed without having run ends the
 // batcher: then the executor, or its node, is gone.
 class Aggregator::Posted {
  public:
-  Posted(std::weak_ptr<Aggregator> core, PostedTask task, AsyncMutex::Guard guard)
-      : core_(std::move(core)), task_(task), guard_(std::move(guard)) {}
+  Posted(std::weak_ptr<Aggregator> core, PostedTask task, std::uint64_t epoch,
+         AsyncMutex::Guard guard)
+      : core_(std::move(core)), task_(task), epoch_(epoch), guard_(std::move(guard)) {}
   Posted(Posted&& other) noexcept
-      : core_(std::move(other.core_)), task_(other.task_), guard_(std::move(other.guard_)) {}
+      : core_(std::move(other.core_)),
+        task_(other.task_),
+        epoch_(other.epoch_),
+        guard_(std::move(other.guard_)) {}
   Posted& operator=(Posted&&) = delete;
   ~Posted() {
     if (const auto core = core_.lock()) core->end("what ran the batcher's handler is gone");
@@ -55,12 +48,13 @@ class Aggregator::Posted {
     const auto core = core_.lock();
     core_.reset();
     const OutsideOfCalls none;
-    if (core) (core.get()->*task_)(std::move(guard_));
+    if (core) (core.get()->*task_)(std::move(guard_), epoch_);
   }
 
  private:
   std::weak_ptr<Aggregator> core_;
   PostedTask task_;
+  std::uint64_t epoch_;
   AsyncMutex::Guard guard_;
 };
 
@@ -160,50 +154,48 @@ void Aggregator::start_if_due(Lock& lock, TimePoint now, bool may_run_here) {
   }
   arm_timer(now);
   const auto exclusive = starts > 0 ? options_->exclusive : nullptr;
+  const std::uint64_t epoch = epoch_;
   lock.unlock();
-  if (may_run_here && complete && starts == 1 && !exclusive) return begin_here();
+  if (may_run_here && complete && starts == 1 && !exclusive) return begin_here(epoch);
   for (; starts > 0; --starts)
-    post_exclusively(&Aggregator::begin, exclusive);
+    post_exclusively(&Aggregator::begin, epoch, exclusive);
 }
 
-void Aggregator::post_exclusively(PostedTask task, const std::shared_ptr<AsyncMutex>& exclusive) {
-  if (!exclusive) return post(task, {});
-  exclusive->lock().then([weak = weak_from_this(), task](Result<AsyncMutex::Guard> guard) {
+void Aggregator::post_exclusively(PostedTask task, std::uint64_t epoch,
+                                  const std::shared_ptr<AsyncMutex>& exclusive) {
+  if (!exclusive) return post(task, epoch, {});
+  exclusive->lock().then([weak = weak_from_this(), task, epoch](Result<AsyncMutex::Guard> guard) {
     const auto self = weak.lock();
-    if (!self) return;
+    if (!self || !self->is_current(epoch)) return;
     if (!guard) return self->end("the batcher's exclusive mutex is gone: " + guard.message());
-    self->post(task, std::move(*guard));
+    self->post(task, epoch, std::move(*guard));
   });
 }
 
-void Aggregator::post(PostedTask task, AsyncMutex::Guard guard) {
+bool Aggregator::is_current(std::uint64_t epoch) const {
+  const Lock lock(mutex_);
+  return epoch == epoch_;
+}
+
+void Aggregator::post(PostedTask task, std::uint64_t epoch, AsyncMutex::Guard guard) {
   try {
-    executor_->post(Posted(weak_from_this(), task, std::move(guard)));
+    executor_->post(Posted(weak_from_this(), task, epoch, std::move(guard)));
   } catch (...) {  // NOLINT: the task that was not taken has ended the batcher
   }
 }
 
-void Aggregator::begin_here() {
+void Aggregator::begin_here(std::uint64_t epoch) {
   const OutsideOfCalls none;
-  begin({});
-}
-
-// A task that was posted before there was an exclusive mutex is posted again, to have it.
-bool Aggregator::lacks_mutex(PostedTask task, const AsyncMutex::Guard& guard, Lock& lock) {
-  if (!options_->exclusive || guard) return false;
-  const auto exclusive = options_->exclusive;
-  lock.unlock();
-  post_exclusively(task, exclusive);
-  return true;
+  begin({}, epoch);
 }
 
 // The calls are taken when the handler begins, so that those which come meanwhile go along.
-void Aggregator::begin(AsyncMutex::Guard guard) {
+void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
   Dropped expired{{}, &BatchStatistics::expired, nullptr};
   TakenBatch batch;
   {
     Lock lock(mutex_);
-    if (lacks_mutex(&Aggregator::begin, guard, lock)) return;
+    if (epoch != epoch_) return;
     --starting_;
     const TimePoint now = host_->loop->now();
     drop_expired(now, expired);

@@ -32,7 +32,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   [[nodiscard]] std::shared_ptr<void> expect_transfer(std::size_t bytes,
                                                       const std::shared_ptr<TransferGate>& gate,
                                                       bool& held) override;
-  void count_refused(std::size_t rows) override;
+  void count_refused(std::size_t rows, std::uint64_t BatchStatistics::*as) override;
   void flush() override;
   void pause() override;
   void resume() override;
@@ -44,7 +44,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
 
  private:
   class Posted;
-  using PostedTask = void (Aggregator::*)(AsyncMutex::Guard);
+  using PostedTask = void (Aggregator::*)(AsyncMutex::Guard, std::uint64_t epoch);
   using Lock = std::unique_lock<std::mutex>;
   /// Calls that are out of the queue, to be failed when the lock is released.
   struct Dropped {
@@ -95,11 +95,13 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void arm_timer(TimePoint now);
   void arm_timer_at(TimePoint when);
   void look_again();
-  void post_exclusively(PostedTask task, const std::shared_ptr<AsyncMutex>& exclusive);
-  void post(PostedTask task, AsyncMutex::Guard guard);
-  void begin_here();
-  [[nodiscard]] bool lacks_mutex(PostedTask task, const AsyncMutex::Guard& guard, Lock& lock);
-  void begin(AsyncMutex::Guard guard);
+  void post_exclusively(PostedTask task, std::uint64_t epoch,
+                        const std::shared_ptr<AsyncMutex>& exclusive);
+  void post(PostedTask task, std::uint64_t epoch, AsyncMutex::Guard guard);
+  void begin_here(std::uint64_t epoch);
+  void begin_epoch() noexcept;
+  [[nodiscard]] bool is_current(std::uint64_t epoch) const;
+  void begin(AsyncMutex::Guard guard, std::uint64_t epoch);
   void run(TakenBatch batch, AsyncMutex::Guard guard);
   void ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
              std::span<const TimePoint> arrivals);
@@ -124,7 +126,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   // Of reducers.
   [[nodiscard]] BatchCall* next_to_accumulate() const;
   void accumulate_if_due(Lock& lock);
-  void accumulate(AsyncMutex::Guard guard);
+  void accumulate(AsyncMutex::Guard guard, std::uint64_t epoch);
   [[nodiscard]] bool accumulate_next(Lock& lock);
 
   const BatchWork work_;
@@ -150,11 +152,13 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
 
   TimerId timer_ = 0;
   TimePoint timer_at_{};
+  std::uint64_t epoch_ = 0;   // of the exclusive mutex: what was posted in another one is void
   std::size_t starting_ = 0;  // batches that were posted, and have not taken their calls
   std::size_t running_ = 0;   // batches that have
   std::size_t dropping_ = 0;  // drops whose calls are yet to be told
   BatchCall* accumulating_ = nullptr;
-  bool accumulation_posted_ = false;
+  bool accumulation_posted_ = false;  // or is under way
+  bool accumulates_ = false;          // is under way
   bool paused_ = false;
   bool draining_ = false;
   std::string closed_;  // why; empty: it is open

@@ -30,7 +30,9 @@ std::shared_ptr<const BatchOptions> Aggregator::options() const {
   return options_;
 }
 
+// Callbacks of rows that fail may drop the last handle, as in close() and add().
 void Aggregator::set_options(BatchOptions options) {
+  const auto self = shared_from_this();
   check_options(options, work_);
   auto changed = std::make_shared<const BatchOptions>(std::move(options));
   Dropped gone{{}, &BatchStatistics::rejected, nullptr};
@@ -39,6 +41,7 @@ void Aggregator::set_options(BatchOptions options) {
     check_change(*options_, *changed);
     if (host_) check_group(*changed, *host_);
     const auto before = std::exchange(options_, std::move(changed));
+    if (before->exclusive != options_->exclusive) begin_epoch();
     adapt(*before);
     if (!host_) return;
     group_.configure(*options_, host_->is_live, [this](const auto& add) { queue_.for_each(add); });
@@ -47,6 +50,13 @@ void Aggregator::set_options(BatchOptions options) {
     start_if_due(lock, host_->loop->now());
   }
   fail(gone);
+}
+
+// What was posted, or waits for the mutex, is void, and is started anew.
+void Aggregator::begin_epoch() noexcept {
+  ++epoch_;
+  starting_ = 0;
+  if (!accumulates_) accumulation_posted_ = false;
 }
 
 void Aggregator::expect(const std::string& peer) {
@@ -63,6 +73,7 @@ void Aggregator::flush() {
   Lock lock(mutex_);
   if (paused_ || queue_.empty()) return;
   queue_.for_each_lane([](BatchLane& lane) { lane.flush(); });
+  held_.flush();
   start_if_due(lock, host_->loop->now());
 }
 
@@ -78,6 +89,7 @@ void Aggregator::resume() {
 }
 
 Future<void> Aggregator::close(BatchClose how) {
+  const auto self = shared_from_this();
   Promise<void> closed;
   Future<void> future = closed.get_future();
   {

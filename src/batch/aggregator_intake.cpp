@@ -5,6 +5,7 @@
 #include "batch/aggregator.hpp"
 #include "batch/calling_thread.hpp"
 #include "batch/options_check.hpp"
+#include "batch/outside_of_calls.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/asio_loop.hpp"
 
@@ -33,15 +34,16 @@ void Aggregator::exposed_on(const Host& host) {
 // A batcher without a node has a loop, and so a thread and a clock, of its own.
 void Aggregator::ensure_host(Lock& lock) {
   if (host_) return;
-  if (!options_->all_of.empty() || options_->all_callers) {
-    throw InvalidArgument(std::string("BatchOptions::") +
-                          (options_->all_callers ? "all_callers" : "all_of") +
-                          " is about peers, which only a node knows: expose the batcher on one "
-                          "before its first row");
-  }
-  lock.unlock();
-  std::shared_ptr<Loop> loop = AsioLoop::start();
   Host host;
+  check_group(*options_, host);
+  lock.unlock();
+  std::shared_ptr<Loop> loop;
+  try {
+    loop = AsioLoop::start();
+  } catch (...) {
+    lock.lock();
+    throw;
+  }
   host.workers = loop;
   host.loop_tasks = std::make_shared<CallingThread>();
   host.loop = loop;
@@ -73,6 +75,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   counts_.totals.rows += call->rows;
   bool hold = false;
   bool lacks_room = false;
+  std::shared_ptr<Aggregator> self;  // callbacks of rows that fail may drop the last handle
   std::exception_ptr refused = refusal(*call, lock);
   if (!refused) {
     if (queue_.rows() + held_.rows() + call->rows > options_->max_queue) {
@@ -99,6 +102,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   }
   if (!expired.calls.empty() || !gone.calls.empty()) {
     lane = nullptr;
+    self = shared_from_this();
     lock.unlock();
     fail(expired);
     fail(gone);
@@ -214,7 +218,10 @@ std::exception_ptr Aggregator::overloaded(const std::string& limit) const {
 
 BatchLane& Aggregator::enqueue(std::unique_ptr<BatchCall> call) {
   group_.add(*call);
-  return queue_.add(std::move(call));
+  const bool flushed = call->flushed;
+  BatchLane& lane = queue_.add(std::move(call));
+  if (flushed) lane.flush();
+  return lane;
 }
 
 void Aggregator::admit_held() {
@@ -287,10 +294,10 @@ void Aggregator::cancel(std::uint64_t ticket) {
   fail(gone);
 }
 
-void Aggregator::count_refused(std::size_t rows) {
+void Aggregator::count_refused(std::size_t rows, std::uint64_t BatchStatistics::*as) {
   const Lock lock(mutex_);
   counts_.totals.rows += rows;
-  counts_.totals.rejected += rows;
+  counts_.totals.*as += rows;
 }
 
 void Aggregator::end(const std::string& why) {
@@ -324,9 +331,12 @@ void Aggregator::fail(Dropped& gone) {
     const Lock lock(mutex_);
     counts_.totals.*gone.count += rows;
   }
-  for (const auto& call : gone.calls)
-    call->fail(gone.error, gone.began);
-  gone.calls.clear();
+  {
+    const OutsideOfCalls none;
+    for (const auto& call : gone.calls)
+      call->fail(gone.error, gone.began);
+    gone.calls.clear();
+  }
   Lock lock(mutex_);
   gone.is_counted = false;
   --dropping_;

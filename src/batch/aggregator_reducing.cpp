@@ -19,18 +19,21 @@ void Aggregator::accumulate_if_due(Lock& lock) {
   const bool posted = std::exchange(accumulation_posted_, true);
   arm_timer(TimePoint::max());  // for deadlines alone
   const auto exclusive = options_->exclusive;
+  const std::uint64_t epoch = epoch_;
   lock.unlock();
-  if (!posted) post_exclusively(&Aggregator::accumulate, exclusive);
+  if (!posted) post_exclusively(&Aggregator::accumulate, epoch, exclusive);
 }
 
-void Aggregator::accumulate(AsyncMutex::Guard guard) {
+void Aggregator::accumulate(AsyncMutex::Guard guard, std::uint64_t epoch) {
   Lock lock(mutex_);
-  if (lacks_mutex(&Aggregator::accumulate, guard, lock)) return;
-  while (accumulate_next(lock)) {
+  if (epoch != epoch_) return;
+  accumulates_ = true;
+  while (epoch == epoch_ && accumulate_next(lock)) {
   }
   lock.unlock();
   guard = {};  // who waits for it goes on in here
   lock.lock();
+  accumulates_ = false;
   accumulation_posted_ = false;
   start_if_due(lock, host_->loop->now());
   lock.lock();

@@ -53,6 +53,11 @@ class HeldCalls {
     remove_if([now](const BatchCall& call) { return call.deadline && *call.deadline <= now; }, to);
   }
 
+  /// Those that wait now are not to wait for more when they come into the queue, either.
+  void flush() const {
+    calls_.for_each([](const std::unique_ptr<BatchCall>& call) { call->flushed = true; });
+  }
+
   /// As CallerShares says.
   [[nodiscard]] std::vector<const BatchCall*> who_gives_way(const BatchCall& newcomer,
                                                             CallerShares::Measure of,

@@ -111,6 +111,12 @@ void check_peer(const std::string& what, const std::string& peer, const Host& ho
 }
 
 void check_group(const BatchOptions& options, const Host& host) {
+  if (host.name.empty() && (options.all_callers || !options.all_of.empty())) {
+    throw InvalidArgument(std::string("BatchOptions::") +
+                          (options.all_callers ? "all_callers" : "all_of") +
+                          " is about peers, which only a node knows: expose the batcher on one "
+                          "before its first row");
+  }
   for (const std::string& name : options.all_of)
     check_peer("BatchOptions::all_of", name, host);
 }

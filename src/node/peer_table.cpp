@@ -56,7 +56,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
     Peer& peer = peers_[member.name];
     const bool other = peer.info.incarnation != member.incarnation;
     if (other && peer.info.incarnation != 0) {
-      lose(peer, "it was restarted", ended);
+      lose_former(peer, ended);
     }
     is_new = !peer.member || other || peer.lost;
     const PeerState state =
@@ -184,7 +184,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
                          "; choose another NodeOptions::name, or stop that node");
       }
       const auto connecting = peer.current.get() == &session ? std::move(peer.current) : nullptr;
-      lose(peer, "it was restarted", ended);
+      lose_former(peer, ended);
       if (connecting) peer.current = connecting;
       peer.member = false;  // until the group tells of it
       peer.info.addresses.clear();
@@ -337,6 +337,14 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
       environment_.changed({.kind = PeerChange::Kind::lost, .peer = info, .reason = why});
     });
   }
+}
+
+// The incarnation before the one that has just been heard of.
+void PeerTable::lose_former(Peer& peer, Ended& ended) {
+  constexpr std::size_t kRemembered = 16;
+  peer.former.push_back(peer.info.incarnation);
+  if (peer.former.size() > kRemembered) peer.former.pop_front();
+  lose(peer, "it was restarted", ended);
 }
 
 }  // namespace batchrpc

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -76,7 +77,8 @@ class PeerTable {
 
   [[nodiscard]] std::vector<PeerInfo> snapshot() const;
   [[nodiscard]] bool is_live(std::string_view name) const;
-  /// Whether that incarnation is live.
+  /// Whether that incarnation is live, as far as this node can tell: it cannot of nodes of another
+  /// group.
   [[nodiscard]] bool is_current(const PeerIdentity& peer) const;
   /// Whether the group has, or had, a node of that name.
   [[nodiscard]] bool is_known(std::string_view name) const;
@@ -98,6 +100,7 @@ class PeerTable {
     bool member = false;                             // the group knows it, or this incarnation
     bool known = false;                              // the group has told of it, or of one before
     bool lost = false;                               // and has not been heard since
+    std::deque<std::uint64_t> former{};              // the latest incarnations before this one
     std::shared_ptr<Session> current;                // for calls
     std::vector<std::shared_ptr<Session>> sessions;  // all that are open
     std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict
@@ -116,6 +119,7 @@ class PeerTable {
   void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
                       bool refused, const std::string& why);
   void lose(Peer& peer, const std::string& why, Ended& ended);
+  void lose_former(Peer& peer, Ended& ended);
   void try_later(TimePoint when, const std::string& name, const std::shared_ptr<Session>& session);
   void settle_soon(const Peer& peer, const std::string& why);
   void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);

@@ -70,8 +70,11 @@ bool PeerTable::is_live(std::string_view name) const {
 bool PeerTable::is_current(const PeerIdentity& peer) const {
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(peer.name);
-  return at != peers_.end() && at->second.member && !at->second.lost &&
-         at->second.info.incarnation == peer.incarnation;
+  if (at == peers_.end()) return true;
+  const Peer& known = at->second;
+  if (known.info.incarnation == peer.incarnation) return known.member && !known.lost;
+  return std::find(known.former.begin(), known.former.end(), peer.incarnation) ==
+         known.former.end();
 }
 
 bool PeerTable::is_known(std::string_view name) const {

@@ -60,6 +60,11 @@ RowSlot slot_of(const at::Tensor& row) {
   return {std::move(slab), bytes->data()};
 }
 
+// Whether nobody else has it, who would see it changed.
+bool is_sole(const at::Tensor& tensor) {
+  return tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+}
+
 std::int64_t as_index(std::size_t value) { return static_cast<std::int64_t>(value); }
 
 at::Tensor as_column(const at::Tensor& results, bool good_type, c10::ScalarType type,
@@ -125,7 +130,8 @@ at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
   if (!how_.device.empty()) device.emplace(how_.device);
   at::Tensor batch;
   const bool is_whole = parts_.size() == 1 && parts_[0].many && padding == 0;
-  if (is_whole && !how_.keep && detail::received_bytes(parts_[0].tensor) != nullptr) {
+  if (is_whole && !how_.keep && is_sole(parts_[0].tensor) &&
+      detail::received_bytes(parts_[0].tensor) != nullptr) {
     how_.outcome.rows_in_place += real_rows_;
     batch = std::move(parts_[0].tensor);
   } else if (on_graph()) {
@@ -165,10 +171,9 @@ at::Tensor BatchForm<at::Tensor>::Builder::where_received(std::size_t padding) c
   const RowSlot first = slot_of(parts_.front().tensor);
   if (!first.slab) return {};
   const std::size_t index = first.index();
-  if (parts_.front().many) return {};
-  for (std::size_t i = 1; i < parts_.size(); ++i) {
-    if (parts_[i].many) return {};
-    const RowSlot slot = slot_of(parts_[i].tensor);
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].many || !is_sole(parts_[i].tensor)) return {};
+    const RowSlot slot = i == 0 ? first : slot_of(parts_[i].tensor);
     if (slot.slab != first.slab || slot.index() != index + i) return {};
   }
   const std::size_t rows = parts_.size();

@@ -12,6 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::Batches;
+using test::Batching;
 using test::HeldBatching;
 using test::outcome;
 using test::Summing;
@@ -123,6 +124,36 @@ TEST_CASE("a mutex that is set while a batch is about to start is waited for") {
   guard.reset();
   s.world.run_for(0s);
   CHECK(bad.ready());
+}
+
+TEST_CASE("a batch begins under the mutex that is in force") {
+  const auto before = std::make_shared<AsyncMutex>();
+  const auto after = std::make_shared<AsyncMutex>();
+  Batching b({.exclusive = before});
+  std::optional<AsyncMutex::Guard> guard = after->try_lock();
+  b.add({1});  // its batch is about to start
+  b.batcher.set_options({.exclusive = after});
+  b.world.run_for(0s);
+  CHECK(b.batches.empty());
+  guard.reset();
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}});
+}
+
+TEST_CASE("nothing waits for a mutex that is in force no more, nor for its end") {
+  auto mutex = std::make_shared<AsyncMutex>();
+  Batching b({.exclusive = mutex});
+  std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  b.add({1});
+  b.world.run_for(0s);
+  b.batcher.set_options({});
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}});
+  guard.reset();
+  mutex.reset();
+  b.add({2});
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}, {2}});
 }
 
 TEST_CASE("a batcher is closed when its last row is gone, whoever has the mutex") {

@@ -75,6 +75,22 @@ TEST_CASE("closing may drain: what waits runs at once, and the future tells when
   CHECK(b.rows[6].get() == 14);
 }
 
+TEST_CASE("flush() is for rows that are held back, too") {
+  HeldBatching b({.max_size = 2, .min_size = 2, .max_queue = 2, .on_full = OnFull::hold});
+  b.add(1);
+  b.add(2);
+  b.world.run_for(0s);
+  for (const int x : {3, 4, 5})
+    b.add(x);
+  CHECK(b.batcher.statistics().held == 1);
+  b.batcher.flush();
+  b.answer(0);
+  b.answer(1);
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1, 2}, {3, 4}, {5}});
+  b.answer(2);
+}
+
 TEST_CASE("a paused batcher that is closed to drain runs what it has") {
   Batching b({});
   b.batcher.pause();

@@ -115,6 +115,36 @@ TEST_CASE("a batcher may be dropped and closed in its own handler and in its cal
   }
 }
 
+TEST_CASE("the last handle may be dropped by the callback of a row that fails") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  using B = Batcher<int(int)>;
+  const auto drops_it = [&](const BatchOptions& options, const auto& what) {
+    auto batcher = std::make_unique<B>(options, doubled);
+    batcher->exposed_on(node.host());
+    bool told = false;
+    batcher->many()
+        .call_with({.timeout = 1s}, {1, 2, 3})
+        .then([&](const Result<std::vector<int>>&) {
+          told = true;
+          batcher.reset();
+        });
+    what(*batcher);
+    CHECK(told);
+    CHECK_FALSE(batcher);
+  };
+  const BatchOptions waits{.max_size = 4, .max_wait = 1h, .max_queue = 4};
+  drops_it(waits, [](const B& batcher) { batcher.close(); });
+  drops_it(waits, [](const B& batcher) {
+    batcher.set_options({.max_size = 2, .max_wait = 1h, .max_queue = 4});
+  });
+  drops_it(waits, [&](const B& batcher) {
+    world.loop->advance(1s);  // they have expired, and make room
+    std::stop_source stop;
+    (void)batcher.many().call_with({.stop = stop.get_token()}, {4, 5});
+  });
+}
+
 /// Runs tasks when it is told to.
 class ByHand final : public Executor {
  public:
@@ -253,6 +283,12 @@ TEST_CASE("a batcher waits for peers only where it knows any: without a node all
   REQUIRE_FALSE(refused);
   CHECK(refused.code() == ErrorCode::invalid_argument);
   CHECK_THAT(refused.message(), Catch::Contains("BatchOptions::all_of"));
+
+  const Batcher<int(int)> later({}, doubled);
+  CHECK(later(1).get() == 2);
+  CHECK_THROWS_WITH(later.set_options({.all_of = {"a"}}), Catch::Contains("BatchOptions::all_of"));
+  CHECK_THROWS_WITH(later.set_options({.all_callers = true}), Catch::Contains("all_callers"));
+  CHECK(later(2).get() == 4);
 }
 
 }  // namespace

@@ -24,7 +24,9 @@ void Schedule::arrive() {
   }
   if (!plain_ && chance(0.2)) how.stop = call.stop.get_token();
   if (chance(0.02)) call.stop.request_stop();
-  BatchModel::Verdict verdict = model_.judge(call, call.arrived);
+  const bool taken_back = how.stop.stop_requested();
+  BatchModel::Verdict verdict = taken_back ? BatchModel::Verdict{.refused = ErrorCode::cancelled}
+                                           : model_.judge(call, call.arrived);
   may_give_way_ = verdict.ways;
   gave_way_.clear();
   std::optional<Future<int>> one;
@@ -45,7 +47,6 @@ void Schedule::arrive() {
     note("it is held");
     ++happened_["held"];
   }
-  if (how.stop.stop_requested()) model_.cancel(call);
   if (call.many) {
     std::move(*all).then([this, &call](const Result<std::vector<int>>& results) {
       completed(call, results ? &*results : nullptr, results.code());

@@ -98,6 +98,13 @@ void BatchModel::set_options(const BatchOptions& options) {
 }
 
 void BatchModel::flush() {
+  if (queue_.empty()) return;
+  flush_queue();
+  for (ScheduledCall* call : held_calls())
+    call->flushed = true;
+}
+
+void BatchModel::flush_queue() {
   for (ScheduledCall* call : queue_)
     call->flushed = true;
 }
@@ -228,8 +235,10 @@ void BatchModel::find_rows(const ScheduledCall& call, Verdict& verdict) const {
 
 bool BatchModel::enter(ScheduledCall& call, const Verdict& verdict) {
   if (verdict.refused) {
-    const bool has_left = verdict.refused == ErrorCode::peer_lost;
-    call.fails(has_left ? Fate::left : Fate::rejected, *verdict.refused);
+    const Fate fate = verdict.refused == ErrorCode::peer_lost   ? Fate::left
+                      : verdict.refused == ErrorCode::cancelled ? Fate::cancelled
+                                                                : Fate::rejected;
+    call.fails(fate, *verdict.refused);
     lacked_room_ = lacked_room_ || verdict.refused == ErrorCode::overloaded;
     unsettled_.push_back(&call);
     return false;
@@ -257,6 +266,10 @@ bool BatchModel::enter(ScheduledCall& call, const Verdict& verdict) {
 void BatchModel::enqueue(ScheduledCall& call) {
   call.place = Place::queue;
   queue_.push_back(&call);
+  if (call.flushed) {  // while it was held: nor do those before it wait any more
+    for (ScheduledCall* other : lane(call.key()))
+      other->flushed = true;
+  }
   if (options_.all_callers && call.caller) callers_.insert(call.caller->name);
 }
 

@@ -39,9 +39,9 @@ class BatchModel {
 
   /// What is to become of a call that arrives.
   struct Verdict {
-    std::optional<ErrorCode> refused;
+    std::optional<ErrorCode> refused{};
     /// Those of one of these give way, where there are any; or, if it may be, the call is refused.
-    std::vector<ScheduledCalls> ways;
+    std::vector<ScheduledCalls> ways{};
     bool may_be_refused = false;
   };
   [[nodiscard]] Verdict judge(const ScheduledCall& call, TimePoint now);
@@ -104,6 +104,7 @@ class BatchModel {
   ModelBatch& start(int key, BatchReason reason, TimePoint now);
   void take(ModelBatch& batch, int key, std::size_t rows);
   void enqueue(ScheduledCall& call);
+  void flush_queue();
   void leave_queue(ScheduledCall& call);
   [[nodiscard]] ScheduledCalls held_calls() const;
   void find_bytes(const ScheduledCall& call, Verdict& verdict) const;

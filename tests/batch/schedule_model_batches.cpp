@@ -165,7 +165,7 @@ ModelBatch& BatchModel::start(int key, BatchReason reason, TimePoint now) {
     if (other != key && highest_priority(lane(other)) < highest_priority(all))
       passed_[other] += batch.calls.size();
   }
-  if (batch.reason == BatchReason::all) flush();
+  if (batch.reason == BatchReason::all) flush_queue();
   if (options_.order_by_peer) {
     std::sort(batch.calls.begin(), batch.calls.end(), [&](ScheduledCall* a, ScheduledCall* b) {
       const auto place = [&](ScheduledCall* call) {

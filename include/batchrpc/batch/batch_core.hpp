@@ -65,7 +65,7 @@ class BATCHRPC_EXPORT BatchCore {
   [[nodiscard]] virtual std::shared_ptr<void> expect_transfer(
       std::size_t bytes, const std::shared_ptr<TransferGate>& gate, bool& held) = 0;
   /// Counts a call that was refused before it came here.
-  virtual void count_refused(std::size_t rows) = 0;
+  virtual void count_refused(std::size_t rows, std::uint64_t BatchStatistics::*as) = 0;
 
   virtual void flush() = 0;
   virtual void pause() = 0;

@@ -43,6 +43,7 @@ class BATCHRPC_EXPORT BatchCall {
   std::uint64_t place = 0;   ///< and of its key
   bool pinned = false;       ///< is part of the batch, whatever becomes of its caller
   bool accumulated = false;  ///< has been: of a reducer
+  bool flushed = false;      ///< by flush(), when it was held back
 };
 
 using BatchCalls = std::vector<std::unique_ptr<BatchCall>>;

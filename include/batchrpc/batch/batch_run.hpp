@@ -96,20 +96,22 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     const std::string& kind = most_common(kinds);
     const auto expected = std::find(kinds.begin(), kinds.end(), kind) - kinds.begin();
     const std::string wanted = shape_of(call_of(batch_.calls[static_cast<std::size_t>(expected)]));
-    BatchCalls fitting;
-    for (std::size_t i = 0; i < kinds.size(); ++i) {
-      if (kinds[i] == kind) {
-        fitting.push_back(std::move(batch_.calls[i]));
-        continue;
-      }
-      Call& call = call_of(batch_.calls[i]);
+    std::size_t i = 0;
+    std::erase_if(batch_.calls, [&](const std::unique_ptr<BatchCall>& base) {
+      if (kinds[i++] == kind) return false;
+      Call& call = call_of(base);
       outcome_.failed += call.rows;
-      call.fail(std::make_exception_ptr(InvalidArgument(
-                    "a row of a batch is " + shape_of(call) + ", but the others are " + wanted +
-                    "; all rows of one key have one shape, type and device")),
-                false);
+      call.fail(misfit(call, wanted), false);
+      return true;
+    });
+  }
+  static std::exception_ptr misfit(Call& call, const std::string& wanted) noexcept {
+    try {
+      throw InvalidArgument("a row of a batch is " + shape_of(call) + ", but the others are " +
+                            wanted + "; all rows of one key have one shape, type and device");
+    } catch (...) {  // or what the program's description of a row throws
+      return std::current_exception();
     }
-    batch_.calls = std::move(fitting);
   }
   static std::string shape_of(Call& call) {
     std::string shape;
@@ -185,11 +187,15 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
         auto future = call_with(*arguments, first, last, again);
         if (!future.valid()) throw InvalidArgument("the batch handler returned an empty future");
         using Value = typename std::remove_cvref_t<Results>::value_type;
-        return std::move(future).then(
-            [self = this->shared_from_this(), arguments, first, last](Result<Value> results) {
+        const auto self = this->shared_from_this();
+        return std::move(future)
+            .then([self, arguments, first, last](Result<Value> results) {
               if (!results) return ready(self->failed(first, last, results.error()));
               self->answer(first, last, arguments->padding, std::move(*results));
               return make_ready_future();
+            })
+            .on_error([self, first, last](const std::exception_ptr& thrown) {
+              self->fail(first, last, thrown);  // one result for all, which cannot be moved, say
             });
       } else {
         Arguments arguments;
@@ -317,15 +323,9 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
       Call& call = call_of(batch_.calls[i]);
       const std::size_t rows = call.rows;
       try {
-        if (call.of_one) {
-          Result<R> result = split->row(row);
-          (result ? outcome_.answered : outcome_.failed) += rows;
-          call.complete(std::move(result));
-        } else {
-          Result<ManyRows<R>> many = split->rows(row, rows);
-          (many ? outcome_.answered : outcome_.failed) += rows;
-          call.complete_many(std::move(many));
-        }
+        const bool answered = call.of_one ? call.complete(split->row(row))
+                                          : call.complete_many(split->rows(row, rows));
+        (answered ? outcome_.answered : outcome_.failed) += rows;
       } catch (...) {
         outcome_.failed += rows;
         call.fail(std::current_exception(), true);

@@ -111,15 +111,17 @@ class Batcher<R(Args...)> {
   };
   [[nodiscard]] Many many() const requires(sizeof...(Args) > 0) { return Many(state_); }
 
-  /// Starts what waits, as soon as the handler is free.
+  /// Starts what waits, as soon as the handler is free; what is held back (OnFull::hold) as soon as
+  /// there is room.
   void flush() const { state_->core->flush(); }
   /// Starts no batch until resume(); rows wait, and those that run go on.
   void pause() const { state_->core->pause(); }
   /// Ends a pause.
   void resume() const { state_->core->resume(); }
   /// New rows fail with ShutDown; those that wait do, too, or run now. The future is ready when
-  /// none waits or runs any more, and the callbacks of all have returned: so inside of these, and
-  /// of the handler, nobody waits for it.
+  /// none waits or runs any more, and all have been told: so neither the handler nor a row's
+  /// callback waits for it. (Callbacks that their thread puts off, since it is inside of another
+  /// one, may come later.)
   Future<void> close(BatchClose how = BatchClose::fail) const { return state_->core->close(how); }
 
   /// With BatchOptions::all_callers: that this peer will call, so that batches wait for it whenever

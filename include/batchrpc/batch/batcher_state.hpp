@@ -74,15 +74,17 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     auto call = std::make_unique<Made>(kind, std::move(arguments));
     Future<Value> future = call->reply.get_future();
     if (options.timeout != Duration::zero()) call->timeout = options.timeout;
+    std::shared_ptr<BatchCore> to_cancel;  // callbacks within enter() may drop the last handle
     if (options.stop.stop_possible()) {
+      to_cancel = core;
       call->ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
       call->on_stop.emplace(options.stop, [core = std::weak_ptr(core), ticket = call->ticket] {
         if (const auto alive = core.lock()) alive->cancel(ticket);
       });
     }
     const std::uint64_t ticket = call->ticket;
-    enter(std::move(call));
-    if (options.stop.stop_requested()) core->cancel(ticket);
+    enter(std::move(call), options.stop.stop_requested());
+    if (to_cancel && options.stop.stop_requested()) to_cancel->cancel(ticket);
     return future;
   }
 
@@ -109,7 +111,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
       call->transfer = std::move(transfer);
       call->may_run_batch = true;
       const ContextScope scope(context);
-      enter(std::move(call));
+      enter(std::move(call), false);
     } catch (...) {
       incoming.fail(std::current_exception());
     }
@@ -177,14 +179,19 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   }
 
   template <class Made>
-  void enter(std::unique_ptr<Made> made) const {
+  void enter(std::unique_ptr<Made> made, bool taken_back) const {
     std::unique_ptr<BatchCall> call = std::move(made);
     std::exception_ptr refused;
+    auto count = &BatchStatistics::rejected;
     try {
       apply_rules(static_cast<Call&>(*call));
+      if (taken_back) {
+        count = &BatchStatistics::cancelled;
+        throw Cancelled("the row was taken back before it came", false);
+      }
     } catch (...) {
       refused = std::current_exception();
-      core->count_refused(call->rows);
+      core->count_refused(call->rows, count);
     }
     if (!refused) refused = core->add(call);
     if (call) call->fail(refused, false);

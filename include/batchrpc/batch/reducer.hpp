@@ -110,14 +110,15 @@ class ReduceRun {
       if constexpr (Unwrapped<Finished>::kAsynchronous) {
         auto future = finish(state->info);
         if (!future.valid()) throw InvalidArgument("finish() returned an empty future");
-        return std::move(future).then([state](Result<typename Finished::value_type> result) {
-          if (result) {
-            answer(state->batch, state->outcome, std::move(*result));
-          } else {
-            fail(state->batch, state->outcome, result.error());
-          }
-          return std::move(state->outcome);
-        });
+        return std::move(future)
+            .then([state](typename Finished::value_type result) {
+              answer(state->batch, state->outcome, std::move(result));
+              return std::move(state->outcome);
+            })
+            .on_error([state](const std::exception_ptr& error) {
+              fail(state->batch, state->outcome, error);
+              return std::move(state->outcome);
+            });
       } else {
         answer(state->batch, state->outcome, finish(state->info));
       }

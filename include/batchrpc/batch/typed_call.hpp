@@ -79,11 +79,12 @@ class TypedCall : public BatchCall {
   [[nodiscard]] Many& many() { return std::get<1>(arguments_); }
   /// @}
 
-  /// By whichever has the kind of the call.
+  /// By whichever has the kind of the call. Whether the caller gets a result: else it gets an
+  /// error, that which was given, or why the result cannot be moved or encoded.
   /// @{
-  virtual void complete(Result<R>&& /*result*/) noexcept {}
-  virtual void complete_many(Result<ManyRows<R>>&& /*results*/) noexcept {}
-  virtual void complete_shared(SharedReply<R>& /*reply*/) noexcept {}
+  virtual bool complete(Result<R>&& /*result*/) noexcept { return false; }
+  virtual bool complete_many(Result<ManyRows<R>>&& /*results*/) noexcept { return false; }
+  virtual bool complete_shared(SharedReply<R>& /*reply*/) noexcept { return false; }
   /// @}
   /// The arguments have been used: gives their memory back.
   virtual void drop_arguments() noexcept { arguments_.template emplace<2>(); }
@@ -118,12 +119,10 @@ void complete_all(const BatchCalls& calls, std::size_t first, std::size_t last, 
   for (std::size_t i = first; i < last; ++i) {
     auto& call = static_cast<Call&>(*calls[i]);
     try {
-      if (call.of_one) {
-        call.complete_shared(reply);
-      } else {
-        call.complete_many(BatchForm<R>::repeat(value, call.rows));
-      }
-      outcome.answered += call.rows;
+      const bool answered = call.of_one
+                                ? call.complete_shared(reply)
+                                : call.complete_many(BatchForm<R>::repeat(value, call.rows));
+      (answered ? outcome.answered : outcome.failed) += call.rows;
     } catch (...) {
       outcome.failed += call.rows;
       call.fail(std::current_exception(), true);
@@ -145,18 +144,23 @@ template <class Value>
 class LocalReply {
  public:
   [[nodiscard]] Future<Value> get_future() { return promise_.get_future(); }
-  void operator()(Result<Value>&& result) noexcept {
+  bool operator()(Result<Value>&& result) noexcept {
+    const bool has_value = result.has_value();
     try {
       promise_.set_result(std::move(result));
+      return has_value;
     } catch (...) {  // it cannot be moved
       fail(std::current_exception(), true);
+      return false;
     }
   }
-  void shared(SharedReply<Value>& reply) noexcept requires std::is_copy_constructible_v<Value> {
+  bool shared(SharedReply<Value>& reply) noexcept requires std::is_copy_constructible_v<Value> {
     try {
       promise_.set_value(reply.value());
+      return true;
     } catch (...) {
       fail(std::current_exception(), true);
+      return false;
     }
   }
   void fail(const std::exception_ptr& error, bool began) noexcept {
@@ -174,25 +178,28 @@ class RemoteReply {
  public:
   RemoteReply(IncomingCall&& call, std::shared_ptr<const void> batcher)
       : batcher_(std::move(batcher)), call_(std::move(call)) {}
-  void operator()(Result<Value>&& result) noexcept {
-    answer(result.error(), [&](Encoder& encoder) { encode_result<Value>(encoder, *result); });
+  bool operator()(Result<Value>&& result) noexcept {
+    return answer(result.error(),
+                  [&](Encoder& encoder) { encode_result<Value>(encoder, *result); });
   }
-  void shared(SharedReply<Value>& reply) noexcept {
-    answer(nullptr, [&](Encoder& encoder) { reply.encode(encoder); });
+  bool shared(SharedReply<Value>& reply) noexcept {
+    return answer(nullptr, [&](Encoder& encoder) { reply.encode(encoder); });
   }
   void fail(const std::exception_ptr& error, bool began) noexcept { call_.fail(error, began); }
   void drop_arguments() noexcept { call_.drop_arguments(); }
 
  private:
   template <class Encode>
-  void answer(const std::exception_ptr& error, const Encode& encode) noexcept {
-    if (error) return fail(error, true);
+  bool answer(const std::exception_ptr& error, const Encode& encode) noexcept {
     try {
+      if (error) std::rethrow_exception(error);
       const EncoderLease encoder;
       encode(*encoder);
       call_.reply(*encoder);
+      return true;
     } catch (...) {
       fail(std::current_exception(), true);
+      return false;
     }
   }
 
@@ -211,14 +218,17 @@ class AnsweredCall final : public TypedCall<R, Args...> {
   AnsweredCall(std::in_place_index_t<Kind> kind, Arguments&& row_or_rows, Made&&... made)
       : Base(kind, std::forward<Arguments>(row_or_rows)), reply(std::forward<Made>(made)...) {}
 
-  void complete(Result<R>&& result) noexcept override {
-    if constexpr (requires { reply(std::move(result)); }) reply(std::move(result));
+  bool complete(Result<R>&& result) noexcept override {
+    if constexpr (requires { reply(std::move(result)); }) return reply(std::move(result));
+    return false;
   }
-  void complete_many(Result<ManyRows<R>>&& results) noexcept override {
-    if constexpr (requires { reply(std::move(results)); }) reply(std::move(results));
+  bool complete_many(Result<ManyRows<R>>&& results) noexcept override {
+    if constexpr (requires { reply(std::move(results)); }) return reply(std::move(results));
+    return false;
   }
-  void complete_shared(SharedReply<R>& shared) noexcept override {
-    if constexpr (requires { reply.shared(shared); }) reply.shared(shared);
+  bool complete_shared(SharedReply<R>& shared) noexcept override {
+    if constexpr (requires { reply.shared(shared); }) return reply.shared(shared);
+    return false;
   }
   void fail(const std::exception_ptr& error, bool began) noexcept override {
     reply.fail(error, began);

@@ -44,7 +44,7 @@ struct Host {
   std::shared_ptr<Loop> loop;            ///< for timers
   /// Whether a node of that name is in the group and not lost.
   std::function<bool(std::string_view peer)> is_live;
-  /// Whether that very incarnation of a node is.
+  /// Whether that very incarnation of a node is; true of nodes of another group.
   std::function<bool(const PeerIdentity& peer)> is_current;
   /// Whether there is, or may yet be, a node of that name: false for a name that a full group
   /// lacks.
