@@ -12,10 +12,9 @@ using asio::posix::stream_descriptor;
 Descriptor::~Descriptor() { release_writer(); }
 
 void Descriptor::wait_readable(Task handler) {
-  {
-    const std::lock_guard lock(mutex_);
-    std::swap(readable_, handler);
-  }
+  const std::lock_guard lock(mutex_);
+  if (!socket_.is_open()) return;  // it was closed by another thread
+  std::swap(readable_, handler);
   socket_.async_wait(stream_descriptor::wait_read,
                      [self = shared_from_this()](const asio::error_code&) {
                        run_as(self->guest_, [self] { self->readable(); });

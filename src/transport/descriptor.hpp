@@ -39,7 +39,7 @@ class Descriptor : public std::enable_shared_from_this<Descriptor> {
   void release_writer();
 
   const std::shared_ptr<Guest> guest_;
-  std::mutex mutex_;  // of the two handlers and of writer_
+  std::mutex mutex_;  // guards what follows; any thread closes
   Task readable_;
   Task writable_;
   asio::posix::stream_descriptor socket_;

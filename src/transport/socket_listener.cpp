@@ -5,9 +5,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -96,15 +96,27 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   }
 
   void close() {
+    const std::lock_guard lock(mutex_);
     closed_ = true;
     descriptor_->close();
   }
 
  private:
+  // Errno is ECANCELED when it is closed, perhaps by another thread.
+  int accept_one() {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) {
+      return ::accept4(descriptor_->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    }
+    errno = ECANCELED;
+    return -1;
+  }
+
   void accept() {
-    for (int i = 0; i < kAcceptsInARow && !closed_; ++i) {
-      const int fd = ::accept4(descriptor_->fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    for (int i = 0; i < kAcceptsInARow; ++i) {
+      const int fd = accept_one();
       if (fd < 0) {
+        if (errno == ECANCELED) return;
         if (errno == EINTR || errno == ECONNABORTED) continue;
         if (errno == EAGAIN || errno == EWOULDBLOCK) break;
         return pause();
@@ -119,15 +131,14 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
       handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
                                               accepted_description(fd, address_)));
     }
-    if (!closed_) start();
+    start();
   }
 
   void pause() {  // no descriptors or no memory: connections wait in the backlog
     const auto core = core_.lock();
     if (!core) return;
     core->schedule(AsioCore::now() + kPauseWithoutDescriptors, [weak = weak_from_this()] {
-      const auto self = weak.lock();
-      if (self && !self->closed_) self->accept();
+      if (const auto self = weak.lock()) self->accept();
     });
   }
 
@@ -135,7 +146,8 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   const std::shared_ptr<Descriptor> descriptor_;
   const Address address_;
   const Transport::AcceptHandler handler_;
-  std::atomic<bool> closed_{false};
+  std::mutex mutex_;  // guards what follows, and the descriptor while it accepts
+  bool closed_ = false;
 };
 
 class SocketListener final : public Listener {

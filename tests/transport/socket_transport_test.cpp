@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include <asio/error.hpp>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/error.hpp"
@@ -228,6 +230,24 @@ TEST_CASE("without descriptors accepting pauses, and goes on when there are some
   CHECK(connected == 0);
   CHECK(accepting.accept() != nullptr);
   ::close(client);
+}
+
+TEST_CASE("a listener may be destroyed while its loop accepts") {
+  const Fabric fabric = socket_fabric(Scheme::unix_abstract);
+  for (int round = 0; round < 300; ++round) {
+    std::atomic<bool> accepts{false};
+    auto listener =
+        fabric.server->listen(fabric.address(), [&](std::unique_ptr<Stream>) { accepts = true; });
+    Countdown connected(1);
+    fabric.client->connect(listener->address(), fabric.soon(),
+                           [&](std::unique_ptr<Stream>, std::error_code) { connected.arrive(); });
+    while (!accepts)  // the loop is about to wait for the next one
+      std::this_thread::yield();
+    listener.reset();
+    connected.wait(fabric.waiting());
+  }
+  Accepting accepting(fabric);
+  CHECK(accepting.connect().server != nullptr);
 }
 
 TEST_CASE("a write to a peer that is gone raises no signal") {
