@@ -191,8 +191,11 @@ class RemoteReply {
  private:
   template <class Encode>
   bool answer(const std::exception_ptr& error, const Encode& encode) noexcept {
+    if (error) {
+      fail(error, true);
+      return false;
+    }
     try {
-      if (error) std::rethrow_exception(error);
       const EncoderLease encoder;
       encode(*encoder);
       call_.reply(*encoder);
