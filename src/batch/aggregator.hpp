@@ -54,6 +54,11 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
     bool began = false;       // their handler had begun, and has thrown the error
     bool is_counted = false;  // in dropping_
   };
+  /// Why a call does not come in, and what its rows count as.
+  struct Refusal {
+    std::exception_ptr error;  // null: it may come in
+    std::uint64_t BatchStatistics::*as = &BatchStatistics::rejected;
+  };
   /// A lane of which a batch is to start, and why.
   struct DueLane {
     BatchLane* lane = nullptr;  // null: there is none
@@ -62,7 +67,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
 
   // Coming in; aggregator_intake.cpp.
   void ensure_host(Lock& lock);
-  [[nodiscard]] std::exception_ptr refusal(BatchCall& call, Lock& lock);
+  [[nodiscard]] Refusal refusal(BatchCall& call, Lock& lock);
   [[nodiscard]] bool waits_for_room() const noexcept;
   [[nodiscard]] std::exception_ptr make_room(const BatchCall& call, bool let_in, Dropped& gone,
                                              bool& hold);

@@ -35,7 +35,7 @@ void Aggregator::set_options(BatchOptions options) {
   const auto self = shared_from_this();
   check_options(options, work_);
   auto changed = std::make_shared<const BatchOptions>(std::move(options));
-  Dropped gone{{}, &BatchStatistics::rejected, nullptr};
+  Dropped gone{{}, &BatchStatistics::invalid, nullptr};
   {
     Lock lock(mutex_);
     check_change(*options_, *changed);

@@ -76,21 +76,21 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   bool hold = false;
   bool lacks_room = false;
   std::shared_ptr<Aggregator> self;  // callbacks of rows that fail may drop the last handle
-  std::exception_ptr refused = refusal(*call, lock);
-  if (!refused) {
+  Refusal refused = refusal(*call, lock);
+  if (!refused.error) {
     if (queue_.rows() + held_.rows() + call->rows > options_->max_queue) {
       drop_expired(call->arrived, expired);
     }
-    refused = make_room(*call, let_in, gone, hold);
-    lacks_room = refused != nullptr;
+    refused.error = make_room(*call, let_in, gone, hold);
+    lacks_room = refused.error != nullptr;
   }
   const TimePoint now = call->arrived;
   const TimePoint deadline = call->deadline.value_or(TimePoint::max());
   const bool may_run_here =
       call->may_run_batch && options_->short_handler && host_ && host_->loop->is_driving();
   const BatchLane* lane = nullptr;  // to which it came, when nothing else has changed
-  if (refused) {
-    (has_left(*call) ? counts_.totals.left : counts_.totals.rejected) += call->rows;
+  if (refused.error) {
+    counts_.totals.*refused.as += call->rows;
   } else {
     if (adaptive_) adaptive_->arrived(now, call->rows);
     if (hold) {
@@ -107,9 +107,9 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
     fail(expired);
     fail(gone);
     lock.lock();
-  } else if (refused && !lacks_room) {
+  } else if (refused.error && !lacks_room) {
     let_transfers_come();
-    return refused;
+    return refused.error;
   }
   if (lacks_room) flush_if_full(now);
   const bool waits = lane != nullptr && !work_.accumulate && !due(*lane, now);
@@ -119,30 +119,34 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   } else {
     start_if_due(lock, now, may_run_here);
   }
-  return refused;
+  return refused.error;
 }
 
-// Why a call cannot come in, whatever room there is; null when it may.
-std::exception_ptr Aggregator::refusal(BatchCall& call, Lock& lock) {
+// Whatever room there is.
+Aggregator::Refusal Aggregator::refusal(BatchCall& call, Lock& lock) {
   try {
     if (closed_.empty()) ensure_host(lock);
   } catch (...) {
-    return std::current_exception();
+    return {std::current_exception(), &BatchStatistics::invalid};
   }
-  if (!closed_.empty()) return std::make_exception_ptr(ShutDown(closed_));
+  if (!closed_.empty()) {
+    return {std::make_exception_ptr(ShutDown(closed_)), &BatchStatistics::dropped};
+  }
   call.arrived = host_->loop->now();
   if (const CallContext* context = CallContext::current()) {
     if (!call.caller) call.caller = context->shared_caller();
     if (!call.deadline) call.deadline = context->deadline();
   }
   if (has_left(call)) {
-    return std::make_exception_ptr(PeerLost("the row's caller is gone", false));
+    return {std::make_exception_ptr(PeerLost("the row's caller is gone", false)),
+            &BatchStatistics::left};
   }
   if (call.timeout != Duration::zero()) {
     const TimePoint own = after(call.arrived, call.timeout);
     call.deadline = std::min(own, call.deadline.value_or(TimePoint::max()));
   }
-  return too_large(call);
+  if (std::exception_ptr error = too_large(call)) return {error, &BatchStatistics::invalid};
+  return {};
 }
 
 std::exception_ptr Aggregator::too_large(const BatchCall& call) const {

@@ -198,7 +198,7 @@ TEST_CASE("a call of no rows, of unequal ones, or of more than a batch is refuse
   const auto unequal = outcome(sums.many()({1, 2}, {1}));
   CHECK(unequal.code() == ErrorCode::invalid_argument);
   CHECK_THAT(unequal.message(), Catch::Contains("2 and 1"));
-  CHECK(b.batcher.statistics().rejected == 6);
+  CHECK(b.batcher.statistics().invalid == 6);
 }
 
 TEST_CASE("rules look at each row of a call of many") {

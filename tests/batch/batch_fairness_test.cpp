@@ -156,7 +156,7 @@ TEST_CASE("a call that waits or is held fails when max_size becomes smaller than
     CHECK_THAT(refused.message(),
                Catch::Contains("a call of 3 rows") && Catch::Contains("max_size"));
   }
-  CHECK(b.batcher.statistics().rejected == 6);
+  CHECK(b.batcher.statistics().invalid == 6);
   b.answer(0);
   REQUIRE(b.running.size() == 2);
   b.answer(1);

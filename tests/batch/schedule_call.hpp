@@ -37,12 +37,13 @@ enum class Fate : unsigned char {
   answered,
   failed,
   rejected,
+  invalid,
   expired,
   cancelled,
   left,
   dropped,
 };
-inline constexpr std::size_t kFates = 8;
+inline constexpr std::size_t kFates = 9;
 
 struct ModelBatch;
 

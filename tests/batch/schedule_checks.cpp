@@ -267,6 +267,7 @@ void Schedule::check_counts(const BatchStatistics& now) {
              " of fate " + std::to_string(static_cast<int>(fate)));
   };
   check(Fate::rejected, now.rejected);
+  check(Fate::invalid, now.invalid);
   check(Fate::expired, now.expired);
   check(Fate::cancelled, now.cancelled);
   check(Fate::left, now.left);
@@ -290,7 +291,8 @@ void Schedule::check_end() {
   }
   const BatchStatistics s = batcher_->statistics();
   if (s.queued + s.held + s.running != 0) complain("something is left behind");
-  if (s.rows != s.rejected + s.expired + s.cancelled + s.left + s.dropped + s.answered + s.failed) {
+  if (s.rows != s.rejected + s.invalid + s.expired + s.cancelled + s.left + s.dropped + s.answered +
+                    s.failed) {
     complain("the statistics do not add up:\n" + to_string(s));
   }
   batcher_.reset();

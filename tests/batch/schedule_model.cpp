@@ -20,6 +20,22 @@ std::size_t sum_of(const ScheduledCalls& calls, Measure measure) {
   return sum;
 }
 
+// As which a call counts that did not come in.
+Fate fate_of(ErrorCode refused) {
+  switch (refused) {
+    case ErrorCode::peer_lost:
+      return Fate::left;
+    case ErrorCode::cancelled:
+      return Fate::cancelled;
+    case ErrorCode::shut_down:
+      return Fate::dropped;
+    case ErrorCode::invalid_argument:
+      return Fate::invalid;
+    default:
+      return Fate::rejected;
+  }
+}
+
 ScheduledCalls without(ScheduledCalls calls, const ScheduledCalls& those) {
   std::erase_if(calls, [&](ScheduledCall* call) {
     return std::find(those.begin(), those.end(), call) != those.end();
@@ -92,7 +108,7 @@ void BatchModel::set_options(const BatchOptions& options) {
   all.insert(all.end(), held.begin(), held.end());
   for (ScheduledCall* call : all) {
     if (call->rows.size() > options.max_size && !call->accumulated)
-      drop(*call, Fate::rejected, ErrorCode::invalid_argument);
+      drop(*call, Fate::invalid, ErrorCode::invalid_argument);
   }
   admit_held();
 }
@@ -235,10 +251,7 @@ void BatchModel::find_rows(const ScheduledCall& call, Verdict& verdict) const {
 
 bool BatchModel::enter(ScheduledCall& call, const Verdict& verdict) {
   if (verdict.refused) {
-    const Fate fate = verdict.refused == ErrorCode::peer_lost   ? Fate::left
-                      : verdict.refused == ErrorCode::cancelled ? Fate::cancelled
-                                                                : Fate::rejected;
-    call.fails(fate, *verdict.refused);
+    call.fails(fate_of(*verdict.refused), *verdict.refused);
     lacked_room_ = lacked_room_ || verdict.refused == ErrorCode::overloaded;
     unsettled_.push_back(&call);
     return false;

@@ -14,16 +14,17 @@ namespace batchrpc {
 
 /// What a batcher has done since it was made: a copy, which does not change any more.
 ///
-/// A row that came is one of: refused (`rejected`), waiting (`queued`, `held`), dropped before the
-/// handler saw it (`expired`, `cancelled`, `left`, `dropped`), running, or done (`answered`,
-/// `failed`).
+/// A row that came is one of: waiting (`queued`, `held`), running, done (`answered`, `failed`), or
+/// one that the handler never saw (`rejected`, `invalid`, `expired`, `cancelled`, `left`,
+/// `dropped`).
 struct BatchStatistics {
-  std::uint64_t rows = 0;       ///< that came, refused ones included
-  std::uint64_t rejected = 0;   ///< for lack of room, by BatchRules, as too large, after close()
+  std::uint64_t rows = 0;       ///< that came, whatever became of them
+  std::uint64_t rejected = 0;   ///< with Overloaded: there was no room, or another's row took it
+  std::uint64_t invalid = 0;    ///< that BatchRules refused, or of calls larger than a batch
   std::uint64_t expired = 0;    ///< whose deadline had passed before they started
   std::uint64_t cancelled = 0;  ///< whose caller had taken them back
   std::uint64_t left = 0;       ///< whose caller had died or left
-  std::uint64_t dropped = 0;    ///< by close(), or by the end of the batcher or its node
+  std::uint64_t dropped = 0;    ///< with ShutDown: waited at close() or the end, or came later
   std::uint64_t answered = 0;   ///< that got their result
   std::uint64_t failed = 0;     ///< that got an error of the handler's
 

@@ -182,7 +182,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   void enter(std::unique_ptr<Made> made, bool taken_back) const {
     std::unique_ptr<BatchCall> call = std::move(made);
     std::exception_ptr refused;
-    auto count = &BatchStatistics::rejected;
+    auto count = &BatchStatistics::invalid;
     try {
       apply_rules(static_cast<Call&>(*call));
       if (taken_back) {
