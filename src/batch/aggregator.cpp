@@ -4,8 +4,8 @@
 #include <tuple>
 #include <utility>
 
-#include "batch/outside_of_calls.hpp"
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/batch/outside_of_calls.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -100,7 +100,7 @@ Aggregator::DueLane Aggregator::next_lane(TimePoint now) {
   DueLane best;
   const auto rank = [this](const BatchLane& lane) {
     const bool passed = lane.passed >= options_->max_overtaking;
-    return std::tuple(!passed, passed ? 0 : -lane.priority(), lane.oldest().number);
+    return std::tuple(!passed, passed ? 0 : ~lane.priority(), lane.oldest().number);
   };
   queue_.for_each_lane([&](BatchLane& lane) {
     const auto reason = due(lane, now);
@@ -155,6 +155,8 @@ void Aggregator::start_if_due(Lock& lock, TimePoint now, bool may_run_here) {
   arm_timer(now);
   const auto exclusive = starts > 0 ? options_->exclusive : nullptr;
   const std::uint64_t epoch = epoch_;
+  // The first may drop the last handle.
+  const auto self = starts > 1 ? shared_from_this() : nullptr;
   lock.unlock();
   if (may_run_here && complete && starts == 1 && !exclusive) return begin_here(epoch);
   for (; starts > 0; --starts)
@@ -203,19 +205,19 @@ void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
     const DueLane next = may_run ? next_lane(now) : DueLane();
     if (next.lane != nullptr) {
       batch.reason = next.reason;
+      const bool all = group_.complete();
       // What was accumulated is this batch's, whatever its size is now.
       const std::size_t rows =
           std::max(triggers_.cut(next.lane->rows()), queue_.accumulated_rows());
       queue_.take(*next.lane, rows, options_->max_overtaking, batch.calls);
-      // Nothing more is to come for the rows of other keys, either.
-      if (batch.reason == BatchReason::all) {
-        queue_.for_each_lane([](BatchLane& other) { other.flush(); });
-      }
+      // Nothing more is to come for the other rows, either, whatever their keys are.
+      if (all) queue_.for_each_lane([](BatchLane& other) { other.flush(BatchReason::all); });
       left(batch.calls);
       for (const auto& call : batch.calls)
         batch.rows += call->rows;
       batch.started = now;
       batch.options = options_;
+      batch.executor = executor_;
       if (options_->order_by_peer) sort_by_peer(batch.calls);
       counts_.started(batch);
       ++running_;

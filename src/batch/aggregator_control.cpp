@@ -79,7 +79,7 @@ void Aggregator::flush() {
 
 void Aggregator::pause() {
   const Lock lock(mutex_);
-  paused_ = true;
+  paused_ = paused_ || closed_.empty();
 }
 
 void Aggregator::resume() {

@@ -5,8 +5,8 @@
 #include "batch/aggregator.hpp"
 #include "batch/calling_thread.hpp"
 #include "batch/options_check.hpp"
-#include "batch/outside_of_calls.hpp"
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/batch/outside_of_calls.hpp"
 #include "batchrpc/transport/asio_loop.hpp"
 
 // How calls come into an Aggregator, and how they leave it without having run.
@@ -17,6 +17,8 @@ void Aggregator::exposed_on(const Host& host) {
   const Lock lock(mutex_);
   if (host_) return;
   check_group(*options_, host);
+  for (const std::string& peer : group_.expected())
+    check_peer("expect", peer, host);
   host_ = host;
   executor_ = options_->executor        ? options_->executor
               : options_->short_handler ? host.loop_tasks
@@ -107,8 +109,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
     fail(expired);
     fail(gone);
     lock.lock();
-  } else if (refused.error && !lacks_room) {
-    let_transfers_come();
+  } else if (!host_) {
     return refused.error;
   }
   if (lacks_room) flush_if_full(now);
@@ -129,10 +130,10 @@ Aggregator::Refusal Aggregator::refusal(BatchCall& call, Lock& lock) {
   } catch (...) {
     return {std::current_exception(), &BatchStatistics::invalid};
   }
+  if (host_) call.arrived = host_->loop->now();
   if (!closed_.empty()) {
     return {std::make_exception_ptr(ShutDown(closed_)), &BatchStatistics::dropped};
   }
-  call.arrived = host_->loop->now();
   if (const CallContext* context = CallContext::current()) {
     if (!call.caller) call.caller = context->shared_caller();
     if (!call.deadline) call.deadline = context->deadline();
@@ -150,10 +151,11 @@ Aggregator::Refusal Aggregator::refusal(BatchCall& call, Lock& lock) {
 }
 
 std::exception_ptr Aggregator::too_large(const BatchCall& call) const {
-  if (call.rows > options_->max_size) {
+  const LargestBatch largest = largest_batch(*options_);
+  if (call.rows > largest.rows) {
     return std::make_exception_ptr(InvalidArgument(
         "a call of " + std::to_string(call.rows) + " rows is larger than a batch: at most " +
-        std::to_string(options_->max_size) + " (BatchOptions::max_size)"));
+        std::to_string(largest.rows) + " (BatchOptions::" + largest.option + ")"));
   }
   if (call.bytes > options_->max_queue_bytes) {
     return std::make_exception_ptr(InvalidArgument(
@@ -244,11 +246,15 @@ void Aggregator::left(const BatchCalls& calls) {
 
 // Those that wait, and came when a batch might be larger.
 void Aggregator::drop_too_large(Dropped& gone) {
-  const auto is_too_large = [this](const BatchCall& call) {
-    return call.rows > options_->max_size && !call.pinned;
+  const LargestBatch largest = largest_batch(*options_);
+  const auto is_too_large = [&largest](const BatchCall& call) {
+    return call.rows > largest.rows && !call.pinned;
   };
   take_out(is_too_large, gone);
-  if (!gone.calls.empty()) gone.error = too_large(*gone.calls.front());
+  if (gone.calls.empty()) return;
+  gone.error = std::make_exception_ptr(InvalidArgument(
+      "the call has more rows than a batch, since BatchOptions::" + std::string(largest.option) +
+      " became " + std::to_string(largest.rows) + " while it waited"));
 }
 
 void Aggregator::drop_expired(TimePoint now, Dropped& gone) {

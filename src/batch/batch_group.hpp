@@ -40,6 +40,9 @@ class BatchGroup {
   /// The name of this node, whose own rows have no caller.
   void be_of(std::string node) { node_ = std::move(node); }
 
+  /// Those whom expect() has named.
+  [[nodiscard]] const std::vector<std::string>& expected() const noexcept { return expected_; }
+
   /// A member of all callers, also before its first call; waited for whenever it lives.
   void expect(const std::string& name, const IsLive& is_live) {
     expected_.push_back(name);

@@ -10,6 +10,12 @@ namespace batchrpc::detail {
 
 void BatchLane::add(std::unique_ptr<BatchCall> call) {
   call->place = arrived_++;
+  call->early = call->arrived < last_arrival_ && !empty();
+  if (call->early) {
+    first_arrival_ = std::min(first_arrival(), call->arrived);
+    ++early_;
+  }
+  last_arrival_ = std::max(last_arrival_, call->arrived);
   if (empty() && !levels_.empty()) levels_.front().priority = call->priority;
   ++calls_;
   rows_ += call->rows;
@@ -50,6 +56,7 @@ void BatchLane::take(std::size_t rows, std::size_t max_overtaking, BatchCalls& t
     if (taken >= rows) break;
   }
   if (empty()) earliest_deadline_ = TimePoint::max();
+  look_for_first_arrival();
 }
 
 std::unique_ptr<BatchCall> BatchLane::pop(std::size_t level) {
@@ -72,6 +79,7 @@ void BatchLane::left(const BatchCall& call) noexcept {
   --calls_;
   ++left_;
   rows_ -= call.rows;
+  if (call.early) --early_;
 }
 
 void BatchLane::look_for_deadlines() {
@@ -80,6 +88,13 @@ void BatchLane::look_for_deadlines() {
     if (call.deadline && !call.pinned)
       earliest_deadline_ = std::min(earliest_deadline_, *call.deadline);
   });
+}
+
+void BatchLane::look_for_first_arrival() {
+  if (early_ == 0) return;
+  first_arrival_ = TimePoint::max();
+  for_each(
+      [this](const BatchCall& call) { first_arrival_ = std::min(first_arrival_, call.arrived); });
 }
 
 // --- all of them

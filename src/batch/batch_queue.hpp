@@ -34,6 +34,11 @@ class BatchLane {
   [[nodiscard]] BatchCall& at(std::size_t index) const { return *levels_.front().calls[index]; }
   /// The call that came first; not of an empty lane.
   [[nodiscard]] const BatchCall& oldest() const;
+  /// When the first of them arrived. Those that were held back may have come earlier than what is
+  /// ahead of them.
+  [[nodiscard]] TimePoint first_arrival() const {
+    return early_ > 0 ? first_arrival_ : oldest().arrived;
+  }
   /// The highest priority of a call that waits; not of an empty lane.
   [[nodiscard]] int priority() const noexcept { return levels_.front().priority; }
   /// No call's deadline is before; TimePoint::max() when none has one.
@@ -74,6 +79,7 @@ class BatchLane {
   void drop_empty_levels();
   void left(const BatchCall& call) noexcept;
   void look_for_deadlines();
+  void look_for_first_arrival();
 
   const std::string key_;
   std::vector<Level> levels_;  // highest priority first
@@ -84,6 +90,9 @@ class BatchLane {
   std::uint64_t flush_to_ = 0;
   BatchReason flushed_by_ = BatchReason::flush;
   TimePoint earliest_deadline_ = TimePoint::max();
+  TimePoint last_arrival_;   // of all that ever came
+  std::size_t early_ = 0;    // calls that are `early`
+  TimePoint first_arrival_;  // where there are any
 };
 
 /// All calls of a batcher that wait for room in a batch: a lane for each key. Not thread-safe.
@@ -170,6 +179,7 @@ void BatchLane::remove_if(const Which& which, BatchCalls& to) {
   }
   drop_empty_levels();
   look_for_deadlines();
+  look_for_first_arrival();
   if (empty()) passed = 0;  // who comes next was not
 }
 

@@ -39,13 +39,13 @@ std::optional<BatchReason> BatchTriggers::due(const BatchLane& lane, bool group_
   if (grouped_ && group_complete) return BatchReason::all;
   if (min_size_ != 0 && lane.rows() >= min_size_) return BatchReason::min_size;
   const bool waits = wait_ > Duration::zero();
-  if (waits && now - lane.oldest().arrived >= wait_) return BatchReason::wait;
+  if (waits && now - lane.first_arrival() >= wait_) return BatchReason::wait;
   if (!waits && min_size_ == 0 && !grouped_) return BatchReason::idle;
   return std::nullopt;
 }
 
 TimePoint BatchTriggers::due_at(const BatchLane& lane) const {
-  return wait_ > Duration::zero() ? after(lane.oldest().arrived, wait_) : TimePoint::max();
+  return wait_ > Duration::zero() ? after(lane.first_arrival(), wait_) : TimePoint::max();
 }
 
 // A larger size whose greater part would be padding costs more than two runs of smaller ones.

@@ -32,8 +32,11 @@ void check_preferred(const BatchOptions& options, const BatchWork& work) {
   if (sizes.empty()) return;
   for (const std::size_t size : sizes)
     check_size("preferred_sizes: each", size);
-  check(std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()) == sizes.end(),
-        "preferred_sizes must be ascending");
+  const auto pair = std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>());
+  check(pair == sizes.end(), pair == sizes.end() ? std::string()
+                                                 : "preferred_sizes must be ascending, but " +
+                                                       std::to_string(*pair) + " is before " +
+                                                       std::to_string(*std::next(pair)));
   check(sizes.back() <= options.max_size, compared("preferred_sizes: the last", sizes.back(),
                                                    "at most", "max_size", options.max_size));
   check(work.can_pad, "preferred_sizes needs rows that can be copied, to pad with");
@@ -45,18 +48,19 @@ void check_names(const BatchOptions& options) {
     check(!name.empty(), "all_of has an empty name");
     check(names.insert(name).second, "all_of names '" + name + "' twice");
   }
-  check(names.size() <= options.max_size, "all_of has " + std::to_string(names.size()) +
-                                              " names, and a batch at most max_size rows (" +
-                                              std::to_string(options.max_size) +
-                                              "): raise max_size");
+  const LargestBatch largest = largest_batch(options);
+  check(names.size() <= largest.rows,
+        "all_of has " + std::to_string(names.size()) + " names, and a batch at most " +
+            std::to_string(largest.rows) + " rows: raise " + largest.option);
 }
 
 void check_target(const BatchOptions& options) {
   const LatencyTarget& target = options.latency_target;
-  check(target.latency >= Duration::zero(), "latency_target.latency is not negative");
+  check(target.latency >= Duration::zero(), "latency_target.latency must not be negative");
   if (target.latency == Duration::zero()) return;
   check(target.percentile > 0 && target.percentile < 1,
-        "latency_target.percentile is above 0 and below 1");
+        "latency_target.percentile must be above 0 and below 1, such as 0.99, but is " +
+            std::to_string(target.percentile));
   check(options.max_wait == Duration::zero() && options.min_size == 1 && options.all_of.empty() &&
             !options.all_callers,
         "latency_target chooses when a batch starts: it excludes max_wait, min_size, all_of and "
@@ -64,6 +68,11 @@ void check_target(const BatchOptions& options) {
 }
 
 }  // namespace
+
+LargestBatch largest_batch(const BatchOptions& options) noexcept {
+  if (options.preferred_sizes.empty()) return {options.max_size, "max_size"};
+  return {options.preferred_sizes.back(), "preferred_sizes"};
+}
 
 void check_options(const BatchOptions& options, const BatchWork& work) {
   check_size("max_size", options.max_size);
@@ -75,7 +84,7 @@ void check_options(const BatchOptions& options, const BatchWork& work) {
   check(options.max_queue >= options.max_size,
         compared("max_queue", options.max_queue, "at least", "max_size", options.max_size));
   check(options.max_queue_bytes >= 1, "max_queue_bytes must be at least 1");
-  check(options.max_wait >= Duration::zero(), "max_wait is not negative");
+  check(options.max_wait >= Duration::zero(), "max_wait must not be negative");
   check(options.all_of.empty() || !options.all_callers,
         "all_of and all_callers exclude each other");
   check(options.exclusive == nullptr || options.parallelism == 1,

@@ -4,6 +4,13 @@
 
 namespace batchrpc::detail {
 
+/// How many rows a batch, and so a call, has at most; and the option that says so.
+struct LargestBatch {
+  std::size_t rows;
+  const char* option;
+};
+[[nodiscard]] LargestBatch largest_batch(const BatchOptions& options) noexcept;
+
 /// Throws InvalidArgument that names the option which is out of its range, or two that exclude each
 /// other, or one that this batcher's types do not allow.
 void check_options(const BatchOptions& options, const BatchWork& work);

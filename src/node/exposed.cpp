@@ -6,7 +6,13 @@ namespace batchrpc::detail {
 
 ExposedFunction::~ExposedFunction() = default;
 
-void refuse_exclusive(const std::string& name) {
+void check_gathering(const std::string& name, const ExposeOptions& options) {
+  if (options.short_handler) {
+    throw InvalidArgument("expose: '" + name +
+                          "' gathers calls, and ExposeOptions::short_handler is of functions that "
+                          "run at once; set BatchOptions::short_handler instead");
+  }
+  if (!options.exclusive) return;
   throw InvalidArgument("expose: '" + name +
                         "' gathers calls and runs them later, so ExposeOptions::exclusive would "
                         "keep nobody out; set BatchOptions::exclusive instead");

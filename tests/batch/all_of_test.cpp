@@ -282,6 +282,11 @@ TEST_CASE("a group of a full world must be of its nodes") {
   CHECK_THROWS_WITH(agent.expose("bad", bad),
                     Catch::Contains("BatchOptions::all_of") && Catch::Contains("'observer2'"));
   CHECK_THROWS_WITH(good.set_options({.all_of = {"observer2"}}), Catch::Contains("'observer2'"));
+  Batcher<int(int)> expects({.all_callers = true}, doubled);
+  expects.expect("observer1");
+  expects.expect("observr1");
+  CHECK_THROWS_WITH(agent.expose("expects", expects),
+                    Catch::Contains("expect") && Catch::Contains("'observr1'"));
 }
 
 TEST_CASE("all callers: a call of a peer that was gone before the batcher was exposed never runs") {
@@ -310,6 +315,22 @@ TEST_CASE("all callers: a call of a peer that was gone before the batcher was ex
   }
   CHECK(batches == Batches{{2}, {3}});
   CHECK(batcher.statistics().left == 1);
+}
+
+TEST_CASE("when every member has a row, those of all keys start, also beside a full batch") {
+  HeldBatching b({.max_size = 2, .all_of = {"a", "b"}}, {.key = [](int x) { return x % 2; }});
+  const Node a = b.world.join("a");
+  const Node c = b.world.join("b");
+  b.call(a, 1);
+  b.call(c, 3);
+  b.call(a, 5);
+  b.call(a, 7);
+  b.call(c, 2);
+  for (std::size_t i = 0; i < 3; ++i)
+    b.answer(i);
+  CHECK(b.batches == Batches{{1, 3}, {5, 7}, {2}});
+  CHECK(b.batcher.statistics().reasons[static_cast<std::size_t>(BatchReason::size)] == 2);
+  CHECK(b.batcher.statistics().reasons[static_cast<std::size_t>(BatchReason::all)] == 1);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <string>
+#include <vector>
 
 #include "batch/batching.hpp"
 #include "batchrpc/batch/batcher.hpp"
@@ -229,6 +230,33 @@ TEST_CASE("rows of a peer that leaves, or is replaced by another of its name, ne
     CHECK(b.batcher.statistics().left == 1);
     b.answer(1);
   }
+}
+
+TEST_CASE("max_wait counts from a row's arrival also where it was held back") {
+  Batching b({.max_size = 3, .max_wait = 100ms, .max_queue = 3, .on_full = OnFull::hold});
+  const Node first = b.world.join("first");
+  const Node second = b.world.join("second");
+  std::vector<Future<int>> rows;
+  const auto call = [&](const Node& node, int x) {
+    rows.push_back(node.call<int(int)>("root", "double", x));
+    b.world.run_for(0s);
+  };
+  b.batcher.pause();
+  b.add({1, 2});
+  auto expires = b.batcher.call_with({.timeout = 60ms}, 3);
+  call(first, 11);
+  call(first, 12);
+  const Duration start = b.world.time();
+  b.world.run_for(50ms);
+  call(second, 21);
+  b.world.run_for(10ms);  // 3 expires, 11 comes in, and next it is the other one's turn
+  b.batcher.resume();
+  b.world.run_for(0s);
+  REQUIRE(b.batches == Batches{{1, 2, 11}});
+  b.world.run_for(1s);
+  REQUIRE(b.batches == Batches{{1, 2, 11}, {21, 12}});
+  CHECK(b.times[1] == start + 100ms);
+  CHECK(outcome(std::move(expires)).code() == ErrorCode::timed_out);
 }
 
 }  // namespace

@@ -222,19 +222,8 @@ TEST_CASE("a row that is being accumulated when a drain is cut short fails as we
   CHECK(closed.ready());
 }
 
-/// Keeps tasks until they are asked for.
-struct Tasks : Executor {
-  void post(Task task) override { waiting.push_back(std::move(task)); }
-  void run_next() {
-    Task task = std::move(waiting.front());
-    waiting.pop_front();
-    task();
-  }
-  std::deque<Task> waiting;
-};
-
 TEST_CASE("while a reducer's batch is about to start, no row is accumulated beside it") {
-  const auto tasks = std::make_shared<Tasks>();
+  const auto tasks = std::make_shared<test::KeptTasks>();
   Summing s({.executor = tasks});
   auto first = s.batcher(1);
   tasks->run_next();  // is accumulated

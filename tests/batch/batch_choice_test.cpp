@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <limits>
 #include <string>
 
 #include "batch/batching.hpp"
@@ -312,6 +313,26 @@ TEST_CASE("every number of rows is answered with any preferred sizes") {
     for (const auto& batch : p.batches)
       REQUIRE(std::find(sizes.begin(), sizes.end(), batch.size()) != sizes.end());
   }
+}
+
+TEST_CASE("the lowest priority there is goes last") {
+  const auto priority = [](int x) { return x == 1 ? std::numeric_limits<int>::min() : 0; };
+  HeldBatching b({.max_size = 1}, {.key = [](int x) { return x; }, .priority = priority});
+  b.add(0);
+  b.world.run_for(0s);
+  b.add(1);
+  b.add(2);
+  for (std::size_t i = 0; i < 3; ++i)
+    b.answer(i);
+  CHECK(b.batches == Batches{{0}, {2}, {1}});
+}
+
+TEST_CASE("a call of more rows than the largest preferred size is refused") {
+  Batching b({.max_size = 64, .preferred_sizes = {1, 4}});
+  const auto refused = outcome(b.batcher.many()({1, 2, 3, 4, 5}));
+  CHECK(refused.code() == ErrorCode::invalid_argument);
+  CHECK_THAT(refused.message(), Catch::Contains("at most 4 (BatchOptions::preferred_sizes)"));
+  CHECK(b.batcher.statistics().invalid == 5);
 }
 
 }  // namespace

@@ -204,9 +204,12 @@ TEST_CASE("every bad option is refused by its name") {
   CHECK_THAT(message({.all_of = {"a", "a"}}), Catch::Contains("'a' twice"));
   CHECK_THAT(message({.max_size = 1, .all_of = {"a", "b"}}),
              Catch::Contains("all_of has 2 names") && Catch::Contains("max_size"));
+  CHECK_THAT(message({.all_of = {"a", "b", "c"}, .preferred_sizes = {1, 2}}),
+             Catch::Contains("at most 2 rows: raise preferred_sizes"));
   CHECK_THAT(message({.all_of = {"a"}, .all_callers = true}), Catch::Contains("all_callers"));
   CHECK_THAT(message({.preferred_sizes = {0, 4}}), Catch::Contains("preferred_sizes"));
-  CHECK_THAT(message({.preferred_sizes = {4, 2}}), Catch::Contains("ascending"));
+  CHECK_THAT(message({.preferred_sizes = {4, 2}}),
+             Catch::Contains("ascending") && Catch::Contains("4 is before 2"));
   CHECK_THAT(message({.preferred_sizes = {4, 4}}), Catch::Contains("ascending"));
   CHECK_THAT(message({.max_size = 8, .preferred_sizes = {4, 16}}),
              Catch::Contains("16") && Catch::Contains("max_size (8)"));
@@ -316,6 +319,19 @@ TEST_CASE("a chain of batches that each bring the next does not use up the stack
   next = [&](int x) { (void)batcher(x); };
   next(1);
   CHECK(runs == kBatches);
+}
+
+TEST_CASE("a pause does not hold up a batcher that is closed") {
+  HeldBatching b({.max_size = 1});
+  b.add(1);
+  b.add(2);
+  b.world.run_for(0s);
+  auto closed = b.batcher.close(BatchClose::drain);
+  b.batcher.pause();
+  b.answer(0);
+  REQUIRE(b.batches.size() == 2);
+  b.answer(1);
+  CHECK(closed.ready());
 }
 
 }  // namespace

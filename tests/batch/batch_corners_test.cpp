@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "batch/batching.hpp"
@@ -154,6 +155,40 @@ TEST_CASE(
   }
   b.call(c, 2);
   CHECK(b.batches == Batches{{2}});
+}
+
+/// Takes no tasks.
+struct Refusing : Executor {
+  void post(Task /*task*/) override { throw std::runtime_error("no more tasks"); }
+};
+
+TEST_CASE("a batcher whose executor throws fails its rows, and can be closed") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  const Batcher<int(int)> batcher({.executor = std::make_shared<Refusing>()}, doubled);
+  node.expose("f", batcher);
+  CHECK(outcome(batcher(1)).code() == ErrorCode::shut_down);
+  CHECK(batcher.close().ready());
+}
+
+/// Runs a task as part of whatever call it is that posts it.
+struct Inline : Executor {
+  void post(Task task) override { task(); }
+};
+
+TEST_CASE("a handler is no part of a call, whatever its executor does") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  const Node peer = world.join("peer");
+  bool in_call = true;
+  const Batcher<int(int)> batcher({.executor = std::make_shared<Inline>()},
+                                  [&](std::vector<int> xs) {
+                                    in_call = CallContext::current() != nullptr;
+                                    return xs;
+                                  });
+  node.expose("f", batcher);
+  CHECK(peer.call<int(int)>("root", "f", 1).get() == 1);
+  CHECK_FALSE(in_call);
 }
 
 }  // namespace

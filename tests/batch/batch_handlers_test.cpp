@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "batch/batching.hpp"
@@ -375,6 +376,30 @@ TEST_CASE("a wrong number of results fails the batch, which is not run again") {
   }
   CHECK(runs == 1);
   CHECK(wrong.batcher.statistics().failed == 4);
+}
+
+TEST_CASE("a short handler is kept out by its exclusive mutex, too") {
+  const auto model = std::make_shared<AsyncMutex>();
+  HeldBatching b({.max_size = 1, .exclusive = model, .short_handler = true});
+  const Node peer = b.world.join("peer");
+  std::optional<AsyncMutex::Guard> guard = model->try_lock();
+  b.call(peer, 1);
+  b.world.run_for(1s);
+  CHECK(b.batches.empty());
+  guard.reset();
+  b.world.run_for(0s);
+  CHECK(b.batches == Batches{{1}});
+  CHECK_FALSE(model->try_lock());
+  b.answer(0);
+}
+
+TEST_CASE("options of expose() that a batcher has of its own are refused") {
+  HeldBatching b({});
+  CHECK_THROWS_WITH(b.node.expose("again", b.batcher, {.short_handler = true}),
+                    Catch::Contains("BatchOptions::short_handler"));
+  CHECK_THROWS_WITH(
+      b.node.expose("again", b.batcher, {.exclusive = std::make_shared<AsyncMutex>()}),
+      Catch::Contains("BatchOptions::exclusive"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -213,6 +214,44 @@ TEST_CASE("a row that goes with no other and cannot be described fails alone") {
   CHECK(outcome(std::move(misfit)).message() == "it cannot be described");
   CHECK(batcher.statistics().answered == 2);
   CHECK(batcher.statistics().failed == 1);
+}
+
+TEST_CASE("halves of an asynchronous handler run where the handler does") {
+  test::VirtualWorld world;
+  const Node node = world.root();
+  const auto tasks = std::make_shared<test::KeptTasks>();
+  std::deque<Promise<std::vector<int>>> running;
+  int elsewhere = 0;
+  std::optional<Batcher<int(int)>> batcher;
+  batcher.emplace(BatchOptions{.min_size = 2, .isolate = Isolate::halves, .executor = tasks},
+                  [&](const std::vector<int>&) {
+                    if (!tasks->runs) ++elsewhere;
+                    return running.emplace_back().get_future();
+                  });
+  batcher->exposed_on(node.host());
+  auto first = (*batcher)(1);
+  auto second = (*batcher)(2);
+  world.run_for(0s);
+  tasks->run_next();
+  REQUIRE(running.size() == 1);
+  running[0].set_error(std::make_exception_ptr(std::domain_error("poison")));
+  REQUIRE(tasks->waiting.size() == 1);
+  SECTION("one after the other") {
+    tasks->run_next();
+    REQUIRE(running.size() == 2);
+    running[1].set_value({1});
+    CHECK(first.get() == 1);
+    tasks->run_next();
+    REQUIRE(running.size() == 3);
+    running[2].set_value({2});
+    CHECK(second.get() == 2);
+  }
+  SECTION("and not at all when that is gone") {
+    tasks->waiting.clear();
+    CHECK(outcome(std::move(first)).code() == ErrorCode::shut_down);
+    CHECK(outcome(std::move(second)).code() == ErrorCode::shut_down);
+  }
+  CHECK(elsewhere == 0);
 }
 
 }  // namespace

@@ -34,9 +34,10 @@ struct Core {
                                      }})) {
     core->exposed_on(node.host());
   }
-  bool add(std::size_t bytes, std::shared_ptr<void> transfer = nullptr) {
+  bool add(std::size_t bytes, std::shared_ptr<void> transfer = nullptr, std::size_t rows = 1) {
     std::unique_ptr<detail::BatchCall> call = std::make_unique<SomeCall>();
     call->bytes = bytes;
+    call->rows = rows;
     call->transfer = std::move(transfer);
     return core->add(call) == nullptr;
   }
@@ -263,6 +264,22 @@ TEST_CASE("of a reducer's callers two send at once, whatever their rows are made
     for (auto& answer : many_answers)
       CHECK(answer.get() == std::vector<int>{5});
   }
+}
+
+TEST_CASE("who waits for room is not forgotten when another call leaves some, or is refused") {
+  Core c({.max_size = 2, .min_size = 2, .max_queue_bytes = 1000});
+  CHECK(c.add(500));
+  CHECK(c.announce(400)->opened);
+  const auto waits = c.announce(600);
+  CHECK_FALSE(waits->opened);
+  SECTION("it breaks off") { c.coming[0] = nullptr; }
+  SECTION("it is larger than a batch") { CHECK_FALSE(c.add(410, c.coming[0], 3)); }
+  c.coming[0] = nullptr;
+  c.world.run_for(1h);
+  CHECK(waits->opened);
+  CHECK(c.running.size() == 1);
+  for (auto& promise : c.running)
+    promise.set_value({});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "batch/batching.hpp"
 
@@ -289,6 +290,21 @@ TEST_CASE("a batcher waits for peers only where it knows any: without a node all
   CHECK_THROWS_WITH(later.set_options({.all_of = {"a"}}), Catch::Contains("BatchOptions::all_of"));
   CHECK_THROWS_WITH(later.set_options({.all_callers = true}), Catch::Contains("all_callers"));
   CHECK(later(2).get() == 4);
+}
+
+TEST_CASE("the last handle may be dropped by a callback while several batches start") {
+  std::optional<Batcher<int(int)>> batcher;
+  batcher.emplace(BatchOptions{.max_size = 1, .parallelism = 4, .short_handler = true}, doubled);
+  batcher->pause();
+  std::vector<Future<void>> rows;
+  for (int i = 0; i < 4; ++i) {
+    rows.push_back((*batcher)(i).then([&, i](const Result<int>&) {
+      if (i == 0) batcher.reset();
+    }));
+  }
+  batcher->resume();
+  for (auto& row : rows)
+    CHECK(row.ready());
 }
 
 }  // namespace

@@ -7,7 +7,10 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string>
 #include <thread>
+#include <tuple>
+#include <vector>
 
 #include "batch/batching.hpp"
 
@@ -277,6 +280,17 @@ TEST_CASE("a result that cannot be moved fails rows, not the process") {
   CHECK(third.ready());
   CHECK_FALSE(outcome(second.then([](const Brittle& b) { return b.value; })));
   CHECK(outcome(third.then([](const Brittle& b) { return b.value; })).value() == 3);
+}
+
+TEST_CASE("a tuple of vectors is a vector of tuples") {
+  using Row = std::tuple<int, std::string>;
+  Batcher<Row(int)> batcher({.min_size = 2}, [](std::vector<int> xs) {
+    return std::tuple(xs, std::vector<std::string>(xs.size(), "text"));
+  });
+  auto first = batcher(1);
+  auto second = batcher(2);
+  CHECK(first.get() == Row(1, "text"));
+  CHECK(second.get() == Row(2, "text"));
 }
 
 }  // namespace

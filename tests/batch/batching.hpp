@@ -126,4 +126,18 @@ struct Summing {
   Batcher<int(int)> batcher;
 };
 
+/// Keeps tasks until they are asked for.
+struct KeptTasks final : Executor {
+  void post(Task task) override { waiting.push_back(std::move(task)); }
+  void run_next() {
+    Task task = std::move(waiting.front());
+    waiting.pop_front();
+    runs = true;
+    task();
+    runs = false;
+  }
+  std::deque<Task> waiting;
+  bool runs = false;  // one of them
+};
+
 }  // namespace batchrpc::test

@@ -63,7 +63,7 @@ struct ScheduledCall {
   // Where it is now.
   Place place = Place::nowhere;
   std::size_t overtaken = 0;  // by calls of its key that came later
-  bool flushed = false;
+  std::optional<BatchReason> flushed;
   std::size_t summed = 0;  // rows that the reducer has
   bool accumulated = false;
   ModelBatch* batch = nullptr;

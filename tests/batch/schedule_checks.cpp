@@ -87,8 +87,7 @@ void Schedule::check_run(ModelBatch& batch, const ScheduledCalls& calls,
       complain("the padding is not the last row's");
   }
   const auto& sizes = batch.options->preferred_sizes;
-  if (!sizes.empty() && rows.size() <= sizes.back() &&
-      std::find(sizes.begin(), sizes.end(), rows.size()) == sizes.end()) {
+  if (!sizes.empty() && std::find(sizes.begin(), sizes.end(), rows.size()) == sizes.end()) {
     complain("a batch has no preferred size");
   }
   check_info(batch, calls, info);

@@ -154,7 +154,6 @@ void Schedule::event() {
     if (!model_.paused()) model_.flush();
     batcher_->flush();
   } else if (event < 0.935) {
-    if (model_.closed()) return;
     note("pause");
     model_.pause();
     batcher_->pause();

@@ -36,6 +36,10 @@ Fate fate_of(ErrorCode refused) {
   }
 }
 
+std::size_t largest_call(const BatchOptions& options) {
+  return options.preferred_sizes.empty() ? options.max_size : options.preferred_sizes.back();
+}
+
 ScheduledCalls without(ScheduledCalls calls, const ScheduledCalls& those) {
   std::erase_if(calls, [&](ScheduledCall* call) {
     return std::find(those.begin(), those.end(), call) != those.end();
@@ -107,7 +111,7 @@ void BatchModel::set_options(const BatchOptions& options) {
   const ScheduledCalls held = held_calls();
   all.insert(all.end(), held.begin(), held.end());
   for (ScheduledCall* call : all) {
-    if (call->rows.size() > options.max_size && !call->accumulated)
+    if (call->rows.size() > largest_call(options) && !call->accumulated)
       drop(*call, Fate::invalid, ErrorCode::invalid_argument);
   }
   admit_held();
@@ -115,14 +119,14 @@ void BatchModel::set_options(const BatchOptions& options) {
 
 void BatchModel::flush() {
   if (queue_.empty()) return;
-  flush_queue();
+  flush_queue(BatchReason::flush);
   for (ScheduledCall* call : held_calls())
-    call->flushed = true;
+    call->flushed = BatchReason::flush;
 }
 
-void BatchModel::flush_queue() {
+void BatchModel::flush_queue(BatchReason why) {
   for (ScheduledCall* call : queue_)
-    call->flushed = true;
+    call->flushed = why;
 }
 
 void BatchModel::drain() {
@@ -192,7 +196,7 @@ BatchModel::Verdict BatchModel::judge(const ScheduledCall& call, TimePoint now) 
     verdict.refused = ErrorCode::shut_down;
   } else if (call.caller && !is_current_(*call.caller)) {
     verdict.refused = ErrorCode::peer_lost;
-  } else if (rows > options_.max_size || call.bytes > options_.max_queue_bytes) {
+  } else if (rows > largest_call(options_) || call.bytes > options_.max_queue_bytes) {
     verdict.refused = ErrorCode::invalid_argument;
   }
   if (verdict.refused) return verdict;
@@ -281,7 +285,7 @@ void BatchModel::enqueue(ScheduledCall& call) {
   queue_.push_back(&call);
   if (call.flushed) {  // while it was held: nor do those before it wait any more
     for (ScheduledCall* other : lane(call.key()))
-      other->flushed = true;
+      other->flushed = call.flushed;
   }
   if (options_.all_callers && call.caller) callers_.insert(call.caller->name);
 }

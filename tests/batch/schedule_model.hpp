@@ -29,7 +29,7 @@ class BatchModel {
   void set_options(const BatchOptions& options);
   void expect(const std::string& peer) { expected_.insert(peer); }
   void flush();
-  void pause() { paused_ = true; }
+  void pause() { paused_ = paused_ || !closed_; }
   void resume() { paused_ = false; }
   void drain();
   /// Closed without draining: all that waits is dropped.
@@ -104,7 +104,7 @@ class BatchModel {
   ModelBatch& start(int key, BatchReason reason, TimePoint now);
   void take(ModelBatch& batch, int key, std::size_t rows);
   void enqueue(ScheduledCall& call);
-  void flush_queue();
+  void flush_queue(BatchReason why);
   void leave_queue(ScheduledCall& call);
   [[nodiscard]] ScheduledCalls held_calls() const;
   void find_bytes(const ScheduledCall& call, Verdict& verdict) const;

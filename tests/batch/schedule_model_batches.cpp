@@ -58,11 +58,15 @@ std::optional<BatchReason> BatchModel::due(const ScheduledCalls& lane, TimePoint
     return !preferred.empty() && preferred.back() < options_.max_size ? BatchReason::preferred
                                                                       : BatchReason::size;
   }
-  if (lane.front()->flushed) return BatchReason::flush;
+  if (lane.front()->flushed) return lane.front()->flushed;
   if (is_grouped() && is_complete()) return BatchReason::all;
   if (in_force_.min_size > 1 && rows >= in_force_.min_size) return BatchReason::min_size;
   const bool waits = in_force_.wait > Duration::zero();
-  if (waits && now - lane.front()->arrived >= in_force_.wait) return BatchReason::wait;
+  const auto arrived_before = [](const ScheduledCall* a, const ScheduledCall* b) {
+    return a->arrived < b->arrived;
+  };
+  const ScheduledCall& first = **std::min_element(lane.begin(), lane.end(), arrived_before);
+  if (waits && now - first.arrived >= in_force_.wait) return BatchReason::wait;
   if (!waits && in_force_.min_size <= 1 && !is_grouped()) return BatchReason::idle;
   if (draining_) return BatchReason::flush;
   return std::nullopt;
@@ -159,13 +163,14 @@ ModelBatch& BatchModel::start(int key, BatchReason reason, TimePoint now) {
   for (const ScheduledCall* call : all)
     accumulated += call->accumulated ? call->rows.size() : 0;
   ScheduledCalls in_queue = queue_;
+  const bool complete = is_grouped() && is_complete();
   take(batch, key, std::max(cut(rows_of(all)), accumulated));
   passed_[key] = 0;
   for (const int other : keys()) {
     if (other != key && highest_priority(lane(other)) < highest_priority(all))
       passed_[other] += batch.calls.size();
   }
-  if (batch.reason == BatchReason::all) flush_queue();
+  if (complete) flush_queue(BatchReason::all);
   if (options_.order_by_peer) {
     std::sort(batch.calls.begin(), batch.calls.end(), [&](ScheduledCall* a, ScheduledCall* b) {
       const auto place = [&](ScheduledCall* call) {

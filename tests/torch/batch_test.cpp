@@ -317,6 +317,41 @@ TEST_CASE("observers send rows to a batcher on another node, and get theirs back
   CHECK(sizes == std::vector<std::int64_t>{3});
 }
 
+TEST_CASE("rows keep the order that was asked for, wherever they were received", "[batch]") {
+  test::VirtualWorld world;
+  const Node agent = world.root("agent");
+  const Node first = world.join("first");
+  const Node second = world.join("second");
+  std::vector<at::Tensor> batches;
+  BatchOptions options{.max_size = 2, .min_size = 2};
+  BatchRules<at::Tensor> rules;
+  SECTION("by peer") { options.order_by_peer = true; }
+  SECTION("by priority") {
+    rules.priority = [](const at::Tensor& row) { return row[0].item<float>() == 1 ? 1 : 0; };
+  }
+  const Batcher<at::Tensor(at::Tensor)> batcher(
+      options,
+      [&](const at::Tensor& rows) {
+        batches.push_back(rows.clone());
+        return rows;
+      },
+      rules);
+  agent.expose("f", batcher);
+  constexpr std::int64_t kLarge = 16 * 1024;
+  for (int round = 0; round < 3; ++round) {
+    const auto late = second.call<at::Tensor(at::Tensor)>("agent", "f", at::full({kLarge}, 2.F));
+    world.run_for(1ms);
+    const auto early = first.call<at::Tensor(at::Tensor)>("agent", "f", at::full({kLarge}, 1.F));
+    CHECK(late.get()[0].item<float>() == 2);
+    CHECK(early.get()[0].item<float>() == 1);
+  }
+  REQUIRE(batches.size() == 3);
+  for (const at::Tensor& batch : batches) {
+    CHECK(batch[0][0].item<float>() == 1);
+    CHECK(batch[1][0].item<float>() == 2);
+  }
+}
+
 TEST_CASE("a device that is not there is refused by name", "[batch]") {
   const auto make = [](const char* device) {
     const Batcher<float(at::Tensor)> batcher({.device = device},

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
 #include "batchrpc/batch/batch_row.hpp"
 
@@ -171,6 +173,49 @@ class BatchSplit<R, std::vector<Result<R>>> {
 
  private:
   std::vector<Result<R>> results_;
+};
+
+/// A tuple of batches, tensors or vectors, is a batch of tuples: a handler of
+/// `Batcher<std::tuple<at::Tensor, float>(at::Tensor)>` may return a tuple of a tensor [B, d…] and
+/// a tensor [B].
+template <class... R, class... Stacked>
+requires(sizeof...(R) == sizeof...(Stacked) &&
+         sizeof...(R) > 0) class BatchSplit<std::tuple<R...>, std::tuple<Stacked...>> {
+  using Row = std::tuple<R...>;
+
+ public:
+  explicit BatchSplit(std::tuple<Stacked...>&& results)
+      : BatchSplit(std::move(results), std::index_sequence_for<R...>{}) {}
+
+  [[nodiscard]] std::size_t size() const {
+    const auto counts = std::apply(
+        [](const auto&... column) { return std::vector<std::size_t>{column.size()...}; }, columns_);
+    for (const std::size_t count : counts) {
+      if (count == counts[0]) continue;
+      throw InvalidArgument(
+          "the batch handler returned a tuple of unequal batches: " + std::to_string(counts[0]) +
+              " and " + std::to_string(count) + " rows",
+          true);
+    }
+    return counts[0];
+  }
+  Row row(std::size_t i) {
+    return std::apply([i](auto&... column) { return Row(column.row(i)...); }, columns_);
+  }
+  std::vector<Row> rows(std::size_t first, std::size_t count) {
+    std::vector<Row> many;
+    many.reserve(count);
+    for (std::size_t i = first; i < first + count; ++i)
+      many.push_back(row(i));
+    return many;
+  }
+
+ private:
+  template <std::size_t... I>
+  BatchSplit(std::tuple<Stacked...>&& results, std::index_sequence<I...>)
+      : columns_(BatchSplit<R, Stacked>(std::move(std::get<I>(results)))...) {}
+
+  std::tuple<BatchSplit<R, Stacked>...> columns_;
 };
 
 }  // namespace batchrpc

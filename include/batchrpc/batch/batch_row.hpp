@@ -44,6 +44,7 @@ class BATCHRPC_EXPORT BatchCall {
   bool pinned = false;       ///< is part of the batch, whatever becomes of its caller
   bool accumulated = false;  ///< has been: of a reducer
   bool flushed = false;      ///< by flush(), when it was held back
+  bool early = false;        ///< it arrived before some that are ahead of it
 };
 
 using BatchCalls = std::vector<std::unique_ptr<BatchCall>>;
@@ -55,6 +56,7 @@ struct TakenBatch {
   BatchReason reason = BatchReason::idle;
   TimePoint started;
   std::shared_ptr<const BatchOptions> options;
+  std::shared_ptr<Executor> executor;  ///< that runs the handler
 };
 
 /// What became of one, in rows.

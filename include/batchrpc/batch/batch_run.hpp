@@ -16,6 +16,7 @@
 #include "batchrpc/batch/batch_core.hpp"
 #include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_info.hpp"
+#include "batchrpc/batch/outside_of_calls.hpp"
 #include "batchrpc/batch/typed_call.hpp"
 #include "batchrpc/future/future.hpp"
 
@@ -174,7 +175,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   // Runs the handler on calls [first, last), and completes them; does not throw. Empty: that is
   // done.
   Future<void> run(std::size_t first, std::size_t last) noexcept {
-    const bool again = batch_.options->isolate == Isolate::halves && last - first > 1;
+    const bool again = is_divisible(first, last);
     std::exception_ptr error;
     try {
       using Results = decltype(call_handler(*handler_, std::declval<Columns&>(),
@@ -190,8 +191,13 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
         const auto self = this->shared_from_this();
         return std::move(future)
             .then([self, arguments, first, last](Result<Value> results) {
-              if (!results) return ready(self->failed(first, last, results.error()));
-              self->answer(first, last, arguments->padding, std::move(*results));
+              if (results) {
+                self->answer(first, last, arguments->padding, std::move(*results));
+              } else if (self->is_divisible(first, last)) {
+                return self->post(&BatchRun::run_halves, first, last);
+              } else {
+                self->fail(first, last, results.error());
+              }
               return make_ready_future();
             })
             .on_error([self, first, last](const std::exception_ptr& thrown) {
@@ -206,7 +212,9 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     } catch (...) {
       error = std::current_exception();
     }
-    return failed(first, last, error);
+    if (is_divisible(first, last)) return run_halves(first, last);
+    fail(first, last, error);
+    return {};
   }
 
   decltype(auto) call_with(Arguments& arguments, std::size_t first, std::size_t last, bool again) {
@@ -223,21 +231,40 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     return call_handler(*handler_, *arguments.columns, arguments.info);
   }
 
-  Future<void> failed(std::size_t first, std::size_t last, const std::exception_ptr& error) {
-    const std::size_t calls = last - first;
-    if (batch_.options->isolate == Isolate::none || calls == 1) {
-      fail(first, last, error);
-      return {};
-    }
-    const std::size_t middle = first + calls / 2;
-    Future<void> half = run(first, middle);
-    if (!half.valid()) return run(middle, last);
-    return std::move(half).then(
-        [self = this->shared_from_this(), middle, last] { return ready(self->run(middle, last)); });
+  [[nodiscard]] bool is_divisible(std::size_t first, std::size_t last) const {
+    return batch_.options->isolate == Isolate::halves && last - first > 1;
   }
 
-  static Future<void> ready(Future<void> run) {
-    return run.valid() ? std::move(run) : make_ready_future();
+  Future<void> run_halves(std::size_t first, std::size_t last) noexcept {
+    const std::size_t middle = first + (last - first) / 2;
+    Future<void> half = run(first, middle);
+    if (!half.valid()) return run(middle, last);
+    return std::move(half).then([self = this->shared_from_this(), middle, last] {
+      return self->post(&BatchRun::run, middle, last);
+    });
+  }
+
+  // Has the batcher's executor take `step`: whoever completes a handler's future does not run the
+  // handler again.
+  Future<void> post(Future<void> (BatchRun::*step)(std::size_t, std::size_t) noexcept,
+                    std::size_t first, std::size_t last) {
+    Promise<void> taken;
+    Future<void> done = taken.get_future();
+    const auto self = this->shared_from_this();
+    try {
+      batch_.executor->post([self, step, first, last, taken = std::move(taken)]() mutable {
+        const OutsideOfCalls none;
+        Future<void> step_done = (self.get()->*step)(first, last);
+        if (!step_done.valid()) return taken.set_value();
+        (void)std::move(step_done).then(
+            [taken = std::move(taken)]() mutable { taken.set_value(); });
+      });
+    } catch (...) {  // NOLINT: the promise went with the task, as when a task is dropped
+    }
+    return std::move(done).on_error([self, first, last](const std::exception_ptr&) {
+      self->fail(first, last,
+                 std::make_exception_ptr(ShutDown("what ran the batcher's handler is gone")));
+    });
   }
 
   void fail(std::size_t first, std::size_t last, const std::exception_ptr& error) {

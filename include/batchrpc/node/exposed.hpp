@@ -67,8 +67,9 @@ concept ToldOfHost = requires(Callable& callable, const Host& host) {
   callable.exposed_on(host);
 };
 
-/// Throws InvalidArgument: such a callable has not run when it has taken a call.
-[[noreturn]] BATCHRPC_EXPORT void refuse_exclusive(const std::string& name);
+/// Throws InvalidArgument for options of functions that have run once they have taken a call: one
+/// that gathers calls runs later, and has options of its own.
+BATCHRPC_EXPORT void check_gathering(const std::string& name, const ExposeOptions& options);
 
 /// A callable that is told of calls before it is called: ExposedFunction::announce.
 template <class Callable>

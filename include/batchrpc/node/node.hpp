@@ -202,7 +202,7 @@ class BATCHRPC_EXPORT Node {
     using Traits = detail::FunctionTraits<Callable>;
     ExposeOptions how = options;
     if constexpr (detail::ToldOfHost<Callable>) {
-      if (how.exclusive) detail::refuse_exclusive(name);
+      detail::check_gathering(name, how);
       callable.exposed_on(host());
       how.short_handler = true;
     }
