@@ -27,7 +27,8 @@ Variant by_hand_variant(bool on_workers) {
   return {.how = How::by_hand, .name = with_place("by hand", on_workers), .on_workers = on_workers};
 }
 
-/// The tutorial's pattern on this library's futures.
+/// The tutorial's pattern on this library's futures: a promise a row, since a future has one
+/// consumer, where the tutorial's shares one and takes a row of its value.
 class Served::ByHand {
  public:
   ByHand(std::shared_ptr<ActingPolicy> policy, std::size_t observers)

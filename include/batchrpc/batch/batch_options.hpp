@@ -65,8 +65,9 @@ struct BatchOptions {
   std::vector<std::string> all_of{};
 
   /// The same for all peers that have called this batcher, or that it was told of
-  /// (Batcher::expect), as long as they live. Rows of this process go along, and are not waited for
-  /// (with all_of they are, where it names the node itself). Excludes all_of.
+  /// (Batcher::expect), as long as they live; when it is set later, who calls from then on. Rows of
+  /// this process go along, and are not waited for (with all_of they are, where it names the node
+  /// itself). Excludes all_of.
   bool all_callers = false;
 
   /// Sizes that the handler is compiled for, ascending, the last at most max_size: a batch is cut
@@ -125,7 +126,8 @@ struct BatchOptions {
   bool short_handler = false;
 
   /// Where the handler runs; null: on the workers of the node that the batcher is exposed on, else
-  /// on a thread of the batcher's own.
+  /// on a thread of the batcher's own. The last handle to it may go on one of its own threads.
+  /// Tasks that it destroys without running them fail their rows with ShutDown.
   std::shared_ptr<Executor> executor{};
 };
 

@@ -32,9 +32,11 @@ inline constexpr bool kIsReduce<Reduce<Reducer>> = true;
 ///
 ///     struct Sum {
 ///       void begin() { sum.zero_(); }                        // may be left out
-///       void accumulate(at::Tensor gradient) { sum += gradient; }
-///       at::Tensor finish(const batchrpc::BatchInfo& batch) { return sum /
-///       static_cast<double>(batch.rows); } at::Tensor sum;
+///       void accumulate(const at::Tensor& gradient) { sum += gradient; }
+///       at::Tensor finish(const batchrpc::BatchInfo& batch) {
+///         return sum / static_cast<double>(batch.rows);
+///       }
+///       at::Tensor sum;
 ///     };
 ///     batchrpc::Batcher<at::Tensor(at::Tensor)> mean({.all_of = trainers},
 ///                                                    batchrpc::reduce(Sum{…}));
