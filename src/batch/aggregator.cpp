@@ -209,6 +209,8 @@ void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
       // What was accumulated is this batch's, whatever its size is now.
       const std::size_t rows =
           std::max(triggers_.cut(next.lane->rows()), queue_.accumulated_rows());
+      // What preferred sizes cut off was due as well.
+      if (batch.reason == BatchReason::min_size) next.lane->flush(BatchReason::min_size);
       queue_.take(*next.lane, rows, options_->max_overtaking, batch.calls);
       // Nothing more is to come for the other rows, either, whatever their keys are.
       if (all) queue_.for_each_lane([](BatchLane& other) { other.flush(BatchReason::all); });

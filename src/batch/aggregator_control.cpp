@@ -64,6 +64,7 @@ void Aggregator::expect(const std::string& peer) {
   if (!options_->all_callers) {
     throw InvalidArgument("a batcher expects a peer only with BatchOptions::all_callers");
   }
+  if (peer.empty()) throw InvalidArgument("expect: a peer's name is not empty");
   if (host_) check_peer("expect", peer, *host_);
   group_.expect(
       peer, host_ ? host_->is_live : [](std::string_view) { return false; });

@@ -17,8 +17,10 @@ void Aggregator::exposed_on(const Host& host) {
   const Lock lock(mutex_);
   if (host_) return;
   check_group(*options_, host);
-  for (const std::string& peer : group_.expected())
-    check_peer("expect", peer, host);
+  if (options_->all_callers) {
+    for (const std::string& peer : group_.expected())
+      check_peer("expect", peer, host);
+  }
   host_ = host;
   executor_ = options_->executor        ? options_->executor
               : options_->short_handler ? host.loop_tasks
@@ -38,14 +40,7 @@ void Aggregator::ensure_host(Lock& lock) {
   if (host_) return;
   Host host;
   check_group(*options_, host);
-  lock.unlock();
-  std::shared_ptr<Loop> loop;
-  try {
-    loop = AsioLoop::start();
-  } catch (...) {
-    lock.lock();
-    throw;
-  }
+  const std::shared_ptr<Loop> loop = AsioLoop::start();
   host.workers = loop;
   host.loop_tasks = std::make_shared<CallingThread>();
   host.loop = loop;
@@ -55,7 +50,13 @@ void Aggregator::ensure_host(Lock& lock) {
   host.on_change = [](const std::function<void()>&) -> std::uint64_t { return 0; };
   host.on_end = host.on_change;
   host.forget = [](std::uint64_t) {};
-  exposed_on(host);
+  lock.unlock();
+  try {
+    exposed_on(host);
+  } catch (...) {
+    lock.lock();
+    throw;
+  }
   lock.lock();
 }
 
@@ -115,7 +116,6 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   if (lacks_room) flush_if_full(now);
   const bool waits = lane != nullptr && !work_.accumulate && !due(*lane, now);
   if (waits && !group_.complete() && !waits_for_room()) {
-    let_transfers_come();
     arm_timer_at(std::min(deadline, has_free_slot() ? triggers_.due_at(*lane) : deadline));
   } else {
     start_if_due(lock, now, may_run_here);
@@ -123,7 +123,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   return refused.error;
 }
 
-// Whatever room there is.
+// Where a call may not come in, whatever room there is.
 Aggregator::Refusal Aggregator::refusal(BatchCall& call, Lock& lock) {
   try {
     if (closed_.empty()) ensure_host(lock);

@@ -34,6 +34,7 @@ void BatchCounts::ended(const BatchOutcome& outcome, TimePoint started, TimePoin
   ++totals.batches;
   totals.answered += outcome.answered;
   totals.failed += outcome.failed;
+  totals.invalid += outcome.invalid;
   totals.handler_runs += outcome.handler_runs;
   totals.padding += outcome.padding;
   totals.rows_copied += outcome.rows_copied;

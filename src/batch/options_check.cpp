@@ -79,8 +79,6 @@ void check_options(const BatchOptions& options, const BatchWork& work) {
   check_size("min_size", options.min_size);
   check_size("max_queue", options.max_queue);
   check_size("parallelism", options.parallelism);
-  check(options.min_size <= options.max_size,
-        compared("min_size", options.min_size, "at most", "max_size", options.max_size));
   check(options.max_queue >= options.max_size,
         compared("max_queue", options.max_queue, "at least", "max_size", options.max_size));
   check(options.max_queue_bytes >= 1, "max_queue_bytes must be at least 1");
@@ -105,6 +103,9 @@ void check_options(const BatchOptions& options, const BatchWork& work) {
     work.check_device(options.device);
   }
   check_preferred(options, work);
+  const LargestBatch largest = largest_batch(options);
+  check(options.min_size <= largest.rows,
+        compared("min_size", options.min_size, "at most", largest.option, largest.rows));
   check_names(options);
   check_target(options);
 }
@@ -115,7 +116,7 @@ void check_change(const BatchOptions& from, const BatchOptions& to) {
 }
 
 void check_peer(const std::string& what, const std::string& peer, const Host& host) {
-  if (host.may_be_peer(peer) && !peer.empty()) return;
+  if (host.may_be_peer(peer)) return;
   throw InvalidArgument(what + ": the node's group, which is full, has no node '" + peer + "'");
 }
 

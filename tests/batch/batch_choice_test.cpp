@@ -322,9 +322,24 @@ TEST_CASE("the lowest priority there is goes last") {
   b.world.run_for(0s);
   b.add(1);
   b.add(2);
-  for (std::size_t i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < 3; ++i) {
+    REQUIRE(b.batches.size() == i + 1);
     b.answer(i);
+  }
   CHECK(b.batches == Batches{{0}, {2}, {1}});
+}
+
+TEST_CASE("what preferred sizes cut off of min_size rows starts as well") {
+  HeldBatching b({.max_size = 8, .min_size = 3, .preferred_sizes = {2, 8}});
+  b.add(1);
+  b.add(2);
+  b.add(3);
+  b.world.run_for(0s);
+  b.answer(0);
+  b.world.run_for(0s);
+  REQUIRE(b.batches == Batches{{1, 2}, {3, 3}});
+  b.answer(1);
+  CHECK(b.batcher.statistics().reasons[static_cast<std::size_t>(BatchReason::min_size)] == 2);
 }
 
 TEST_CASE("a call of more rows than the largest preferred size is refused") {

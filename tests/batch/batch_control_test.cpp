@@ -206,6 +206,8 @@ TEST_CASE("every bad option is refused by its name") {
              Catch::Contains("all_of has 2 names") && Catch::Contains("max_size"));
   CHECK_THAT(message({.all_of = {"a", "b", "c"}, .preferred_sizes = {1, 2}}),
              Catch::Contains("at most 2 rows: raise preferred_sizes"));
+  CHECK_THAT(message({.min_size = 32, .preferred_sizes = {1, 8}}),
+             Catch::Contains("min_size (32)") && Catch::Contains("preferred_sizes (8)"));
   CHECK_THAT(message({.all_of = {"a"}, .all_callers = true}), Catch::Contains("all_callers"));
   CHECK_THAT(message({.preferred_sizes = {0, 4}}), Catch::Contains("preferred_sizes"));
   CHECK_THAT(message({.preferred_sizes = {4, 2}}),

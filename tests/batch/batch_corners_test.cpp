@@ -171,7 +171,7 @@ TEST_CASE("a batcher whose executor throws fails its rows, and can be closed") {
   CHECK(batcher.close().ready());
 }
 
-/// Runs a task as part of whatever call it is that posts it.
+/// Runs a task as part of whatever call it is that posts it, as an Executor should not.
 struct Inline : Executor {
   void post(Task task) override { task(); }
 };

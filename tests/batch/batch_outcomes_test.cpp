@@ -213,7 +213,7 @@ TEST_CASE("a row that goes with no other and cannot be described fails alone") {
   CHECK(outcome(std::move(second)));
   CHECK(outcome(std::move(misfit)).message() == "it cannot be described");
   CHECK(batcher.statistics().answered == 2);
-  CHECK(batcher.statistics().failed == 1);
+  CHECK(batcher.statistics().invalid == 1);
 }
 
 TEST_CASE("halves of an asynchronous handler run where the handler does") {

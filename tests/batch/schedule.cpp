@@ -134,7 +134,8 @@ BatchOptions Schedule::some_options() {
   if (chance(0.3)) {
     for (std::size_t size = 1 + below(3); size <= options.max_size; size += 1 + below(5))
       options.preferred_sizes.push_back(size);
-    if (!options.preferred_sizes.empty() && options.preferred_sizes.back() < options.all_of.size())
+    const std::size_t least = std::max(options.min_size, options.all_of.size());
+    if (!options.preferred_sizes.empty() && options.preferred_sizes.back() < least)
       options.preferred_sizes.clear();
   }
   options.isolate = chance(0.5) ? Isolate::halves : Isolate::none;

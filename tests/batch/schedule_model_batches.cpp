@@ -170,6 +170,10 @@ ModelBatch& BatchModel::start(int key, BatchReason reason, TimePoint now) {
     if (other != key && highest_priority(lane(other)) < highest_priority(all))
       passed_[other] += batch.calls.size();
   }
+  if (reason == BatchReason::min_size) {
+    for (ScheduledCall* call : lane(key))
+      call->flushed = reason;
+  }
   if (complete) flush_queue(BatchReason::all);
   if (options_.order_by_peer) {
     std::sort(batch.calls.begin(), batch.calls.end(), [&](ScheduledCall* a, ScheduledCall* b) {

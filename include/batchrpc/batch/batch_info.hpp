@@ -21,7 +21,7 @@ enum class BatchReason : std::uint8_t {
   size,       ///< max_size rows were there, or the size that the batcher had chosen
   preferred,  ///< the largest preferred size was reached
   min_size,   ///< min_size rows were there
-  all,        ///< every live member of the group had a row in it
+  all,        ///< every live member of the group had a row that waited
   wait,       ///< its oldest row had waited for max_wait, or for as long as the batcher had chosen
   flush,      ///< flush(), or close() to drain
   full,       ///< there was no room for the rows that it waited for

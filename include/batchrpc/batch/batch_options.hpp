@@ -42,26 +42,29 @@ struct LatencyTarget {
 /// starts as soon as the handler is idle, with what has gathered meanwhile: batches form by
 /// themselves under load, and a lone caller waits for nobody. Otherwise it starts when the first of
 /// these is true: `max_size` rows are there, or the largest of `preferred_sizes`; `min_size` rows
-/// are there; every live member of the group has a row in it; its oldest row has waited for
-/// `max_wait`; a call finds no room in the queue while nothing runs that would make some.
+/// are there; every live member of the group has a row that waits, of whatever key; its oldest row
+/// has waited for `max_wait`; a call finds no room in the queue while nothing runs that would make
+/// some.
 struct BatchOptions {
   // --- when
 
-  /// Most rows of one batch, and so of one call; at least 1. Calls that wait and have more when it
-  /// becomes smaller fail with InvalidArgument.
+  /// Most rows of one batch, and so of one call; at least 1. (Where there are preferred_sizes, the
+  /// largest of them.) Calls that wait and have more when it becomes smaller fail with
+  /// InvalidArgument.
   std::size_t max_size = 64;
 
   /// Longest wait of a batch's oldest row, counted from its arrival; zero: no such wait.
   Duration max_wait{};
 
   /// With so many rows a batch starts, when the handler is idle; 1: as if it were not there. At
-  /// most max_size.
+  /// most as many as a batch has.
   std::size_t min_size = 1;
 
-  /// Names of peers: a batch is complete when each of those that live has a row in it. A peer that
+  /// Names of peers: when each of those that live has a row that waits, of whatever key, all that
+  /// waits starts. A peer that
   /// dies is not waited for, from the moment when that is noticed; one that joins (again) is. In a
   /// group of a fixed size all names must be those of its nodes; in an open one, a name that nobody
-  /// has is waited for when somebody with it has joined. At most max_size names.
+  /// has is waited for when somebody with it has joined. At most as many names as a batch has rows.
   std::vector<std::string> all_of{};
 
   /// The same for all peers that have called this batcher, or that it was told of
@@ -122,12 +125,13 @@ struct BatchOptions {
 
   /// The handler is short (docs/threading.md): it runs on the driving thread, after the messages
   /// that are there have been read, or, of a batch that takes no more rows, with the last of its
-  /// rows; of a batcher without a node, on the thread whose row completes a batch.
+  /// rows. Without a node: on whatever thread makes a batch start, by a row, by the end of the
+  /// batch before, or by flush() and its kin; on the batcher's own when a wait is over.
   bool short_handler = false;
 
   /// Where the handler runs; null: on the workers of the node that the batcher is exposed on, else
-  /// on a thread of the batcher's own. The last handle to it may go on one of its own threads.
-  /// Tasks that it destroys without running them fail their rows with ShutDown.
+  /// on a thread of the batcher's own. It runs each task or, when it stops, destroys it, which ends
+  /// the batcher: rows fail with ShutDown. Its last handle may go on one of its own threads.
   std::shared_ptr<Executor> executor{};
 };
 

@@ -63,6 +63,7 @@ struct TakenBatch {
 struct BatchOutcome {
   std::size_t answered = 0;
   std::size_t failed = 0;
+  std::size_t invalid = 0;
   std::size_t handler_runs = 0;
   std::size_t padding = 0;
   std::size_t rows_copied = 0;

@@ -101,7 +101,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     std::erase_if(batch_.calls, [&](const std::unique_ptr<BatchCall>& base) {
       if (kinds[i++] == kind) return false;
       Call& call = call_of(base);
-      outcome_.failed += call.rows;
+      outcome_.invalid += call.rows;
       call.fail(misfit(call, wanted), false);
       return true;
     });

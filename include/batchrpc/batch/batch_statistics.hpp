@@ -18,15 +18,19 @@ namespace batchrpc {
 /// one that the handler never saw (`rejected`, `invalid`, `expired`, `cancelled`, `left`,
 /// `dropped`).
 struct BatchStatistics {
-  std::uint64_t rows = 0;       ///< that came, whatever became of them
-  std::uint64_t rejected = 0;   ///< with Overloaded: there was no room, or another's row took it
-  std::uint64_t invalid = 0;    ///< that BatchRules refused, or of calls larger than a batch
+  std::uint64_t rows = 0;      ///< that came, whatever became of them
+  std::uint64_t rejected = 0;  ///< with Overloaded: there was no room, or another's row took it
+  /// That do not fit: refused by BatchRules, larger than a batch or the queue, or unlike most
+  /// others of their key; and those of a batcher that cannot begin.
+  std::uint64_t invalid = 0;
   std::uint64_t expired = 0;    ///< whose deadline had passed before they started
   std::uint64_t cancelled = 0;  ///< whose caller had taken them back
   std::uint64_t left = 0;       ///< whose caller had died or left
-  std::uint64_t dropped = 0;    ///< with ShutDown: waited at close() or the end, or came later
-  std::uint64_t answered = 0;   ///< that got their result
-  std::uint64_t failed = 0;     ///< that got an error of the handler's
+  /// With ShutDown: waited at close() or the end (a reducer may have accumulated them), or came
+  /// later.
+  std::uint64_t dropped = 0;
+  std::uint64_t answered = 0;  ///< that got their result
+  std::uint64_t failed = 0;    ///< that got an error of the handler's, or had no result
 
   std::uint64_t batches = 0;       ///< that have ended
   std::uint64_t handler_runs = 0;  ///< of these, with those of Isolate::halves

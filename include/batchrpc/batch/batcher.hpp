@@ -125,8 +125,9 @@ class Batcher<R(Args...)> {
   Future<void> close(BatchClose how = BatchClose::fail) const { return state_->core->close(how); }
 
   /// With BatchOptions::all_callers: that this peer will call, so that batches wait for it whenever
-  /// it lives, the first one already. Before the batcher is exposed, so that no row is earlier.
-  /// Throws InvalidArgument without all_callers, and for a name that a full group lacks.
+  /// it lives, the first one already. Before the batcher is exposed, so that no row is earlier; it
+  /// is not taken back. Throws InvalidArgument without all_callers, and, as does exposing the
+  /// batcher later, for a name that a full group lacks.
   void expect(const std::string& peer) const { state_->core->expect(peer); }
 
   /// The options in force.

@@ -22,7 +22,8 @@ namespace batchrpc {
 /// How an exposed function runs.
 struct ExposeOptions {
   /// Run it where the message was read, not on a worker: for functions that neither block nor
-  /// compute for more than some tens of microseconds (docs/threading.md).
+  /// compute for more than some tens of microseconds (docs/threading.md). Not for a Batcher, which
+  /// has BatchOptions::short_handler.
   bool short_handler = false;
   /// A lock that each call of the function has while it runs: of the functions with one lock, also
   /// of several nodes of this process, one call runs at a time, in the order in which they came. No
