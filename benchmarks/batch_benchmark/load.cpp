@@ -21,28 +21,37 @@ Clock::duration duration_of(double seconds) {
   return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-/// Counts what is answered within the seconds that count. Thread-safe.
+/// Counts what is answered within the seconds that count: from the first row that is asked for
+/// behind the warm-up, so that they have one, whatever holds the machine up. Thread-safe.
 class Counter {
  public:
   explicit Counter(const Span& span)
-      : from(Clock::now() + duration_of(span.warm_up)),
-        to(from + duration_of(span.seconds)),
-        seconds_(span.seconds) {}
+      : seconds_(span.seconds), from_(Clock::now() + duration_of(span.warm_up)) {}
 
-  void begin() {
+  void begin(Time sent) {
     const std::lock_guard lock(mutex_);
     ++under_way_;
+    if (is_open() || sent < from_) return;
+    from_ = sent;
+    to_ = sent + duration_of(seconds_);
   }
   void end(Time sent, Time done, bool answered) {
     std::unique_lock lock(mutex_);
-    if (!answered && sent >= from && sent <= to) ++load_.failed;
     // Of those that came in time; an open loop's last ones would else be missing.
-    if (answered && sent >= from && sent <= to) {
-      load_.us.push_back(std::chrono::duration<double, std::micro>(done - sent).count());
+    if (is_open() && sent >= from_ && sent <= to_) {
+      if (answered) {
+        load_.us.push_back(std::chrono::duration<double, std::micro>(done - sent).count());
+      } else {
+        ++load_.failed;
+      }
     }
-    if (answered && done >= from && done <= to) ++answered_;
+    if (is_open() && answered && done >= from_ && done <= to_) ++answered_;
     --under_way_;
     tell(lock);
+  }
+  bool is_over(Time time) const {
+    const std::lock_guard lock(mutex_);
+    return time >= to_;
   }
   /// When nothing is under way any more, and nothing begins.
   Load finish() {
@@ -57,10 +66,8 @@ class Counter {
     return std::move(load_);
   }
 
-  const Time from;
-  const Time to;
-
  private:
+  bool is_open() const { return to_ != Time::max(); }
   void tell(std::unique_lock<std::mutex>& lock) {
     if (!finishing_ || under_way_ > 0) return;
     lock.unlock();
@@ -68,7 +75,9 @@ class Counter {
   }
 
   const double seconds_;
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
+  Time from_;
+  Time to_ = Time::max();
   Load load_;
   std::uint64_t answered_ = 0;
   std::uint64_t under_way_ = 0;
@@ -76,14 +85,11 @@ class Counter {
   batchrpc::Promise<void> over_;
 };
 
-void ask_again(const std::shared_ptr<Counter>& counter, const Ask& ask) {
-  const Time sent = Clock::now();
+void ask_again(const std::shared_ptr<Counter>& counter, const Ask& ask, Time sent) {
+  counter->begin(sent);
   ask().then([counter, &ask, sent](const batchrpc::Result<std::int64_t>& result) {
     const Time done = Clock::now();
-    if (done < counter->to && result) {
-      counter->begin();
-      ask_again(counter, ask);
-    }
+    if (result && !counter->is_over(done)) ask_again(counter, ask, done);
     counter->end(sent, done, static_cast<bool>(result));
   });
 }
@@ -102,9 +108,9 @@ Load open_loop(const Ask& ask, double rows_per_s, const Span& span, std::uint64_
   std::mt19937_64 random(seed);
   std::exponential_distribution<double> gap(rows_per_s);
   const auto counter = std::make_shared<Counter>(span);
-  for (Time next = Clock::now(); next < counter->to; next += duration_of(gap(random))) {
+  for (Time next = Clock::now(); !counter->is_over(next); next += duration_of(gap(random))) {
     std::this_thread::sleep_until(next);
-    counter->begin();
+    counter->begin(next);
     ask().then([counter, next](const batchrpc::Result<std::int64_t>& result) {
       counter->end(next, Clock::now(), static_cast<bool>(result));
     });
@@ -114,11 +120,8 @@ Load open_loop(const Ask& ask, double rows_per_s, const Span& span, std::uint64_
 
 Load closed_loop(const Ask& ask, int callers, const Span& span) {
   const auto counter = std::make_shared<Counter>(span);
-  for (int i = 0; i < callers; ++i) {
-    counter->begin();
-    ask_again(counter, ask);
-  }
-  std::this_thread::sleep_until(counter->to);
+  for (int i = 0; i < callers; ++i)
+    ask_again(counter, ask, Clock::now());
   return counter->finish();
 }
 

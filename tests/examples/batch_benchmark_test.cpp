@@ -146,6 +146,16 @@ TEST_CASE("an open loop has the rate that was asked for, and counts what is refu
   CHECK_FALSE(half.keeps(1e6, 99));
 }
 
+TEST_CASE("a closed loop that is held up for longer than its sample counts from then on") {
+  int calls = 0;
+  const Ask stalls_once = [&calls] {
+    if (++calls == 2) std::this_thread::sleep_for(20ms);
+    return batchrpc::make_ready_future(std::int64_t{1});
+  };
+  const Load load = closed_loop(stalls_once, 1, {.warm_up = .005, .seconds = .001});
+  CHECK_FALSE(load.us.empty());
+}
+
 TEST_CASE("batch_benchmark writes all sections, with the median and the rounds of each figure") {
   const Folder folder;
   const auto end = folder.run("--rounds 2 --seconds 0.02 --warm-up 0.01 --observers 1,2 --json '" +
