@@ -66,7 +66,8 @@ class Observer {
 
   void ready() {}
 
-  /// Calls until `end`; the microseconds of each call between `begin` and `end`.
+  /// Calls until `end`; the microseconds of each call between `begin` and `end`. Where the machine
+  /// stood still for all of that, of the first call behind it.
   rpc::Future<std::vector<float>> observe(std::string function, std::int64_t begin,
                                           std::int64_t end) {
     const Clock::time_point from = time_of(begin);
@@ -74,11 +75,11 @@ class Observer {
     const at::Tensor row = at::tensor({.01F, -.02F, .03F, -.04F});
     std::vector<float> us;
     Clock::time_point sent = Clock::now();
-    while (sent < to) {
+    while (sent < to || us.empty()) {
       const auto action = co_await node_.call<std::int64_t(at::Tensor)>(kCaller, function, row);
       if (action != 0 && action != 1) throw std::runtime_error("this is no action");
       const Clock::time_point done = Clock::now();
-      if (sent >= from && done <= to) {
+      if (sent >= from && (done <= to || us.empty())) {
         us.push_back(std::chrono::duration<float, std::micro>(done - sent).count());
       }
       sent = done;
@@ -151,7 +152,6 @@ Sample Observers::measure(int count, const std::string& function,
   Sample sample;
   for (const std::vector<float>& us : std::move(observed).get())
     sample.us.insert(sample.us.end(), us.begin(), us.end());
-  if (sample.us.empty()) throw std::runtime_error(function + ": no call in a whole sample");
   sample.rows_per_s = static_cast<double>(sample.us.size()) / seconds;
   sample.cpu_us = cpu_passed * 1e6 / static_cast<double>(sample.us.size());
   return sample;
