@@ -66,8 +66,9 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   };
 
   // Coming in; aggregator_intake.cpp.
-  void ensure_host(Lock& lock);
-  [[nodiscard]] Refusal refusal(BatchCall& call, Lock& lock);
+  void adopt(const Host& host);
+  void ensure_host();
+  [[nodiscard]] Refusal refusal(BatchCall& call);
   [[nodiscard]] bool waits_for_room() const noexcept;
   [[nodiscard]] std::exception_ptr make_room(const BatchCall& call, bool let_in, Dropped& gone,
                                              bool& hold);

@@ -13,9 +13,13 @@
 namespace batchrpc::detail {
 
 void Aggregator::exposed_on(const Host& host) {
-  const std::weak_ptr<Aggregator> weak = weak_from_this();
   const Lock lock(mutex_);
-  if (host_) return;
+  if (!host_) adopt(host);
+}
+
+// By who holds the lock, once.
+void Aggregator::adopt(const Host& host) {
+  const std::weak_ptr<Aggregator> weak = weak_from_this();
   check_group(*options_, host);
   if (options_->all_callers) {
     for (const std::string& peer : group_.expected())
@@ -36,7 +40,7 @@ void Aggregator::exposed_on(const Host& host) {
 }
 
 // A batcher without a node has a loop, and so a thread and a clock, of its own.
-void Aggregator::ensure_host(Lock& lock) {
+void Aggregator::ensure_host() {
   if (host_) return;
   Host host;
   check_group(*options_, host);
@@ -50,14 +54,7 @@ void Aggregator::ensure_host(Lock& lock) {
   host.on_change = [](const std::function<void()>&) -> std::uint64_t { return 0; };
   host.on_end = host.on_change;
   host.forget = [](std::uint64_t) {};
-  lock.unlock();
-  try {
-    exposed_on(host);
-  } catch (...) {
-    lock.lock();
-    throw;
-  }
-  lock.lock();
+  adopt(host);
 }
 
 // Those that wait or are held, into an empty `gone`.
@@ -79,7 +76,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   bool hold = false;
   bool lacks_room = false;
   std::shared_ptr<Aggregator> self;  // callbacks of rows that fail may drop the last handle
-  Refusal refused = refusal(*call, lock);
+  Refusal refused = refusal(*call);
   if (!refused.error) {
     if (queue_.rows() + held_.rows() + call->rows > options_->max_queue) {
       drop_expired(call->arrived, expired);
@@ -124,9 +121,9 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
 }
 
 // Where a call may not come in, whatever room there is.
-Aggregator::Refusal Aggregator::refusal(BatchCall& call, Lock& lock) {
+Aggregator::Refusal Aggregator::refusal(BatchCall& call) {
   try {
-    if (closed_.empty()) ensure_host(lock);
+    if (closed_.empty()) ensure_host();
   } catch (...) {
     return {std::current_exception(), &BatchStatistics::invalid};
   }

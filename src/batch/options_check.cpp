@@ -1,6 +1,5 @@
 #include "batch/options_check.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "batchrpc/base/error.hpp"
@@ -32,11 +31,10 @@ void check_preferred(const BatchOptions& options, const BatchWork& work) {
   if (sizes.empty()) return;
   for (const std::size_t size : sizes)
     check_size("preferred_sizes: each", size);
-  const auto pair = std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>());
-  check(pair == sizes.end(), pair == sizes.end() ? std::string()
-                                                 : "preferred_sizes must be ascending, but " +
-                                                       std::to_string(*pair) + " is before " +
-                                                       std::to_string(*std::next(pair)));
+  for (std::size_t i = 1; i < sizes.size(); ++i)
+    check(sizes[i - 1] < sizes[i], "preferred_sizes must be ascending, but " +
+                                       std::to_string(sizes[i - 1]) + " is before " +
+                                       std::to_string(sizes[i]));
   check(sizes.back() <= options.max_size, compared("preferred_sizes: the last", sizes.back(),
                                                    "at most", "max_size", options.max_size));
   check(work.can_pad, "preferred_sizes needs rows that can be copied, to pad with");

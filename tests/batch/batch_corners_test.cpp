@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -105,10 +106,19 @@ struct Dropping : Executor {
   void post(Task task) override { const Task dropped = std::move(task); }
 };
 
-TEST_CASE("a batcher whose executor drops its tasks fails its rows, and can be closed") {
+/// Takes no tasks.
+struct Refusing : Executor {
+  void post(Task /*task*/) override { throw std::runtime_error("no more tasks"); }
+};
+
+TEST_CASE(
+    "a batcher whose executor drops its tasks, or throws, fails its rows, and can be closed") {
   test::VirtualWorld world;
   const Node node = world.root();
-  const Batcher<int(int)> batcher({.executor = std::make_shared<Dropping>()}, doubled);
+  std::shared_ptr<Executor> executor;
+  SECTION("it drops them") { executor = std::make_shared<Dropping>(); }
+  SECTION("it throws") { executor = std::make_shared<Refusing>(); }
+  const Batcher<int(int)> batcher({.executor = executor}, doubled);
   node.expose("f", batcher);
   CHECK(outcome(batcher(1)).code() == ErrorCode::shut_down);
   CHECK(batcher.close().ready());
@@ -155,20 +165,6 @@ TEST_CASE(
   }
   b.call(c, 2);
   CHECK(b.batches == Batches{{2}});
-}
-
-/// Takes no tasks.
-struct Refusing : Executor {
-  void post(Task /*task*/) override { throw std::runtime_error("no more tasks"); }
-};
-
-TEST_CASE("a batcher whose executor throws fails its rows, and can be closed") {
-  test::VirtualWorld world;
-  const Node node = world.root();
-  const Batcher<int(int)> batcher({.executor = std::make_shared<Refusing>()}, doubled);
-  node.expose("f", batcher);
-  CHECK(outcome(batcher(1)).code() == ErrorCode::shut_down);
-  CHECK(batcher.close().ready());
 }
 
 /// Runs a task as part of whatever call it is that posts it, as an Executor should not.
