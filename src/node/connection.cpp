@@ -25,7 +25,7 @@ constexpr int kReadsInARow = 8;
 class Connection::Batch {
  public:
   explicit Batch(Connection& connection, const std::shared_ptr<FrameSink>& frame_sink)
-      : sink(*frame_sink), connection_(connection) {
+      : sink(*frame_sink), connection_(connection), stream_(connection.streams_) {
     previous_ = Loop::exchange_nested_wait_hook({&Batch::on_nested_wait, this});
   }
   ~Batch() { Loop::exchange_nested_wait_hook(previous_); }
@@ -34,17 +34,24 @@ class Connection::Batch {
 
   FrameSink& sink;
   std::span<const std::byte> rest;  // read, but not consumed
-  bool detached = false;            // somebody else reads on: touch the connection no more
+
+  /// Whether the stream has ended, or somebody else reads on: touch the connection no more.
+  [[nodiscard]] bool is_over() const {
+    return detached_ || !connection_.live_ || connection_.streams_ != stream_;
+  }
 
  private:
   static void on_nested_wait(void* self) noexcept {
     auto& batch = *static_cast<Batch*>(self);
-    if (std::exchange(batch.detached, true) || batch.connection_.closed_) return;
+    if (batch.is_over()) return;
+    batch.detached_ = true;
     batch.connection_.partial_.assign(batch.rest.begin(), batch.rest.end());
     batch.connection_.wait_readable();
   }
 
   Connection& connection_;
+  const unsigned stream_;
+  bool detached_ = false;
   Loop::NestedWaitHook previous_;
 };
 
@@ -56,15 +63,27 @@ Connection::~Connection() { output_.close(); }
 
 void Connection::start(std::unique_ptr<Stream> stream, std::weak_ptr<FrameSink> sink) {
   if (closed_) return;
+  if (live_) end_stream();
   stream_ = std::move(stream);
   sink_ = std::move(sink);
+  ++streams_;
+  live_ = true;
+  open_ = false;
+  waits_to_write_ = false;
   output_.attach(stream_.get());
   wait_readable();
 }
 
-void Connection::open() {
+std::unique_ptr<Stream> Connection::release() {
+  closed_ = true;
+  live_ = false;
+  output_.close();
+  return std::move(stream_);
+}
+
+void Connection::open(bool keep) {
   open_ = true;
-  output_.open();
+  output_.open(keep);
   flush();
 }
 
@@ -74,30 +93,31 @@ std::string Connection::description() const {
 
 // Weak: what waits is the stream's, the stream is ours, and a loop that has ended calls nobody.
 void Connection::wait_readable() {
-  stream_->wait_readable([weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->read_ready();
+  stream_->wait_readable([weak = weak_from_this(), stream = streams_] {
+    const auto self = weak.lock();
+    if (self && self->streams_ == stream) self->read_ready();
   });
 }
 
 void Connection::read_ready() {
   const auto sink = sink_.lock();
-  if (!sink || closed_) return;
+  if (!sink || !live_) return;
   const OutputScope scope(context_);
   const Lease<ReadBuffer> buffer;
   Batch batch(*this, sink);
   try {
-    for (int reads = 0; reads < kReadsInARow && !closed_; ++reads) {
+    for (int reads = 0; reads < kReadsInARow; ++reads) {
       const bool more = direct_ == Direct::dropped ? drop_rest(batch, buffer->bytes)
                                                    : read_once(batch, buffer->bytes);
-      if (batch.detached || closed_) return;
+      if (batch.is_over()) return;
       if (!more) break;
     }
   } catch (const std::exception& bad) {  // BadMessage, or no memory for what it declares
-    if (!batch.detached) fail(bad.what(), true);
+    if (!batch.is_over()) fail(bad.what(), true);
     return;
   }
   OutputScope::flush_current();
-  if (!closed_ && !batch.detached) wait_readable();
+  if (!batch.is_over()) wait_readable();
 }
 
 // Reads what is there and consumes it. Whether there may be more.
@@ -139,9 +159,9 @@ bool Connection::read_once(Batch& batch, std::span<std::byte> scratch) {
   direct_skip_ -= skipped;
   batch.rest = scratch.first(have + bytes);
   if (direct_ != Direct::none && direct_rest_.empty() && direct_skip_ == 0) finish_direct(batch);
-  while (!batch.detached && !closed_ && consume(batch)) {
+  while (!batch.is_over() && consume(batch)) {
   }
-  if (batch.detached || closed_) return false;
+  if (batch.is_over()) return false;
   partial_.assign(batch.rest.begin(), batch.rest.end());
   return result.bytes == offered;
 }
@@ -274,32 +294,45 @@ void Connection::handle_flushed(OutputQueue::Flushed flushed) {
   // After a failed write there may be replies, and a goodbye, to be read: the reading side finds
   // the end itself.
   if (flushed != OutputQueue::Flushed::blocked) return;
-  loop_->post([self = shared_from_this()] {
-    if (!self->closed_) self->wait_writable();
-  });
+  loop_->post([self = shared_from_this()] { self->wait_writable(); });
   output_.give_back();
 }
 
 void Connection::wait_writable() {
-  stream_->wait_writable([weak = weak_from_this()] {
+  // Meanwhile another stream may have come, on which nothing blocks.
+  if (!live_ || waits_to_write_ || !output_.is_blocked()) return;
+  waits_to_write_ = true;
+  stream_->wait_writable([weak = weak_from_this(), stream = streams_] {
     const auto self = weak.lock();
-    if (self && !self->closed_) self->handle_flushed(self->output_.flush_blocked());
+    if (!self || !self->live_ || self->streams_ != stream) return;
+    self->waits_to_write_ = false;
+    self->handle_flushed(self->output_.flush_blocked());
   });
 }
 
 void Connection::close() {
   if (closed_) return;
   closed_ = true;
-  if (stream_) (void)output_.flush();
+  if (live_) (void)output_.flush();
+  live_ = false;
   output_.close();
   if (stream_) stream_->shutdown();
 }
 
-void Connection::fail(const std::string& why, bool protocol_error) {
-  if (closed_) return;
-  closed_ = true;
-  output_.close();
+void Connection::end_stream() {
+  live_ = false;
+  output_.detach();
+  partial_ = {};
+  direct_ = Direct::none;
+  direct_rest_ = {};
+  direct_skip_ = 0;
+  large_frame_ = {};
   stream_->shutdown();
+}
+
+void Connection::fail(const std::string& why, bool protocol_error) {
+  if (!live_) return;
+  end_stream();
   if (const auto sink = sink_.lock()) sink->on_closed(why, protocol_error);
 }
 

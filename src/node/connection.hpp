@@ -35,7 +35,7 @@ class FrameSink {
   /// All bytes of the chunk last asked for are there.
   virtual void on_chunk(const wire::FrameHeader& chunk) = 0;
 
-  /// The connection has ended: `why` is for people. Called once.
+  /// The stream has ended: `why` is for people. Called once a stream; it may start() again.
   virtual void on_closed(const std::string& why, bool protocol_error) = 0;
 };
 
@@ -44,8 +44,10 @@ struct ConnectionLimits {
   std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< largest frame, inline payloads included
 };
 
-/// One stream, as frames: reads in batches, writes what has gathered in one go, cuts and joins
-/// chunks. Owned by shared pointers; everything but the sending functions runs on the loop.
+/// A stream, as frames: reads in batches, writes what has gathered in one go, cuts and joins chunks.
+/// Another stream may take its place: what was read of a frame is then forgotten, and the output
+/// goes on as OutputQueue says. Owned by shared pointers; everything but the sending functions runs
+/// on the loop.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context,
@@ -54,11 +56,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Begins to read. The sink lives until on_closed() has returned or detach() was called.
+  /// Begins to read, in place of the stream before, if any.
   void start(std::unique_ptr<Stream> stream, std::weak_ptr<FrameSink> sink);
+  /// Gives the stream away, of which nothing but the handshake was read, and closes.
+  [[nodiscard]] std::unique_ptr<Stream> release();
 
-  /// The handshake is over: frames that waited are sent, larger ones are accepted.
-  void open();
+  /// The handshake is over: frames that waited are sent, larger ones are accepted. `keep`: see
+  /// OutputQueue::open().
+  void open(bool keep);
 
   [[nodiscard]] OutputQueue& output() noexcept { return output_; }
 
@@ -70,6 +75,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Sends what is queued as far as the stream takes it at once, then closes. The sink's
   /// on_closed() is not called. On the loop.
   void close();
+
+  /// Ends the stream as if the other side had: the sink is told.
+  void break_off(const std::string& why) { fail(why, false); }
 
   /// Whether anything was read since the last time that this was asked.
   [[nodiscard]] bool take_heard() noexcept {
@@ -93,6 +101,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void wait_writable();
   void handle_flushed(OutputQueue::Flushed flushed);
   void fail(const std::string& why, bool protocol_error);
+  void end_stream();
 
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<WaitContext> context_;
@@ -113,6 +122,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   wire::FrameHeader chunk_;
   std::vector<Word> large_frame_;
 
+  unsigned streams_ = 0;           // so far
+  bool live_ = false;              // whether the last of them has not ended
+  bool waits_to_write_ = false;    // for it to become writable
   bool open_ = false;
   bool closed_ = false;
   std::atomic<bool> heard_{false};

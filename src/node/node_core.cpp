@@ -184,6 +184,17 @@ void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
 
 void NodeCore::admit(Session& session, const wire::Hello& hello) { peers_->admit(session, hello); }
 
+std::shared_ptr<Session> NodeCore::find_session(const Session& half_open,
+                                                const wire::Hello& hello) {
+  return peers_->find_session(half_open, hello);
+}
+
+void NodeCore::session_detached(const std::shared_ptr<Session>& session, const std::string& why) {
+  peers_->session_detached(session, why);
+}
+
+void NodeCore::session_resumed(Session& session) { peers_->session_resumed(session); }
+
 void NodeCore::session_closed(const std::shared_ptr<Session>& session, const std::string& why) {
   peers_->session_closed(session, why);
 }

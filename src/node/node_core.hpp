@@ -56,7 +56,11 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void run_on_worker(Task task) override;
   void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
                        detail::IncomingCall call) override;
+  std::shared_ptr<Session> find_session(const Session& half_open,
+                                        const wire::Hello& hello) override;
   void admit(Session& session, const wire::Hello& hello) override;
+  void session_detached(const std::shared_ptr<Session>& session, const std::string& why) override;
+  void session_resumed(Session& session) override;
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why) override;
 
   void submit(std::string_view peer, const detail::FunctionKey& function,

@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t kChunkBytes = 256 * 1024;
 // What a queue keeps between bursts.
 constexpr std::size_t kKeptBytes = 4 * 1024;
+// Buffers that are used again for the next rounds.
+constexpr std::size_t kSpares = 4;
+constexpr std::size_t kSpareBytes = 64 * 1024;
 
 constexpr std::array<std::byte, 8> kZeros{};
 
@@ -34,14 +37,16 @@ OutputQueue::Place OutputQueue::append(std::span<const Word> frame, std::uint64_
 OutputQueue::Place OutputQueue::append_locked(std::span<const Word> frame, std::uint64_t call,
                                               bool of_reply, std::vector<Bytes>&& payloads) {
   if (closed_) return {.begin = appended_};
-  std::vector<std::byte>& to = open_ ? queued_ : held_;
-  const std::size_t before = to.size();
-  append_bytes(to, std::as_bytes(frame));
+  const std::size_t before = queued_.size();
+  last_frame_ = before;
+  append_bytes(queued_, std::as_bytes(frame));
+  if (wire::is_reliable(wire::kind_of(frame))) ++queued_count_;
   if (!payloads.empty()) {
     if (wire::has_inline_payloads(frame)) {
       for (const Bytes& payload : payloads) {
-        append_bytes(to, payload.span());
-        append_bytes(to, std::span(kZeros).first(wire::padded(payload.size()) - payload.size()));
+        append_bytes(queued_, payload.span());
+        append_bytes(queued_,
+                     std::span(kZeros).first(wire::padded(payload.size()) - payload.size()));
       }
     } else {
       large_.push_back({.call = call,
@@ -51,7 +56,7 @@ OutputQueue::Place OutputQueue::append_locked(std::span<const Word> frame, std::
                         .offset = 0});
     }
   }
-  const Place place{.begin = appended_, .size = to.size() - before};
+  const Place place{.begin = appended_, .size = queued_.size() - before};
   appended_ += place.size;
   return place;
 }
@@ -59,11 +64,11 @@ OutputQueue::Place OutputQueue::append_locked(std::span<const Word> frame, std::
 bool OutputQueue::retract_locked(Place place, std::vector<Bytes>& payloads) {
   if (place.begin < taken_) return false;
   if (closed_) return true;
-  std::vector<std::byte>& from = open_ ? queued_ : held_;
   const auto frame =
-      std::span(from).last(appended_ - place.begin).first(static_cast<std::size_t>(place.size));
+      std::span(queued_).last(appended_ - place.begin).first(static_cast<std::size_t>(place.size));
   cut_off_locked(wire::id_of(frame), payloads);
   wire::make_void(frame);
+  --queued_count_;  // only calls are taken back
   return true;
 }
 
@@ -98,7 +103,7 @@ bool OutputQueue::cut_off_locked(std::uint64_t call, std::vector<Bytes>& payload
 
 void OutputQueue::append_first(std::span<const Word> frame) {
   const std::lock_guard lock(mutex_);
-  if (!closed_) append_bytes(queued_, std::as_bytes(frame));
+  if (!closed_) append_bytes(first_, std::as_bytes(frame));
 }
 
 void OutputQueue::attach(Stream* stream) {
@@ -106,28 +111,45 @@ void OutputQueue::attach(Stream* stream) {
   stream_ = stream;
 }
 
-void OutputQueue::open() {
+void OutputQueue::open(bool keep) {
   const std::lock_guard lock(mutex_);
   open_ = true;
-  append_bytes(queued_, held_);
-  held_ = {};
+  keep_ = keep;
+}
+
+void OutputQueue::wait_for_writer(std::unique_lock<std::mutex>& lock) {
+  idle_.wait(lock, [this] { return !writing_now_; });
+}
+
+void OutputQueue::detach() {
+  std::unique_lock lock(mutex_);
+  stream_ = nullptr;
+  wait_for_writer(lock);
+  first_ = {};
+  next_ = 0;
+  written_ = 0;
+  open_ = false;
+  busy_ = false;
+  blocked_ = false;
+  error_ = {};
 }
 
 void OutputQueue::close() {
   // Destroyed without the lock: memory may have the user's deleter.
   std::deque<LargePayloads> large;
   std::deque<LargePayloads> paused;
+  std::deque<Round> rounds;
   std::vector<Bytes> released;
   std::unique_lock lock(mutex_);
   closed_ = true;
-  idle_.wait(lock, [this] { return !writing_now_; });
+  wait_for_writer(lock);
   stream_ = nullptr;
-  held_ = {};
+  first_ = {};
   queued_ = {};
-  writing_ = {};
+  spare_ = {};
+  next_ = 0;
   written_ = 0;
-  if (chunk_) released_.push_back(std::move(chunk_->owner));
-  chunk_.reset();
+  rounds.swap(rounds_);
   large.swap(large_);
   paused.swap(paused_);
   released.swap(released_);
@@ -142,34 +164,34 @@ OutputQueue::Flushed OutputQueue::flush() {
 
 OutputQueue::Flushed OutputQueue::flush_blocked() {
   std::unique_lock lock(mutex_);
+  if (!blocked_) return Flushed::all;  // by a stream before this one
+  blocked_ = false;
   busy_ = false;
   return write_out(lock);
+}
+
+bool OutputQueue::is_blocked() const {
+  const std::lock_guard lock(mutex_);
+  return blocked_;
 }
 
 OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) {
   if (stream_ == nullptr || closed_) return Flushed::all;
   if (error_) return Flushed::failed;
   while (fill()) {
-    std::array<std::span<const std::byte>, 3> buffers;
-    std::size_t count = 0;
+    Buffers memory;
+    const auto buffers = buffers_to_write(memory);
     std::size_t offered = 0;
-    const auto offer = [&](std::span<const std::byte> bytes) {
-      if (bytes.empty()) return;
-      buffers[count++] = bytes;
-      offered += bytes.size();
-    };
-    offer(std::span(writing_).subspan(written_));
-    if (chunk_) {
-      offer(chunk_->rest);
-      offer(std::span(kZeros).first(chunk_->padding));
-    }
+    for (const auto& buffer : buffers)
+      offered += buffer.size();
+    Stream* const stream = stream_;
     busy_ = true;
     writing_now_ = true;
     lock.unlock();
-    const IoResult result = stream_->try_write(std::span(buffers).first(count));
+    const IoResult result = stream->try_write(buffers);
     lock.lock();
     writing_now_ = false;
-    if (closed_) {
+    if (closed_ || stream_ != stream) {  // by who waits for this thread
       idle_.notify_all();
       return Flushed::all;
     }
@@ -178,7 +200,10 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) 
       return Flushed::failed;
     }
     advance(result.bytes);
-    if (result.bytes < offered) return Flushed::blocked;
+    if (result.bytes < offered) {
+      blocked_ = true;
+      return Flushed::blocked;
+    }
   }
   busy_ = false;
   if (!released_.empty()) {
@@ -188,17 +213,54 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) 
   return Flushed::all;
 }
 
+std::span<const std::span<const std::byte>> OutputQueue::buffers_to_write(Buffers& buffers) const {
+  std::size_t count = 0;
+  std::size_t skip = written_;
+  const auto offer = [&](std::span<const std::byte> bytes) {
+    const std::size_t skipped = std::min(skip, bytes.size());
+    skip -= skipped;
+    if (skipped < bytes.size()) buffers[count++] = bytes.subspan(skipped);
+  };
+  if (!first_.empty()) {
+    offer(first_);
+  } else {
+    const Round& round = rounds_[next_];
+    offer(round.frames);
+    if (round.chunk) {
+      offer(round.chunk->bytes);
+      offer(std::span(kZeros).first(round.chunk->padding));
+    }
+  }
+  return std::span(buffers).first(count);
+}
+
 // Whether there is anything to write.
 bool OutputQueue::fill() {
-  if (written_ < writing_.size() || chunk_) return true;
-  writing_.clear();
-  written_ = 0;
-  std::swap(writing_, queued_);
-  if (open_) {
-    taken_ = appended_;
-    take_chunk();
+  if (!first_.empty()) return true;
+  return open_ && (next_ < rounds_.size() || take_round());
+}
+
+bool OutputQueue::take_round() {
+  if (queued_.empty() && large_.empty()) return false;
+  Round round;
+  if (!spare_.empty()) {
+    round.frames = std::move(spare_.back());
+    spare_.pop_back();
   }
-  return !writing_.empty();
+  std::swap(round.frames, queued_);
+  round.count = std::exchange(queued_count_, 0);
+  taken_ = appended_;
+  take_chunk(round);
+  if (round.frames.empty()) {
+    std::swap(round.frames, queued_);
+    return false;
+  }
+  sequence_ += round.count;
+  round.last = sequence_;
+  wire::set_acknowledged(std::span(round.frames).subspan(last_frame_),
+                         received_.load(std::memory_order_relaxed));
+  rounds_.push_back(std::move(round));
+  return true;
 }
 
 // Whether anything is left to send.
@@ -217,7 +279,7 @@ std::size_t OutputQueue::LargePayloads::rest() const {
   return bytes - offset;
 }
 
-void OutputQueue::take_chunk() {
+void OutputQueue::take_chunk(Round& round) {
   while (!large_.empty() && !large_.front().skip_what_is_sent()) {  // all are empty
     release(std::move(large_.front()));
     large_.pop_front();
@@ -233,10 +295,12 @@ void OutputQueue::take_chunk() {
                          .number = static_cast<std::uint32_t>(sender.index),
                          .id = sender.call,
                          .value = size});
-  append_bytes(writing_, std::as_bytes(std::span(header)));
-  chunk_ = Chunk{.owner = payload,
-                 .rest = payload.span().subspan(sender.offset, size),
-                 .padding = wire::padded(size) - size};
+  last_frame_ = round.frames.size();
+  append_bytes(round.frames, std::as_bytes(std::span(header)));
+  ++round.count;
+  round.chunk = Chunk{.owner = payload,
+                      .bytes = payload.span().subspan(sender.offset, size),
+                      .padding = wire::padded(size) - size};
   sender.offset += size;
   if (sender.skip_what_is_sent()) {
     large_.push_back(std::move(sender));
@@ -250,26 +314,83 @@ void OutputQueue::release(LargePayloads sent) {
 }
 
 void OutputQueue::advance(std::size_t bytes) {
-  const std::size_t frames = std::min(bytes, writing_.size() - written_);
-  written_ += frames;
-  bytes -= frames;
-  if (!chunk_) return;
-  const std::size_t payload = std::min(bytes, chunk_->rest.size());
-  chunk_->rest = chunk_->rest.subspan(payload);
-  chunk_->padding -= bytes - payload;
-  if (written_ == writing_.size() && chunk_->rest.empty() && chunk_->padding == 0) {
-    released_.push_back(std::move(chunk_->owner));
-    chunk_.reset();
+  written_ += bytes;
+  if (!first_.empty()) {
+    if (written_ < first_.size()) return;
+    first_ = {};
+    written_ = 0;
+    return;
   }
+  if (written_ < rounds_[next_].size()) return;
+  written_ = 0;
+  ++next_;
+  drop_acknowledged();
+}
+
+// Drops the rounds that nobody will need again; never one that is being written.
+void OutputQueue::drop_acknowledged() {
+  while (next_ > 0 && (!keep_ || rounds_.front().last <= acknowledged_)) {
+    drop_front();
+    --next_;
+  }
+}
+
+void OutputQueue::drop_front() {
+  Round& round = rounds_.front();
+  if (round.chunk) released_.push_back(std::move(round.chunk->owner));
+  if (spare_.size() < kSpares && round.frames.capacity() <= kSpareBytes) {
+    round.frames.clear();
+    spare_.push_back(std::move(round.frames));
+  }
+  rounds_.pop_front();
+}
+
+bool OutputQueue::acknowledge(std::uint64_t received) {
+  std::vector<Bytes> released;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  if (received > sequence_) return false;
+  acknowledged_ = std::max(acknowledged_, received);
+  drop_acknowledged();
+  released.swap(released_);
+  return true;
+}
+
+bool OutputQueue::rewind(std::uint64_t received) {
+  std::vector<Bytes> released;
+  const std::lock_guard lock(mutex_);
+  if (received > sequence_ || received < acknowledged_) return false;
+  acknowledged_ = received;
+  while (!rounds_.empty() && rounds_.front().last <= received)
+    drop_front();
+  released.swap(released_);
+  if (rounds_.empty()) return true;
+  Round& round = rounds_.front();
+  const std::uint64_t before = round.last - round.count;
+  if (received > before) {
+    const std::size_t there = wire::skip_reliable(round.frames, received - before);
+    round.frames.erase(round.frames.begin(),
+                       round.frames.begin() + static_cast<std::ptrdiff_t>(there));
+    round.count = round.last - received;
+  }
+  return true;
 }
 
 std::size_t OutputQueue::queued_bytes() const {
   const std::lock_guard lock(mutex_);
-  std::size_t bytes = held_.size() + queued_.size() + (writing_.size() - written_);
-  if (chunk_) bytes += chunk_->rest.size() + chunk_->padding;
+  std::size_t bytes = first_.size() + queued_.size() - written_;
+  for (std::size_t i = next_; i < rounds_.size(); ++i)
+    bytes += rounds_[i].size();
   for (const LargePayloads& entry : large_)
     bytes += entry.rest();
-  return error_ ? 0 : bytes;
+  return error_ && !keep_ ? 0 : bytes;
+}
+
+std::size_t OutputQueue::kept_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < next_; ++i)
+    bytes += rounds_[i].size();
+  return bytes;
 }
 
 std::size_t OutputQueue::paused_bytes() const {
@@ -300,7 +421,8 @@ void OutputQueue::trim() {
   const std::lock_guard lock(mutex_);
   if (busy_) return;
   if (queued_.empty() && queued_.capacity() > kKeptBytes) queued_ = {};
-  if (written_ == writing_.size() && writing_.capacity() > kKeptBytes) writing_ = {}, written_ = 0;
+  std::erase_if(spare_, [](const auto& buffer) { return buffer.capacity() > kKeptBytes; });
+  if (spare_.size() > 1) spare_.resize(1);
 }
 
 }  // namespace batchrpc

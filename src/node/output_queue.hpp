@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -15,9 +17,12 @@
 
 namespace batchrpc {
 
-/// What one connection has yet to send. Frames that are appended while a write is under way leave
-/// together in the next one; large payloads go in chunks between the frames, so that a small call
-/// overtakes them. Thread-safe.
+/// What a session has yet to send, over one stream after the other. Frames that are appended while
+/// a write is under way leave together in the next one, a round; large payloads go in chunks between
+/// the frames, so that a small call overtakes them. What was written is kept, payloads included,
+/// until the peer has acknowledged it: on the next stream it is sent again from where the peer says
+/// that the last one ended. Both sides count the reliable frames, so that none has a number. See
+/// docs/decisions/0015. Thread-safe.
 class OutputQueue {
  public:
   /// What a frame, and the inline payloads behind it, take of the queue's bytes.
@@ -54,9 +59,23 @@ class OutputQueue {
   /// Appends a frame that goes even before open(): the handshake.
   void append_first(std::span<const Word> frame);
 
-  /// Lets the frames that wait go. `stream` outlives the queue's use.
+  /// Writes to `stream`, until detach(): what append_first() brings, and from open() on the rest.
+  /// `keep`: what is written is kept until it is acknowledged.
   void attach(Stream* stream);
-  void open();
+  void open(bool keep);
+  /// The stream is of no more use; frames wait for the next one. When this returns, no thread is
+  /// inside a try_write.
+  void detach();
+
+  /// The peer has received so many reliable frames. False when so many never left.
+  bool acknowledge(std::uint64_t received);
+  /// The same of a new stream, before open(): from there on all is sent again. False also when the
+  /// peer had acknowledged more.
+  bool rewind(std::uint64_t received);
+  /// How many reliable frames this side has received: frames that leave say so.
+  void set_received(std::uint64_t received) noexcept {
+    received_.store(received, std::memory_order_relaxed);
+  }
   /// Nothing is sent any more; what is queued is dropped. When this returns, no thread is inside a
   /// try_write.
   void close();
@@ -68,18 +87,21 @@ class OutputQueue {
   };
   /// Writes what is queued until nothing is left or the stream takes no more.
   Flushed flush();
-  /// The same, by whoever was told `blocked` before, when the stream is writable again.
+  /// The same, when the stream that had blocked is writable again.
   Flushed flush_blocked();
+  /// Whether the stream is to become writable before more can be written.
+  [[nodiscard]] bool is_blocked() const;
 
   /// Destroys payloads that were sent: their memory may have the user's deleter, which may do
   /// anything. So nobody calls this who has writing on this queue to do or to arrange.
   void give_back();
 
-  /// What the stream has yet to take, but for payloads that wait; those; and what it has taken that
-  /// may still be lost. Zero when it takes no more.
+  /// What the stream has yet to take, but for payloads that wait; those; what it has taken that may
+  /// still be lost; and what is kept until it is acknowledged. Zero when it takes no more.
   [[nodiscard]] std::size_t queued_bytes() const;
   [[nodiscard]] std::size_t paused_bytes() const;
   [[nodiscard]] std::size_t unconfirmed_bytes() const;
+  [[nodiscard]] std::size_t kept_bytes() const;
   [[nodiscard]] std::error_code error() const;
   /// Gives memory back that a burst has left behind.
   void trim();
@@ -87,8 +109,19 @@ class OutputQueue {
  private:
   struct Chunk {
     Bytes owner;
-    std::span<const std::byte> rest;
+    std::span<const std::byte> bytes;
     std::size_t padding = 0;
+  };
+
+  // What leaves in one go.
+  struct Round {
+    std::vector<std::byte> frames;  // and the header of its chunk
+    std::optional<Chunk> chunk;
+    std::uint64_t count = 0;  // of reliable frames
+    std::uint64_t last = 0;   // of all that were taken, with these
+    [[nodiscard]] std::size_t size() const {
+      return frames.size() + (chunk ? chunk->bytes.size() + chunk->padding : 0);
+    }
   };
 
   struct LargePayloads {
@@ -101,29 +134,44 @@ class OutputQueue {
     [[nodiscard]] std::size_t rest() const;
   };
 
+  using Buffers = std::array<std::span<const std::byte>, 3>;
+
   Flushed write_out(std::unique_lock<std::mutex>& lock);
   bool fill();
+  bool take_round();
+  std::span<const std::span<const std::byte>> buffers_to_write(Buffers& buffers) const;
   static std::optional<LargePayloads> take(std::deque<LargePayloads>& from, std::uint64_t call);
-  void take_chunk();
+  void take_chunk(Round& round);
   void release(LargePayloads sent);
   void advance(std::size_t bytes);
+  void drop_front();
+  void drop_acknowledged();
+  void wait_for_writer(std::unique_lock<std::mutex>& lock);
 
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   Stream* stream_ = nullptr;
-  std::vector<std::byte> held_;       // frames before open()
-  std::vector<std::byte> queued_;     // leaves in the next round
-  std::vector<std::byte> writing_;    // this round's frames, and the header of its chunk
-  std::size_t written_ = 0;           // of writing_
-  std::optional<Chunk> chunk_;        // follows writing_
-  std::deque<LargePayloads> large_;   // each sends a chunk in turn
-  std::deque<LargePayloads> paused_;  // the peer does not want them yet
-  std::vector<Bytes> released_;       // sent; to be given back
-  std::uint64_t appended_ = 0;        // bytes of frames, in all
-  std::uint64_t taken_ = 0;           // of these, to be written
+  std::vector<std::byte> first_;           // the handshake, before all else
+  std::vector<std::byte> queued_;          // leaves in the next round
+  std::size_t last_frame_ = 0;             // where its last frame begins
+  std::uint64_t queued_count_ = 0;         // of its reliable frames
+  std::deque<Round> rounds_;               // kept, or to be written
+  std::size_t next_ = 0;                   // the first of these that was not written as a whole
+  std::size_t written_ = 0;                // of first_, or of that round
+  std::vector<std::vector<std::byte>> spare_;  // empty buffers
+  std::deque<LargePayloads> large_;        // each sends a chunk in turn
+  std::deque<LargePayloads> paused_;       // the peer does not want them yet
+  std::vector<Bytes> released_;            // sent; to be given back
+  std::uint64_t appended_ = 0;             // bytes of frames, in all
+  std::uint64_t taken_ = 0;                // of these, in rounds
+  std::uint64_t sequence_ = 0;             // reliable frames, in rounds
+  std::uint64_t acknowledged_ = 0;         // of these
+  std::atomic<std::uint64_t> received_{0};
   bool open_ = false;
+  bool keep_ = false;
   bool closed_ = false;
   bool busy_ = false;         // a writer is at work, or waits for the stream to become writable
+  bool blocked_ = false;      // it waits
   bool writing_now_ = false;  // a thread is inside try_write
   std::error_code error_;
 };

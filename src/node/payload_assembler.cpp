@@ -97,12 +97,17 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
   if (chunk.value > payload.size - payload.received) {
     throw BadMessage("a chunk beyond its payload");
   }
-  const std::uint64_t offset = std::exchange(payload.received, payload.received + chunk.value);
+  const std::uint64_t offset = payload.received;
+  if (std::exchange(assembly.last_is_early, false)) {  // its connection broke
+    assembly.early_bytes -= assembly.early.back().bytes.size();
+    assembly.early.pop_back();
+  }
   if (assembly.gate) {
     if (assembly.gate->is_shut() && chunk.value <= kMaxEarlyBytes - assembly.early_bytes) {
       assembly.early.push_back(
           {.payload = chunk.number, .offset = offset, .bytes = Bytes::allocate(chunk.value)});
       assembly.early_bytes += chunk.value;
+      assembly.last_is_early = true;
       return {assembly.early.back().bytes.mutable_data(), chunk.value};
     }
     assembly.gate = nullptr;  // open; or its sender does not wait
@@ -114,6 +119,8 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
 std::optional<PayloadAssembler::Whole> PayloadAssembler::finish(const wire::FrameHeader& chunk) {
   const auto at = assemblies_.find(key_of(chunk));
   if (at == assemblies_.end()) return std::nullopt;
+  at->second.last_is_early = false;
+  at->second.payloads[chunk.number].received += chunk.value;
   at->second.missing -= chunk.value;
   if (at->second.missing > 0) return std::nullopt;
   settle(at->second);

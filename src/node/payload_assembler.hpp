@@ -39,8 +39,8 @@ class PayloadAssembler {
   void receive(std::uint64_t call, detail::Reception reception,
                std::shared_ptr<const CallGate> gate);
 
-  /// Where the bytes of a chunk go; nowhere, when its call is not awaited any more. Throws
-  /// BadMessage.
+  /// Where the bytes of a chunk go; nowhere, when its call is not awaited any more. When it is not
+  /// finished, the next one is the same again. Throws BadMessage.
   [[nodiscard]] std::span<std::byte> room_for(const wire::FrameHeader& chunk);
   /// The bytes of a chunk are there; the whole, if that was the last.
   [[nodiscard]] std::optional<Whole> finish(const wire::FrameHeader& chunk);
@@ -66,6 +66,7 @@ class PayloadAssembler {
     std::shared_ptr<detail::PayloadTarget> target;
     std::shared_ptr<const CallGate> gate;  // null once it was found open
     std::vector<Early> early;              // came while it was shut
+    bool last_is_early = false;            // the chunk that is being received
     std::uint64_t early_bytes = 0;
   };
 

@@ -2,6 +2,7 @@
 #include <system_error>
 
 #include "batchrpc/base/error.hpp"
+#include "node/duration_text.hpp"
 #include "node/peer_table.hpp"
 
 // How a peer table makes connections: the addresses in turn, again after growing pauses, until the
@@ -14,13 +15,83 @@ constexpr std::ptrdiff_t kMaxHalfOpen = 64;
 
 }  // namespace
 
-std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer, Duration delay) {
-  peer.current = make_session(peer.info.name);
+std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
+  peer.current = make_session(peer.info.name, random_() | 1);
+  ++sessions_changed_;
   peer.info.state = PeerState::connecting;
-  const TimePoint now = environment_.loop->now();
-  if (!peer.trying_since) peer.trying_since = now;
-  try_later(now + delay, peer.info.name, peer.current);
+  if (!peer.trying_since) peer.trying_since = environment_.loop->now();
+  begin_trial(peer, peer.current, *peer.trying_since);
   return peer.current;
+}
+
+// --- a session waits for a connection
+
+// `since` when the peer has been out of reach.
+void PeerTable::begin_trial(Peer& peer, const std::shared_ptr<Session>& session, TimePoint since) {
+  const TimePoint now = environment_.loop->now();
+  const TimePoint give_up_at = since + options_.dead_after;
+  peer.trials.push_back({session, give_up_at});
+  try_later(peer.tries == 0 ? now : std::max(now, peer.next_try), peer.info.name, session);
+  environment_.loop->schedule(
+      give_up_at, [this, weak_host = std::weak_ptr(environment_.host()), name = peer.info.name,
+                   weak_session = std::weak_ptr(session)] {
+        const auto host = weak_host.lock();
+        const auto waiting = weak_session.lock();
+        if (host && waiting) give_up(name, waiting);
+      });
+}
+
+PeerTable::Trial* PeerTable::trial_of(Peer* peer, const std::shared_ptr<Session>& session) {
+  if (peer == nullptr) return nullptr;
+  const auto at = std::find_if(peer->trials.begin(), peer->trials.end(),
+                               [&](const Trial& trial) { return trial.session == session; });
+  return at != peer->trials.end() ? &*at : nullptr;
+}
+
+void PeerTable::end_trial(Peer& peer, const Session& session) {
+  std::erase_if(peer.trials, [&](const Trial& trial) { return trial.session.get() == &session; });
+}
+
+// The peer cannot be reached; or, if it is there by another connection, this session cannot go on.
+void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>& session) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* const peer = find(name);
+    const Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr || trial->give_up_at > environment_.loop->now()) return;
+    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    const std::string why = "it could not be reached for " + text_of(options_.dead_after);
+    const bool is_there = std::any_of(peer->sessions.begin(), peer->sessions.end(),
+                                      [](const auto& other) { return other->is_attached(); });
+    if (is_there) {
+      leave_out(*peer, session);
+      settle_broken(*peer, true, why, ended);
+      ended.push_back([session] { session->close(); });
+    } else {
+      lose(*peer, why, ended);
+      drop_stranger(name);
+    }
+  }
+  run(ended);
+}
+
+// Grows by 1.6 from 100 ms, by up to a fifth more or less, after a first one that spreads over a
+// second: so that many who lost one peer do not return as one.
+void PeerTable::put_off(Peer& peer) {
+  double milliseconds = 0;
+  if (peer.tries == 0) {
+    milliseconds = std::uniform_real_distribution(0.0, 1000.0)(random_);
+  } else {
+    milliseconds = 100;
+    for (int i = 1; i < std::min(peer.tries, 12); ++i)
+      milliseconds *= 1.6;
+    milliseconds = std::min(milliseconds * std::uniform_real_distribution(0.8, 1.2)(random_), 1e4);
+  }
+  ++peer.tries;
+  peer.next_try = environment_.loop->now() + std::chrono::duration_cast<Duration>(
+                                                 std::chrono::duration<double, std::milli>(
+                                                     milliseconds));
 }
 
 // Weak: the loop, which may not be run any more, keeps nobody alive.
@@ -40,10 +111,18 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
   TimePoint give_up_at;
   {
     const std::lock_guard lock(mutex_);
-    const Peer* peer = find(name);
-    if (closed_ || peer == nullptr || peer->current != session) return;
-    if (index < peer->info.addresses.size()) address = peer->info.addresses[index];
-    give_up_at = *peer->trying_since + options_.dead_after;
+    Peer* const peer = find(name);
+    const Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
+    // Where it was reached before comes first: it may be the way round something.
+    const std::string& dialled = session->dialled();
+    if (!dialled.empty() && index == 0) {
+      address = dialled;
+    } else {
+      const std::size_t at = dialled.empty() ? index : index - 1;
+      if (at < peer->info.addresses.size()) address = peer->info.addresses[at];
+    }
+    give_up_at = trial->give_up_at;
   }
   if (address.empty()) {
     connect_failed(name, session, all_refused,
@@ -53,31 +132,106 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     return;
   }
   // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
-  environment_.transport->connect(Address::parse(address), give_up_at,
-                                  [this, weak_host = std::weak_ptr(environment_.host()), name,
-                                   weak_session = std::weak_ptr(session), index, all_refused](
-                                      std::unique_ptr<Stream> stream, std::error_code error) {
-                                    const auto host = weak_host.lock();
-                                    const auto waiting = weak_session.lock();
-                                    if (!host || !waiting) return;
-                                    if (stream) {
-                                      {
-                                        const std::lock_guard lock(mutex_);
-                                        if (closed_) return;
-                                        half_open_.push_back({waiting, environment_.loop->now()});
-                                      }
-                                      waiting->start(std::move(stream), false);
-                                      return;
-                                    }
-                                    const bool refused = error == std::errc::connection_refused;
-                                    try_addresses(name, waiting, index + 1, all_refused && refused);
-                                  });
+  environment_.transport->connect(
+      Address::parse(address), give_up_at,
+      [this, weak_host = std::weak_ptr(environment_.host()), name,
+       weak_session = std::weak_ptr(session), index, all_refused,
+       address](std::unique_ptr<Stream> stream, std::error_code error) {
+        const auto host = weak_host.lock();
+        const auto waiting = weak_session.lock();
+        if (!host || !waiting) return;
+        if (stream) {
+          if (!waiting->was_accepted()) waiting->set_dialled(address);
+          connected(name, waiting, std::move(stream));
+          return;
+        }
+        const bool refused = error == std::errc::connection_refused;
+        try_addresses(name, waiting, index + 1, all_refused && refused);
+      });
 }
 
-std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
-  auto session = make_session({});
+void PeerTable::connected(const std::string& name, const std::shared_ptr<Session>& session,
+                          std::unique_ptr<Stream> stream) {
   {
     const std::lock_guard lock(mutex_);
+    Peer* const peer = find(name);
+    if (closed_ || trial_of(peer, session) == nullptr) return;
+    if (session->was_accepted()) {  // the peer is there, and it is up to it to come back
+      put_off(*peer);
+      try_later(peer->next_try, name, session);
+      return;
+    }
+    half_open_.push_back({session, environment_.loop->now()});
+  }
+  session->start(std::move(stream), false);
+}
+
+void PeerTable::session_detached(const std::shared_ptr<Session>& session, const std::string& why) {
+  Ended ended;
+  bool was_attached = false;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    Peer* const peer = peer_of(session);
+    if (closed_ || peer == nullptr) return;
+    peer->info.last_error = why;
+    if (trial_of(peer, session) != nullptr) {  // the handshake broke
+      put_off(*peer);
+      try_later(peer->next_try, peer->info.name, session);
+    } else {
+      was_attached = true;
+      if (peer->current == session) peer->info.state = PeerState::connecting;
+      if (session->has_made_progress()) peer->tries = 0;
+      if (peer->tries > 0) put_off(*peer);
+      begin_trial(*peer, session, session->heard_at());
+    }
+  }
+  if (was_attached) {
+    tell(LogLevel::info, "the connection to " + session->peer()->name + " broke (" + why +
+                                  "): " +
+                                  (session->was_accepted() ? "it may come back" : "it is made anew"));
+  }
+}
+
+void PeerTable::session_resumed(Session& session) {
+  std::string name;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(half_open_,
+                  [&](const HalfOpen& entry) { return entry.session.get() == &session; });
+    Peer* const peer = find(session.peer()->name);
+    if (closed_ || peer == nullptr) return;
+    end_trial(*peer, session);
+    peer->info.state = PeerState::connected;
+    ++peer->info.reconnects;
+    name = peer->info.name;
+  }
+  tell(LogLevel::info, "connected again to " + name);
+}
+
+// The session that `hello` is to go on with. Its connection may not have been noticed to be broken.
+std::shared_ptr<Session> PeerTable::find_session(const Session& half_open,
+                                                 const wire::Hello& hello) {
+  const std::lock_guard lock(mutex_);
+  const Peer* const peer = find(hello.name);
+  if (closed_ || peer == nullptr || peer->info.incarnation != hello.incarnation) return nullptr;
+  for (const auto& session : peer->sessions) {
+    if (session->id() != hello.session || !session->was_accepted()) continue;
+    std::erase_if(half_open_,
+                  [&](const HalfOpen& entry) { return entry.session.get() == &half_open; });
+    return session;
+  }
+  return nullptr;
+}
+
+// --- connections of other kinds
+
+std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
+  std::shared_ptr<Session> session;
+  {
+    const std::lock_guard lock(mutex_);
+    session = make_session({}, random_() | 1);
+    session->set_dialled(address.to_string());
     half_open_.push_back({session, environment_.loop->now()});
   }
   environment_.transport->connect(
@@ -121,7 +275,7 @@ void PeerTable::accept(std::unique_ptr<Stream> stream) {
     const auto accepted = std::count_if(half_open_.begin(), half_open_.end(),
                                         [](const HalfOpen& entry) { return entry.accepted; });
     if (closed_ || accepted >= kMaxHalfOpen) return;
-    session = make_session({});
+    session = make_session({}, 0);
     half_open_.push_back({session, environment_.loop->now(), true});
   }
   session->start(std::move(stream), true);
@@ -133,29 +287,18 @@ void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Se
   Ended ended;
   {
     const std::lock_guard lock(mutex_);
-    Peer* peer = find(name);
-    if (closed_ || peer == nullptr || peer->current != session) return;
-    const TimePoint now = environment_.loop->now();
-    const bool may_come_back = !refused && now - *peer->trying_since < options_.dead_after;
-    if (may_come_back) {
-      try_later(now + pause(peer->tries++), name, session);
+    Peer* const peer = find(name);
+    if (closed_ || trial_of(peer, session) == nullptr) return;
+    peer->info.last_error = why;
+    put_off(*peer);
+    if (!refused) {
+      try_later(peer->next_try, name, session);
       return;
     }
     lose(*peer, why, ended);
     drop_stranger(name);
   }
   run(ended);
-}
-
-// Grows by 1.6 from 100 ms, by up to a fifth more or less, so that many who lost one peer do not
-// return as one.
-Duration PeerTable::pause(int tries) {
-  double milliseconds = 100;
-  for (int i = 0; i < std::min(tries, 10); ++i)
-    milliseconds *= 1.6;
-  milliseconds *= std::uniform_real_distribution(0.8, 1.2)(random_);
-  return std::chrono::duration_cast<Duration>(
-      std::chrono::duration<double, std::milli>(std::min(milliseconds, 10'000.0)));
 }
 
 }  // namespace batchrpc

@@ -38,6 +38,10 @@ PeerTable::PeerTable(Environment environment, const NodeOptions& options, PeerId
 
 PeerTable::~PeerTable() = default;
 
+void PeerTable::tell(LogLevel level, const std::string& line) const {
+  environment_.host()->log().write(level, line);
+}
+
 void PeerTable::run(Ended& ended) {
   for (const auto& action : ended)
     action();
@@ -59,16 +63,17 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
       lose_former(peer, ended);
     }
     is_new = !peer.member || other || peer.lost;
+    if (is_new) peer.tries = 0;
     const PeerState state =
         is_new && !(peer.current && peer.current->is_open()) ? PeerState::known : peer.info.state;
     peer.member = true;
     peer.known = true;
     peer.lost = false;
-    peer.info = {.name = member.name,
-                 .rank = member.rank,
-                 .incarnation = member.incarnation,
-                 .state = state,
-                 .addresses = std::move(addresses)};
+    peer.info.name = member.name;
+    peer.info.rank = member.rank;
+    peer.info.incarnation = member.incarnation;
+    peer.info.state = state;
+    peer.info.addresses = std::move(addresses);
     for (const auto& session : peer.sessions) {
       if (session->peer()->rank == member.rank) continue;  // it said hello before it had one
       session->set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
@@ -97,9 +102,10 @@ void PeerTable::remove(const std::string& name, std::uint64_t incarnation,
   run(ended);
 }
 
-std::shared_ptr<Session> PeerTable::make_session(const std::string& expected_name) {
+std::shared_ptr<Session> PeerTable::make_session(const std::string& expected_name,
+                                                 std::uint64_t id) {
   return std::make_shared<Session>(environment_.host(), environment_.loop, environment_.context,
-                                   expected_name);
+                                   expected_name, id);
 }
 
 // Each thread remembers whom it has called last.
@@ -137,7 +143,7 @@ std::shared_ptr<Session> PeerTable::find_session(std::string_view name) {
   if (!peer.member) {
     throw NotSent(std::string(name) + " was restarted and has not joined again yet; call again");
   }
-  return peer.current ? peer.current : begin_connecting(peer, Duration::zero());
+  return peer.current ? peer.current : begin_connecting(peer);
 }
 
 void PeerTable::set_own_rank(int rank) {
@@ -176,7 +182,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     const bool other = peer.info.incarnation != hello.incarnation;
     if (other && peer.info.incarnation != 0) {
       const bool lives = std::any_of(peer.sessions.begin(), peer.sessions.end(),
-                                     [](const auto& open) { return open->is_open(); });
+                                     [](const auto& open) { return open->is_attached(); });
       if (lives) {
         throw Overloaded("the name '" + hello.name + "' is taken by a node" +
                          (peer.info.rank < 0 ? "" : " of rank " + std::to_string(peer.info.rank)) +
@@ -195,6 +201,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     if (!peer.member) peer.info.rank = hello.rank;
     peer.info.incarnation = hello.incarnation;
     peer.info.state = PeerState::connected;
+    end_trial(peer, session);
     peer.trying_since.reset();
     peer.tries = 0;
     auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
@@ -203,6 +210,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     if (!peer.current || !peer.member) peer.current = shared;
     session.set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
         .name = hello.name, .rank = peer.info.rank, .incarnation = hello.incarnation}));
+    if (session.was_accepted()) end_forgotten(peer, session, ended);
     settle_broken(peer, !other, "the connection broke", ended);
     if (is_back) {
       ended.push_back([this, info = peer.info] {
@@ -219,14 +227,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
     const std::lock_guard lock(mutex_);
     std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
     if (closed_) return;
-    Peer* found = nullptr;
-    for (auto& [name, peer] : peers_) {
-      if (peer.current == session ||
-          std::find(peer.sessions.begin(), peer.sessions.end(), session) != peer.sessions.end()) {
-        found = &peer;
-        break;
-      }
-    }
+    Peer* const found = peer_of(session);
     if (found == nullptr) {  // never admitted, and nobody waits for its peer by name
       ended.push_back([session, why] {
         session->fail_calls([&why](const std::string& /*function*/, bool sent) {
@@ -236,12 +237,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
       });
     } else {
       Peer& peer = *found;
-      std::erase(peer.sessions, session);
-      if (peer.current == session) {
-        peer.current = peer.sessions.empty() ? nullptr : peer.sessions.front();
-        ++sessions_changed_;
-      }
-      peer.broken.push_back(session);
+      leave_out(peer, session);
       if (session->goodbye()) {
         if (peer.sessions.empty()) {
           lose(peer, session->goodbye()->reason, ended);
@@ -251,19 +247,34 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
       } else if (!peer.sessions.empty()) {
         settle_soon(peer, why);
       } else if (!peer.current) {
-        const bool was_open = session->is_open();
-        const bool too_long = peer.trying_since &&
-                              environment_.loop->now() - *peer.trying_since >= options_.dead_after;
-        if (too_long) {
-          lose(peer, why, ended);
-        } else {
-          begin_connecting(peer, was_open ? Duration::zero() : pause(peer.tries++));
-        }
+        if (!session->has_made_progress()) put_off(peer);
+        begin_connecting(peer);
       }
       drop_stranger(std::string(peer.info.name));
     }
   }
   run(ended);
+}
+
+PeerTable::Peer* PeerTable::peer_of(const std::shared_ptr<Session>& session) {
+  for (auto& [name, peer] : peers_) {
+    if (peer.current == session ||
+        std::find(peer.sessions.begin(), peer.sessions.end(), session) != peer.sessions.end()) {
+      return &peer;
+    }
+  }
+  return nullptr;
+}
+
+// A session has ended; its calls wait for the verdict.
+void PeerTable::leave_out(Peer& peer, const std::shared_ptr<Session>& session) {
+  end_trial(peer, *session);
+  std::erase(peer.sessions, session);
+  if (peer.current == session) {
+    peer.current = peer.sessions.empty() ? nullptr : peer.sessions.front();
+    ++sessions_changed_;
+  }
+  peer.broken.push_back(session);
 }
 
 // Another connection is there, but may just not have been noticed to have ended as well.
@@ -282,6 +293,16 @@ void PeerTable::settle_soon(const Peer& peer, const std::string& why) {
         }
         run(ended);
       });
+}
+
+// Whoever begins a new session has none any more that he had made and that waits for him.
+void PeerTable::end_forgotten(Peer& peer, const Session& begun, Ended& ended) {
+  const auto sessions = peer.sessions;
+  for (const auto& session : sessions) {
+    if (session.get() == &begun || session->is_attached() || !session->was_accepted()) continue;
+    leave_out(peer, session);
+    ended.push_back([session] { session->close(); });
+  }
 }
 
 // What became of the calls of broken sessions is known: the peer answers again, or is gone.
@@ -325,8 +346,8 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
   if (peer.current) peer.broken.push_back(std::exchange(peer.current, nullptr));
   ++sessions_changed_;
   peer.info.state = PeerState::lost;
+  peer.trials.clear();
   peer.trying_since.reset();
-  peer.tries = 0;
   auto broken = peer.broken;
   settle_broken(peer, false, why, ended);
   for (auto& session : broken) {

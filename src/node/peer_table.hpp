@@ -69,7 +69,10 @@ class PeerTable {
   void accept(std::unique_ptr<Stream> stream);
 
   /// For SessionHost.
+  std::shared_ptr<Session> find_session(const Session& half_open, const wire::Hello& hello);
   void admit(Session& session, const wire::Hello& hello);
+  void session_detached(const std::shared_ptr<Session>& session, const std::string& why);
+  void session_resumed(Session& session);
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why);
 
   /// Once a ping interval, on the loop.
@@ -95,6 +98,12 @@ class PeerTable {
   void close(const std::string& reason);
 
  private:
+  // A session that waits for a connection: who makes its connections tries to have one, the other
+  // side only whether the peer is there.
+  struct Trial {
+    std::shared_ptr<Session> session;
+    TimePoint give_up_at;
+  };
   struct Peer {
     PeerInfo info;
     bool member = false;                             // the group knows it, or this incarnation
@@ -104,20 +113,31 @@ class PeerTable {
     std::shared_ptr<Session> current;                // for calls
     std::vector<std::shared_ptr<Session>> sessions;  // all that are open
     std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict
-    std::optional<TimePoint> trying_since;
-    int tries = 0;
+    std::vector<Trial> trials;
+    std::optional<TimePoint> trying_since;  // to have a first connection
+    int tries = 0;  // in vain, one after the other
+    TimePoint next_try{};
   };
   using Ended = std::vector<std::function<void()>>;  // what to do when the lock is released
 
   // With the names of their peers.
   [[nodiscard]] std::vector<std::pair<std::string, std::shared_ptr<Session>>> all_sessions() const;
 
-  std::shared_ptr<Session> make_session(const std::string& expected_name);
-  std::shared_ptr<Session> begin_connecting(Peer& peer, Duration delay);
+  std::shared_ptr<Session> make_session(const std::string& expected_name, std::uint64_t id);
+  std::shared_ptr<Session> begin_connecting(Peer& peer);
+  void begin_trial(Peer& peer, const std::shared_ptr<Session>& session, TimePoint since);
+  void give_up(const std::string& name, const std::shared_ptr<Session>& session);
+  static Trial* trial_of(Peer* peer, const std::shared_ptr<Session>& session);
+  static void end_trial(Peer& peer, const Session& session);
   void try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
                      std::size_t index, bool all_refused);
+  void connected(const std::string& name, const std::shared_ptr<Session>& session,
+                 std::unique_ptr<Stream> stream);
   void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
                       bool refused, const std::string& why);
+  void put_off(Peer& peer);
+  void leave_out(Peer& peer, const std::shared_ptr<Session>& session);
+  void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
   void lose(Peer& peer, const std::string& why, Ended& ended);
   void lose_former(Peer& peer, Ended& ended);
   void try_later(TimePoint when, const std::string& name, const std::shared_ptr<Session>& session);
@@ -125,10 +145,11 @@ class PeerTable {
   void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);
   void drop_half_open();
   void drop_stranger(std::string_view name);
+  void tell(LogLevel level, const std::string& line) const;
   static void run(Ended& ended);
   std::shared_ptr<Session> find_session(std::string_view name);
   [[nodiscard]] Peer* find(std::string_view name);
-  Duration pause(int tries);
+  Peer* peer_of(const std::shared_ptr<Session>& session);
 
   const Environment environment_;
   const NodeOptions options_;

@@ -21,7 +21,7 @@ void PeerTable::tick() {
   }
   Ended ended;
   for (const auto& session : sessions) {
-    if (session->tick() < silent_limit) continue;
+    if (!session->is_attached() || session->tick() < silent_limit) continue;
     const std::lock_guard lock(mutex_);
     Peer* peer = find(session->peer()->name);
     if (peer != nullptr && !closed_) {
@@ -45,8 +45,7 @@ void PeerTable::drop_half_open() {
     });
   }
   for (const auto& session : dropped) {
-    session->connection().close();
-    session->on_closed("no hello came in time", false);
+    session->connection().break_off("no hello came in time");
   }
 }
 

@@ -27,7 +27,7 @@ std::uint64_t bytes_of(const std::vector<Bytes>& payloads) {
 }  // namespace
 
 Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
-                 std::shared_ptr<WaitContext> context, std::string peer_name)
+                 std::shared_ptr<WaitContext> context, std::string peer_name, std::uint64_t id)
     : host_(std::move(host)),
       core_(host_->core()),
       loop_(std::move(loop)),
@@ -36,21 +36,12 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       expected_peer_(std::move(peer_name)),
       small_frame_words_(host_->options().max_frame_bytes / sizeof(Word)),
       call_timeout_(host_->options().call_timeout),
+      id_(id),
       assembler_(host_->options().max_payload_bytes),
       mutex_(connection_->output().mutex()) {}
 
 Session::~Session() {
   if (timer_ != 0) loop_->cancel(timer_);
-}
-
-void Session::start(std::unique_ptr<Stream> stream, bool accepted) {
-  accepted_ = accepted;
-  connection_->start(std::move(stream), weak_from_this());
-  if (!accepted) {
-    said_hello_ = true;
-    connection_->output().append_first(wire::hello_frame(host_->own_hello()));
-    connection_->flush();
-  }
 }
 
 // --- calls of ours
@@ -261,6 +252,7 @@ void Session::flush() {
 
 int Session::tick() {
   silent_ticks_ = connection_->take_heard() ? 0 : silent_ticks_ + 1;
+  if (silent_ticks_ == 0) heard_at_ = loop_->now();
   // Whether it has been heard or not: so its silence is known to have lasted since the last tick.
   send(wire::plain_frame({.kind = wire::FrameKind::ping}));
   connection_->output().trim();
@@ -270,7 +262,7 @@ int Session::tick() {
 void Session::say_goodbye(ErrorCode code, const std::string& reason) {
   const auto frame =
       wire::goodbye_frame({.code = static_cast<std::uint16_t>(code), .reason = reason});
-  if (is_open()) {
+  if (is_attached()) {
     connection_->output().append(frame, 0, false, {});
   } else {
     connection_->output().append_first(frame);
@@ -281,27 +273,6 @@ void Session::say_goodbye(ErrorCode code, const std::string& reason) {
 void Session::close() {
   connection_->close();
   assembler_.clear();
-}
-
-void Session::on_closed(const std::string& why, bool protocol_error) {
-  const auto self = shared_from_this();
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_) return;
-    closed_ = true;
-  }
-  assembler_.clear();
-  if (protocol_error) {
-    broke_protocol_ = true;
-    // Who joins tries again and again, and warns of it once: Group.
-    const bool joining = !accepted_ && !is_open() && expected_peer_.empty();
-    host_->log().write(joining ? LogLevel::debug : LogLevel::warning,
-                       "dropped " + connection_->description() + ": " + why);
-  }
-  // What has come as a whole runs, as it would have if it had not waited.
-  for (const CallOrder::Object& object : order_.give_up())
-    run_in_turn(object);
-  host_->session_closed(self, why);
 }
 
 bool Session::is_closed() const {

@@ -54,26 +54,40 @@ class SessionHost {
   /// Runs the call when it has the lock, which the function's options name; behind those that wait.
   virtual void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
                                detail::IncomingCall call) = 0;
+  /// The session that the connection of `half_open`, which somebody made to this node, is to go on
+  /// with; null for a new one. On the loop.
+  virtual std::shared_ptr<Session> find_session(const Session& half_open,
+                                                const wire::Hello& hello) = 0;
   /// The other side has said who it is. Throws an Error to refuse it. On the loop.
   virtual void admit(Session& session, const wire::Hello& hello) = 0;
+  /// The session has lost its connection, or a try to have one: it waits for another. On the loop.
+  virtual void session_detached(const std::shared_ptr<Session>& session,
+                                const std::string& why) = 0;
+  /// It has another connection. On the loop.
+  virtual void session_resumed(Session& session) = 0;
   /// The session has ended; its pending calls wait for fail_calls(). On the loop.
   virtual void session_closed(const std::shared_ptr<Session>& session, const std::string& why) = 0;
 };
 
-/// A conversation with a peer: calls and replies in both directions over one connection. A broken
-/// connection ends it. Calls may be submitted from the start: they wait until the peer has said
-/// hello.
+/// A conversation with a peer: calls and replies in both directions, over one connection after the
+/// other. Who made the first one makes the others, too; until there is one, calls wait. Between
+/// peers that count their frames (wire::kMinorWithSessions) nothing is lost or comes twice; with
+/// others the session ends with its connection. Calls may be submitted from the start.
 class Session final : public FrameSink,
                       public detail::ReplySink,
                       public std::enable_shared_from_this<Session> {
  public:
+  /// `id`: of one that this node begins, unique among those; 0 where the peer is to begin it.
   Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
-          std::shared_ptr<WaitContext> context, std::string peer_name);
+          std::shared_ptr<WaitContext> context, std::string peer_name, std::uint64_t id);
   ~Session() override;
 
-  /// Takes the connection that this node has made, or has accepted; says hello in the first case.
-  /// On the loop.
+  /// Takes the connection that this node has made, the first or another one, or has accepted; says
+  /// hello in the first case. On the loop.
   void start(std::unique_ptr<Stream> stream, bool accepted);
+  /// Goes on over a connection that the peer has made, and on which it has said `hello`. On the
+  /// loop.
+  void resume(std::unique_ptr<Stream> stream, const wire::Hello& hello);
 
   /// Sends a call; `encoder` holds the arguments, and its payloads are moved away. `handler` is
   /// called exactly once, on any thread, never under a lock, perhaps before this returns. Throws
@@ -95,7 +109,19 @@ class Session final : public FrameSink,
   /// many intervals it has been silent.
   int tick();
 
+  /// Whether the peer has once said hello; and whether there is a connection now on which it has.
   [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
+  [[nodiscard]] bool is_attached() const noexcept {
+    return attached_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  /// The address at which the peer was last reached; empty: it came by itself. On the loop.
+  [[nodiscard]] const std::string& dialled() const noexcept { return dialled_; }
+  void set_dialled(std::string address) { dialled_ = std::move(address); }
+  /// Whether the last connection has brought more than the handshake. On the loop.
+  [[nodiscard]] bool has_made_progress() const noexcept { return received_ > received_at_start_; }
+  /// Since when nothing was heard, as far as the pings tell. On the loop.
+  [[nodiscard]] TimePoint heard_at() const noexcept { return heard_at_; }
   [[nodiscard]] bool is_closed() const;
   [[nodiscard]] bool was_accepted() const noexcept { return accepted_; }
   /// The peer's goodbye, if it has said one.
@@ -137,7 +163,15 @@ class Session final : public FrameSink,
     std::weak_ptr<detail::ExposedFunction> function;
   };
 
-  void handle_hello(const wire::FrameView& frame);
+  void handle_handshake(const wire::FrameView& frame);
+  void handle_hello(const wire::Hello& hello);
+  void handle_resumed(const wire::Hello& hello);
+  [[nodiscard]] bool may_return() const;
+  void end(const std::string& why, bool protocol_error);
+  [[nodiscard]] wire::Hello own_hello() const;
+  void attached();
+  void count_received(std::uint64_t bytes);
+  void note_acknowledged(const wire::FrameHeader& header);
   void handle_define(const wire::FrameView& frame);
   void handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads);
@@ -194,10 +228,18 @@ class Session final : public FrameSink,
   const std::string expected_peer_;
   const std::size_t small_frame_words_;  // surely within the limits
   const Duration call_timeout_;          // where a call says none
+  std::uint64_t id_;                     // on the loop
   std::atomic<bool> open_{false};
+  std::atomic<bool> attached_{false};
   bool accepted_ = false;
-  bool said_hello_ = false;
+  bool resumable_ = false;
   bool broke_protocol_ = false;
+  std::uint64_t received_ = 0;           // reliable frames
+  std::uint64_t received_at_start_ = 0;  // of this connection
+  std::uint64_t unacknowledged_ = 0;     // bytes of those since one was last acknowledged
+  std::uint64_t acknowledged_ = 0;       // frames of ours, by the peer
+  TimePoint heard_at_{};
+  std::string dialled_;
   std::optional<wire::Goodbye> goodbye_;
   int silent_ticks_ = 0;
   // Who the peer said that it is, the latest last; calls borrow it, and so they all stay.

@@ -25,15 +25,16 @@ bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
 void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) {
   using wire::FrameKind;
   const FrameKind kind = frame.header.kind;
-  if (!is_open()) {
-    if (kind == FrameKind::goodbye) {
-      goodbye_ = wire::read_goodbye(frame);
-    } else if (kind == FrameKind::hello) {
-      handle_hello(frame);
-    } else {
-      throw BadMessage("the first frame of a connection is not a hello");
-    }
+  if (!is_attached()) {
+    handle_handshake(frame);
     return;
+  }
+  note_acknowledged(frame.header);
+  if (wire::is_reliable(kind)) {
+    std::uint64_t bytes = frame.words.size() * sizeof(Word);
+    for (const Bytes& payload : inline_payloads)
+      bytes += payload.size();
+    count_received(bytes);
   }
   switch (kind) {
     case FrameKind::define:
@@ -66,7 +67,7 @@ void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_
       handle_credit(frame.header);
       return;
     case FrameKind::pong:
-    case FrameKind::acknowledge:  // of a later minor version: may be ignored
+    case FrameKind::acknowledge:  // which its header does
       return;
     case FrameKind::hello:
       throw BadMessage("a second hello");
@@ -74,46 +75,6 @@ void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_
       break;  // goes to chunk_target()
   }
   throw BadMessage("a frame of the unknown kind " + std::to_string(static_cast<unsigned>(kind)));
-}
-
-void Session::handle_hello(const wire::FrameView& frame) {
-  const wire::Hello hello = wire::read_hello(frame);
-  if (hello.name.empty() || hello.name.size() > 255) throw BadMessage("a hello without a name");
-  try {
-    if (hello.major != wire::kMajor) {
-      throw JoinFailed("protocol version " + std::to_string(hello.major) + "." +
-                       std::to_string(hello.minor) + " of " + hello.name +
-                       " does not go with version " + std::to_string(wire::kMajor) + "." +
-                       std::to_string(wire::kMinor) + " here");
-    }
-    if (hello.job != host_->options().job) {
-      throw JoinFailed("the job of " + hello.name + " is '" + hello.job + "', that of " +
-                       host_->options().name + " is '" + host_->options().job +
-                       "' (NodeOptions::job)");
-    }
-    if (!expected_peer_.empty() && hello.name != expected_peer_) {
-      throw NotFound("where " + expected_peer_ + " was, there is now " + hello.name);
-    }
-    host_->admit(*this, hello);
-    const std::lock_guard lock(mutex_);
-    peer_minor_ = hello.minor;
-  } catch (const Error& error) {
-    refuse(error);
-    return;
-  }
-  if (!said_hello_) {
-    said_hello_ = true;
-    connection_->output().append_first(wire::hello_frame(host_->own_hello()));
-  }
-  open_.store(true, std::memory_order_release);
-  connection_->open();
-}
-
-void Session::refuse(const Error& error) {
-  say_goodbye(error.code(), error.what());
-  goodbye_ =
-      wire::Goodbye{.code = static_cast<std::uint16_t>(error.code()), .reason = error.what()};
-  on_closed(error.what(), false);
 }
 
 void Session::handle_define(const wire::FrameView& frame) {

@@ -129,11 +129,15 @@ void Session::handle_cancel(std::uint64_t call) {
 }
 
 std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
-  if (!is_open()) throw BadMessage("a chunk before the hello");
-  return assembler_.room_for(chunk);
+  if (!is_attached()) throw BadMessage("a chunk before the hello");
+  note_acknowledged(chunk);
+  const auto room = assembler_.room_for(chunk);
+  if (room.empty()) count_received(chunk.value);  // nobody wants it, whether it comes or not
+  return room;
 }
 
 void Session::on_chunk(const wire::FrameHeader& chunk) {
+  count_received(chunk.value);
   auto whole = assembler_.finish(chunk);
   if (!whole) return;
   const wire::FrameView frame = wire::parse_frame(whole->words);

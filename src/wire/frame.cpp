@@ -117,6 +117,31 @@ std::uint64_t id_of(std::span<const std::byte> frame) noexcept {
   return id;
 }
 
+FrameKind kind_of(std::span<const Word> frame) noexcept {
+  return static_cast<FrameKind>((frame[kData + 3] >> 16) & 0xffffU);
+}
+
+void set_acknowledged(std::span<std::byte> frame, std::uint64_t received) noexcept {
+  std::memcpy(frame.data() + (kData + 2) * sizeof(Word), &received, sizeof received);
+}
+
+std::size_t skip_reliable(std::span<const std::byte> frames, std::uint64_t count) {
+  std::size_t at = 0;
+  while (count > 0 && at < frames.size()) {
+    Word first = 0;
+    std::memcpy(&first, frames.data() + at, sizeof first);
+    std::vector<Word> words(*frame_words(first));
+    std::memcpy(words.data(), frames.data() + at, words.size() * sizeof(Word));
+    at += words.size() * sizeof(Word);
+    if (has_inline_payloads(words)) {
+      for (const std::uint64_t payload : read_sizes(words))
+        at += padded(payload);
+    }
+    if (is_reliable(kind_of(words))) --count;
+  }
+  return at;
+}
+
 void make_void(std::span<std::byte> frame) noexcept {
   const Word size = Word{frame.size() / sizeof(Word) - 1} << 32;
   const Word kinds = kinds_word({.kind = FrameKind::pong});
@@ -131,7 +156,8 @@ std::vector<Word> plain_frame(const FrameHeader& header) {
 }
 
 std::vector<Word> hello_frame(const Hello& hello) {
-  return frame_with_body({.kind = FrameKind::hello}, hello.major, hello.minor, hello.rank,
+  const std::uint16_t flags = hello.resumed ? kResumed : std::uint16_t{0};
+  return frame_with_body({.kind = FrameKind::hello, .flags = flags}, hello.major, hello.minor, hello.rank,
                          hello.incarnation, hello.session, hello.received, hello.name, hello.job);
 }
 
@@ -209,6 +235,7 @@ Hello read_hello(const FrameView& frame) {
            hello.name, hello.job) =
       body_of<std::uint16_t, std::uint16_t, std::int32_t, std::uint64_t, std::uint64_t,
               std::uint64_t, std::string, std::string>(frame);
+  hello.resumed = (frame.header.flags & kResumed) != 0;
   return hello;
 }
 

@@ -15,7 +15,9 @@
 namespace batchrpc::wire {
 
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 1;
+inline constexpr std::uint16_t kMinor = 2;
+/// From this minor version on, a session outlives its connection.
+inline constexpr std::uint16_t kMinorWithSessions = 2;
 
 enum class FrameKind : std::uint16_t {
   hello,
@@ -35,6 +37,12 @@ enum class FrameKind : std::uint16_t {
 inline constexpr std::uint16_t kInlinePayloads = 1;  // payloads follow this frame at once
 inline constexpr std::uint16_t kNoReply = 2;         // a call: no reply wanted
 inline constexpr std::uint16_t kOfReply = 4;         // a chunk: belongs to a reply
+inline constexpr std::uint16_t kResumed = 8;         // a hello: goes on with a session
+
+/// Whether a frame of this kind is counted, and sent again when the connection broke.
+[[nodiscard]] constexpr bool is_reliable(FrameKind kind) noexcept {
+  return (kind >= FrameKind::define && kind <= FrameKind::cancel) || kind == FrameKind::credit;
+}
 
 /// The credits for a call's payloads: none of them is to be sent, or all.
 inline constexpr std::uint64_t kNoCredit = 0;
@@ -56,8 +64,9 @@ struct Hello {
   std::uint16_t minor = kMinor;
   std::int32_t rank = -1;
   std::uint64_t incarnation = 0;
-  std::uint64_t session = 0;
-  std::uint64_t received = 0;
+  std::uint64_t session = 0;   ///< which who connects has chosen; 0: ends with its connection
+  std::uint64_t received = 0;  ///< reliable frames of the session so far
+  bool resumed = false;        ///< goes on with a session that both sides had agreed on
   std::string name{};
   std::string job{};
 };
@@ -93,6 +102,13 @@ void finish_frame(Encoder& encoder, FrameHeader header);
 inline void set_id(std::span<Word> frame, std::uint64_t id) noexcept { frame[2] = id; }
 /// The id of a finished frame, as it lies in a buffer.
 [[nodiscard]] std::uint64_t id_of(std::span<const std::byte> frame) noexcept;
+/// The kind of a finished frame.
+[[nodiscard]] FrameKind kind_of(std::span<const Word> frame) noexcept;
+/// Says in a finished frame, as it lies in a buffer, how many reliable frames were received.
+void set_acknowledged(std::span<std::byte> frame, std::uint64_t received) noexcept;
+/// Where the frame after the first `count` reliable ones begins, in a buffer of finished frames
+/// with their inline payloads.
+[[nodiscard]] std::size_t skip_reliable(std::span<const std::byte> frames, std::uint64_t count);
 /// Changes the function's number of a finished call frame.
 void set_number(std::span<Word> frame, std::uint32_t number) noexcept;
 

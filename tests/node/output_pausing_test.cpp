@@ -13,7 +13,7 @@ using test::filled;
 using test::ping;
 
 struct Fixture : test::OutputFixture {
-  Fixture() { queue.open(); }
+  Fixture() { queue.open(false); }
   void pause(std::uint64_t call) {
     const std::lock_guard lock(queue.mutex());
     queue.pause_locked(call);

@@ -64,6 +64,15 @@ class Callee final : public SessionHost {
   void run_on_worker(Task task) override { task(); }
   void run_exclusively(std::shared_ptr<detail::ExposedFunction> /*function*/,
                        detail::IncomingCall /*call*/) override {}
+  std::shared_ptr<Session> find_session(const Session& /*half_open*/,
+                                        const wire::Hello& /*hello*/) override {
+    return nullptr;
+  }
+  void session_detached(const std::shared_ptr<Session>& session, const std::string& why) override {
+    session->close();
+    session_closed(session, why);
+  }
+  void session_resumed(Session& /*session*/) override {}
   void admit(Session& session, const wire::Hello& hello) override {
     session.set_peer(std::make_shared<PeerIdentity>(
         PeerIdentity{.name = hello.name, .incarnation = hello.incarnation}));
@@ -94,7 +103,7 @@ struct Accepting {
   std::unique_ptr<Listener> listener =
       transport->listen(Address::parse("inproc://callee"), [this](std::unique_ptr<Stream> stream) {
         auto session = std::make_shared<Session>(
-            callee, world.loop, std::make_shared<test::VirtualWait>(), std::string());
+            callee, world.loop, std::make_shared<test::VirtualWait>(), std::string(), 0);
         session->start(std::make_unique<CountedStream>(std::move(stream), reads), true);
         sessions.push_back(std::move(session));
       });

@@ -129,6 +129,8 @@ struct PeerInfo {
   std::uint64_t incarnation = 0;         ///< differs between two nodes that bore one name
   PeerState state = PeerState::known;    ///< of the connection to it
   std::vector<std::string> addresses{};  ///< where it is tried from here, in this order
+  std::uint64_t reconnects = 0;          ///< how often a session with it has got a new connection
+  std::string last_error{};              ///< why a connection ended, or was not made, the last time
 };
 
 }  // namespace batchrpc
