@@ -89,9 +89,9 @@ void PeerTable::put_off(Peer& peer) {
     milliseconds = std::min(milliseconds * std::uniform_real_distribution(0.8, 1.2)(random_), 1e4);
   }
   ++peer.tries;
-  peer.next_try = environment_.loop->now() + std::chrono::duration_cast<Duration>(
-                                                 std::chrono::duration<double, std::milli>(
-                                                     milliseconds));
+  peer.next_try =
+      environment_.loop->now() +
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(milliseconds));
 }
 
 // Weak: the loop, which may not be run any more, keeps nobody alive.
@@ -125,6 +125,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     give_up_at = trial->give_up_at;
   }
   if (address.empty()) {
+    if (index == 0 && session->was_accepted()) return;  // it alone can come back
     connect_failed(name, session, all_refused,
                    index == 0    ? "it has no address that can be reached from here"
                    : all_refused ? "its address refuses connections"
@@ -132,22 +133,21 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     return;
   }
   // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
-  environment_.transport->connect(
-      Address::parse(address), give_up_at,
-      [this, weak_host = std::weak_ptr(environment_.host()), name,
-       weak_session = std::weak_ptr(session), index, all_refused,
-       address](std::unique_ptr<Stream> stream, std::error_code error) {
-        const auto host = weak_host.lock();
-        const auto waiting = weak_session.lock();
-        if (!host || !waiting) return;
-        if (stream) {
-          if (!waiting->was_accepted()) waiting->set_dialled(address);
-          connected(name, waiting, std::move(stream));
-          return;
-        }
-        const bool refused = error == std::errc::connection_refused;
-        try_addresses(name, waiting, index + 1, all_refused && refused);
-      });
+  environment_.transport->connect(Address::parse(address), give_up_at,
+                                  [this, weak_host = std::weak_ptr(environment_.host()), name,
+                                   weak_session = std::weak_ptr(session), index, all_refused,
+                                   address](std::unique_ptr<Stream> stream, std::error_code error) {
+                                    const auto host = weak_host.lock();
+                                    const auto waiting = weak_session.lock();
+                                    if (!host || !waiting) return;
+                                    if (stream) {
+                                      if (!waiting->was_accepted()) waiting->set_dialled(address);
+                                      connected(name, waiting, std::move(stream));
+                                      return;
+                                    }
+                                    const bool refused = error == std::errc::connection_refused;
+                                    try_addresses(name, waiting, index + 1, all_refused && refused);
+                                  });
 }
 
 void PeerTable::connected(const std::string& name, const std::shared_ptr<Session>& session,
@@ -181,15 +181,17 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
     } else {
       was_attached = true;
       if (peer->current == session) peer->info.state = PeerState::connecting;
-      if (session->has_made_progress()) peer->tries = 0;
-      if (peer->tries > 0) put_off(*peer);
+      // At once; but not again and again where each connection breaks before it is of use.
+      const bool hurry = session->has_made_progress() || !peer->was_of_no_use;
+      peer->was_of_no_use = !session->has_made_progress();
+      peer->tries = hurry ? 0 : 1;
+      if (!hurry) put_off(*peer);
       begin_trial(*peer, session, session->heard_at());
     }
   }
   if (was_attached) {
-    tell(LogLevel::info, "the connection to " + session->peer()->name + " broke (" + why +
-                                  "): " +
-                                  (session->was_accepted() ? "it may come back" : "it is made anew"));
+    tell(LogLevel::info, "the connection to " + session->peer()->name + " broke (" + why + "): " +
+                             (session->was_accepted() ? "it may come back" : "it is made anew"));
   }
 }
 

@@ -99,6 +99,8 @@ void InprocNetwork::heal(std::string_view a, std::string_view b) {
 }
 void InprocNetwork::isolate(std::string_view host) { switchboard_->set_isolated(host, true); }
 void InprocNetwork::rejoin(std::string_view host) { switchboard_->set_isolated(host, false); }
+void InprocNetwork::cut(std::string_view a, std::string_view b) { switchboard_->cut(a, b); }
+
 void InprocNetwork::kill(std::string_view host) { switchboard_->kill(host); }
 std::size_t InprocNetwork::connections() const { return switchboard_->connections(); }
 

@@ -147,6 +147,16 @@ void InprocSwitchboard::set_isolated(std::string_view host, bool isolated) {
   apply_cuts();
 }
 
+void InprocSwitchboard::cut(std::string_view a, std::string_view b) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& weak : connections_) {
+    const auto connection = weak.lock();
+    if (!connection || link(connection->host(0), connection->host(1)) != link(a, b)) continue;
+    connection->kill(0);
+    connection->kill(1);
+  }
+}
+
 void InprocSwitchboard::kill(std::string_view host) {
   const std::lock_guard lock(mutex_);
   for (auto at = listening_.begin(); at != listening_.end();) {

@@ -53,6 +53,7 @@ class InprocSwitchboard : public std::enable_shared_from_this<InprocSwitchboard>
   void set_link(std::string_view a, std::string_view b, const LinkOptions& options);
   void set_cut(std::string_view a, std::string_view b, bool cut);
   void set_isolated(std::string_view host, bool isolated);
+  void cut(std::string_view a, std::string_view b);
   void kill(std::string_view host);
   [[nodiscard]] std::size_t connections() const;
 

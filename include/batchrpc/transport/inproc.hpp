@@ -75,6 +75,9 @@ class BATCHRPC_EXPORT InprocNetwork {
   /// get std::errc::connection_reset after what had been written. The host's transports work on.
   void kill(std::string_view host);
 
+  /// Breaks the connections that there are between `a` and `b`: what is under way is lost.
+  void cut(std::string_view a, std::string_view b);
+
   /// Connections of which one side at least is open.
   [[nodiscard]] std::size_t connections() const;
 
