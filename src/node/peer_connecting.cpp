@@ -32,13 +32,17 @@ void PeerTable::begin_trial(Peer& peer, const std::shared_ptr<Session>& session,
   const TimePoint give_up_at = since + options_.dead_after;
   peer.trials.push_back({session, give_up_at});
   try_later(peer.tries == 0 ? now : std::max(now, peer.next_try), peer.info.name, session);
-  environment_.loop->schedule(
-      give_up_at, [this, weak_host = std::weak_ptr(environment_.host()), name = peer.info.name,
-                   weak_session = std::weak_ptr(session)] {
-        const auto host = weak_host.lock();
-        const auto waiting = weak_session.lock();
-        if (host && waiting) give_up(name, waiting);
-      });
+  give_up_later(give_up_at, peer.info.name, session);
+}
+
+void PeerTable::give_up_later(TimePoint when, const std::string& name,
+                              const std::shared_ptr<Session>& session) {
+  environment_.loop->schedule(when, [this, weak_host = std::weak_ptr(environment_.host()), name,
+                                     weak_session = std::weak_ptr(session)] {
+    const auto host = weak_host.lock();
+    const auto waiting = weak_session.lock();
+    if (host && waiting) give_up(name, waiting);
+  });
 }
 
 PeerTable::Trial* PeerTable::trial_of(Peer* peer, const std::shared_ptr<Session>& session) {
@@ -59,7 +63,11 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
     const Trial* const trial = trial_of(peer, session);
-    if (closed_ || trial == nullptr || trial->give_up_at > environment_.loop->now()) return;
+    if (closed_ || trial == nullptr) return;
+    if (trial->give_up_at > environment_.loop->now()) {  // put off, or of another trial
+      give_up_later(trial->give_up_at, name, session);
+      return;
+    }
     std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
     const std::string why = "it could not be reached for " + text_of(options_.dead_after);
     const bool is_there = std::any_of(peer->sessions.begin(), peer->sessions.end(),
@@ -155,7 +163,10 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
   {
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
-    if (closed_ || trial_of(peer, session) == nullptr) return;
+    Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
+    // Far away the first handshake may take as long again.
+    if (!session->is_open()) trial->give_up_at = environment_.loop->now() + options_.dead_after;
     if (session->was_accepted()) {  // the peer is there, and it is up to it to come back
       put_off(*peer);
       try_later(peer->next_try, name, session);

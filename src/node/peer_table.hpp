@@ -127,6 +127,8 @@ class PeerTable {
   std::shared_ptr<Session> make_session(const std::string& expected_name, std::uint64_t id);
   std::shared_ptr<Session> begin_connecting(Peer& peer);
   void begin_trial(Peer& peer, const std::shared_ptr<Session>& session, TimePoint since);
+  void give_up_later(TimePoint when, const std::string& name,
+                     const std::shared_ptr<Session>& session);
   void give_up(const std::string& name, const std::shared_ptr<Session>& session);
   static Trial* trial_of(Peer* peer, const std::shared_ptr<Session>& session);
   static void end_trial(Peer& peer, const Session& session);

@@ -271,8 +271,16 @@ void Session::say_goodbye(ErrorCode code, const std::string& reason) {
 }
 
 void Session::close() {
+  attached_.store(false, std::memory_order_release);
   connection_->close();
+  end_incoming();
+}
+
+// What has come as a whole runs, as it would have if it had not waited for the rest of another.
+void Session::end_incoming() {
   assembler_.clear();
+  for (const CallOrder::Object& object : order_.give_up())
+    run_in_turn(object);
 }
 
 bool Session::is_closed() const {

@@ -168,6 +168,7 @@ class Session final : public FrameSink,
   void handle_resumed(const wire::Hello& hello);
   [[nodiscard]] bool may_return() const;
   void end(const std::string& why, bool protocol_error);
+  void end_incoming();
   [[nodiscard]] wire::Hello own_hello() const;
   void attached();
   void count_received(std::uint64_t bytes);

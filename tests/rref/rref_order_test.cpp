@@ -146,13 +146,25 @@ TEST_CASE("a large call that breaks off frees its object, and what had come behi
   Future<std::size_t> behind = ledger.call<&Ledger::note>(2);
   nodes.world.run_for(500ms);
   Ledger::take_lines();
-  nodes.world.network->kill("fourth");
-  nodes.world.run_for(1s);
+  nodes.world.kill("fourth");
+  nodes.world.run_for(10s);
   CHECK(Ledger::take_lines() == Lines{"note 2"});
-  CHECK(outcome(std::move(put)).code() == ErrorCode::unknown);
-  CHECK(outcome(std::move(behind)).code() == ErrorCode::unknown);
-  CHECK(ledger.call<&Ledger::note>(3).get() == 3);
+  CHECK(outcome(std::move(put)).code() == ErrorCode::not_sent);  // not as a whole
+  CHECK(outcome(std::move(behind)).code() == ErrorCode::peer_lost);
   CHECK(kept.call<&Ledger::note>(4).get() == 4);
+}
+
+TEST_CASE("a large call whose connection breaks goes on by the next, and keeps its place") {
+  const SlowWorld nodes;
+  const RRef<Ledger> ledger = nodes.fourth.create<Ledger>("owner", Bytes::allocate(1));
+  CHECK(ledger.call<&Ledger::note>(1).get() == 1);
+  Future<std::size_t> put = ledger.call<&Ledger::put>(Bytes::allocate(16 * kLarge));
+  Future<std::size_t> behind = ledger.call<&Ledger::note>(2);
+  nodes.world.run_for(500ms);
+  nodes.world.network->cut("fourth", "owner");
+  CHECK(behind.get() == 2);
+  CHECK(put.ready());
+  CHECK(put.get() == 16 * kLarge);
 }
 
 TEST_CASE("calls of an object whose creation breaks off end, and it is never made after that") {
