@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "batchrpc/base/error.hpp"
+#include "node/first_bytes.hpp"
 #include "node/output_scope.hpp"
 #include "node/scratch.hpp"
 
@@ -33,8 +34,10 @@ class Connection::Batch {
   Batch& operator=(const Batch&) = delete;
 
   FrameSink& sink;
-  std::span<const std::byte> rest;  // read, but not consumed
-  bool detached = false;            // somebody else reads on: touch the connection no more
+  std::span<const std::byte> rest;   // read, but not consumed
+  std::span<const std::byte> frame;  // being consumed, with what is behind it
+  std::vector<Word> large_frame;     // the same, if it came past the buffer
+  bool detached = false;             // somebody else reads on: touch the connection no more
 
  private:
   static void on_nested_wait(void* self) noexcept {
@@ -93,7 +96,9 @@ void Connection::read_ready() {
       if (!more) break;
     }
   } catch (const std::exception& bad) {  // BadMessage, or no memory for what it declares
-    if (!batch.detached) fail(bad.what(), true);
+    if (batch.detached) return;
+    if (!batch.frame.empty()) offence_ = "; " + first_bytes_text(batch.frame);
+    fail(bad.what(), true);
     return;
   }
   OutputScope::flush_current();
@@ -164,6 +169,7 @@ bool Connection::drop_rest(Batch& /*batch*/, std::span<std::byte> scratch) {
 // Takes one frame from the batch. Whether there was one.
 bool Connection::consume(Batch& batch) {
   if (batch.rest.size() < sizeof(Word) || direct_ != Direct::none) return false;
+  batch.frame = batch.rest;
   Word first = 0;
   std::memcpy(&first, batch.rest.data(), sizeof first);
   const auto words = wire::frame_words(first);
@@ -238,17 +244,27 @@ void Connection::finish_direct(Batch& batch) {
     batch.sink.on_chunk(chunk_);
     return;
   }
-  const std::vector<Word> words = std::exchange(large_frame_, {});
-  const wire::FrameView frame = wire::parse_frame(words);
+  batch.large_frame = std::exchange(large_frame_, {});
+  batch.frame = std::as_bytes(std::span(batch.large_frame));
+  const wire::FrameView frame = wire::parse_frame(batch.large_frame);
   if ((frame.header.flags & wire::kInlinePayloads) != 0 ||
       frame.header.kind == wire::FrameKind::chunk) {
     throw BadMessage("a large frame is followed by nothing");
   }
   deliver(frame, {}, batch);
+  batch.frame = {};
+  batch.large_frame = {};
 }
 
 void Connection::deliver(const wire::FrameView& frame, std::span<const std::byte> payloads,
                          Batch& batch) {
+  if (!open_) {
+    bytes_before_hello_ += frame.words.size_bytes() + payloads.size();
+    if (bytes_before_hello_ > limits_.before_hello_bytes) {
+      throw BadMessage("more than " + std::to_string(limits_.before_hello_bytes) +
+                       " bytes came before a hello");
+    }
+  }
   std::vector<Bytes> views;
   if ((frame.header.flags & wire::kInlinePayloads) != 0) {
     views.reserve(frame.payload_sizes.size());

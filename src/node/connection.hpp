@@ -40,7 +40,7 @@ class FrameSink {
 };
 
 struct ConnectionLimits {
-  std::uint64_t before_hello_bytes = 64 * 1024;  ///< largest frame before the peer is known
+  std::uint64_t before_hello_bytes = 64 * 1024;  ///< all frames before the peer is known
   std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< largest frame, inline payloads included
 };
 
@@ -77,6 +77,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   [[nodiscard]] std::string description() const;
+  /// What broke the protocol, to go on a log line: "; it begins with ..." (first_bytes_text), or
+  /// empty. On the loop.
+  [[nodiscard]] const std::string& offence() const noexcept { return offence_; }
   [[nodiscard]] Address local_address() const { return stream_->local_address(); }
 
  private:
@@ -113,6 +116,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   wire::FrameHeader chunk_;
   std::vector<Word> large_frame_;
 
+  std::uint64_t bytes_before_hello_ = 0;
+  std::string offence_;
   bool open_ = false;
   bool closed_ = false;
   std::atomic<bool> heard_{false};

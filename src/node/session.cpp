@@ -295,8 +295,9 @@ void Session::on_closed(const std::string& why, bool protocol_error) {
     broke_protocol_ = true;
     // Who joins tries again and again, and warns of it once: Group.
     const bool joining = !accepted_ && !is_open() && expected_peer_.empty();
-    host_->log().write(joining ? LogLevel::debug : LogLevel::warning,
-                       "dropped " + connection_->description() + ": " + why);
+    host_->log_limits().broke_protocol.write(
+        host_->log(), joining ? LogLevel::debug : LogLevel::warning, loop_->now(),
+        "dropped " + connection_->description() + ": " + why + connection_->offence());
   }
   // What has come as a whole runs, as it would have if it had not waited.
   for (const CallOrder::Object& object : order_.give_up())
