@@ -17,8 +17,9 @@ namespace batchrpc::test {
 /// keeps what comes back.
 class RawPeer {
  public:
-  explicit RawPeer(const VirtualWorld& world, const std::string& address = "inproc://world")
-      : loop_(world.loop), transport_(world.network->transport(world.loop, "raw")) {
+  explicit RawPeer(const VirtualWorld& world, const std::string& address = "inproc://world",
+                   const std::string& host = "raw")
+      : loop_(world.loop), transport_(world.network->transport(world.loop, host)) {
     transport_->connect(
         Address::parse(address), loop_->now() + std::chrono::seconds(5),
         [this](std::unique_ptr<Stream> stream, std::error_code) { stream_ = std::move(stream); });
