@@ -1,6 +1,7 @@
 #include <cstring>
 #include <memory>
 #include <tuple>
+#include <vector>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/wire/codec.hpp"
@@ -64,10 +65,8 @@ void frame(Input input) {
   require(!size || *size >= 1, "a frame without words");
   try {
     const wire::FrameView view = wire::parse_frame(words);
-    std::uint64_t sum = 0;
-    for (const std::uint64_t payload : view.payload_sizes)
-      sum += payload;  // reads each
-    require(view.payload_sizes.size() <= 4096 && sum + 1 != 0, "too many payloads");
+    const std::vector<std::uint64_t> sizes(view.payload_sizes.begin(), view.payload_sizes.end());
+    require(sizes.size() <= 4096, "too many payloads");
     require(wire::has_inline_payloads(words) == ((view.header.flags & wire::kInlinePayloads) != 0),
             "payloads are inline for one reader only");
     require(wire::id_of(std::as_bytes(words)) == view.header.id, "two ids");
