@@ -15,7 +15,7 @@ if [ $# -gt 0 ]; then
   git archive "$1" include src | tar -x -C "$source"
 fi
 program=$(mktemp)
-"${CXX:-g++}" -std=c++20 -I"$source/include" -I"$source/src" -o "$program" tests/helpers/record_frames.cpp \
+"${CXX:-g++}" -std=c++20 -I"$source/include" -I"$source/src" -Itests/support -o "$program" tests/helpers/record_frames.cpp \
   "$source"/src/wire/{decoder,encoder,frame,strings}.cpp \
   "$source"/src/base/{bytes,error,result}.cpp
 "$program" tests/recorded

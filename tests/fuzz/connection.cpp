@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
+#include "blob.hpp"
 #include "fuzz/conversation.hpp"
 #include "fuzz/targets.hpp"
 #include "node/member.hpp"
@@ -56,6 +57,7 @@ class Scene {
       return held_.back().get_future();
     });
     root_.expose("worker", [](Bytes bytes) { return bytes; });
+    root_.expose("blob", [](const test::Blob& blob) { return blob; });
     root_.expose_class<Thing(std::string)>();
     root_.expose<&Thing::put>();
     healthy_.say_hello("healthy", 5);
@@ -81,6 +83,7 @@ class Scene {
     raw_->send(define(kHold, "hold", signature<int>()));
     raw_->send(define(kRelease, "batchrpc.rref.release", signature<void, Object, Object>()));
     raw_->send(define(kWorker, "worker", signature<Bytes, Bytes>()));
+    raw_->send(define(kBlob, "blob", signature<test::Blob, test::Blob>()));
     Encoder encoder(wire::kEnvelopeWords);
     const Member member{
         .name = "raw", .incarnation = 77, .host = {}, .addresses = {"inproc://raw"}};

@@ -25,7 +25,7 @@ enum Manner : std::uint8_t {
 
 /// What the introduction defines, in this order; batchrpc.join is 0.
 inline constexpr std::uint32_t kJoin = 0, kTwice = 1, kSize = 2, kShout = 3, kCreate = 4, kPut = 5,
-                               kHold = 6, kRelease = 7, kWorker = 8;
+                               kHold = 6, kRelease = 7, kWorker = 8, kBlob = 9;
 
 struct FramePlace {
   std::size_t at = 0;     ///< from the first byte of what is sent

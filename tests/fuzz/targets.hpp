@@ -14,13 +14,14 @@ using Input = std::span<const std::byte>;
 void codec(Input input);
 void connection(Input input);
 void frame(Input input);
+void tensor(Input input);
 
 struct Target {
   const char* name;
   void (*run)(Input input);
 };
 inline constexpr Target kTargets[] = {
-    {"codec", codec}, {"connection", connection}, {"frame", frame}};
+    {"codec", codec}, {"connection", connection}, {"frame", frame}, {"tensor", tensor}};
 
 /// What a target finds wrong. It is caught by none: so libFuzzer keeps the input.
 inline void require(bool right, const std::string& what) {

@@ -10,6 +10,7 @@
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/wire/codec.hpp"
 #include "batchrpc/wire/signature.hpp"
+#include "blob.hpp"
 #include "node/member.hpp"
 #include "wire/frame.hpp"
 
@@ -97,16 +98,17 @@ void record(const Recording& to) {
                       .host = "elsewhere",
                       .addresses = {"inproc://recorded"}};
   to.write("hello", {wire::hello_frame({.incarnation = 41, .name = "recorded"})});
-  to.write("define",
-           {define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()),
-            define(1, "twice", signature<int, int>()),
-            define(2, "size", signature<std::size_t, Bytes>()),
-            define(3, "fail", signature<void>()), define(4, "missing", signature<void>())});
+  to.write("define", {define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()),
+                      define(1, "twice", signature<int, int>()),
+                      define(2, "size", signature<std::size_t, Bytes>()),
+                      define(3, "fail", signature<void>()), define(4, "missing", signature<void>()),
+                      define(5, "blob", signature<std::size_t, test::Blob>())});
   to.write("join", {whole({.kind = FrameKind::call, .number = 0, .id = 100, .value = 60'000'000},
                           member, std::int32_t{0})});
   to.write("call",
            {whole({.kind = FrameKind::call, .number = 1, .id = 101, .value = 1'000'000}, 21)});
-  to.write("call_inline", {whole({.kind = FrameKind::call, .number = 2, .id = 102}, counted(999))});
+  to.write("call_inline",
+           {whole({.kind = FrameKind::call, .number = 5, .id = 102}, test::Blob{counted(999)})});
   to.write("call_chunks",
            {whole({.kind = FrameKind::call, .number = 2, .id = 103}, counted(17'001))});
   to.write("call_fails", {whole({.kind = FrameKind::call, .number = 3, .id = 104})});
@@ -115,7 +117,8 @@ void record(const Recording& to) {
            {whole({.kind = FrameKind::call, .flags = wire::kNoReply, .number = 1, .id = 106}, 4)});
   // The ids are the callee's in this conversation, and are put in when it is replayed.
   to.write("result", {whole({.kind = FrameKind::result, .id = 1}, 42)});
-  to.write("result_inline", {whole({.kind = FrameKind::result, .id = 1}, counted(999))});
+  to.write("result_inline",
+           {whole({.kind = FrameKind::result, .id = 1}, test::Blob{counted(999)})});
   to.write("result_chunks", {whole({.kind = FrameKind::result, .id = 1}, counted(17'001))});
   to.write("error",
            {wire::error_frame(1, std::make_exception_ptr(std::runtime_error("it broke")), true)});

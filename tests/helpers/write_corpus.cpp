@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "batchrpc/torch/tensor_header.hpp"
 #include "batchrpc/wire/signature.hpp"
+#include "blob.hpp"
 #include "fuzz/conversation.hpp"
 #include "node/raw_frames.hpp"
 #include "wire/every_type.hpp"
@@ -71,8 +73,9 @@ Words chunk(std::uint64_t id, std::uint64_t size, std::uint16_t flags = 0) {
 Words error_of(std::uint64_t id) {
   return wire::error_frame(id, std::make_exception_ptr(std::runtime_error("it does not go")));
 }
+Bytes zeros(std::size_t size) { return Bytes::copy(std::vector<std::byte>(size)); }
 const auto& large() {
-  static const Bytes bytes = Bytes::allocate(20'000);
+  static const Bytes bytes = zeros(20'000);
   return bytes;
 }
 
@@ -106,6 +109,23 @@ void write_values(const Folder& folder, std::index_sequence<I...>) {
   (write(I, std::type_identity<std::tuple_element_t<I, wire_test::EveryType>>()), ...);
 }
 
+void write_tensors(const Folder& folder) {
+  const std::vector<std::int64_t> two{2, 3};
+  const std::vector<std::int64_t> empty{3, 0, 2};
+  const std::vector<std::int64_t> large{1 << 20, 1 << 20, 1 << 20};
+  std::size_t number = 0;
+  for (const auto& sizes : {std::vector<std::int64_t>(), two, empty, large,
+                            std::vector<std::int64_t>(64, 1), std::vector<std::int64_t>{-1}}) {
+    for (const std::uint8_t type : {std::uint8_t{0}, std::uint8_t{9}, std::uint8_t{13}}) {
+      Encoder encoder(1);
+      encode_struct(encoder, 0, detail::TensorHeader{type, type == 9, 0, sizes});
+      // The first byte: how many bytes came for it.
+      folder.write("header" + std::to_string(++number), std::string(1, type == 9 ? 24 : 96),
+                   {encoder.words()});
+    }
+  }
+}
+
 void write_conversations(const Folder& folder) {
   const auto first = [](unsigned manner, unsigned piece) {
     return std::string{static_cast<char>(manner), static_cast<char>(piece)};
@@ -128,7 +148,8 @@ void write_conversations(const Folder& folder) {
   const std::map<std::string, int> more{{"a", 1}, {"b", 2}};
   const std::vector<Words> calls{
       call_frame({.number = kTwice, .id = 10, .value = 1'000'000}, 21),
-      call_frame({.number = kSize, .id = 11}, Bytes::allocate(40)),
+      call_frame({.number = kSize, .id = 11}, zeros(40)),
+      call_frame({.number = kBlob, .id = 14}, test::Blob{zeros(41)}),
       frame_of({.kind = FrameKind::call, .number = kShout, .id = 12}, std::string("quiet"),
                std::vector<std::string>{"a", "b"}, std::optional<double>(2.5)),
       call_frame({.flags = wire::kNoReply, .number = kTwice, .id = 13}, 1),
@@ -147,8 +168,7 @@ void write_conversations(const Folder& folder) {
                std::string("thing")),
       with_payload_of(
           frame_of({.kind = FrameKind::call, .number = kPut, .id = 41}, object, large(), more), 40),
-      frame_of({.kind = FrameKind::call, .number = kPut, .id = 42}, object, Bytes::allocate(8),
-               more),
+      frame_of({.kind = FrameKind::call, .number = kPut, .id = 42}, object, zeros(8), more),
       chunk(41, 40),
       frame_of({.kind = FrameKind::call, .number = kRelease, .id = 43}, object, token)};
   const std::vector<Words> answers{
@@ -187,6 +207,7 @@ int main(int argc, char** argv) try {
   write_frames(Folder(path / "frame"));
   write_values(Folder(path / "codec"),
                std::make_index_sequence<std::tuple_size_v<batchrpc::wire_test::EveryType>>{});
+  write_tensors(Folder(path / "tensor"));
   write_conversations(Folder(path / "connection"));
   return 0;
 } catch (const std::exception& error) {
