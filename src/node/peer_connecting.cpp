@@ -8,12 +8,6 @@
 // How a peer table makes connections: the addresses in turn, again after growing pauses, until the
 // peer counts as dead.
 namespace batchrpc {
-namespace {
-
-// Connections accepted from who has not said hello.
-constexpr std::ptrdiff_t kMaxHalfOpen = 64;
-
-}  // namespace
 
 std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
   peer.current = make_session(peer.info.name, random_() | 1);
@@ -279,19 +273,6 @@ void PeerTable::retire(const std::shared_ptr<Session>& session, const std::strin
     });
   }
   session->say_goodbye(ErrorCode::shut_down, why);
-}
-
-void PeerTable::accept(std::unique_ptr<Stream> stream) {
-  std::shared_ptr<Session> session;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto accepted = std::count_if(half_open_.begin(), half_open_.end(),
-                                        [](const HalfOpen& entry) { return entry.accepted; });
-    if (closed_ || accepted >= kMaxHalfOpen) return;
-    session = make_session({}, 0);
-    half_open_.push_back({session, environment_.loop->now(), true});
-  }
-  session->start(std::move(stream), true);
 }
 
 // An address was tried in vain: try again for a while, unless nobody listens there any more.

@@ -147,6 +147,9 @@ class PeerTable {
   void settle_soon(const Peer& peer, const std::string& why);
   void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);
   void drop_half_open();
+  void drop_half_open(const std::shared_ptr<Session>& session, const std::string& why);
+  void watch_half_open(TimePoint when);
+  void tell_of_stranger(const std::string& line);
   void drop_stranger(std::string_view name);
   void tell(LogLevel level, const std::string& line) const;
   static void run(Ended& ended);
@@ -171,7 +174,8 @@ class PeerTable {
     TimePoint since;
     bool accepted = false;
   };
-  std::vector<HalfOpen> half_open_{};
+  std::vector<HalfOpen> half_open_{};  // the oldest first
+  bool half_open_watched_ = false;     // on the loop alone
   std::mt19937_64 random_;
   bool closed_ = false;
 };

@@ -15,6 +15,7 @@
 #include "node/call_order.hpp"
 #include "node/call_table.hpp"
 #include "node/connection.hpp"
+#include "node/log_limits.hpp"
 #include "node/payload_assembler.hpp"
 
 namespace batchrpc {
@@ -38,6 +39,7 @@ class SessionHost {
   [[nodiscard]] virtual std::shared_ptr<NodeCore> core() = 0;
   [[nodiscard]] virtual const NodeOptions& options() const noexcept = 0;
   [[nodiscard]] virtual const Log& log() const noexcept = 0;
+  [[nodiscard]] virtual LogLimits& log_limits() noexcept = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
   /// Whether calls of the program's functions are refused, with this error.
   [[nodiscard]] virtual std::exception_ptr refusal() const = 0;

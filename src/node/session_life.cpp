@@ -189,8 +189,9 @@ void Session::end(const std::string& why, bool protocol_error) {
     broke_protocol_ = true;
     // Who joins tries again and again, and warns of it once: Group.
     const bool joining = !accepted_ && !is_open() && expected_peer_.empty();
-    host_->log().write(joining ? LogLevel::debug : LogLevel::warning,
-                       "dropped " + connection_->description() + ": " + why);
+    host_->log_limits().broke_protocol.write(
+        host_->log(), joining ? LogLevel::debug : LogLevel::warning, loop_->now(),
+        "dropped " + connection_->description() + ": " + why + connection_->offence());
   }
   end_incoming();
   host_->session_closed(self, why);
