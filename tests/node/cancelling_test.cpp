@@ -154,7 +154,8 @@ TEST_CASE("promise 4: dropping the future of a call marked so cancels it, of ano
     const auto call = pair.hold({.cancel_when_dropped = marked});
     auto other = pair.hold({.cancel_when_dropped = marked});
     other = Future<int>();
-    other = std::move(other);  // NOLINT: changes nothing
+    Future<int>& same = other;
+    other = std::move(same);
     pair.world.run_for(0s);
     CHECK(pair.contexts[1].cancelled() == marked);
     CHECK_FALSE(pair.contexts[0].cancelled());
