@@ -10,6 +10,7 @@
 namespace batchrpc::detail {
 
 ReplySink::~ReplySink() = default;
+CallPlace::~CallPlace() = default;
 
 void ReplyHandler::abandon() noexcept {
   Reply reply;
@@ -66,6 +67,7 @@ void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
   if (kept_sink_) sink->answered();
   lock_.unlock();
+  place_.reset();
 }
 
 void IncomingCall::reply(Encoder& encoder) {

@@ -19,6 +19,7 @@
 
 namespace batchrpc {
 
+class CallQueue;
 class Session;
 
 /// How long the name and the signature of a function may be, in bytes.
@@ -51,6 +52,8 @@ class SessionHost {
   using RunAgain = std::function<void(detail::IncomingCall call)>;
   virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
   virtual void run_on_worker(Task task) = 0;
+  /// Where calls wait for their turn; null where none do (NodeOptions::call_limits).
+  [[nodiscard]] virtual std::shared_ptr<CallQueue> call_queue() const { return nullptr; }
   /// Runs the call when it has the lock, which the function's options name; behind those that wait.
   virtual void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
                                detail::IncomingCall call) = 0;
@@ -191,6 +194,7 @@ class Session final : public FrameSink,
   const std::shared_ptr<NodeCore> core_;
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Connection> connection_;
+  const std::shared_ptr<CallQueue> queue_;  // null: no call waits for its turn
   const std::string expected_peer_;
   const std::size_t small_frame_words_;  // surely within the limits
   const Duration call_timeout_;          // where a call says none
