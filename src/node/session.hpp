@@ -98,6 +98,9 @@ class Session final : public FrameSink,
   /// many intervals it has been silent.
   int tick();
 
+  /// For how many intervals it had been silent at the last tick(). On the loop.
+  [[nodiscard]] int silent_ticks() const noexcept { return silent_ticks_; }
+
   [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_closed() const;
   [[nodiscard]] bool was_accepted() const noexcept { return accepted_; }
