@@ -15,7 +15,7 @@ namespace rpc = batchrpc;
 int add(int a, int b) { return a + b; }
 
 // Stands for work.
-int sleep(int milliseconds) {
+int work(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
   return milliseconds;
 }
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   try {
     rpc::Node node({.name = "server", .join = argc > 1 ? argv[1] : "tcp://127.0.0.1:29500"});
     node.expose<&add>();
-    node.expose<&sleep>();
+    node.expose<&work>();
 
     rpc::Promise<int> signalled;
     rpc::Future<int> signal = signalled.get_future();
@@ -47,7 +47,8 @@ int main(int argc, char** argv) {
         [&signalled](int number) { signalled.set_value(number); });
     std::cout << "serving at " << node.address() << std::endl;
 
-    std::cout << "ending, for signal " << signal.get() << " came" << std::endl;
+    const int number = signal.get();
+    std::cout << "signal " << number << ": ending" << std::endl;
     const auto grace =
         std::chrono::duration_cast<rpc::Duration>(std::chrono::duration<double>(seconds));
     for (const std::string& straggler : node.shutdown(grace))

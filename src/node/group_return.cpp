@@ -25,8 +25,8 @@ constexpr Duration kPause = std::chrono::seconds(1);
 
 void Group::root_lost() {
   if (!joined_ || std::exchange(returning_, true)) return;
-  core_.log().warning("the root is lost; it is looked for at " + core_.options().join +
-                      ", and nodes can join again when it is back");
+  core_.log().info("the root is lost; it is looked for at " + core_.options().join +
+                   ", and nodes can join again when it is back");
   nearer_.clear();
   nearer_tries_ = 0;
   other_rank_.reset();
@@ -70,7 +70,7 @@ void Group::choose_another_rank() {
 void Group::root_is_back() {
   if (!std::exchange(returning_, false)) return;
   core_.loop()->cancel(std::exchange(return_timer_, 0));
-  core_.log().warning("the root is back; this node is of rank " + std::to_string(core_.rank()));
+  core_.log().info("the root is back; this node is of rank " + std::to_string(core_.rank()));
 }
 
 // Whom the root that was started anew has not heard of by then has ended while there was none. Who

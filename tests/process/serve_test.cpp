@@ -19,10 +19,10 @@ struct Client {
         node({.name = "client", .rank = -1, .join = server.line("serving at ")}) {}
 
   /// A call that the server is working on.
-  Future<int> begin_sleep(int milliseconds) const {
-    auto sleeping = node.call<int(int)>("server", "sleep", milliseconds);
+  Future<int> begin_work(int milliseconds) const {
+    auto working = node.call<int(int)>("server", "work", milliseconds);
     CHECK(node.call<int(int, int)>("server", "add", 1, 2).get() == 3);
-    return sleeping;
+    return working;
   }
 
   Child server;
@@ -32,21 +32,21 @@ struct Client {
 TEST_CASE("promise 8: on SIGTERM a server finishes the calls under way, and ends with 0") {
   const int signal = GENERATE(SIGTERM, SIGINT);
   Client client("60");
-  auto sleeping = client.begin_sleep(300);
+  auto working = client.begin_work(300);
   client.server.signal(signal);
-  CHECK(sleeping.get() == 300);
+  CHECK(working.get() == 300);
   CHECK(client.server.wait() == 0);
   CHECK_THAT(client.server.output(), Catch::Contains("ending") && !Catch::Contains("not finished"));
 }
 
 TEST_CASE("promise 8: on SIGTERM a server names what it cannot finish in time, and ends with 0") {
   Client client("0.05");
-  auto sleeping = client.begin_sleep(3'600'000);
+  auto working = client.begin_work(3'600'000);
   client.server.signal(SIGTERM);
   CHECK(client.server.wait() == 0);
   CHECK_THAT(client.server.output(),
              Catch::Contains("not finished: 1 call of client, still being answered here"));
-  CHECK_THROWS_AS(sleeping.get(), PeerLost);
+  CHECK_THROWS_AS(working.get(), PeerLost);
 }
 
 TEST_CASE("serve refuses what it cannot use with its usage") {
