@@ -137,10 +137,10 @@ bool CallQueue::may_run(const Line& line) const noexcept {
   return limits_.running_per_peer == 0 || line.running < limits_.running_per_peer;
 }
 
-// Until a call that comes now would start.
+// Until a call that comes now would start: one that runs has to end, and those before it too.
 Duration CallQueue::expected_wait(const Line& line, TimePoint deadline) {
   if (has_room_to_run() && may_run(line)) return Duration::zero();
-  Duration all{};
+  Duration all = work_of_all_;
   for (auto& [name, other] : lines_) {
     other.ahead = other.work;
     all += other.work;
@@ -160,13 +160,13 @@ Duration CallQueue::expected_wait(const Line& line, TimePoint deadline) {
   // Meanwhile another peer gets no more than its share, however much of its work waits.
   constexpr int kRounds = 3;
   for (int round = 0; share > 0 && round < kRounds; ++round) {
-    Duration before{};
+    Duration before = work_of_all_;
     for (const auto& [name, other] : lines_) {
       before += &other == &line ? other.ahead : std::min(other.ahead, wait * own_share);
     }
     wait = before / share;
   }
-  return std::max({wait, line.ahead / own_share, Duration(1)});
+  return std::max({wait, (line.ahead + work_of_all_) / own_share, Duration(1)});
 }
 
 std::string CallQueue::line_to_log(TimePoint now) {

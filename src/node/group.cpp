@@ -217,7 +217,7 @@ void Group::joined(const std::shared_ptr<Session>& session, Result<JoinReply> re
                                                                   " failed: " + reply.message();
     const bool root_has_ended = code == ErrorCode::peer_lost || code == ErrorCode::not_sent ||
                                 code == ErrorCode::unknown || code == ErrorCode::shut_down;
-    if (root_has_ended) return retry(text);  // it may be started again
+    if (root_has_ended && !core_.refusal()) return retry(text);  // it may be started again
     fail_to_join(std::make_exception_ptr(JoinFailed(text)));
     return;
   }
