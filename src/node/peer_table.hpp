@@ -143,6 +143,8 @@ class PeerTable {
   void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
   void lose(Peer& peer, const std::string& why, Ended& ended);
   void lose_former(Peer& peer, Ended& ended);
+  void check_succession(const Peer& peer, const wire::Hello& hello) const;
+  [[nodiscard]] static bool is_ahead_of_group(const Peer& peer);
   void try_later(TimePoint when, const std::string& name, const std::shared_ptr<Session>& session);
   void settle_soon(const Peer& peer, const std::string& why);
   void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);

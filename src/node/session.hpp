@@ -21,6 +21,7 @@
 
 namespace batchrpc {
 
+class CallQueue;
 class Session;
 
 /// How long the name and the signature of a function may be, in bytes.
@@ -54,6 +55,8 @@ class SessionHost {
   using RunAgain = std::function<void(detail::IncomingCall call)>;
   virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
   virtual void run_on_worker(Task task) = 0;
+  /// Where calls wait for their turn; null where none do (NodeOptions::call_limits).
+  [[nodiscard]] virtual std::shared_ptr<CallQueue> call_queue() const { return nullptr; }
   /// Runs the call when it has the lock, which the function's options name; behind those that wait.
   virtual void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
                                detail::IncomingCall call) = 0;
@@ -118,6 +121,9 @@ class Session final : public FrameSink,
   /// Once a ping interval, on the loop, while open: asks the peer whether it lives; returns for how
   /// many intervals it has been silent.
   int tick();
+
+  /// For how many intervals it had been silent at the last tick(). On the loop.
+  [[nodiscard]] int silent_ticks() const noexcept { return silent_ticks_; }
 
   /// Whether the peer has once said hello; and whether there is a connection now on which it has.
   [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
@@ -249,6 +255,7 @@ class Session final : public FrameSink,
   const std::shared_ptr<NodeCore> core_;
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Connection> connection_;
+  const std::shared_ptr<CallQueue> queue_;  // null: no call waits for its turn
   const std::string expected_peer_;
   const std::size_t small_frame_words_;  // surely within the limits
   const Duration call_timeout_;          // where a call says none
