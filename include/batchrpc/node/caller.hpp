@@ -11,6 +11,7 @@
 
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/node/exposed.hpp"
+#include "batchrpc/node/node_options.hpp"
 #include "batchrpc/node/remote_call.hpp"
 
 namespace batchrpc::detail {
@@ -81,6 +82,14 @@ class PendingReply final : public State<R>, public ReplyReceiver {
  private:
   [[no_unique_address]] Take take_;
 };
+
+/// What a user's options mean for a call.
+[[nodiscard]] inline OutgoingOptions outgoing(const CallOptions& options) {
+  OutgoingOptions how;
+  how.timeout = options.timeout;
+  how.retry = options.retry;
+  return how;
+}
 
 /// A call's future, and what completes it.
 template <class R>

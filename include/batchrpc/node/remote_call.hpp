@@ -14,6 +14,7 @@
 #include "batchrpc/base/function.hpp"
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/call_context.hpp"
+#include "batchrpc/node/node_options.hpp"
 #include "batchrpc/wire/codec.hpp"
 #include "batchrpc/wire/envelope.hpp"
 #include "batchrpc/wire/signature.hpp"
@@ -88,6 +89,7 @@ using PayloadTarget = UniqueFunction<std::span<std::byte>(std::size_t index, std
 struct OutgoingOptions {
   Duration timeout{};  ///< zero: the node's default; Duration::max(): none
   bool wants_reply = true;
+  RetryOptions retry{};  ///< of a call that wants a reply
   std::unique_ptr<PayloadTarget> payload_target;
 };
 

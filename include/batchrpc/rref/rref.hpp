@@ -152,7 +152,7 @@ class RRef {
   auto call(Args&&... args) const {
     return call_with<M>(CallOptions{}, std::forward<Args>(args)...);
   }
-  /// The same with a time-out of its own.
+  /// The same with a time-out of its own, and retries, which do not keep the order of calls.
   template <auto M, class... Args>
   auto call_with(const CallOptions& options, Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(M)>;
@@ -193,8 +193,6 @@ class RRef {
                                    const std::tuple<Params...>* /*types*/, Args&&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the method takes another number of arguments");
-    detail::OutgoingOptions outgoing;
-    outgoing.timeout = options.timeout;
     const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
     const detail::Reference& reference = get();
     const auto submit = [&reference](const detail::FunctionKey& function,
@@ -202,8 +200,9 @@ class RRef {
                                      detail::ReplyHandler&& handler) {
       reference.submit(function, std::move(how), encoder, std::move(handler));
     };
-    return detail::send_call<R, detail::ObjectId, Params...>(
-        submit, key, std::move(outgoing), reference.identity().object, std::forward<Args>(args)...);
+    return detail::send_call<R, detail::ObjectId, Params...>(submit, key, detail::outgoing(options),
+                                                             reference.identity().object,
+                                                             std::forward<Args>(args)...);
   }
 
   std::shared_ptr<detail::Reference> reference_;
