@@ -99,6 +99,7 @@ void RetriedCall::attempt() {
   ++made_;
   under_way_ = self;
   detail::ReplyHandler reply_handler(*this);
+  detail::Reply refused;
   try {
     const auto core = core_.lock();
     if (!core) throw ShutDown("the node was shut down before '" + function_ + "' was called");
@@ -113,11 +114,9 @@ void RetriedCall::attempt() {
     core->submit(peer_, {function_, signature_, hash_}, std::move(options), *copy,
                  std::move(reply_handler));
   } catch (...) {
-    if (!reply_handler) return;  // it has said so
-    detail::Reply reply;
-    reply.error = std::current_exception();
-    reply_handler(reply);
+    refused.error = std::current_exception();
   }
+  if (reply_handler) reply_handler(refused);
 }
 
 void RetriedCall::receive(detail::Reply& reply) noexcept {
@@ -130,19 +129,23 @@ void RetriedCall::receive(detail::Reply& reply) noexcept {
 }
 
 void RetriedCall::attempt_failed(const std::exception_ptr& thrown) {
+  std::exception_ptr final = thrown;
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    const auto least = repeatable_after(error, retry_.idempotent);
-    if (!least) {
-      end(final_error(thrown, error, {}));
-      return;
+    std::string why_not;
+    if (const auto least = repeatable_after(error, retry_.idempotent)) {
+      if (error.may_have_run()) maybe_ran_ = thrown;
+      why_not = try_again(*least);
+      if (why_not.empty()) final = nullptr;
     }
-    if (error.may_have_run()) maybe_ran_ = thrown;
-    const std::string why_not = try_again(*least);
-    if (!why_not.empty()) end(final_error(thrown, error, "; " + why_not));
-  } catch (...) {
-    end(thrown);
+    if (final) final = final_error(thrown, error, why_not);
+  } catch (...) {  // NOLINT: it stays as it is
+  }
+  if (final) {
+    end(final);
+  } else if (cancelled_) {
+    end_pause();
   }
 }
 
@@ -163,7 +166,6 @@ std::string RetriedCall::try_again(Duration least_pause) {
     return "it is not tried again: the node's retry budget, a tenth of its calls, is used up";
   }
   if (!retries.pause(shared_from_this(), when)) return "the node is shutting down";
-  if (cancelled_ && retries.take_paused(number_)) end_cancelled();
   return {};
 }
 
@@ -173,7 +175,7 @@ std::exception_ptr RetriedCall::final_error(const std::exception_ptr& thrown, co
                                             const std::string& note) const {
   const bool hides = maybe_ran_ && !last.may_have_run();
   if (!hides && note.empty()) return thrown;
-  std::string text = last.what() + note;
+  std::string text = last.what() + (note.empty() ? "" : "; " + note);
   if (hides) text += "; an earlier attempt may have run: " + describe(maybe_ran_);
   const bool may_have_run = hides || last.may_have_run();
   if (const auto* const overloaded = dynamic_cast<const Overloaded*>(&last)) {
@@ -185,7 +187,11 @@ std::exception_ptr RetriedCall::final_error(const std::exception_ptr& thrown, co
 
 void RetriedCall::cancel() {
   const auto self = shared_from_this();
-  if (cancelled_.exchange(true)) return;
+  if (!cancelled_.exchange(true)) end_pause();
+}
+
+// Ends the call if it pauses.
+void RetriedCall::end_pause() {
   const auto core = core_.lock();
   if (core && core->retries().take_paused(number_)) end_cancelled();
 }

@@ -56,6 +56,7 @@ class RetriedCall final : public detail::ReplyReceiver,
   [[nodiscard]] std::string try_again(Duration least_pause);
   [[nodiscard]] std::exception_ptr final_error(const std::exception_ptr& thrown, const Error& last,
                                                const std::string& note) const;
+  void end_pause();
   void end_cancelled();
   void end(const std::exception_ptr& error);
 
