@@ -21,6 +21,8 @@
 #include "node/options_check.hpp"
 #include "node/output_scope.hpp"
 #include "node/parked_calls.hpp"
+#include "node/retried_call.hpp"
+#include "node/retries.hpp"
 #include "node/set_aside.hpp"
 #include "node/worker_pool.hpp"
 #include "transport/nested_wait.hpp"
@@ -92,6 +94,7 @@ NodeCore::NodeCore(NodeOptions options)
     queue_ = std::make_shared<CallQueue>(options_.call_limits, loop_, workers(), log_, name());
   }
   exclusive_ = std::make_shared<ExclusiveCalls>(loop_tasks_, workers(), queue_);
+  retries_ = std::make_shared<Retries>(loop_, context_, ~self_.incarnation);
   peers_ = std::make_unique<PeerTable>(
       PeerTable::Environment{.loop = loop_,
                              .context = context_,
@@ -211,6 +214,10 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
     throw ShutDown("node " + options_.name + " is shut down; make a new one");
   }
   WaitContext::suggest(context_);
+  if (options.retry.attempts != 1) {
+    RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));
+    return;
+  }
   peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
 }
 
@@ -327,6 +334,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   }
   parked_->close(refusal());
   const std::shared_ptr<NodeCore> self = shared_from_this();
+  std::vector<std::string> left = retries_->close();
   const TimePoint deadline = after(loop_->now(), timeout);
   const auto elsewhere = std::make_shared<EnduringWait>(WaitContext::current());
   const auto enduring = std::make_shared<EnduringWait>(context_);
@@ -339,7 +347,8 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     wait_until_drained(std::move(drained), deadline);
     detail::wait_if_not_too_deep(is_drained, deadline);
   }
-  std::vector<std::string> left = peers_->pending();
+  for (std::string& straggler : peers_->pending())
+    left.push_back(std::move(straggler));
   for (const std::string& straggler : left)
     log_.warning("shut down while waiting: " + straggler);
 
