@@ -53,9 +53,9 @@ std::optional<CallOrder::Call> CallOrder::remove(std::uint64_t id) {
   for (auto& [object, places] : lines_) {
     for (auto place = places.begin(); place != places.end(); ++place) {
       if (!place->call || wire::parse_frame(place->call->words).header.id != id) continue;
-      std::optional<Call> call = std::move(place->call);
+      Call call = *std::move(place->call);
       places.erase(place);
-      waiting_bytes_ -= bytes_of(*call);
+      waiting_bytes_ -= bytes_of(call);
       return call;
     }
   }

@@ -22,7 +22,7 @@ struct PendingCall {
   bool one_use = false;    ///< see Encoder::mark_one_use()
   bool in_chunks = false;  ///< its payloads
   std::unique_ptr<detail::PayloadTarget> payload_target;
-  std::unique_ptr<NestedCall> nested;  ///< in the call in which it was made
+  std::unique_ptr<NestedCall> nested{};  ///< in the call in which it was made
 };
 
 /// The calls that wait on one session, by id: index and generation of a slot, so that neither a
