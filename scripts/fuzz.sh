@@ -40,6 +40,7 @@ fuzz() {  # <target>: in 2 GiB, no block of more than 256 MiB, and no input for 
 
 passed=0 failed=0 running=0
 declare -A target_of
+trap 'jobs -p | xargs -r kill 2>/dev/null || true' EXIT
 finish() {  # of one that has ended
   local status=0 process name log
   wait -n -p process || status=$?

@@ -198,6 +198,31 @@ TEST_CASE("a program of a paused host does not run, one of a killed host never a
   CHECK(lives == 2);
 }
 
+TEST_CASE("a program that is killed while its node shuts down ends with the world") {
+  bool ended = false;
+  {
+    SimulatedWorld world;
+    Promise<int> never;
+    const Node server(world.options("server"));
+    server.expose("never", [&] { return never.get_future(); });
+    world.spawn("client", [&] {
+      struct Guard {
+        ~Guard() { ended = true; }
+        bool& ended;
+      } guard{ended};
+      const Node node(world.options("client", {.shutdown_timeout = seconds(100)}));
+      const auto answer = node.call<int()>("server", "never");
+      world.run_for(seconds(1));
+    });
+    world.run_for(seconds(10));  // the node waits for the answer
+    CHECK_FALSE(ended);
+    world.kill("client");
+    world.run_for(seconds(200));
+    CHECK_FALSE(ended);
+  }
+  CHECK(ended);
+}
+
 TEST_CASE("a program does not drive the loop itself") {
   SimulatedWorld world;
   world.spawn("host", [&] {

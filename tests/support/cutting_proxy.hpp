@@ -117,7 +117,7 @@ class CuttingProxy {
     }
 
     void go_on() {
-      for (const std::size_t from : {0, 1}) {
+      for (const std::size_t from : {std::size_t{0}, std::size_t{1}}) {
         if (const auto self = std::exchange(ways_[from].waits, nullptr)) forward(from);
       }
     }
