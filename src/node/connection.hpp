@@ -44,10 +44,10 @@ struct ConnectionLimits {
   std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< largest frame, inline payloads included
 };
 
-/// A stream, as frames: reads in batches, writes what has gathered in one go, cuts and joins chunks.
-/// Another stream may take its place: what was read of a frame is then forgotten, and the output
-/// goes on as OutputQueue says. Owned by shared pointers; everything but the sending functions runs
-/// on the loop.
+/// A stream, as frames: reads in batches, writes what has gathered in one go, cuts and joins
+/// chunks. Another stream may take its place: what was read of a frame is then forgotten, and the
+/// output goes on as OutputQueue says. Owned by shared pointers; everything but the sending
+/// functions runs on the loop.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context,
@@ -84,6 +84,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return heard_.exchange(false, std::memory_order_relaxed);
   }
 
+  /// What was read from all its streams.
+  [[nodiscard]] std::uint64_t bytes_received() const noexcept {
+    return bytes_received_.load(std::memory_order_relaxed);
+  }
+
   [[nodiscard]] std::string description() const;
   [[nodiscard]] Address local_address() const { return stream_->local_address(); }
 
@@ -100,6 +105,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void deliver(const wire::FrameView& frame, std::span<const std::byte> payloads, Batch& batch);
   void wait_writable();
   void handle_flushed(OutputQueue::Flushed flushed);
+  void note_heard(std::size_t bytes) noexcept;
   void fail(const std::string& why, bool protocol_error);
   void end_stream();
 
@@ -122,12 +128,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   wire::FrameHeader chunk_;
   std::vector<Word> large_frame_;
 
-  unsigned streams_ = 0;           // so far
-  bool live_ = false;              // whether the last of them has not ended
-  bool waits_to_write_ = false;    // for it to become writable
+  unsigned streams_ = 0;         // so far
+  bool live_ = false;            // whether the last of them has not ended
+  bool waits_to_write_ = false;  // for it to become writable
   bool open_ = false;
   bool closed_ = false;
   std::atomic<bool> heard_{false};
+  std::atomic<std::uint64_t> bytes_received_{0};
 };
 
 }  // namespace batchrpc

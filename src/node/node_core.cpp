@@ -12,9 +12,11 @@
 #include "batchrpc/transport/composite_transport.hpp"
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
+#include "node/call_stories.hpp"
 #include "node/context_workers.hpp"
 #include "node/enduring_wait.hpp"
 #include "node/exclusive_calls.hpp"
+#include "node/function_table.hpp"
 #include "node/group.hpp"
 #include "node/loop_tasks.hpp"
 #include "node/options_check.hpp"
@@ -203,11 +205,16 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
                       detail::OutgoingOptions options, Encoder& encoder,
                       detail::ReplyHandler&& handler) {
   fork_mark_->refuse_forked_copy(options_.name);
-  if (stopping_.load(std::memory_order_relaxed)) {
-    throw ShutDown("node " + options_.name + " is shut down; make a new one");
+  try {
+    if (stopping_.load(std::memory_order_relaxed)) {
+      throw ShutDown("node " + options_.name + " is shut down; make a new one");
+    }
+    WaitContext::suggest(context_);
+    peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
+  } catch (Error& error) {
+    tell_refusal(error, shown_name(function.name), peer, loop_->now());
+    throw;
   }
-  WaitContext::suggest(context_);
-  peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
 }
 
 // --- changes
@@ -216,7 +223,7 @@ void NodeCore::changed(const PeerChange& change) {
   if (change.peer.name == name() || stopping_) return;
   const bool lost = change.kind == PeerChange::Kind::lost;
   if (!lost) end_waits(change.peer.name);
-  log_.info(change.peer.name + (lost ? " is lost: " + change.reason : " has joined"));
+  if (!lost) log_.info(change.peer.name + " has joined");
   call_handlers(change);
   if (lost) {
     group_->peer_lost(change.peer, change.reason);

@@ -66,7 +66,7 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
                                       [](const auto& other) { return other->is_attached(); });
     if (is_there) {
       leave_out(*peer, session);
-      settle_broken(*peer, true, why, ended);
+      settle_broken(*peer, why, ended);
       ended.push_back([session] { session->close(); });
     } else {
       lose(*peer, why, ended);
@@ -89,9 +89,9 @@ void PeerTable::put_off(Peer& peer) {
     milliseconds = std::min(milliseconds * std::uniform_real_distribution(0.8, 1.2)(random_), 1e4);
   }
   ++peer.tries;
-  peer.next_try = environment_.loop->now() + std::chrono::duration_cast<Duration>(
-                                                 std::chrono::duration<double, std::milli>(
-                                                     milliseconds));
+  peer.next_try =
+      environment_.loop->now() +
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(milliseconds));
 }
 
 // Weak: the loop, which may not be run any more, keeps nobody alive.
@@ -132,22 +132,21 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     return;
   }
   // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
-  environment_.transport->connect(
-      Address::parse(address), give_up_at,
-      [this, weak_host = std::weak_ptr(environment_.host()), name,
-       weak_session = std::weak_ptr(session), index, all_refused,
-       address](std::unique_ptr<Stream> stream, std::error_code error) {
-        const auto host = weak_host.lock();
-        const auto waiting = weak_session.lock();
-        if (!host || !waiting) return;
-        if (stream) {
-          if (!waiting->was_accepted()) waiting->set_dialled(address);
-          connected(name, waiting, std::move(stream));
-          return;
-        }
-        const bool refused = error == std::errc::connection_refused;
-        try_addresses(name, waiting, index + 1, all_refused && refused);
-      });
+  environment_.transport->connect(Address::parse(address), give_up_at,
+                                  [this, weak_host = std::weak_ptr(environment_.host()), name,
+                                   weak_session = std::weak_ptr(session), index, all_refused,
+                                   address](std::unique_ptr<Stream> stream, std::error_code error) {
+                                    const auto host = weak_host.lock();
+                                    const auto waiting = weak_session.lock();
+                                    if (!host || !waiting) return;
+                                    if (stream) {
+                                      if (!waiting->was_accepted()) waiting->set_dialled(address);
+                                      connected(name, waiting, std::move(stream));
+                                      return;
+                                    }
+                                    const bool refused = error == std::errc::connection_refused;
+                                    try_addresses(name, waiting, index + 1, all_refused && refused);
+                                  });
 }
 
 void PeerTable::connected(const std::string& name, const std::shared_ptr<Session>& session,
@@ -186,15 +185,10 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
       begin_trial(*peer, session, session->heard_at());
     }
   }
-  if (was_attached) {
-    tell(LogLevel::info, "the connection to " + session->peer()->name + " broke (" + why +
-                                  "): " +
-                                  (session->was_accepted() ? "it may come back" : "it is made anew"));
-  }
+  if (was_attached) tell_broken(*session, why);
 }
 
 void PeerTable::session_resumed(Session& session) {
-  std::string name;
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(half_open_,
@@ -204,9 +198,8 @@ void PeerTable::session_resumed(Session& session) {
     end_trial(*peer, session);
     peer->info.state = PeerState::connected;
     ++peer->info.reconnects;
-    name = peer->info.name;
   }
-  tell(LogLevel::info, "connected again to " + name);
+  tell_resumed(session);
 }
 
 // The session that `hello` is to go on with. Its connection may not have been noticed to be broken.
@@ -290,6 +283,7 @@ void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Se
     Peer* const peer = find(name);
     if (closed_ || trial_of(peer, session) == nullptr) return;
     peer->info.last_error = why;
+    session->note_failed(why);
     put_off(*peer);
     if (!refused) {
       try_later(peer->next_try, name, session);

@@ -115,7 +115,7 @@ class PeerTable {
     std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict
     std::vector<Trial> trials;
     std::optional<TimePoint> trying_since;  // to have a first connection
-    int tries = 0;  // in vain, one after the other
+    int tries = 0;                          // in vain, one after the other
     TimePoint next_try{};
   };
   using Ended = std::vector<std::function<void()>>;  // what to do when the lock is released
@@ -138,14 +138,29 @@ class PeerTable {
   void put_off(Peer& peer);
   void leave_out(Peer& peer, const std::shared_ptr<Session>& session);
   void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
-  void lose(Peer& peer, const std::string& why, Ended& ended);
+  void lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level = LogLevel::warning);
   void lose_former(Peer& peer, Ended& ended);
   void try_later(TimePoint when, const std::string& name, const std::shared_ptr<Session>& session);
   void settle_soon(const Peer& peer, const std::string& why);
-  void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);
+  std::shared_ptr<Session::Failed> end_broken(Peer& peer, const Session::MakeError& error,
+                                              Guarantee guarantee, Ended& ended);
+  void settle_broken(Peer& peer, const std::string& why, Ended& ended);
   void drop_half_open();
   void drop_stranger(std::string_view name);
+
   void tell(LogLevel level, const std::string& line) const;
+  void tell_connected(const Session& session, bool was_lost, const std::string& name, Ended& ended);
+  void tell_broken(const Session& session, const std::string& why) const;
+  void tell_resumed(const Session& session) const;
+  void tell_lost(const Peer& peer, bool was_known, const std::string& why, LogLevel level,
+                 const std::shared_ptr<Session::Failed>& failed, Ended& ended);
+  void tell_forgotten(const std::string& name, const std::string& why,
+                      const std::shared_ptr<Session::Failed>& failed, Ended& ended);
+  void tell_refused(const Session& session, Ended& ended);
+  void tell_silence(const Session& session, int ticks_before) const;
+  static void add_up(PeerInfo& info, Session& session);
+  [[nodiscard]] static PeerInfo info_of(const Peer& peer);
+
   static void run(Ended& ended);
   std::shared_ptr<Session> find_session(std::string_view name);
   [[nodiscard]] Peer* find(std::string_view name);
