@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -104,9 +104,12 @@ std::string_view advice_of(const Error& error) {
 std::string at(TimePoint when, const CallStory& story) {
   const auto milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(when - story.called_at).count();
-  std::array<char, 48> text;
-  std::snprintf(text.data(), text.size(), "%10.3f s  ", static_cast<double>(milliseconds) / 1000);
-  return text.data();
+  const auto size = milliseconds < 0 ? -milliseconds : milliseconds;
+  const std::string seconds = (milliseconds < 0 ? "-" : "") + std::to_string(size / 1000);
+  const std::string fraction = std::to_string(size % 1000);
+  const std::size_t width = seconds.size();
+  return std::string(width < 6 ? 6 - width : 0, ' ') + seconds + '.' +
+         std::string(3 - fraction.size(), '0') + fraction + " s  ";
 }
 
 std::string words_of(const ConnectionEvent& event) {

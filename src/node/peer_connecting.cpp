@@ -89,9 +89,9 @@ void PeerTable::put_off(Peer& peer) {
     milliseconds = std::min(milliseconds * std::uniform_real_distribution(0.8, 1.2)(random_), 1e4);
   }
   ++peer.tries;
-  peer.next_try =
-      environment_.loop->now() +
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(milliseconds));
+  peer.next_try = environment_.loop->now() + std::chrono::duration_cast<Duration>(
+                                                 std::chrono::duration<double, std::milli>(
+                                                     milliseconds));
 }
 
 // Weak: the loop, which may not be run any more, keeps nobody alive.
@@ -132,21 +132,22 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     return;
   }
   // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
-  environment_.transport->connect(Address::parse(address), give_up_at,
-                                  [this, weak_host = std::weak_ptr(environment_.host()), name,
-                                   weak_session = std::weak_ptr(session), index, all_refused,
-                                   address](std::unique_ptr<Stream> stream, std::error_code error) {
-                                    const auto host = weak_host.lock();
-                                    const auto waiting = weak_session.lock();
-                                    if (!host || !waiting) return;
-                                    if (stream) {
-                                      if (!waiting->was_accepted()) waiting->set_dialled(address);
-                                      connected(name, waiting, std::move(stream));
-                                      return;
-                                    }
-                                    const bool refused = error == std::errc::connection_refused;
-                                    try_addresses(name, waiting, index + 1, all_refused && refused);
-                                  });
+  environment_.transport->connect(
+      Address::parse(address), give_up_at,
+      [this, weak_host = std::weak_ptr(environment_.host()), name,
+       weak_session = std::weak_ptr(session), index, all_refused,
+       address](std::unique_ptr<Stream> stream, std::error_code error) {
+        const auto host = weak_host.lock();
+        const auto waiting = weak_session.lock();
+        if (!host || !waiting) return;
+        if (stream) {
+          if (!waiting->was_accepted()) waiting->set_dialled(address);
+          connected(name, waiting, std::move(stream));
+          return;
+        }
+        const bool refused = error == std::errc::connection_refused;
+        try_addresses(name, waiting, index + 1, all_refused && refused);
+      });
 }
 
 void PeerTable::connected(const std::string& name, const std::shared_ptr<Session>& session,

@@ -115,7 +115,7 @@ class PeerTable {
     std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict
     std::vector<Trial> trials;
     std::optional<TimePoint> trying_since;  // to have a first connection
-    int tries = 0;                          // in vain, one after the other
+    int tries = 0;  // in vain, one after the other
     TimePoint next_try{};
   };
   using Ended = std::vector<std::function<void()>>;  // what to do when the lock is released

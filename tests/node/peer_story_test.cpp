@@ -41,7 +41,7 @@ TEST_CASE("a round-trip time is smoothed, and kept when the peer is lost") {
   CHECK(measured > 25ms);  // 30 ms on average
   CHECK(measured < 35ms);
   w.world.kill("b");
-  w.run_for(1s);
+  w.run_for(10s);
   CHECK(w.peer(w.a, "b").state == PeerState::lost);
   CHECK(w.peer(w.a, "b").round_trip >= 20ms);
 }
@@ -99,7 +99,7 @@ TEST_CASE("the log of a connection that was cut and goes on") {
   CHECK_THAT(lines[0],
              Contains("info: a: the connection to b broke (") && Contains("): it is made anew"));
   CHECK(lines[1] ==
-        "info: a: connected again to b after 40 ms: its calls go on, 2 frames are sent again");
+        "info: a: connected again to b after 40 ms: its calls go on, 1 frame is sent again");
   CHECK(w.peer(w.a, "b").reconnects == 1);
   CHECK_THAT(w.peer(w.a, "b").last_error, !Contains("refuse"));
 }
@@ -152,8 +152,8 @@ TEST_CASE("the log of a process that was killed, and of the one that took its pl
   CHECK_THAT(lines[0], Contains("info: a: the connection to b broke ("));
   CHECK(lines[1] ==
         "warning: a: b is lost (its address refuses connections): 1 call ends as PeerLost");
-  w.world.network->rejoin("b");
   { const Node former = std::move(w.b); }
+  w.world.network->rejoin("b");
   const Node again = w.world.join("b");
   w.run_for(1s);
   CHECK(w.told.take() == Lines{"info: a: b has joined"});
