@@ -23,6 +23,9 @@ if(PROJECT_IS_TOP_LEVEL)
       # The address sanitizer finds these too, and to check for them takes longest to compile.
       add_compile_options(-fno-sanitize=null,object-size)
     endif()
+    if(BATCHRPC_FUZZ)
+      add_compile_options(-fsanitize=fuzzer-no-link)
+    endif()
     if(sanitizers MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options(-Wno-tsan)  # Asio's fences, which g++'s thread sanitizer does not know
     endif()

@@ -2,7 +2,7 @@
 # Installs the static and the shared library into a temporary prefix, and builds and runs the
 # programs of tests/downstream against each; then the one that has batchrpc as a subdirectory. Compiles
 # README's excerpt and those on tensors, futures, completion tokens and tests in docs/getting-started.md,
-# and checks the version that is asked for, the shared libraries' SONAME, and that a subdirectory brings
+# builds and runs the test in docs/testing.md, and checks the version that is asked for, the shared libraries' SONAME, and that a subdirectory brings
 # no tests and programs.
 #
 # build/release must have been built before (scripts/test.sh). BATCHRPC_DOWNSTREAM_TORCH=OFF leaves
@@ -54,6 +54,7 @@ futures Futures
 tokens Completion tokens
 testing Log and tests
 END
+sed -n '/^```cpp$/,/^```$/p' docs/testing.md | sed '1d; /^```$/,$d' >"$work/excerpts/agent_test.cpp"
 
 for kind in release shared; do
   prefix=$work/$kind
@@ -64,6 +65,7 @@ for kind in release shared; do
   fi
   build_downstream core "$work/core-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts"
   run "core, $kind" "$work/core-$kind/core"
+  run "docs/testing.md, $kind" "$work/core-$kind/agent_test"
   build_downstream core "$work/version-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DBATCHRPC_WANTED="$version"
   if cmake -S tests/downstream/core -B "$work/version-$kind" -DBATCHRPC_WANTED=999 &>"$work/refusal"; then
     echo "install: find_package(batchrpc 999) takes $version" >&2

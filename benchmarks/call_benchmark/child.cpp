@@ -12,6 +12,7 @@
 #include "call_benchmark/floor.hpp"
 #include "call_benchmark/memory.hpp"
 #include "call_benchmark/nodes.hpp"
+#include "call_benchmark/strangers.hpp"
 
 namespace call_benchmark {
 
@@ -93,6 +94,14 @@ int run_child(const Options& options) {
       say(join_address(node, transport));
       wait_to_be_ended();
     }
+    case Role::pestered_server: {
+      const batchrpc::Node node = start_server(transport, nullptr, batchrpc::LogLevel::error);
+      say(join_address(node, transport));
+      wait_to_be_ended();
+    }
+    case Role::strangers:
+      say("coming");
+      run_strangers(static_cast<Strangers>(options.count), options.address);
     case Role::many_nodes:
       run_many_nodes(transport, options.count, say);
       wait_to_be_ended();

@@ -10,6 +10,7 @@
 #include "call_benchmark/options.hpp"
 #include "call_benchmark/report.hpp"
 #include "call_benchmark/rounds.hpp"
+#include "call_benchmark/strangers.hpp"
 #include "common/interrupt.hpp"
 
 namespace call_benchmark {
@@ -25,7 +26,8 @@ nlohmann::json measure(const Options& options, Interrupt& interrupt) {
   };
   if (options.memory) append(measure_memory(options, std::cout, interrupt));
   if (options.idle) append(measure_idle(options, std::cout, interrupt));
-  if (options.memory || options.idle) return entries;
+  if (options.strangers) append(measure_strangers(options, std::cout, interrupt));
+  if (options.memory || options.idle || options.strangers) return entries;
 
   print_head(std::cout, options);
   measure_all(options, interrupt, [&](const Group& group) {

@@ -31,8 +31,10 @@ batchrpc::NodeOptions node_options(Transport transport,
   return options;
 }
 
-batchrpc::Node start_server(Transport transport, std::shared_ptr<batchrpc::InprocNetwork> network) {
+batchrpc::Node start_server(Transport transport, std::shared_ptr<batchrpc::InprocNetwork> network,
+                            batchrpc::LogLevel log_level) {
   batchrpc::NodeOptions options = node_options(transport, std::move(network));
+  options.log_level = log_level;
   options.name = kServer;
   options.rank = 0;
   if (transport == Transport::inproc) options.join = "inproc://call_benchmark";

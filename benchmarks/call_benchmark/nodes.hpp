@@ -19,7 +19,8 @@ batchrpc::NodeOptions node_options(Transport transport,
 
 /// The node that is called, named kServer: the root of its group.
 batchrpc::Node start_server(Transport transport,
-                            std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
+                            std::shared_ptr<batchrpc::InprocNetwork> network = nullptr,
+                            batchrpc::LogLevel log_level = batchrpc::LogLevel::warning);
 
 /// Where clients of that root join.
 std::string join_address(const batchrpc::Node& server, Transport transport);

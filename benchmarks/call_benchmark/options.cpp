@@ -21,10 +21,15 @@ constexpr std::pair<double, double> kSeconds{0.01, 60};
 constexpr std::pair<int, int> kRounds{1, 1000};
 
 constexpr std::array kRoles{
-    std::pair{Role::floor_server, "floor-server"},   std::pair{Role::node_server, "node-server"},
-    std::pair{Role::many_nodes, "many-nodes"},       std::pair{Role::calling_node, "calling-node"},
-    std::pair{Role::pending_calls, "pending-calls"}, std::pair{Role::called_node, "called-node"},
+    std::pair{Role::floor_server, "floor-server"},
+    std::pair{Role::node_server, "node-server"},
+    std::pair{Role::many_nodes, "many-nodes"},
+    std::pair{Role::calling_node, "calling-node"},
+    std::pair{Role::pending_calls, "pending-calls"},
+    std::pair{Role::called_node, "called-node"},
     std::pair{Role::joining_nodes, "joining-nodes"},
+    std::pair{Role::pestered_server, "pestered-server"},
+    std::pair{Role::strangers, "strangers"},
 };
 
 constexpr auto kAbout =
@@ -127,13 +132,16 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--handlers", texts.handlers, "short,workers (both)");
   app.add_option("--style", texts.styles, "How results are taken: get,then (both)");
   app.add_option("--floor", texts.floors, "blocking,busy,frame-sized (all; blocking always)");
-  app.add_option("--seconds", texts.seconds, "Length of a sample (0.2), or of --idle (5)");
+  app.add_option("--seconds", texts.seconds,
+                 "Length of a sample (0.2), of --idle (5), of one of --strangers (1)");
   app.add_option("--rounds", options.rounds, "Samples of each figure (5)");
   app.add_option("--json", options.json, "Write the figures to this file");
   app.add_flag("--memory", options.memory,
                "Measure instead: bytes a connection and a pending call");
   app.add_flag("--idle", options.idle,
                "Measure instead: CPU time of connected, idle nodes; with --memory, after that");
+  app.add_flag("--strangers", options.strangers,
+               "Measure instead: calls over tcp while strangers come to the same port");
   // For children only.
   app.add_option("--role", texts.role)->group("");
   app.add_option("--line-file", options.line_file)->group("");
@@ -164,8 +172,8 @@ void take(const Texts& texts, Options& options) {
   }
   if (texts.seconds) {
     options.seconds = *texts.seconds;
-  } else if (options.idle) {
-    options.seconds = 5;
+  } else if (options.idle || options.strangers) {
+    options.seconds = options.idle ? 5 : 1;
   }
   if (!(options.seconds >= kSeconds.first && options.seconds <= kSeconds.second)) {
     throw UsageError("--seconds: must be from 0.01 to 60");

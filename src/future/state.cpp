@@ -161,6 +161,8 @@ Callback* wake_and_reverse(Callback* newest, StateBase& source) noexcept {
 
 StateBase::~StateBase() = default;
 
+bool StateBase::cancel() noexcept { return false; }
+
 void StateBase::complete_with_callbacks() noexcept {
   run_callbacks(callbacks(head_.exchange(kReady, std::memory_order_acq_rel)));
 }

@@ -1,5 +1,9 @@
 #include "node/call_order.hpp"
 
+#include <utility>
+
+#include "wire/frame.hpp"
+
 namespace batchrpc {
 namespace {
 
@@ -43,6 +47,19 @@ std::optional<CallOrder::Call> CallOrder::take(const Object& object) {
   places.pop_front();
   waiting_bytes_ -= bytes_of(*call);
   return call;
+}
+
+std::optional<CallOrder::Call> CallOrder::remove(std::uint64_t id) {
+  for (auto& [object, places] : lines_) {
+    for (auto place = places.begin(); place != places.end(); ++place) {
+      if (!place->call || wire::parse_frame(place->call->words).header.id != id) continue;
+      std::optional<Call> call = std::move(place->call);
+      places.erase(place);
+      waiting_bytes_ -= bytes_of(*call);
+      return call;
+    }
+  }
+  return std::nullopt;
 }
 
 void CallOrder::give_up(const Object& object, std::uint64_t id) {

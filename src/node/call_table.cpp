@@ -19,6 +19,16 @@ std::vector<PendingCall> CallTable::take_expired(TimePoint now) {
   return expired;
 }
 
+// Gives the memory of a burst back. Ids that were used do not come again.
+void CallTable::shrink() {
+  std::uint32_t last = first_generation_;
+  for (const Slot& slot : slots_)
+    last = std::max(last, slot.generation);
+  first_generation_ = last;  // which no call has had yet
+  slots_ = std::vector<Slot>();
+  first_free_ = kNone;
+}
+
 std::vector<PendingCall> CallTable::take_all() {
   std::vector<PendingCall> all;
   all.reserve(size_);

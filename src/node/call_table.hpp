@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "batchrpc/node/remote_call.hpp"
+#include "node/nested_call.hpp"
 #include "node/output_queue.hpp"
 
 namespace batchrpc {
@@ -19,9 +20,11 @@ struct PendingCall {
   std::uint64_t id = 0;        ///< given by the table
   OutputQueue::Place place{};  ///< of its frame in the connection's output
   std::uint32_t function = 0;
-  bool one_use = false;  ///< see Encoder::mark_one_use()
-  bool waited = false;   ///< for a connection, or for what was before it
+  bool one_use = false;    ///< see Encoder::mark_one_use()
+  bool in_chunks = false;  ///< its payloads
+  bool waited = false;     ///< for a connection, or for what was before it
   std::unique_ptr<detail::PayloadTarget> payload_target;
+  std::unique_ptr<NestedCall> nested;  ///< in the call in which it was made
 };
 
 /// The calls that wait on one session, by id: index and generation of a slot, so that neither a
@@ -62,14 +65,17 @@ class CallTable {
     std::uint32_t next_free = 0;
     bool used = false;
   };
+  static constexpr std::size_t kKeptSlots = 4096;
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::uint32_t kLastGeneration = (std::uint32_t{1} << 30) - 1;
 
   Slot* slot_of(std::uint64_t id) noexcept;
   PendingCall release(std::size_t index);
+  void shrink();
 
   std::vector<Slot> slots_;
   std::uint32_t first_free_ = kNone;
+  std::uint32_t first_generation_ = 1;
   std::size_t size_ = 0;
   TimePoint earliest_ = TimePoint::max();
 };
@@ -77,7 +83,9 @@ class CallTable {
 inline std::uint64_t CallTable::add(PendingCall&& call) {
   if (first_free_ == kNone) {
     first_free_ = static_cast<std::uint32_t>(slots_.size());
-    slots_.emplace_back().next_free = kNone;
+    Slot& added = slots_.emplace_back();
+    added.next_free = kNone;
+    added.generation = first_generation_;
   }
   const std::uint32_t index = first_free_;
   Slot& slot = slots_[index];
@@ -105,7 +113,7 @@ inline PendingCall CallTable::release(std::size_t index) {
   slot.generation = slot.generation == kLastGeneration ? 1 : slot.generation + 1;
   slot.next_free = first_free_;
   first_free_ = static_cast<std::uint32_t>(index);
-  --size_;
+  if (--size_ == 0 && slots_.size() > kKeptSlots) shrink();
   return call;
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "batchrpc/base/error.hpp"
+#include "node/first_bytes.hpp"
 #include "node/output_scope.hpp"
 #include "node/scratch.hpp"
 
@@ -33,7 +34,9 @@ class Connection::Batch {
   Batch& operator=(const Batch&) = delete;
 
   FrameSink& sink;
-  std::span<const std::byte> rest;  // read, but not consumed
+  std::span<const std::byte> rest;   // read, but not consumed
+  std::span<const std::byte> frame;  // being consumed, with what is behind it
+  std::vector<Word> large_frame;     // the same, if it came past the buffer
 
   /// Whether the stream has ended, or somebody else reads on: touch the connection no more.
   [[nodiscard]] bool is_over() const {
@@ -70,6 +73,7 @@ void Connection::start(std::unique_ptr<Stream> stream, std::weak_ptr<FrameSink> 
   live_ = true;
   open_ = false;
   waits_to_write_ = false;
+  bytes_before_hello_ = 0;
   output_.attach(stream_.get());
   wait_readable();
 }
@@ -113,7 +117,9 @@ void Connection::read_ready() {
       if (!more) break;
     }
   } catch (const std::exception& bad) {  // BadMessage, or no memory for what it declares
-    if (!batch.is_over()) fail(bad.what(), true);
+    if (batch.is_over()) return;
+    if (!batch.frame.empty()) offence_ = "; " + first_bytes_text(batch.frame);
+    fail(bad.what(), true);
     return;
   }
   OutputScope::flush_current();
@@ -191,6 +197,7 @@ bool Connection::drop_rest(Batch& /*batch*/, std::span<std::byte> scratch) {
 // Takes one frame from the batch. Whether there was one.
 bool Connection::consume(Batch& batch) {
   if (batch.rest.size() < sizeof(Word) || direct_ != Direct::none) return false;
+  batch.frame = batch.rest;
   Word first = 0;
   std::memcpy(&first, batch.rest.data(), sizeof first);
   const auto words = wire::frame_words(first);
@@ -265,17 +272,27 @@ void Connection::finish_direct(Batch& batch) {
     batch.sink.on_chunk(chunk_);
     return;
   }
-  const std::vector<Word> words = std::exchange(large_frame_, {});
-  const wire::FrameView frame = wire::parse_frame(words);
+  batch.large_frame = std::exchange(large_frame_, {});
+  batch.frame = std::as_bytes(std::span(batch.large_frame));
+  const wire::FrameView frame = wire::parse_frame(batch.large_frame);
   if ((frame.header.flags & wire::kInlinePayloads) != 0 ||
       frame.header.kind == wire::FrameKind::chunk) {
     throw BadMessage("a large frame is followed by nothing");
   }
   deliver(frame, {}, batch);
+  batch.frame = {};
+  batch.large_frame = {};
 }
 
 void Connection::deliver(const wire::FrameView& frame, std::span<const std::byte> payloads,
                          Batch& batch) {
+  if (!open_) {
+    bytes_before_hello_ += frame.words.size_bytes() + payloads.size();
+    if (bytes_before_hello_ > limits_.before_hello_bytes) {
+      throw BadMessage("more than " + std::to_string(limits_.before_hello_bytes) +
+                       " bytes came before a hello");
+    }
+  }
   std::vector<Bytes> views;
   if ((frame.header.flags & wire::kInlinePayloads) != 0) {
     views.reserve(frame.payload_sizes.size());
@@ -335,6 +352,12 @@ void Connection::end_stream() {
   direct_skip_ = 0;
   large_frame_ = {};
   stream_->shutdown();
+}
+
+bool Connection::break_off(const std::string& why) {
+  if (!live_) return false;
+  fail(why, false);
+  return true;
 }
 
 void Connection::fail(const std::string& why, bool protocol_error) {

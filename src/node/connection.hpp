@@ -40,14 +40,14 @@ class FrameSink {
 };
 
 struct ConnectionLimits {
-  std::uint64_t before_hello_bytes = 64 * 1024;  ///< largest frame before the peer is known
+  std::uint64_t before_hello_bytes = 64 * 1024;  ///< all frames before the peer is known
   std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< largest frame, inline payloads included
 };
 
-/// A stream, as frames: reads in batches, writes what has gathered in one go, cuts and joins chunks.
-/// Another stream may take its place: what was read of a frame is then forgotten, and the output
-/// goes on as OutputQueue says. Owned by shared pointers; everything but the sending functions runs
-/// on the loop.
+/// A stream, as frames: reads in batches, writes what has gathered in one go, cuts and joins
+/// chunks. Another stream may take its place: what was read of a frame is then forgotten, and the
+/// output goes on as OutputQueue says. Owned by shared pointers; everything but the sending
+/// functions runs on the loop.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context,
@@ -76,8 +76,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// on_closed() is not called. On the loop.
   void close();
 
-  /// Ends the stream as if the other side had: the sink is told.
-  void break_off(const std::string& why) { fail(why, false); }
+  /// Ends the stream as if the other side had: the sink is told. False when there is none.
+  bool break_off(const std::string& why);
 
   /// Whether anything was read since the last time that this was asked.
   [[nodiscard]] bool take_heard() noexcept {
@@ -90,6 +90,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   [[nodiscard]] std::string description() const;
+  /// What broke the protocol, to go on a log line: "; it begins with ..." (first_bytes_text), or
+  /// empty. On the loop.
+  [[nodiscard]] const std::string& offence() const noexcept { return offence_; }
   [[nodiscard]] Address local_address() const { return stream_->local_address(); }
 
  private:
@@ -128,9 +131,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   wire::FrameHeader chunk_;
   std::vector<Word> large_frame_;
 
-  unsigned streams_ = 0;           // so far
-  bool live_ = false;              // whether the last of them has not ended
-  bool waits_to_write_ = false;    // for it to become writable
+  unsigned streams_ = 0;         // so far
+  bool live_ = false;            // whether the last of them has not ended
+  bool waits_to_write_ = false;  // for it to become writable
+  std::uint64_t bytes_before_hello_ = 0;
+  std::string offence_;
   bool open_ = false;
   bool closed_ = false;
   std::atomic<bool> heard_{false};

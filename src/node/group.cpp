@@ -148,7 +148,8 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
       refused("refused by the root: " + goodbye->reason);
     } else {
       if (session->broke_protocol() && std::exchange(warned_of_, tried_) != tried_) {
-        core_.log().warning("dropped " + tried_ + ", where the root should be: " + root.message());
+        core_.log().warning("dropped " + tried_ + ", where the root should be: " + root.message() +
+                            session->connection().offence());
       }
       nearer_.clear();
       retry(root.code() == ErrorCode::timed_out

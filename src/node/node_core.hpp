@@ -39,6 +39,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] std::shared_ptr<NodeCore> core() override { return shared_from_this(); }
   [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
   [[nodiscard]] const Log& log() const noexcept override { return log_; }
+  [[nodiscard]] LogLimits& log_limits() noexcept override { return log_limits_; }
   [[nodiscard]] wire::Hello own_hello() const override;
   [[nodiscard]] std::exception_ptr refusal() const override;
   [[nodiscard]] bool is_forked_copy() const noexcept override {
@@ -127,6 +128,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
 
   NodeOptions options_;
   const Log log_;
+  LogLimits log_limits_;
   PeerIdentity self_;
   const std::string host_;
   const std::shared_ptr<const ForkMark> fork_mark_ = std::make_shared<ForkMark>();

@@ -8,10 +8,25 @@ ParkedCalls::ParkedCalls(std::shared_ptr<Loop> loop, std::shared_ptr<Executor> r
                          const FunctionTable& functions)
     : loop_(std::move(loop)), runner_(std::move(runner)), functions_(functions) {}
 
+// By who holds the lock.
+template <class Which>
+std::vector<ParkedCalls::Call> ParkedCalls::take_if(const Which& which) {
+  std::vector<Call> taken;
+  std::vector<Call> others;
+  for (Call& call : calls_)
+    (which(call) ? taken : others).push_back(std::move(call));
+  calls_ = std::move(others);
+  return taken;
+}
+
 bool ParkedCalls::park(const std::string& function, detail::IncomingCall& call, RunAgain again) {
   std::vector<Call> ready;
+  std::vector<Call> cancelled;  // destroyed without the lock
   {
     const std::lock_guard lock(mutex_);
+    if (calls_.size() >= kMost) {
+      cancelled = take_if([](const Call& entry) { return entry.call.cancelled(); });
+    }
     if (calls_.size() >= kMost || loop_->now() >= end_) return false;
     // Exposed since the caller looked, it would find nothing parked to run.
     auto& to = functions_.find(function) ? ready : calls_;
@@ -25,11 +40,7 @@ void ParkedCalls::exposed(std::string_view function) {
   std::vector<Call> ready;
   {
     const std::lock_guard lock(mutex_);
-    std::vector<Call> others;
-    for (Call& call : calls_) {
-      (call.function == function ? ready : others).push_back(std::move(call));
-    }
-    calls_ = std::move(others);
+    ready = take_if([function](const Call& entry) { return entry.function == function; });
   }
   run(std::move(ready));
 }

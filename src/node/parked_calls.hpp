@@ -43,6 +43,8 @@ class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
     detail::IncomingCall call;
     RunAgain again;
   };
+  template <class Which>
+  [[nodiscard]] std::vector<Call> take_if(const Which& which);
   void run(std::vector<Call> calls);
 
   const std::shared_ptr<Loop> loop_;

@@ -8,12 +8,6 @@
 // How a peer table makes connections: the addresses in turn, again after growing pauses, until the
 // peer counts as dead.
 namespace batchrpc {
-namespace {
-
-// Connections accepted from who has not said hello.
-constexpr std::ptrdiff_t kMaxHalfOpen = 64;
-
-}  // namespace
 
 std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
   peer.current = make_session(peer.info.name, random_() | 1);
@@ -32,13 +26,17 @@ void PeerTable::begin_trial(Peer& peer, const std::shared_ptr<Session>& session,
   const TimePoint give_up_at = since + options_.dead_after;
   peer.trials.push_back({session, give_up_at});
   try_later(peer.tries == 0 ? now : std::max(now, peer.next_try), peer.info.name, session);
-  environment_.loop->schedule(
-      give_up_at, [this, weak_host = std::weak_ptr(environment_.host()), name = peer.info.name,
-                   weak_session = std::weak_ptr(session)] {
-        const auto host = weak_host.lock();
-        const auto waiting = weak_session.lock();
-        if (host && waiting) give_up(name, waiting);
-      });
+  give_up_later(give_up_at, peer.info.name, session);
+}
+
+void PeerTable::give_up_later(TimePoint when, const std::string& name,
+                              const std::shared_ptr<Session>& session) {
+  environment_.loop->schedule(when, [this, weak_host = std::weak_ptr(environment_.host()), name,
+                                     weak_session = std::weak_ptr(session)] {
+    const auto host = weak_host.lock();
+    const auto waiting = weak_session.lock();
+    if (host && waiting) give_up(name, waiting);
+  });
 }
 
 PeerTable::Trial* PeerTable::trial_of(Peer* peer, const std::shared_ptr<Session>& session) {
@@ -59,7 +57,11 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
     const Trial* const trial = trial_of(peer, session);
-    if (closed_ || trial == nullptr || trial->give_up_at > environment_.loop->now()) return;
+    if (closed_ || trial == nullptr) return;
+    if (trial->give_up_at > environment_.loop->now()) {  // put off, or of another trial
+      give_up_later(trial->give_up_at, name, session);
+      return;
+    }
     std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
     const std::string why = "it could not be reached for " + text_of(options_.dead_after);
     const bool is_there = std::any_of(peer->sessions.begin(), peer->sessions.end(),
@@ -89,9 +91,9 @@ void PeerTable::put_off(Peer& peer) {
     milliseconds = std::min(milliseconds * std::uniform_real_distribution(0.8, 1.2)(random_), 1e4);
   }
   ++peer.tries;
-  peer.next_try = environment_.loop->now() + std::chrono::duration_cast<Duration>(
-                                                 std::chrono::duration<double, std::milli>(
-                                                     milliseconds));
+  peer.next_try =
+      environment_.loop->now() +
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(milliseconds));
 }
 
 // Weak: the loop, which may not be run any more, keeps nobody alive.
@@ -125,6 +127,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     give_up_at = trial->give_up_at;
   }
   if (address.empty()) {
+    if (index == 0 && session->was_accepted()) return;  // it alone can come back
     connect_failed(name, session, all_refused,
                    index == 0    ? "it has no address that can be reached from here"
                    : all_refused ? "its address refuses connections"
@@ -132,22 +135,21 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     return;
   }
   // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
-  environment_.transport->connect(
-      Address::parse(address), give_up_at,
-      [this, weak_host = std::weak_ptr(environment_.host()), name,
-       weak_session = std::weak_ptr(session), index, all_refused,
-       address](std::unique_ptr<Stream> stream, std::error_code error) {
-        const auto host = weak_host.lock();
-        const auto waiting = weak_session.lock();
-        if (!host || !waiting) return;
-        if (stream) {
-          if (!waiting->was_accepted()) waiting->set_dialled(address);
-          connected(name, waiting, std::move(stream));
-          return;
-        }
-        const bool refused = error == std::errc::connection_refused;
-        try_addresses(name, waiting, index + 1, all_refused && refused);
-      });
+  environment_.transport->connect(Address::parse(address), give_up_at,
+                                  [this, weak_host = std::weak_ptr(environment_.host()), name,
+                                   weak_session = std::weak_ptr(session), index, all_refused,
+                                   address](std::unique_ptr<Stream> stream, std::error_code error) {
+                                    const auto host = weak_host.lock();
+                                    const auto waiting = weak_session.lock();
+                                    if (!host || !waiting) return;
+                                    if (stream) {
+                                      if (!waiting->was_accepted()) waiting->set_dialled(address);
+                                      connected(name, waiting, std::move(stream));
+                                      return;
+                                    }
+                                    const bool refused = error == std::errc::connection_refused;
+                                    try_addresses(name, waiting, index + 1, all_refused && refused);
+                                  });
 }
 
 void PeerTable::connected(const std::string& name, const std::shared_ptr<Session>& session,
@@ -155,7 +157,10 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
   {
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
-    if (closed_ || trial_of(peer, session) == nullptr) return;
+    Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
+    // Far away the first handshake may take as long again.
+    if (!session->is_open()) trial->give_up_at = environment_.loop->now() + options_.dead_after;
     if (session->was_accepted()) {  // the peer is there, and it is up to it to come back
       put_off(*peer);
       try_later(peer->next_try, name, session);
@@ -181,8 +186,11 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
     } else {
       was_attached = true;
       if (peer->current == session) peer->info.state = PeerState::connecting;
-      if (session->has_made_progress()) peer->tries = 0;
-      if (peer->tries > 0) put_off(*peer);
+      // At once; but not again and again where each connection breaks before it is of use.
+      const bool hurry = session->has_made_progress() || !peer->was_of_no_use;
+      peer->was_of_no_use = !session->has_made_progress();
+      peer->tries = hurry ? 0 : 1;
+      if (!hurry) put_off(*peer);
       begin_trial(*peer, session, session->heard_at());
     }
   }
@@ -260,19 +268,6 @@ void PeerTable::retire(const std::shared_ptr<Session>& session, const std::strin
     });
   }
   session->say_goodbye(ErrorCode::shut_down, why);
-}
-
-void PeerTable::accept(std::unique_ptr<Stream> stream) {
-  std::shared_ptr<Session> session;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto accepted = std::count_if(half_open_.begin(), half_open_.end(),
-                                        [](const HalfOpen& entry) { return entry.accepted; });
-    if (closed_ || accepted >= kMaxHalfOpen) return;
-    session = make_session({}, 0);
-    half_open_.push_back({session, environment_.loop->now(), true});
-  }
-  session->start(std::move(stream), true);
 }
 
 // An address was tried in vain: try again for a while, unless nobody listens there any more.

@@ -90,7 +90,7 @@ void PeerTable::tell_refused(const Session& session, Ended& ended) {
   ended.push_back(
       [this, again,
        line = "refused " + session.connection().description() + ": " + session.goodbye()->reason] {
-        tell(again ? LogLevel::debug : LogLevel::info, line);
+        tell_of_stranger(line, again ? LogLevel::debug : LogLevel::info);
       });
 }
 

@@ -115,8 +115,9 @@ class PeerTable {
     std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict
     std::vector<Trial> trials;
     std::optional<TimePoint> trying_since;  // to have a first connection
-    int tries = 0;  // in vain, one after the other
+    int tries = 0;                          // in vain, one after the other
     TimePoint next_try{};
+    bool was_of_no_use = false;  // the last connection brought nothing but the handshake
   };
   using Ended = std::vector<std::function<void()>>;  // what to do when the lock is released
 
@@ -126,6 +127,8 @@ class PeerTable {
   std::shared_ptr<Session> make_session(const std::string& expected_name, std::uint64_t id);
   std::shared_ptr<Session> begin_connecting(Peer& peer);
   void begin_trial(Peer& peer, const std::shared_ptr<Session>& session, TimePoint since);
+  void give_up_later(TimePoint when, const std::string& name,
+                     const std::shared_ptr<Session>& session);
   void give_up(const std::string& name, const std::shared_ptr<Session>& session);
   static Trial* trial_of(Peer* peer, const std::shared_ptr<Session>& session);
   static void end_trial(Peer& peer, const Session& session);
@@ -146,6 +149,9 @@ class PeerTable {
                                               Guarantee guarantee, Ended& ended);
   void settle_broken(Peer& peer, const std::string& why, Ended& ended);
   void drop_half_open();
+  void drop_half_open(const std::shared_ptr<Session>& session, const std::string& why);
+  void watch_half_open(TimePoint when);
+  void tell_of_stranger(const std::string& line, LogLevel level = LogLevel::warning);
   void drop_stranger(std::string_view name);
 
   void tell(LogLevel level, const std::string& line) const;
@@ -183,7 +189,8 @@ class PeerTable {
     TimePoint since;
     bool accepted = false;
   };
-  std::vector<HalfOpen> half_open_{};
+  std::vector<HalfOpen> half_open_{};  // the oldest first
+  bool half_open_watched_ = false;     // on the loop alone
   std::mt19937_64 random_;
   bool closed_ = false;
 };

@@ -37,23 +37,6 @@ void PeerTable::tick() {
   run(ended);
 }
 
-// Connections whose peers do not say who they are.
-void PeerTable::drop_half_open() {
-  std::vector<std::shared_ptr<Session>> dropped;
-  {
-    const std::lock_guard lock(mutex_);
-    const TimePoint now = environment_.loop->now();
-    std::erase_if(half_open_, [&](const HalfOpen& entry) {
-      if (now - entry.since < options_.dead_after) return false;
-      dropped.push_back(entry.session);
-      return true;
-    });
-  }
-  for (const auto& session : dropped) {
-    session->connection().break_off("no hello came in time");
-  }
-}
-
 std::vector<PeerInfo> PeerTable::snapshot() const {
   const std::lock_guard lock(mutex_);
   std::vector<PeerInfo> peers;

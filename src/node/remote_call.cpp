@@ -6,10 +6,16 @@
 #include "base/per_thread.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/node/caller.hpp"
+#include "node/session.hpp"
 
 namespace batchrpc::detail {
 
 ReplySink::~ReplySink() = default;
+
+bool SubmittedCall::cancel() const noexcept {
+  const auto alive = session.lock();
+  return alive && alive->cancel_call(id);
+}
 
 void ReplyHandler::abandon() noexcept {
   Reply reply;
@@ -39,14 +45,48 @@ void own_payloads(std::vector<Bytes>& payloads) {
   }
 }
 
-void IncomingCall::keep() {
-  if (kept_sink_ || sink_ == nullptr) return;
+void IncomingCall::keep(std::shared_ptr<ExposedFunction> function) {
+  if (sink_ == nullptr) return;
+  if (kept_sink_) {
+    if (function && !begun_) context_.call()->set_function(std::move(function));
+    return;
+  }
   own_payloads();
   kept_words_ = std::make_unique_for_overwrite<Word[]>(segment_.size());
   std::copy(segment_.begin(), segment_.end(), kept_words_.get());
   segment_ = {kept_words_.get(), segment_.size()};
-  kept_sink_ = sink_->keep();
-  context_ = CallContext(context_);
+  const auto state = std::make_shared<CallState>(id_);
+  context_ = CallContext(context_, state);
+  if (!begun_) {
+    waited_ = true;
+    state->put_aside({.words = std::move(kept_words_),
+                      .segment = std::exchange(segment_, {}),
+                      .payloads = std::move(payloads_),
+                      .reception = std::move(reception_)});
+    if (function) state->set_function(std::move(function));
+  }
+  kept_sink_ = sink_->keep(state, wants_reply_);
+}
+
+bool IncomingCall::begin_late(ExposedFunction& function) {
+  if (sink_ == nullptr) return false;
+  if (kept_sink_) {
+    CallState::Arguments arguments;
+    if (!context_.call()->start(arguments)) {
+      end();
+      return false;
+    }
+    kept_words_ = std::move(arguments.words);
+    segment_ = arguments.segment;
+    payloads_ = std::move(arguments.payloads);
+    reception_ = std::move(arguments.reception);
+  }
+  const auto deadline = context_.deadline();
+  if (!wants_reply_ || !deadline || sink_->now() < *deadline) return true;
+  function.discard(arguments());
+  fail(std::make_exception_ptr(
+      TimedOut("the call's time was over before it could start; it never ran", false)));
+  return false;
 }
 
 std::size_t IncomingCall::bytes() const noexcept {
@@ -64,19 +104,22 @@ void IncomingCall::drop_arguments() noexcept {
 
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
-  if (kept_sink_) sink->answered();
+  if (kept_sink_) {
+    context_.call()->end();
+    sink->answered(*context_.call());
+  }
   lock_.unlock();
 }
 
 void IncomingCall::reply(Encoder& encoder) {
   if (sink_ == nullptr) return;
-  if (wants_reply_) sink_->send_result(id_, encoder);
+  if (wants_reply_ && !cancelled()) sink_->send_result(id_, encoder);
   end();
 }
 
 void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
-  if (wants_reply_) {
+  if (wants_reply_ && !cancelled()) {
     try {
       std::rethrow_exception(error);
     } catch (const DidNotRun& other) {

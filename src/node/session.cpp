@@ -67,12 +67,7 @@ void Session::refuse_size(const Encoder& encoder, const std::string& what) const
 
 void Session::submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
                      Encoder& encoder, detail::ReplyHandler&& handler) {
-  const Duration timeout = options.timeout == Duration::zero() ? call_timeout_ : options.timeout;
-  if (timeout < Duration::zero()) {
-    throw TimedOut("the time-out of '" + std::string(shown_name(function.name)) +
-                       "' was over before it was called; it never ran (CallOptions::timeout)",
-                   false);
-  }
+  const Duration timeout = timeout_of(function, options);
   const TimePoint now = about_now(timeout);
   const bool waits_for_ever = timeout >= TimePoint::max() - now;
   const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)
@@ -89,11 +84,15 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         "a function's name has at most 4 KiB and its signature 64 KiB, those of " +
         std::string(function.name.substr(0, 100)) + " are longer");
   }
-  PendingCall call{.handler = std::move(handler),
-                   .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
-                   .called_at = now,
-                   .one_use = encoder.one_use(),
-                   .payload_target = std::move(options.payload_target)};
+  PendingCall call{
+      .handler = std::move(handler),
+      .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
+      .called_at = now,
+      .one_use = encoder.one_use(),
+      .in_chunks = !encoder.payloads().empty() && !wire::has_inline_payloads(encoder.words()),
+      .payload_target = std::move(options.payload_target)};
+  auto nested = options.detached ? nullptr : NestedCall::in_current();
+  std::uint64_t cancelled = 0;  // an id: the call in which this one is made was cancelled meanwhile
   bool at_once = false;
   bool refused = false;
   {
@@ -116,7 +115,9 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       const auto place = connection_->output().append_locked(encoder.words(), id, false,
                                                              std::move(encoder.payloads()));
       if (options.wants_reply) {
-        calls_.find(id)->place = place;
+        PendingCall& pending = *calls_.find(id);
+        pending.place = place;
+        if (!note_submitted(pending, options, std::move(nested))) cancelled = id;
         if (deadline < timer_at_) arm_timer(deadline);
       }
     }
@@ -133,6 +134,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
     call.handler(reply);
     if (reply.error) return;
   }
+  if (cancelled != 0) cancel_call(cancelled);
   if (OutputScope::defer(*connection_)) return;
   if (at_once) {
     connection_->flush();
@@ -179,7 +181,8 @@ std::vector<Session::EndedCall> Session::end_calls(std::vector<PendingCall> call
   ended.reserve(calls.size());
   for (PendingCall& call : calls) {
     const bool sent = !take_back(call, payloads);
-    ended.push_back({std::move(call.handler), names_[call.function], sent, story_of(call, sent)});
+    ended.push_back({std::move(call.handler), names_[call.function], sent, story_of(call, sent),
+                     std::move(call.payload_target), std::move(call.nested)});
   }
   return ended;
 }
@@ -238,13 +241,6 @@ void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bo
   send(wire::error_frame(call, error, began));
 }
 
-std::shared_ptr<detail::ReplySink> Session::keep() {
-  answering_.fetch_add(1, std::memory_order_relaxed);
-  return shared_from_this();
-}
-
-void Session::answered() { answering_.fetch_sub(1, std::memory_order_relaxed); }
-
 void Session::send(std::span<const Word> frame) {
   connection_->output().append(frame, 0, false, {});
   flush();
@@ -279,8 +275,18 @@ void Session::say_goodbye(ErrorCode code, const std::string& reason) {
 }
 
 void Session::close() {
+  attached_.store(false, std::memory_order_release);
   connection_->close();
+  end_incoming();
+}
+
+// Nobody waits for what the peer has called, or for the rest of it; messages that have come as a
+// whole, and that want no reply, run as they would have.
+void Session::end_incoming() {
   assembler_.clear();
+  cancel_incoming();
+  for (const CallOrder::Object& object : order_.give_up())
+    run_in_turn(object);
 }
 
 bool Session::is_closed() const {

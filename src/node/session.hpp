@@ -16,6 +16,8 @@
 #include "node/call_table.hpp"
 #include "node/connection.hpp"
 #include "node/connection_log.hpp"
+#include "node/kept_calls.hpp"
+#include "node/log_limits.hpp"
 #include "node/payload_assembler.hpp"
 
 namespace batchrpc {
@@ -39,6 +41,7 @@ class SessionHost {
   [[nodiscard]] virtual std::shared_ptr<NodeCore> core() = 0;
   [[nodiscard]] virtual const NodeOptions& options() const noexcept = 0;
   [[nodiscard]] virtual const Log& log() const noexcept = 0;
+  [[nodiscard]] virtual LogLimits& log_limits() noexcept = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
   /// Whether calls of the program's functions are refused, with this error.
   [[nodiscard]] virtual std::exception_ptr refusal() const = 0;
@@ -95,6 +98,13 @@ class Session final : public FrameSink,
   /// InvalidArgument when the call is beyond a limit.
   void submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
               Encoder& encoder, detail::ReplyHandler&& handler);
+
+  /// Takes a call of ours back: its handler gets Cancelled, in here, and the peer is told. False
+  /// when it has ended.
+  bool cancel_call(std::uint64_t id) noexcept;
+  /// The caller is gone, or its session has ended: cancels all of its calls here, also those that
+  /// are yet to start. On the loop.
+  void cancel_incoming();
 
   /// Ends the calls that wait, by that promise: `error` makes the error, from the function's name
   /// and whether the call may have been sent.
@@ -164,8 +174,10 @@ class Session final : public FrameSink,
 
   void send_result(std::uint64_t call, Encoder& encoder) override;
   void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) override;
-  std::shared_ptr<detail::ReplySink> keep() override;
-  void answered() override;
+  std::shared_ptr<detail::ReplySink> keep(const std::shared_ptr<detail::CallState>& call,
+                                          bool wants_reply) override;
+  void answered(const detail::CallState& call) override;
+  [[nodiscard]] TimePoint now() const noexcept override { return loop_->now(); }
 
   /// Tells the peer whether the payloads of its call may come: soon, by the loop. Thread-safe.
   void send_credit(std::uint64_t call, std::uint64_t credit);
@@ -185,6 +197,7 @@ class Session final : public FrameSink,
   void handle_resumed(const wire::Hello& hello);
   [[nodiscard]] bool may_return() const;
   void end(const std::string& why, bool protocol_error);
+  void end_incoming();
   [[nodiscard]] wire::Hello own_hello() const;
   void attached();
   void count_received(std::uint64_t bytes);
@@ -198,7 +211,14 @@ class Session final : public FrameSink,
   [[nodiscard]] std::optional<PendingCall> take_answered(std::uint64_t id);
   [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
   void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
-                std::optional<TimePoint> deadline, std::shared_ptr<void> reception = {});
+                std::optional<TimePoint> deadline);
+  void dispatch_late(PayloadAssembler::Whole call);
+  void discard(const wire::FrameView& frame, const std::vector<Bytes>& payloads);
+  void cancel(detail::CallState& call);
+  [[nodiscard]] Duration timeout_of(const detail::FunctionKey& function,
+                                    const detail::OutgoingOptions& options) const;
+  [[nodiscard]] bool note_submitted(PendingCall& call, const detail::OutgoingOptions& options,
+                                    std::unique_ptr<NestedCall> nested);
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;
   void run_function(std::uint32_t number, detail::IncomingCall& call);
   [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame) const;
@@ -225,10 +245,14 @@ class Session final : public FrameSink,
     std::string function;
     bool sent;
     std::shared_ptr<CallStory> story;
+    // Destroyed without the lock:
+    std::unique_ptr<detail::PayloadTarget> payload_target{};
+    std::unique_ptr<NestedCall> nested{};
   };
   [[nodiscard]] std::vector<EndedCall> end_calls(std::vector<PendingCall> calls,
                                                  std::vector<Bytes>& payloads);
   bool take_back(const PendingCall& call, std::vector<Bytes>& payloads);
+  void tell_cancelled(std::uint64_t call);
   bool cut_off(std::uint64_t call, std::vector<Bytes>& payloads);
   void arm_timer(TimePoint deadline);
   void expire_calls();
@@ -280,6 +304,8 @@ class Session final : public FrameSink,
   std::atomic<int> answering_{0};
   PayloadAssembler assembler_;
   CallOrder order_;
+  KeptCalls kept_;
+  bool caller_gone_ = false;
 
   std::mutex& mutex_;  // the output queue's; guards what follows
   CallTable calls_;

@@ -196,17 +196,15 @@ void Session::end(const std::string& why, bool protocol_error) {
     if (closed_) return;
     closed_ = true;
   }
-  assembler_.clear();
   if (protocol_error) {
     broke_protocol_ = true;
     // Who joins tries again and again, and warns of it once: Group.
     const bool joining = !accepted_ && !is_open() && expected_peer_.empty();
-    host_->log().write(joining ? LogLevel::debug : LogLevel::warning,
-                       "dropped " + connection_->description() + ": " + why);
+    host_->log_limits().broke_protocol.write(
+        host_->log(), joining ? LogLevel::debug : LogLevel::warning, loop_->now(),
+        "dropped " + connection_->description() + ": " + why + connection_->offence());
   }
-  // What has come as a whole runs, as it would have if it had not waited.
-  for (const CallOrder::Object& object : order_.give_up())
-    run_in_turn(object);
+  end_incoming();
   host_->session_closed(self, why);
 }
 

@@ -136,7 +136,7 @@ std::optional<CallOrder::Object> Session::object_of(const wire::FrameView& frame
 
 void Session::run_in_turn(const CallOrder::Object& object) {
   while (auto next = order_.take(object)) {
-    dispatch(wire::parse_frame(next->words), next->payloads, next->deadline, std::move(next->kept));
+    dispatch_late(*std::move(next));
   }
 }
 
@@ -148,11 +148,10 @@ std::optional<TimePoint> Session::deadline_of(const wire::FrameView& frame) cons
 }
 
 void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
-                       std::optional<TimePoint> deadline, std::shared_ptr<void> reception) {
+                       std::optional<TimePoint> deadline) {
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                             CallContext(*identity_.load(std::memory_order_acquire), deadline),
                             frame.segment(), std::move(payloads));
-  call.set_reception(std::move(reception));
   run_function(frame.header.number, call);
 }
 
@@ -194,7 +193,7 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   if (const auto& exclusive = function->options.exclusive) {
     auto lock = exclusive->try_lock();
     if (!lock) {
-      call.keep();
+      call.keep(function);
       host_->run_exclusively(std::move(function), std::move(call));
       return;
     }
@@ -205,7 +204,7 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     function->run(call);
     return;
   }
-  call.keep();
+  call.keep(function);
   host_->run_on_worker(
       [core = core_, function = std::move(function), call = std::move(call)]() mutable {
         const detail::CurrentNode current(core);

@@ -16,10 +16,15 @@ bool Session::take_back(const PendingCall& call, std::vector<Bytes>& payloads) {
   OutputQueue& output = connection_->output();
   if (call.one_use) {  // is delivered all the same
     output.resume_locked(call.id);
+    if (!call.in_chunks) tell_cancelled(call.id);
     return !output.may_leave_locked(call.place);
   }
   if (output.retract_locked(call.place, payloads)) return true;
-  if (peer_minor_ >= 1) return cut_off(call.id, payloads);
+  if (peer_minor_ >= 1) {
+    if (cut_off(call.id, payloads)) return true;
+    tell_cancelled(call.id);
+    return false;
+  }
   output.resume_locked(call.id);  // or that peer would keep for ever what it has of the call
   return false;
 }
@@ -28,9 +33,14 @@ bool Session::take_back(const PendingCall& call, std::vector<Bytes>& payloads) {
 // By who holds the lock.
 bool Session::cut_off(std::uint64_t call, std::vector<Bytes>& payloads) {
   if (!connection_->output().cut_off_locked(call, payloads)) return false;
+  tell_cancelled(call);
+  return true;
+}
+
+// By who holds the lock.
+void Session::tell_cancelled(std::uint64_t call) {
   const auto frame = wire::plain_frame({.kind = wire::FrameKind::cancel, .id = call});
   connection_->output().append_locked(frame, 0, false, {});
-  return true;
 }
 
 // The call that was answered, unless it has ended. Payloads that are still to be sent have nobody
@@ -118,16 +128,6 @@ void Session::send_credit(std::uint64_t call, std::uint64_t credit) {
   connection_->flush_soon();  // also when the thread goes on computing, or holds a lock of its own
 }
 
-void Session::handle_cancel(std::uint64_t call) {
-  std::optional<CallOrder::Object> object;
-  if (const auto dropped = assembler_.drop(call)) {
-    object = object_of(wire::parse_frame(dropped->words));
-  }
-  if (!object) return;
-  order_.give_up(*object, call);
-  run_in_turn(*object);
-}
-
 std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
   if (!is_attached()) throw BadMessage("a chunk before the hello");
   note_acknowledged(chunk);
@@ -149,7 +149,7 @@ void Session::on_chunk(const wire::FrameHeader& chunk) {
     order_.fill(*object, frame.header.id, std::move(*whole));
     run_in_turn(*object);
   } else {
-    dispatch(frame, whole->payloads, whole->deadline, std::move(whole->kept));
+    dispatch_late(*std::move(whole));
   }
 }
 

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <c10/core/InferenceMode.h>
 
-#include <limits>
 #include <memory>
 
 #include "batchrpc/base/error.hpp"
@@ -16,18 +15,6 @@ namespace {
 
 // What a small tensor costs its receiver beside its elements, in words: charged to the message.
 constexpr std::uint64_t kTensorWords = 32;
-
-std::string shape_text(std::span<const std::int64_t> sizes) {
-  std::string text = "[";
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (i == kMaxTensorDimensions) {
-      text += ", …";
-      break;
-    }
-    text += (i == 0 ? "" : ", ") + std::to_string(sizes[i]);
-  }
-  return text + "]";
-}
 
 std::span<const std::int64_t> sizes_of(const at::Tensor& tensor) {
   const at::IntArrayRef sizes = tensor.sizes();
@@ -139,49 +126,9 @@ std::string describe_type(at::ScalarType type) {
 std::string describe_tensor(const at::Tensor& tensor) {
   if (!tensor.defined()) return "an undefined tensor";
   std::string text = describe_type(tensor.scalar_type());
-  if (!tensor.is_nested()) text.append(1, ' ').append(shape_text(sizes_of(tensor)));
+  if (!tensor.is_nested()) text.append(1, ' ').append(describe_shape(sizes_of(tensor)));
   if (!tensor.is_cpu()) text += " on " + tensor.device().str();
   return text;
-}
-
-std::string describe_header(const TensorHeader& header) {
-  if (header.type == 0) return "an undefined tensor";
-  const std::string type = header.type < kTensorTypes.size()
-                               ? std::string(kTensorTypes[header.type].name)
-                               : "type " + std::to_string(header.type);
-  return type + " " + shape_text(header.sizes);
-}
-
-std::size_t bytes_of(const TensorHeader& header) {
-  if (header.type == 0) return 0;
-  if (header.type >= kTensorTypes.size()) {
-    Decoder::fail("a tensor of the unknown type " + std::to_string(header.type));
-  }
-  if (header.sizes.size() > kMaxTensorDimensions) {
-    Decoder::fail("a tensor of " + std::to_string(header.sizes.size()) +
-                  " dimensions, the limit is " + std::to_string(kMaxTensorDimensions));
-  }
-  // LibTorch computes strides as if a size of zero were one, so these must not overflow either.
-  std::int64_t product = kTensorTypes[header.type].bytes;
-  bool empty = false;
-  for (const std::int64_t size : header.sizes) {
-    if (size < 0) Decoder::fail("a tensor with a negative size, " + describe_header(header));
-    empty = empty || size == 0;
-    if (__builtin_mul_overflow(product, size == 0 ? 1 : size, &product)) {
-      Decoder::fail("a tensor larger than any memory, " + describe_header(header));
-    }
-  }
-  return empty ? 0 : static_cast<std::size_t>(product);
-}
-
-const Bytes& payload_of(const TensorHeader& header, const Decoder& decoder) {
-  const std::size_t bytes = bytes_of(header);
-  const Bytes& payload = decoder.payload(header.payload);
-  if (payload.size() != bytes) {
-    Decoder::fail("a tensor " + describe_header(header) + ", which takes " + std::to_string(bytes) +
-                  " bytes, but " + std::to_string(payload.size()) + " came");
-  }
-  return payload;
 }
 
 }  // namespace detail

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "torch/tensor_elements.hpp"
+
 namespace batchrpc::detail {
 
-/// A type of elements as it is on the wire.
+/// A type of elements as it is on the wire, and here.
 struct TensorType {
   std::string_view name;
   std::uint8_t bytes = 0;  ///< of an element
@@ -26,33 +28,39 @@ struct TensorType {
       return none;                       \
   }(c10::ScalarType::Undefined))
 
-/// Types by their numbers on the wire, which never change; new ones are added at the end. Zero is
-/// the undefined tensor.
-inline constexpr std::array kTensorTypes{
-    TensorType{"undefined", 0, c10::ScalarType::Undefined},
-    TensorType{"bool", 1, c10::ScalarType::Bool},
-    TensorType{"uint8", 1, c10::ScalarType::Byte},
-    TensorType{"int8", 1, c10::ScalarType::Char},
-    TensorType{"int16", 2, c10::ScalarType::Short},
-    TensorType{"int32", 4, c10::ScalarType::Int},
-    TensorType{"int64", 8, c10::ScalarType::Long},
-    TensorType{"float16", 2, c10::ScalarType::Half},
-    TensorType{"bfloat16", 2, c10::ScalarType::BFloat16},
-    TensorType{"float32", 4, c10::ScalarType::Float},
-    TensorType{"float64", 8, c10::ScalarType::Double},
-    TensorType{"complex32", 4, c10::ScalarType::ComplexHalf},
-    TensorType{"complex64", 8, c10::ScalarType::ComplexFloat},
-    TensorType{"complex128", 16, c10::ScalarType::ComplexDouble},
-    TensorType{"uint16", 2, BATCHRPC_TYPE_IF_ANY(UInt16)},
-    TensorType{"uint32", 4, BATCHRPC_TYPE_IF_ANY(UInt32)},
-    TensorType{"uint64", 8, BATCHRPC_TYPE_IF_ANY(UInt64)},
-    TensorType{"float8_e5m2", 1, BATCHRPC_TYPE_IF_ANY(Float8_e5m2)},
-    TensorType{"float8_e4m3fn", 1, BATCHRPC_TYPE_IF_ANY(Float8_e4m3fn)},
-    TensorType{"float8_e5m2fnuz", 1, BATCHRPC_TYPE_IF_ANY(Float8_e5m2fnuz)},
-    TensorType{"float8_e4m3fnuz", 1, BATCHRPC_TYPE_IF_ANY(Float8_e4m3fnuz)},
-    TensorType{"float8_e8m0fnu", 1, BATCHRPC_TYPE_IF_ANY(Float8_e8m0fnu)},
+/// LibTorch's types, by their numbers on the wire.
+inline constexpr std::array<c10::ScalarType, kTensorElements.size()> kTensorScalars{
+    c10::ScalarType::Undefined,
+    c10::ScalarType::Bool,
+    c10::ScalarType::Byte,
+    c10::ScalarType::Char,
+    c10::ScalarType::Short,
+    c10::ScalarType::Int,
+    c10::ScalarType::Long,
+    c10::ScalarType::Half,
+    c10::ScalarType::BFloat16,
+    c10::ScalarType::Float,
+    c10::ScalarType::Double,
+    c10::ScalarType::ComplexHalf,
+    c10::ScalarType::ComplexFloat,
+    c10::ScalarType::ComplexDouble,
+    BATCHRPC_TYPE_IF_ANY(UInt16),
+    BATCHRPC_TYPE_IF_ANY(UInt32),
+    BATCHRPC_TYPE_IF_ANY(UInt64),
+    BATCHRPC_TYPE_IF_ANY(Float8_e5m2),
+    BATCHRPC_TYPE_IF_ANY(Float8_e4m3fn),
+    BATCHRPC_TYPE_IF_ANY(Float8_e5m2fnuz),
+    BATCHRPC_TYPE_IF_ANY(Float8_e4m3fnuz),
+    BATCHRPC_TYPE_IF_ANY(Float8_e8m0fnu),
 };
 #undef BATCHRPC_TYPE_IF_ANY
+
+inline constexpr auto kTensorTypes = [] {
+  std::array<TensorType, kTensorElements.size()> types;
+  for (std::size_t i = 0; i < types.size(); ++i)
+    types[i] = {kTensorElements[i].name, kTensorElements[i].bytes, kTensorScalars[i]};
+  return types;
+}();
 
 /// The number on the wire of each of LibTorch's types; zero where it has none.
 inline constexpr auto kTensorTypeNumbers = [] {

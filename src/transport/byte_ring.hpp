@@ -36,6 +36,9 @@ class ByteRing {
     if (size_ == 0 && room_ > kKept) clear();
   }
 
+  /// Drops so many bytes of those that came last; there must be so many.
+  void drop_last(std::size_t bytes) noexcept { size_ -= bytes; }
+
   void clear() noexcept {
     memory_.reset();
     room_ = head_ = size_ = 0;

@@ -32,7 +32,10 @@ class InprocTransport final : public Transport {
  public:
   InprocTransport(std::shared_ptr<InprocSwitchboard> switchboard, const std::shared_ptr<Loop>& loop,
                   std::string host)
-      : switchboard_(std::move(switchboard)), loop_(loop), host_(std::move(host)) {}
+      : switchboard_(std::move(switchboard)),
+        loop_(loop),
+        host_(std::move(host)),
+        start_(switchboard_->starts(host_)) {}
   ~InprocTransport() override { switchboard_->give_up(this); }
 
   std::unique_ptr<Listener> listen(const Address& address, AcceptHandler handler) override {
@@ -40,6 +43,7 @@ class InprocTransport final : public Transport {
     auto listening = std::make_shared<InprocListening>();
     listening->loop = loop_;
     listening->host = host_;
+    listening->start = start_;
     listening->name = address.name();
     listening->handler = std::move(handler);
     if (!switchboard_->listen(listening)) {
@@ -54,6 +58,7 @@ class InprocTransport final : public Transport {
     auto connecting = std::make_shared<InprocConnecting>();
     connecting->loop = loop_;
     connecting->host = host_;
+    connecting->start = start_;
     connecting->name = address.name();
     connecting->transport = this;
     connecting->handler = std::move(handler);
@@ -70,6 +75,7 @@ class InprocTransport final : public Transport {
   const std::shared_ptr<InprocSwitchboard> switchboard_;
   const std::weak_ptr<Loop> loop_;
   const std::string host_;
+  const std::uint64_t start_;
 };
 
 }  // namespace
@@ -92,14 +98,20 @@ void InprocNetwork::set_link(std::string_view a, std::string_view b, const LinkO
   switchboard_->set_link(a, b, options);
 }
 void InprocNetwork::partition(std::string_view a, std::string_view b) {
-  switchboard_->set_cut(a, b, true);
+  switchboard_->partition(a, b);
 }
-void InprocNetwork::heal(std::string_view a, std::string_view b) {
-  switchboard_->set_cut(a, b, false);
+void InprocNetwork::partition_one_way(std::string_view from, std::string_view to) {
+  switchboard_->partition_one_way(from, to);
 }
+void InprocNetwork::heal(std::string_view a, std::string_view b) { switchboard_->heal(a, b); }
 void InprocNetwork::isolate(std::string_view host) { switchboard_->set_isolated(host, true); }
 void InprocNetwork::rejoin(std::string_view host) { switchboard_->set_isolated(host, false); }
 void InprocNetwork::kill(std::string_view host) { switchboard_->kill(host); }
+void InprocNetwork::cut(std::string_view a, std::string_view b) { switchboard_->cut(a, b); }
+void InprocNetwork::power_off(std::string_view host) { switchboard_->power_off(host); }
+void InprocNetwork::set_trace(std::function<void(std::string_view event)> sink) {
+  switchboard_->trace().set_sink(std::move(sink));
+}
 std::size_t InprocNetwork::connections() const { return switchboard_->connections(); }
 
 }  // namespace batchrpc

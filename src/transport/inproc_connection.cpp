@@ -3,19 +3,48 @@
 #include <algorithm>
 #include <utility>
 
+#include "transport/link_draws.hpp"
+
 namespace batchrpc::detail {
+namespace {
+
+// FNV-1a.
+void hash(std::uint64_t& sum, std::span<const std::byte> bytes) {
+  for (const std::byte each : bytes)
+    sum = (sum ^ static_cast<std::uint64_t>(each)) * 0x100000001b3;
+}
+
+std::string hex(std::uint64_t number) {
+  std::string text(16, '0');
+  for (auto at = text.rbegin(); number != 0; ++at, number >>= 4)
+    *at = "0123456789abcdef"[number & 15];
+  return text;
+}
+
+}  // namespace
 
 InprocConnection::InprocConnection(const LinkOptions& options, std::uint64_t seed,
+                                   std::uint64_t number, std::shared_ptr<const InprocTrace> trace,
                                    std::array<std::weak_ptr<Loop>, 2> loops,
                                    std::array<std::string, 2> hosts)
-    : options_(options), random_(seed) {
+    : options_(options),
+      immediate_(options.latency + options.jitter == Duration::zero() && options.bandwidth == 0),
+      number_(number),
+      trace_(std::move(trace)),
+      random_(seed),
+      break_at_(draw_break(options, random_)) {
   for (std::size_t i = 0; i < 2; ++i) {
     sides_[i].loop = std::move(loops[i]);
     sides_[i].host = std::move(hosts[i]);
   }
 }
 
+std::string InprocConnection::name() const {
+  return "#" + std::to_string(number_) + " " + host(0) + ">" + host(1);
+}
+
 IoResult InprocConnection::read(int side, std::span<const std::span<std::byte>> buffers) {
+  TraceEvents events(*trace_);
   const std::lock_guard lock(mutex_);
   Side& self = sides_[index(side)];
   IoResult result;
@@ -24,14 +53,26 @@ IoResult InprocConnection::read(int side, std::span<const std::span<std::byte>> 
     return result;
   }
   std::size_t left = std::min(self.arrived, options_.max_chunk);
+  if (options_.read_rate > 0) {
+    const std::size_t in_10_ms = std::max<std::size_t>(options_.read_rate / 100, 1);
+    left = reads_later(self) ? 0 : std::min(left, in_10_ms);
+  }
+  std::uint64_t sum = 0xcbf29ce484222325;
   for (const std::span<std::byte> buffer : buffers) {
     const std::size_t count = std::min(buffer.size(), left);
     self.inbox.pop(buffer.first(count));
+    if (events.on()) hash(sum, buffer.first(count));
     result.bytes += count;
     left -= count;
   }
   self.arrived -= result.bytes;
   if (result.bytes > 0) {
+    if (options_.read_rate > 0) {
+      self.reads_from = now(self) + time_for(result.bytes, options_.read_rate);
+    }
+    if (events.on()) {
+      events.add(name(), ": ", self.host, " reads ", result.bytes, " bytes, ", hex(sum));
+    }
     // Not for each byte that becomes free.
     if (other(side).writable && self.inbox.size() <= options_.capacity / 2) wake(1 - side);
   } else if (self.ended && self.arrived == 0) {
@@ -43,6 +84,7 @@ IoResult InprocConnection::read(int side, std::span<const std::span<std::byte>> 
 
 IoResult InprocConnection::write(int side, std::span<const std::span<const std::byte>> buffers) {
   constexpr std::size_t kMaxBuffers = 64;
+  TraceEvents events(*trace_);
   const std::lock_guard lock(mutex_);
   Side& self = sides_[index(side)];
   Side& to = other(side);
@@ -54,13 +96,12 @@ IoResult InprocConnection::write(int side, std::span<const std::span<const std::
   }
   const bool lost =
       to.shut || to.ending;  // the other side is gone, but this one does not know it yet
+  const std::uint64_t break_at = std::min(options_.break_after, break_at_);
   std::size_t left = options_.max_chunk;
   if (!lost) {
     const std::size_t used = to.inbox.size();
     left = std::min(left, options_.capacity > used ? options_.capacity - used : 0);
-    if (options_.break_after - written_ < left) {
-      left = static_cast<std::size_t>(options_.break_after - written_);
-    }
+    if (break_at - written_ < left) left = static_cast<std::size_t>(break_at - written_);
   }
   for (const auto buffer : buffers.first(std::min(buffers.size(), kMaxBuffers))) {
     const std::size_t count = std::min(buffer.size(), left);
@@ -68,22 +109,17 @@ IoResult InprocConnection::write(int side, std::span<const std::span<const std::
     result.bytes += count;
     left -= count;
   }
-  if (result.bytes == 0) return result;
+  if (result.bytes == 0 || lost) return result;
   written_ += result.bytes;
-  if (!lost) {
-    if (!held_ && to.under_way.empty() && options_.latency + options_.jitter == Duration::zero()) {
-      to.arrived += result.bytes;
-      wake(1 - side);
-    } else {
-      const TimePoint arrival = arrival_time(to);
-      to.under_way.push_back({arrival, result.bytes});
-      schedule_arrival(1 - side, arrival);
-    }
+  if (is_immediate(to)) {
+    to.arrived += result.bytes;
+    wake(1 - side);
+  } else {
+    const TimePoint arrival = arrival_time(to, result.bytes);
+    to.under_way.push_back({arrival, result.bytes});
+    schedule_arrival(1 - side, arrival);
   }
-  if (written_ >= options_.break_after) {
-    for (const int each : {0, 1})
-      send_end(each, std::make_error_code(std::errc::connection_reset));
-  }
+  if (written_ >= break_at) break_now(events);
   return result;
 }
 
@@ -102,22 +138,25 @@ void InprocConnection::wait_writable(int side, Task handler) {
 }
 
 void InprocConnection::shutdown(int side) {
+  TraceEvents events(*trace_);
   const std::lock_guard lock(mutex_);
-  end(side);
+  end(side, events);
 }
 
 void InprocConnection::close(int side) {
+  TraceEvents events(*trace_);
   Task readable;  // destroyed after the lock
   Task writable;
   const std::lock_guard lock(mutex_);
   std::swap(readable, sides_[index(side)].readable);
   std::swap(writable, sides_[index(side)].writable);
-  end(side);
+  end(side, events);
 }
 
-void InprocConnection::end(int side) {
+void InprocConnection::end(int side, TraceEvents& events) {
   Side& self = sides_[index(side)];
   if (std::exchange(self.shut, true)) return;
+  if (events.on()) events.add(name(), ": ", self.host, " closes");
   self.inbox.clear();
   self.arrived = 0;
   self.under_way.clear();
@@ -126,50 +165,29 @@ void InprocConnection::end(int side) {
   wake(1);
 }
 
-void InprocConnection::kill(int side) {
-  const auto reset = std::make_error_code(std::errc::connection_reset);
-  const std::lock_guard lock(mutex_);
-  send_end(1 - side, reset);
-  Side& self = sides_[index(side)];
-  self.inbox.clear();
-  self.under_way.clear();
-  self.arrived = 0;
-  self.ending = self.ended = true;
-  self.end_error = reset;
-  wake(side);
+TimePoint InprocConnection::now(const Side& side) {
+  const auto loop = side.loop.lock();
+  return loop ? loop->now() : TimePoint::max();
 }
 
-void InprocConnection::hold(bool held) {
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(held_, held) == held) return;
-  for (const int side : {0, 1}) {
-    Side& self = sides_[index(side)];
-    if (held) {
-      for (Parcel& parcel : self.under_way)
-        parcel.arrival = TimePoint::max();
-      if (self.ending && !self.ended) self.end_arrival = TimePoint::max();
-      continue;
-    }
-    std::deque<Parcel> under_way;
-    under_way.swap(self.under_way);
-    for (const Parcel& parcel : under_way) {
-      const TimePoint arrival = arrival_time(self);
-      self.under_way.push_back({arrival, parcel.bytes});
-      schedule_arrival(side, arrival);
-    }
-    if (self.ending && !self.ended) schedule_arrival(side, self.end_arrival = arrival_time(self));
-  }
+bool InprocConnection::reads_later(const Side& side) const {
+  return options_.read_rate > 0 && now(side) < side.reads_from;
 }
 
-TimePoint InprocConnection::arrival_time(Side& to) {
-  if (held_) return TimePoint::max();
+bool InprocConnection::is_readable(const Side& side) const {
+  if (side.shut) return true;
+  return side.arrived > 0 ? !reads_later(side) : side.ended;
+}
+
+TimePoint InprocConnection::arrival_time(Side& to, std::size_t bytes) {
+  if (to.held) return TimePoint::max();
   const auto loop = to.loop.lock();
   if (!loop) return TimePoint::max();
-  TimePoint arrival = loop->now() + options_.latency;
-  if (options_.jitter > Duration::zero()) {
-    arrival +=
-        Duration(std::uniform_int_distribution<Duration::rep>(0, options_.jitter.count())(random_));
+  TimePoint sent = loop->now();
+  if (options_.bandwidth > 0) {
+    sent = to.link_free = std::max(sent, to.link_free) + time_for(bytes, options_.bandwidth);
   }
+  TimePoint arrival = sent + options_.latency + draw_jitter(options_, random_);
   if (!to.under_way.empty()) arrival = std::max(arrival, to.under_way.back().arrival);
   return arrival;
 }
@@ -178,11 +196,11 @@ void InprocConnection::send_end(int to, std::error_code error) {
   Side& side = sides_[index(to)];
   if (std::exchange(side.ending, true)) return;
   side.end_error = error;
-  if (!held_ && side.under_way.empty() && options_.latency + options_.jitter == Duration::zero()) {
+  if (is_immediate(side)) {
     side.ended = true;
     wake(to);
   } else {
-    side.end_arrival = arrival_time(side);
+    side.end_arrival = arrival_time(side, 0);
     schedule_arrival(to, side.end_arrival);
   }
 }
@@ -196,8 +214,19 @@ void InprocConnection::schedule_arrival(int side, TimePoint when) {
   }
 }
 
+void InprocConnection::schedule_handlers(int side, TimePoint when) {
+  if (const auto loop = sides_[index(side)].loop.lock()) {
+    loop->schedule(when, [weak = weak_from_this(), side] {
+      if (const auto connection = weak.lock()) connection->run_handlers(side);
+    });
+  }
+}
+
 void InprocConnection::wake(int side) {
   Side& self = sides_[index(side)];
+  if (self.readable && self.arrived > 0 && reads_later(self)) {
+    schedule_handlers(side, self.reads_from);
+  }
   const bool ready = (self.readable && is_readable(self)) || (self.writable && is_writable(side));
   if (!ready) return;
   if (const auto loop = self.loop.lock()) {
@@ -234,46 +263,6 @@ void InprocConnection::run_handlers(int side) {
   }
   if (readable) readable();
   if (writable) writable();
-}
-
-namespace {
-
-class InprocStream final : public Stream {
- public:
-  InprocStream(std::shared_ptr<InprocConnection> connection, int side, std::string description)
-      : connection_(std::move(connection)), side_(side), description_(std::move(description)) {}
-  ~InprocStream() override { connection_->close(side_); }
-
-  IoResult try_read(std::span<const std::span<std::byte>> buffers) noexcept override {
-    return connection_->read(side_, buffers);
-  }
-  IoResult try_write(std::span<const std::span<const std::byte>> buffers) noexcept override {
-    return connection_->write(side_, buffers);
-  }
-  void wait_readable(Task handler) override {
-    connection_->wait_readable(side_, std::move(handler));
-  }
-  void wait_writable(Task handler) override {
-    connection_->wait_writable(side_, std::move(handler));
-  }
-  void shutdown() noexcept override { connection_->shutdown(side_); }
-  [[nodiscard]] std::string description() const override { return description_; }
-  [[nodiscard]] Address local_address() const override {
-    const std::string& host = connection_->host(side_);
-    return Address::parse("inproc://" + (host.empty() ? "-" : host));
-  }
-
- private:
-  const std::shared_ptr<InprocConnection> connection_;
-  const int side_;
-  const std::string description_;
-};
-
-}  // namespace
-
-std::unique_ptr<Stream> make_inproc_stream(std::shared_ptr<InprocConnection> connection, int side,
-                                           std::string description) {
-  return std::make_unique<InprocStream>(std::move(connection), side, std::move(description));
 }
 
 }  // namespace batchrpc::detail

@@ -9,6 +9,7 @@
 
 #include "batchrpc/transport/inproc.hpp"
 #include "transport/byte_ring.hpp"
+#include "transport/inproc_trace.hpp"
 
 namespace batchrpc::detail {
 
@@ -16,7 +17,9 @@ namespace batchrpc::detail {
 /// the other's inbox until its time of arrival. Each side's handlers run on that side's loop.
 class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
  public:
-  InprocConnection(const LinkOptions& options, std::uint64_t seed,
+  /// `number` is what the trace calls it.
+  InprocConnection(const LinkOptions& options, std::uint64_t seed, std::uint64_t number,
+                   std::shared_ptr<const InprocTrace> trace,
                    std::array<std::weak_ptr<Loop>, 2> loops, std::array<std::string, 2> hosts);
 
   [[nodiscard]] const std::string& host(int side) const noexcept {
@@ -33,8 +36,12 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
 
   /// As when the process of `side` is killed: the other side gets a reset after what is under way.
   void kill(int side);
-  /// Holds back what is under way, or lets it go on.
-  void hold(bool held);
+  /// Holds back what is on its way to `side`, or lets it go on.
+  void hold(int side, bool held);
+  /// Resets both sides now; what is under way is lost.
+  void cut();
+  /// Holds back everything for good, but the word of a kill.
+  void silence();
 
  private:
   struct Parcel {
@@ -47,6 +54,9 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
     ByteRing inbox;
     std::size_t arrived = 0;       // bytes of the inbox that may be read
     std::deque<Parcel> under_way;  // the others
+    TimePoint link_free{};         // when the link to this side has moved all that was written
+    bool held = false;             // what is on its way waits
+    TimePoint reads_from{};        // a slow reader: when it reads the next bytes
     bool ending = false;           // nothing follows what is in the inbox ...
     bool ended = false;            // ... and this has arrived
     TimePoint end_arrival{};
@@ -58,29 +68,42 @@ class InprocConnection : public std::enable_shared_from_this<InprocConnection> {
 
   static std::size_t index(int side) noexcept { return static_cast<std::size_t>(side); }
   Side& other(int side) noexcept { return sides_[index(1 - side)]; }
+  [[nodiscard]] std::string name() const;
 
   // With mutex_ held:
-  [[nodiscard]] bool is_readable(const Side& side) const noexcept {
-    return side.shut || side.arrived > 0 || side.ended;
-  }
+  [[nodiscard]] static TimePoint now(const Side& side);
+  [[nodiscard]] bool reads_later(const Side& side) const;
+  [[nodiscard]] bool is_readable(const Side& side) const;
   [[nodiscard]] bool is_writable(int side) noexcept {
     return sides_[index(side)].shut || sides_[index(side)].ending || other(side).shut ||
            other(side).inbox.size() < options_.capacity;
   }
-  void end(int side);
-  TimePoint arrival_time(Side& to);
+  [[nodiscard]] bool is_immediate(const Side& to) const noexcept {
+    return immediate_ && !to.held && to.under_way.empty();
+  }
+  void hold_locked(int side, bool held);
+  void break_now(TraceEvents& events);
+  void lose(Side& side, std::size_t bytes);
+  void end(int side, TraceEvents& events);
+  TimePoint arrival_time(Side& to, std::size_t bytes);
   void send_end(int to, std::error_code error);
   void schedule_arrival(int side, TimePoint when);
+  void schedule_handlers(int side, TimePoint when);
   void wake(int side);
   void arrive(int side);
   void run_handlers(int side);
 
   const LinkOptions options_;
+  const bool immediate_;  // what is written arrives at once
+  const std::uint64_t number_;
+  const std::shared_ptr<const InprocTrace> trace_;
   std::mutex mutex_;
   std::array<Side, 2> sides_;
   std::uint64_t written_ = 0;
-  bool held_ = false;
   std::mt19937_64 random_;
+  const std::uint64_t break_at_;  // drawn from break_every
+  bool silent_ = false;
+  bool killed_ = false;
 };
 
 /// One side as a stream.

@@ -22,8 +22,13 @@ void run_after(const std::weak_ptr<Loop>& weak, Duration delay, Task task) {
 }  // namespace
 
 bool InprocSwitchboard::listen(const std::shared_ptr<InprocListening>& listening) {
+  TraceEvents events(*trace_);
   const std::lock_guard lock(mutex_);
-  return listening_.emplace(listening->name, listening).second;
+  if (is_off(listening->host, listening->start)) return true;  // where nobody hears of it
+  if (!listening_.emplace(listening->name, listening).second) return false;
+  events.add(listening->host, " listens at ", listening->name);
+  if (dark_.erase(listening->name) > 0) try_to_connect_again(events);
+  return true;
 }
 
 void InprocSwitchboard::unlisten(const std::shared_ptr<InprocListening>& listening) {
@@ -37,6 +42,7 @@ void InprocSwitchboard::connect(const std::shared_ptr<InprocConnecting>& connect
                                 TimePoint deadline) {
   const auto loop = connecting->loop.lock();
   if (!loop) return;
+  TraceEvents events(*trace_);
   const std::lock_guard lock(mutex_);
   connecting_.push_back(connecting);
   connecting->deadline = loop->schedule(deadline, [weak = weak_from_this(), connecting] {
@@ -46,7 +52,7 @@ void InprocSwitchboard::connect(const std::shared_ptr<InprocConnecting>& connect
       handler(nullptr, std::make_error_code(std::errc::timed_out));
     }
   });
-  try_to_connect(connecting);
+  try_to_connect(connecting, events);
 }
 
 void InprocSwitchboard::give_up(const void* transport) {
@@ -66,8 +72,19 @@ Transport::ConnectHandler InprocSwitchboard::finish(
   return std::move(connecting->handler);
 }
 
-bool InprocSwitchboard::is_cut(const std::string& a, const std::string& b) const {
-  return isolated_.contains(a) || isolated_.contains(b) || cuts_.contains(link(a, b));
+bool InprocSwitchboard::is_cut(const std::string& from, const std::string& to) const {
+  return isolated_.contains(from) || isolated_.contains(to) || cuts_.contains({from, to});
+}
+
+bool InprocSwitchboard::is_off(const std::string& host, std::uint64_t start) const {
+  const auto found = starts_.find(host);
+  return found != starts_.end() && found->second != start;
+}
+
+std::uint64_t InprocSwitchboard::starts(const std::string& host) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = starts_.find(host);
+  return found != starts_.end() ? found->second : 0;
 }
 
 LinkOptions InprocSwitchboard::options(const std::string& a, const std::string& b) const {
@@ -75,20 +92,28 @@ LinkOptions InprocSwitchboard::options(const std::string& a, const std::string& 
   return found != links_.end() ? found->second : all_links_;
 }
 
-void InprocSwitchboard::try_to_connect(const std::shared_ptr<InprocConnecting>& connecting) {
+void InprocSwitchboard::try_to_connect(const std::shared_ptr<InprocConnecting>& connecting,
+                                       TraceEvents& events) {
   const auto found = listening_.find(connecting->name);
   const auto listening = found != listening_.end() ? found->second : nullptr;
-  if (isolated_.contains(connecting->host)) return;
-  if (listening && is_cut(connecting->host, listening->host)) return;
+  if (isolated_.contains(connecting->host) || is_off(connecting->host, connecting->start)) return;
+  if (dark_.contains(connecting->name)) return;
+  if (listening &&
+      (is_cut(connecting->host, listening->host) || is_cut(listening->host, connecting->host))) {
+    return;
+  }
 
   connecting->answered = true;
   LinkOptions link_options = all_links_;
   std::unique_ptr<Stream> stream;  // none: refused, by whichever host is there
   if (listening) {
     link_options = options(connecting->host, listening->host);
-    const auto connection = std::make_shared<InprocConnection>(
-        link_options, random_(), std::array{connecting->loop, listening->loop},
-        std::array{connecting->host, listening->host});
+    const auto connection =
+        std::make_shared<InprocConnection>(link_options, random_(), ++connected_, trace_,
+                                           std::array{connecting->loop, listening->loop},
+                                           std::array{connecting->host, listening->host});
+    events.add("#", connected_, " ", connecting->host, ">", listening->host, ": connects to ",
+               connecting->name);
     if (connections_.size() >= forget_at_) forget_dead_connections();
     connections_.push_back(connection);
     stream = make_inproc_stream(connection, 0, "inproc://" + connecting->name);
@@ -98,6 +123,7 @@ void InprocSwitchboard::try_to_connect(const std::shared_ptr<InprocConnecting>& 
                 if (!listening->closed) listening->handler(std::move(accepted));
               });
   }
+  if (!listening) events.add(connecting->host, " is refused at ", connecting->name);
   run_after(connecting->loop, 2 * link_options.latency,
             [self = shared_from_this(), connecting, stream = std::move(stream)]() mutable {
               auto handler = self->finish(connecting);
@@ -114,13 +140,19 @@ void InprocSwitchboard::forget_dead_connections() {
   forget_at_ = 2 * connections_.size() + 64;
 }
 
-void InprocSwitchboard::apply_cuts() {
+void InprocSwitchboard::apply_cuts(TraceEvents& events) {
   for (const auto& weak : connections_) {
     const auto connection = weak.lock();
-    if (connection) connection->hold(is_cut(connection->host(0), connection->host(1)));
+    if (!connection) continue;
+    connection->hold(0, is_cut(connection->host(1), connection->host(0)));
+    connection->hold(1, is_cut(connection->host(0), connection->host(1)));
   }
+  try_to_connect_again(events);
+}
+
+void InprocSwitchboard::try_to_connect_again(TraceEvents& events) {
   for (const auto& connecting : connecting_) {
-    if (!connecting->answered) try_to_connect(connecting);
+    if (!connecting->answered) try_to_connect(connecting, events);
   }
 }
 
@@ -135,20 +167,81 @@ void InprocSwitchboard::set_link(std::string_view a, std::string_view b,
   links_[link(a, b)] = options;
 }
 
-void InprocSwitchboard::set_cut(std::string_view a, std::string_view b, bool cut) {
+void InprocSwitchboard::partition(std::string_view a, std::string_view b) {
+  TraceEvents events(*trace_);
   const std::lock_guard lock(mutex_);
-  cut ? void(cuts_.insert(link(a, b))) : void(cuts_.erase(link(a, b)));
-  apply_cuts();
+  events.add("partition between ", a, " and ", b);
+  cuts_.emplace(a, b);
+  cuts_.emplace(b, a);
+  apply_cuts(events);
+}
+
+void InprocSwitchboard::partition_one_way(std::string_view from, std::string_view to) {
+  TraceEvents events(*trace_);
+  const std::lock_guard lock(mutex_);
+  events.add("partition from ", from, " to ", to);
+  cuts_.emplace(from, to);
+  apply_cuts(events);
+}
+
+void InprocSwitchboard::heal(std::string_view a, std::string_view b) {
+  TraceEvents events(*trace_);
+  const std::lock_guard lock(mutex_);
+  events.add("heal between ", a, " and ", b);
+  cuts_.erase({std::string(a), std::string(b)});
+  cuts_.erase({std::string(b), std::string(a)});
+  apply_cuts(events);
 }
 
 void InprocSwitchboard::set_isolated(std::string_view host, bool isolated) {
+  TraceEvents events(*trace_);
   const std::lock_guard lock(mutex_);
+  events.add(isolated ? "isolate " : "rejoin ", host);
   isolated ? void(isolated_.emplace(host)) : void(isolated_.erase(std::string(host)));
-  apply_cuts();
+  apply_cuts(events);
+}
+
+void InprocSwitchboard::cut(std::string_view a, std::string_view b) {
+  std::vector<std::shared_ptr<InprocConnection>> cut;
+  {
+    TraceEvents events(*trace_);
+    const std::lock_guard lock(mutex_);
+    events.add("cut between ", a, " and ", b);
+    for (const auto& weak : connections_) {
+      auto connection = weak.lock();
+      if (connection && link(connection->host(0), connection->host(1)) == link(a, b)) {
+        cut.push_back(std::move(connection));
+      }
+    }
+  }
+  for (const auto& connection : cut)
+    connection->cut();
+}
+
+void InprocSwitchboard::power_off(std::string_view host) {
+  TraceEvents events(*trace_);
+  const std::lock_guard lock(mutex_);
+  events.add("power off ", host);
+  ++starts_[std::string(host)];
+  for (auto at = listening_.begin(); at != listening_.end();) {
+    const bool off = at->second->host == host;
+    if (off) {
+      at->second->closed = true;
+      dark_.insert(at->first);
+    }
+    at = off ? listening_.erase(at) : std::next(at);
+  }
+  for (const auto& weak : connections_) {
+    const auto connection = weak.lock();
+    if (!connection) continue;
+    if (connection->host(0) == host || connection->host(1) == host) connection->silence();
+  }
 }
 
 void InprocSwitchboard::kill(std::string_view host) {
+  TraceEvents events(*trace_);
   const std::lock_guard lock(mutex_);
+  events.add("kill ", host);
   for (auto at = listening_.begin(); at != listening_.end();) {
     const bool killed = at->second->host == host;
     if (killed) at->second->closed = true;

@@ -29,6 +29,10 @@ class TimerHeap {
   [[nodiscard]] TimePoint next() const noexcept { return heap_.front().when; }
   /// The first task's place in the order of coming; only when there is one.
   [[nodiscard]] std::uint64_t next_sequence() const noexcept { return heap_.front().sequence; }
+  /// The first task's name; only when there is one.
+  [[nodiscard]] TimerId next_timer() const noexcept {
+    return (heap_.front().sequence << kSlotBits) | heap_.front().slot;
+  }
   /// The place that the next task pushed will have.
   [[nodiscard]] std::uint64_t sequence() const noexcept { return sequence_; }
 

@@ -6,6 +6,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "transport/nested_wait.hpp"
+#include "transport/program_thread.hpp"
 #include "transport/timer_heap.hpp"
 
 namespace batchrpc {
@@ -52,13 +53,22 @@ std::size_t VirtualLoop::pending() const noexcept { return tasks_->heap.size(); 
 bool VirtualLoop::run_next(TimePoint until) {
   if (tasks_->heap.empty() || tasks_->heap.next() > until) return false;
   now_ = std::max(now_, tasks_->heap.next());
+  current_ = tasks_->heap.next_timer();
   Task task = tasks_->heap.pop();
   const Count running(running_);
   task();
   return true;
 }
 
+void VirtualLoop::check_may_drive() const {
+  if (program_ == nullptr) return;
+  throw std::logic_error(
+      "a program with a thread of its own does not drive its VirtualLoop: it may wait, or call "
+      "run_for()");
+}
+
 bool VirtualLoop::poll() {
+  if (program_ != nullptr) return false;
   bool any = false;
   const std::uint64_t end = tasks_->heap.sequence();
   while (!tasks_->heap.empty() && tasks_->heap.next_sequence() < end && run_next(now_))
@@ -67,14 +77,29 @@ bool VirtualLoop::poll() {
 }
 
 bool VirtualLoop::run_until_idle(Duration at_most) {
+  check_may_drive();
   const TimePoint end = now_ + at_most;
   while (run_next(end)) {
   }
   return tasks_->heap.empty();
 }
 
+bool VirtualLoop::run_until(const std::function<bool()>& done, Duration at_most) {
+  check_may_drive();
+  const TimePoint end = now_ + at_most;
+  while (!done()) {
+    if (!run_next(end)) return false;
+  }
+  return true;
+}
+
 void VirtualLoop::run_for(Duration duration) {
   const TimePoint end = now_ + duration;
+  if (program_ != nullptr) {
+    Waiter never;
+    program_->wait(never, end);
+    return;
+  }
   while (run_next(end)) {
   }
   now_ = std::max(now_, end);
@@ -84,6 +109,10 @@ void VirtualLoop::advance(Duration duration) { now_ += duration; }
 
 void VirtualLoop::wait(Waiter& waiter, const std::optional<TimePoint>& deadline) {
   detail::run_nested_wait_hook();
+  if (program_ != nullptr) {
+    program_->wait(waiter, deadline);
+    return;
+  }
   if (waits_ >= detail::kMaxNestedWaits) {
     throw detail::NestedTooDeep();
   }

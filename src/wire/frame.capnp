@@ -7,10 +7,10 @@ $Cxx.namespace("batchrpc::schema");
 
 struct Frame {
   id @0 :UInt64;            # of the call; a reply, chunk or cancel names the call that it belongs to
-  sequence @1 :UInt64;      # place in the session, from 1; 0: the frame need not outlive its connection
-  acknowledged @2 :UInt64;  # the highest sequence received, all below included
+  sequence @1 :UInt64;      # 0
+  acknowledged @2 :UInt64;  # how many reliable frames of the session were received; 0: says nothing
   flags @3 :UInt16;         # bit 0: payloads follow this frame at once; bit 1: no reply wanted;
-                            # bit 2 (chunk): belongs to a reply, not to a call
+                            # bit 2 (chunk): belongs to a reply, not to a call; bit 3 (hello): the session goes on
   union {
     hello @4 :Hello;
     define @5 :Definition;
@@ -45,8 +45,8 @@ struct Hello {
   minor @1 :UInt16;
   rank @2 :Int32;           # -1: none
   incarnation @3 :UInt64;   # differs between two nodes of one name
-  session @4 :UInt64;
-  received @5 :UInt64;      # last sequence received in this session
+  session @4 :UInt64;       # chosen by who connects; 0: ends with its connection
+  received @5 :UInt64;      # how many reliable frames of this session
   name @6 :Text;
   job @7 :Text;
   authentication @8 :Data;  # empty for now

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <map>
 #include <random>
+#include <set>
+#include <vector>
 
 namespace batchrpc {
 namespace {
@@ -143,6 +145,23 @@ TEST_CASE("a table that has held many calls at once keeps only their slots") {
   }
   // 512 bytes a pending call is the promise; a slot is most of it.
   CHECK(sizeof(PendingCall) <= 192);
+}
+
+TEST_CASE("the memory of a burst of calls is given back, and their ids do not come again") {
+  CallTable table;
+  std::set<std::uint64_t> seen;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::uint64_t> ids;
+    for (int i = 0; i < 10'000; ++i)
+      ids.push_back(table.add(call_due(1h)));
+    bool is_new = true;
+    for (const std::uint64_t id : ids)
+      is_new = seen.insert(id).second && table.take(id).has_value() && is_new;
+    CHECK(is_new);
+    CHECK(table.size() == 0);
+    CHECK_FALSE(table.take(ids.front()));
+  }
+  CHECK((table.add(call_due(1h)) & 0xffffffff) == 0);
 }
 
 }  // namespace

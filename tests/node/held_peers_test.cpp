@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <map>
 #include <random>
 
 #include "node/largest_allocation.hpp"
@@ -174,19 +175,24 @@ TEST_CASE("a call that is cancelled while it comes in is forgotten, and never ru
   CHECK(target.peer.closed());
 }
 
-TEST_CASE("a cancel of a call that runs, has run, or never was does nothing") {
+TEST_CASE(
+    "a cancel of a call that has run, or never was, does nothing; of one that runs: no reply") {
   Target target;
-  Promise<int> promise;
-  const auto future = std::make_shared<Future<int>>(promise.get_future());
-  target.node.expose("later", [future](int) { return std::move(*future); });
+  std::map<int, Promise<int>> running;
+  target.node.expose("later", [&running](int number) { return running[number].get_future(); });
   target.peer.send(define(3, "later", signature<int, int>()));
   target.peer.send(call_frame({.number = 3, .id = 7}, 1));
-  for (const std::uint64_t id : {std::uint64_t{7}, std::uint64_t{1}, ~std::uint64_t{0}})
+  target.peer.send(call_frame({.number = 3, .id = 8}, 2));
+  for (const std::uint64_t id : {std::uint64_t{8}, std::uint64_t{1}, ~std::uint64_t{0}})
     target.send(FrameKind::cancel, id);
-  promise.set_value(1);
+  running.at(2).set_value(1);
+  CHECK_FALSE(target.peer.frame(FrameKind::result));
+  running.at(1).set_value(1);
   const auto result = target.peer.frame(FrameKind::result);
   REQUIRE(result);
   CHECK(wire::parse_frame(*result).header.id == 7);
+  target.send(FrameKind::cancel, 7);
+  target.twice_works(9);
 }
 
 TEST_CASE("any credits and cancels leave a node as it is") {

@@ -177,47 +177,6 @@ TEST_CASE("a peer that is cut off for less than 5 s is not lost, and its calls g
   CHECK(trio.state_of(trio.a, "b") == PeerState::connected);
 }
 
-TEST_CASE(
-    "when a connection breaks and the peer lives, calls under way are Unknown, and the next "
-    "works") {
-  Trio trio;
-  trio.world.network->set_link("a", "b", {.break_after = 4000});
-  Ending never(trio.world, trio.a.call<int()>("b", "never"));
-  trio.world.run_for(10ms);
-  CHECK(trio.ran == 1);
-  trio.world.network->set_link("a", "b", {});  // the next connection holds
-  const Duration broken = trio.world.time();
-  trio.b.expose("length", [](const std::string& text) { return text.size(); });
-  Ending large(trio.world,
-               trio.a.call<std::size_t(std::string)>("b", "length", std::string(10'000, 'x')));
-  trio.world.run_for(10ms);
-  REQUIRE(never.over());
-  CHECK(never.time() == broken);
-  CHECK(never.code() == ErrorCode::unknown);
-  CHECK(never.ran());
-  CHECK_THAT(never.message(), Catch::Contains("whether it ran is not known"));
-  REQUIRE(large.over());
-  CHECK(large.code() == ErrorCode::unknown);
-  CHECK(trio.a.call<&losses::add>("b", 1, 2).get() == 3);
-  CHECK(trio.ran == 1);  // at most once
-}
-
-TEST_CASE("a call made after a break and before the reconnection waits for it") {
-  Trio trio;
-  trio.world.network->set_link({.latency = 10ms});
-  trio.world.network->set_link("a", "b", {.latency = 10ms, .break_after = 4000});
-  trio.a.call<&losses::add>("b", 1, 2).get();
-  trio.world.network->set_link("a", "b", {.latency = 10ms});
-  trio.b.expose("length", [](const std::string& text) { return text.size(); });
-  Ending large(trio.world,
-               trio.a.call<std::size_t(std::string)>("b", "length", std::string(10'000, 'x')));
-  trio.world.run_for(11ms);  // broken, and connecting again
-  const auto sum = outcome(trio.a.call<&losses::add>("b", 3, 4));
-  REQUIRE(sum);
-  CHECK(*sum == 7);
-  CHECK(large.code() == ErrorCode::unknown);
-}
-
 TEST_CASE("a peer that was lost is called again, once it can be reached") {
   Trio trio;
   trio.a.call<&losses::add>("b", 1, 2).get();
@@ -363,22 +322,6 @@ TEST_CASE("the death of a peer while a large payload is on its way ends the call
     REQUIRE(call.over());
     CHECK(call.code() == ErrorCode::peer_lost);
   }
-}
-
-TEST_CASE(
-    "a reply that is lost with its connection ends the call, and is not missed by the callee") {
-  Trio trio;
-  trio.world.network->set_link("a", "b", {.break_after = 4000});
-  trio.b.expose("text", [](std::size_t size) { return std::string(size, 'x'); });
-  trio.a.call<&losses::add>("b", 1, 2).get();
-  trio.world.network->set_link("a", "b", {});
-  // The connection that is there breaks in the middle of the reply.
-  Ending call(trio.world, trio.a.call<std::string(std::size_t)>("b", "text", std::size_t{10'000}));
-  trio.world.run_for(1s);
-  REQUIRE(call.over());
-  CHECK(call.code() == ErrorCode::unknown);
-  CHECK(trio.a.call<&losses::add>("b", 1, 2).get() == 3);
-  CHECK(trio.b.shutdown(1s).empty());
 }
 
 TEST_CASE("many nodes whose root dies keep calling each other") {

@@ -17,8 +17,9 @@ namespace batchrpc::test {
 /// keeps what comes back.
 class RawPeer {
  public:
-  explicit RawPeer(const VirtualWorld& world, const std::string& address = "inproc://world")
-      : loop_(world.loop), transport_(world.network->transport(world.loop, "raw")) {
+  explicit RawPeer(const VirtualWorld& world, const std::string& address = "inproc://world",
+                   const std::string& host = "raw")
+      : loop_(world.loop), transport_(world.network->transport(world.loop, host)) {
     transport_->connect(
         Address::parse(address), loop_->now() + std::chrono::seconds(5),
         [this](std::unique_ptr<Stream> stream, std::error_code) { stream_ = std::move(stream); });
@@ -49,7 +50,7 @@ class RawPeer {
     return ended_;
   }
 
-  /// The frames that came since the last time, chunks without their bytes.
+  /// The frames that came since the last time, without the bytes behind them.
   std::vector<std::vector<Word>> frames() {
     read();
     std::vector<std::vector<Word>> all;
@@ -60,10 +61,13 @@ class RawPeer {
       if (!size || *size * sizeof(Word) > received_.size()) break;
       std::vector<Word> words(*size);
       std::memcpy(words.data(), received_.data(), words.size() * sizeof(Word));
-      const auto header = wire::parse_frame(words).header;
-      const std::size_t bytes =
-          *size * sizeof(Word) +
-          (header.kind == wire::FrameKind::chunk ? wire::padded(header.value) : 0);
+      const auto frame = wire::parse_frame(words);
+      std::size_t bytes = *size * sizeof(Word);
+      if (frame.header.kind == wire::FrameKind::chunk) bytes += wire::padded(frame.header.value);
+      if ((frame.header.flags & wire::kInlinePayloads) != 0) {
+        for (const std::uint64_t payload : frame.payload_sizes)
+          bytes += wire::padded(payload);
+      }
       if (bytes > received_.size()) break;
       received_.erase(received_.begin(), received_.begin() + static_cast<std::ptrdiff_t>(bytes));
       all.push_back(std::move(words));

@@ -47,6 +47,7 @@ class Callee final : public SessionHost {
   std::shared_ptr<NodeCore> core() override { return nullptr; }
   [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
   [[nodiscard]] const Log& log() const noexcept override { return log_; }
+  [[nodiscard]] LogLimits& log_limits() noexcept override { return log_limits_; }
   [[nodiscard]] wire::Hello own_hello() const override {
     return {.incarnation = 1, .name = "callee"};
   }
@@ -91,6 +92,7 @@ class Callee final : public SessionHost {
 
   NodeOptions options_;
   Log log_;
+  LogLimits log_limits_;
   FunctionTable functions_;
 };
 

@@ -73,31 +73,6 @@ TEST_CASE("frames of every size up to the limit arrive, whatever pieces they com
   }
 }
 
-TEST_CASE("another protocol version is refused with a goodbye that names both") {
-  Target target;
-  RawPeer peer(target.world);
-  peer.send(wire::hello_frame({.major = 9, .minor = 3, .name = "newer"}));
-  const auto goodbye = peer.frame(FrameKind::goodbye);
-  REQUIRE(goodbye);
-  const auto reason = wire::read_goodbye(wire::parse_frame(*goodbye)).reason;
-  CHECK_THAT(reason, Catch::Contains("9.3") && Catch::Contains("newer") && Catch::Contains("1.1"));
-  CHECK(peer.closed());
-  target.next_call_works();
-}
-
-TEST_CASE("a minor version that is newer, and frames of it that may be ignored, are taken") {
-  Target target;
-  RawPeer peer(target.world);
-  peer.send(wire::hello_frame({.minor = 7, .name = "newer"}));
-  for (const FrameKind kind :
-       {FrameKind::cancel, FrameKind::acknowledge, FrameKind::credit, FrameKind::pong}) {
-    peer.send(wire::plain_frame({.kind = kind, .id = 5, .value = 7}));
-  }
-  peer.send(wire::plain_frame({.kind = FrameKind::ping}));
-  CHECK(peer.frame(FrameKind::pong));
-  CHECK_FALSE(peer.closed());
-}
-
 TEST_CASE("what is no hello at the beginning ends the connection") {
   Target target;
   const std::vector<std::vector<Word>> wrong{
@@ -237,27 +212,6 @@ TEST_CASE("replies and chunks of calls that were never made are dropped") {
   peer.send(chunk);
   peer.send(wire::plain_frame({.kind = FrameKind::ping}));
   CHECK(peer.frame(FrameKind::pong));
-}
-
-TEST_CASE("who does not say hello is dropped after 5 s, and no more than 64 may wait") {
-  Target target;
-  std::vector<std::unique_ptr<RawPeer>> mute;
-  for (int i = 0; i < 64; ++i)
-    mute.push_back(std::make_unique<RawPeer>(target.world));
-  for (auto& peer : mute)
-    CHECK_FALSE(peer->closed());
-  RawPeer one_more(target.world);
-  CHECK(one_more.closed());
-
-  // A node that comes meanwhile gets in when they have been dropped.
-  auto late = Node::start(target.world.joining("late"));
-  target.world.run_for(4s);
-  CHECK_FALSE(late.ready());
-  target.world.run_for(3s);
-  for (auto& peer : mute)
-    CHECK(peer->closed());
-  REQUIRE(late.ready());
-  CHECK(std::move(late).get().call<int(int)>("root", "twice", 1).get() == 2);
 }
 
 TEST_CASE("a node that calls many peers which do not answer still accepts others") {

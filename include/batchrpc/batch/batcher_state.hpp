@@ -74,17 +74,24 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     auto call = std::make_unique<Made>(kind, std::move(arguments));
     Future<Value> future = call->reply.get_future();
     if (options.timeout != Duration::zero()) call->timeout = options.timeout;
+    const CallContext* const context = CallContext::current();
+    const auto outer = context != nullptr ? context->call() : nullptr;
     std::shared_ptr<BatchCore> to_cancel;  // callbacks within enter() may drop the last handle
-    if (options.stop.stop_possible()) {
+    if (options.stop.stop_possible() || outer) {
       to_cancel = core;
       call->ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
+    }
+    bool taken_back = outer && !call->on_cancel.follow(outer, core, call->ticket);
+    if (options.stop.stop_possible()) {
       call->on_stop.emplace(options.stop, [core = std::weak_ptr(core), ticket = call->ticket] {
         if (const auto alive = core.lock()) alive->cancel(ticket);
       });
     }
     const std::uint64_t ticket = call->ticket;
-    enter(std::move(call), options.stop.stop_requested());
-    if (to_cancel && options.stop.stop_requested()) to_cancel->cancel(ticket);
+    taken_back = taken_back || options.stop.stop_requested();
+    enter(std::move(call), taken_back);
+    taken_back = options.stop.stop_requested() || (outer && outer->cancelled());
+    if (to_cancel && taken_back) to_cancel->cancel(ticket);
     return future;
   }
 
@@ -110,8 +117,13 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
       call->bytes = bytes;
       call->transfer = std::move(transfer);
       call->may_run_batch = true;
+      const std::uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
+      call->ticket = ticket;
+      const auto to_cancel = core;
+      const bool taken_back = !call->on_cancel.follow(context.call(), core, ticket);
       const ContextScope scope(context);
-      enter(std::move(call), false);
+      enter(std::move(call), taken_back);
+      if (context.cancelled()) to_cancel->cancel(ticket);
     } catch (...) {
       incoming.fail(std::current_exception());
     }

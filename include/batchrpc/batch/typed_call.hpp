@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -10,9 +11,11 @@
 #include <utility>
 #include <variant>
 
+#include "batchrpc/batch/batch_core.hpp"
 #include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_row.hpp"
 #include "batchrpc/future/promise.hpp"
+#include "batchrpc/node/call_state.hpp"
 #include "batchrpc/node/caller.hpp"
 #include "batchrpc/node/exposed.hpp"
 
@@ -210,6 +213,29 @@ class RemoteReply {
   IncomingCall call_;
 };
 
+/// Takes a row out of its batcher when the remote call that it belongs to is cancelled.
+class RowHook final : public CancelHook {
+ public:
+  ~RowHook() override { detach(); }
+  /// False when that was cancelled before.
+  [[nodiscard]] bool follow(std::shared_ptr<CallState> call, const std::shared_ptr<BatchCore>& core,
+                            std::uint64_t ticket) {
+    core_ = core;
+    ticket_ = ticket;
+    return attach(std::move(call));
+  }
+
+ private:
+  [[nodiscard]] Task task() noexcept override {
+    return [core = core_, ticket = ticket_] {
+      if (const auto alive = core.lock()) alive->cancel(ticket);
+    };
+  }
+
+  std::weak_ptr<BatchCore> core_;
+  std::uint64_t ticket_ = 0;
+};
+
 /// A call with its arguments and the way its result goes: a Reply of R, or of ManyRows<R>.
 template <class Reply, class R, class... Args>
 class AnsweredCall final : public TypedCall<R, Args...> {
@@ -244,6 +270,7 @@ class AnsweredCall final : public TypedCall<R, Args...> {
   Reply reply;
   /// Takes the call back when its caller asks for that.
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
+  RowHook on_cancel;
 };
 
 }  // namespace batchrpc::detail

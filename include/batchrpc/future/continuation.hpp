@@ -8,6 +8,7 @@
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/result.hpp"
+#include "batchrpc/future/ambient.hpp"
 #include "batchrpc/future/state.hpp"
 
 /// What `then` and its kin make. Not for users.
@@ -259,6 +260,8 @@ class Continuation final : public State<U>, private Callback {
   }
 
   void invoke(State<T>& source) noexcept {
+    const auto ambient = std::move(ambient_);
+    const AmbientScope scope(ambient.get());
     Ref<State<U>> inner;
     try {
       if constexpr (Consume) {
@@ -310,6 +313,7 @@ class Continuation final : public State<U>, private Callback {
   }
 
   [[no_unique_address]] Where where_;  // a pointer to an executor, or Here
+  std::shared_ptr<const Ambient> ambient_ = Ambient::share_current();
   bool has_body_ = true;
   union {
     Body body_;

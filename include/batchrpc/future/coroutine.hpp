@@ -2,10 +2,12 @@
 
 #include <coroutine>
 #include <exception>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "batchrpc/base/result.hpp"
+#include "batchrpc/future/ambient.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/state.hpp"
 
@@ -45,8 +47,9 @@ class Awaiter final : private Callback {
   }
   // Not inlined: what it keeps must not be in the frame, which may be gone when it returns, since
   // the coroutine may run on another thread already.
-  [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
+  [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> coroutine) {
     coroutine_ = coroutine;
+    ambient_ = Ambient::share_current();
     return state_->add_unless(Consume ? StateBase::kIdle : StateBase::kReady, *this);
   }
   std::conditional_t<Consume, T, ConstReference<T>> await_resume() {
@@ -59,11 +62,15 @@ class Awaiter final : private Callback {
 
  private:
   static void resume(Callback& self, StateBase& /*source*/) noexcept {
-    static_cast<Awaiter&>(self).coroutine_.resume();
+    auto& awaiter = static_cast<Awaiter&>(self);
+    const auto ambient = std::move(awaiter.ambient_);
+    const AmbientScope scope(ambient.get());
+    awaiter.coroutine_.resume();
   }
 
   Ref<State<T>> state_;
   std::coroutine_handle<> coroutine_;
+  std::shared_ptr<const Ambient> ambient_;
 };
 
 /// Completes a coroutine's future when its frame is gone, so that callbacks never run below its

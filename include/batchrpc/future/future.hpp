@@ -35,7 +35,8 @@ namespace batchrpc {
 /// use its lambda's captures to its end. (So such a callback should not own the promise of the
 /// future that it returns, which would then wait for itself.)
 ///
-/// Dropping a future never blocks and does not cancel anything.
+/// Dropping a future never blocks, and cancels nothing but a call that was made with
+/// CallOptions::cancel_when_dropped.
 ///
 /// Thread safety: const functions may be called by several threads at once; the others are the
 /// business of one thread at a time. Completion happens on any thread. Functions other than
@@ -51,14 +52,28 @@ class Future {
   /// Empty.
   Future() noexcept = default;
   Future(Future&&) noexcept = default;
-  Future& operator=(Future&&) noexcept = default;
-  ~Future() = default;
+  Future& operator=(Future&& other) noexcept {
+    Future taken(std::move(other));
+    std::swap(state_, taken.state_);
+    return *this;
+  }
+  ~Future() {
+    if (state_) state_->dropped();
+  }
 
   /// Whether it is not empty, that is, was not moved from or consumed.
   [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(state_); }
 
   /// Whether the value or error is there.
   [[nodiscard]] bool ready() const { return state().ready(); }
+
+  /// Takes a remote call back (of a function, or of an RRef's method): the future completes with
+  /// Cancelled before this returns, with its callbacks on this thread, and the callee is told
+  /// (docs/getting-started.md). `may_have_run()` of that error is false when the call surely never
+  /// runs. Returns whether there was a call to be taken back: false for a future that is complete,
+  /// and for those of then(), when_all(), when_any(), promises, coroutines and batchers of this
+  /// process, which go on.
+  bool cancel() const { return share()->cancel(); }
 
   /// Blocks until ready. What the thread does meanwhile is its WaitContext's matter: on a thread
   /// that uses a node it drives the node's I/O and runs other work, so hold no lock that such work

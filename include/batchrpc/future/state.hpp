@@ -106,6 +106,16 @@ class BATCHRPC_EXPORT StateBase {
   /// The same as add(), but does nothing and returns false when head_ has all of `bits`.
   bool add_unless(std::uintptr_t bits, Callback& callback) noexcept;
 
+  /// Has what would complete this give up, and completes it with Cancelled. False when there is
+  /// nobody to be asked, or it is complete.
+  virtual bool cancel() noexcept;
+  /// Before anybody else knows of the state: what happens when its last future is dropped.
+  void set_cancelled_when_dropped() noexcept { cancelled_when_dropped_ = true; }
+  /// By a future that is about to release its reference.
+  void dropped() noexcept {
+    if (cancelled_when_dropped_ && !ready() && holds_all(2)) cancel();
+  }
+
   /// Blocks until ready, or until `deadline` on the thread's wait context. Returns ready(). Throws
   /// Overloaded in a callback that runs while another waits, and so on, 256 deep.
   bool wait(const std::optional<TimePoint>& deadline);
@@ -137,6 +147,7 @@ class BATCHRPC_EXPORT StateBase {
   bool stored_ = false;
 
  private:
+  bool cancelled_when_dropped_ = false;
   bool extra_reference_ = false;  // whether the thread that runs the callbacks has two
   std::atomic<std::uintptr_t> head_{0};
   // Of the thread that runs the callbacks:

@@ -2,13 +2,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <utility>
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/future/ambient.hpp"
+#include "batchrpc/future/future.hpp"
 
 namespace batchrpc {
 
@@ -19,9 +23,17 @@ struct PeerIdentity {
   std::uint64_t incarnation = 0;  ///< differs between two nodes that bore one name
 };
 
+namespace detail {
+class CallState;
+}
+
 /// What a handler may ask of the call that it answers. Copies stay valid after the handler has
 /// returned.
-class BATCHRPC_EXPORT CallContext {
+///
+/// Calls that are made in a handler (current() is set) take part in the call: they have no more
+/// time than it has left, and are cancelled when it is, unless CallOptions::detached says otherwise
+/// or it has been answered.
+class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
  public:
   /// Of no call: it has no caller.
   CallContext() = default;
@@ -30,17 +42,23 @@ class BATCHRPC_EXPORT CallContext {
       : lender_(&caller), deadline_(deadline) {}
   /// Shares the caller, also of a context that borrows it.
   CallContext(const CallContext& other)
-      : owner_(other.shared_caller()), deadline_(other.deadline_) {}
+      : detail::Ambient(other),
+        owner_(other.shared_caller()),
+        deadline_(other.deadline_),
+        call_(other.call_) {}
   CallContext(CallContext&&) noexcept = default;
   CallContext& operator=(CallContext other) noexcept {
     lender_ = other.lender_;
     owner_ = std::move(other.owner_);
     deadline_ = other.deadline_;
+    call_ = std::move(other.call_);
     return *this;
   }
 
-  /// The call that the calling thread is answering; null outside of handlers. A coroutine takes
-  /// what it needs before it first suspends: afterwards it may run on another thread.
+  /// The call that the calling thread is answering; null outside of handlers. A coroutine's is the
+  /// same after each co_await, and that of a callback of then() the one in which it was attached.
+  /// (A handler that answers at once where its message is read, a short one, has a context for so
+  /// long only; it is not told of a cancellation.)
   [[nodiscard]] static const CallContext* current() noexcept;
 
   /// Who calls. Not to be asked of a default-made context: it has none.
@@ -54,13 +72,36 @@ class BATCHRPC_EXPORT CallContext {
   /// How long is left, not less than zero; nothing if the caller waits for ever.
   [[nodiscard]] std::optional<Duration> time_left() const;
 
+  /// Whether nobody waits for the answer any more: the caller has cancelled the call, has given it
+  /// up at its deadline, or is gone.
+  [[nodiscard]] bool cancelled() const noexcept;
+  /// The same, to be waited for or to have a std::stop_callback run, on the thread that learns of
+  /// it, which it must not block.
+  [[nodiscard]] std::stop_token stop_token() const;
+  /// Ready when the call is cancelled; fails with BrokenPromise when it is answered before. So a
+  /// coroutine waits for it, or for the first of it and something else (when_any).
+  [[nodiscard]] Future<void> when_cancelled() const;
+
   /// Makes `context` the calling thread's; returns the one before. For what runs handlers.
   static const CallContext* exchange_current(const CallContext* context) noexcept;
+
+  /// For parts of the library: what can be cancelled; null of a call that is answered at once.
+  /// @{
+  CallContext(const CallContext& other, std::shared_ptr<detail::CallState> call);
+  [[nodiscard]] const std::shared_ptr<detail::CallState>& call() const noexcept { return call_; }
+  /// @}
+  /// For parts of the library: why what belongs to the call is not to start any more, Cancelled or
+  /// TimedOut; null: it may.
+  [[nodiscard]] std::exception_ptr over() const;
+  /// For parts of the library: whether it has not been answered, as far as this knows.
+  [[nodiscard]] bool is_under_way() const noexcept;
+  [[nodiscard]] std::shared_ptr<const detail::Ambient> share() const override;
 
  private:
   const std::shared_ptr<const PeerIdentity>* lender_ = nullptr;
   std::shared_ptr<const PeerIdentity> owner_;
   std::optional<TimePoint> deadline_;
+  std::shared_ptr<detail::CallState> call_;
 };
 
 }  // namespace batchrpc

@@ -11,6 +11,7 @@
 
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/node/exposed.hpp"
+#include "batchrpc/node/node_options.hpp"
 #include "batchrpc/node/remote_call.hpp"
 
 namespace batchrpc::detail {
@@ -77,10 +78,25 @@ class PendingReply final : public State<R>, public ReplyReceiver {
     }
     this->complete();
   }
+  void submitted(SubmittedCall call, bool cancel_when_dropped) noexcept override {
+    call_ = std::move(call);
+    if (cancel_when_dropped) this->set_cancelled_when_dropped();
+  }
+  bool cancel() noexcept override { return call_.cancel(); }
 
  private:
+  SubmittedCall call_;
   [[no_unique_address]] Take take_;
 };
+
+/// What a user's options mean for a call.
+[[nodiscard]] inline OutgoingOptions outgoing(const CallOptions& options) {
+  OutgoingOptions how;
+  how.timeout = options.timeout;
+  how.detached = options.detached;
+  how.cancel_when_dropped = options.cancel_when_dropped;
+  return how;
+}
 
 /// A call's future, and what completes it.
 template <class R>

@@ -90,6 +90,8 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
 
   /// Runs the function and answers the call: at once, or later, then `call` is moved away.
   virtual void run(IncomingCall& call) noexcept = 0;
+  /// A call will not run: takes from its arguments what must be given back, remote references.
+  virtual void discard(Decoder arguments) noexcept = 0;
   /// A call has come whose payloads follow; `arguments` has none of them, and
   /// CallContext::current() says who calls. `gate` is of use to who holds the call. What is thrown
   /// counts as the default. On the driving thread, which it does not keep waiting.
@@ -162,12 +164,20 @@ class TypedFunction final : public ExposedFunction {
         callable_(std::move(callable)) {}
 
   void run(IncomingCall& call) noexcept override {
+    if (!call.begin(*this)) return;
     if constexpr (ToldOfHost<Callable>) {
       callable_.take_call(std::move(call));
     } else if constexpr (Traits::kAsynchronous) {
       run_asynchronously(std::move(call));
     } else {
       run_at_once(call);
+    }
+  }
+
+  void discard(Decoder arguments) noexcept override {
+    try {
+      static_cast<void>(Wire::decode(arguments));
+    } catch (...) {  // NOLINT: nobody waits for it
     }
   }
 
@@ -197,7 +207,9 @@ class TypedFunction final : public ExposedFunction {
           std::apply(callable_, std::move(arguments));
           encode_nothing(*encoder);
         } else {
-          encode_result<Result>(*encoder, std::apply(callable_, std::move(arguments)));
+          auto&& result = std::apply(callable_, std::move(arguments));
+          // A reference in a result that does not leave would never be given back.
+          if (!call.cancelled()) encode_result<Result>(*encoder, result);
         }
       }
       call.reply(*encoder);
@@ -221,10 +233,13 @@ class TypedFunction final : public ExposedFunction {
   void run_asynchronously(IncomingCall&& call) noexcept {
     auto running = std::make_unique<Running>(this->shared_from_this(), std::move(call));
     try {
-      const ContextScope scope(running->call.context());
-      Decoder decoder = running->call.arguments();
-      running->arguments.emplace(Wire::decode(decoder));
-      Future<Result> future = std::apply(callable_, std::move(*running->arguments));
+      Future<Result> future;
+      {
+        const ContextScope scope(running->call.context());
+        Decoder decoder = running->call.arguments();
+        running->arguments.emplace(Wire::decode(decoder));
+        future = std::apply(callable_, std::move(*running->arguments));
+      }
       if (!future.valid()) throw InvalidArgument("the function returned an empty future");
       std::move(future).then(
           [running = std::move(running)](batchrpc::Result<Result> result) mutable {
@@ -241,7 +256,7 @@ class TypedFunction final : public ExposedFunction {
       if constexpr (std::is_void_v<Result>) {
         result.value();
         encode_nothing(*encoder);
-      } else {
+      } else if (!call.cancelled()) {
         encode_result<Result>(*encoder, result.value());
       }
       call.reply(*encoder);

@@ -324,9 +324,7 @@ class BATCHRPC_EXPORT Node {
                                          Args&&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the function takes another number of arguments");
-    detail::OutgoingOptions outgoing;
-    outgoing.timeout = options.timeout;
-    return detail::send_call<R, Params...>(submitter(peer), function, std::move(outgoing),
+    return detail::send_call<R, Params...>(submitter(peer), function, detail::outgoing(options),
                                            std::forward<Args>(args)...);
   }
 
@@ -360,9 +358,7 @@ class BATCHRPC_EXPORT Node {
         (*copy).payloads() = (*encoded).payloads();
         if ((*encoded).one_use()) (*copy).mark_one_use();
         detail::Pending<Received> pending = detail::wait_for_result<R>();
-        detail::OutgoingOptions outgoing;
-        outgoing.timeout = options.timeout;
-        submit(peer, function, std::move(outgoing), *copy, std::move(pending.handler));
+        submit(peer, function, detail::outgoing(options), *copy, std::move(pending.handler));
         futures.push_back(std::move(pending.future));
       } catch (...) {
         futures.push_back(make_failed_future<Received>(std::current_exception()));

@@ -110,8 +110,15 @@ struct NodeOptions {
 /// expression (docs/getting-started.md).
 struct CallOptions {
   /// Zero: the node's `call_timeout`. Duration::max(): none. One of a second or more may end up to
-  /// 10 ms early.
+  /// 10 ms early. A call that is made in a handler has at most the time that is left to the call
+  /// which that answers.
   Duration timeout{};
+  /// Made in a handler, it is none the less no part of the call which that answers: neither that
+  /// one's deadline nor its cancellation applies.
+  bool detached = false;
+  /// Has dropping the call's future, unless somebody waits for it, cancel the call
+  /// (Future::cancel). The future of `then()` is another one.
+  bool cancel_when_dropped = false;
 };
 
 /// What this node knows of a peer.

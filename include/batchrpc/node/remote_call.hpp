@@ -14,6 +14,7 @@
 #include "batchrpc/base/function.hpp"
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/call_context.hpp"
+#include "batchrpc/node/call_state.hpp"
 #include "batchrpc/wire/codec.hpp"
 #include "batchrpc/wire/envelope.hpp"
 #include "batchrpc/wire/signature.hpp"
@@ -22,7 +23,8 @@
 /// compiled library.
 namespace batchrpc {
 class NodeCore;
-}
+class Session;
+}  // namespace batchrpc
 
 namespace batchrpc::detail {
 
@@ -46,11 +48,22 @@ struct Reply {
   std::span<const Bytes> payloads;
 };
 
+/// A call that was submitted: who can take it back, and as what.
+struct SubmittedCall {
+  std::weak_ptr<Session> session;
+  std::uint64_t id = 0;
+
+  /// Takes it back: its receiver gets Cancelled, in here. False when it has ended.
+  BATCHRPC_EXPORT bool cancel() const noexcept;
+};
+
 /// Waits for the reply to one call.
 class ReplyReceiver {
  public:
   /// Called once; the receiver may be gone afterwards.
   virtual void receive(Reply& reply) noexcept = 0;
+  /// The call is submitted, and waits for its reply. Before receive(), at most once, under a lock.
+  virtual void submitted(SubmittedCall /*call*/, bool /*cancel_when_dropped*/) noexcept {}
 
  protected:
   ~ReplyReceiver() = default;
@@ -73,6 +86,7 @@ class ReplyHandler {
 
   explicit operator bool() const noexcept { return receiver_ != nullptr; }
   void operator()(Reply& reply) noexcept { std::exchange(receiver_, nullptr)->receive(reply); }
+  [[nodiscard]] ReplyReceiver& receiver() const noexcept { return *receiver_; }
 
  private:
   BATCHRPC_EXPORT void abandon() noexcept;
@@ -88,6 +102,8 @@ using PayloadTarget = UniqueFunction<std::span<std::byte>(std::size_t index, std
 struct OutgoingOptions {
   Duration timeout{};  ///< zero: the node's default; Duration::max(): none
   bool wants_reply = true;
+  bool detached = true;  ///< see CallOptions, where the default is another
+  bool cancel_when_dropped = false;
   std::unique_ptr<PayloadTarget> payload_target;
 };
 
@@ -101,9 +117,12 @@ class BATCHRPC_EXPORT ReplySink {
   /// `began`: the function had begun to run.
   virtual void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) = 0;
   /// For a call that outlives its message: itself, shared. The call counts as being answered until
-  /// answered(), which follows its reply if it wanted one.
-  virtual std::shared_ptr<ReplySink> keep() = 0;
-  virtual void answered() = 0;
+  /// answered(), which follows its reply if it wanted one; so long it may be cancelled, if it does.
+  virtual std::shared_ptr<ReplySink> keep(const std::shared_ptr<CallState>& call,
+                                          bool wants_reply) = 0;
+  virtual void answered(const CallState& call) = 0;
+  /// On the clock of its deadlines.
+  [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 };
 
 /// Copies those that are views of a buffer that is read into next, into memory of their own.
@@ -130,6 +149,8 @@ class BATCHRPC_EXPORT IncomingCall {
       : sink_(std::exchange(other.sink_, nullptr)),
         id_(other.id_),
         wants_reply_(other.wants_reply_),
+        waited_(other.waited_),
+        begun_(other.begun_),
         context_(std::move(other.context_)),
         segment_(other.segment_),
         payloads_(std::move(other.payloads_)),
@@ -142,8 +163,17 @@ class BATCHRPC_EXPORT IncomingCall {
     if (sink_ != nullptr) break_promise();
   }
 
-  /// Makes it independent of the message that it came in, so that it may be kept.
-  void keep();
+  /// Makes it independent of the message that it came in, so that it may be kept. `function`, if
+  /// that is known, is the one that will run.
+  void keep(std::shared_ptr<ExposedFunction> function = nullptr);
+  /// It has waited since its deadline was known, so that this may have passed.
+  void set_waited() noexcept { waited_ = true; }
+  /// By the function, before it does anything with the call. False when the call must not run: it
+  /// was cancelled, or its time is over, and has been dealt with.
+  [[nodiscard]] bool begin(ExposedFunction& function) {
+    begun_ = true;
+    return !waited_ || begin_late(function);
+  }
   /// The same of the payloads alone: what is decoded may then be kept.
   void own_payloads() { detail::own_payloads(payloads_); }
   /// What came beside the message. Before keep() and own_payloads(), small ones are views of the
@@ -164,7 +194,10 @@ class BATCHRPC_EXPORT IncomingCall {
   void drop_arguments() noexcept;
   [[nodiscard]] const CallContext& context() const noexcept { return context_; }
   [[nodiscard]] bool wants_reply() const noexcept { return wants_reply_; }
+  /// Whether nobody waits for the answer any more.
+  [[nodiscard]] bool cancelled() const noexcept { return context_.cancelled(); }
 
+  /// The answer of a call that was cancelled goes nowhere.
   void reply(Encoder& encoder);
   /// `began`: the function had begun to run, so that `error` is its own (wire::error_frame), unless
   /// it is a DidNotRun.
@@ -172,11 +205,14 @@ class BATCHRPC_EXPORT IncomingCall {
 
  private:
   void break_promise() noexcept;
+  bool begin_late(ExposedFunction& function);
   void end();
 
   ReplySink* sink_;  // null when answered
   std::uint64_t id_;
   bool wants_reply_;
+  bool waited_ = false;
+  bool begun_ = false;
   CallContext context_;
   std::span<const Word> segment_;
   std::vector<Bytes> payloads_;

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -83,9 +84,13 @@ Future<R> call_object(ObjectId id, Method method) {
                     promise.set_error(std::make_exception_ptr(DidNotRun{object.error()}));
                     return;
                   }
+                  if (const std::exception_ptr over = context.over()) {
+                    promise.set_error(std::make_exception_ptr(DidNotRun{over}));
+                    return;
+                  }
                   try {
                     const auto self = std::static_pointer_cast<T>(object.value());
-                    const ContextScope scope(context);
+                    std::optional<ContextScope> scope(context);
                     if constexpr (std::is_void_v<decltype(method(*self))>) {
                       method(*self);
                       promise.set_value();
@@ -94,6 +99,7 @@ Future<R> call_object(ObjectId id, Method method) {
                       // their place: a coroutine may refer to them.
                       auto running = std::make_unique<Method>(std::move(method));
                       Future<R> pending = (*running)(*self);
+                      scope.reset();
                       if (!pending.valid())
                         throw InvalidArgument("the method returned an empty future");
                       std::move(pending).then(
@@ -193,8 +199,6 @@ class RRef {
                                    const std::tuple<Params...>* /*types*/, Args&&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the method takes another number of arguments");
-    detail::OutgoingOptions outgoing;
-    outgoing.timeout = options.timeout;
     const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
     const detail::Reference& reference = get();
     const auto submit = [&reference](const detail::FunctionKey& function,
@@ -202,8 +206,9 @@ class RRef {
                                      detail::ReplyHandler&& handler) {
       reference.submit(function, std::move(how), encoder, std::move(handler));
     };
-    return detail::send_call<R, detail::ObjectId, Params...>(
-        submit, key, std::move(outgoing), reference.identity().object, std::forward<Args>(args)...);
+    return detail::send_call<R, detail::ObjectId, Params...>(submit, key, detail::outgoing(options),
+                                                             reference.identity().object,
+                                                             std::forward<Args>(args)...);
   }
 
   std::shared_ptr<detail::Reference> reference_;
@@ -275,9 +280,10 @@ RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRe
                   "the constructor takes another number of arguments");
     using Traits = detail::Signature<void, detail::ObjectId, detail::ObjectId, Params...>;
     const auto& identity = reference->identity();
-    call_typed<void>(key<Traits>(detail::create_name<T>()), CallOptions{}, PeerRef(identity.owner),
-                     static_cast<typename Traits::Arguments*>(nullptr), identity.object,
-                     identity.token, std::forward<Args>(args)...)
+    // The object is not part of a call that may be under way here.
+    call_typed<void>(key<Traits>(detail::create_name<T>()), CallOptions{.detached = true},
+                     PeerRef(identity.owner), static_cast<typename Traits::Arguments*>(nullptr),
+                     identity.object, identity.token, std::forward<Args>(args)...)
         .then([reference](Result<void> created) {
           if (!created) reference->creation_failed(created.error());
         });

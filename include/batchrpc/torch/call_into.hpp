@@ -37,11 +37,10 @@ Future<void> call_into_typed(const Node& node, const FunctionKey& function,
     require_receiving(out);
     const EncoderLease encoder;
     encode_struct<Params...>(*encoder, wire::kBodyPointer, std::forward<Args>(args)...);
-    OutgoingOptions outgoing;
-    outgoing.timeout = options.timeout;
-    outgoing.payload_target = std::make_unique<PayloadTarget>(into_tensor(out));
+    OutgoingOptions how = outgoing(options);
+    how.payload_target = std::make_unique<PayloadTarget>(into_tensor(out));
     Pending<void> pending = receive_into(out);
-    node.submit(peer, function, std::move(outgoing), *encoder, std::move(pending.handler));
+    node.submit(peer, function, std::move(how), *encoder, std::move(pending.handler));
     return std::move(pending.future);
   } catch (...) {
     return make_failed_future<void>(std::current_exception());

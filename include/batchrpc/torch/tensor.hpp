@@ -2,56 +2,24 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/torch/tensor_header.hpp"
 #include "batchrpc/wire/codec.hpp"
 
 namespace batchrpc {
 namespace detail {
 
-/// Most dimensions of a tensor that travels.
-inline constexpr std::size_t kMaxTensorDimensions = 64;
-
-/// What of a tensor is in the message. Its bytes, row-major and little-endian, are the payload
-/// `payload`; a tensor without elements has none. The type's numbers are our own, in
-/// src/torch/tensor_types.hpp.
-///
-///     struct Tensor {
-///       type @0 :UInt8;           # 0: an undefined tensor, whose other fields mean nothing
-///       requiresGrad @1 :Bool;
-///       payload @2 :UInt32;       # an index among what travels beside the message
-///       sizes @3 :List(Int64);
-///     }
-struct TensorHeader {
-  std::uint8_t type = 0;
-  bool requires_grad = false;
-  std::uint32_t payload = 0;
-  std::span<const std::int64_t> sizes{};
-};
-
 /// Such as "float32 [64, 4]"; "an undefined tensor"; "int64 [2] on cuda:0".
 [[nodiscard]] BATCHRPC_EXPORT std::string describe_tensor(const at::Tensor& tensor);
 /// Such as "float32".
 [[nodiscard]] BATCHRPC_EXPORT std::string describe_type(at::ScalarType type);
-[[nodiscard]] BATCHRPC_EXPORT std::string describe_header(const TensorHeader& header);
 
 /// The payload that the tensor is a view of, as it was received; null for tensors made otherwise.
 [[nodiscard]] BATCHRPC_EXPORT const Bytes* received_bytes(const at::Tensor& tensor);
-
-/// The bytes that the elements of such a tensor take. Throws BadMessage when there can be no such
-/// tensor. Allocates nothing.
-[[nodiscard]] BATCHRPC_EXPORT std::size_t bytes_of(const TensorHeader& header);
-
-/// The payload of a tensor that has bytes. Throws BadMessage when its size is not what the header
-/// says.
-[[nodiscard]] BATCHRPC_EXPORT const Bytes& payload_of(const TensorHeader& header,
-                                                      const Decoder& decoder);
 
 }  // namespace detail
 

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Records the frames that a version sends, in tests/recorded/<major>.<minor>: once for each version of
+# the protocol, when it is released. Tests replay them ever after.
+#
+#   scripts/record_frames.sh [commit]
+#
+# commit: of an earlier version; without it, what lies here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+source=$PWD
+if [ $# -gt 0 ]; then
+  source=$(mktemp -d)
+  trap 'rm -rf "$source"' EXIT
+  git archive "$1" include src | tar -x -C "$source"
+fi
+program=$(mktemp)
+"${CXX:-g++}" -std=c++20 -I"$source/include" -I"$source/src" -Itests/support -o "$program" tests/helpers/record_frames.cpp \
+  "$source"/src/wire/{decoder,encoder,frame,strings}.cpp \
+  "$source"/src/base/{bytes,error,result}.cpp
+"$program" tests/recorded
+rm "$program"

@@ -1,0 +1,33 @@
+#include "base/log_limit.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace batchrpc {
+
+void LogLimit::write(const Log& log, LogLevel level, TimePoint now, std::string_view line) {
+  if (!log.enabled(level)) return;
+  std::uint64_t left_out = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (left_ == kAtOnce) {
+      counted_from_ = now;
+    } else if (const auto pauses = (now - counted_from_) / kPause; pauses > 0) {
+      left_ = static_cast<int>(std::min<Duration::rep>(kAtOnce, left_ + pauses));
+      counted_from_ = left_ == kAtOnce ? now : counted_from_ + pauses * kPause;
+    }
+    if (left_ == 0) {
+      ++left_out_;
+      return;
+    }
+    --left_;
+    left_out = std::exchange(left_out_, 0);
+  }
+  if (left_out == 0) return log.write(level, line);
+  log.write(level, std::string(line) + " (and " + std::to_string(left_out) +
+                       (left_out == 1 ? " line like it was" : " lines like it were") +
+                       " left out before)");
+}
+
+}  // namespace batchrpc

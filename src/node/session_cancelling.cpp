@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "node/function_table.hpp"
+#include "node/output_scope.hpp"
+#include "node/session.hpp"
+
+// Deadlines and cancellation: of a session's own calls, and of the peer's.
+namespace batchrpc {
+
+// --- of calls of ours
+
+// How long the call may take. Throws TimedOut or Cancelled when it is not to be made at all.
+Duration Session::timeout_of(const detail::FunctionKey& function,
+                             const detail::OutgoingOptions& options) const {
+  const auto name = [&] { return "'" + std::string(shown_name(function.name)) + "'"; };
+  const Duration own = options.timeout == Duration::zero() ? call_timeout_ : options.timeout;
+  if (own < Duration::zero()) {
+    throw TimedOut("the time-out of " + name() +
+                       " was over before it was called; it never ran (CallOptions::timeout)",
+                   false);
+  }
+  const CallContext* const outer = options.detached ? nullptr : CallContext::current();
+  if (outer == nullptr) return own;
+  if (outer->cancelled()) {
+    throw Cancelled(name() + " was called in a call that was cancelled; it never ran " +
+                        "(CallOptions::detached)",
+                    false);
+  }
+  const auto left = outer->is_under_way() ? outer->time_left() : std::nullopt;
+  if (!left) return own;
+  if (*left == Duration::zero()) {
+    throw TimedOut(name() + " was called in a call whose own time was over; it never ran " +
+                       "(CallOptions::detached)",
+                   false);
+  }
+  return std::min(own, *left);
+}
+
+// By who holds the lock. False when the call in which it was made was cancelled meanwhile.
+bool Session::note_submitted(PendingCall& call, const detail::OutgoingOptions& options,
+                             std::unique_ptr<NestedCall> nested) {
+  call.handler.receiver().submitted({weak_from_this(), call.id}, options.cancel_when_dropped);
+  call.nested = std::move(nested);
+  return !call.nested || call.nested->follow({weak_from_this(), call.id});
+}
+
+bool Session::cancel_call(std::uint64_t id) noexcept {
+  std::vector<Bytes> payloads;  // destroyed without the lock
+  std::vector<PendingCall> calls;
+  std::vector<EndedCall> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    std::optional<PendingCall> call = calls_.take(id);
+    if (!call) return false;
+    calls.push_back(*std::move(call));
+    ended = end_calls(std::move(calls), payloads);
+  }
+  if (!OutputScope::defer(*connection_)) connection_->flush_soon();
+  for (EndedCall& call : ended) {
+    fail(call.handler,
+         std::make_exception_ptr(Cancelled("'" + call.function + "' on " + peer_name() +
+                                               " was cancelled" +
+                                               (call.sent ? "; it may have run" : "; it never ran"),
+                                           call.sent)),
+         std::move(call.story), Guarantee::cancellation);
+  }
+  return true;
+}
+
+// --- of the peer's
+
+std::shared_ptr<detail::ReplySink> Session::keep(const std::shared_ptr<detail::CallState>& call,
+                                                 bool wants_reply) {
+  answering_.fetch_add(1, std::memory_order_relaxed);
+  if (wants_reply && !kept_.add(call)) cancel(*call);
+  return shared_from_this();
+}
+
+void Session::answered(const detail::CallState& call) {
+  answering_.fetch_sub(1, std::memory_order_relaxed);
+  kept_.remove(call);
+}
+
+void Session::cancel(detail::CallState& call) {
+  const detail::CurrentNode current(core_);  // what is dropped is decoded
+  call.cancel();
+}
+
+// Wherever the call is: coming in, in line behind one that comes in, in a queue, running.
+void Session::handle_cancel(std::uint64_t call) {
+  if (const auto dropped = assembler_.drop(call)) {
+    const auto object = object_of(wire::parse_frame(dropped->words));
+    if (!object) return;
+    order_.give_up(*object, call);
+    run_in_turn(*object);
+  } else if (const auto in_line = order_.remove(call)) {
+    discard(wire::parse_frame(in_line->words), in_line->payloads);
+  } else if (const auto kept = kept_.take(call)) {
+    cancel(*kept);
+  }
+}
+
+void Session::cancel_incoming() {
+  caller_gone_ = true;
+  for (const auto& call : kept_.close())
+    cancel(*call);
+}
+
+// A call that has waited since its frame came.
+void Session::dispatch_late(PayloadAssembler::Whole whole) {
+  const wire::FrameView frame = wire::parse_frame(whole.words);
+  const bool wants_reply = (frame.header.flags & wire::kNoReply) == 0;
+  if (caller_gone_ && wants_reply) return discard(frame, whole.payloads);
+  detail::IncomingCall call(*this, frame.header.id, wants_reply,
+                            CallContext(*identity_.load(std::memory_order_acquire), whole.deadline),
+                            frame.segment(), std::move(whole.payloads));
+  call.set_reception(std::move(whole.kept));
+  call.set_waited();
+  run_function(frame.header.number, call);
+}
+
+// The call will not run: gives back what its arguments refer to.
+void Session::discard(const wire::FrameView& frame, const std::vector<Bytes>& payloads) {
+  try {
+    const detail::CurrentNode current(core_);
+    resolve(incoming_[frame.header.number])->discard(Decoder(frame.segment(), payloads));
+  } catch (const Error&) {  // there is no such function
+  }
+}
+
+}  // namespace batchrpc

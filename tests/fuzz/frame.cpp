@@ -1,0 +1,84 @@
+#include <cstring>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/wire/codec.hpp"
+#include "fuzz/targets.hpp"
+#include "wire/frame.hpp"
+
+// One frame: the parser, and the readers of all bodies, whatever kind the frame says it is. What
+// they read is written and read again.
+
+namespace batchrpc::fuzz {
+namespace {
+
+template <class Body, class Read, class Write, class Tie>
+void comes_back(const wire::FrameView& frame, Read read, Write write, Tie tie) {
+  Body body;
+  try {
+    body = read(frame);
+  } catch (const BadMessage&) {
+    return;
+  }
+  const std::vector<Word> words = write(body);
+  const Body again = read(wire::parse_frame(words));
+  require(tie(body) == tie(again), "a frame's body is another one when written and read again");
+}
+
+std::vector<Word> error_words(const wire::ErrorBody& body) {
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<std::uint16_t, bool, std::string, std::string, std::uint64_t>(
+      encoder, wire::kBodyPointer, body.code, body.may_have_run, body.message, body.type,
+      body.retry_after);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::error});
+  return encoder.words();
+}
+
+void read_all(const wire::FrameView& frame) {
+  using namespace wire;
+  comes_back<Hello>(frame, read_hello, hello_frame, [](const Hello& hello) {
+    return std::tie(hello.major, hello.minor, hello.rank, hello.incarnation, hello.session,
+                    hello.received, hello.name, hello.job);
+  });
+  comes_back<Definition>(frame, read_definition, definition_frame, [](const Definition& it) {
+    return std::tie(it.number, it.name, it.signature);
+  });
+  comes_back<ErrorBody>(frame, read_error, error_words, [](const ErrorBody& it) {
+    return std::tie(it.code, it.may_have_run, it.message, it.type, it.retry_after);
+  });
+  comes_back<Goodbye>(frame, read_goodbye, goodbye_frame,
+                      [](const Goodbye& it) { return std::tie(it.code, it.reason); });
+}
+
+}  // namespace
+
+void frame(Input input) {
+  const std::size_t count = input.size() / sizeof(Word);
+  if (count == 0) return;
+  // In memory of its own size, so that a step outside is seen.
+  const auto memory = std::make_unique<Word[]>(count);
+  const std::span<Word> words(memory.get(), count);
+  std::memcpy(words.data(), input.data(), words.size_bytes());
+  const auto size = wire::frame_words(words[0]);
+  require(!size || *size >= 1, "a frame without words");
+  try {
+    const wire::FrameView view = wire::parse_frame(words);
+    const std::vector<std::uint64_t> sizes(view.payload_sizes.begin(), view.payload_sizes.end());
+    require(sizes.size() <= 4096, "too many payloads");
+    require(wire::has_inline_payloads(words) == ((view.header.flags & wire::kInlinePayloads) != 0),
+            "payloads are inline for one reader only");
+    require(wire::id_of(std::as_bytes(words)) == view.header.id, "two ids");
+    read_all(view);
+    // What else is done to frames where they lie.
+    wire::set_number(words, 7);
+    require(wire::parse_frame(words).header.number == 7, "another number");
+    wire::make_void(std::as_writable_bytes(words));
+    require(wire::frame_words(words[0]) == count, "a void frame of another size");
+    require(wire::parse_frame(words).header.kind == wire::FrameKind::pong, "it is not void");
+  } catch (const BadMessage&) {
+  }
+}
+
+}  // namespace batchrpc::fuzz

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+/// The fuzz targets: each is the file and the program of its name (scripts/fuzz.sh), and has a
+/// folder in corpus/. To add one is to add the three, and a line here.
+namespace batchrpc::fuzz {
+
+using Input = std::span<const std::byte>;
+
+void codec(Input input);
+void connection(Input input);
+void frame(Input input);
+void tensor(Input input);
+
+struct Target {
+  const char* name;
+  void (*run)(Input input);
+};
+inline constexpr Target kTargets[] = {
+    {"codec", codec}, {"connection", connection}, {"frame", frame}, {"tensor", tensor}};
+
+/// What a target finds wrong. It is caught by none: so libFuzzer keeps the input.
+inline void require(bool right, const std::string& what) {
+  if (!right) throw std::logic_error("fuzz: " + what);
+}
+
+}  // namespace batchrpc::fuzz
