@@ -5,8 +5,8 @@
 namespace batchrpc {
 
 ExclusiveCalls::ExclusiveCalls(std::shared_ptr<Executor> loop_tasks,
-                               std::shared_ptr<Executor> workers)
-    : loop_tasks_(std::move(loop_tasks)), workers_(std::move(workers)) {}
+                               std::shared_ptr<Executor> workers, std::shared_ptr<CallQueue> queue)
+    : loop_tasks_(std::move(loop_tasks)), workers_(std::move(workers)), queue_(std::move(queue)) {}
 
 void ExclusiveCalls::add(std::shared_ptr<NodeCore> core,
                          std::shared_ptr<detail::ExposedFunction> function,
@@ -41,6 +41,10 @@ void ExclusiveCalls::granted(std::uint64_t number, AsyncMutex::Guard lock) {
   if (!found) return;
   Call& taken = found.mapped();
   taken.call.hold(std::move(lock));
+  if (taken.call.place() != nullptr) {
+    queue_->run(std::move(taken.core), std::move(taken.function), std::move(taken.call));
+    return;
+  }
   const auto& executor = taken.function->options.short_handler ? loop_tasks_ : workers_;
   executor->post([core = std::move(taken.core), function = std::move(taken.function),
                   call = std::move(taken.call)]() mutable {

@@ -10,14 +10,17 @@
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/remote_call.hpp"
+#include "node/call_queue.hpp"
 
 namespace batchrpc {
 
 /// Calls that wait for the lock of their function, ExposeOptions::exclusive. Thread-safe.
 class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
  public:
-  /// Short handlers run on `loop_tasks`, others on `workers`.
-  ExclusiveCalls(std::shared_ptr<Executor> loop_tasks, std::shared_ptr<Executor> workers);
+  /// Short handlers run on `loop_tasks`, others on `workers`: those that have a place in `queue`
+  /// (which may be null) when it is their turn there.
+  ExclusiveCalls(std::shared_ptr<Executor> loop_tasks, std::shared_ptr<Executor> workers,
+                 std::shared_ptr<CallQueue> queue);
 
   /// Runs the call when it has the lock. `core` is the node's.
   void add(std::shared_ptr<NodeCore> core, std::shared_ptr<detail::ExposedFunction> function,
@@ -36,6 +39,7 @@ class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
 
   const std::shared_ptr<Executor> loop_tasks_;
   const std::shared_ptr<Executor> workers_;
+  const std::shared_ptr<CallQueue> queue_;
   std::mutex mutex_;  // guards what follows
   std::map<std::uint64_t, Call> calls_;
   std::uint64_t next_ = 0;

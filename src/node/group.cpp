@@ -19,7 +19,8 @@ namespace {
 // Who cannot be reached by its Unix socket so often is called by TCP.
 constexpr int kNearerTries = 3;
 
-// Who held a name or rank may just have ended, or been killed: for so long it is asked for again.
+// Who held a name or rank may just have ended, or been killed: for so long it is asked for again,
+// and for four pings, of which he must have answered one.
 constexpr Duration kEndIsNoticed = std::chrono::seconds(2);
 
 template <class Function>
@@ -38,7 +39,8 @@ auto through(Session& session) {
 
 }  // namespace
 
-Group::Group(NodeCore& core) : core_(core), done_(std::make_shared<Promise<void>>()) {}
+Group::Group(NodeCore& core)
+    : core_(core), done_(std::make_shared<Promise<void>>()), random_(core.incarnation()) {}
 
 void Group::start() {
   const std::weak_ptr<Group> weak = weak_from_this();
@@ -55,6 +57,8 @@ void Group::start() {
         return self()->admit(std::move(member), world_size);
       },
       true);
+  expose(
+      core_, kMembers, [self] { return self()->members(); }, true);
   expose(
       core_, kJoined, [self](const Member& member) { self()->core_.add_member(member); }, true);
   expose(
@@ -89,7 +93,7 @@ void Group::try_root() {
   } catch (const Error& error) {
     const std::string from =
         joins_by_file(options) ? "the file " + join_file(options) + " names no root: " : "";
-    done_->set_error(JoinFailed(from + error.what()));
+    fail_to_join(std::make_exception_ptr(JoinFailed(from + error.what())));
     return;
   }
   tried_ = address;
@@ -105,7 +109,16 @@ void Group::give_up() {
   if (done_->pending()) done_->set_error(JoinFailed("the node was given up before it had joined"));
 }
 
+void Group::fail_to_join(const std::exception_ptr& error) {
+  if (!returning_) {
+    done_->set_error(error);
+    return;
+  }
+  refused_return(describe(error));
+}
+
 void Group::retry(const std::string& why) {
+  if (returning_) return return_again();
   const TimePoint now = core_.loop()->now();
   if (now >= give_up_at_) {
     done_->set_error(std::make_exception_ptr(JoinFailed(
@@ -126,10 +139,12 @@ void Group::try_root_at(TimePoint when) {
 }
 
 void Group::refused(const std::string& why) {
+  if (returning_) return refused_return(why);
   constexpr Duration kPause = std::chrono::milliseconds(50);
   const TimePoint now = core_.loop()->now();
+  const Duration is_noticed = std::max(kEndIsNoticed, 4 * core_.options().ping_after);
   if (!refused_since_) refused_since_ = now;
-  if (now - *refused_since_ >= kEndIsNoticed || now >= give_up_at_) {
+  if (now - *refused_since_ >= is_noticed || now >= give_up_at_) {
     done_->set_error(JoinFailed(why));
     return;
   }
@@ -137,13 +152,14 @@ void Group::refused(const std::string& why) {
 }
 
 void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member> root) {
+  if (joined_ && !returning_) return;  // it came back by another way
   if (!root) {
     const auto& goodbye = session->goodbye();
     const auto said = [&goodbye](ErrorCode code) {
       return goodbye && goodbye->code == static_cast<std::uint16_t>(code);
     };
     if (said(ErrorCode::join_failed)) {
-      done_->set_error(JoinFailed("refused by the root: " + goodbye->reason));
+      fail_to_join(std::make_exception_ptr(JoinFailed("refused by the root: " + goodbye->reason)));
     } else if (said(ErrorCode::overloaded)) {
       refused("refused by the root: " + goodbye->reason);
     } else {
@@ -158,10 +174,13 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
     }
     return;
   }
+  const PeerIdentity as_peer{
+      .name = root->name, .rank = root->rank, .incarnation = root->incarnation};
+  if (returning_ && core_.peers().is_current(as_peer)) return root_is_back();  // cut off, no more
   try {
     core_.listen_for_peers(session->connection().local_address());
   } catch (...) {
-    done_->set_error(std::current_exception());
+    fail_to_join(std::current_exception());
     return;
   }
   // Nodes of one host talk through Unix sockets, whatever the address by which they found each
@@ -180,24 +199,32 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
   // The root's own time-out tells which ranks are missing, so it is given the time to say so.
   detail::OutgoingOptions how;
   how.timeout = sum(core_.options().join_timeout, core_.options().dead_after);
+  Member joining = core_.self_member();
+  if (other_rank_) joining.rank = *other_rank_;
   detail::send_call<JoinReply, Member, std::int32_t>(
-      through(*session), key_of<JoinReply, Member, std::int32_t>(kJoin), std::move(how),
-      core_.self_member(), core_.options().world_size)
+      through(*session), key_of<JoinReply, Member, std::int32_t>(kJoin), std::move(how), joining,
+      core_.options().world_size)
       .then([weak = weak_from_this(), session](Result<JoinReply> reply) {
         if (const auto self = weak.lock()) self->joined(session, std::move(reply));
       });
 }
 
 void Group::joined(const std::shared_ptr<Session>& session, Result<JoinReply> reply) {
+  if (joined_ && !returning_) return;
   if (!reply) {
-    done_->set_error(
-        JoinFailed(reply.code() == ErrorCode::join_failed
-                       ? reply.message()
-                       : "joining at " + core_.options().join + " failed: " + reply.message()));
+    const ErrorCode code = reply.code();
+    const std::string text = code == ErrorCode::join_failed ? reply.message()
+                                                            : "joining at " + core_.options().join +
+                                                                  " failed: " + reply.message();
+    const bool root_has_ended = code == ErrorCode::peer_lost || code == ErrorCode::not_sent ||
+                                code == ErrorCode::unknown || code == ErrorCode::shut_down;
+    if (root_has_ended && !core_.refusal()) return retry(text);  // it may be started again
+    fail_to_join(std::make_exception_ptr(JoinFailed(text)));
     return;
   }
   if (!reply->taken.empty()) {
     core_.peers().retire(session, "it asks again");
+    if (returning_ && core_.options().rank < 0) choose_another_rank();
     return refused(reply->taken);
   }
   try {
@@ -205,10 +232,16 @@ void Group::joined(const std::shared_ptr<Session>& session, Result<JoinReply> re
     for (const Member& member : reply->members) {
       if (member.name != core_.name()) core_.add_member(member);
     }
-    done_->set_value();
   } catch (...) {
-    done_->set_error(std::current_exception());
+    fail_to_join(std::current_exception());
+    return;
   }
+  if (!std::exchange(joined_, true)) {
+    done_->set_value();
+    return;
+  }
+  root_is_back();
+  check_members_later(session->peer());
 }
 
 }  // namespace batchrpc

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   /// Neither comes to an end by itself any more.
   void give_up();
 
-  /// The root tells the others of a loss.
+  /// The root tells the others of a loss. The others look for a root that is lost.
   void peer_lost(const PeerInfo& peer, const std::string& reason);
   /// And of the return of one that was only cut off.
   void peer_joined(const PeerInfo& peer);
@@ -59,11 +60,24 @@ class Group final : public std::enable_shared_from_this<Group> {
   void joined(const std::shared_ptr<Session>& session, Result<JoinReply> reply);
   void retry(const std::string& why);
   void refused(const std::string& why);
+  void fail_to_join(const std::exception_ptr& error);
+
+  void root_lost();
+  void root_is_back();
+  void return_again();
+  void return_after(Duration at_least, Duration at_most);
+  void try_to_return();
+  void refused_return(const std::string& why);
+  void choose_another_rank();
+  void check_members_later(std::shared_ptr<const PeerIdentity> root);
+  void check_members(const PeerIdentity& root);
+  void forget_all_but(const std::vector<Member>& members);
+  [[nodiscard]] std::vector<Member> members() const;
   void tell_others(const Member& about, bool joined, const std::string& reason);
 
   NodeCore& core_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Member> members_;   // the root's list
   std::vector<Waiting> waiting_;  // for the world to be complete
   std::map<std::string, Member> lost_;
@@ -78,6 +92,14 @@ class Group final : public std::enable_shared_from_this<Group> {
   std::string warned_of_;  // where no batchrpc node answered
   int nearer_tries_ = 0;
   std::string nearer_;  // the root's Unix socket, when that is to be used
+
+  // Of who has joined, on the loop.
+  bool joined_ = false;
+  bool returning_ = false;         // looks for a root that was lost
+  std::optional<int> other_rank_;  // the root has chosen this node's for another meanwhile
+  std::string refused_for_;        // why it could not return, when that was logged last
+  TimerId return_timer_ = 0;
+  std::mt19937_64 random_;
 };
 
 }  // namespace batchrpc

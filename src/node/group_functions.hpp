@@ -9,6 +9,7 @@ namespace batchrpc::group_functions {
 
 inline constexpr std::string_view kWho = "batchrpc.who";
 inline constexpr std::string_view kJoin = "batchrpc.join";
+inline constexpr std::string_view kMembers = "batchrpc.members";
 inline constexpr std::string_view kJoined = "batchrpc.joined";
 inline constexpr std::string_view kLeft = "batchrpc.left";
 

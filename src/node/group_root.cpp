@@ -147,7 +147,10 @@ void Group::time_out() {
 }
 
 void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
-  if (core_.rank() != 0) return;
+  if (core_.rank() != 0) {
+    if (peer.rank == 0) root_lost();
+    return;
+  }
   std::vector<Waiting> dropped;
   Member lost;
   {
@@ -171,6 +174,10 @@ void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
 }
 
 void Group::peer_joined(const PeerInfo& peer) {
+  if (core_.rank() != 0) {
+    if (peer.rank == 0 && returning_) root_is_back();
+    return;
+  }
   Member back;
   {
     const std::lock_guard lock(mutex_);

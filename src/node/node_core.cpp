@@ -12,6 +12,7 @@
 #include "batchrpc/transport/composite_transport.hpp"
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
+#include "node/call_queue.hpp"
 #include "node/call_stories.hpp"
 #include "node/context_workers.hpp"
 #include "node/enduring_wait.hpp"
@@ -89,7 +90,10 @@ NodeCore::NodeCore(NodeOptions options)
   } else if (options_.io_context != nullptr) {
     workers_ = std::make_shared<ContextWorkers>(*options_.io_context, context_);
   }
-  exclusive_ = std::make_shared<ExclusiveCalls>(loop_tasks_, workers());
+  if (CallQueue::limits_anything(options_.call_limits)) {
+    queue_ = std::make_shared<CallQueue>(options_.call_limits, loop_, workers(), log_, name());
+  }
+  exclusive_ = std::make_shared<ExclusiveCalls>(loop_tasks_, workers(), queue_);
   peers_ = std::make_unique<PeerTable>(
       PeerTable::Environment{.loop = loop_,
                              .context = context_,
@@ -347,6 +351,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     log_.warning("shut down while waiting: " + straggler);
 
   exclusive_->close(refusal());
+  if (queue_) queue_->close(refusal());
   stop_listening();
   const auto end = [this, ended = std::make_shared<std::atomic<bool>>(false)] {
     if (ended->exchange(true)) return;

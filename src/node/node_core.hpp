@@ -21,6 +21,7 @@
 
 namespace batchrpc {
 
+class CallQueue;
 class ExclusiveCalls;
 class Group;
 class ParkedCalls;
@@ -55,6 +56,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   /// is taken) or ShutDown.
   void expose(std::shared_ptr<detail::ExposedFunction> function);
   void run_on_worker(Task task) override;
+  [[nodiscard]] std::shared_ptr<CallQueue> call_queue() const override { return queue_; }
   void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
                        detail::IncomingCall call) override;
   std::shared_ptr<Session> find_session(const Session& half_open,
@@ -141,6 +143,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::shared_ptr<Workers> workers_;  // null: the loop runs the handlers
   FunctionTable functions_;
   std::shared_ptr<ParkedCalls> parked_;
+  std::shared_ptr<CallQueue> queue_;  // null: nothing is limited
   std::shared_ptr<ExclusiveCalls> exclusive_;
   std::unique_ptr<PeerTable> peers_;
   std::shared_ptr<Group> group_;

@@ -56,6 +56,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
     Peer& peer = peers_[member.name];
     const bool other = peer.info.incarnation != member.incarnation;
     if (other && peer.info.incarnation != 0) {
+      if (is_ahead_of_group(peer)) return false;
       lose_former(peer, ended);
     }
     is_new = !peer.member || other || peer.lost;
@@ -177,14 +178,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     Peer& peer = peers_[hello.name];
     const bool other = peer.info.incarnation != hello.incarnation;
     if (other && peer.info.incarnation != 0) {
-      const bool lives = std::any_of(peer.sessions.begin(), peer.sessions.end(),
-                                     [](const auto& open) { return open->is_attached(); });
-      if (lives) {
-        throw Overloaded("the name '" + hello.name + "' is taken by a node" +
-                         (peer.info.rank < 0 ? "" : " of rank " + std::to_string(peer.info.rank)) +
-                         " at " + peer.sessions.front()->connection().description() +
-                         "; choose another NodeOptions::name, or stop that node");
-      }
+      check_succession(peer, hello);
       const auto connecting = peer.current.get() == &session ? std::move(peer.current) : nullptr;
       lose_former(peer, ended);
       if (connecting) peer.current = connecting;

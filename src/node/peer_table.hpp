@@ -143,6 +143,8 @@ class PeerTable {
   void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
   void lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level = LogLevel::warning);
   void lose_former(Peer& peer, Ended& ended);
+  void check_succession(const Peer& peer, const wire::Hello& hello) const;
+  [[nodiscard]] static bool is_ahead_of_group(const Peer& peer);
   void try_later(TimePoint when, const std::string& name, const std::shared_ptr<Session>& session);
   void settle_soon(const Peer& peer, const std::string& why);
   std::shared_ptr<Session::Failed> end_broken(Peer& peer, const Session::MakeError& error,

@@ -11,6 +11,7 @@
 namespace batchrpc::detail {
 
 ReplySink::~ReplySink() = default;
+CallPlace::~CallPlace() = default;
 
 bool SubmittedCall::cancel() const noexcept {
   const auto alive = session.lock();
@@ -109,6 +110,7 @@ void IncomingCall::end() {
     sink->answered(*context_.call());
   }
   lock_.unlock();
+  place_.reset();
 }
 
 void IncomingCall::reply(Encoder& encoder) {

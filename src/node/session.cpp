@@ -34,6 +34,7 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       loop_(std::move(loop)),
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
+      queue_(host_->call_queue()),
       expected_peer_(std::move(peer_name)),
       small_frame_words_(host_->options().max_frame_bytes / sizeof(Word)),
       call_timeout_(host_->options().call_timeout),

@@ -22,6 +22,7 @@
 
 namespace batchrpc {
 
+class CallQueue;
 class Session;
 
 /// How long the name and the signature of a function may be, in bytes.
@@ -55,6 +56,8 @@ class SessionHost {
   using RunAgain = std::function<void(detail::IncomingCall call)>;
   virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
   virtual void run_on_worker(Task task) = 0;
+  /// Where calls wait for their turn; null where none do (NodeOptions::call_limits).
+  [[nodiscard]] virtual std::shared_ptr<CallQueue> call_queue() const { return nullptr; }
   /// Runs the call when it has the lock, which the function's options name; behind those that wait.
   virtual void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
                                detail::IncomingCall call) = 0;
@@ -125,6 +128,9 @@ class Session final : public FrameSink,
   /// many intervals it has been silent.
   int tick();
 
+  /// For how many intervals it had been silent at the last tick(). On the loop.
+  [[nodiscard]] int silent_ticks() const noexcept { return silent_ticks_; }
+
   /// Whether the peer has once said hello; and whether there is a connection now on which it has.
   [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_attached() const noexcept {
@@ -138,7 +144,6 @@ class Session final : public FrameSink,
   [[nodiscard]] bool has_made_progress() const noexcept { return received_ > received_at_start_; }
   /// Since when nothing was heard, as far as the pings tell. On the loop.
   [[nodiscard]] TimePoint heard_at() const noexcept { return heard_at_; }
-  [[nodiscard]] int silent_ticks() const noexcept { return silent_ticks_; }
   /// When the last connection broke, and how many frames were sent again over the next one. On the
   /// loop.
   [[nodiscard]] TimePoint broke_at() const noexcept { return broke_at_; }
@@ -275,6 +280,7 @@ class Session final : public FrameSink,
   const std::shared_ptr<NodeCore> core_;
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Connection> connection_;
+  const std::shared_ptr<CallQueue> queue_;  // null: no call waits for its turn
   const std::string expected_peer_;
   const std::size_t small_frame_words_;  // surely within the limits
   const Duration call_timeout_;          // where a call says none

@@ -2,6 +2,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
+#include "node/call_queue.hpp"
 #include "node/function_table.hpp"
 #include "node/session.hpp"
 
@@ -190,6 +191,8 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     call.fail(error);
     return;
   }
+  const bool limited = queue_ && incoming.of_program && !function->options.short_handler;
+  if (limited && !queue_->accept(function->name, call)) return;
   if (const auto& exclusive = function->options.exclusive) {
     auto lock = exclusive->try_lock();
     if (!lock) {
@@ -205,6 +208,10 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     return;
   }
   call.keep(function);
+  if (limited) {
+    queue_->run(core_, std::move(function), std::move(call));
+    return;
+  }
   host_->run_on_worker(
       [core = core_, function = std::move(function), call = std::move(call)]() mutable {
         const detail::CurrentNode current(core);

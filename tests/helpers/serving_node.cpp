@@ -14,6 +14,10 @@
 //
 //   serving_node KEY=VALUE...   name, join, rank, world, dead_after (ms), timeout (ms)
 
+// A program that ends in the middle of everything may leave memory behind.
+extern "C" __attribute__((visibility("default"))) const char* __asan_default_options();  // NOLINT
+extern "C" const char* __asan_default_options() { return "detect_leaks=0"; }
+
 namespace {
 
 using namespace batchrpc;
@@ -51,6 +55,8 @@ void run(const std::map<std::string, std::string>& options) {
     std::cout << (change.joined ? "has joined " : "is lost ") << change.peer.name << std::endl;
   });
   node.expose("add", [](int a, int b) { return a + b; });
+  node.expose("exit", [] { std::exit(3); });
+  node.expose("abort", [] { std::abort(); });
   node.expose("size", [](const Bytes& bytes) { return bytes.size(); });
   node.expose("never",
               [&never] {

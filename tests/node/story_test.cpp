@@ -217,6 +217,20 @@ TEST_CASE("what a remote function throws is explained by the promise of its code
   CHECK_THAT(missing.text, Contains("it surely never ran"));
 }
 
+TEST_CASE("a call that was cancelled is explained by promise 4, with the time of its cancellation") {
+  StoryWorld w;
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  auto call = w.a.call<int()>("b", "never");
+  w.run_for(700ms);
+  REQUIRE(call.cancel());
+  const Failure failed(std::move(call));
+  REQUIRE(failed.code() == ErrorCode::cancelled);
+  CHECK(failed.story.guarantee == Guarantee::cancellation);
+  CHECK(failed.story.left);
+  CHECK(failed.took() == 700ms);
+  CHECK_THAT(failed.text, Contains("it was told to end, but may have run"));
+}
+
 TEST_CASE("a call of nobody is explained, though there is no connection") {
   StoryWorld w;
   const Failure failed(w.a.call<int()>("nobody", "never"));

@@ -28,6 +28,35 @@ enum class TransportChoice : unsigned char {
   unix_socket,  ///< Unix sockets only: all nodes on one host
 };
 
+/// Which of the calls that wait starts next.
+enum class QueueOrder : unsigned char {
+  fifo,               ///< the one that came first
+  earliest_deadline,  ///< the one whose caller stops waiting first; those of one time as they came
+};
+
+/// How many calls of others a node takes on (docs/reliability.md, promise 7). Counted are the
+/// functions that run on workers and the methods of objects: from when a call has arrived as a
+/// whole until it is answered, so that a handler which returns a Future runs until that is ready.
+/// Not counted are short handlers (ExposeOptions::short_handler), which run where they are read and
+/// never wait, and calls of a Batcher, which has BatchOptions::max_queue. 0: no limit; a node with
+/// none pays nothing.
+///
+/// A call beyond `accepted` is refused at once, with an Overloaded that estimates from the measured
+/// run times when there may be room. So is one that would wait for its start for more than half of
+/// the time that it has: what nobody waits for any more is not run. An expired call never starts.
+struct CallLimits {
+  std::size_t accepted = 0;           ///< that wait and run, in all
+  std::size_t accepted_per_peer = 0;  ///< that wait and run, of each peer
+  /// That run at once. About `num_worker_threads` where handlers compute, more where they return
+  /// futures. A handler that waits for a call which comes back to this node needs room for both.
+  std::size_t running = 0;
+  /// That run at once, of each peer. Those beyond wait, and calls of other peers pass them.
+  std::size_t running_per_peer = 0;
+  /// Of those that wait. By earliest_deadline, calls of one object with different time-outs may
+  /// start in another order than they were made.
+  QueueOrder order = QueueOrder::fifo;
+};
+
 /// How a node starts. A plain struct, so that a program names what it sets:
 /// `Node node({.name = "worker0", .rank = 0, .world_size = 2, .join = "tcp://127.0.0.1:29500"});`
 struct NodeOptions {
@@ -87,6 +116,9 @@ struct NodeOptions {
   /// Largest sum of what travels beside one call's arguments or result (tensors, Bytes), in bytes;
   /// refused as above.
   std::uint64_t max_payload_bytes = std::uint64_t{4} << 30;
+
+  /// What is refused, and what waits, when more calls come than this node can run.
+  CallLimits call_limits{};
 
   /// The least that is logged.
   LogLevel log_level = LogLevel::warning;

@@ -133,6 +133,16 @@ struct DidNotRun {
   std::exception_ptr error;
 };
 
+/// What a call takes up at its node until it is answered; destroyed then
+/// (NodeOptions::call_limits).
+class BATCHRPC_EXPORT CallPlace {
+ public:
+  CallPlace() = default;
+  virtual ~CallPlace();
+  CallPlace(const CallPlace&) = delete;
+  CallPlace& operator=(const CallPlace&) = delete;
+};
+
 /// A call that has come in: its arguments, and the duty to answer it exactly once. One that is
 /// destroyed unanswered is answered with BrokenPromise. Movable; used by one thread at a time.
 class BATCHRPC_EXPORT IncomingCall {
@@ -157,7 +167,8 @@ class BATCHRPC_EXPORT IncomingCall {
         reception_(std::move(other.reception_)),
         kept_sink_(std::move(other.kept_sink_)),
         kept_words_(std::move(other.kept_words_)),
-        lock_(std::move(other.lock_)) {}
+        lock_(std::move(other.lock_)),
+        place_(std::move(other.place_)) {}
   IncomingCall& operator=(IncomingCall&&) = delete;
   ~IncomingCall() {
     if (sink_ != nullptr) break_promise();
@@ -186,6 +197,12 @@ class BATCHRPC_EXPORT IncomingCall {
   /// @}
   /// Has it hold a lock until it is answered (ExposeOptions::exclusive).
   void hold(AsyncMutex::Guard lock) noexcept { lock_ = std::move(lock); }
+
+  /// What it takes up until it is answered; null: nothing.
+  /// @{
+  void take(std::unique_ptr<CallPlace> place) noexcept { place_ = std::move(place); }
+  [[nodiscard]] CallPlace* place() const noexcept { return place_.get(); }
+  /// @}
 
   [[nodiscard]] Decoder arguments() const { return Decoder(segment_, payloads_); }
   /// What the arguments take in memory.
@@ -220,6 +237,7 @@ class BATCHRPC_EXPORT IncomingCall {
   std::shared_ptr<ReplySink> kept_sink_;
   std::unique_ptr<Word[]> kept_words_;
   AsyncMutex::Guard lock_;
+  std::unique_ptr<CallPlace> place_;
 };
 
 /// An encoder of the calling thread's own, with the envelope reserved; may be used while another

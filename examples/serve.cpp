@@ -1,0 +1,62 @@
+// A server that ends in good order: on SIGTERM or Ctrl-C it takes no more calls, finishes those
+// that are under way, and names what it could not finish. The same signal again ends it at once.
+
+#include <batchrpc/batchrpc.hpp>
+#include <chrono>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "common/interrupt.hpp"
+
+namespace rpc = batchrpc;
+
+int add(int a, int b) { return a + b; }
+
+// Stands for work.
+int work(int milliseconds) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  return milliseconds;
+}
+
+int usage(const std::string& what) {
+  std::cerr << "usage: serve [ADDRESS [SECONDS]]   (where others join, tcp://127.0.0.1:29500 by "
+               "default; how long it finishes calls at the end, 10 s)\nserve: "
+            << what << '\n';
+  return 2;
+}
+
+int main(int argc, char** argv) {
+  if (argc > 3) return usage("more than an address and a time");
+  double seconds = 10;
+  try {
+    if (argc == 3) seconds = std::stod(argv[2]);
+  } catch (const std::logic_error&) {
+    return usage(std::string(argv[2]) + " is no time in seconds");
+  }
+  if (!(seconds >= 0 && seconds < 1e6)) return usage("a time is from 0 to a million seconds");
+  try {
+    rpc::Node node({.name = "server", .join = argc > 1 ? argv[1] : "tcp://127.0.0.1:29500"});
+    node.expose<&add>();
+    node.expose<&work>();
+
+    rpc::Promise<int> signalled;
+    rpc::Future<int> signal = signalled.get_future();
+    const batchrpc_examples::InterruptHandler handler(
+        [&signalled](int number) { signalled.set_value(number); });
+    std::cout << "serving at " << node.address() << std::endl;
+
+    const int number = signal.get();
+    std::cout << "signal " << number << ": ending" << std::endl;
+    const auto grace =
+        std::chrono::duration_cast<rpc::Duration>(std::chrono::duration<double>(seconds));
+    for (const std::string& straggler : node.shutdown(grace))
+      std::cout << "not finished: " << straggler << std::endl;
+  } catch (const rpc::InvalidArgument& error) {
+    return usage(error.what());
+  } catch (const rpc::Error& error) {
+    std::cerr << "serve: " << error.what() << '\n';
+    return 1;
+  }
+}
