@@ -9,6 +9,12 @@
 
 namespace batchrpc {
 
+/// How long a call may take that is made now, by the thread that answers another one, perhaps;
+/// `usual`: where its options say nothing. Throws TimedOut or Cancelled when it is not to be made
+/// at all.
+[[nodiscard]] Duration timeout_of(const detail::FunctionKey& function,
+                                  const detail::OutgoingOptions& options, Duration usual);
+
 /// Has a call of this node's cancelled along with the one that the calling thread is answering.
 class NestedCall final : public detail::CancelHook {
  public:

@@ -13,16 +13,16 @@
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
 #include "node/call_queue.hpp"
-#include "node/call_stories.hpp"
 #include "node/context_workers.hpp"
 #include "node/enduring_wait.hpp"
 #include "node/exclusive_calls.hpp"
-#include "node/function_table.hpp"
 #include "node/group.hpp"
 #include "node/loop_tasks.hpp"
 #include "node/options_check.hpp"
 #include "node/output_scope.hpp"
 #include "node/parked_calls.hpp"
+#include "node/retried_call.hpp"
+#include "node/retries.hpp"
 #include "node/set_aside.hpp"
 #include "node/worker_pool.hpp"
 #include "transport/nested_wait.hpp"
@@ -94,6 +94,7 @@ NodeCore::NodeCore(NodeOptions options)
     queue_ = std::make_shared<CallQueue>(options_.call_limits, loop_, workers(), log_, name());
   }
   exclusive_ = std::make_shared<ExclusiveCalls>(loop_tasks_, workers(), queue_);
+  retries_ = std::make_shared<Retries>(loop_, context_, ~self_.incarnation);
   peers_ = std::make_unique<PeerTable>(
       PeerTable::Environment{.loop = loop_,
                              .context = context_,
@@ -203,22 +204,6 @@ void NodeCore::session_resumed(Session& session) { peers_->session_resumed(sessi
 
 void NodeCore::session_closed(const std::shared_ptr<Session>& session, const std::string& why) {
   peers_->session_closed(session, why);
-}
-
-void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
-                      detail::OutgoingOptions options, Encoder& encoder,
-                      detail::ReplyHandler&& handler) {
-  fork_mark_->refuse_forked_copy(options_.name);
-  try {
-    if (stopping_.load(std::memory_order_relaxed)) {
-      throw ShutDown("node " + options_.name + " is shut down; make a new one");
-    }
-    WaitContext::suggest(context_);
-    peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
-  } catch (Error& error) {
-    tell_refusal(error, shown_name(function.name), peer, loop_->now());
-    throw;
-  }
 }
 
 // --- changes
@@ -334,6 +319,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   }
   parked_->close(refusal());
   const std::shared_ptr<NodeCore> self = shared_from_this();
+  std::vector<std::string> left = retries_->close();
   const TimePoint deadline = after(loop_->now(), timeout);
   const auto elsewhere = std::make_shared<EnduringWait>(WaitContext::current());
   const auto enduring = std::make_shared<EnduringWait>(context_);
@@ -346,7 +332,8 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     wait_until_drained(std::move(drained), deadline);
     detail::wait_if_not_too_deep(is_drained, deadline);
   }
-  std::vector<std::string> left = peers_->pending();
+  for (std::string& straggler : peers_->pending())
+    left.push_back(std::move(straggler));
   for (const std::string& straggler : left)
     log_.warning("shut down while waiting: " + straggler);
 

@@ -25,6 +25,7 @@ class CallQueue;
 class ExclusiveCalls;
 class Group;
 class ParkedCalls;
+class Retries;
 
 /// What is behind a Node: the parts of a node, put together, and its life from joining to shutdown.
 class NodeCore final : public SessionHost, public std::enable_shared_from_this<NodeCore> {
@@ -66,11 +67,13 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void session_resumed(Session& session) override;
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why) override;
 
+  /// As Session::submit, to the peer of that name. Throws NotFound, NotSent or ShutDown, too.
   void submit(std::string_view peer, const detail::FunctionKey& function,
               detail::OutgoingOptions options, Encoder& encoder, detail::ReplyHandler&& handler);
 
   [[nodiscard]] FunctionTable& functions() noexcept { return functions_; }
   [[nodiscard]] PeerTable& peers() noexcept { return *peers_; }
+  [[nodiscard]] Retries& retries() noexcept { return *retries_; }
   [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
   [[nodiscard]] int rank() const noexcept { return rank_.load(std::memory_order_relaxed); }
   /// The rank that the root has chosen.
@@ -145,6 +148,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::shared_ptr<ParkedCalls> parked_;
   std::shared_ptr<CallQueue> queue_;  // null: nothing is limited
   std::shared_ptr<ExclusiveCalls> exclusive_;
+  std::shared_ptr<Retries> retries_;
   std::unique_ptr<PeerTable> peers_;
   std::shared_ptr<Group> group_;
   std::atomic<bool> stopping_{false};

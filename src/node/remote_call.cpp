@@ -14,7 +14,7 @@ ReplySink::~ReplySink() = default;
 CallPlace::~CallPlace() = default;
 
 bool SubmittedCall::cancel() const noexcept {
-  const auto alive = session.lock();
+  const auto alive = submitter.lock();
   return alive && alive->cancel_call(id);
 }
 

@@ -68,7 +68,7 @@ void Session::refuse_size(const Encoder& encoder, const std::string& what) const
 
 void Session::submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
                      Encoder& encoder, detail::ReplyHandler&& handler) {
-  const Duration timeout = timeout_of(function, options);
+  const Duration timeout = timeout_of(function, options, call_timeout_);
   const TimePoint now = about_now(timeout);
   const bool waits_for_ever = timeout >= TimePoint::max() - now;
   const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)

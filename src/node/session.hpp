@@ -82,6 +82,7 @@ class SessionHost {
 /// others the session ends with its connection. Calls may be submitted from the start.
 class Session final : public FrameSink,
                       public detail::ReplySink,
+                      public detail::Submitter,
                       public std::enable_shared_from_this<Session> {
  public:
   /// `id`: of one that this node begins, unique among those; 0 where the peer is to begin it.
@@ -104,7 +105,7 @@ class Session final : public FrameSink,
 
   /// Takes a call of ours back: its handler gets Cancelled, in here, and the peer is told. False
   /// when it has ended.
-  bool cancel_call(std::uint64_t id) noexcept;
+  bool cancel_call(std::uint64_t id) noexcept override;
   /// The caller is gone, or its session has ended: cancels all of its calls here, also those that
   /// are yet to start. On the loop.
   void cancel_incoming();
@@ -220,8 +221,6 @@ class Session final : public FrameSink,
   void dispatch_late(PayloadAssembler::Whole call);
   void discard(const wire::FrameView& frame, const std::vector<Bytes>& payloads);
   void cancel(detail::CallState& call);
-  [[nodiscard]] Duration timeout_of(const detail::FunctionKey& function,
-                                    const detail::OutgoingOptions& options) const;
   [[nodiscard]] bool note_submitted(PendingCall& call, const detail::OutgoingOptions& options,
                                     std::unique_ptr<NestedCall> nested);
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;

@@ -12,33 +12,6 @@ namespace batchrpc {
 
 // --- of calls of ours
 
-// How long the call may take. Throws TimedOut or Cancelled when it is not to be made at all.
-Duration Session::timeout_of(const detail::FunctionKey& function,
-                             const detail::OutgoingOptions& options) const {
-  const auto name = [&] { return "'" + std::string(shown_name(function.name)) + "'"; };
-  const Duration own = options.timeout == Duration::zero() ? call_timeout_ : options.timeout;
-  if (own < Duration::zero()) {
-    throw TimedOut("the time-out of " + name() +
-                       " was over before it was called; it never ran (CallOptions::timeout)",
-                   false);
-  }
-  const CallContext* const outer = options.detached ? nullptr : CallContext::current();
-  if (outer == nullptr) return own;
-  if (outer->cancelled()) {
-    throw Cancelled(name() + " was called in a call that was cancelled; it never ran " +
-                        "(CallOptions::detached)",
-                    false);
-  }
-  const auto left = outer->is_under_way() ? outer->time_left() : std::nullopt;
-  if (!left) return own;
-  if (*left == Duration::zero()) {
-    throw TimedOut(name() + " was called in a call whose own time was over; it never ran " +
-                       "(CallOptions::detached)",
-                   false);
-  }
-  return std::min(own, *left);
-}
-
 // By who holds the lock. False when the call in which it was made was cancelled meanwhile.
 bool Session::note_submitted(PendingCall& call, const detail::OutgoingOptions& options,
                              std::unique_ptr<NestedCall> nested) {

@@ -217,7 +217,8 @@ TEST_CASE("what a remote function throws is explained by the promise of its code
   CHECK_THAT(missing.text, Contains("it surely never ran"));
 }
 
-TEST_CASE("a call that was cancelled is explained by promise 4, with the time of its cancellation") {
+TEST_CASE(
+    "a call that was cancelled is explained by promise 4, with the time of its cancellation") {
   StoryWorld w;
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
   auto call = w.a.call<int()>("b", "never");

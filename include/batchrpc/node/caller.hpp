@@ -95,6 +95,7 @@ class PendingReply final : public State<R>, public ReplyReceiver {
   how.timeout = options.timeout;
   how.detached = options.detached;
   how.cancel_when_dropped = options.cancel_when_dropped;
+  how.retry = options.retry;
   return how;
 }
 

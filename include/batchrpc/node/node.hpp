@@ -96,7 +96,7 @@ class BATCHRPC_EXPORT Node {
   auto call(PeerRef peer, Args&&... args) const {
     return call_with<F>(CallOptions{}, peer, std::forward<Args>(args)...);
   }
-  /// The same with a time-out of its own.
+  /// The same with a time-out of its own, and retries.
   template <auto F, class... Args>
   auto call_with(const CallOptions& options, PeerRef peer, Args&&... args) const {
     return call_typed<typename detail::FunctionTraits<decltype(F)>::Result>(

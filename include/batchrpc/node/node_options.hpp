@@ -138,6 +138,29 @@ struct NodeOptions {
   std::uint64_t seed = 0;
 };
 
+/// Whether, and how, the library makes a call again that has failed (docs/errors.md tells of each
+/// error whether it is tried again). Trivial members only, as CallOptions.
+///
+/// NotSent, and Overloaded, are said of what surely never ran: that is always tried again.
+/// PeerLost, Unknown, and an Overloaded of what has begun, when the function is idempotent. All
+/// other errors go to the caller at once, TimedOut too: all attempts together have the call's
+/// timeout. Retries of a node are at most a tenth of its calls that ask for them, and ten that it
+/// has saved up; beyond, the error goes to the caller and says so.
+///
+/// The arguments are encoded once and kept until the call has ended, payloads without a copy. Each
+/// attempt goes to the peer by its name, which may have been restarted meanwhile. Calls that carry
+/// an RRef, and call_into, are refused with InvalidArgument.
+struct RetryOptions {
+  /// All together, from 1 on; 1: it is not tried again.
+  int attempts = 1;
+  /// The pause before the second one; doubles for each further one, by up to a fifth more or less,
+  /// and is not shorter than Overloaded::retry_after(). When that would be beyond the call's
+  /// timeout, the error goes to the caller at once.
+  Duration backoff = std::chrono::milliseconds(100);
+  /// Running it twice does what running it once does: it is also tried again when it may have run.
+  bool idempotent = false;
+};
+
 /// How one call differs from the node's defaults. Trivial members only: safe in a co_await
 /// expression (docs/getting-started.md).
 struct CallOptions {
@@ -151,6 +174,7 @@ struct CallOptions {
   /// Has dropping the call's future, unless somebody waits for it, cancel the call
   /// (Future::cancel). The future of `then()` is another one.
   bool cancel_when_dropped = false;
+  RetryOptions retry{};
 };
 
 /// What this node knows of a peer.

@@ -15,6 +15,7 @@
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/call_context.hpp"
 #include "batchrpc/node/call_state.hpp"
+#include "batchrpc/node/node_options.hpp"
 #include "batchrpc/wire/codec.hpp"
 #include "batchrpc/wire/envelope.hpp"
 #include "batchrpc/wire/signature.hpp"
@@ -23,7 +24,6 @@
 /// compiled library.
 namespace batchrpc {
 class NodeCore;
-class Session;
 }  // namespace batchrpc
 
 namespace batchrpc::detail {
@@ -48,9 +48,19 @@ struct Reply {
   std::span<const Bytes> payloads;
 };
 
+/// Who has submitted calls, and can take them back.
+class Submitter {
+ public:
+  /// The call's receiver gets Cancelled, in here. False when it has ended. Thread-safe.
+  virtual bool cancel_call(std::uint64_t id) noexcept = 0;
+
+ protected:
+  ~Submitter() = default;
+};
+
 /// A call that was submitted: who can take it back, and as what.
 struct SubmittedCall {
-  std::weak_ptr<Session> session;
+  std::weak_ptr<Submitter> submitter;
   std::uint64_t id = 0;
 
   /// Takes it back: its receiver gets Cancelled, in here. False when it has ended.
@@ -104,6 +114,7 @@ struct OutgoingOptions {
   bool wants_reply = true;
   bool detached = true;  ///< see CallOptions, where the default is another
   bool cancel_when_dropped = false;
+  RetryOptions retry{};  ///< of a call that wants a reply
   std::unique_ptr<PayloadTarget> payload_target;
 };
 

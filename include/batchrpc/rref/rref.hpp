@@ -158,7 +158,7 @@ class RRef {
   auto call(Args&&... args) const {
     return call_with<M>(CallOptions{}, std::forward<Args>(args)...);
   }
-  /// The same with a time-out of its own.
+  /// The same with a time-out of its own, and retries, which do not keep the order of calls.
   template <auto M, class... Args>
   auto call_with(const CallOptions& options, Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(M)>;

@@ -3,6 +3,7 @@
 
 #include <asio/io_context.hpp>
 #include <batchrpc/batchrpc.hpp>
+#include <chrono>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ namespace rpc = batchrpc;
 void futures(const rpc::Node& node, const std::vector<std::string>& names) {
 #include "futures_statements.inc"
 }
+
+#include "retrying_declarations.inc"
 
 #include "tokens_declarations.inc"
 
