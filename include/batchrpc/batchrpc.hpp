@@ -13,5 +13,6 @@
 #include "batchrpc/future/when_all.hpp"
 #include "batchrpc/future/when_any.hpp"
 #include "batchrpc/node/call_context.hpp"
+#include "batchrpc/node/explain.hpp"
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/rref/rref.hpp"

@@ -16,11 +16,13 @@ namespace batchrpc {
 struct PendingCall {
   detail::ReplyHandler handler;
   TimePoint deadline = TimePoint::max();
+  TimePoint called_at{};
   std::uint64_t id = 0;        ///< given by the table
   OutputQueue::Place place{};  ///< of its frame in the connection's output
   std::uint32_t function = 0;
   bool one_use = false;    ///< see Encoder::mark_one_use()
   bool in_chunks = false;  ///< its payloads
+  bool waited = false;     ///< for a connection, or for what was before it
   std::unique_ptr<detail::PayloadTarget> payload_target;
   std::unique_ptr<NestedCall> nested{};  ///< in the call in which it was made
 };

@@ -126,6 +126,13 @@ void Connection::read_ready() {
   if (!batch.is_over()) wait_readable();
 }
 
+// Only the thread that reads writes these.
+void Connection::note_heard(std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  heard_.store(true, std::memory_order_relaxed);
+  bytes_received_.store(bytes_received() + bytes, std::memory_order_relaxed);
+}
+
 // Reads what is there and consumes it. Whether there may be more.
 bool Connection::read_once(Batch& batch, std::span<std::byte> scratch) {
   const std::size_t have = partial_.size();
@@ -156,7 +163,7 @@ bool Connection::read_once(Batch& batch, std::span<std::byte> scratch) {
     return false;
   }
   std::size_t bytes = result.bytes;
-  if (bytes > 0) heard_.store(true, std::memory_order_relaxed);
+  note_heard(bytes);
   const std::size_t direct_read = std::min(bytes, direct);
   bytes -= direct_read;
   direct_rest_ = direct_rest_.subspan(direct_read);
@@ -181,7 +188,7 @@ bool Connection::drop_rest(Batch& /*batch*/, std::span<std::byte> scratch) {
     fail(result.error ? result.error.message() : "the other side has closed the connection", false);
     return false;
   }
-  if (result.bytes > 0) heard_.store(true, std::memory_order_relaxed);
+  note_heard(result.bytes);
   direct_skip_ -= result.bytes;
   if (direct_skip_ == 0) direct_ = Direct::none;
   return result.bytes == want;

@@ -84,6 +84,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return heard_.exchange(false, std::memory_order_relaxed);
   }
 
+  /// What was read from all its streams.
+  [[nodiscard]] std::uint64_t bytes_received() const noexcept {
+    return bytes_received_.load(std::memory_order_relaxed);
+  }
+
   [[nodiscard]] std::string description() const;
   /// What broke the protocol, to go on a log line: "; it begins with ..." (first_bytes_text), or
   /// empty. On the loop.
@@ -103,6 +108,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void deliver(const wire::FrameView& frame, std::span<const std::byte> payloads, Batch& batch);
   void wait_writable();
   void handle_flushed(OutputQueue::Flushed flushed);
+  void note_heard(std::size_t bytes) noexcept;
   void fail(const std::string& why, bool protocol_error);
   void end_stream();
 
@@ -133,6 +139,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool open_ = false;
   bool closed_ = false;
   std::atomic<bool> heard_{false};
+  std::atomic<std::uint64_t> bytes_received_{0};
 };
 
 }  // namespace batchrpc

@@ -10,8 +10,8 @@
 namespace batchrpc {
 
 /// How long a call may take that is made now, by the thread that answers another one, perhaps;
-/// `usual`: where its options say nothing. Throws TimedOut or Cancelled when it is not to be made at
-/// all.
+/// `usual`: where its options say nothing. Throws TimedOut or Cancelled when it is not to be made
+/// at all.
 [[nodiscard]] Duration timeout_of(const detail::FunctionKey& function,
                                   const detail::OutgoingOptions& options, Duration usual);
 

@@ -206,28 +206,13 @@ void NodeCore::session_closed(const std::shared_ptr<Session>& session, const std
   peers_->session_closed(session, why);
 }
 
-void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
-                      detail::OutgoingOptions options, Encoder& encoder,
-                      detail::ReplyHandler&& handler) {
-  fork_mark_->refuse_forked_copy(options_.name);
-  if (stopping_.load(std::memory_order_relaxed)) {
-    throw ShutDown("node " + options_.name + " is shut down; make a new one");
-  }
-  WaitContext::suggest(context_);
-  if (options.retry.attempts != 1) {
-    RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));
-    return;
-  }
-  peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
-}
-
 // --- changes
 
 void NodeCore::changed(const PeerChange& change) {
   if (change.peer.name == name() || stopping_) return;
   const bool lost = change.kind == PeerChange::Kind::lost;
   if (!lost) end_waits(change.peer.name);
-  log_.info(change.peer.name + (lost ? " is lost: " + change.reason : " has joined"));
+  if (!lost) log_.info(change.peer.name + " has joined");
   call_handlers(change);
   if (lost) {
     group_->peer_lost(change.peer, change.reason);

@@ -315,6 +315,7 @@ void OutputQueue::release(LargePayloads sent) {
 
 void OutputQueue::advance(std::size_t bytes) {
   written_ += bytes;
+  written_bytes_ += bytes;
   if (!first_.empty()) {
     if (written_ < first_.size()) return;
     first_ = {};
@@ -391,6 +392,16 @@ std::size_t OutputQueue::kept_bytes() const {
   for (std::size_t i = 0; i < next_; ++i)
     bytes += rounds_[i].size();
   return bytes;
+}
+
+std::uint64_t OutputQueue::written_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return written_bytes_;
+}
+
+std::uint64_t OutputQueue::unacknowledged() const {
+  const std::lock_guard lock(mutex_);
+  return sequence_ - acknowledged_;
 }
 
 std::size_t OutputQueue::paused_bytes() const {

@@ -91,6 +91,8 @@ class OutputQueue {
   Flushed flush_blocked();
   /// Whether the stream is to become writable before more can be written.
   [[nodiscard]] bool is_blocked() const;
+  /// The same by who holds mutex().
+  [[nodiscard]] bool is_blocked_locked() const noexcept { return blocked_; }
 
   /// Destroys payloads that were sent: their memory may have the user's deleter, which may do
   /// anything. So nobody calls this who has writing on this queue to do or to arrange.
@@ -102,6 +104,10 @@ class OutputQueue {
   [[nodiscard]] std::size_t paused_bytes() const;
   [[nodiscard]] std::size_t unconfirmed_bytes() const;
   [[nodiscard]] std::size_t kept_bytes() const;
+  /// What all streams have taken; and how many reliable frames have left that the peer has not
+  /// acknowledged.
+  [[nodiscard]] std::uint64_t written_bytes() const;
+  [[nodiscard]] std::uint64_t unacknowledged() const;
   [[nodiscard]] std::error_code error() const;
   /// Gives memory back that a burst has left behind.
   void trim();
@@ -166,6 +172,7 @@ class OutputQueue {
   std::uint64_t taken_ = 0;                    // of these, in rounds
   std::uint64_t sequence_ = 0;                 // reliable frames, in rounds
   std::uint64_t acknowledged_ = 0;             // of these
+  std::uint64_t written_bytes_ = 0;            // by all streams
   std::atomic<std::uint64_t> received_{0};
   bool open_ = false;
   bool keep_ = false;

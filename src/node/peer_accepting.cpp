@@ -90,9 +90,10 @@ void PeerTable::drop_half_open(const std::shared_ptr<Session>& session, const st
   if (!session->connection().break_off(why)) session->on_closed(why, false);
 }
 
-void PeerTable::tell_of_stranger(const std::string& line) {
+void PeerTable::tell_of_stranger(const std::string& line, LogLevel level) {
   const auto host = environment_.host();
-  host->log_limits().no_hello.write(host->log(), LogLevel::warning, environment_.loop->now(), line);
+  if (!host->log().enabled(level)) return;
+  host->log_limits().no_hello.write(host->log(), level, environment_.loop->now(), line);
 }
 
 }  // namespace batchrpc

@@ -68,7 +68,7 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
                                       [](const auto& other) { return other->is_attached(); });
     if (is_there) {
       leave_out(*peer, session);
-      settle_broken(*peer, true, why, ended);
+      settle_broken(*peer, why, ended);
       ended.push_back([session] { session->close(); });
     } else {
       lose(*peer, why, ended);
@@ -194,14 +194,10 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
       begin_trial(*peer, session, session->heard_at());
     }
   }
-  if (was_attached) {
-    tell(LogLevel::info, "the connection to " + session->peer()->name + " broke (" + why + "): " +
-                             (session->was_accepted() ? "it may come back" : "it is made anew"));
-  }
+  if (was_attached) tell_broken(*session, why);
 }
 
 void PeerTable::session_resumed(Session& session) {
-  std::string name;
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(half_open_,
@@ -211,9 +207,8 @@ void PeerTable::session_resumed(Session& session) {
     end_trial(*peer, session);
     peer->info.state = PeerState::connected;
     ++peer->info.reconnects;
-    name = peer->info.name;
   }
-  tell(LogLevel::info, "connected again to " + name);
+  tell_resumed(session);
 }
 
 // The session that `hello` is to go on with. Its connection may not have been noticed to be broken.
@@ -284,6 +279,7 @@ void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Se
     Peer* const peer = find(name);
     if (closed_ || trial_of(peer, session) == nullptr) return;
     peer->info.last_error = why;
+    session->note_failed(why);
     put_off(*peer);
     if (!refused) {
       try_later(peer->next_try, name, session);

@@ -38,10 +38,6 @@ PeerTable::PeerTable(Environment environment, const NodeOptions& options, PeerId
 
 PeerTable::~PeerTable() = default;
 
-void PeerTable::tell(LogLevel level, const std::string& line) const {
-  environment_.host()->log().write(level, line);
-}
-
 void PeerTable::run(Ended& ended) {
   for (const auto& action : ended)
     action();
@@ -98,7 +94,7 @@ void PeerTable::remove(const std::string& name, std::uint64_t incarnation,
     Peer* peer = find(name);
     if (peer == nullptr || peer->info.incarnation != incarnation) return;
     if (!peer->sessions.empty() || peer->info.state == PeerState::lost) return;
-    lose(*peer, reason, ended);
+    lose(*peer, reason, ended, LogLevel::info);
   }
   run(ended);
 }
@@ -204,8 +200,9 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     if (!peer.current || !peer.member) peer.current = shared;
     session.set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
         .name = hello.name, .rank = peer.info.rank, .incarnation = hello.incarnation}));
+    tell_connected(session, is_back, hello.name, ended);
     if (session.was_accepted()) end_forgotten(peer, session, ended);
-    settle_broken(peer, !other, "the connection broke", ended);
+    settle_broken(peer, "the connection broke", ended);
     if (is_back) {
       ended.push_back([this, info = peer.info] {
         environment_.changed({.kind = PeerChange::Kind::joined, .peer = info, .reason = {}});
@@ -224,25 +221,34 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
     Peer* const found = peer_of(session);
     if (found == nullptr) {  // never admitted, and nobody waits for its peer by name
       ended.push_back([session, why] {
-        session->fail_calls([&why](const std::string& /*function*/, bool sent) {
+        const auto error = [&why](const std::string& /*function*/, bool sent) {
           return sent ? std::make_exception_ptr(PeerLost(why))
                       : std::make_exception_ptr(NotSent(why));
-        });
+        };
+        session->fail_calls(error, Guarantee::dead_peer);
       });
+      tell_refused(*session, ended);
     } else {
       Peer& peer = *found;
       leave_out(peer, session);
       if (session->goodbye()) {
         if (peer.sessions.empty()) {
-          lose(peer, session->goodbye()->reason, ended);
+          const bool has_left =
+              session->goodbye()->code == static_cast<std::uint16_t>(ErrorCode::shut_down);
+          lose(peer, session->goodbye()->reason, ended,
+               has_left ? LogLevel::info : LogLevel::warning);
         } else {
-          settle_broken(peer, true, why, ended);
+          settle_broken(peer, why, ended);
         }
       } else if (!peer.sessions.empty()) {
         settle_soon(peer, why);
       } else if (!peer.current) {
         if (!session->has_made_progress()) put_off(peer);
         begin_connecting(peer);
+        ended.push_back([this, name = peer.info.name, why] {
+          tell(LogLevel::info,
+               "the session with " + name + " ended (" + why + "): a new one begins");
+        });
       }
       drop_stranger(std::string(peer.info.name));
     }
@@ -283,7 +289,7 @@ void PeerTable::settle_soon(const Peer& peer, const std::string& why) {
         {
           const std::lock_guard lock(mutex_);
           Peer* const found = find(name);
-          if (found != nullptr && !found->sessions.empty()) settle_broken(*found, true, why, ended);
+          if (found != nullptr && !found->sessions.empty()) settle_broken(*found, why, ended);
         }
         run(ended);
       });
@@ -299,30 +305,39 @@ void PeerTable::end_forgotten(Peer& peer, const Session& begun, Ended& ended) {
   }
 }
 
-// What became of the calls of broken sessions is known: the peer answers again, or is gone.
-void PeerTable::settle_broken(Peer& peer, bool same_incarnation, const std::string& why,
-                              Ended& ended) {
+// What became of the calls of broken sessions is known. How many ended how is so once `ended` ran.
+std::shared_ptr<Session::Failed> PeerTable::end_broken(Peer& peer, const Session::MakeError& error,
+                                                       Guarantee guarantee, Ended& ended) {
   std::erase_if(departed_, [](const auto& entry) {
     const auto session = entry.second.lock();
     return !session || session->answering() == 0;
   });
-  for (const auto& session : peer.broken) {
-    if (session->answering() > 0) departed_.emplace_back(peer.info.name, session);
-  }
+  auto failed = std::make_shared<Session::Failed>();
   for (auto& session : std::exchange(peer.broken, {})) {
-    auto error = peer_lost(peer.info.name, why);
-    if (same_incarnation) {
-      error = [name = peer.info.name, why](const std::string& function, bool sent) {
-        return sent ? std::make_exception_ptr(
-                          Unknown("the connection to " + name + " broke (" + why + ") while '" +
-                                  function + "' was under way: whether it ran is not known"))
-                    : std::make_exception_ptr(NotSent("the connection to " + name + " broke (" +
-                                                      why + ") before '" + function +
-                                                      "' was sent; call again"));
-      };
-    }
-    ended.push_back([session, error] { session->fail_calls(error); });
+    add_up(peer.info, *session);
+    if (session->answering() > 0) departed_.emplace_back(peer.info.name, session);
+    ended.push_back([session, error, guarantee, failed] {
+      const Session::Failed of_session = session->fail_calls(error, guarantee);
+      failed->left += of_session.left;
+      failed->not_sent += of_session.not_sent;
+    });
   }
+  return failed;
+}
+
+// The peer lives, and has forgotten the sessions.
+void PeerTable::settle_broken(Peer& peer, const std::string& why, Ended& ended) {
+  if (peer.broken.empty()) return;
+  const auto error = [name = peer.info.name, why](const std::string& function, bool sent) {
+    return sent ? std::make_exception_ptr(Unknown("the connection to " + name + " broke (" + why +
+                                                  ") while '" + function +
+                                                  "' was under way: whether it ran is not known"))
+                : std::make_exception_ptr(NotSent("the connection to " + name + " broke (" + why +
+                                                  ") before '" + function +
+                                                  "' was sent; call again"));
+  };
+  const auto failed = end_broken(peer, error, Guarantee::at_most_once, ended);
+  tell_forgotten(peer.info.name, why, failed, ended);
 }
 
 // Forgets a peer that is gone and was never one of the group, such as one that the root refused.
@@ -333,7 +348,7 @@ void PeerTable::drop_stranger(std::string_view name) {
   }
 }
 
-void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
+void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level) {
   const bool was_known = peer.member && !std::exchange(peer.lost, true);
   for (auto& session : std::exchange(peer.sessions, {}))
     peer.broken.push_back(std::move(session));
@@ -343,7 +358,8 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended) {
   peer.trials.clear();
   peer.trying_since.reset();
   auto broken = peer.broken;
-  settle_broken(peer, false, why, ended);
+  const auto failed = end_broken(peer, peer_lost(peer.info.name, why), Guarantee::dead_peer, ended);
+  tell_lost(peer, was_known, why, level, failed, ended);
   for (auto& session : broken) {
     ended.push_back([session] { session->close(); });
   }

@@ -141,19 +141,34 @@ class PeerTable {
   void put_off(Peer& peer);
   void leave_out(Peer& peer, const std::shared_ptr<Session>& session);
   void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
-  void lose(Peer& peer, const std::string& why, Ended& ended);
+  void lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level = LogLevel::warning);
   void lose_former(Peer& peer, Ended& ended);
   void check_succession(const Peer& peer, const wire::Hello& hello) const;
   [[nodiscard]] static bool is_ahead_of_group(const Peer& peer);
   void try_later(TimePoint when, const std::string& name, const std::shared_ptr<Session>& session);
   void settle_soon(const Peer& peer, const std::string& why);
-  void settle_broken(Peer& peer, bool same_incarnation, const std::string& why, Ended& ended);
+  std::shared_ptr<Session::Failed> end_broken(Peer& peer, const Session::MakeError& error,
+                                              Guarantee guarantee, Ended& ended);
+  void settle_broken(Peer& peer, const std::string& why, Ended& ended);
   void drop_half_open();
   void drop_half_open(const std::shared_ptr<Session>& session, const std::string& why);
   void watch_half_open(TimePoint when);
-  void tell_of_stranger(const std::string& line);
+  void tell_of_stranger(const std::string& line, LogLevel level = LogLevel::warning);
   void drop_stranger(std::string_view name);
+
   void tell(LogLevel level, const std::string& line) const;
+  void tell_connected(const Session& session, bool was_lost, const std::string& name, Ended& ended);
+  void tell_broken(const Session& session, const std::string& why) const;
+  void tell_resumed(const Session& session) const;
+  void tell_lost(const Peer& peer, bool was_known, const std::string& why, LogLevel level,
+                 const std::shared_ptr<Session::Failed>& failed, Ended& ended);
+  void tell_forgotten(const std::string& name, const std::string& why,
+                      const std::shared_ptr<Session::Failed>& failed, Ended& ended);
+  void tell_refused(const Session& session, Ended& ended);
+  void tell_silence(const Session& session, int ticks_before) const;
+  static void add_up(PeerInfo& info, Session& session);
+  [[nodiscard]] static PeerInfo info_of(const Peer& peer);
+
   static void run(Ended& ended);
   std::shared_ptr<Session> find_session(std::string_view name);
   [[nodiscard]] Peer* find(std::string_view name);

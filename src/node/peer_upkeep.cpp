@@ -21,7 +21,12 @@ void PeerTable::tick() {
   }
   Ended ended;
   for (const auto& session : sessions) {
-    if (!session->is_attached() || session->tick() < silent_limit) continue;
+    if (!session->is_attached()) continue;
+    const int before = session->silent_ticks();
+    if (session->tick() < silent_limit) {
+      tell_silence(*session, before);
+      continue;
+    }
     const std::lock_guard lock(mutex_);
     Peer* peer = find(session->peer()->name);
     if (peer != nullptr && !closed_) {
@@ -37,7 +42,7 @@ std::vector<PeerInfo> PeerTable::snapshot() const {
   std::vector<PeerInfo> peers;
   for (const auto& [name, peer] : peers_) {
     if (name == self_.name || !peer.known) continue;
-    peers.push_back(peer.info);
+    peers.push_back(info_of(peer));
     if (!peer.member) peers.back().state = PeerState::lost;  // restarted, and not back yet
   }
   return peers;
@@ -140,10 +145,11 @@ void PeerTable::close(const std::string& reason) {
   }
   for (const auto& session : sessions) {
     session->say_goodbye(ErrorCode::shut_down, reason);
-    session->fail_calls([this](const std::string& function, bool sent) {
+    const auto error = [this](const std::string& function, bool sent) {
       return std::make_exception_ptr(ShutDown(
           "node " + self_.name + " was shut down while '" + function + "' was under way", sent));
-    });
+    };
+    session->fail_calls(error, Guarantee::shutdown);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
+#include "node/call_stories.hpp"
 #include "node/function_table.hpp"
 #include "node/nested_call.hpp"
 #include "node/node_core.hpp"
@@ -70,8 +71,8 @@ RetriedCall::RetriedCall(NodeCore& core, std::string_view peer, const detail::Fu
       signature_(function.signature),
       hash_(function.hash),
       retry_(options.retry),
-      deadline_(after(core.loop()->now(),
-                      timeout_of(function, options, core.options().call_timeout))) {}
+      deadline_(
+          after(core.loop()->now(), timeout_of(function, options, core.options().call_timeout))) {}
 
 RetriedCall::~RetriedCall() = default;
 
@@ -201,11 +202,14 @@ std::exception_ptr RetriedCall::final_error(const std::exception_ptr& thrown, co
   std::string text = last.what() + (note.empty() ? "" : "; " + note);
   if (hides) text += "; an earlier attempt may have run: " + describe(maybe_ran_);
   const bool may_have_run = hides || last.may_have_run();
-  if (const auto* const overloaded = dynamic_cast<const Overloaded*>(&last)) {
-    return std::make_exception_ptr(Overloaded(text, overloaded->retry_after(), may_have_run));
-  }
   const bool not_sent = last.code() == ErrorCode::not_sent;
-  return make_error(hides && not_sent ? code_of(maybe_ran_) : last.code(), text, may_have_run);
+  const auto* const overloaded = dynamic_cast<const Overloaded*>(&last);
+  const std::exception_ptr error =
+      overloaded != nullptr
+          ? std::make_exception_ptr(Overloaded(text, overloaded->retry_after(), may_have_run))
+          : make_error(hides && not_sent ? code_of(maybe_ran_) : last.code(), text, may_have_run);
+  if (last.story() != nullptr) tell_story(error, std::make_shared<CallStory>(*last.story()));
+  return error;
 }
 
 bool RetriedCall::cancel_call(std::uint64_t /*id*/) noexcept {

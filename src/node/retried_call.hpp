@@ -84,7 +84,7 @@ class RetriedCall final : public detail::ReplyReceiver,
   std::unique_ptr<NestedCall> nested_{};      // in the call in which it was made
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> over_{false};
-  std::mutex mutex_;                // guards what follows
+  std::mutex mutex_;                 // guards what follows
   detail::SubmittedCall submitted_;  // the attempt that is under way, or was the last
 };
 

@@ -5,6 +5,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
+#include "node/call_stories.hpp"
 #include "node/function_table.hpp"
 #include "node/output_scope.hpp"
 
@@ -87,6 +88,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   PendingCall call{
       .handler = std::move(handler),
       .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
+      .called_at = now,
       .one_use = encoder.one_use(),
       .in_chunks = !encoder.payloads().empty() && !wire::has_inline_payloads(encoder.words()),
       .payload_target = std::move(options.payload_target)};
@@ -99,6 +101,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
     refused = closed_;
     if (!refused) {
       const TimePoint deadline = call.deadline;
+      call.waited = !is_attached() || connection_->output().is_blocked_locked();
       const std::uint32_t number = number_of(function);
       call.function = number;
       wire::set_number(encoder.words(), number);
@@ -123,9 +126,11 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   if (call.handler) {  // not taken: closed, or no reply wanted
     detail::Reply reply;
     if (refused) {
-      reply.error = std::make_exception_ptr(
-          NotSent("the connection to " + peer_name() + " has just broken: '" +
-                  std::string(function.name) + "' was not sent; call again"));
+      const std::string name(shown_name(function.name));
+      NotSent error("the connection to " + peer_name() + " has just broken: '" + name +
+                    "' was not sent; call again");
+      tell_refusal(error, name, peer_name(), now);
+      reply.error = std::make_exception_ptr(std::move(error));
     }
     call.handler(reply);
     if (reply.error) return;
@@ -177,7 +182,7 @@ std::vector<Session::EndedCall> Session::end_calls(std::vector<PendingCall> call
   ended.reserve(calls.size());
   for (PendingCall& call : calls) {
     const bool sent = !take_back(call, payloads);
-    ended.push_back({std::move(call.handler), names_[call.function], sent,
+    ended.push_back({std::move(call.handler), names_[call.function], sent, story_of(call, sent),
                      std::move(call.payload_target), std::move(call.nested)});
   }
   return ended;
@@ -196,17 +201,17 @@ void Session::expire_calls() {
   }
   connection_->flush();  // the peer is told of those that it has in part
   for (EndedCall& call : expired) {
-    detail::Reply reply;
-    reply.error = std::make_exception_ptr(
-        TimedOut("'" + call.function + "' on " + peer_name() + " did not answer in time" +
-                     (call.sent ? "; it may have run" : "; it could not be sent, and never ran") +
-                     " (CallOptions::timeout, NodeOptions::call_timeout)",
-                 call.sent));
-    call.handler(reply);
+    fail(call.handler,
+         std::make_exception_ptr(TimedOut(
+             "'" + call.function + "' on " + peer_name() + " did not answer in time" +
+                 (call.sent ? "; it may have run" : "; it could not be sent, and never ran") +
+                 " (CallOptions::timeout, NodeOptions::call_timeout)",
+             call.sent)),
+         std::move(call.story), Guarantee::deadline);
   }
 }
 
-void Session::fail_calls(const MakeError& error) {
+Session::Failed Session::fail_calls(const MakeError& error, Guarantee guarantee) {
   std::vector<Bytes> payloads;
   std::vector<EndedCall> calls;
   {
@@ -214,11 +219,12 @@ void Session::fail_calls(const MakeError& error) {
     closed_ = true;
     calls = end_calls(calls_.take_all(), payloads);
   }
+  Failed failed;
   for (EndedCall& call : calls) {
-    detail::Reply reply;
-    reply.error = error(call.function, call.sent);
-    call.handler(reply);
+    ++(call.sent ? failed.left : failed.not_sent);
+    fail(call.handler, error(call.function, call.sent), std::move(call.story), guarantee);
   }
+  return failed;
 }
 
 // --- replies
@@ -248,10 +254,12 @@ void Session::flush() {
 // --- life and end
 
 int Session::tick() {
+  const bool was_silent = silent_ticks_ > 0;
   silent_ticks_ = connection_->take_heard() ? 0 : silent_ticks_ + 1;
+  if (was_silent || silent_ticks_ > 0) note_silence();
   if (silent_ticks_ == 0) heard_at_ = loop_->now();
   // Whether it has been heard or not: so its silence is known to have lasted since the last tick.
-  send(wire::plain_frame({.kind = wire::FrameKind::ping}));
+  send(wire::plain_frame({.kind = wire::FrameKind::ping, .id = ping_id()}));
   connection_->output().trim();
   return silent_ticks_;
 }

@@ -15,6 +15,7 @@
 #include "node/call_order.hpp"
 #include "node/call_table.hpp"
 #include "node/connection.hpp"
+#include "node/connection_log.hpp"
 #include "node/kept_calls.hpp"
 #include "node/log_limits.hpp"
 #include "node/payload_assembler.hpp"
@@ -109,10 +110,15 @@ class Session final : public FrameSink,
   /// are yet to start. On the loop.
   void cancel_incoming();
 
-  /// Ends the calls that wait: `error` makes the error, from the function's name and whether the
-  /// call may have been sent.
+  /// Ends the calls that wait, by that promise: `error` makes the error, from the function's name
+  /// and whether the call may have been sent.
   using MakeError = std::function<std::exception_ptr(const std::string& function, bool sent)>;
-  void fail_calls(const MakeError& error);
+  /// How many of them ended how.
+  struct Failed {
+    std::size_t left = 0;
+    std::size_t not_sent = 0;
+  };
+  Failed fail_calls(const MakeError& error, Guarantee guarantee);
 
   /// Closes without a word: what the peer has sent in part never comes. On the loop.
   void close();
@@ -139,6 +145,16 @@ class Session final : public FrameSink,
   [[nodiscard]] bool has_made_progress() const noexcept { return received_ > received_at_start_; }
   /// Since when nothing was heard, as far as the pings tell. On the loop.
   [[nodiscard]] TimePoint heard_at() const noexcept { return heard_at_; }
+  /// When the last connection broke, and how many frames were sent again over the next one. On the
+  /// loop.
+  [[nodiscard]] TimePoint broke_at() const noexcept { return broke_at_; }
+  [[nodiscard]] std::uint64_t sent_again() const noexcept { return sent_again_; }
+  /// A try to connect was in vain. On the loop.
+  void note_failed(const std::string& why);
+  /// Smoothed, of the pings that were answered; zero: none was.
+  [[nodiscard]] Duration round_trip() const noexcept {
+    return Duration(round_trip_.load(std::memory_order_relaxed));
+  }
   [[nodiscard]] bool is_closed() const;
   [[nodiscard]] bool was_accepted() const noexcept { return accepted_; }
   /// The peer's goodbye, if it has said one.
@@ -155,7 +171,7 @@ class Session final : public FrameSink,
   [[nodiscard]] int answering() const noexcept {
     return answering_.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] Connection& connection() noexcept { return *connection_; }
+  [[nodiscard]] Connection& connection() const noexcept { return *connection_; }
 
   void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) override;
   std::span<std::byte> chunk_target(const wire::FrameHeader& chunk) override;
@@ -232,6 +248,7 @@ class Session final : public FrameSink,
     detail::ReplyHandler handler;
     std::string function;
     bool sent;
+    std::shared_ptr<CallStory> story;
     // Destroyed without the lock:
     std::unique_ptr<detail::PayloadTarget> payload_target{};
     std::unique_ptr<NestedCall> nested{};
@@ -243,6 +260,14 @@ class Session final : public FrameSink,
   bool cut_off(std::uint64_t call, std::vector<Bytes>& payloads);
   void arm_timer(TimePoint deadline);
   void expire_calls();
+  [[nodiscard]] std::shared_ptr<CallStory> story_of(const PendingCall& call, bool left) const;
+  void fail(detail::ReplyHandler& handler, std::exception_ptr error,
+            std::shared_ptr<CallStory> story, Guarantee guarantee);
+  void note(ConnectionEvent event);
+  void note_broken(const std::string& why);
+  void note_silence();
+  [[nodiscard]] std::uint64_t ping_id() const;
+  void measure(std::uint64_t pong);
   std::string peer_name() const;
 
   /// Now, to set a deadline `timeout` ahead; that is within a hundredth of what was asked.
@@ -269,6 +294,10 @@ class Session final : public FrameSink,
   std::uint64_t unacknowledged_ = 0;     // bytes of those since one was last acknowledged
   std::uint64_t acknowledged_ = 0;       // frames of ours, by the peer
   TimePoint heard_at_{};
+  TimePoint attached_at_{};
+  TimePoint broke_at_{};
+  std::uint64_t sent_again_ = 0;
+  std::atomic<Duration::rep> round_trip_{0};
   std::string dialled_;
   std::optional<wire::Goodbye> goodbye_;
   int silent_ticks_ = 0;
@@ -285,6 +314,7 @@ class Session final : public FrameSink,
 
   std::mutex& mutex_;  // the output queue's; guards what follows
   CallTable calls_;
+  ConnectionLog log_;
   std::uint64_t notifications_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash
   std::pair<std::uint64_t, std::uint32_t> last_number_{};     // an entry of these

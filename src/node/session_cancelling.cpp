@@ -33,12 +33,12 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
   }
   if (!OutputScope::defer(*connection_)) connection_->flush_soon();
   for (EndedCall& call : ended) {
-    detail::Reply reply;
-    reply.error = std::make_exception_ptr(
-        Cancelled("'" + call.function + "' on " + peer_name() + " was cancelled" +
-                      (call.sent ? "; it may have run" : "; it never ran"),
-                  call.sent));
-    call.handler(reply);
+    fail(call.handler,
+         std::make_exception_ptr(Cancelled("'" + call.function + "' on " + peer_name() +
+                                               " was cancelled" +
+                                               (call.sent ? "; it may have run" : "; it never ran"),
+                                           call.sent)),
+         std::move(call.story), Guarantee::cancellation);
   }
   return true;
 }

@@ -29,7 +29,9 @@ void Session::start(std::unique_ptr<Stream> stream, bool accepted) {
 }
 
 void Session::resume(std::unique_ptr<Stream> stream, const wire::Hello& hello) {
-  attached_.store(false, std::memory_order_release);
+  if (attached_.exchange(false, std::memory_order_acq_rel)) {
+    note_broken("the peer has made another one");
+  }
   connection_->start(std::move(stream), weak_from_this());
   if (!connection_->output().rewind(hello.received)) {
     const std::string why = "its session goes on where it never was";
@@ -47,7 +49,12 @@ void Session::attached() {
   received_at_start_ = received_;
   unacknowledged_ = 0;
   silent_ticks_ = 0;
-  heard_at_ = loop_->now();
+  heard_at_ = attached_at_ = loop_->now();
+  using Kind = ConnectionEvent::Kind;
+  sent_again_ = is_open() ? connection_->output().unacknowledged() : 0;
+  note({.kind = is_open() ? Kind::resumed : Kind::connected,
+        .at = attached_at_,
+        .count = sent_again_});
   attached_.store(true, std::memory_order_release);
   open_.store(true, std::memory_order_release);
   connection_->open(resumable_);
@@ -121,7 +128,7 @@ void Session::handle_resumed(const wire::Hello& hello) {
         restarted ? "it was restarted" : "it does not know the session any more";
     if (restarted) {
       goodbye_ =
-          wire::Goodbye{.code = static_cast<std::uint16_t>(ErrorCode::shut_down), .reason = why};
+          wire::Goodbye{.code = static_cast<std::uint16_t>(ErrorCode::peer_lost), .reason = why};
     }
     end(why, false);
     return;
@@ -168,7 +175,11 @@ bool Session::may_return() const {
 
 void Session::on_closed(const std::string& why, bool protocol_error) {
   const auto self = shared_from_this();
-  attached_.store(false, std::memory_order_release);
+  if (attached_.exchange(false, std::memory_order_acq_rel)) {
+    note_broken(why);
+  } else if (!accepted_) {
+    note_failed(why);
+  }
   if (!protocol_error && may_return() && !is_closed()) {
     host_->session_detached(self, why);
   } else {

@@ -53,7 +53,7 @@ void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_
     case FrameKind::ping:
       // What is queued will tell as well; so who pings and does not read gathers nothing here.
       if (connection_->output().queued_bytes() == 0) {
-        send(wire::plain_frame({.kind = FrameKind::pong}));
+        send(wire::plain_frame({.kind = FrameKind::pong, .id = frame.header.id}));
       } else {
         flush();
       }
@@ -68,6 +68,8 @@ void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_
       handle_credit(frame.header);
       return;
     case FrameKind::pong:
+      measure(frame.header.id);
+      return;
     case FrameKind::acknowledge:  // which its header does
       return;
     case FrameKind::hello:
@@ -234,15 +236,16 @@ void Session::handle_error(const wire::FrameView& frame) {
   const wire::ErrorBody body = wire::read_error(frame);
   std::optional<PendingCall> call = take_answered(frame.header.id);
   if (!call) return;
-  std::string name;
+  std::shared_ptr<CallStory> story;
   {
     const std::lock_guard lock(mutex_);
-    name = names_[call->function];
+    story = story_of(*call, true);
   }
+  const std::string name = story->function;
   const auto code = static_cast<ErrorCode>(body.code);
-  detail::Reply reply;
+  std::exception_ptr error;
   if (code == ErrorCode::remote_error) {
-    reply.error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(), name));
+    error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(), name));
   } else {
     // Who joins has called no function that he knows of.
     const std::string quoted = "'" + name + "'";
@@ -252,11 +255,11 @@ void Session::handle_error(const wire::FrameView& frame) {
         is_named ? body.message : quoted + " on " + peer_name() + ": " + body.message;
     constexpr std::uint64_t kLongestPause = 1'000'000ULL * 60 * 60;  // an hour, in microseconds
     const std::chrono::microseconds pause(std::min(body.retry_after, kLongestPause));
-    reply.error = code == ErrorCode::overloaded
-                      ? std::make_exception_ptr(Overloaded(text, pause, body.may_have_run))
-                      : make_error(code, text, body.may_have_run);
+    error = code == ErrorCode::overloaded
+                ? std::make_exception_ptr(Overloaded(text, pause, body.may_have_run))
+                : make_error(code, text, body.may_have_run);
   }
-  call->handler(reply);
+  fail(call->handler, std::move(error), std::move(story), Guarantee::none);
 }
 
 }  // namespace batchrpc

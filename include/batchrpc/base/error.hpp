@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -10,6 +11,14 @@
 #include "batchrpc/base/export.hpp"
 
 namespace batchrpc {
+
+class Error;
+struct CallStory;
+
+namespace detail {
+/// Says in an error that nobody else has yet which call it ended.
+BATCHRPC_EXPORT void set_story(Error& error, std::shared_ptr<const CallStory> story) noexcept;
+}  // namespace detail
 
 /// What went wrong, by what the caller can do about it. `docs/errors.md` tells more of each.
 /// The numbers travel on the wire and never change.
@@ -48,9 +57,17 @@ class BATCHRPC_EXPORT Error : public std::runtime_error {
   /// False is a promise: the call never ran and may be sent again.
   [[nodiscard]] bool may_have_run() const noexcept { return may_have_run_; }
 
+  /// What the node that made the call knows of it, with times (batchrpc/base/call_story.hpp); null
+  /// where the error is of no call. As long as this error, or a copy, lives. explain() puts it into
+  /// words.
+  [[nodiscard]] const CallStory* story() const noexcept { return story_.get(); }
+
  private:
+  friend void detail::set_story(Error& error, std::shared_ptr<const CallStory> story) noexcept;
+
   ErrorCode code_;
   bool may_have_run_;
+  std::shared_ptr<const CallStory> story_;
 };
 
 /// The remote function threw. `what()` says where and what; the parts are there one by one.

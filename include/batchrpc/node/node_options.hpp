@@ -194,6 +194,16 @@ struct PeerInfo {
   std::vector<std::string> addresses{};  ///< where it is tried from here, in this order
   std::uint64_t reconnects = 0;          ///< how often a session with it has got a new connection
   std::string last_error{};              ///< why a connection ended, or was not made, the last time
+  /// How long a ping takes there and back, as last measured: smoothed as TCP does. Zero: not
+  /// measured yet; a peer of protocol 1.1 or older never is. Peers with much to send do not answer
+  /// at once, and are then not measured.
+  Duration round_trip{};
+  /// What went over its connections since this node has known the name, in bytes: frames, payloads
+  /// and handshakes.
+  /// @{
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_received = 0;
+  /// @}
 };
 
 }  // namespace batchrpc

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "batchrpc/base/executor.hpp"
+
+namespace batchrpc {
+
+/// The promises of docs/reliability.md, by their numbers.
+enum class Guarantee : unsigned char {
+  none = 0,
+  at_most_once = 1,
+  reconnect = 2,
+  deadline = 3,
+  cancellation = 4,
+  bounded_memory = 5,
+  dead_peer = 6,
+  overload = 7,
+  shutdown = 8,
+  membership = 9,
+  version_skew = 10,
+};
+
+/// Something that happened to the connection with a peer.
+struct ConnectionEvent {
+  enum class Kind : unsigned char {
+    connected,  ///< for the first time
+    broke,
+    failed,   ///< a try to connect
+    resumed,  ///< the session goes on over another connection
+    silent,   ///< since then nothing has been heard
+  };
+  Kind kind = Kind::connected;
+  TimePoint at{};           ///< of `failed`, the last one
+  std::uint64_t count = 1;  ///< `failed`: tries, one after the other; `resumed`: frames sent again
+  std::string why{};        ///< `broke`, `failed` (the last one); else empty
+};
+
+/// What a node knows of a call of its own that has failed. Times are of the node's clock, and up to
+/// 10 ms early for a call with a time-out of a second or more.
+struct CallStory {
+  std::string function{};                 ///< as it is exposed
+  std::string peer{};                     ///< who was to run it
+  Guarantee guarantee = Guarantee::none;  ///< by which it ended
+  TimePoint called_at{};
+  TimePoint deadline = TimePoint::max();  ///< by its time-out; max(): none
+  TimePoint ended_at{};
+  bool left = false;                   ///< it was sent, or may have been
+  std::optional<TimePoint> left_at{};  ///< nothing: it has not, or had to wait for the peer to read
+  /// The latest events of the connection, oldest first, also from before the call; null: none.
+  /// Calls that end together share them.
+  std::shared_ptr<const std::vector<ConnectionEvent>> events{};
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,208 @@
+#include "batchrpc/node/explain.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node/duration_text.hpp"
+
+namespace batchrpc {
+namespace {
+
+using Kind = ConnectionEvent::Kind;
+
+std::string_view title_of(Guarantee guarantee) {
+  constexpr std::array<std::string_view, 11> kTitles{"",
+                                                     "at most once",
+                                                     "reconnect without a storm",
+                                                     "deadlines travel",
+                                                     "cancellation",
+                                                     "bounded memory",
+                                                     "a dead peer is found",
+                                                     "overload degrades, never collapses",
+                                                     "shutdown",
+                                                     "membership",
+                                                     "version skew"};
+  const auto number = static_cast<std::size_t>(guarantee);
+  return number < kTitles.size() ? kTitles[number] : "";
+}
+
+// What a promise says of a call that ended in this error.
+std::string_view meaning_of(Guarantee guarantee, const Error& error) {
+  const bool may_have_run = error.may_have_run();
+  switch (guarantee) {
+    case Guarantee::at_most_once:
+      if (error.code() == ErrorCode::remote_error) return "it ran once, and threw";
+      if (error.code() == ErrorCode::unknown) {
+        return "the peer does not remember it; as it may have run, it is not sent again";
+      }
+      return may_have_run ? "it may have run, and is not sent again" : "it surely never ran";
+    case Guarantee::deadline:
+      return may_have_run ? "no answer came in time; the deadline went along, and if it had not "
+                            "begun to run by then, it never will"
+                          : "it could not be sent in time, and never runs";
+    case Guarantee::cancellation:
+      return may_have_run ? "it was told to end, but may have run"
+                          : "it was taken back and never runs";
+    case Guarantee::bounded_memory:
+      return "there was no room for it here, and it was not sent";
+    case Guarantee::dead_peer:
+      return may_have_run ? "the peer counts as dead; it had left, and may have run"
+                          : "the peer counts as dead; it was not sent, and never runs";
+    case Guarantee::overload:
+      return may_have_run ? "the callee had no room for what it did"
+                          : "the callee had no room for it, and did not run it";
+    case Guarantee::shutdown:
+      return may_have_run ? "a node has shut down while it was under way"
+                          : "a node is shutting down, and did not run it";
+    case Guarantee::none:
+    case Guarantee::reconnect:
+    case Guarantee::membership:
+    case Guarantee::version_skew:
+      break;
+  }
+  return may_have_run ? "it may have run" : "it never ran";
+}
+
+std::string_view advice_of(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::remote_error:
+      return "as for an exception of a local function";
+    case ErrorCode::timed_out:
+      return "raise the time-out, or see why the callee is slow; repeat only what is idempotent";
+    case ErrorCode::not_sent:
+      return "call again, or another node";
+    case ErrorCode::unknown:
+      return "ask the peer what it knows, or repeat what is idempotent";
+    case ErrorCode::peer_lost:
+      return "go on with the other peers; repeat only what is idempotent";
+    case ErrorCode::broken_promise:
+      return "look for the handler that did not answer";
+    case ErrorCode::overloaded:
+      return "call again after a while (Overloaded::retry_after()), or raise the limit";
+    case ErrorCode::cancelled:
+      return "nothing: somebody asked for it";
+    case ErrorCode::not_found:
+      return "expose it, or call it by its right name";
+    case ErrorCode::bad_signature:
+      return "build caller and callee from one declaration";
+    case ErrorCode::bad_message:
+      return "send what the other side takes";
+    case ErrorCode::shut_down:
+      return "call another node, or make a new one";
+    case ErrorCode::invalid_argument:
+    case ErrorCode::join_failed:
+      break;
+  }
+  return "as the message says";
+}
+
+// "     1.250 s  ": when, since the call.
+std::string at(TimePoint when, const CallStory& story) {
+  const auto milliseconds =
+      std::chrono::duration_cast<std::chrono::milliseconds>(when - story.called_at).count();
+  const auto size = milliseconds < 0 ? -milliseconds : milliseconds;
+  const std::string seconds = (milliseconds < 0 ? "-" : "") + std::to_string(size / 1000);
+  const std::string fraction = std::to_string(size % 1000);
+  const std::size_t width = seconds.size();
+  return std::string(width < 6 ? 6 - width : 0, ' ') + seconds + '.' +
+         std::string(3 - fraction.size(), '0') + fraction + " s  ";
+}
+
+std::string words_of(const ConnectionEvent& event) {
+  const std::string why = event.why.empty() ? "" : ": " + event.why;
+  const std::string count = std::to_string(event.count);
+  switch (event.kind) {
+    case Kind::connected:
+      return "connected";
+    case Kind::broke:
+      return "the connection broke" + why;
+    case Kind::failed:
+      return event.count == 1 ? "a try to connect failed" + why
+                              : count + " tries to connect had failed, the last one" + why;
+    case Kind::resumed:
+      return "connected again" + (event.count == 0   ? ""
+                                  : event.count == 1 ? ", 1 frame was sent again"
+                                                     : ", " + count + " frames were sent again");
+    case Kind::silent:
+      return "from here on nothing was heard";
+  }
+  return "something happened" + why;
+}
+
+struct Line {
+  TimePoint at;
+  std::string text;
+};
+
+// The events during the call, and the ones before by which it had no connection that worked.
+std::vector<Line> lines_of(const CallStory& story) {
+  const bool left_at_once = story.left_at == story.called_at;
+  const bool has_time_out = story.deadline != TimePoint::max();
+  std::vector<Line> lines{
+      {story.called_at,
+       std::string(left_at_once ? "called, and sent at once" : "called") +
+           (has_time_out ? "; its time-out is " + text_of(story.deadline - story.called_at) : "")}};
+  if (story.events) {
+    for (const ConnectionEvent& event : *story.events) {
+      const bool before = event.at < story.called_at;
+      if (before && (event.kind == Kind::connected || event.kind == Kind::resumed)) {
+        lines.resize(1);
+      } else {
+        lines.push_back({event.at, words_of(event)});
+      }
+    }
+  }
+  if (story.left_at && !left_at_once) lines.push_back({*story.left_at, "sent"});
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const Line& a, const Line& b) { return a.at < b.at; });
+  return lines;
+}
+
+std::string way_of(const Error& error, const CallStory& story) {
+  std::string text;
+  for (const Line& line : lines_of(story))
+    text += at(line.at, story) + line.text + '\n';
+  const std::string left = !story.left      ? "and had not been sent"
+                           : !story.left_at ? "and had been sent when there was room"
+                                            : "";
+  text += at(story.ended_at, story) + "ended" + (left.empty() ? "" : ", " + left) + ": " +
+          error.what() + '\n';
+  return text;
+}
+
+}  // namespace
+
+std::string explain(const Error& error) {
+  std::string text(to_string(error.code()));
+  const CallStory* const story = error.story();
+  if (story == nullptr) {
+    text += ": " + std::string(error.what()) + '\n';
+  } else {
+    text += ": the call of '" + story->function + "' on " + story->peer +
+            (error.may_have_run() ? ", which may have run\n" : ", which never ran\n") +
+            way_of(error, *story);
+    if (story->guarantee != Guarantee::none) {
+      text += "Promise " + std::to_string(static_cast<int>(story->guarantee)) + ", " +
+              std::string(title_of(story->guarantee)) + ": " +
+              std::string(meaning_of(story->guarantee, error)) + ".\n";
+    }
+  }
+  return text + "What to do: " + std::string(advice_of(error)) + ".";
+}
+
+std::string explain(const std::exception_ptr& error) {
+  if (!error) return "There was no error.";
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return explain(known);
+  } catch (...) {
+    return type_name(error) + ": " + describe(error);
+  }
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,33 @@
+#include <string_view>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "node/call_stories.hpp"
+#include "node/function_table.hpp"
+#include "node/node_core.hpp"
+#include "node/retried_call.hpp"
+
+// How a node's own calls begin.
+namespace batchrpc {
+
+void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
+                      detail::OutgoingOptions options, Encoder& encoder,
+                      detail::ReplyHandler&& handler) {
+  fork_mark_->refuse_forked_copy(options_.name);
+  try {
+    if (stopping_.load(std::memory_order_relaxed)) {
+      throw ShutDown("node " + options_.name + " is shut down; make a new one");
+    }
+    WaitContext::suggest(context_);
+    if (options.retry.attempts != 1) {
+      RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));
+      return;
+    }
+    peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
+  } catch (Error& error) {
+    tell_refusal(error, shown_name(function.name), peer, loop_->now());
+    throw;
+  }
+}
+
+}  // namespace batchrpc

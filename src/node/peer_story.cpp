@@ -1,0 +1,133 @@
+#include <string>
+#include <utility>
+
+#include "node/duration_text.hpp"
+#include "node/peer_table.hpp"
+
+// What a peer table tells of its peers: lines of the log, and figures.
+namespace batchrpc {
+namespace {
+
+std::string count_of(std::uint64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// What became of the calls that waited; empty: there were none.
+std::string fate_of(const Session::Failed& failed, const std::string& of_those_that_left) {
+  std::string text;
+  const auto add = [&](std::size_t count, const std::string& error) {
+    if (count == 0) return;
+    text += text.empty() ? ": " + count_of(count, "call") + (count == 1 ? " ends" : " end")
+                         : ", " + std::to_string(count);
+    text += " as " + error;
+  };
+  add(failed.left, of_those_that_left);
+  add(failed.not_sent, "NotSent");
+  return text;
+}
+
+}  // namespace
+
+// Not under the lock: the sink is the program's.
+void PeerTable::tell(LogLevel level, const std::string& line) const {
+  environment_.host()->log().write(level, line);
+}
+
+void PeerTable::tell_connected(const Session& session, bool was_lost, const std::string& name,
+                               Ended& ended) {
+  std::string line = session.was_accepted() ? name + " has connected" : "connected to " + name;
+  if (was_lost) line += " again, which was lost";
+  line += " (" + session.connection().description() + ")";
+  ended.push_back([this, was_lost, line = std::move(line)] {
+    tell(was_lost ? LogLevel::info : LogLevel::debug, line);
+  });
+}
+
+void PeerTable::tell_broken(const Session& session, const std::string& why) const {
+  tell(LogLevel::info, "the connection to " + session.peer()->name + " broke (" + why + "): " +
+                           (session.was_accepted() ? "it may come back" : "it is made anew"));
+}
+
+void PeerTable::tell_resumed(const Session& session) const {
+  const std::uint64_t frames = session.sent_again();
+  tell(LogLevel::info,
+       "connected again to " + session.peer()->name + " after " +
+           text_of(environment_.loop->now() - session.broke_at()) + ": its calls go on" +
+           (frames > 0
+                ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") + " sent again"
+                : ""));
+}
+
+// Once the calls that the loss ends have ended.
+void PeerTable::tell_lost(const Peer& peer, bool was_known, const std::string& why, LogLevel level,
+                          const std::shared_ptr<Session::Failed>& failed, Ended& ended) {
+  const std::string& name = peer.info.name;
+  std::string line = name + " is lost";
+  if (!was_known) {
+    level = LogLevel::debug;
+    line = peer.member ? name + " is still lost" : name + " is gone";
+  }
+  line += " (" + why + ")";
+  ended.push_back([this, level, failed, line = std::move(line)] {
+    tell(level, line + fate_of(*failed, "PeerLost"));
+  });
+}
+
+void PeerTable::tell_forgotten(const std::string& name, const std::string& why,
+                               const std::shared_ptr<Session::Failed>& failed, Ended& ended) {
+  ended.push_back([this, name, why, failed] {
+    const bool harmless = failed->left == 0;
+    tell(harmless ? LogLevel::debug : LogLevel::warning,
+         "a session with " + name + " is over (" + why + ")" + fate_of(*failed, "Unknown"));
+  });
+}
+
+// A connection that was never a session.
+void PeerTable::tell_refused(const Session& session, Ended& ended) {
+  if (!session.was_accepted() || !session.goodbye()) return;
+  // Who asks for a name that is taken asks again and again.
+  const bool again = session.goodbye()->code == static_cast<std::uint16_t>(ErrorCode::overloaded);
+  ended.push_back(
+      [this, again,
+       line = "refused " + session.connection().description() + ": " + session.goodbye()->reason] {
+        tell_of_stranger(line, again ? LogLevel::debug : LogLevel::info);
+      });
+}
+
+void PeerTable::tell_silence(const Session& session, int ticks_before) const {
+  constexpr int kTold = 2;
+  const std::string name = session.peer()->name;
+  if (session.silent_ticks() == kTold) {
+    tell(LogLevel::info,
+         name + " has been silent for " + text_of(environment_.loop->now() - session.heard_at()));
+  } else if (ticks_before >= kTold && session.silent_ticks() == 0) {
+    tell(LogLevel::info, name + " is heard again");
+  }
+}
+
+// --- figures
+
+// A session's, which is then forgotten.
+void PeerTable::add_up(PeerInfo& info, Session& session) {
+  info.bytes_sent += session.connection().output().written_bytes();
+  info.bytes_received += session.connection().bytes_received();
+  if (session.round_trip() != Duration::zero()) info.round_trip = session.round_trip();
+}
+
+PeerInfo PeerTable::info_of(const Peer& peer) {
+  PeerInfo info = peer.info;
+  for (const auto& session : peer.broken)
+    add_up(info, *session);
+  bool listed = false;
+  for (const auto& session : peer.sessions) {
+    add_up(info, *session);
+    listed = listed || session == peer.current;
+  }
+  if (peer.current && !listed) add_up(info, *peer.current);
+  if (peer.current && peer.current->round_trip() != Duration::zero()) {
+    info.round_trip = peer.current->round_trip();
+  }
+  return info;
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,269 @@
+#include "batchrpc/node/explain.hpp"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/story_world.hpp"
+
+// What is known of a call that has failed: the promise by which it ended, and the times. In virtual
+// time, so that these are exact.
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using Catch::Contains;
+using test::Failure;
+using test::outcome;
+using test::StoryWorld;
+using Kind = ConnectionEvent::Kind;
+
+static_assert(std::is_nothrow_copy_constructible_v<Error>);
+static_assert(std::is_nothrow_copy_constructible_v<RemoteError>);
+static_assert(std::is_nothrow_copy_constructible_v<Overloaded>);
+
+TEST_CASE("a call that timed out is explained by promise 3, with the times") {
+  StoryWorld w({.latency = 5ms});
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  const TimePoint called = w.now();
+  const Failure failed(w.a.call_with<int()>({.timeout = 2s}, "b", "never"));
+  REQUIRE(failed.code() == ErrorCode::timed_out);
+  CHECK(failed.story.function == "never");
+  CHECK(failed.story.peer == "b");
+  CHECK(failed.story.guarantee == Guarantee::deadline);
+  CHECK(failed.story.called_at == called);
+  CHECK(failed.story.left);
+  CHECK(failed.story.left_at == called);
+  CHECK(failed.story.deadline == called + 2s);
+  CHECK(failed.took() == 2s);
+  CHECK(failed.text ==
+        "TimedOut: the call of 'never' on b, which may have run\n"
+        "     0.000 s  called, and sent at once; its time-out is 2 s\n"
+        "     2.000 s  ended: 'never' on b did not answer in time; it may have run "
+        "(CallOptions::timeout, NodeOptions::call_timeout)\n"
+        "Promise 3, deadlines travel: no answer came in time; the deadline went along, and if it "
+        "had not begun to run by then, it never will.\n"
+        "What to do: raise the time-out, or see why the callee is slow; repeat only what is "
+        "idempotent.");
+}
+
+TEST_CASE("a call that timed out before there was a connection says that it had not been sent") {
+  StoryWorld w;
+  w.world.network->partition("a", "b");
+  const Failure failed(w.a.call_with<int()>({.timeout = 1s}, "b", "never"));
+  REQUIRE(failed.code() == ErrorCode::timed_out);
+  CHECK(failed.story.guarantee == Guarantee::deadline);
+  CHECK_FALSE(failed.story.left);
+  CHECK_FALSE(failed.story.left_at);
+  CHECK(failed.took() == 1s);
+  CHECK_THAT(failed.text, Contains("which never ran") &&
+                              Contains("     0.000 s  called; its time") &&
+                              Contains("1.000 s  ended, and had not been sent"));
+}
+
+TEST_CASE("a call that had to wait for its connection says when it was sent") {
+  StoryWorld w({.latency = 50ms});
+  const Failure failed(w.a.call_with<int()>({.timeout = 1s}, "b", "never"));
+  REQUIRE(failed.code() == ErrorCode::timed_out);
+  REQUIRE(failed.story.left_at);
+  CHECK(*failed.story.left_at - failed.story.called_at == 200ms);  // to connect, and the hello
+  CHECK(failed.time_of(Kind::connected) == Duration(200ms));
+  CHECK_THAT(failed.text, Contains("0.200 s  connected\n     0.200 s  sent\n"));
+}
+
+TEST_CASE("a time-out that was over before the call is explained as well") {
+  StoryWorld w;
+  const Failure failed(w.a.call_with<int()>({.timeout = -1s}, "b", "never"));
+  REQUIRE(failed.code() == ErrorCode::timed_out);
+  CHECK(failed.story.guarantee == Guarantee::deadline);
+  CHECK(failed.story.function == "never");
+  CHECK(failed.took() == 0s);
+  CHECK_FALSE(failed.story.left);
+}
+
+TEST_CASE(
+    "a call to a peer that fell silent is explained by promise 6: since when, and until when") {
+  StoryWorld w;
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  auto call = w.a.call<int()>("b", "never");
+  w.run_for(3500ms);
+  w.world.network->isolate("b");
+  const Failure failed(std::move(call));
+  REQUIRE(failed.code() == ErrorCode::peer_lost);
+  CHECK(failed.story.guarantee == Guarantee::dead_peer);
+  CHECK(failed.story.left_at == failed.story.called_at);
+  const auto silent = failed.time_of(Kind::silent);
+  REQUIRE(silent);
+  CHECK(*silent >= 3500ms);
+  CHECK(*silent <= 4500ms);  // is noticed by the next ping
+  CHECK(failed.took() >= 8500ms);
+  CHECK(failed.took() <= 9500ms);
+  CHECK_THAT(failed.text, Contains("from here on nothing was heard") &&
+                              Contains("Promise 6, a dead peer is found") &&
+                              Contains("silent for 5 s"));
+}
+
+TEST_CASE(
+    "a call to a process that was killed says when its connection broke, and what was tried") {
+  StoryWorld w;
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  auto call = w.a.call<int()>("b", "never");
+  w.run_for(1250ms);
+  w.world.kill("b");
+  const Failure failed(std::move(call));
+  REQUIRE(failed.code() == ErrorCode::peer_lost);
+  CHECK(failed.story.guarantee == Guarantee::dead_peer);
+  CHECK(failed.time_of(Kind::broke) == Duration(1250ms));
+  CHECK(failed.time_of(Kind::failed) == Duration(1250ms));
+  CHECK(failed.took() == 1250ms);
+  CHECK_THAT(
+      failed.text,
+      Contains("     1.250 s  the connection broke: ") &&
+          Contains("     1.250 s  a try to connect failed: its address refuses connections") &&
+          Contains("     1.250 s  ended: b is lost"));
+}
+
+TEST_CASE("a call that never had a connection counts the tries to have one") {
+  StoryWorld w({.break_after = 10});  // in the hello
+  const Failure failed(w.a.call<int()>("b", "never"));
+  REQUIRE(failed.code() == ErrorCode::not_sent);
+  CHECK(failed.story.guarantee == Guarantee::dead_peer);
+  CHECK_FALSE(failed.story.left);
+  CHECK(failed.took() == 5s);
+  REQUIRE(failed.story.events);
+  REQUIRE(failed.story.events->size() == 1);
+  CHECK(failed.story.events->front().count > 3);
+  CHECK_THAT(failed.text, Contains(" tries to connect had failed, the last one: ") &&
+                              Contains("it was not sent, and never runs"));
+}
+
+TEST_CASE("a call that the peer has forgotten is explained by promise 1") {
+  StoryWorld w({}, 1s);  // b gives its peers up after a second of silence
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  auto call = w.a.call<int()>("b", "never");
+  w.run_for(500ms);
+  w.world.network->partition("a", "b");
+  w.run_for(3s);
+  w.world.network->heal("a", "b");
+  const Failure failed(std::move(call));
+  REQUIRE(failed.code() == ErrorCode::unknown);
+  CHECK(failed.story.guarantee == Guarantee::at_most_once);
+  CHECK(failed.time_of(Kind::broke));
+  CHECK_THAT(failed.text, Contains("Promise 1, at most once") && Contains("not sent again"));
+}
+
+TEST_CASE("calls that the end of their own node cut off are explained by promise 8") {
+  StoryWorld w;
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  auto call = w.a.call<int()>("b", "never");
+  w.run_for(100ms);
+  w.a.shutdown(1s);
+  const Failure cut_off(std::move(call));
+  REQUIRE(cut_off.code() == ErrorCode::shut_down);
+  CHECK(cut_off.story.guarantee == Guarantee::shutdown);
+  CHECK(cut_off.took() >= 1100ms);
+  CHECK(cut_off.took() <= 1102ms);
+  const Failure refused(w.a.call<int()>("b", "never"));
+  REQUIRE(refused.code() == ErrorCode::shut_down);
+  CHECK(refused.story.guarantee == Guarantee::shutdown);
+  CHECK(refused.story.function == "never");
+  CHECK_FALSE(refused.story.left);
+}
+
+TEST_CASE("a call that an ending callee refuses is explained by promise 8, and had been sent") {
+  StoryWorld w;
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  auto kept = w.a.call<int()>("b", "never");  // b waits for its answer
+  w.run_for(10ms);
+  std::optional<Future<int>> call;
+  w.world.loop->schedule(w.now() + 100ms, [&] { call = w.a.call<int(int)>("b", "twice", 2); });
+  w.b.shutdown(1s);
+  REQUIRE(call);
+  const Failure failed(*std::move(call));
+  REQUIRE(failed.code() == ErrorCode::shut_down);
+  CHECK(failed.story.guarantee == Guarantee::shutdown);
+  CHECK(failed.story.left);
+  CHECK_THAT(failed.text, Contains("which never ran"));
+}
+
+TEST_CASE("what a remote function throws is explained by the promise of its code") {
+  StoryWorld w({.latency = 10ms});
+  w.b.expose("throws", [] { throw std::out_of_range("index 7"); });
+  w.b.expose("full", [] { throw Overloaded("no room"); });
+  w.b.expose("cancelled", [] { throw Cancelled("not wanted"); });
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+
+  const Failure thrown(w.a.call<void()>("b", "throws"));
+  REQUIRE(thrown.code() == ErrorCode::remote_error);
+  CHECK(thrown.story.guarantee == Guarantee::at_most_once);
+  CHECK(thrown.took() == 20ms);
+  CHECK_THAT(thrown.text, Contains("it ran once, and threw") && Contains("0.020 s  ended: ") &&
+                              Contains("std::out_of_range: index 7"));
+  const Failure full(w.a.call<void()>("b", "full"));
+  REQUIRE(full.code() == ErrorCode::overloaded);
+  CHECK(full.story.guarantee == Guarantee::overload);
+  const Failure cancelled(w.a.call<void()>("b", "cancelled"));
+  REQUIRE(cancelled.code() == ErrorCode::cancelled);
+  CHECK(cancelled.story.guarantee == Guarantee::cancellation);
+  const Failure missing(w.a.call<void()>("b", "missing"));
+  REQUIRE(missing.code() == ErrorCode::not_found);
+  CHECK(missing.story.guarantee == Guarantee::at_most_once);
+  CHECK_THAT(missing.text, Contains("it surely never ran"));
+}
+
+TEST_CASE(
+    "a call that was cancelled is explained by promise 4, with the time of its cancellation") {
+  StoryWorld w;
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  auto call = w.a.call<int()>("b", "never");
+  w.run_for(700ms);
+  REQUIRE(call.cancel());
+  const Failure failed(std::move(call));
+  REQUIRE(failed.code() == ErrorCode::cancelled);
+  CHECK(failed.story.guarantee == Guarantee::cancellation);
+  CHECK(failed.story.left);
+  CHECK(failed.took() == 700ms);
+  CHECK_THAT(failed.text, Contains("it was told to end, but may have run"));
+}
+
+TEST_CASE("a call of nobody is explained, though there is no connection") {
+  StoryWorld w;
+  const Failure failed(w.a.call<int()>("nobody", "never"));
+  REQUIRE(failed.code() == ErrorCode::not_found);
+  CHECK(failed.story.peer == "nobody");
+  CHECK(failed.story.guarantee == Guarantee::at_most_once);
+  CHECK_FALSE(failed.story.events);
+  CHECK_THAT(failed.text, Contains("'never' on nobody, which never ran"));
+}
+
+TEST_CASE("a call made while its connection is broken tells of the break before it") {
+  StoryWorld w({.break_after = 6000});
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  auto large = w.a.call<std::size_t(std::string)>("b", "length", std::string(10'000, 'x'));
+  w.world.network->partition("a", "b");  // what is connected from now on waits
+  w.run_for(500ms);
+  const Failure failed(w.a.call_with<int()>({.timeout = 1s}, "b", "never"));
+  REQUIRE(failed.code() == ErrorCode::timed_out);
+  CHECK_FALSE(failed.story.left);
+  CHECK_THAT(failed.text, Contains("    -0.500 s  the connection broke: "));
+}
+
+TEST_CASE("an error that is of no call, or not batchrpc's, is explained by what it says") {
+  CHECK(explain(std::exception_ptr()) == "There was no error.");
+  CHECK(explain(Result<int>(1)) == "There was no error.");
+  CHECK(explain(std::make_exception_ptr(std::out_of_range("index 7"))) ==
+        "std::out_of_range: index 7");
+  const NotFound error("no such object");
+  CHECK(error.story() == nullptr);
+  CHECK(explain(error) ==
+        "NotFound: no such object\nWhat to do: expose it, or call it by its right name.");
+}
+
+}  // namespace
+}  // namespace batchrpc
