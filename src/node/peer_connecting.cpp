@@ -60,8 +60,11 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
     Peer* const peer = find(name);
     const Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr || trial->give_up_at > environment_.loop->now()) return;
+    if (trial->trying) put_off(*peer);  // a time-out of that try
     std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
-    const std::string why = "it could not be reached for " + text_of(options_.dead_after);
+    const std::string why =
+        (session->is_open() ? "it was silent for " : "it could not be reached for ") +
+        text_of(options_.dead_after);
     const bool is_there = std::any_of(peer->sessions.begin(), peer->sessions.end(),
                                       [](const auto& other) { return other->is_attached(); });
     if (is_there) {
@@ -89,9 +92,16 @@ void PeerTable::put_off(Peer& peer) {
     milliseconds = std::min(milliseconds * std::uniform_real_distribution(0.8, 1.2)(random_), 1e4);
   }
   ++peer.tries;
-  peer.next_try = environment_.loop->now() + std::chrono::duration_cast<Duration>(
-                                                 std::chrono::duration<double, std::milli>(
-                                                     milliseconds));
+  peer.next_try =
+      environment_.loop->now() +
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(milliseconds));
+}
+
+// After a try in vain.
+void PeerTable::try_again(Peer& peer, Trial& trial) {
+  trial.trying = false;
+  put_off(peer);
+  try_later(peer.next_try, peer.info.name, trial.session);
 }
 
 // Weak: the loop, which may not be run any more, keeps nobody alive.
@@ -112,8 +122,9 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
   {
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
-    const Trial* const trial = trial_of(peer, session);
+    Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
+    trial->trying = true;
     // Where it was reached before comes first: it may be the way round something.
     const std::string& dialled = session->dialled();
     if (!dialled.empty() && index == 0) {
@@ -132,22 +143,27 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     return;
   }
   // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
-  environment_.transport->connect(
-      Address::parse(address), give_up_at,
-      [this, weak_host = std::weak_ptr(environment_.host()), name,
-       weak_session = std::weak_ptr(session), index, all_refused,
-       address](std::unique_ptr<Stream> stream, std::error_code error) {
-        const auto host = weak_host.lock();
-        const auto waiting = weak_session.lock();
-        if (!host || !waiting) return;
-        if (stream) {
-          if (!waiting->was_accepted()) waiting->set_dialled(address);
-          connected(name, waiting, std::move(stream));
-          return;
-        }
-        const bool refused = error == std::errc::connection_refused;
-        try_addresses(name, waiting, index + 1, all_refused && refused);
-      });
+  dial(name, Address::parse(address), give_up_at,
+       [this, weak_host = std::weak_ptr(environment_.host()), name,
+        weak_session = std::weak_ptr(session), index, all_refused,
+        address](std::unique_ptr<Stream> stream, std::error_code error) {
+         const auto host = weak_host.lock();
+         const auto waiting = weak_session.lock();
+         if (!host || !waiting) return;
+         if (stream) {
+           if (!waiting->was_accepted()) waiting->set_dialled(address);
+           connected(name, waiting, std::move(stream));
+           return;
+         }
+         const bool refused = error == std::errc::connection_refused;
+         try_addresses(name, waiting, index + 1, all_refused && refused);
+       });
+}
+
+void PeerTable::dial(const std::string& whom, const Address& address, TimePoint deadline,
+                     Transport::ConnectHandler handler) {
+  tell(LogLevel::debug, "tries " + whom + " at " + address.to_string());
+  environment_.transport->connect(address, deadline, std::move(handler));
 }
 
 void PeerTable::connected(const std::string& name, const std::shared_ptr<Session>& session,
@@ -155,10 +171,10 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
   {
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
-    if (closed_ || trial_of(peer, session) == nullptr) return;
+    Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
     if (session->was_accepted()) {  // the peer is there, and it is up to it to come back
-      put_off(*peer);
-      try_later(peer->next_try, name, session);
+      try_again(*peer, *trial);
       return;
     }
     half_open_.push_back({session, environment_.loop->now()});
@@ -175,9 +191,8 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
     Peer* const peer = peer_of(session);
     if (closed_ || peer == nullptr) return;
     peer->info.last_error = why;
-    if (trial_of(peer, session) != nullptr) {  // the handshake broke
-      put_off(*peer);
-      try_later(peer->next_try, peer->info.name, session);
+    if (Trial* const trial = trial_of(peer, session)) {  // the handshake broke
+      try_again(*peer, *trial);
     } else {
       was_attached = true;
       if (peer->current == session) peer->info.state = PeerState::connecting;
@@ -187,9 +202,8 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
     }
   }
   if (was_attached) {
-    tell(LogLevel::info, "the connection to " + session->peer()->name + " broke (" + why +
-                                  "): " +
-                                  (session->was_accepted() ? "it may come back" : "it is made anew"));
+    tell(LogLevel::info, "the connection to " + session->peer()->name + " broke (" + why + "): " +
+                             (session->was_accepted() ? "it may come back" : "it is made anew"));
   }
 }
 
@@ -234,19 +248,18 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
     session->set_dialled(address.to_string());
     half_open_.push_back({session, environment_.loop->now()});
   }
-  environment_.transport->connect(
-      address, environment_.loop->now() + options_.dead_after,
-      [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
-          std::unique_ptr<Stream> stream, std::error_code error) {
-        const auto host = weak_host.lock();
-        const auto waiting = weak_session.lock();
-        if (!host || !waiting || waiting->is_closed()) return;
-        if (stream) {
-          waiting->start(std::move(stream), false);
-        } else {
-          waiting->on_closed(error.message(), false);
-        }
-      });
+  dial("the root", address, environment_.loop->now() + options_.dead_after,
+       [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
+           std::unique_ptr<Stream> stream, std::error_code error) {
+         const auto host = weak_host.lock();
+         const auto waiting = weak_session.lock();
+         if (!host || !waiting || waiting->is_closed()) return;
+         if (stream) {
+           waiting->start(std::move(stream), false);
+         } else {
+           waiting->on_closed(error.message(), false);
+         }
+       });
   return session;
 }
 
@@ -288,13 +301,14 @@ void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Se
   {
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
-    if (closed_ || trial_of(peer, session) == nullptr) return;
+    Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
     peer->info.last_error = why;
-    put_off(*peer);
     if (!refused) {
-      try_later(peer->next_try, name, session);
+      try_again(*peer, *trial);
       return;
     }
+    put_off(*peer);
     lose(*peer, why, ended);
     drop_stranger(name);
   }

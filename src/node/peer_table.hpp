@@ -103,6 +103,7 @@ class PeerTable {
   struct Trial {
     std::shared_ptr<Session> session;
     TimePoint give_up_at;
+    bool trying = false;  // and does not wait for the next try
   };
   struct Peer {
     PeerInfo info;
@@ -115,7 +116,7 @@ class PeerTable {
     std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict
     std::vector<Trial> trials;
     std::optional<TimePoint> trying_since;  // to have a first connection
-    int tries = 0;  // in vain, one after the other
+    int tries = 0;                          // in vain, one after the other
     TimePoint next_try{};
   };
   using Ended = std::vector<std::function<void()>>;  // what to do when the lock is released
@@ -135,7 +136,10 @@ class PeerTable {
                  std::unique_ptr<Stream> stream);
   void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
                       bool refused, const std::string& why);
+  void dial(const std::string& whom, const Address& address, TimePoint deadline,
+            Transport::ConnectHandler handler);
   void put_off(Peer& peer);
+  void try_again(Peer& peer, Trial& trial);
   void leave_out(Peer& peer, const std::shared_ptr<Session>& session);
   void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
   void lose(Peer& peer, const std::string& why, Ended& ended);

@@ -21,7 +21,13 @@ void PeerTable::tick() {
   }
   Ended ended;
   for (const auto& session : sessions) {
-    if (!session->is_attached() || session->tick() < silent_limit) continue;
+    if (!session->is_attached()) continue;
+    const int silent = session->tick();
+    if (silent > 0 && silent == silent_limit / 2 && session->can_go_on_elsewhere()) {
+      // By now TCP tries more rarely than is left of the time: a new connection begins afresh.
+      session->connection().break_off("it is silent");
+    }
+    if (silent < silent_limit) continue;
     const std::lock_guard lock(mutex_);
     Peer* peer = find(session->peer()->name);
     if (peer != nullptr && !closed_) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "batchrpc/base/error.hpp"
 #include "node/output_scope.hpp"
 #include "node/session.hpp"
@@ -47,7 +49,7 @@ void Session::attached() {
   received_at_start_ = received_;
   unacknowledged_ = 0;
   silent_ticks_ = 0;
-  heard_at_ = loop_->now();
+  heard_at_ = attached_at_ = loop_->now();
   attached_.store(true, std::memory_order_release);
   open_.store(true, std::memory_order_release);
   connection_->open(resumable_);
@@ -117,10 +119,11 @@ void Session::handle_hello(const wire::Hello& hello) {
 void Session::handle_resumed(const wire::Hello& hello) {
   if (!hello.resumed || hello.session != id_) {
     const bool restarted = hello.incarnation != peer()->incarnation;
-    const std::string why = restarted ? "it was restarted" : "it does not know the session any more";
+    const std::string why =
+        restarted ? "it was restarted" : "it does not know the session any more";
     if (restarted) {
-      goodbye_ = wire::Goodbye{.code = static_cast<std::uint16_t>(ErrorCode::shut_down),
-                               .reason = why};
+      goodbye_ =
+          wire::Goodbye{.code = static_cast<std::uint16_t>(ErrorCode::shut_down), .reason = why};
     }
     end(why, false);
     return;
@@ -155,6 +158,15 @@ void Session::note_acknowledged(const wire::FrameHeader& header) {
   if (!connection_->output().acknowledge(acknowledged_)) {
     throw BadMessage("an acknowledgement of what was never sent");
   }
+}
+
+bool Session::has_made_progress() const {
+  return received_ > received_at_start_ ||
+         loop_->now() - attached_at_ >= host_->options().dead_after;
+}
+
+TimePoint Session::heard_at() const {
+  return std::max(heard_at_, loop_->now() - (silent_ticks_ + 1) * host_->options().ping_after);
 }
 
 // --- the end of a connection, and of the session

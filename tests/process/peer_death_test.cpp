@@ -10,7 +10,7 @@
 #include "child.hpp"
 #include "node/real_nodes.hpp"
 
-// Peers that are killed or stopped, as real processes.
+// Peers that are killed, as real processes. How soon that is known: dead_peer_test.cpp.
 
 namespace batchrpc {
 namespace {
@@ -59,29 +59,6 @@ TEST_CASE("calls to a process that is killed end at once, and its successor is c
   }
   const Child peer = start_peer(root);
   CHECK(add(root).get() == 3);
-}
-
-TEST_CASE(
-    "calls to a process that is stopped end after the dead-peer time, and work when it goes on") {
-  NodeOptions options = root_options();
-  options.dead_after = 500ms;
-  options.ping_after = 100ms;
-  const Node root(options);
-  Child peer = start_peer(root, "dead_after=500");
-  CHECK(add(root).get() == 3);
-  peer.signal(SIGSTOP);
-  const auto stopped = Clock::now();
-  const auto lost = outcome(add(root));
-  CHECK(lost.code() == ErrorCode::peer_lost);
-  CHECK(may_have_run(lost.error()));
-  CHECK(Clock::now() - stopped >= 400ms);
-  CHECK(Clock::now() - stopped < 5s);
-  CHECK_FALSE(outcome(add(root)));
-  peer.signal(SIGCONT);
-  Result<int> sum = outcome(add(root));
-  for (int tries = 0; !sum && tries < 50; ++tries)
-    sum = outcome(add(root));
-  CHECK(sum);
 }
 
 volatile std::sig_atomic_t broken_pipes = 0;
