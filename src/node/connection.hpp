@@ -44,10 +44,10 @@ struct ConnectionLimits {
   std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< largest frame, inline payloads included
 };
 
-/// A stream, as frames: reads in batches, writes what has gathered in one go, cuts and joins
-/// chunks. Another stream may take its place: what was read of a frame is then forgotten, and the
-/// output goes on as OutputQueue says. Owned by shared pointers; everything but the sending
-/// functions runs on the loop.
+/// A stream, as frames: reads in batches, writes what has gathered in one go, cuts and joins chunks.
+/// Another stream may take its place: what was read of a frame is then forgotten, and the output
+/// goes on as OutputQueue says. Owned by shared pointers; everything but the sending functions runs
+/// on the loop.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context,
@@ -122,9 +122,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   wire::FrameHeader chunk_;
   std::vector<Word> large_frame_;
 
-  unsigned streams_ = 0;         // so far
-  bool live_ = false;            // whether the last of them has not ended
-  bool waits_to_write_ = false;  // for it to become writable
+  unsigned streams_ = 0;           // so far
+  bool live_ = false;              // whether the last of them has not ended
+  bool waits_to_write_ = false;    // for it to become writable
   bool open_ = false;
   bool closed_ = false;
   std::atomic<bool> heard_{false};

@@ -125,14 +125,13 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
     trial->trying = true;
+    std::vector<std::string> addresses = peer->info.addresses;
     // Where it was reached before comes first: it may be the way round something.
-    const std::string& dialled = session->dialled();
-    if (!dialled.empty() && index == 0) {
-      address = dialled;
-    } else {
-      const std::size_t at = dialled.empty() ? index : index - 1;
-      if (at < peer->info.addresses.size()) address = peer->info.addresses[at];
+    if (const std::string& dialled = session->dialled(); !dialled.empty()) {
+      std::erase(addresses, dialled);
+      addresses.insert(addresses.begin(), dialled);
     }
+    if (index < addresses.size()) address = addresses[index];
     give_up_at = trial->give_up_at;
   }
   if (address.empty()) {
@@ -142,28 +141,23 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
                                  : "its address cannot be reached");
     return;
   }
+  if (index == 0) tell(LogLevel::debug, "tries to connect to " + name);
   // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
-  dial(name, Address::parse(address), give_up_at,
-       [this, weak_host = std::weak_ptr(environment_.host()), name,
-        weak_session = std::weak_ptr(session), index, all_refused,
-        address](std::unique_ptr<Stream> stream, std::error_code error) {
-         const auto host = weak_host.lock();
-         const auto waiting = weak_session.lock();
-         if (!host || !waiting) return;
-         if (stream) {
-           if (!waiting->was_accepted()) waiting->set_dialled(address);
-           connected(name, waiting, std::move(stream));
-           return;
-         }
-         const bool refused = error == std::errc::connection_refused;
-         try_addresses(name, waiting, index + 1, all_refused && refused);
-       });
-}
-
-void PeerTable::dial(const std::string& whom, const Address& address, TimePoint deadline,
-                     Transport::ConnectHandler handler) {
-  tell(LogLevel::debug, "tries " + whom + " at " + address.to_string());
-  environment_.transport->connect(address, deadline, std::move(handler));
+  environment_.transport->connect(Address::parse(address), give_up_at,
+                                  [this, weak_host = std::weak_ptr(environment_.host()), name,
+                                   weak_session = std::weak_ptr(session), index, all_refused,
+                                   address](std::unique_ptr<Stream> stream, std::error_code error) {
+                                    const auto host = weak_host.lock();
+                                    const auto waiting = weak_session.lock();
+                                    if (!host || !waiting) return;
+                                    if (stream) {
+                                      if (!waiting->was_accepted()) waiting->set_dialled(address);
+                                      connected(name, waiting, std::move(stream));
+                                      return;
+                                    }
+                                    const bool refused = error == std::errc::connection_refused;
+                                    try_addresses(name, waiting, index + 1, all_refused && refused);
+                                  });
 }
 
 void PeerTable::connected(const std::string& name, const std::shared_ptr<Session>& session,
@@ -248,18 +242,20 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
     session->set_dialled(address.to_string());
     half_open_.push_back({session, environment_.loop->now()});
   }
-  dial("the root", address, environment_.loop->now() + options_.dead_after,
-       [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
-           std::unique_ptr<Stream> stream, std::error_code error) {
-         const auto host = weak_host.lock();
-         const auto waiting = weak_session.lock();
-         if (!host || !waiting || waiting->is_closed()) return;
-         if (stream) {
-           waiting->start(std::move(stream), false);
-         } else {
-           waiting->on_closed(error.message(), false);
-         }
-       });
+  tell(LogLevel::debug, "tries to connect to " + address.to_string());
+  environment_.transport->connect(
+      address, environment_.loop->now() + options_.dead_after,
+      [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
+          std::unique_ptr<Stream> stream, std::error_code error) {
+        const auto host = weak_host.lock();
+        const auto waiting = weak_session.lock();
+        if (!host || !waiting || waiting->is_closed()) return;
+        if (stream) {
+          waiting->start(std::move(stream), false);
+        } else {
+          waiting->on_closed(error.message(), false);
+        }
+      });
   return session;
 }
 

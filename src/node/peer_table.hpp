@@ -136,8 +136,6 @@ class PeerTable {
                  std::unique_ptr<Stream> stream);
   void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
                       bool refused, const std::string& why);
-  void dial(const std::string& whom, const Address& address, TimePoint deadline,
-            Transport::ConnectHandler handler);
   void put_off(Peer& peer);
   void try_again(Peer& peer, Trial& trial);
   void leave_out(Peer& peer, const std::shared_ptr<Session>& session);

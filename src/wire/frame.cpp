@@ -157,9 +157,8 @@ std::vector<Word> plain_frame(const FrameHeader& header) {
 
 std::vector<Word> hello_frame(const Hello& hello) {
   const std::uint16_t flags = hello.resumed ? kResumed : std::uint16_t{0};
-  return frame_with_body({.kind = FrameKind::hello, .flags = flags}, hello.major, hello.minor,
-                         hello.rank, hello.incarnation, hello.session, hello.received, hello.name,
-                         hello.job);
+  return frame_with_body({.kind = FrameKind::hello, .flags = flags}, hello.major, hello.minor, hello.rank,
+                         hello.incarnation, hello.session, hello.received, hello.name, hello.job);
 }
 
 std::vector<Word> definition_frame(const Definition& definition) {

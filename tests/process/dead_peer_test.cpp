@@ -113,7 +113,6 @@ TEST_CASE(
   CHECK(may_have_run(lost.error()));
   CHECK(Clock::now() - stopped >= 800ms);
   CHECK(Clock::now() - stopped < 5s);
-  CHECK_FALSE(outcome(watched.add()));
   watched.peer->signal(SIGCONT);
   Result<int> sum = outcome(watched.add());
   for (int tries = 0; !sum && tries < 50; ++tries)
@@ -195,7 +194,6 @@ TEST_CASE("promise 6: packets that get lost for 3 s cost no call") {
   CHECK(machines.observer.output().find("is lost") == std::string::npos);
   machines.agent.close_input();
   CHECK(machines.agent.wait() == 0);
-  CHECK(machines.agent.output().find("is lost observer at") == std::string::npos);
 }
 
 TEST_CASE("promise 6: a peer whose packets all get lost is dead for both sides after 5 to 6 s") {
