@@ -143,7 +143,7 @@ TEST_CASE(
   CHECK_FALSE(pair.world.log.contain("is lost"));
 }
 
-TEST_CASE("promise 6: 1 GiB takes a quarter of an hour to arrive, and no false alarm") {
+TEST_CASE("promise 6: 1 GiB takes 8 minutes to arrive, and no false alarm") {
   test::NodePair pair;
   pair.world.network->set_link({.latency = 500ms, .capacity = std::size_t{1} << 20});
   const Node c = pair.world.join("c");
