@@ -1,6 +1,7 @@
 #include "node/group.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
@@ -128,8 +129,12 @@ void Group::retry(const std::string& why) {
         "); see whether rank 0 was started, with this address")));
     return;
   }
-  const auto pause = std::chrono::milliseconds(std::min(10 << std::min(tries_++, 5), 200));
-  try_root_at(now + pause);
+  // Ever more rarely, but soon for who has not waited long; each in its own rhythm.
+  constexpr double kLongest = 1000;
+  double milliseconds = std::min(10 * std::pow(1.6, tries_++), kLongest);
+  milliseconds *= std::uniform_real_distribution(0.8, 1.2)(random_);
+  try_root_at(now + std::chrono::duration_cast<Duration>(
+                        std::chrono::duration<double, std::milli>(milliseconds)));
 }
 
 void Group::try_root_at(TimePoint when) {

@@ -87,6 +87,7 @@ class Group final : public std::enable_shared_from_this<Group> {
 
   TimePoint give_up_at_{};
   int tries_ = 0;
+  std::mt19937_64 random_;
   std::optional<TimePoint> refused_since_;
   std::string tried_;      // the address that was tried last
   std::string warned_of_;  // where no batchrpc node answered

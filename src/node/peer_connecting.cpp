@@ -62,8 +62,11 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
       give_up_later(trial->give_up_at, name, session);
       return;
     }
+    if (trial->trying) put_off(*peer);  // a time-out of that try
     std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
-    const std::string why = "it could not be reached for " + text_of(options_.dead_after);
+    const std::string why =
+        (session->is_open() ? "it was silent for " : "it could not be reached for ") +
+        text_of(options_.dead_after);
     const bool is_there = std::any_of(peer->sessions.begin(), peer->sessions.end(),
                                       [](const auto& other) { return other->is_attached(); });
     if (is_there) {
@@ -96,6 +99,13 @@ void PeerTable::put_off(Peer& peer) {
       std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(milliseconds));
 }
 
+// After a try in vain.
+void PeerTable::try_again(Peer& peer, Trial& trial) {
+  trial.trying = false;
+  put_off(peer);
+  try_later(peer.next_try, peer.info.name, trial.session);
+}
+
 // Weak: the loop, which may not be run any more, keeps nobody alive.
 void PeerTable::try_later(TimePoint when, const std::string& name,
                           const std::shared_ptr<Session>& session) {
@@ -114,16 +124,16 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
   {
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
-    const Trial* const trial = trial_of(peer, session);
+    Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
+    trial->trying = true;
+    std::vector<std::string> addresses = peer->info.addresses;
     // Where it was reached before comes first: it may be the way round something.
-    const std::string& dialled = session->dialled();
-    if (!dialled.empty() && index == 0) {
-      address = dialled;
-    } else {
-      const std::size_t at = dialled.empty() ? index : index - 1;
-      if (at < peer->info.addresses.size()) address = peer->info.addresses[at];
+    if (const std::string& dialled = session->dialled(); !dialled.empty()) {
+      std::erase(addresses, dialled);
+      addresses.insert(addresses.begin(), dialled);
     }
+    if (index < addresses.size()) address = addresses[index];
     give_up_at = trial->give_up_at;
   }
   if (address.empty()) {
@@ -134,6 +144,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
                                  : "its address cannot be reached");
     return;
   }
+  if (index == 0) tell(LogLevel::debug, "tries to connect to " + name);
   // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
   environment_.transport->connect(Address::parse(address), give_up_at,
                                   [this, weak_host = std::weak_ptr(environment_.host()), name,
@@ -162,8 +173,7 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
     // Far away the first handshake may take as long again.
     if (!session->is_open()) trial->give_up_at = environment_.loop->now() + options_.dead_after;
     if (session->was_accepted()) {  // the peer is there, and it is up to it to come back
-      put_off(*peer);
-      try_later(peer->next_try, name, session);
+      try_again(*peer, *trial);
       return;
     }
     half_open_.push_back({session, environment_.loop->now()});
@@ -180,9 +190,8 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
     Peer* const peer = peer_of(session);
     if (closed_ || peer == nullptr) return;
     peer->info.last_error = why;
-    if (trial_of(peer, session) != nullptr) {  // the handshake broke
-      put_off(*peer);
-      try_later(peer->next_try, peer->info.name, session);
+    if (Trial* const trial = trial_of(peer, session)) {  // the handshake broke
+      try_again(*peer, *trial);
     } else {
       was_attached = true;
       if (peer->current == session) peer->info.state = PeerState::connecting;
@@ -236,6 +245,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
     session->set_dialled(address.to_string());
     half_open_.push_back({session, environment_.loop->now()});
   }
+  tell(LogLevel::debug, "tries to connect to " + address.to_string());
   environment_.transport->connect(
       address, environment_.loop->now() + options_.dead_after,
       [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
@@ -277,14 +287,15 @@ void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Se
   {
     const std::lock_guard lock(mutex_);
     Peer* const peer = find(name);
-    if (closed_ || trial_of(peer, session) == nullptr) return;
+    Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
     peer->info.last_error = why;
     session->note_failed(why);
-    put_off(*peer);
     if (!refused) {
-      try_later(peer->next_try, name, session);
+      try_again(*peer, *trial);
       return;
     }
+    put_off(*peer);
     lose(*peer, why, ended);
     drop_stranger(name);
   }

@@ -103,6 +103,7 @@ class PeerTable {
   struct Trial {
     std::shared_ptr<Session> session;
     TimePoint give_up_at;
+    bool trying = false;  // and does not wait for the next try
   };
   struct Peer {
     PeerInfo info;
@@ -139,6 +140,7 @@ class PeerTable {
   void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
                       bool refused, const std::string& why);
   void put_off(Peer& peer);
+  void try_again(Peer& peer, Trial& trial);
   void leave_out(Peer& peer, const std::shared_ptr<Session>& session);
   void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
   void lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level = LogLevel::warning);

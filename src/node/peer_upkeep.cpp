@@ -23,8 +23,13 @@ void PeerTable::tick() {
   for (const auto& session : sessions) {
     if (!session->is_attached()) continue;
     const int before = session->silent_ticks();
-    if (session->tick() < silent_limit) {
+    const int silent = session->tick();
+    if (silent < silent_limit) {
       tell_silence(*session, before);
+      if (silent > 0 && silent == silent_limit / 2 && session->can_go_on_elsewhere()) {
+        // By now TCP tries more rarely than is left of the time: a new connection begins afresh.
+        session->connection().break_off("it is silent");
+      }
       continue;
     }
     const std::lock_guard lock(mutex_);

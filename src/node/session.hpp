@@ -125,6 +125,9 @@ class Session final : public FrameSink,
   /// Says goodbye and closes. On the loop.
   void say_goodbye(ErrorCode code, const std::string& reason);
 
+  /// Whether this side could make another connection in place of the one there is. On the loop.
+  [[nodiscard]] bool can_go_on_elsewhere() const noexcept { return !accepted_ && resumable_; }
+
   /// Once a ping interval, on the loop, while open: asks the peer whether it lives; returns for how
   /// many intervals it has been silent.
   int tick();
@@ -141,10 +144,6 @@ class Session final : public FrameSink,
   /// The address at which the peer was last reached; empty: it came by itself. On the loop.
   [[nodiscard]] const std::string& dialled() const noexcept { return dialled_; }
   void set_dialled(std::string address) { dialled_ = std::move(address); }
-  /// Whether the last connection has brought more than the handshake. On the loop.
-  [[nodiscard]] bool has_made_progress() const noexcept { return received_ > received_at_start_; }
-  /// Since when nothing was heard, as far as the pings tell. On the loop.
-  [[nodiscard]] TimePoint heard_at() const noexcept { return heard_at_; }
   /// When the last connection broke, and how many frames were sent again over the next one. On the
   /// loop.
   [[nodiscard]] TimePoint broke_at() const noexcept { return broke_at_; }
@@ -155,6 +154,12 @@ class Session final : public FrameSink,
   [[nodiscard]] Duration round_trip() const noexcept {
     return Duration(round_trip_.load(std::memory_order_relaxed));
   }
+  /// Whether the last connection was of use: it has brought more than the handshake, or has held
+  /// for as long as makes a peer dead. On the loop.
+  [[nodiscard]] bool has_made_progress() const;
+  /// Since when nothing was heard, as far as the pings tell. For as long as this node did nothing,
+  /// no ping could be answered: that does not count. On the loop.
+  [[nodiscard]] TimePoint heard_at() const;
   [[nodiscard]] bool is_closed() const;
   [[nodiscard]] bool was_accepted() const noexcept { return accepted_; }
   /// The peer's goodbye, if it has said one.
@@ -293,8 +298,8 @@ class Session final : public FrameSink,
   std::uint64_t received_at_start_ = 0;  // of this connection
   std::uint64_t unacknowledged_ = 0;     // bytes of those since one was last acknowledged
   std::uint64_t acknowledged_ = 0;       // frames of ours, by the peer
+  TimePoint attached_at_ = TimePoint::max();
   TimePoint heard_at_{};
-  TimePoint attached_at_{};
   TimePoint broke_at_{};
   std::uint64_t sent_again_ = 0;
   std::atomic<Duration::rep> round_trip_{0};

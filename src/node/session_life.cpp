@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "batchrpc/base/error.hpp"
 #include "node/output_scope.hpp"
 #include "node/session.hpp"
@@ -163,6 +165,15 @@ void Session::note_acknowledged(const wire::FrameHeader& header) {
   if (!connection_->output().acknowledge(acknowledged_)) {
     throw BadMessage("an acknowledgement of what was never sent");
   }
+}
+
+bool Session::has_made_progress() const {
+  return received_ > received_at_start_ ||
+         loop_->now() - attached_at_ >= host_->options().dead_after;
+}
+
+TimePoint Session::heard_at() const {
+  return std::max(heard_at_, loop_->now() - (silent_ticks_ + 1) * host_->options().ping_after);
 }
 
 // --- the end of a connection, and of the session

@@ -65,7 +65,7 @@ struct Ending {
   std::shared_ptr<Seen> seen_ = std::make_shared<Seen>();
 };
 
-TEST_CASE("a call under way to a process that is killed ends at once as PeerLost") {
+TEST_CASE("promise 6: a call under way to a process that is killed ends at once as PeerLost") {
   Trio trio;
   Ending call(trio.world, trio.a.call<int()>("b", "never"));
   trio.world.run_for(1s);
@@ -132,7 +132,7 @@ TEST_CASE("a call under way to a peer that falls silent ends as PeerLost after 5
   CHECK_THAT(call.message(), Catch::Contains("silent"));
 }
 
-TEST_CASE("whenever a peer falls silent, its calls end between 5 and 6 s later") {
+TEST_CASE("promise 6: whenever a peer falls silent, its calls end between 5 and 6 s later") {
   for (int phase = 0; phase < 20; ++phase) {
     Trio trio;
     Ending call(trio.world, trio.a.call<int()>("b", "never"));
