@@ -321,6 +321,8 @@ TEST_CASE("promise 9: a root that dies while others wait to join is replaced, an
   REQUIRE(two.ready());
   REQUIRE(root.ready());
   CHECK(std::move(root).get().peers().size() == 2);
+  group.world.run_for(60s);
+  CHECK(dying.ready());  // it has given up, cut off as it was
 }
 
 TEST_CASE(
