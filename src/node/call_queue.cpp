@@ -59,13 +59,12 @@ CallQueue::CallQueue(const CallLimits& limits, std::shared_ptr<Loop> loop,
 
 // --- who is let in
 
-bool CallQueue::accept(const std::string& function, detail::IncomingCall& call) {
+std::exception_ptr CallQueue::accept(const std::string& function, detail::IncomingCall& call) {
   const TimePoint now = loop_->now();
   const auto deadline = call.context().deadline();
   if (deadline && *deadline <= now) {
-    call.fail(std::make_exception_ptr(TimedOut(
-        "'" + function + "' came to " + node_ + " when its time was over; it never ran", false)));
-    return false;
+    return std::make_exception_ptr(TimedOut(
+        "'" + function + "' came to " + node_ + " when its time was over; it never ran", false));
   }
   const std::string& peer = call.context().caller().name;
   Calls expired;  // they make room
@@ -90,11 +89,10 @@ bool CallQueue::accept(const std::string& function, detail::IncomingCall& call) 
     }
   }
   answer_expired(expired);
-  if (!refused) return true;
+  if (!refused) return nullptr;
   if (!logged.empty()) log_.warning(logged + "'" + function + "' of " + peer + ": " + refused->why);
-  call.fail(std::make_exception_ptr(Overloaded(
-      "no room for '" + function + "' on " + node_ + ": " + refused->why, refused->retry_after)));
-  return false;
+  return std::make_exception_ptr(Overloaded(
+      "no room for '" + function + "' on " + node_ + ": " + refused->why, refused->retry_after));
 }
 
 std::optional<CallQueue::Refusal> CallQueue::refusal(const std::string& peer, Line& line,
@@ -199,7 +197,8 @@ void CallQueue::run(std::shared_ptr<NodeCore> core,
     }
   }
   if (closed) {
-    call.fail(closed);
+    const detail::CurrentNode current(core);
+    call.refuse(*function, closed);
     return;
   }
   start_next();
@@ -232,13 +231,18 @@ void CallQueue::take_expired(TimePoint now, Calls& expired) {
   }
 }
 
+void CallQueue::refuse(Waiting& waiting, const std::exception_ptr& error) {
+  const detail::CurrentNode current(waiting.core);
+  waiting.call.refuse(*waiting.function, error);
+}
+
 void CallQueue::answer_expired(Calls& expired) const {
   for (Waiting& waiting : expired) {
-    waiting.call.fail(
-        std::make_exception_ptr(TimedOut("'" + waiting.function->name + "' waited on " + node_ +
-                                             " for its turn until its time was over; it never ran "
-                                             "(NodeOptions::call_limits)",
-                                         false)));
+    refuse(waiting, std::make_exception_ptr(
+                        TimedOut("'" + waiting.function->name + "' waited on " + node_ +
+                                     " for its turn until its time was over; it never ran "
+                                     "(NodeOptions::call_limits)",
+                                 false)));
   }
 }
 
@@ -251,10 +255,16 @@ void CallQueue::start_next() {
     take_expired(now, expired);
     while (!ready_.empty() && has_room_to_run()) {
       Line& line = *ready_.begin()->second;
+      Waiting next = take(line, line.waiting.begin());
+      if (next.call.cancelled()) {
+        expired.push_back(std::move(next));
+        continue;
+      }
       ++running_;
       ++line.running;
-      starting.push_back(take(line, line.waiting.begin()));
-      Place::of(starting.back().call).started_ = now;
+      Place::of(next.call).started_ = now;
+      list(line);
+      starting.push_back(std::move(next));
     }
   }
   answer_expired(expired);
@@ -298,7 +308,7 @@ void CallQueue::close(const std::exception_ptr& error) {
     }
   }
   for (Waiting& call : waiting)
-    call.call.fail(error);
+    refuse(call, error);
 }
 
 }  // namespace batchrpc

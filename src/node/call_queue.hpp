@@ -30,9 +30,9 @@ class CallQueue final : public std::enable_shared_from_this<CallQueue> {
   CallQueue(const CallLimits& limits, std::shared_ptr<Loop> loop, std::shared_ptr<Executor> workers,
             Log log, std::string node);
 
-  /// Gives the call a place, which it has until it is answered. Or answers it, with Overloaded or
-  /// TimedOut, and returns false.
-  bool accept(const std::string& function, detail::IncomingCall& call);
+  /// Gives the call a place, which it has until it is answered. Or returns with what it is to be
+  /// refused: Overloaded, or TimedOut.
+  [[nodiscard]] std::exception_ptr accept(const std::string& function, detail::IncomingCall& call);
   /// Runs a call that has a place, when it is its turn. `core` is the node's.
   void run(std::shared_ptr<NodeCore> core, std::shared_ptr<detail::ExposedFunction> function,
            detail::IncomingCall call);
@@ -74,6 +74,7 @@ class CallQueue final : public std::enable_shared_from_this<CallQueue> {
   [[nodiscard]] Waiting take(Line& line, std::map<Turn, Waiting>::iterator at);
   void take_expired(TimePoint now, Calls& expired);
   void list(Line& line);
+  static void refuse(Waiting& waiting, const std::exception_ptr& error);
   void answer_expired(Calls& expired) const;
   void start_next();
   void leave(Place& place);

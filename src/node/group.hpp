@@ -100,7 +100,6 @@ class Group final : public std::enable_shared_from_this<Group> {
   std::optional<int> other_rank_;  // the root has chosen this node's for another meanwhile
   std::string refused_for_;        // why it could not return, when that was logged last
   TimerId return_timer_ = 0;
-  std::mt19937_64 random_;
 };
 
 }  // namespace batchrpc

@@ -90,6 +90,12 @@ bool IncomingCall::begin_late(ExposedFunction& function) {
   return false;
 }
 
+void IncomingCall::refuse(ExposedFunction& function, const std::exception_ptr& error) {
+  if (!begin(function)) return;
+  function.discard(arguments());
+  fail(error);
+}
+
 std::size_t IncomingCall::bytes() const noexcept {
   std::size_t bytes = segment_.size_bytes();
   for (const Bytes& payload : payloads_)

@@ -192,7 +192,12 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     return;
   }
   const bool limited = queue_ && incoming.of_program && !function->options.short_handler;
-  if (limited && !queue_->accept(function->name, call)) return;
+  if (limited) {
+    if (const std::exception_ptr error = queue_->accept(function->name, call)) {
+      const detail::CurrentNode current(core_);
+      return call.refuse(*function, error);
+    }
+  }
   if (const auto& exclusive = function->options.exclusive) {
     auto lock = exclusive->try_lock();
     if (!lock) {

@@ -215,6 +215,10 @@ class BATCHRPC_EXPORT IncomingCall {
   [[nodiscard]] CallPlace* place() const noexcept { return place_.get(); }
   /// @}
 
+  /// The call does not run, and is answered with `error`; `function` gives back what its arguments
+  /// refer to. On a thread that decodes for the node.
+  void refuse(ExposedFunction& function, const std::exception_ptr& error);
+
   [[nodiscard]] Decoder arguments() const { return Decoder(segment_, payloads_); }
   /// What the arguments take in memory.
   [[nodiscard]] std::size_t bytes() const noexcept;
