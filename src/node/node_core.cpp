@@ -21,7 +21,6 @@
 #include "node/options_check.hpp"
 #include "node/output_scope.hpp"
 #include "node/parked_calls.hpp"
-#include "node/retried_call.hpp"
 #include "node/retries.hpp"
 #include "node/set_aside.hpp"
 #include "node/worker_pool.hpp"

@@ -135,7 +135,7 @@ TEST_CASE("a call that never had a connection counts the tries to have one") {
   REQUIRE(failed.code() == ErrorCode::not_sent);
   CHECK(failed.story.guarantee == Guarantee::dead_peer);
   CHECK_FALSE(failed.story.left);
-  CHECK(failed.took() == 5s);
+  CHECK(failed.took() >= 5s);
   REQUIRE(failed.story.events);
   REQUIRE(failed.story.events->size() == 1);
   CHECK(failed.story.events->front().count > 3);
