@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "batchrpc/base/error.hpp"
 #include "node/duration_text.hpp"
@@ -171,7 +172,9 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
     Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
     // Far away the first handshake may take as long again.
-    if (!session->is_open()) trial->give_up_at = environment_.loop->now() + options_.dead_after;
+    if (!session->is_open() && !std::exchange(trial->has_connected, true)) {
+      trial->give_up_at += options_.dead_after;
+    }
     if (session->was_accepted()) {  // the peer is there, and it is up to it to come back
       try_again(*peer, *trial);
       return;

@@ -103,7 +103,8 @@ class PeerTable {
   struct Trial {
     std::shared_ptr<Session> session;
     TimePoint give_up_at;
-    bool trying = false;  // and does not wait for the next try
+    bool trying = false;         // and does not wait for the next try
+    bool has_connected = false;  // though no handshake came of it yet
   };
   struct Peer {
     PeerInfo info;

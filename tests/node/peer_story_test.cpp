@@ -104,7 +104,7 @@ TEST_CASE("the log of a connection that was cut and goes on") {
   CHECK_THAT(w.peer(w.a, "b").last_error, !Contains("refuse"));
 }
 
-TEST_CASE("the log of a peer that is silent, and of one that is heard again") {
+TEST_CASE("the log of a peer that is silent, and is connected to again") {
   StoryWorld w;
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
   w.run_for(10s);
@@ -114,7 +114,10 @@ TEST_CASE("the log of a peer that is silent, and of one that is heard again") {
   w.world.network->heal("a", "b");
   w.run_for(2s);
   const Lines lines = w.told.take();
-  CHECK(lines == Lines{"info: a: b has been silent for 2 s", "info: a: b is heard again"});
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == "info: a: b has been silent for 2 s");
+  CHECK(lines[1] == "info: a: the connection to b broke (it is silent): it is made anew");
+  CHECK_THAT(lines[2], Contains("info: a: connected again to b after"));
 }
 
 TEST_CASE("the log of a peer that is lost says why, and what became of its calls") {
@@ -129,6 +132,7 @@ TEST_CASE("the log of a peer that is lost says why, and what became of its calls
   w.run_for(20s);
   CHECK(w.told.take() ==
         Lines{"info: a: b has been silent for 2 s",
+              "info: a: the connection to b broke (it is silent): it is made anew",
               "warning: a: b is lost (it was silent for 5 s): 3 calls end as PeerLost"});
   w.world.network->rejoin("b");
   w.run_for(1s);
