@@ -18,7 +18,8 @@ struct PendingCall {
   std::uint64_t id = 0;        ///< given by the table
   OutputQueue::Place place{};  ///< of its frame in the connection's output
   std::uint32_t function = 0;
-  bool one_use = false;  ///< see Encoder::mark_one_use()
+  std::uint64_t bytes = 0;  ///< of its frame and payloads
+  bool one_use = false;     ///< see Encoder::mark_one_use()
   std::unique_ptr<detail::PayloadTarget> payload_target;
 };
 
@@ -45,6 +46,8 @@ class CallTable {
   /// here.
   [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Of all calls that wait.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   template <class F>
   void for_each(F&& visit) const {
@@ -69,6 +72,7 @@ class CallTable {
   std::vector<Slot> slots_;
   std::uint32_t first_free_ = kNone;
   std::size_t size_ = 0;
+  std::uint64_t bytes_ = 0;
   TimePoint earliest_ = TimePoint::max();
 };
 
@@ -81,6 +85,7 @@ inline std::uint64_t CallTable::add(PendingCall&& call) {
   Slot& slot = slots_[index];
   first_free_ = slot.next_free;
   earliest_ = std::min(earliest_, call.deadline);
+  bytes_ += call.bytes;
   slot.call = std::move(call);
   slot.call.id = (std::uint64_t{slot.generation} << 32) | index;
   slot.used = true;
@@ -104,6 +109,7 @@ inline PendingCall CallTable::release(std::size_t index) {
   slot.next_free = first_free_;
   first_free_ = static_cast<std::uint32_t>(index);
   --size_;
+  bytes_ -= call.bytes;
   return call;
 }
 

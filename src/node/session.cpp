@@ -36,6 +36,7 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       expected_peer_(std::move(peer_name)),
       small_frame_words_(host_->options().max_frame_bytes / sizeof(Word)),
       call_timeout_(host_->options().call_timeout),
+      credit_limit_(host_->options().max_outstanding_bytes),
       id_(id),
       assembler_(host_->options().max_payload_bytes),
       mutex_(connection_->output().mutex()) {}
@@ -88,16 +89,21 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         "a function's name has at most 4 KiB and its signature 64 KiB, those of " +
         std::string(function.name.substr(0, 100)) + " are longer");
   }
+  const std::uint64_t bytes =
+      encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads());
   PendingCall call{.handler = std::move(handler),
                    .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
+                   .bytes = bytes,
                    .one_use = encoder.one_use(),
                    .payload_target = std::move(options.payload_target)};
   bool at_once = false;
   bool refused = false;
+  bool overloaded = false;
   {
     const std::lock_guard lock(mutex_);
     refused = closed_;
-    if (!refused) {
+    overloaded = !refused && !takes_call(function.name, bytes, call.one_use);
+    if (!refused && !overloaded) {
       const TimePoint deadline = call.deadline;
       const std::uint32_t number = number_of(function);
       call.function = number;
@@ -124,6 +130,8 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       reply.error = std::make_exception_ptr(
           NotSent("the connection to " + peer_name() + " has just broken: '" +
                   std::string(function.name) + "' was not sent; call again"));
+    } else if (overloaded) {
+      reply.error = out_of_credit(function.name, bytes);
     }
     call.handler(reply);
     if (reply.error) return;
@@ -190,6 +198,7 @@ void Session::expire_calls() {
     expired = end_calls(calls_.take_expired(loop_->now()), payloads);
     if (calls_.earliest_deadline() != TimePoint::max()) arm_timer(calls_.earliest_deadline());
   }
+  serve_credit_soon();
   connection_->flush();  // the peer is told of those that it has in part
   for (EndedCall& call : expired) {
     detail::Reply reply;
@@ -205,15 +214,21 @@ void Session::expire_calls() {
 void Session::fail_calls(const MakeError& error) {
   std::vector<Bytes> payloads;
   std::vector<EndedCall> calls;
+  std::array<CreditLine, 2> lines;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     calls = end_calls(calls_.take_all(), payloads);
+    lines.swap(credit_lines_);
   }
   for (EndedCall& call : calls) {
     detail::Reply reply;
     reply.error = error(call.function, call.sent);
     call.handler(reply);
+  }
+  for (CreditLine& line : lines) {
+    for (CreditWait& wait : line.waits)
+      wait.promise.set_error(error("wait_for_credit", false));
   }
 }
 
@@ -256,6 +271,7 @@ int Session::tick() {
   // Whether it has been heard or not: so its silence is known to have lasted since the last tick.
   send(wire::plain_frame({.kind = wire::FrameKind::ping}));
   connection_->output().trim();
+  forget_promised_credit();
   return silent_ticks_;
 }
 

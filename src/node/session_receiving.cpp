@@ -102,6 +102,7 @@ void Session::handle_define(const wire::FrameView& frame) {
 void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   const std::uint32_t number = frame.header.number;
   if (number >= incoming_.size()) throw BadMessage("a call of an undefined function");
+  if (refuses_for_replies(frame)) return;
   if (!are_there(frame, payloads)) {
     expect_call(frame);
     return;

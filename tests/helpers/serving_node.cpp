@@ -52,6 +52,13 @@ void run(const std::map<std::string, std::string>& options) {
   });
   node.expose("add", [](int a, int b) { return a + b; });
   node.expose("size", [](const Bytes& bytes) { return bytes.size(); });
+  std::vector<Bytes> kept;
+  node.expose("keep",
+              [&never, &kept](Bytes bytes) {
+                kept.push_back(std::move(bytes));
+                return never.emplace_back().get_future();
+              },
+              {.short_handler = true});
   node.expose("never",
               [&never] {
                 never.emplace_back();
