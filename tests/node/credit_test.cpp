@@ -328,7 +328,7 @@ TEST_CASE("promise 5: two nodes that flood each other with calls that call back 
       while (!(a.is_done() && b.is_done()) && world.loop->now() - began < 30s)
         world.run_for(5ms);
       const std::string verdict = a.verdict(waits) + b.verdict(waits);
-      INFO("seed " << seed << " of " << first);
+      INFO("seed " << seed << ", world " << first << ": " << verdict);
       REQUIRE(verdict.empty());
     }
   }
