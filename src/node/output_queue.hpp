@@ -18,11 +18,11 @@
 namespace batchrpc {
 
 /// What a session has yet to send, over one stream after the other. Frames that are appended while
-/// a write is under way leave together in the next one, a round; large payloads go in chunks between
-/// the frames, so that a small call overtakes them. What was written is kept, payloads included,
-/// until the peer has acknowledged it: on the next stream it is sent again from where the peer says
-/// that the last one ended. Both sides count the reliable frames, so that none has a number. See
-/// docs/decisions/0015. Thread-safe.
+/// a write is under way leave together in the next one, a round; large payloads go in chunks
+/// between the frames, so that a small call overtakes them. What was written is kept, payloads
+/// included, until the peer has acknowledged it: on the next stream it is sent again from where the
+/// peer says that the last one ended. Both sides count the reliable frames, so that none has a
+/// number. See docs/decisions/0015. Thread-safe.
 class OutputQueue {
  public:
   /// What a frame, and the inline payloads behind it, take of the queue's bytes.
@@ -147,8 +147,8 @@ class OutputQueue {
     std::uint64_t call = 0;
     bool of_reply = false;
     std::vector<Bytes> payloads;
-    std::size_t index = 0;   // of the payload that is being sent
-    std::size_t offset = 0;  // and how much of it is gone
+    std::size_t index = 0;    // of the payload that is being sent
+    std::size_t offset = 0;   // and how much of it is gone
     std::uint64_t bytes = 0;  // of all payloads
     bool skip_what_is_sent();
     [[nodiscard]] std::size_t rest() const;
@@ -173,22 +173,22 @@ class OutputQueue {
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   Stream* stream_ = nullptr;
-  std::vector<std::byte> first_;           // the handshake, before all else
-  std::vector<std::byte> queued_;          // leaves in the next round
-  std::size_t last_frame_ = 0;             // where its last frame begins
-  std::uint64_t queued_count_ = 0;         // of its reliable frames
-  Held queued_held_;                       // what goes into the next round's
-  std::deque<Round> rounds_;               // kept, or to be written
-  std::size_t next_ = 0;                   // the first of these that was not written as a whole
-  std::size_t written_ = 0;                // of first_, or of that round
+  std::vector<std::byte> first_;               // the handshake, before all else
+  std::vector<std::byte> queued_;              // leaves in the next round
+  std::size_t last_frame_ = 0;                 // where its last frame begins
+  std::uint64_t queued_count_ = 0;             // of its reliable frames
+  Held queued_held_;                           // what goes into the next round's
+  std::deque<Round> rounds_;                   // kept, or to be written
+  std::size_t next_ = 0;                       // the first of these that was not written as a whole
+  std::size_t written_ = 0;                    // of first_, or of that round
   std::vector<std::vector<std::byte>> spare_;  // empty buffers
-  std::deque<LargePayloads> large_;        // each sends a chunk in turn
-  std::deque<LargePayloads> paused_;       // the peer does not want them yet
-  std::vector<Bytes> released_;            // sent; to be given back
-  std::uint64_t appended_ = 0;             // bytes of frames, in all
-  std::uint64_t taken_ = 0;                // of these, in rounds
-  std::uint64_t sequence_ = 0;             // reliable frames, in rounds
-  std::uint64_t acknowledged_ = 0;         // of these
+  std::deque<LargePayloads> large_;            // each sends a chunk in turn
+  std::deque<LargePayloads> paused_;           // the peer does not want them yet
+  std::vector<Bytes> released_;                // sent; to be given back
+  std::uint64_t appended_ = 0;                 // bytes of frames, in all
+  std::uint64_t taken_ = 0;                    // of these, in rounds
+  std::uint64_t sequence_ = 0;                 // reliable frames, in rounds
+  std::uint64_t acknowledged_ = 0;             // of these
   std::atomic<std::uint64_t> received_{0};
   std::uint64_t held_calls_ = 0;
   std::uint64_t held_paused_ = 0;

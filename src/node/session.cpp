@@ -89,8 +89,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         "a function's name has at most 4 KiB and its signature 64 KiB, those of " +
         std::string(function.name.substr(0, 100)) + " are longer");
   }
-  const std::uint64_t bytes =
-      encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads());
+  const std::uint64_t bytes = encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads());
   PendingCall call{.handler = std::move(handler),
                    .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
                    .bytes = bytes,

@@ -279,7 +279,7 @@ class Session final : public FrameSink,
   std::deque<std::shared_ptr<const PeerIdentity>> identities_;
   std::atomic<const std::shared_ptr<const PeerIdentity>*> identity_{nullptr};
   std::vector<Incoming> incoming_;
-  std::size_t incoming_bytes_ = 0;  // of their names and signatures
+  std::size_t incoming_bytes_ = 0;   // of their names and signatures
   std::uint64_t refused_bytes_ = 0;  // of errors, since a call was last let in
   std::atomic<bool> waits_for_credit_{false};
   std::atomic<bool> serves_credit_{false};  // soon

@@ -46,8 +46,7 @@ bool Session::takes_call(std::string_view function, std::uint64_t bytes, bool on
   const bool is_promised = std::any_of(credit_lines_.begin(), credit_lines_.end(),
                                        [](const CreditLine& line) { return line.promised > 0; });
   if (fits_all && !is_promised) return true;
-  const CreditOf whose =
-      CallContext::current() != nullptr ? CreditOf::handlers : CreditOf::others;
+  const CreditOf whose = CallContext::current() != nullptr ? CreditOf::handlers : CreditOf::others;
   if (!fits_all && !has_credit(bytes, whose) && !one_use && !is_control(function)) return false;
   CreditLine& line = line_of(whose);
   line.promised -= std::min(line.promised, bytes);
@@ -62,8 +61,8 @@ std::exception_ptr Session::out_of_credit(std::string_view function, std::uint64
     used = std::max(output.held_calls_locked() + output.held_paused_locked(), calls_.bytes());
   }
   return std::make_exception_ptr(Overloaded(
-      "'" + std::string(shown_name(function)) + "' was not sent to " + peer_name() +
-      ": its " + std::to_string(bytes) + " bytes and the " + std::to_string(used) +
+      "'" + std::string(shown_name(function)) + "' was not sent to " + peer_name() + ": its " +
+      std::to_string(bytes) + " bytes and the " + std::to_string(used) +
       " bytes of calls that are not finished are more than NodeOptions::max_outstanding_bytes (" +
       std::to_string(credit_limit_) + "); call again when some are, or wait_for_credit() first"));
 }

@@ -117,10 +117,11 @@ void Session::handle_hello(const wire::Hello& hello) {
 void Session::handle_resumed(const wire::Hello& hello) {
   if (!hello.resumed || hello.session != id_) {
     const bool restarted = hello.incarnation != peer()->incarnation;
-    const std::string why = restarted ? "it was restarted" : "it does not know the session any more";
+    const std::string why =
+        restarted ? "it was restarted" : "it does not know the session any more";
     if (restarted) {
-      goodbye_ = wire::Goodbye{.code = static_cast<std::uint16_t>(ErrorCode::shut_down),
-                               .reason = why};
+      goodbye_ =
+          wire::Goodbye{.code = static_cast<std::uint16_t>(ErrorCode::shut_down), .reason = why};
     }
     end(why, false);
     return;

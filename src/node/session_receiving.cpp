@@ -102,7 +102,6 @@ void Session::handle_define(const wire::FrameView& frame) {
 void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   const std::uint32_t number = frame.header.number;
   if (number >= incoming_.size()) throw BadMessage("a call of an undefined function");
-  if (refuses_for_replies(frame)) return;
   if (!are_there(frame, payloads)) {
     expect_call(frame);
     return;
@@ -148,6 +147,7 @@ std::optional<TimePoint> Session::deadline_of(const wire::FrameView& frame) cons
 
 void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                        std::optional<TimePoint> deadline, std::shared_ptr<void> reception) {
+  if (refuses_for_replies(frame)) return;
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                             CallContext(*identity_.load(std::memory_order_acquire), deadline),
                             frame.segment(), std::move(payloads));

@@ -76,7 +76,8 @@ TEST_CASE("promise 5: calls beyond the credit are Overloaded, and say why") {
   CHECK(text.find("'size' was not sent to a: its 30") != std::string::npos);
   CHECK(text.find("NodeOptions::max_outstanding_bytes (65536)") != std::string::npos);
   CHECK(text.find("wait_for_credit()") != std::string::npos);
-  CHECK_THROWS_AS((pair.b.notify<void(Bytes)>("a", "size", Bytes::allocate(30 * kKiB))), Overloaded);
+  CHECK_THROWS_AS((pair.b.notify<void(Bytes)>("a", "size", Bytes::allocate(30 * kKiB))),
+                  Overloaded);
   auto smaller = pair.size(10 * kKiB);
   pair.world.network->rejoin("a");
   CHECK(std::move(first).get() == 40 * kKiB);
@@ -151,7 +152,8 @@ TEST_CASE("promise 5: room that a wait was promised and does not use is others' 
   CHECK(pair.world.time() <= 2s);
 }
 
-TEST_CASE("promise 5: a wait for credit fails when the peer is lost, is not known, or the node ends") {
+TEST_CASE(
+    "promise 5: a wait for credit fails when the peer is lost, is not known, or the node ends") {
   CreditPair pair;
   CHECK(outcome(pair.b.wait_for_credit("nobody", 1)).code() == ErrorCode::not_found);
   auto call = pair.keep(50 * kKiB);
@@ -187,15 +189,12 @@ TEST_CASE("promise 5: references are created, passed on and released without cre
 }
 
 TEST_CASE("promise 5: calls of who does not take the replies are refused until he does") {
-  const CreditPair pair(1024 * kKiB);  // the callee's limit is 1 GiB
   test::VirtualWorld world;
   NodeOptions little = world.options("root");
   little.max_outstanding_bytes = 64 * kKiB;
   const Node root(little);
   root.expose("give", [](std::size_t size) { return Bytes::allocate(size); });
-  const Node caller = world.join("caller");
-  CHECK(caller.call<Bytes(std::size_t)>("root", "give", 1).get().size() == 1);
-  // What the caller sends still arrives; nothing comes back, since the link is full.
+  root.expose("size", [](const Bytes& bytes) { return bytes.size(); });
   test::RawPeer peer(world);
   peer.say_hello();
   peer.send(test::define(0, "give", signature<Bytes, std::size_t>()));
@@ -217,6 +216,26 @@ TEST_CASE("promise 5: calls of who does not take the replies are refused until h
   CHECK_FALSE(peer.closed());
   peer.send(test::call_frame({.number = 0, .id = 21}, std::size_t{1}));
   CHECK(peer.frame(FrameKind::result));
+}
+
+TEST_CASE("promise 5: a large call is refused for the replies as a whole, and its caller goes on") {
+  test::VirtualWorld world;
+  world.network->set_link({.capacity = 16 * kKiB});
+  NodeOptions little = world.options("root");
+  little.max_outstanding_bytes = 64 * kKiB;
+  const Node root(little);
+  root.expose("give", [](std::size_t size) { return Bytes::allocate(size); });
+  root.expose("size", [](const Bytes& bytes) { return bytes.size(); });
+  const Node caller = world.join("caller");
+  auto given = caller.call<Bytes(std::size_t)>("root", "give", std::size_t{2'000'000});
+  auto large = caller.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(200'000));
+  const auto refused = outcome(std::move(large));
+  CHECK(refused.code() == ErrorCode::overloaded);
+  CHECK_FALSE(test::may_have_run(refused.error()));
+  CHECK(describe(refused.error()).find("bytes of replies have not been taken") !=
+        std::string::npos);
+  CHECK(std::move(given).get().size() == 2'000'000);
+  CHECK(caller.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(200'000)).get() == 200'000);
 }
 
 TEST_CASE("promise 5: who calls without end and takes no reply is dropped, with the reason") {
@@ -262,7 +281,8 @@ class Flooder {
   void begin(int calls, bool waits) {
     waits_ = waits;
     for (int i = 0; i < calls; ++i) {
-      futures_.push_back(call(static_cast<int>(below(random_, 4)), waits || below(random_, 2) == 0));
+      futures_.push_back(
+          call(static_cast<int>(below(random_, 4)), waits || below(random_, 2) == 0));
     }
   }
   /// What its calls came to, each of which has ended: the first bad one.
