@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -30,6 +31,19 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kCredit = 64 * kMiB;
 constexpr std::size_t kOffered = 10 * 1024 * kMiB;
 
+// Sanitizers have memory of their own.
+#if defined(__has_feature)
+#define BATCHRPC_TEST_HAS_FEATURE(x) __has_feature(x)
+#else
+#define BATCHRPC_TEST_HAS_FEATURE(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    BATCHRPC_TEST_HAS_FEATURE(address_sanitizer) || BATCHRPC_TEST_HAS_FEATURE(thread_sanitizer)
+constexpr bool kMeasures = false;
+#else
+constexpr bool kMeasures = true;
+#endif
+
 /// VmRSS of a process, in bytes.
 std::size_t resident(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
@@ -61,6 +75,9 @@ struct Offering {
                               "dead_after=300000"};
         }()) {
     peer.line("called");
+    // Memory that the allocator keeps when it is freed is not what is counted here.
+    ::mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    ::malloc_trim(0);
   }
 
   /// Offers 10 GiB in calls of `function`. `buffer` makes a payload.
@@ -85,8 +102,10 @@ struct Offering {
   void check() const {
     INFO("at most " << most_here / 1024 << " KiB here, " << most_there / 1024 << " KiB there, "
                     << calls.size() << " calls taken, " << refused << " refused");
-    CHECK(most_here <= kCredit + 16 * kMiB);
-    CHECK(most_there <= kCredit + 16 * kMiB);
+    if (kMeasures) {
+      CHECK(most_here <= kCredit + 16 * kMiB);
+      CHECK(most_there <= kCredit + 16 * kMiB);
+    }
     CHECK(calls.size() < 64);
     CHECK(calls.size() + refused == kOffered / kMiB);
   }
