@@ -17,6 +17,7 @@ namespace batchrpc {
 void tell_story(const std::exception_ptr& error, std::shared_ptr<CallStory> story) noexcept;
 
 /// The same for a call that is refused at once.
-void tell_refusal(Error& error, std::string_view function, std::string_view peer, TimePoint now);
+void tell_refusal(Error& error, std::string_view function, std::string_view peer, TimePoint now,
+                  Guarantee guarantee = Guarantee::none);
 
 }  // namespace batchrpc

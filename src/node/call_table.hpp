@@ -20,9 +20,10 @@ struct PendingCall {
   std::uint64_t id = 0;        ///< given by the table
   OutputQueue::Place place{};  ///< of its frame in the connection's output
   std::uint32_t function = 0;
-  bool one_use = false;    ///< see Encoder::mark_one_use()
-  bool in_chunks = false;  ///< its payloads
-  bool waited = false;     ///< for a connection, or for what was before it
+  bool one_use = false;     ///< see Encoder::mark_one_use()
+  bool in_chunks = false;   ///< its payloads
+  bool waited = false;      ///< for a connection, or for what was before it
+  std::uint64_t bytes = 0;  ///< of its frame and payloads
   std::unique_ptr<detail::PayloadTarget> payload_target;
   std::unique_ptr<NestedCall> nested{};  ///< in the call in which it was made
 };
@@ -50,6 +51,8 @@ class CallTable {
   /// here.
   [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Of all calls that wait.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   template <class F>
   void for_each(F&& visit) const {
@@ -77,6 +80,7 @@ class CallTable {
   std::uint32_t first_free_ = kNone;
   std::uint32_t first_generation_ = 1;
   std::size_t size_ = 0;
+  std::uint64_t bytes_ = 0;
   TimePoint earliest_ = TimePoint::max();
 };
 
@@ -91,6 +95,7 @@ inline std::uint64_t CallTable::add(PendingCall&& call) {
   Slot& slot = slots_[index];
   first_free_ = slot.next_free;
   earliest_ = std::min(earliest_, call.deadline);
+  bytes_ += call.bytes;
   slot.call = std::move(call);
   slot.call.id = (std::uint64_t{slot.generation} << 32) | index;
   slot.used = true;
@@ -113,6 +118,7 @@ inline PendingCall CallTable::release(std::size_t index) {
   slot.generation = slot.generation == kLastGeneration ? 1 : slot.generation + 1;
   slot.next_free = first_free_;
   first_free_ = static_cast<std::uint32_t>(index);
+  bytes_ -= call.bytes;
   if (--size_ == 0 && slots_.size() > kKeptSlots) shrink();
   return call;
 }

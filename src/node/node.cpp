@@ -89,6 +89,15 @@ void Node::submit(PeerRef peer, const detail::FunctionKey& function,
   }
 }
 
+Future<void> Node::wait_for_credit(PeerRef peer, std::size_t bytes) const {
+  NodeCore& core = live_core();
+  try {
+    return core.wait_for_credit(peer_name(peer), bytes);
+  } catch (...) {
+    return make_failed_future<void>(std::current_exception());
+  }
+}
+
 std::string Node::peer_name(PeerRef peer) const {
   if (peer.by_rank()) return live_core().peers().name_of(peer.rank());
   if (peer.name().empty()) {

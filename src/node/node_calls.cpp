@@ -30,4 +30,11 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
   }
 }
 
+Future<void> NodeCore::wait_for_credit(std::string_view peer, std::size_t bytes) {
+  fork_mark_->refuse_forked_copy(options_.name);
+  if (const std::exception_ptr refused = refusal()) std::rethrow_exception(refused);
+  WaitContext::suggest(context_);
+  return peers_->session(peer)->wait_for_credit(bytes);
+}
+
 }  // namespace batchrpc

@@ -71,6 +71,9 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void submit(std::string_view peer, const detail::FunctionKey& function,
               detail::OutgoingOptions options, Encoder& encoder, detail::ReplyHandler&& handler);
 
+  /// Ready when a call of so many bytes would be taken. Throws what submit() throws.
+  Future<void> wait_for_credit(std::string_view peer, std::size_t bytes);
+
   [[nodiscard]] FunctionTable& functions() noexcept { return functions_; }
   [[nodiscard]] PeerTable& peers() noexcept { return *peers_; }
   [[nodiscard]] Retries& retries() noexcept { return *retries_; }

@@ -122,6 +122,9 @@ NodeOptions completed(NodeOptions options) {
   check(
       options.max_payload_bytes >= 64 * 1024 && options.max_payload_bytes <= std::uint64_t{1} << 48,
       "max_payload_bytes", "it is from 64 KiB to 256 TiB");
+  check(options.max_outstanding_bytes >= 64 * 1024 &&
+            options.max_outstanding_bytes <= std::uint64_t{1} << 48,
+        "max_outstanding_bytes", "it is from 64 KiB to 256 TiB");
   check(options.name.size() <= kMaxName && options.name.find('\0') == std::string::npos, "name",
         "it has at most 255 bytes, none of them zero");
   check(options.io_context == nullptr || !options.loop, "io_context",

@@ -14,8 +14,6 @@ namespace {
 // Large enough that its own system call does not show, small enough that a call behind it does not
 // wait.
 constexpr std::size_t kChunkBytes = 256 * 1024;
-// What a queue keeps between bursts.
-constexpr std::size_t kKeptBytes = 4 * 1024;
 // Buffers that are used again for the next rounds.
 constexpr std::size_t kSpares = 4;
 constexpr std::size_t kSpareBytes = 64 * 1024;
@@ -40,7 +38,9 @@ OutputQueue::Place OutputQueue::append_locked(std::span<const Word> frame, std::
   const std::size_t before = queued_.size();
   last_frame_ = before;
   append_bytes(queued_, std::as_bytes(frame));
-  if (wire::is_reliable(wire::kind_of(frame))) ++queued_count_;
+  const wire::FrameKind kind = wire::kind_of(frame);
+  if (wire::is_reliable(kind)) ++queued_count_;
+  std::uint64_t large_bytes = 0;
   if (!payloads.empty()) {
     if (wire::has_inline_payloads(frame)) {
       for (const Bytes& payload : payloads) {
@@ -49,61 +49,36 @@ OutputQueue::Place OutputQueue::append_locked(std::span<const Word> frame, std::
                      std::span(kZeros).first(wire::padded(payload.size()) - payload.size()));
       }
     } else {
+      for (const Bytes& payload : payloads)
+        large_bytes += payload.size();
       large_.push_back({.call = call,
                         .of_reply = of_reply,
                         .payloads = std::move(payloads),
                         .index = 0,
-                        .offset = 0});
+                        .offset = 0,
+                        .bytes = large_bytes});
     }
   }
   const Place place{.begin = appended_, .size = queued_.size() - before};
   appended_ += place.size;
+  if (kind == wire::FrameKind::call) {
+    queued_held_.calls += place.size;
+    hold({.calls = place.size + large_bytes});
+  } else if (kind == wire::FrameKind::result || kind == wire::FrameKind::error) {
+    queued_held_.replies += place.size;
+    hold({.replies = place.size + large_bytes});
+  }
   return place;
-}
-
-bool OutputQueue::retract_locked(Place place, std::vector<Bytes>& payloads) {
-  if (place.begin < taken_) return false;
-  if (closed_) return true;
-  const auto frame =
-      std::span(queued_).last(appended_ - place.begin).first(static_cast<std::size_t>(place.size));
-  cut_off_locked(wire::id_of(frame), payloads);
-  wire::make_void(frame);
-  --queued_count_;  // only calls are taken back
-  return true;
-}
-
-// Takes the payloads of a call out of those that are to be sent.
-std::optional<OutputQueue::LargePayloads> OutputQueue::take(std::deque<LargePayloads>& from,
-                                                            std::uint64_t call) {
-  const auto at = std::find_if(from.begin(), from.end(), [&](const LargePayloads& entry) {
-    return entry.call == call && !entry.of_reply;
-  });
-  if (at == from.end()) return std::nullopt;
-  std::optional<LargePayloads> taken = std::move(*at);
-  from.erase(at);
-  return taken;
-}
-
-void OutputQueue::pause_locked(std::uint64_t call) {
-  if (auto payloads = take(large_, call)) paused_.push_back(std::move(*payloads));
-}
-
-void OutputQueue::resume_locked(std::uint64_t call) {
-  if (auto payloads = take(paused_, call)) large_.push_back(std::move(*payloads));
-}
-
-bool OutputQueue::cut_off_locked(std::uint64_t call, std::vector<Bytes>& payloads) {
-  auto large = take(large_, call);
-  if (!large) large = take(paused_, call);
-  if (!large) return false;
-  const bool incomplete = large->skip_what_is_sent();
-  std::move(large->payloads.begin(), large->payloads.end(), std::back_inserter(payloads));
-  return incomplete;
 }
 
 void OutputQueue::append_first(std::span<const Word> frame) {
   const std::lock_guard lock(mutex_);
   if (!closed_) append_bytes(first_, std::as_bytes(frame));
+}
+
+void OutputQueue::append_acknowledgement(std::span<const Word> frame) {
+  const std::lock_guard lock(mutex_);
+  if (queued_.empty()) append_locked(frame, 0, false, {});
 }
 
 void OutputQueue::attach(Stream* stream) {
@@ -153,6 +128,10 @@ void OutputQueue::close() {
   large.swap(large_);
   paused.swap(paused_);
   released.swap(released_);
+  queued_held_ = {};
+  held_calls_ = 0;
+  held_paused_ = 0;
+  held_replies_.store(0, std::memory_order_relaxed);
   lock.unlock();
 }
 
@@ -249,10 +228,12 @@ bool OutputQueue::take_round() {
   }
   std::swap(round.frames, queued_);
   round.count = std::exchange(queued_count_, 0);
+  round.held = std::exchange(queued_held_, {});
   taken_ = appended_;
   take_chunk(round);
   if (round.frames.empty()) {
     std::swap(round.frames, queued_);
+    queued_held_ = round.held;
     return false;
   }
   sequence_ += round.count;
@@ -270,13 +251,6 @@ bool OutputQueue::LargePayloads::skip_what_is_sent() {
     ++index;
   }
   return index < payloads.size();
-}
-
-std::size_t OutputQueue::LargePayloads::rest() const {
-  std::size_t bytes = 0;
-  for (std::size_t i = index; i < payloads.size(); ++i)
-    bytes += payloads[i].size();
-  return bytes - offset;
 }
 
 void OutputQueue::take_chunk(Round& round) {
@@ -305,6 +279,7 @@ void OutputQueue::take_chunk(Round& round) {
   if (sender.skip_what_is_sent()) {
     large_.push_back(std::move(sender));
   } else {
+    (sender.of_reply ? round.held.replies : round.held.calls) += sender.bytes;
     release(std::move(sender));
   }
 }
@@ -324,26 +299,41 @@ void OutputQueue::advance(std::size_t bytes) {
   }
   if (written_ < rounds_[next_].size()) return;
   written_ = 0;
-  ++next_;
+  if (rounds_[next_].count == 0) {  // is not sent again
+    drop_at(next_);
+  } else {
+    ++next_;
+  }
   drop_acknowledged();
 }
 
 // Drops the rounds that nobody will need again; never one that is being written.
 void OutputQueue::drop_acknowledged() {
   while (next_ > 0 && (!keep_ || rounds_.front().last <= acknowledged_)) {
-    drop_front();
+    drop_at(0);
     --next_;
   }
 }
 
-void OutputQueue::drop_front() {
-  Round& round = rounds_.front();
+void OutputQueue::drop_at(std::size_t index) {
+  Round& round = rounds_[index];
+  let_go(round.held);
   if (round.chunk) released_.push_back(std::move(round.chunk->owner));
   if (spare_.size() < kSpares && round.frames.capacity() <= kSpareBytes) {
     round.frames.clear();
     spare_.push_back(std::move(round.frames));
   }
-  rounds_.pop_front();
+  rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+void OutputQueue::hold(const Held& more) {
+  held_calls_ += more.calls;
+  held_replies_.store(held_replies() + more.replies, std::memory_order_relaxed);
+}
+
+void OutputQueue::let_go(const Held& held) {
+  held_calls_ -= held.calls;
+  held_replies_.store(held_replies() - held.replies, std::memory_order_relaxed);
 }
 
 bool OutputQueue::acknowledge(std::uint64_t received) {
@@ -362,7 +352,7 @@ bool OutputQueue::rewind(std::uint64_t received) {
   if (received > sequence_ || received < acknowledged_) return false;
   acknowledged_ = received;
   while (!rounds_.empty() && rounds_.front().last <= received)
-    drop_front();
+    drop_at(0);
   released.swap(released_);
   if (rounds_.empty()) return true;
   Round& round = rounds_.front();
@@ -374,66 +364,6 @@ bool OutputQueue::rewind(std::uint64_t received) {
     round.count = round.last - received;
   }
   return true;
-}
-
-std::size_t OutputQueue::queued_bytes() const {
-  const std::lock_guard lock(mutex_);
-  std::size_t bytes = first_.size() + queued_.size() - written_;
-  for (std::size_t i = next_; i < rounds_.size(); ++i)
-    bytes += rounds_[i].size();
-  for (const LargePayloads& entry : large_)
-    bytes += entry.rest();
-  return error_ && !keep_ ? 0 : bytes;
-}
-
-std::size_t OutputQueue::kept_bytes() const {
-  const std::lock_guard lock(mutex_);
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < next_; ++i)
-    bytes += rounds_[i].size();
-  return bytes;
-}
-
-std::uint64_t OutputQueue::written_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return written_bytes_;
-}
-
-std::uint64_t OutputQueue::unacknowledged() const {
-  const std::lock_guard lock(mutex_);
-  return sequence_ - acknowledged_;
-}
-
-std::size_t OutputQueue::paused_bytes() const {
-  const std::lock_guard lock(mutex_);
-  std::size_t bytes = 0;
-  for (const LargePayloads& entry : paused_)
-    bytes += entry.rest();
-  return error_ ? 0 : bytes;
-}
-
-std::size_t OutputQueue::unconfirmed_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return stream_ != nullptr && !error_ ? stream_->unconfirmed_bytes() : 0;
-}
-
-void OutputQueue::give_back() {
-  std::vector<Bytes> released;
-  const std::lock_guard lock(mutex_);
-  released.swap(released_);
-}
-
-std::error_code OutputQueue::error() const {
-  const std::lock_guard lock(mutex_);
-  return error_;
-}
-
-void OutputQueue::trim() {
-  const std::lock_guard lock(mutex_);
-  if (busy_) return;
-  if (queued_.empty() && queued_.capacity() > kKeptBytes) queued_ = {};
-  std::erase_if(spare_, [](const auto& buffer) { return buffer.capacity() > kKeptBytes; });
-  if (spare_.size() > 1) spare_.resize(1);
 }
 
 }  // namespace batchrpc

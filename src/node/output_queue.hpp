@@ -58,6 +58,8 @@ class OutputQueue {
 
   /// Appends a frame that goes even before open(): the handshake.
   void append_first(std::span<const Word> frame);
+  /// Appends a frame that tells what was received, unless another is queued, which will.
+  void append_acknowledgement(std::span<const Word> frame);
 
   /// Writes to `stream`, until detach(): what append_first() brings, and from open() on the rest.
   /// `keep`: what is written is kept until it is acknowledged.
@@ -108,11 +110,27 @@ class OutputQueue {
   /// acknowledged.
   [[nodiscard]] std::uint64_t written_bytes() const;
   [[nodiscard]] std::uint64_t unacknowledged() const;
+  /// What lies here of calls and of replies, frames and payloads: queued, being written, or kept
+  /// until it is acknowledged. A payload counts as a whole until all of it is. Those that wait
+  /// (pause_locked) count apart. By who holds mutex(), but for replies.
+  /// @{
+  [[nodiscard]] std::uint64_t held_calls_locked() const noexcept { return held_calls_; }
+  [[nodiscard]] std::uint64_t held_paused_locked() const noexcept { return held_paused_; }
+  [[nodiscard]] std::uint64_t held_replies() const noexcept {
+    return held_replies_.load(std::memory_order_relaxed);
+  }
+  /// @}
   [[nodiscard]] std::error_code error() const;
   /// Gives memory back that a burst has left behind.
   void trim();
 
  private:
+  // Of calls, and of replies, in bytes.
+  struct Held {
+    std::uint64_t calls = 0;
+    std::uint64_t replies = 0;
+  };
+
   struct Chunk {
     Bytes owner;
     std::span<const std::byte> bytes;
@@ -125,6 +143,7 @@ class OutputQueue {
     std::optional<Chunk> chunk;
     std::uint64_t count = 0;  // of reliable frames
     std::uint64_t last = 0;   // of all that were taken, with these
+    Held held;                // what is let go with it
     [[nodiscard]] std::size_t size() const {
       return frames.size() + (chunk ? chunk->bytes.size() + chunk->padding : 0);
     }
@@ -134,8 +153,9 @@ class OutputQueue {
     std::uint64_t call = 0;
     bool of_reply = false;
     std::vector<Bytes> payloads;
-    std::size_t index = 0;   // of the payload that is being sent
-    std::size_t offset = 0;  // and how much of it is gone
+    std::size_t index = 0;    // of the payload that is being sent
+    std::size_t offset = 0;   // and how much of it is gone
+    std::uint64_t bytes = 0;  // of all payloads
     bool skip_what_is_sent();
     [[nodiscard]] std::size_t rest() const;
   };
@@ -149,8 +169,10 @@ class OutputQueue {
   static std::optional<LargePayloads> take(std::deque<LargePayloads>& from, std::uint64_t call);
   void take_chunk(Round& round);
   void release(LargePayloads sent);
+  void hold(const Held& more);
+  void let_go(const Held& held);
   void advance(std::size_t bytes);
-  void drop_front();
+  void drop_at(std::size_t index);
   void drop_acknowledged();
   void wait_for_writer(std::unique_lock<std::mutex>& lock);
 
@@ -161,6 +183,7 @@ class OutputQueue {
   std::vector<std::byte> queued_;              // leaves in the next round
   std::size_t last_frame_ = 0;                 // where its last frame begins
   std::uint64_t queued_count_ = 0;             // of its reliable frames
+  Held queued_held_;                           // what goes into the next round's
   std::deque<Round> rounds_;                   // kept, or to be written
   std::size_t next_ = 0;                       // the first of these that was not written as a whole
   std::size_t written_ = 0;                    // of first_, or of that round
@@ -174,6 +197,9 @@ class OutputQueue {
   std::uint64_t acknowledged_ = 0;             // of these
   std::uint64_t written_bytes_ = 0;            // by all streams
   std::atomic<std::uint64_t> received_{0};
+  std::uint64_t held_calls_ = 0;
+  std::uint64_t held_paused_ = 0;
+  std::atomic<std::uint64_t> held_replies_{0};  // changed with the lock
   bool open_ = false;
   bool keep_ = false;
   bool closed_ = false;

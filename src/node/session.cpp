@@ -38,6 +38,7 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       expected_peer_(std::move(peer_name)),
       small_frame_words_(host_->options().max_frame_bytes / sizeof(Word)),
       call_timeout_(host_->options().call_timeout),
+      credit_limit_(host_->options().max_outstanding_bytes),
       id_(id),
       assembler_(host_->options().max_payload_bytes),
       mutex_(connection_->output().mutex()) {}
@@ -85,21 +86,25 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         "a function's name has at most 4 KiB and its signature 64 KiB, those of " +
         std::string(function.name.substr(0, 100)) + " are longer");
   }
+  const std::uint64_t bytes = encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads());
   PendingCall call{
       .handler = std::move(handler),
       .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
       .called_at = now,
       .one_use = encoder.one_use(),
       .in_chunks = !encoder.payloads().empty() && !wire::has_inline_payloads(encoder.words()),
+      .bytes = bytes,
       .payload_target = std::move(options.payload_target)};
   auto nested = options.detached ? nullptr : NestedCall::in_current();
   std::uint64_t cancelled = 0;  // an id: the call in which this one is made was cancelled meanwhile
   bool at_once = false;
   bool refused = false;
+  bool overloaded = false;
   {
     const std::lock_guard lock(mutex_);
     refused = closed_;
-    if (!refused) {
+    overloaded = !refused && !takes_call(function.name, bytes, call.one_use);
+    if (!refused && !overloaded) {
       const TimePoint deadline = call.deadline;
       call.waited = !is_attached() || connection_->output().is_blocked_locked();
       const std::uint32_t number = number_of(function);
@@ -131,6 +136,8 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
                     "' was not sent; call again");
       tell_refusal(error, name, peer_name(), now);
       reply.error = std::make_exception_ptr(std::move(error));
+    } else if (overloaded) {
+      reply.error = out_of_credit(function.name, bytes, now);
     }
     call.handler(reply);
     if (reply.error) return;
@@ -199,6 +206,7 @@ void Session::expire_calls() {
     expired = end_calls(calls_.take_expired(loop_->now()), payloads);
     if (calls_.earliest_deadline() != TimePoint::max()) arm_timer(calls_.earliest_deadline());
   }
+  serve_credit_soon();
   connection_->flush();  // the peer is told of those that it has in part
   for (EndedCall& call : expired) {
     fail(call.handler,
@@ -214,15 +222,21 @@ void Session::expire_calls() {
 Session::Failed Session::fail_calls(const MakeError& error, Guarantee guarantee) {
   std::vector<Bytes> payloads;
   std::vector<EndedCall> calls;
+  std::array<CreditLine, 2> lines;
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     calls = end_calls(calls_.take_all(), payloads);
+    lines.swap(credit_lines_);
   }
   Failed failed;
   for (EndedCall& call : calls) {
     ++(call.sent ? failed.left : failed.not_sent);
     fail(call.handler, error(call.function, call.sent), std::move(call.story), guarantee);
+  }
+  for (CreditLine& line : lines) {
+    for (CreditWait& wait : line.waits)
+      wait.promise.set_error(error("wait_for_credit", false));
   }
   return failed;
 }
@@ -261,6 +275,7 @@ int Session::tick() {
   // Whether it has been heard or not: so its silence is known to have lasted since the last tick.
   send(wire::plain_frame({.kind = wire::FrameKind::ping, .id = ping_id()}));
   connection_->output().trim();
+  forget_promised_credit();
   return silent_ticks_;
 }
 

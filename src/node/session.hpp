@@ -1,14 +1,18 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/node/remote_call.hpp"
@@ -102,6 +106,8 @@ class Session final : public FrameSink,
   /// InvalidArgument when the call is beyond a limit.
   void submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
               Encoder& encoder, detail::ReplyHandler&& handler);
+  /// Ready when a call with so many bytes of arguments would be taken: see Node.
+  [[nodiscard]] Future<void> wait_for_credit(std::uint64_t bytes);
 
   /// Takes a call of ours back: its handler gets Cancelled, in here, and the peer is told. False
   /// when it has ended.
@@ -203,6 +209,33 @@ class Session final : public FrameSink,
     std::weak_ptr<detail::ExposedFunction> function;
   };
 
+  // Who waits for room to call; and for whom of those who waited it is kept.
+  enum class CreditOf : std::uint8_t { handlers, others };
+  struct CreditWait {
+    std::uint64_t bytes = 0;
+    Promise<void> promise;
+    std::optional<CallContext> context;  // of the handler that waits
+  };
+  struct CreditLine {
+    std::deque<CreditWait> waits;
+    std::uint64_t promised = 0;
+  };
+
+  [[nodiscard]] CreditLine& line_of(CreditOf whose) {
+    return credit_lines_[static_cast<std::size_t>(whose)];
+  }
+  [[nodiscard]] bool has_credit(std::uint64_t bytes, CreditOf whose,
+                                std::uint64_t promised = 0) const;
+  [[nodiscard]] bool takes_call(std::string_view function, std::uint64_t bytes, bool one_use);
+  [[nodiscard]] std::exception_ptr out_of_credit(std::string_view function, std::uint64_t bytes,
+                                                 TimePoint now) const;
+  [[nodiscard]] std::optional<CreditWait> next_with_credit();
+  void serve_credit();
+  void serve_credit_soon();
+  void forget_promised_credit();
+  [[nodiscard]] bool refuses_for_replies(const wire::FrameView& frame,
+                                         const std::vector<Bytes>& payloads);
+
   void handle_handshake(const wire::FrameView& frame);
   void handle_hello(const wire::Hello& hello);
   void handle_resumed(const wire::Hello& hello);
@@ -288,6 +321,7 @@ class Session final : public FrameSink,
   const std::string expected_peer_;
   const std::size_t small_frame_words_;  // surely within the limits
   const Duration call_timeout_;          // where a call says none
+  const std::uint64_t credit_limit_;     // NodeOptions::max_outstanding_bytes
   std::uint64_t id_;                     // on the loop
   std::atomic<bool> open_{false};
   std::atomic<bool> attached_{false};
@@ -310,7 +344,10 @@ class Session final : public FrameSink,
   std::deque<std::shared_ptr<const PeerIdentity>> identities_;
   std::atomic<const std::shared_ptr<const PeerIdentity>*> identity_{nullptr};
   std::vector<Incoming> incoming_;
-  std::size_t incoming_bytes_ = 0;  // of their names and signatures
+  std::size_t incoming_bytes_ = 0;   // of their names and signatures
+  std::uint64_t refused_bytes_ = 0;  // of errors, since a call was last let in
+  std::atomic<bool> waits_for_credit_{false};
+  std::atomic<bool> serves_credit_{false};  // soon
   std::atomic<int> answering_{0};
   PayloadAssembler assembler_;
   CallOrder order_;
@@ -328,6 +365,7 @@ class Session final : public FrameSink,
   std::uint16_t peer_minor_ = 0;                              // its protocol version
   TimerId timer_ = 0;
   TimePoint timer_at_ = TimePoint::max();
+  std::array<CreditLine, 2> credit_lines_;
   bool closed_ = false;
 };
 

@@ -31,6 +31,7 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
     calls.push_back(*std::move(call));
     ended = end_calls(std::move(calls), payloads);
   }
+  serve_credit_soon();
   if (!OutputScope::defer(*connection_)) connection_->flush_soon();
   for (EndedCall& call : ended) {
     fail(call.handler,
@@ -87,6 +88,7 @@ void Session::dispatch_late(PayloadAssembler::Whole whole) {
   const wire::FrameView frame = wire::parse_frame(whole.words);
   const bool wants_reply = (frame.header.flags & wire::kNoReply) == 0;
   if (caller_gone_ && wants_reply) return discard(frame, whole.payloads);
+  if (refuses_for_replies(frame, whole.payloads)) return;
   detail::IncomingCall call(*this, frame.header.id, wants_reply,
                             CallContext(*identity_.load(std::memory_order_acquire), whole.deadline),
                             frame.segment(), std::move(whole.payloads));

@@ -156,7 +156,9 @@ void Session::count_received(std::uint64_t bytes) {
   unacknowledged_ += bytes;
   if (unacknowledged_ < kAcknowledgeBytes || !resumable_) return;
   unacknowledged_ = 0;
-  send(wire::plain_frame({.kind = wire::FrameKind::acknowledge}));
+  connection_->output().append_acknowledgement(
+      wire::plain_frame({.kind = wire::FrameKind::acknowledge}));
+  flush();
 }
 
 void Session::note_acknowledged(const wire::FrameHeader& header) {
@@ -165,6 +167,7 @@ void Session::note_acknowledged(const wire::FrameHeader& header) {
   if (!connection_->output().acknowledge(acknowledged_)) {
     throw BadMessage("an acknowledgement of what was never sent");
   }
+  serve_credit_soon();
 }
 
 bool Session::has_made_progress() const {

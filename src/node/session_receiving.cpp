@@ -150,6 +150,7 @@ std::optional<TimePoint> Session::deadline_of(const wire::FrameView& frame) cons
 
 void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                        std::optional<TimePoint> deadline) {
+  if (refuses_for_replies(frame, payloads)) return;
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                             CallContext(*identity_.load(std::memory_order_acquire), deadline),
                             frame.segment(), std::move(payloads));

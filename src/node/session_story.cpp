@@ -53,11 +53,12 @@ void tell_story(const std::exception_ptr& error, std::shared_ptr<CallStory> stor
   }
 }
 
-void tell_refusal(Error& error, std::string_view function, std::string_view peer, TimePoint now) {
+void tell_refusal(Error& error, std::string_view function, std::string_view peer, TimePoint now,
+                  Guarantee guarantee) {
   auto story = std::make_shared<CallStory>();
   story->function = function;
   story->peer = peer;
-  story->guarantee = guarantee_of(error.code());
+  story->guarantee = guarantee == Guarantee::none ? guarantee_of(error.code()) : guarantee;
   story->called_at = now;
   story->ended_at = now;
   detail::set_story(error, std::move(story));

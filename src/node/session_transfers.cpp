@@ -55,6 +55,7 @@ std::optional<PendingCall> Session::take_answered(std::uint64_t id) {
     if (call) cut = cut_off(id, payloads);
   }
   if (cut) flush();
+  serve_credit_soon();
   return call;
 }
 

@@ -113,6 +113,13 @@ void run(const std::map<std::string, std::string>& options) {
     while (now_in_us() < end) {
     }
   });
+  std::vector<Bytes> kept;
+  node.expose("keep",
+              [&never, &kept](Bytes bytes) {
+                kept.push_back(std::move(bytes));
+                return never.emplace_back().get_future();
+              },
+              {.short_handler = true});
   node.expose("never",
               [&never] {
                 never.emplace_back();

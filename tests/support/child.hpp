@@ -72,6 +72,8 @@ class Child {
         status_(other.status_) {}
   Child& operator=(Child&&) = delete;
 
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
   /// Of SIGSTOP, returns when the process has stopped.
   void signal(int number) const {
     ::kill(pid_, number);

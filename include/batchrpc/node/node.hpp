@@ -139,6 +139,13 @@ class BATCHRPC_EXPORT Node {
                  std::forward<Args>(args)...);
   }
 
+  /// Ready when a call of `bytes` bytes of arguments, what travels beside them included, would be
+  /// taken rather than refused with Overloaded (NodeOptions::max_outstanding_bytes): make it then,
+  /// in a continuation or at once, for the room is not kept for long. Those who wait for one peer
+  /// are served in order; handlers' waits go before others, and wait for the peer to read, not for
+  /// its answers. Fails as a call would when the peer is not known or lost, or this node ends.
+  [[nodiscard]] Future<void> wait_for_credit(PeerRef peer, std::size_t bytes) const;
+
   /// Calls one function on many peers, a range of names, ranks or PeerInfos (`node.peers()`, which
   /// holds lost ones too); the arguments are encoded once. One future a peer, in their
   /// order; what goes wrong with one peer is in its future alone.
