@@ -27,6 +27,23 @@ enum Manner : std::uint8_t {
 inline constexpr std::uint32_t kJoin = 0, kTwice = 1, kSize = 2, kShout = 3, kCreate = 4, kPut = 5,
                                kHold = 6, kRelease = 7, kWorker = 8, kBlob = 9;
 
+// --- inputs of the target `session`
+
+/// The first byte of each connection: bits of how it is begun; then how many frames the peer says
+/// that it has received, and two bytes with the size of what it sends, low byte first.
+enum Begin : std::uint8_t {
+  kHello = 1,     ///< says hello: else what is sent has to
+  kResumes = 2,   ///< goes on with the session
+  kBeside = 4,    ///< the connection before stays
+  kLater = 8,     ///< after a second
+  kOther = 16,    ///< a session of another number
+  kLives = 32,    ///< of another life of the peer
+  kDefines = 64,  ///< defines "twice" and calls it, before the rest
+};
+inline constexpr std::size_t kBeginBytes = 4;
+
+// --- frames
+
 struct FramePlace {
   std::size_t at = 0;     ///< from the first byte of what is sent
   std::size_t bytes = 0;  ///< of the frame alone, at least those of an envelope

@@ -14,14 +14,18 @@ using Input = std::span<const std::byte>;
 void codec(Input input);
 void connection(Input input);
 void frame(Input input);
+void session(Input input);
 void tensor(Input input);
 
 struct Target {
   const char* name;
   void (*run)(Input input);
 };
-inline constexpr Target kTargets[] = {
-    {"codec", codec}, {"connection", connection}, {"frame", frame}, {"tensor", tensor}};
+inline constexpr Target kTargets[] = {{"codec", codec},
+                                      {"connection", connection},
+                                      {"frame", frame},
+                                      {"session", session},
+                                      {"tensor", tensor}};
 
 /// What a target finds wrong. It is caught by none: so libFuzzer keeps the input.
 inline void require(bool right, const std::string& what) {

@@ -197,6 +197,46 @@ void write_conversations(const Folder& folder) {
   }
 }
 
+void write_sessions(const Folder& folder) {
+  const auto connection = [](unsigned begin, unsigned received, const std::vector<Words>& frames) {
+    std::string sent;
+    for (const Words& words : frames)
+      sent.append(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(Word));
+    std::string all{static_cast<char>(begin), static_cast<char>(received),
+                    static_cast<char>(sent.size() & 255U), static_cast<char>(sent.size() >> 8U)};
+    return all + sent;
+  };
+  const Words call = call_frame({.number = 0, .id = 10}, 21);
+  const Words echo = call_frame({.number = 1, .id = 11}, Bytes::allocate(3000));
+  const auto acknowledge = [](std::uint64_t received) {
+    return wire::plain_frame({.kind = FrameKind::acknowledge, .acknowledged = received});
+  };
+  const std::string first = connection(kHello | kDefines, 0, {call, echo});
+  const auto write = [&](const std::string& name, const std::string& next) {
+    folder.write(name, first + next, {});
+  };
+  folder.write("fresh", first, {});
+  write("goes-on", connection(kHello | kResumes, 0, {call}));
+  write("goes-on-late", connection(kHello | kResumes | kLater, 2, {echo, acknowledge(3)}));
+  write("has-all", connection(kHello | kResumes, 3, {call, acknowledge(4)}));
+  write("first-answer-lost", connection(kHello, 0, {call}));
+  write("beside", connection(kHello | kResumes | kBeside, 1, {call, call}));
+  write("never-was", connection(kHello | kResumes, 99, {call}));
+  write("goes-back", connection(kHello | kResumes, 3, {acknowledge(3)}) +
+                         connection(kHello | kResumes, 1, {call}));
+  write("other-session", connection(kHello | kResumes | kOther, 0, {call}));
+  write("other-life", connection(kHello | kResumes | kLives, 0, {call}));
+  write("acknowledges-too-much", connection(kHello | kResumes, 1, {acknowledge(200)}));
+  write("no-hello", connection(0, 0, {call}) + connection(kHello | kResumes, 0, {call}));
+  write("cut-off", connection(kHello | kResumes, 1, {Words(call.begin(), call.end() - 2)}) +
+                       connection(kHello | kResumes | kBeside, 2, {call}));
+  std::string many = first;
+  for (unsigned i = 0; i < 10; ++i)
+    many +=
+        connection(kHello | kResumes | (i % 2 != 0 ? unsigned{kBeside} : 0U), i / 2, {call, echo});
+  folder.write("many", many, {});
+}
+
 }  // namespace
 }  // namespace batchrpc::fuzz
 
@@ -209,6 +249,7 @@ int main(int argc, char** argv) try {
                std::make_index_sequence<std::tuple_size_v<batchrpc::wire_test::EveryType>>{});
   write_tensors(Folder(path / "tensor"));
   write_conversations(Folder(path / "connection"));
+  write_sessions(Folder(path / "session"));
   return 0;
 } catch (const std::exception& error) {
   std::cerr << error.what() << '\n';

@@ -27,6 +27,7 @@ enum class Guarantee : unsigned char {
 
 /// Something that happened to the connection with a peer.
 struct ConnectionEvent {
+  /// What it was.
   enum class Kind : unsigned char {
     connected,  ///< for the first time
     broke,
@@ -34,8 +35,8 @@ struct ConnectionEvent {
     resumed,  ///< the session goes on over another connection
     silent,   ///< since then nothing has been heard
   };
-  Kind kind = Kind::connected;
-  TimePoint at{};           ///< of `failed`, the last one
+  Kind kind = Kind::connected;  ///< what it was
+  TimePoint at{};               ///< of `failed`, the last one
   std::uint64_t count = 1;  ///< `failed`: tries, one after the other; `resumed`: frames sent again
   std::string why{};        ///< `broke`, `failed` (the last one); else empty
 };
@@ -46,10 +47,10 @@ struct CallStory {
   std::string function{};                 ///< as it is exposed
   std::string peer{};                     ///< who was to run it
   Guarantee guarantee = Guarantee::none;  ///< by which it ended
-  TimePoint called_at{};
+  TimePoint called_at{};                  ///< when it was called
   TimePoint deadline = TimePoint::max();  ///< by its time-out; max(): none
-  TimePoint ended_at{};
-  bool left = false;                   ///< it was sent, or may have been
+  TimePoint ended_at{};                   ///< when it failed
+  bool left = false;                      ///< it was sent, or may have been
   std::optional<TimePoint> left_at{};  ///< nothing: it has not, or had to wait for the peer to read
   /// The latest events of the connection, oldest first, also from before the call; null: none.
   /// Calls that end together share them.

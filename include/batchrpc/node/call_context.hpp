@@ -95,6 +95,7 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   [[nodiscard]] std::exception_ptr over() const;
   /// For parts of the library: whether it has not been answered, as far as this knows.
   [[nodiscard]] bool is_under_way() const noexcept;
+  /// For parts of the library: a copy that lives by itself.
   [[nodiscard]] std::shared_ptr<const detail::Ambient> share() const override;
 
  private:

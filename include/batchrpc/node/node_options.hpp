@@ -180,6 +180,7 @@ struct CallOptions {
   /// Has dropping the call's future, unless somebody waits for it, cancel the call
   /// (Future::cancel). The future of `then()` is another one.
   bool cancel_when_dropped = false;
+  /// Whether and how the library calls again after a failure; by default it does not.
   RetryOptions retry{};
 };
 

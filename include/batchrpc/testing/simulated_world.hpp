@@ -89,6 +89,7 @@ class BATCHRPC_EXPORT SimulatedWorld {
 
   // --- chance
 
+  /// From which all that is random comes.
   [[nodiscard]] std::uint64_t seed() const noexcept;
   /// For what is random in the test.
   [[nodiscard]] std::mt19937_64& random() noexcept;

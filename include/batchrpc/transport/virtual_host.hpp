@@ -34,6 +34,7 @@ class BATCHRPC_EXPORT VirtualHost final : public Loop,
   void pause() noexcept { paused_ = true; }
   /// What has become due runs, in its order.
   void resume();
+  /// Whether it is paused.
   [[nodiscard]] bool paused() const noexcept { return paused_; }
 
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
