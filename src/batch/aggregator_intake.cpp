@@ -294,8 +294,13 @@ void Aggregator::cancel(std::uint64_t ticket) {
     take_out(is_it, gone);
     if (gone.calls.empty()) return;
     admit_held();
-    gone.error = std::make_exception_ptr(
-        Cancelled("the row was taken back before its batch started", false));
+    if (has_left(gone.calls.front())) {  // whose calls are cancelled with him
+      gone.count = &BatchStatistics::left;
+      gone.error = std::make_exception_ptr(PeerLost("the row's caller is gone", false));
+    } else {
+      gone.error = std::make_exception_ptr(
+          Cancelled("the row was taken back before its batch started", false));
+    }
     start_if_due(lock, host_->loop->now());
   }
   fail(gone);

@@ -218,8 +218,8 @@ void Session::end(const std::string& why, bool protocol_error) {
         host_->log(), joining ? LogLevel::debug : LogLevel::warning, loop_->now(),
         "dropped " + connection_->description() + ": " + why + connection_->offence());
   }
-  end_incoming();
   host_->session_closed(self, why);
+  end_incoming();
 }
 
 }  // namespace batchrpc

@@ -67,7 +67,7 @@ TEST_CASE("a call made in a handler has the time that is left of the handler's c
   CHECK(chain.left == std::vector<Duration>{700ms, 700ms, 700ms});
 }
 
-TEST_CASE("also after a co_await, when less is left; one's own time-out counts where it is less") {
+TEST_CASE("also after a co_await, when less is left, and one's own time-out where it is less") {
   Chain chain({"a", "b", "c", "d"});
   chain.pause = 100ms;
   CHECK(chain.nodes[0].call_with<int()>({.timeout = 700ms}, "b", "hop").get() == 3);

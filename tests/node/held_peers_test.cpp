@@ -176,7 +176,8 @@ TEST_CASE("a call that is cancelled while it comes in is forgotten, and never ru
 }
 
 TEST_CASE(
-    "a cancel of a call that has run, or never was, does nothing; of one that runs: no reply") {
+    "a cancel of a call that has run, or never was, does nothing, and of one that runs there is no "
+    "reply") {
   Target target;
   std::map<int, Promise<int>> running;
   target.node.expose("later", [&running](int number) { return running[number].get_future(); });

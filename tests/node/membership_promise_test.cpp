@@ -181,7 +181,8 @@ TEST_CASE("promise 9: a restarted node of the same name is reachable at once") {
   }
 }
 
-TEST_CASE("promise 9: while the root is dead members go on, and joins wait; a new one is found") {
+TEST_CASE(
+    "promise 9: while the root is dead members go on, and joins wait, and a new one is found") {
   for (int seed = 1; seed <= test::times_on_one_thread(200, 2000); ++seed) {
     INFO("seed " << seed);
     Processes group(static_cast<std::uint64_t>(seed));

@@ -282,7 +282,7 @@ TEST_CASE("promise 7: a call that waits until its time is over never starts") {
   CHECK(client.call<int()>("server", "work").get() == 1);
 }
 
-TEST_CASE("promise 7: by earliest deadline, urgent calls pass patient ones; else none does") {
+TEST_CASE("promise 7: by earliest deadline, urgent calls pass patient ones, else none does") {
   const auto order = GENERATE(QueueOrder::fifo, QueueOrder::earliest_deadline);
   Server server({.running = 1, .order = order});
   const Node client = server.world.join("client");

@@ -136,7 +136,8 @@ TEST_CASE("a large call keeps neither other objects nor other callers nor functi
   CHECK(behind.get() == 2);
 }
 
-TEST_CASE("a large call that breaks off frees its object; its caller's calls behind it never run") {
+TEST_CASE(
+    "a large call that breaks off frees its object, and its caller's calls behind it never run") {
   const SlowWorld nodes;
   nodes.third.expose("use", [](const RRef<Ledger>& used) { return used.call<&Ledger::note>(7); });
   const RRef<Ledger> ledger = nodes.fourth.create<Ledger>("owner", Bytes::allocate(1));
