@@ -181,7 +181,11 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
   }
   const PeerIdentity as_peer{
       .name = root->name, .rank = root->rank, .incarnation = root->incarnation};
-  if (returning_ && core_.peers().is_current(as_peer)) return root_is_back();  // cut off, no more
+  if (returning_ && core_.peers().is_current(as_peer)) {  // cut off, no more
+    root_is_back();
+    check_members(as_peer);
+    return;
+  }
   try {
     core_.listen_for_peers(session->connection().local_address());
   } catch (...) {

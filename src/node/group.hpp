@@ -71,9 +71,10 @@ class Group final : public std::enable_shared_from_this<Group> {
   void choose_another_rank();
   void check_members_later(std::shared_ptr<const PeerIdentity> root);
   void check_members(const PeerIdentity& root);
-  void forget_all_but(const std::vector<Member>& members);
+  void agree_with(const std::vector<Member>& members);
   [[nodiscard]] std::vector<Member> members() const;
   void tell_others(const Member& about, bool joined, const std::string& reason);
+  void tell(const std::string& name, const Member& about, bool joined, const std::string& reason);
 
   NodeCore& core_;
 

@@ -73,8 +73,7 @@ void Group::root_is_back() {
   core_.log().info("the root is back; this node is of rank " + std::to_string(core_.rank()));
 }
 
-// Whom the root that was started anew has not heard of by then has ended while there was none. Who
-// has a connection to such a node knows better.
+// Whom the root that was started anew has not heard of by then has ended while there was none.
 void Group::check_members_later(std::shared_ptr<const PeerIdentity> root) {
   core_.loop()->schedule(core_.loop()->now() + 2 * core_.options().dead_after,
                          [weak = weak_from_this(), root = std::move(root)] {
@@ -82,6 +81,8 @@ void Group::check_members_later(std::shared_ptr<const PeerIdentity> root) {
                          });
 }
 
+// Who has joined and left while this node did not hear of it. Who has a connection to a node that
+// the root does not know knows better.
 void Group::check_members(const PeerIdentity& root) {
   if (core_.refusal() || !core_.peers().is_live(root.name) || !core_.peers().is_current(root)) {
     return;
@@ -94,21 +95,24 @@ void Group::check_members(const PeerIdentity& root) {
     detail::send_call<std::vector<Member>>(submit, key_of<std::vector<Member>>(kMembers), {})
         .then([weak = weak_from_this()](const Result<std::vector<Member>>& members) {
           const auto self = weak.lock();
-          if (self && members) self->forget_all_but(*members);
+          if (self && members) self->agree_with(*members);
         });
   } catch (const Error& error) {
     core_.log().info("could not ask the root for its members: " + std::string(error.what()));
   }
 }
 
-void Group::forget_all_but(const std::vector<Member>& members) {
+void Group::agree_with(const std::vector<Member>& members) {
+  for (const Member& member : members) {
+    if (member.name != core_.name()) core_.add_member(member);
+  }
   for (const PeerInfo& peer : core_.peers().snapshot()) {
     const bool is_listed = std::any_of(members.begin(), members.end(), [&](const Member& member) {
       return member.name == peer.name && member.incarnation == peer.incarnation;
     });
     if (is_listed) continue;
     core_.peers().remove(peer.name, peer.incarnation,
-                         "it has not introduced itself to the root, which was started anew");
+                         "the root does not know it any more");
   }
 }
 

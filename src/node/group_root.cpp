@@ -175,19 +175,32 @@ void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
 
 void Group::peer_joined(const PeerInfo& peer) {
   if (core_.rank() != 0) {
-    if (peer.rank == 0 && returning_) root_is_back();
+    if (peer.rank != 0 || !returning_) return;
+    root_is_back();
+    check_members({.name = peer.name, .rank = 0, .incarnation = peer.incarnation});
     return;
   }
   Member back;
+  std::vector<Member> members;
+  std::vector<Member> lost;
   {
     const std::lock_guard lock(mutex_);
     const auto at = lost_.find(peer.name);
     if (at == lost_.end() || at->second.incarnation != peer.incarnation) return;
     back = std::move(at->second);
     lost_.erase(at);
+    members = members_;
+    for (const auto& [name, member] : lost_)
+      lost.push_back(member);
     members_.push_back(back);
   }
   tell_others(back, true, {});
+  // It has missed the news of the meantime.
+  for (const Member& member : lost)
+    tell(back.name, member, false, "it was lost while this node was cut off from the root");
+  for (const Member& member : members) {
+    if (member.name != core_.name()) tell(back.name, member, true, {});
+  }
 }
 
 void Group::tell_others(const Member& about, bool joined, const std::string& reason) {
@@ -198,22 +211,26 @@ void Group::tell_others(const Member& about, bool joined, const std::string& rea
       if (member.name != core_.name() && member.name != about.name) names.push_back(member.name);
     }
   }
-  for (const std::string& name : names) {
-    const auto submit = [&](const auto& key, detail::OutgoingOptions options, Encoder& encoder,
-                            detail::ReplyHandler&& handler) {
-      core_.submit(name, key, std::move(options), encoder, std::move(handler));
-    };
-    try {
-      if (joined) {
-        detail::send_notification<Member>(submit, key_of<void, Member>(kJoined), about);
-      } else {
-        detail::send_notification<std::string, std::uint64_t, std::string>(
-            submit, key_of<void, std::string, std::uint64_t, std::string>(kLeft), about.name,
-            about.incarnation, reason);
-      }
-    } catch (const Error& error) {
-      core_.log().info("could not tell " + name + " of " + about.name + ": " + error.what());
+  for (const std::string& name : names)
+    tell(name, about, joined, reason);
+}
+
+void Group::tell(const std::string& name, const Member& about, bool joined,
+                 const std::string& reason) {
+  const auto submit = [&](const auto& key, detail::OutgoingOptions options, Encoder& encoder,
+                          detail::ReplyHandler&& handler) {
+    core_.submit(name, key, std::move(options), encoder, std::move(handler));
+  };
+  try {
+    if (joined) {
+      detail::send_notification<Member>(submit, key_of<void, Member>(kJoined), about);
+    } else {
+      detail::send_notification<std::string, std::uint64_t, std::string>(
+          submit, key_of<void, std::string, std::uint64_t, std::string>(kLeft), about.name,
+          about.incarnation, reason);
     }
+  } catch (const Error& error) {
+    core_.log().info("could not tell " + name + " of " + about.name + ": " + error.what());
   }
 }
 
