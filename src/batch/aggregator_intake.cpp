@@ -294,7 +294,7 @@ void Aggregator::cancel(std::uint64_t ticket) {
     take_out(is_it, gone);
     if (gone.calls.empty()) return;
     admit_held();
-    if (has_left(gone.calls.front())) {  // whose calls are cancelled with him
+    if (has_left(*gone.calls.front())) {  // whose calls are cancelled with him
       gone.count = &BatchStatistics::left;
       gone.error = std::make_exception_ptr(PeerLost("the row's caller is gone", false));
     } else {
