@@ -49,6 +49,8 @@ class Participant {
         callee_(node_, options, report_),
         load_(node_, options, report_) {
     load_.pause(true);
+    // Not there yet, where the root was started just before this node.
+    if (options.role == Role::observer) node_.wait_for_peer(name_of(Role::agent, 0)).get();
   }
   ~Participant() { node_.shutdown(0ms); }  // its callbacks use what is destroyed before it
   Participant(const Participant&) = delete;
