@@ -277,7 +277,7 @@ void PeerTable::retire(const std::shared_ptr<Session>& session, const std::strin
       }
     }
     std::erase_if(peers_, [](const auto& entry) {
-      return !entry.second.member && entry.second.sessions.empty() && !entry.second.current;
+      return !entry.second.known && entry.second.sessions.empty() && !entry.second.current;
     });
   }
   session->say_goodbye(ErrorCode::shut_down, why);

@@ -340,10 +340,11 @@ void PeerTable::settle_broken(Peer& peer, const std::string& why, Ended& ended) 
   tell_forgotten(peer.info.name, why, failed, ended);
 }
 
-// Forgets a peer that is gone and was never one of the group, such as one that the root refused.
+// Forgets a peer that is gone and was never one of the group, nor one before it of its name: such
+// as one that the root refused.
 void PeerTable::drop_stranger(std::string_view name) {
   const auto at = peers_.find(name);
-  if (at != peers_.end() && !at->second.member && at->second.info.state == PeerState::lost) {
+  if (at != peers_.end() && !at->second.known && at->second.info.state == PeerState::lost) {
     peers_.erase(at);
   }
 }

@@ -254,6 +254,28 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("promise 9: a root that dies again while its members come back is not forgotten") {
+  for (int seed = 1; seed <= test::times_on_one_thread(60, 600); ++seed) {
+    INFO("seed " << seed);
+    Processes group(static_cast<std::uint64_t>(seed));
+    group.start_root();
+    const Node& a = group.start_member("a").node;
+    group.world.run_for(100ms);
+    group.kill("root");
+    group.world.run_for(1s);
+    group.start_root();
+    group.world.run_for(group.random_time(1500ms));
+    group.kill("root");
+    group.world.run_for(group.random_time(100ms));
+    const auto result = outcome(a.call<&add>("root", 1, 2));
+    CHECK((result.code() == ErrorCode::not_sent || result.code() == ErrorCode::peer_lost));
+    CHECK(names_of(a) == std::vector<std::string>{"root"});
+    group.start_root();
+    group.world.run_for(5s);
+    CHECK(a.call<&add>("root", 1, 2).get() == 3);
+  }
+}
+
 TEST_CASE("promise 9: a root that was only cut off is found again, and nobody is told otherwise") {
   Processes group(1);
   const Node& root = group.start_root().node;

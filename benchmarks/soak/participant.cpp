@@ -1,0 +1,139 @@
+#include "soak/participant.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "batchrpc/batchrpc.hpp"
+#include "common/resident_memory.hpp"
+#include "soak/callee.hpp"
+#include "soak/link.hpp"
+#include "soak/load.hpp"
+#include "soak/pattern.hpp"
+#include "soak/sockets.hpp"
+
+namespace soak {
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kTick = 10ms;
+constexpr auto kBetweenCounts = 500ms;
+constexpr auto kPatience = 30s;  // with the last messages
+
+batchrpc::NodeOptions node_options(const Options& options) {
+  const bool root = options.role == Role::root;
+  batchrpc::NodeOptions node;
+  node.name = name_of(options.role, options.index);
+  node.rank = root ? 0 : -1;
+  node.join = options.address;
+  node.transport = batchrpc::TransportChoice::tcp;
+  node.num_worker_threads = 2;
+  node.log_level = batchrpc::LogLevel::error;  // losses of members are what this is about
+  return node;
+}
+
+class Participant {
+ public:
+  explicit Participant(const Options& options)
+      : link_(options.link),
+        node_(node_options(options)),
+        callee_(node_, options, report_),
+        load_(node_, options, report_) {
+    load_.pause(true);
+    // Not there yet, where the root was started just before this node.
+    if (options.role == Role::observer) node_.wait_for_peer(name_of(Role::agent, 0)).get();
+  }
+  ~Participant() { node_.shutdown(0ms); }  // its callbacks use what is destroyed before it
+  Participant(const Participant&) = delete;
+  Participant& operator=(const Participant&) = delete;
+
+  int run() {
+    report_.add("ready");
+    while (!over_) {
+      link_.wait(kTick);
+      bool gone = false;
+      while (const auto command = link_.receive(gone))
+        obey(*command);
+      if (gone) return 1;
+      callee_.tick();
+      load_.tick();
+      if (paused_ && load_.is_idle() && !idle_) {
+        idle_ = true;
+        report_.add("idle");
+      }
+      count(kBetweenCounts);
+      report_.flush(link_);
+    }
+    for (const std::string& left : node_.shutdown(5s))
+      report_.failed("not finished at the end: " + left);
+    count(0ms);
+    const auto give_up = Clock::now() + kPatience;
+    while (!report_.flush(link_) && Clock::now() < give_up)
+      std::this_thread::sleep_for(kTick);
+    return 0;
+  }
+
+ private:
+  void obey(const std::string& command) {
+    std::istringstream words(command);
+    std::string verb;
+    words >> verb;
+    if (verb == "pause" || verb == "resume") {
+      paused_ = verb == "pause";
+      idle_ = false;
+      load_.pause(paused_);
+    } else if (verb == "measure") {
+      std::ostringstream line;
+      const OpenFiles files = open_files();
+      line << "measured " << batchrpc_examples::resident_bytes() << ' ' << files.connections << ' '
+           << files.others << ' ' << Tally::alive;
+      report_.add(line.str());
+    } else if (verb == "cut") {
+      std::uint64_t number = 0;
+      words >> number;
+      if (cut_connection(number / 2, number % 2 == 0)) report_.add("cut");
+    } else if (verb == "end") {
+      over_ = true;
+    }
+  }
+
+  // Says how many calls have ended since the last time.
+  void count(std::chrono::milliseconds interval) {
+    if (Clock::now() < next_count_ && interval > 0ms) return;
+    next_count_ = Clock::now() + interval;
+    const std::uint64_t calls = load_.calls();
+    if (calls > counted_) report_.add("calls " + std::to_string(calls - counted_));
+    counted_ = calls;
+  }
+
+  Report report_;
+  const Link link_;
+  batchrpc::Node node_;
+  Callee callee_;
+  Load load_;
+  bool paused_ = true;  // until all are there
+  bool idle_ = true;
+  bool over_ = false;
+  Clock::time_point next_count_{};
+  std::uint64_t counted_ = 0;
+};
+
+}  // namespace
+
+int run_participant(const Options& options) {
+  std::signal(SIGINT, SIG_IGN);  // Ctrl-C goes to all; the conductor then ends us
+  (void)pattern();
+  Participant participant(options);
+  return participant.run();
+}
+
+}  // namespace soak
