@@ -111,8 +111,7 @@ void Group::agree_with(const std::vector<Member>& members) {
       return member.name == peer.name && member.incarnation == peer.incarnation;
     });
     if (is_listed) continue;
-    core_.peers().remove(peer.name, peer.incarnation,
-                         "the root does not know it any more");
+    core_.peers().remove(peer.name, peer.incarnation, "the root does not know it any more");
   }
 }
 

@@ -114,7 +114,8 @@ void Ledger::check_time(const LedgerCall& call, bool timed_out) {
   }
   if (weather_ == Weather::storm || weather_ == Weather::stall) return;  // callers stand still
   if (deadline != Duration::max() && now > deadline + kLate) {
-    complain(call, "ended after its time, at " + text(deadline) + (timed_out ? ", as TimedOut" : ""));
+    complain(call,
+             "ended after its time, at " + text(deadline) + (timed_out ? ", as TimedOut" : ""));
   }
   if (call.quick != Duration::max() && now > call.made + call.quick + slack()) {
     complain(call, "took longer than anything was in the way");

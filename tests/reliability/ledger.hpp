@@ -26,24 +26,24 @@ struct LedgerCall {
   std::uint64_t id = 0;
   std::string what{};  // function and hosts, for people
   int from = 0;
-  std::uint64_t parent = 0;           // in which it was made; 0: none
-  Duration made{};                    // by the world's clock, as are all times
+  std::uint64_t parent = 0;  // in which it was made; 0: none
+  Duration made{};           // by the world's clock, as are all times
   Duration timeout = Duration::max();
-  Duration quick = Duration::max();   // is answered so soon, if nothing is in the way
+  Duration quick = Duration::max();  // is answered so soon, if nothing is in the way
   int most_runs = 1;
-  bool may_be_refused = false;        // Overloaded
-  bool may_be_late = false;           // NotFound: its object may be gone
-  bool throws = false;                // its function
-  bool untold = false;                // nobody hears how it ends
-  bool arrives = true;                // of an untold one: nobody takes it back
+  bool may_be_refused = false;  // Overloaded
+  bool may_be_late = false;     // NotFound: its object may be gone
+  bool throws = false;          // its function
+  bool untold = false;          // nobody hears how it ends
+  bool arrives = true;          // of an untold one: nobody takes it back
 
-  bool caller_is_gone = false;        // was killed
-  std::optional<Duration> cancelled{};// when
-  bool is_surely_cancelled = false;   // cancel() has said so
+  bool caller_is_gone = false;          // was killed
+  std::optional<Duration> cancelled{};  // when
+  bool is_surely_cancelled = false;     // cancel() has said so
   int ran = 0;
   int ended = 0;
   std::optional<Duration> over{};
-  bool never_ran = false;             // so the error said
+  bool never_ran = false;  // so the error said
 };
 
 /// The model that a random program is held against: what was called, what of it ran, how it ended,

@@ -30,7 +30,8 @@ void RandomProgram::act() {
   if (!from) return;
   int to = static_cast<int>(below(static_cast<std::uint64_t>(hosts_)));
   if (to == from->host && !one_in(8)) to = (to + 1) % hosts_;
-  static constexpr std::array<const char*, 6> kPlain{"now", "work", "fail", "later", "locked", "row"};
+  static constexpr std::array<const char*, 6> kPlain{"now",   "work",   "fail",
+                                                     "later", "locked", "row"};
   const std::uint64_t what = below(20);
   if (what < 9) {
     (void)call_plain(*from, to, kPlain.at(what % kPlain.size()), 0);
@@ -94,8 +95,8 @@ void RandomProgram::follow(const LedgerCall& call, const Life& from, Future<T> f
   shared->then([this, id, retried = call.most_runs > 1](const Result<T>& result) {
     if constexpr (std::is_same_v<T, Bytes>) {
       const bool right = result && Payload::is_of(id + 1, *result);
-      ledger_.ends(id, result ? Result<Id>(right ? Ledger::answer_of(id) : 0)
-                              : Result<Id>(result.error()));
+      ledger_.ends(
+          id, result ? Result<Id>(right ? Ledger::answer_of(id) : 0) : Result<Id>(result.error()));
     } else {
       ledger_.ends(id, result);
     }
@@ -134,9 +135,9 @@ Future<std::uint64_t> RandomProgram::call_plain(Life& from, int to, const std::s
   if (options.retry.attempts > 1 && refuses(to)) plan.quick = Duration::max();
   const LedgerCall& call = enter(from, to, function, std::move(plan));
   const Id id = call.id;
-  Future<Id> future =
-      takes_time ? from.node->call_with<Id(Id, std::uint32_t)>(options, name(to), function, id, delay)
-                 : from.node->call_with<Id(Id)>(options, name(to), function, id);
+  Future<Id> future = takes_time ? from.node->call_with<Id(Id, std::uint32_t)>(options, name(to),
+                                                                               function, id, delay)
+                                 : from.node->call_with<Id(Id)>(options, name(to), function, id);
   Promise<Id> promise;
   Future<Id> relayed = promise.get_future();
   future.then([promise = std::move(promise)](const Result<Id>& result) mutable {
@@ -159,9 +160,9 @@ void RandomProgram::relay(Life& from, int to) {
   LedgerCall plan{.may_be_refused = refuses(to)};
   const CallOptions options = some_options(plan, false);
   const LedgerCall& call = enter(from, to, "relay", std::move(plan));
-  const int next = (to + 1 + static_cast<int>(below(static_cast<std::uint64_t>(hosts_ - 1)))) % hosts_;
-  follow(call, from,
-         from.node->call_with<Id(Id, int)>(options, name(to), "relay", call.id, next));
+  const int next =
+      (to + 1 + static_cast<int>(below(static_cast<std::uint64_t>(hosts_ - 1)))) % hosts_;
+  follow(call, from, from.node->call_with<Id(Id, int)>(options, name(to), "relay", call.id, next));
 }
 
 void RandomProgram::notify(Life& from, int to) {
@@ -169,7 +170,8 @@ void RandomProgram::notify(Life& from, int to) {
   try {
     from.node->notify<Id(Id)>(name(to), "now", call.id);
   } catch (const Error& error) {
-    if (weather_ != Weather::storm) ledger_.complain("a notice failed: " + std::string(error.what()));
+    if (weather_ != Weather::storm)
+      ledger_.complain("a notice failed: " + std::string(error.what()));
   }
 }
 

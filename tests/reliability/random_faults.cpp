@@ -17,7 +17,8 @@ constexpr Duration kHarmless = 2500ms;
 }  // namespace
 
 std::size_t RandomProgram::some_size() {
-  const std::size_t size = 1 + below(one_in(3) ? largest_ : std::min<std::size_t>(largest_, 40'000));
+  const std::size_t size =
+      1 + below(one_in(3) ? largest_ : std::min<std::size_t>(largest_, 40'000));
   return std::max<std::size_t>(size, 1);
 }
 

@@ -53,7 +53,8 @@ void RandomProgram::expose_all(Life& life) {
     ledger_.starts(id);
     return promise(life, id, std::chrono::milliseconds(delay));
   };
-  node.expose("probe", [](int x) { return 2 * x; }, at_once);
+  node.expose(
+      "probe", [](int x) { return 2 * x; }, at_once);
   node.expose("now", answer, at_once);
   node.expose("work", answer);
   node.expose("fail", [this](Id id) -> Id {
@@ -70,8 +71,9 @@ void RandomProgram::expose_all(Life& life) {
   node.expose("relay", [this, &life](Id id, int to) {
     ledger_.starts(id);
     static constexpr std::array<const char*, 3> kInner{"now", "work", "later"};
-    return call_plain(life, to, kInner.at(below(kInner.size())), id)
-        .then([id](const Result<Id>&) { return Ledger::answer_of(id); });
+    return call_plain(life, to, kInner.at(below(kInner.size())), id).then([id](const Result<Id>&) {
+      return Ledger::answer_of(id);
+    });
   });
   node.expose("hold", [this, &life](Id id, RRef<reliability::Diary> handle) {
     ledger_.starts(id);

@@ -153,8 +153,9 @@ void RandomProgram::probe(Duration within) {
     }
     for (const auto& to : lives_) {
       if (to == from || !to->node) continue;
-      calls.emplace_back(from->name + ">" + to->name,
-                         from->node->call_with<int(int)>({.timeout = within}, to->name, "probe", 1));
+      calls.emplace_back(
+          from->name + ">" + to->name,
+          from->node->call_with<int(int)>({.timeout = within}, to->name, "probe", 1));
     }
   }
   const auto done = [&] {

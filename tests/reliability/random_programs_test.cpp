@@ -45,8 +45,8 @@ TEST_CASE("the promises hold for random programs, whatever the network does") {
   std::cout << std::endl;
   if (programs < 1000) return;
   // What never happens is not tested.
-  for (const char* what : {"value", "RemoteError", "TimedOut", "NotSent", "PeerLost", "Overloaded",
-                           "Cancelled"}) {
+  for (const char* what :
+       {"value", "RemoteError", "TimedOut", "NotSent", "PeerLost", "Overloaded", "Cancelled"}) {
     INFO(what);
     CHECK(outcomes[what] > 0);
   }
