@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Whether the random programs (tests/reliability/) find bugs: plants those of scripts/planted_bugs/ one
+# after the other in a copy of the sources, and runs the programs until one fails.
+#
+#   scripts/planted_bugs.sh [--check] [--seeds N] [bug...]
+#
+# N: 10000. --check only sees whether each patch still applies to the sources; one that does not is to be
+# made anew for the code as it is now. The last line is "N found, M missed", or "N apply, M do not".
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seeds=10000 check=false
+bugs=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --check) check=true && shift ;;
+    --seeds) seeds=${2:?--seeds needs a number} && shift 2 ;;
+    -*) echo "usage: scripts/planted_bugs.sh [--check] [--seeds N] [bug...]" >&2 && exit 2 ;;
+    *) bugs+=("$1") && shift ;;
+  esac
+done
+if [ ${#bugs[@]} = 0 ]; then
+  for file in scripts/planted_bugs/*.patch; do bugs+=("$(basename "$file" .patch)"); done
+fi
+
+if $check; then
+  applies=0 fails=0
+  for bug in "${bugs[@]}"; do
+    if git apply --check "scripts/planted_bugs/$bug.patch"; then
+      applies=$((applies + 1))
+    else
+      fails=$((fails + 1))
+      echo "$bug: does not apply any more"
+    fi
+  done
+  echo "$applies apply, $fails do not"
+  [ "$fails" = 0 ]
+  exit
+fi
+
+# The copy keeps its build from one call to the next: what has not changed is not compiled again.
+copy=build/planted patches=$PWD/scripts/planted_bugs
+mkdir -p "$copy"
+find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+git ls-files -z -co --exclude-standard | xargs -0 cp -p --parents -t "$copy"
+cd "$copy"
+mkdir -p build
+build=build/release log=$PWD/build/planted_bugs.log
+cmake --preset release -DBATCHRPC_TORCH=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF >"$log" 2>&1 ||
+  { cat "$log" && exit 1; }
+
+found=0 missed=0
+for bug in "${bugs[@]}"; do
+  patch -s -p1 <"$patches/$bug.patch"
+  cmake --build "$build" --parallel "$(nproc)" --target test_reliability >"$log" 2>&1 ||
+    { tail -n 40 "$log" && echo "$bug: does not compile" && exit 1; }
+  status=0
+  start=$SECONDS
+  said=$(BATCHRPC_SEEDS=$seeds timeout 600 "$build/bin/test_reliability" 2>&1) || status=$?
+  patch -s -R -p1 <"$patches/$bug.patch"
+  seed=$(grep -oE 'seed [0-9]+' <<<"$said" | head -n 1 || true)
+  if [ "$status" = 0 ]; then
+    missed=$((missed + 1))
+    echo "$bug: MISSED by $seeds programs"
+  else
+    found=$((found + 1))
+    echo "$bug: found by ${seed:-a program that ended with status $status}, in $((SECONDS - start)) s"
+    grep -E -A 2 'seed [0-9]+' <<<"$said" | sed -n '2s/^ */    /p'
+  fi
+done
+echo "$found found, $missed missed"
+[ "$missed" = 0 ]
