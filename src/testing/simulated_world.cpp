@@ -65,6 +65,7 @@ struct SimulatedWorld::State {
     if (!life || life->over) {
       if (life) chronicle->write("start " + host + " again");
       life = std::make_shared<Life>(Life{VirtualHost::make(loop, clocks[host]), false});
+      loops.push_back(life->loop);
     }
     return life;
   }
@@ -89,6 +90,7 @@ struct SimulatedWorld::State {
   std::uint64_t seeds = 16;  // uses of the seed
   std::string root;
   std::map<std::string, std::shared_ptr<Life>> hosts;
+  std::vector<std::weak_ptr<VirtualHost>> loops;  // of all lives
   std::map<std::string, ClockOptions> clocks;
   std::vector<Program> programs;
 };
@@ -105,6 +107,11 @@ SimulatedWorld::~SimulatedWorld() {
   }
   for (const Program& program : state_->programs)
     program.thread->end();
+  // What was to run on a host that was killed keeps its node, and that its loop.
+  for (const auto& weak : state_->loops) {
+    if (const auto loop = weak.lock()) loop->drop_tasks();
+  }
+  state_->loop->drop_tasks();
 }
 
 NodeOptions SimulatedWorld::options(const std::string& host, NodeOptions others) {

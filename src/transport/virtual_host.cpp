@@ -89,6 +89,13 @@ void VirtualHost::run(Task task) {
   }
 }
 
+void VirtualHost::drop_tasks() noexcept {
+  while (!held_back_.empty()) {
+    const Task dropped = std::move(held_back_.front().second);
+    held_back_.pop_front();
+  }
+}
+
 void VirtualHost::resume() {
   if (!std::exchange(paused_, false) || held_back_.empty()) return;
   loop_->post([weak = weak_from_this()] {

@@ -34,7 +34,9 @@ VirtualDeadlock::~VirtualDeadlock() = default;
 
 VirtualLoop::VirtualLoop(std::uint64_t seed) : tasks_(std::make_unique<Tasks>()), random_(seed) {}
 
-VirtualLoop::~VirtualLoop() {
+VirtualLoop::~VirtualLoop() { drop_tasks(); }
+
+void VirtualLoop::drop_tasks() noexcept {
   // A task's destruction may schedule another.
   while (!tasks_->heap.empty())
     tasks_->heap.pop();

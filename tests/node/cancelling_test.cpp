@@ -107,9 +107,9 @@ TEST_CASE("a wait for the cancellation of a call that is answered ends with Brok
 }
 
 TEST_CASE("promise 4: what a cancelled handler has called is cancelled along, unless detached") {
+  std::vector<Result<int>> inner;  // outlives the coroutine, which the nodes' end ends
   Pair pair;
   const Node root = pair.world.join("client");
-  std::vector<Result<int>> inner;
   const bool detached = GENERATE(false, true);
   pair.a.expose("relay", [&]() -> Future<int> {
     try {

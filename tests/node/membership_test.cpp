@@ -178,6 +178,8 @@ TEST_CASE("a node that dies while others wait for the world to be complete is re
   const Node second = std::move(again).get();
   const Node third = std::move(two).get();
   CHECK(names_of(third) == std::vector<std::string>{"one-again", "root"});
+  world.run_for(1min);
+  CHECK(one.ready());  // it has given up
 }
 
 TEST_CASE("a node with a fixed world that dies can be started again") {

@@ -34,6 +34,8 @@ class BATCHRPC_EXPORT VirtualHost final : public Loop,
   void pause() noexcept { paused_ = true; }
   /// What has become due runs, in its order.
   void resume();
+  /// Destroys what was held back.
+  void drop_tasks() noexcept;
   /// Whether it is paused.
   [[nodiscard]] bool paused() const noexcept { return paused_; }
 

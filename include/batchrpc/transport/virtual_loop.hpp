@@ -77,6 +77,10 @@ class BATCHRPC_EXPORT VirtualLoop final : public Loop {
   /// Runs what is due now.
   bool poll() override;
 
+  /// Destroys the tasks that have not run, as the destructor does: where what they keep alive keeps
+  /// the loop alive.
+  void drop_tasks() noexcept;
+
   /// For whatever is random in a test.
   [[nodiscard]] std::mt19937_64& random() noexcept { return random_; }
 
