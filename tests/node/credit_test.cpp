@@ -126,8 +126,9 @@ TEST_CASE("promise 5: who waits for credit is served in order, and all get throu
   std::vector<int> order;
   std::vector<Future<std::size_t>> sizes;
   pair.world.network->isolate("a");
+  const auto bytes_of = [](int i) { return (static_cast<std::size_t>(i) % 7 + 1) * 8 * kKiB; };
   for (int i = 0; i < 40; ++i) {
-    const std::size_t bytes = (i % 7 + 1) * 8 * kKiB;
+    const std::size_t bytes = bytes_of(i);
     sizes.push_back(pair.b.wait_for_credit("a", bytes).then([&pair, &order, i, bytes] {
       order.push_back(i);
       return pair.size(bytes);
@@ -138,7 +139,7 @@ TEST_CASE("promise 5: who waits for credit is served in order, and all get throu
   CHECK(order.size() < 5);
   pair.world.network->rejoin("a");
   for (int i = 0; i < 40; ++i)
-    CHECK(std::move(sizes[static_cast<std::size_t>(i)]).get() == (i % 7 + 1) * 8 * kKiB);
+    CHECK(std::move(sizes[static_cast<std::size_t>(i)]).get() == bytes_of(i));
   for (int i = 0; i < 40; ++i)
     CHECK(order[static_cast<std::size_t>(i)] == i);
 }
@@ -259,7 +260,7 @@ TEST_CASE("promise 5: who calls without end and takes no reply is dropped, with 
     CHECK(world.log.contain("it calls and does not take the replies"));
   }
   const Node other = world.join("other");
-  CHECK(other.call<Bytes(std::size_t)>("root", "give", 7).get().size() == 7);
+  CHECK(other.call<Bytes(std::size_t)>("root", "give", std::size_t{7}).get().size() == 7);
 }
 
 // --- two nodes that flood each other

@@ -92,7 +92,7 @@ template <class T>
 void RandomProgram::follow(const LedgerCall& call, const Life& from, Future<T> future) {
   const Id id = call.id;
   auto shared = std::make_shared<Future<T>>(std::move(future));
-  shared->then([this, id, retried = call.most_runs > 1](const Result<T>& result) {
+  shared->then([this, id](const Result<T>& result) {
     if constexpr (std::is_same_v<T, Bytes>) {
       const bool right = result && Payload::is_of(id + 1, *result);
       ledger_.ends(
