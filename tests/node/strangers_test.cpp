@@ -277,7 +277,7 @@ TEST_CASE("before its hello nobody may send more than 64 KiB, whatever it is") {
   Host host;
   RawPeer peer(host.world);
   const auto goodbye = wire::goodbye_frame({.reason = std::string(1000, 'x')});
-  int sent = 0;
+  std::size_t sent = 0;
   for (; sent < 1000 && !peer.closed(); ++sent)
     peer.send(goodbye);
   CHECK(sent * goodbye.size() * sizeof(Word) > 64 * 1024);
