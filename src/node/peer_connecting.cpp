@@ -185,7 +185,6 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
 }
 
 void PeerTable::session_detached(const std::shared_ptr<Session>& session, const std::string& why) {
-  Ended ended;
   bool was_attached = false;
   {
     const std::lock_guard lock(mutex_);
