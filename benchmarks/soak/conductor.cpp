@@ -324,7 +324,8 @@ void Conductor::hear_error(const Child& child, const std::string& line) {
 void Conductor::failed(const std::string& what) {
   ++failures_;
   if (failures_ > kMostShown) return;
-  std::cerr << "soak: FAILED (seed " << options_.seed << ", after "
+  std::cerr << "soak: FAILED (seed " << options_.seed << ", at "
+            << std::chrono::duration<double>(Clock::now().time_since_epoch()).count() << ", after "
             << std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin_).count()
             << " s): " << what << std::endl;
 }

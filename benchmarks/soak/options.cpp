@@ -35,6 +35,9 @@ bool parse_options(Options& options, int argc, const char* const* argv) {
       ->check(
           batchrpc_examples::between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
   app.add_flag("--calm", options.calm, "No faults: nothing may fail");
+  app.add_option("--logs", options.logs,
+                 "A folder for all that each node logs, NAME.LIFE.log (none)")
+      ->check(CLI::ExistingDirectory);
   // For children only.
   app.add_option("--role", options.role)->transform(batchrpc_examples::one_of(kRoles))->group("");
   app.add_option("--index", options.index)->group("");
@@ -50,13 +53,15 @@ std::vector<std::string> child_arguments(const Options& options) {
   for (const auto& [name, value] : kRoles) {
     if (value == options.role) role = name;
   }
-  return {"--role",    role,
-          "--index",   std::to_string(options.index),
-          "--life",    std::to_string(options.life),
-          "--seed",    std::to_string(options.seed),
-          "--link",    std::to_string(options.link),
-          "--address", options.address,
-          "--folder",  options.folder};
+  std::vector<std::string> arguments{"--role",    role,
+                                     "--index",   std::to_string(options.index),
+                                     "--life",    std::to_string(options.life),
+                                     "--seed",    std::to_string(options.seed),
+                                     "--link",    std::to_string(options.link),
+                                     "--address", options.address,
+                                     "--folder",  options.folder};
+  if (!options.logs.empty()) arguments.insert(arguments.end(), {"--logs", options.logs});
+  return arguments;
 }
 
 std::string name_of(Role role, std::uint32_t index) {

@@ -14,6 +14,7 @@ struct Options {
   int seconds = 120;
   std::uint64_t seed = 1;
   bool calm = false;  ///< no faults: nothing may fail
+  std::string logs;   ///< a folder for what each node logs; none: errors go to standard error
 
   // --- of the processes that the conductor starts
   Role role = Role::conductor;

@@ -1,13 +1,19 @@
 #include "soak/participant.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <fstream>
+#include <iomanip>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "batchrpc/batchrpc.hpp"
@@ -29,6 +35,21 @@ constexpr auto kTick = 10ms;
 constexpr auto kBetweenCounts = 500ms;
 constexpr auto kPatience = 30s;  // with the last messages
 
+// Lines with the steady clock's seconds, which are the same in all processes.
+batchrpc::LogSink log_to(const std::string& path) {
+  struct File {
+    std::mutex mutex;
+    std::ofstream stream;
+  };
+  const auto file = std::make_shared<File>();
+  file->stream.open(path);
+  return [file](batchrpc::LogLevel /*level*/, std::string_view line) {
+    const std::chrono::duration<double> now = Clock::now().time_since_epoch();
+    const std::lock_guard lock(file->mutex);
+    file->stream << std::fixed << std::setprecision(3) << now.count() << ' ' << line << std::endl;
+  };
+}
+
 batchrpc::NodeOptions node_options(const Options& options) {
   const bool root = options.role == Role::root;
   batchrpc::NodeOptions node;
@@ -38,6 +59,11 @@ batchrpc::NodeOptions node_options(const Options& options) {
   node.transport = batchrpc::TransportChoice::tcp;
   node.num_worker_threads = 2;
   node.log_level = batchrpc::LogLevel::error;  // losses of members are what this is about
+  if (!options.logs.empty()) {
+    node.log_level = batchrpc::LogLevel::debug;
+    node.log_sink =
+        log_to(options.logs + '/' + node.name + '.' + std::to_string(options.life) + ".log");
+  }
   return node;
 }
 
@@ -92,6 +118,7 @@ class Participant {
       idle_ = false;
       load_.pause(paused_);
     } else if (verb == "measure") {
+      ::malloc_trim(0);  // what is held, not what the allocator keeps for later
       std::ostringstream line;
       const OpenFiles files = open_files();
       line << "measured " << batchrpc_examples::resident_bytes() << ' ' << files.connections << ' '

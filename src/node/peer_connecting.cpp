@@ -25,8 +25,8 @@ std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
 void PeerTable::begin_trial(Peer& peer, const std::shared_ptr<Session>& session, TimePoint since) {
   const TimePoint now = environment_.loop->now();
   const TimePoint give_up_at = since + options_.dead_after;
-  peer.trials.push_back({session, give_up_at});
-  try_later(peer.tries == 0 ? now : std::max(now, peer.next_try), peer.info.name, session);
+  Trial& trial = peer.trials.emplace_back(Trial{.session = session, .give_up_at = give_up_at});
+  try_later(peer, trial, peer.tries == 0 ? now : std::max(now, peer.next_try));
   give_up_later(give_up_at, peer.info.name, session);
 }
 
@@ -84,38 +84,53 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
 
 // Grows by 1.6 from 100 ms, by up to a fifth more or less, after a first one that spreads over a
 // second: so that many who lost one peer do not return as one.
-void PeerTable::put_off(Peer& peer) {
+Duration PeerTable::pause_after(int tries) {
   double milliseconds = 0;
-  if (peer.tries == 0) {
+  if (tries == 0) {
     milliseconds = std::uniform_real_distribution(0.0, 1000.0)(random_);
   } else {
     milliseconds = 100;
-    for (int i = 1; i < std::min(peer.tries, 12); ++i)
+    for (int i = 1; i < std::min(tries, 12); ++i)
       milliseconds *= 1.6;
     milliseconds = std::min(milliseconds * std::uniform_real_distribution(0.8, 1.2)(random_), 1e4);
   }
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double, std::milli>(milliseconds));
+}
+
+void PeerTable::put_off(Peer& peer) {
+  peer.next_try = environment_.loop->now() + pause_after(peer.tries);
   ++peer.tries;
-  peer.next_try =
-      environment_.loop->now() +
-      std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(milliseconds));
 }
 
 // After a try in vain.
 void PeerTable::try_again(Peer& peer, Trial& trial) {
   trial.trying = false;
   put_off(peer);
-  try_later(peer.next_try, peer.info.name, trial.session);
+  try_later(peer, trial, peer.next_try);
 }
 
-// Weak: the loop, which may not be run any more, keeps nobody alive.
-void PeerTable::try_later(TimePoint when, const std::string& name,
-                          const std::shared_ptr<Session>& session) {
-  environment_.loop->schedule(when, [this, weak_host = std::weak_ptr(environment_.host()), name,
-                                     weak_session = std::weak_ptr(session)] {
-    const auto host = weak_host.lock();
-    const auto waiting = weak_session.lock();
-    if (host && waiting) try_addresses(name, waiting, 0, true);
-  });
+// The peer is there: who waits for the next try to connect to it need not.
+void PeerTable::hurry(Peer& peer) {
+  peer.tries = 0;
+  for (Trial& trial : peer.trials) {
+    if (!trial.trying && !trial.session->was_accepted()) {
+      try_later(peer, trial, environment_.loop->now());
+    }
+  }
+}
+
+// In the place of what was to be tried. Weak: the loop, which may not be run any more, keeps nobody
+// alive.
+void PeerTable::try_later(const Peer& peer, Trial& trial, TimePoint when) {
+  trial.next_try = when;
+  environment_.loop->schedule(
+      when, [this, weak_host = std::weak_ptr(environment_.host()), name = peer.info.name,
+             weak_session = std::weak_ptr(trial.session)] {
+        const auto host = weak_host.lock();
+        const auto waiting = weak_session.lock();
+        if (host && waiting) try_addresses(name, waiting, 0, true);
+      });
 }
 
 void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
@@ -127,6 +142,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     Peer* const peer = find(name);
     Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
+    if (index == 0 && (trial->trying || environment_.loop->now() < trial->next_try)) return;
     trial->trying = true;
     std::vector<std::string> addresses = peer->info.addresses;
     // Where it was reached before comes first: it may be the way round something.
@@ -175,8 +191,12 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
     if (!session->is_open() && !std::exchange(trial->has_connected, true)) {
       trial->give_up_at += options_.dead_after;
     }
-    if (session->was_accepted()) {  // the peer is there, and it is up to it to come back
-      try_again(*peer, *trial);
+    if (session->was_accepted()) {
+      // The peer is there, and it is up to it to come back; if it does not, a new session need not
+      // wait as long as this one did.
+      peer->tries = 0;
+      trial->trying = false;
+      try_later(*peer, *trial, environment_.loop->now() + pause_after(trial->probes++));
       return;
     }
     half_open_.push_back({session, environment_.loop->now()});

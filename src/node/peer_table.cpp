@@ -193,7 +193,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     peer.info.state = PeerState::connected;
     end_trial(peer, session);
     peer.trying_since.reset();
-    peer.tries = 0;
+    hurry(peer);
     auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
     peer.sessions.push_back(shared);
     // Nobody calls who is not a member; one that joins may come by another way than it looked.

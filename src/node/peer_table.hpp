@@ -103,8 +103,10 @@ class PeerTable {
   struct Trial {
     std::shared_ptr<Session> session;
     TimePoint give_up_at;
+    TimePoint next_try{};
     bool trying = false;         // and does not wait for the next try
     bool has_connected = false;  // though no handshake came of it yet
+    int probes = 0;              // of an accepted session, which found the peer there
   };
   struct Peer {
     PeerInfo info;
@@ -140,7 +142,9 @@ class PeerTable {
                  std::unique_ptr<Stream> stream);
   void connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
                       bool refused, const std::string& why);
+  [[nodiscard]] Duration pause_after(int tries);
   void put_off(Peer& peer);
+  void hurry(Peer& peer);
   void try_again(Peer& peer, Trial& trial);
   void leave_out(Peer& peer, const std::shared_ptr<Session>& session);
   void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
@@ -148,7 +152,7 @@ class PeerTable {
   void lose_former(Peer& peer, Ended& ended);
   void check_succession(const Peer& peer, const wire::Hello& hello) const;
   [[nodiscard]] static bool is_ahead_of_group(const Peer& peer);
-  void try_later(TimePoint when, const std::string& name, const std::shared_ptr<Session>& session);
+  void try_later(const Peer& peer, Trial& trial, TimePoint when);
   void settle_soon(const Peer& peer, const std::string& why);
   std::shared_ptr<Session::Failed> end_broken(Peer& peer, const Session::MakeError& error,
                                               Guarantee guarantee, Ended& ended);

@@ -55,6 +55,7 @@ std::shared_ptr<detail::ReplySink> Session::keep(const std::shared_ptr<detail::C
 
 void Session::answered(const detail::CallState& call) {
   answering_.fetch_sub(1, std::memory_order_relaxed);
+  if (host_->is_forked_copy()) return;  // a thread of the parent may have held the lock
   kept_.remove(call);
 }
 

@@ -189,6 +189,37 @@ TEST_CASE("promise 6: a peer that is cut off for 3 s, at whatever moment, loses 
   }
 }
 
+TEST_CASE(
+    "promise 6: a node that stood still for too long calls its peers again as soon as it has given "
+    "up what they have forgotten") {
+  for_each_seed(1, 200, [](std::uint64_t seed) {
+    SimulatedWorld world(seed);
+    NodeOptions quiet;
+    quiet.log_level = LogLevel::off;
+    const Node root(world.options("root", quiet));
+    const Node peer(world.options("peer", quiet));
+    const Node node(world.options("node", quiet));
+    peer.expose("add", [](int a, int b) { return a + b; });
+    node.expose("add", [](int a, int b) { return a + b; });
+    // The peer makes the connection, so that the node cannot make it anew.
+    REQUIRE(peer.call<int(int, int)>("node", "add", 1, 2).get() == 3);
+    world.pause("node");
+    world.run_for(8s);
+    world.resume("node");
+    const auto began = world.time();
+    std::vector<Future<int>> calls;
+    while (world.time() < began + 6s) {
+      calls.push_back(node.call<int(int, int)>("peer", "add", 1, 2));
+      world.run_for(50ms);
+    }
+    const auto in_time = node.call<int(int, int)>("peer", "add", 1, 2);
+    world.run_for(10ms);
+    CHECK(in_time.ready());
+    for (const auto& call : calls)
+      CHECK(call.ready());
+  });
+}
+
 TEST_CASE("promise 6: whoever made the connection, a killed peer is known to both at once") {
   for (const bool called_back : {false, true}) {
     for (const char* killed : {"b", "c"}) {
