@@ -27,7 +27,7 @@ using Trajectories = std::map<std::string, std::vector<RecordedStep>>;
 // data/cartpole_trajectories.csv, written by record_cartpole_trajectories.py from Gymnasium.
 Trajectories recorded() {
   const auto path =
-      std::filesystem::path(__FILE__).parent_path() / "data" / "cartpole_trajectories.csv";
+      std::filesystem::path(BATCHRPC_SOURCE_DIR) / "tests/examples/data/cartpole_trajectories.csv";
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path.string());
   Trajectories trajectories;
