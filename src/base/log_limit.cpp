@@ -11,11 +11,11 @@ void LogLimit::write(const Log& log, LogLevel level, TimePoint now, std::string_
   std::uint64_t left_out = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (left_ == kAtOnce) {
+    if (left_ == at_once_) {
       counted_from_ = now;
     } else if (const auto pauses = (now - counted_from_) / kPause; pauses > 0) {
-      left_ = static_cast<int>(std::min<Duration::rep>(kAtOnce, left_ + pauses));
-      counted_from_ = left_ == kAtOnce ? now : counted_from_ + pauses * kPause;
+      left_ = static_cast<int>(std::min<Duration::rep>(at_once_, left_ + pauses));
+      counted_from_ = left_ == at_once_ ? now : counted_from_ + pauses * kPause;
     }
     if (left_ == 0) {
       ++left_out_;

@@ -10,4 +10,10 @@ struct LogLimits {
   LogLimit no_hello;        ///< connections of which nobody said who he is
 };
 
+/// Of a peer, whose connection may break again and again. Several lines tell one story.
+struct PeerLogLimits {
+  LogLimit changes{20};  ///< connections that break and are made again
+  LogLimit losses{20};   ///< what calls end by: warnings
+};
+
 }  // namespace batchrpc

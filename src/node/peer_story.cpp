@@ -33,29 +33,46 @@ void PeerTable::tell(LogLevel level, const std::string& line) const {
   environment_.host()->log().write(level, line);
 }
 
+std::shared_ptr<PeerLogLimits> PeerTable::log_limits_of(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() ? at->second.log_limits : nullptr;
+}
+
+// A line that a peer may cause again and again. For debugging, all are of interest.
+void PeerTable::tell_of(const std::string& name, LogLevel level, const std::string& line) const {
+  const auto host = environment_.host();
+  if (!host->log().enabled(level)) return;
+  const auto limits = level > LogLevel::debug ? log_limits_of(name) : nullptr;
+  if (!limits) return host->log().write(level, line);  // or it is forgotten
+  (level >= LogLevel::warning ? limits->losses : limits->changes)
+      .write(host->log(), level, environment_.loop->now(), line);
+}
+
 void PeerTable::tell_connected(const Session& session, bool was_lost, const std::string& name,
                                Ended& ended) {
   std::string line = session.was_accepted() ? name + " has connected" : "connected to " + name;
   if (was_lost) line += " again, which was lost";
   line += " (" + session.connection().description() + ")";
-  ended.push_back([this, was_lost, line = std::move(line)] {
-    tell(was_lost ? LogLevel::info : LogLevel::debug, line);
+  ended.push_back([this, was_lost, name, line = std::move(line)] {
+    tell_of(name, was_lost ? LogLevel::info : LogLevel::debug, line);
   });
 }
 
 void PeerTable::tell_broken(const Session& session, const std::string& why) const {
-  tell(LogLevel::info, "the connection to " + session.peer()->name + " broke (" + why + "): " +
-                           (session.was_accepted() ? "it may come back" : "it is made anew"));
+  tell_of(session.peer()->name, LogLevel::info,
+          "the connection to " + session.peer()->name + " broke (" + why +
+              "): " + (session.was_accepted() ? "it may come back" : "it is made anew"));
 }
 
 void PeerTable::tell_resumed(const Session& session) const {
   const std::uint64_t frames = session.sent_again();
-  tell(LogLevel::info,
-       "connected again to " + session.peer()->name + " after " +
-           text_of(environment_.loop->now() - session.broke_at()) + ": its calls go on" +
-           (frames > 0
-                ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") + " sent again"
-                : ""));
+  tell_of(session.peer()->name, LogLevel::info,
+          "connected again to " + session.peer()->name + " after " +
+              text_of(environment_.loop->now() - session.broke_at()) + ": its calls go on" +
+              (frames > 0 ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") +
+                                " sent again"
+                          : ""));
 }
 
 // Once the calls that the loss ends have ended.
@@ -68,8 +85,8 @@ void PeerTable::tell_lost(const Peer& peer, bool was_known, const std::string& w
     line = peer.member ? name + " is still lost" : name + " is gone";
   }
   line += " (" + why + ")";
-  ended.push_back([this, level, failed, line = std::move(line)] {
-    tell(level, line + fate_of(*failed, "PeerLost"));
+  ended.push_back([this, name, level, failed, line = std::move(line)] {
+    tell_of(name, level, line + fate_of(*failed, "PeerLost"));
   });
 }
 
@@ -77,8 +94,8 @@ void PeerTable::tell_forgotten(const std::string& name, const std::string& why,
                                const std::shared_ptr<Session::Failed>& failed, Ended& ended) {
   ended.push_back([this, name, why, failed] {
     const bool harmless = failed->left == 0;
-    tell(harmless ? LogLevel::debug : LogLevel::warning,
-         "a session with " + name + " is over (" + why + ")" + fate_of(*failed, "Unknown"));
+    tell_of(name, harmless ? LogLevel::debug : LogLevel::warning,
+            "a session with " + name + " is over (" + why + ")" + fate_of(*failed, "Unknown"));
   });
 }
 
@@ -98,10 +115,11 @@ void PeerTable::tell_silence(const Session& session, int ticks_before) const {
   constexpr int kTold = 2;
   const std::string name = session.peer()->name;
   if (session.silent_ticks() == kTold) {
-    tell(LogLevel::info,
-         name + " has been silent for " + text_of(environment_.loop->now() - session.heard_at()));
+    tell_of(
+        name, LogLevel::info,
+        name + " has been silent for " + text_of(environment_.loop->now() - session.heard_at()));
   } else if (ticks_before >= kTold && session.silent_ticks() == 0) {
-    tell(LogLevel::info, name + " is heard again");
+    tell_of(name, LogLevel::info, name + " is heard again");
   }
 }
 

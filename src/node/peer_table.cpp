@@ -246,8 +246,8 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
         if (!session->has_made_progress()) put_off(peer);
         begin_connecting(peer);
         ended.push_back([this, name = peer.info.name, why] {
-          tell(LogLevel::info,
-               "the session with " + name + " ended (" + why + "): a new one begins");
+          tell_of(name, LogLevel::info,
+                  "the session with " + name + " ended (" + why + "): a new one begins");
         });
       }
       drop_stranger(std::string(peer.info.name));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "batchrpc/node/node_options.hpp"
+#include "node/log_limits.hpp"
 #include "node/member.hpp"
 #include "node/session.hpp"
 
@@ -121,6 +122,7 @@ class PeerTable {
     std::optional<TimePoint> trying_since;  // to have a first connection
     int tries = 0;                          // in vain, one after the other
     TimePoint next_try{};
+    std::shared_ptr<PeerLogLimits> log_limits = std::make_shared<PeerLogLimits>();
     bool was_of_no_use = false;  // the last connection brought nothing but the handshake
   };
   using Ended = std::vector<std::function<void()>>;  // what to do when the lock is released
@@ -164,6 +166,7 @@ class PeerTable {
   void drop_stranger(std::string_view name);
 
   void tell(LogLevel level, const std::string& line) const;
+  void tell_of(const std::string& name, LogLevel level, const std::string& line) const;
   void tell_connected(const Session& session, bool was_lost, const std::string& name, Ended& ended);
   void tell_broken(const Session& session, const std::string& why) const;
   void tell_resumed(const Session& session) const;
@@ -179,6 +182,7 @@ class PeerTable {
   static void run(Ended& ended);
   std::shared_ptr<Session> find_session(std::string_view name);
   [[nodiscard]] Peer* find(std::string_view name);
+  [[nodiscard]] std::shared_ptr<PeerLogLimits> log_limits_of(const std::string& name) const;
   Peer* peer_of(const std::shared_ptr<Session>& session);
 
   const Environment environment_;

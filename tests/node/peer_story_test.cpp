@@ -104,6 +104,28 @@ TEST_CASE("the log of a connection that was cut and goes on") {
   CHECK_THAT(w.peer(w.a, "b").last_error, !Contains("refuse"));
 }
 
+TEST_CASE(
+    "the log of a connection that breaks again and again leaves lines out, and says how many") {
+  StoryWorld w;
+  int cuts = 0;
+  const auto cut = [&] {
+    CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+    w.world.network->cut("a", "b");
+    ++cuts;
+    w.run_for(50ms);
+  };
+  (void)w.told.take();
+  for (int i = 0; i < 100; ++i)
+    cut();
+  const std::size_t at_once = w.told.take().size();
+  INFO(at_once << " lines of " << cuts << " cuts");
+  CHECK(at_once >= 20);
+  CHECK(at_once <= 21);
+  w.run_for(1min);
+  cut();
+  CHECK_THAT(w.told.take().at(0), Contains("lines like it were left out before)"));
+}
+
 TEST_CASE("the log of a peer that is silent, and is connected to again") {
   StoryWorld w;
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
