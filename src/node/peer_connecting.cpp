@@ -123,14 +123,25 @@ void PeerTable::hurry(Peer& peer) {
 // In the place of what was to be tried. Weak: the loop, which may not be run any more, keeps nobody
 // alive.
 void PeerTable::try_later(const Peer& peer, Trial& trial, TimePoint when) {
-  trial.next_try = when;
+  trial.next_try = ++tries_;
   environment_.loop->schedule(
       when, [this, weak_host = std::weak_ptr(environment_.host()), name = peer.info.name,
-             weak_session = std::weak_ptr(trial.session)] {
+             weak_session = std::weak_ptr(trial.session), number = trial.next_try] {
         const auto host = weak_host.lock();
         const auto waiting = weak_session.lock();
-        if (host && waiting) try_addresses(name, waiting, 0, true);
+        if (host && waiting) try_now(name, waiting, number);
       });
+}
+
+void PeerTable::try_now(const std::string& name, const std::shared_ptr<Session>& session,
+                        std::uint64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    Trial* const trial = trial_of(find(name), session);
+    if (trial == nullptr || trial->next_try != number) return;  // another is in its place
+    trial->trying = true;
+  }
+  try_addresses(name, session, 0, true);
 }
 
 void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
@@ -142,8 +153,6 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     Peer* const peer = find(name);
     Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
-    if (index == 0 && (trial->trying || environment_.loop->now() < trial->next_try)) return;
-    trial->trying = true;
     std::vector<std::string> addresses = peer->info.addresses;
     // Where it was reached before comes first: it may be the way round something.
     if (const std::string& dialled = session->dialled(); !dialled.empty()) {

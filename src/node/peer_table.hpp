@@ -104,8 +104,8 @@ class PeerTable {
   struct Trial {
     std::shared_ptr<Session> session;
     TimePoint give_up_at;
-    TimePoint next_try{};
-    bool trying = false;         // and does not wait for the next try
+    std::uint64_t next_try = 0;  // the number of the one that it waits for
+    bool trying = false;         // and does not wait
     bool has_connected = false;  // though no handshake came of it yet
     int probes = 0;              // of an accepted session, which found the peer there
   };
@@ -155,6 +155,8 @@ class PeerTable {
   void check_succession(const Peer& peer, const wire::Hello& hello) const;
   [[nodiscard]] static bool is_ahead_of_group(const Peer& peer);
   void try_later(const Peer& peer, Trial& trial, TimePoint when);
+  void try_now(const std::string& name, const std::shared_ptr<Session>& session,
+               std::uint64_t number);
   void settle_soon(const Peer& peer, const std::string& why);
   std::shared_ptr<Session::Failed> end_broken(Peer& peer, const Session::MakeError& error,
                                               Guarantee guarantee, Ended& ended);
@@ -205,6 +207,7 @@ class PeerTable {
   std::vector<HalfOpen> half_open_{};  // the oldest first
   bool half_open_watched_ = false;     // on the loop alone
   std::mt19937_64 random_;
+  std::uint64_t tries_ = 0;  // that were planned
   bool closed_ = false;
 };
 
