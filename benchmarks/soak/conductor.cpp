@@ -31,7 +31,8 @@ constexpr auto kBetweenReports = 300s;
 constexpr double kMeanPause = 0.7;  // seconds from one fault to the next
 constexpr int kMostDisturbed = 4;   // observers at a time
 constexpr int kMostConnections = 2 * (static_cast<int>(kObservers) + 1);  // both may have made one
-constexpr int kObjectsEach = 6;  // that an observer may refer to at a time
+constexpr std::int64_t kNoise = std::int64_t{6} << 20;  // of memory, from one moment to another
+constexpr int kObjectsEach = 6;                         // that an observer may refer to at a time
 constexpr std::uint64_t kMostShown = 20;
 
 double mebibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
@@ -219,7 +220,7 @@ void Conductor::end_all() {
 }
 
 void Conductor::compare(const Measured& before, const Measured& after) {
-  if (after.memory > before.memory + before.memory / 100 + (std::int64_t{3} << 20)) {
+  if (after.memory > before.memory + before.memory / 100 + kNoise) {
     failed("the agent's memory has grown");
   }
   if (after.files > before.files) failed("the agent's file descriptors have become more");
