@@ -1,5 +1,6 @@
 #include "batchrpc/node/call_state.hpp"
 
+#include <mutex>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -27,78 +28,86 @@ void CancelHook::detach() noexcept {
   (previous_ != nullptr ? previous_->next_ : call->hooks_) = next_;
 }
 
-void CallState::put_aside(Arguments arguments) {
-  const std::lock_guard lock(mutex_);
-  waiting_ = std::move(arguments);
-}
-
 void CallState::set_function(std::shared_ptr<ExposedFunction> function) {
   const std::lock_guard lock(mutex_);
   function_ = std::move(function);
 }
 
-bool CallState::start(Arguments& arguments) {
-  std::shared_ptr<ExposedFunction> function;  // destroyed without the lock
+bool CallState::start() {
   const std::lock_guard lock(mutex_);
   if (cancelled()) return false;
-  arguments = std::move(waiting_);
-  function.swap(function_);
+  started_ = true;
   return true;
 }
 
 void CallState::end() noexcept {
-  Arguments arguments;  // of a call that failed without having run
-  std::shared_ptr<ExposedFunction> function;
-  std::vector<Promise<void>> promises;
+  CallArguments arguments;  // of a call that failed without having run
+  std::unique_ptr<Watch> watch;
   {
     const std::lock_guard lock(mutex_);
     if (!under_way()) return;
     phase_.store(Phase::ended, std::memory_order_release);
-    arguments = std::move(waiting_);
-    function.swap(function_);
+    if (!started_) arguments = std::move(arguments_);
     while (hooks_ != nullptr)
       std::exchange(hooks_, hooks_->next_)->attached_ = false;
-    promises.swap(promises_);
+    watch.swap(watch_);
   }
-  for (Promise<void>& promise : promises)
+  if (!watch) return;
+  for (Promise<void>& promise : watch->promises)
     promise.set_error(BrokenPromise("the call was answered, and can not be cancelled any more"));
 }
 
+void CallState::let_go() noexcept {
+  arguments_ = {};
+  sink.reset();
+  function_.reset();
+}
+
 void CallState::cancel() noexcept {
-  Arguments arguments;
-  std::shared_ptr<ExposedFunction> function;
+  CallArguments arguments;
+  std::shared_ptr<ExposedFunction> function;  // that never runs
   std::vector<Task> tasks;
-  std::stop_source stop{std::nostopstate};
-  std::vector<Promise<void>> promises;
+  std::unique_ptr<Watch> watch;
   {
     const std::lock_guard lock(mutex_);
     if (!under_way()) return;
     phase_.store(Phase::cancelled, std::memory_order_release);
-    arguments = std::move(waiting_);
-    function.swap(function_);
+    if (!started_) {
+      arguments = std::move(arguments_);
+      function = function_;
+    }
     while (hooks_ != nullptr) {
       CancelHook& hook = *std::exchange(hooks_, hooks_->next_);
       hook.attached_ = false;
       tasks.push_back(hook.task());
     }
-    stop = stop_;
-    promises.swap(promises_);
+    watch.swap(watch_);
   }
   if (function) function->discard(Decoder(arguments.segment, arguments.payloads));
   for (Task& task : tasks)
     task();
-  stop.request_stop();
-  for (Promise<void>& promise : promises)
+  if (!watch) return;
+  watch->stop.request_stop();
+  for (Promise<void>& promise : watch->promises)
     promise.set_value();
+}
+
+// Under the lock.
+CallState::Watch& CallState::watch() {
+  if (!watch_) watch_ = std::make_unique<Watch>();
+  return *watch_;
 }
 
 std::stop_token CallState::stop_token() {
   const std::lock_guard lock(mutex_);
-  if (!stop_.stop_possible()) {
-    stop_ = std::stop_source();
-    if (cancelled()) stop_.request_stop();
+  if (cancelled()) {
+    std::stop_source stopped;
+    stopped.request_stop();
+    return stopped.get_token();
   }
-  return stop_.get_token();
+  std::stop_source& stop = watch().stop;
+  if (!stop.stop_possible()) stop = std::stop_source();
+  return stop.get_token();
 }
 
 Future<void> CallState::when_cancelled() {
@@ -108,7 +117,7 @@ Future<void> CallState::when_cancelled() {
     return make_failed_future<void>(
         BrokenPromise("the call was answered, and can not be cancelled any more"));
   }
-  return promises_.emplace_back().get_future();
+  return watch().promises.emplace_back().get_future();
 }
 
 }  // namespace batchrpc::detail

@@ -1,32 +1,59 @@
 #include "node/kept_calls.hpp"
 
+#include <bit>
 #include <utility>
 
 namespace batchrpc {
+namespace {
 
-bool KeptCalls::add(const std::shared_ptr<detail::CallState>& call) {
+constexpr std::size_t kFewest = 16;  // buckets
+
+}  // namespace
+
+// Fibonacci hashing, since the ids of one function's calls may be multiples of something.
+std::size_t KeptCalls::bucket_of(std::uint64_t id) const noexcept {
+  return (id * 0x9e3779b97f4a7c15U) >> (64 - std::countr_zero(buckets_.size()));
+}
+
+void KeptCalls::resize(std::size_t buckets) {
+  auto old = std::exchange(buckets_, std::vector<Link>(buckets));
+  for (Link call : old) {
+    while (call != nullptr) {
+      Link& first = buckets_[bucket_of(call->id)];
+      const Link next = std::exchange(call->next_kept_, first);
+      first = std::exchange(call, next);
+    }
+  }
+}
+
+bool KeptCalls::add(detail::CallState& call) {
   const std::lock_guard lock(mutex_);
   if (closed_) return false;
-  calls_.try_emplace(call->id, call);
+  if (size_ >= buckets_.size()) resize(buckets_.empty() ? kFewest : 2 * buckets_.size());
+  ++size_;
+  Link& first = buckets_[bucket_of(call.id)];
+  call.next_kept_ = std::exchange(first, &call);
   return true;
 }
 
-// The call is not destroyed here: who calls has it.
 void KeptCalls::remove(const detail::CallState& call) {
   const std::lock_guard lock(mutex_);
-  const auto at = calls_.find(call.id);
-  if (at == calls_.end() || at->second.get() != &call) return;
-  calls_.erase(at);
-  trim();
+  if (size_ == 0) return;
+  Link* link = &buckets_[bucket_of(call.id)];
+  while (*link != nullptr && *link != &call)
+    link = &(*link)->next_kept_;
+  if (*link != nullptr) unlink(*link);
 }
 
 std::shared_ptr<detail::CallState> KeptCalls::take(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
-  const auto at = calls_.find(id);
-  if (at == calls_.end()) return nullptr;
-  auto call = std::move(at->second);
-  calls_.erase(at);
-  trim();
+  if (size_ == 0) return nullptr;
+  Link* link = &buckets_[bucket_of(id)];
+  while (*link != nullptr && (*link)->id != id)
+    link = &(*link)->next_kept_;
+  if (*link == nullptr) return nullptr;
+  auto call = (*link)->shared_from_this();
+  unlink(*link);
   return call;
 }
 
@@ -34,17 +61,23 @@ std::vector<std::shared_ptr<detail::CallState>> KeptCalls::close() {
   std::vector<std::shared_ptr<detail::CallState>> all;
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  all.reserve(calls_.size());
-  for (auto& [id, call] : calls_)
-    all.push_back(std::move(call));
-  calls_ = {};
+  all.reserve(size_);
+  for (Link& first : buckets_) {
+    while (first != nullptr) {
+      all.push_back(first->shared_from_this());
+      first = std::exchange(first->next_kept_, nullptr);
+    }
+  }
+  size_ = 0;
+  buckets_ = {};
   return all;
 }
 
 // Gives the memory of a burst back.
-void KeptCalls::trim() {
-  constexpr std::size_t kKeptBuckets = 4096;
-  if (calls_.empty() && calls_.bucket_count() > kKeptBuckets) calls_ = {};
+void KeptCalls::unlink(Link& link) {
+  constexpr std::size_t kKept = 4096;
+  link = std::exchange(link->next_kept_, nullptr);
+  if (--size_ == 0 && buckets_.size() > kKept) buckets_ = {};
 }
 
 }  // namespace batchrpc

@@ -1,20 +1,22 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <unordered_map>
 #include <vector>
 
 #include "batchrpc/node/call_state.hpp"
 
 namespace batchrpc {
 
-/// The calls of one peer that outlive their message, by id, until they are answered. Thread-safe.
+/// The calls of one peer that outlive their message, by id, until they are answered. Each is
+/// removed before it is destroyed. Thread-safe.
 class KeptCalls {
  public:
-  /// False when it is closed. Of two calls with one id, only the first is known.
-  [[nodiscard]] bool add(const std::shared_ptr<detail::CallState>& call);
+  /// False when it is closed. Of calls with one id, one is found.
+  [[nodiscard]] bool add(detail::CallState& call);
+  /// Does nothing for a call that is not in it.
   void remove(const detail::CallState& call);
   /// The call, which leaves; null: there is none.
   [[nodiscard]] std::shared_ptr<detail::CallState> take(std::uint64_t id);
@@ -22,11 +24,15 @@ class KeptCalls {
   [[nodiscard]] std::vector<std::shared_ptr<detail::CallState>> close();
 
  private:
-  using Calls = std::unordered_map<std::uint64_t, std::shared_ptr<detail::CallState>>;
-  void trim();
+  using Link = detail::CallState*;
 
-  std::mutex mutex_;  // guards what follows
-  Calls calls_;
+  [[nodiscard]] std::size_t bucket_of(std::uint64_t id) const noexcept;
+  void resize(std::size_t buckets);
+  void unlink(Link& link);
+
+  std::mutex mutex_;           // guards what follows
+  std::vector<Link> buckets_;  // a power of two; each a list, by CallState::next_kept_
+  std::size_t size_ = 0;
   bool closed_ = false;
 };
 

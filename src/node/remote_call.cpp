@@ -48,39 +48,31 @@ void own_payloads(std::vector<Bytes>& payloads) {
 
 void IncomingCall::keep(std::shared_ptr<ExposedFunction> function) {
   if (sink_ == nullptr) return;
-  if (kept_sink_) {
-    if (function && !begun_) context_.call()->set_function(std::move(function));
+  if (context_.call()) {
+    if (function) context_.call()->set_function(std::move(function));
     return;
   }
   own_payloads();
-  kept_words_ = std::make_unique_for_overwrite<Word[]>(segment_.size());
-  std::copy(segment_.begin(), segment_.end(), kept_words_.get());
-  segment_ = {kept_words_.get(), segment_.size()};
-  const auto state = std::make_shared<CallState>(id_);
+  const std::span<const Word> segment = arguments_->segment;
+  arguments_->words = std::make_unique_for_overwrite<Word[]>(segment.size());
+  std::copy(segment.begin(), segment.end(), arguments_->words.get());
+  arguments_->segment = {arguments_->words.get(), segment.size()};
+  const auto state = std::make_shared<CallState>(id_, std::move(*arguments_), begun_);
+  if (function) state->set_function(std::move(function));
   context_ = CallContext(context_, state);
-  if (!begun_) {
-    waited_ = true;
-    state->put_aside({.words = std::move(kept_words_),
-                      .segment = std::exchange(segment_, {}),
-                      .payloads = std::move(payloads_),
-                      .reception = std::move(reception_)});
-    if (function) state->set_function(std::move(function));
-  }
-  kept_sink_ = sink_->keep(state, wants_reply_);
+  arguments_ = begun_ ? &state->arguments() : nullptr;
+  if (!begun_) waited_ = true;
+  state->sink = sink_->keep(state, wants_reply_);
 }
 
 bool IncomingCall::begin_late(ExposedFunction& function) {
   if (sink_ == nullptr) return false;
-  if (kept_sink_) {
-    CallState::Arguments arguments;
-    if (!context_.call()->start(arguments)) {
+  if (const auto& state = context_.call()) {
+    if (!state->start()) {
       end();
       return false;
     }
-    kept_words_ = std::move(arguments.words);
-    segment_ = arguments.segment;
-    payloads_ = std::move(arguments.payloads);
-    reception_ = std::move(arguments.reception);
+    arguments_ = &state->arguments();
   }
   const auto deadline = context_.deadline();
   if (!wants_reply_ || !deadline || sink_->now() < *deadline) return true;
@@ -97,21 +89,15 @@ void IncomingCall::refuse(ExposedFunction& function, const std::exception_ptr& e
 }
 
 std::size_t IncomingCall::bytes() const noexcept {
-  std::size_t bytes = segment_.size_bytes();
-  for (const Bytes& payload : payloads_)
+  std::size_t bytes = arguments_->segment.size_bytes();
+  for (const Bytes& payload : arguments_->payloads)
     bytes += payload.size();
   return bytes;
 }
 
-void IncomingCall::drop_arguments() noexcept {
-  segment_ = {};
-  payloads_.clear();
-  kept_words_.reset();
-}
-
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
-  if (kept_sink_) {
+  if (context_.call()) {
     context_.call()->end();
     sink->answered(*context_.call());
   }
@@ -127,16 +113,28 @@ void IncomingCall::reply(Encoder& encoder) {
 
 void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
-  if (wants_reply_ && !cancelled()) {
-    try {
-      std::rethrow_exception(error);
-    } catch (const DidNotRun& other) {
-      sink_->send_error(id_, other.error, false);
-    } catch (...) {
+  if (wants_reply_ && !cancelled()) send_error(error, began);
+  end();
+}
+
+void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
+  // What a handler waits for ends with the call's own time, by clocks that are late by so much.
+  constexpr auto kAtItsEnd = std::chrono::milliseconds(30);
+  try {
+    std::rethrow_exception(error);
+  } catch (const DidNotRun& other) {
+    sink_->send_error(id_, other.error, false);
+  } catch (const TimedOut& late) {
+    const bool over = context_.deadline() && sink_->now() + kAtItsEnd >= *context_.deadline();
+    if (began && over) {
+      const std::string text = std::string("the call's time was over while it ran: ") + late.what();
+      sink_->send_error(id_, std::make_exception_ptr(TimedOut(text, true)), false);
+    } else {
       sink_->send_error(id_, error, began);
     }
+  } catch (...) {
+    sink_->send_error(id_, error, began);
   }
-  end();
 }
 
 namespace {

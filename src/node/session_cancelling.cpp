@@ -49,7 +49,7 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
 std::shared_ptr<detail::ReplySink> Session::keep(const std::shared_ptr<detail::CallState>& call,
                                                  bool wants_reply) {
   answering_.fetch_add(1, std::memory_order_relaxed);
-  if (wants_reply && !kept_.add(call)) cancel(*call);
+  if (wants_reply && !kept_.add(*call)) cancel(*call);
   return shared_from_this();
 }
 
@@ -90,10 +90,12 @@ void Session::dispatch_late(PayloadAssembler::Whole whole) {
   const bool wants_reply = (frame.header.flags & wire::kNoReply) == 0;
   if (caller_gone_ && wants_reply) return discard(frame, whole.payloads);
   if (refuses_for_replies(frame, whole.payloads)) return;
+  detail::CallArguments arguments{.segment = frame.segment(),
+                                  .payloads = std::move(whole.payloads),
+                                  .reception = std::move(whole.kept)};
   detail::IncomingCall call(*this, frame.header.id, wants_reply,
                             CallContext(*identity_.load(std::memory_order_acquire), whole.deadline),
-                            frame.segment(), std::move(whole.payloads));
-  call.set_reception(std::move(whole.kept));
+                            arguments);
   call.set_waited();
   run_function(frame.header.number, call);
 }

@@ -151,9 +151,10 @@ std::optional<TimePoint> Session::deadline_of(const wire::FrameView& frame) cons
 void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                        std::optional<TimePoint> deadline) {
   if (refuses_for_replies(frame, payloads)) return;
+  detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                             CallContext(*identity_.load(std::memory_order_acquire), deadline),
-                            frame.segment(), std::move(payloads));
+                            arguments);
   run_function(frame.header.number, call);
 }
 
@@ -265,7 +266,8 @@ void Session::handle_error(const wire::FrameView& frame) {
                 ? std::make_exception_ptr(Overloaded(text, pause, body.may_have_run))
                 : make_error(code, text, body.may_have_run);
   }
-  fail(call->handler, std::move(error), std::move(story), Guarantee::none);
+  fail(call->handler, std::move(error), std::move(story),
+       code == ErrorCode::timed_out ? Guarantee::deadline : Guarantee::none);
 }
 
 }  // namespace batchrpc

@@ -139,6 +139,43 @@ TEST_CASE(
   CHECK(seen[1] == 8s);
 }
 
+TEST_CASE("a call in a call that takes too long times out for both, over any number of hops") {
+  const auto timeout = GENERATE(50ms, 700ms, 1000ms, 1500ms, 5000ms);
+  const bool blocking = GENERATE(false, true);
+  Chain chain({"a", "b", "c", "d"});
+  std::vector<Promise<int>> open;
+  chain.nodes[3].unexpose("hop");
+  chain.nodes[3].expose("hop", [&] { return open.emplace_back().get_future(); });
+  if (blocking) {
+    chain.nodes[1].unexpose("hop");
+    chain.nodes[1].expose("hop", [&] { return chain.nodes[1].call<int()>("c", "hop").get(); });
+  }
+  const auto result = outcome(chain.nodes[0].call_with<int()>({.timeout = timeout}, "b", "hop"));
+  CHECK(result.code() == ErrorCode::timed_out);
+  CHECK(may_have_run(result.error()));
+  CHECK(open.size() == 1);
+}
+
+TEST_CASE("a handler that fails with TimedOut at the end of its call's time has timed out") {
+  VirtualWorld world;
+  const Node a = world.root("a");
+  const Node b = world.join("b");
+  b.expose("wait", [&](Duration before_the_end) -> Future<int> {
+    co_await after(world, *CallContext::current()->time_left() - before_the_end);
+    throw TimedOut("the disk", true);
+  });
+  const auto wait = [&](Duration before_the_end) {
+    return outcome(a.call_with<int(Duration)>({.timeout = 500ms}, "b", "wait", before_the_end));
+  };
+  const auto late = wait(20ms);
+  CHECK(late.code() == ErrorCode::timed_out);
+  CHECK(may_have_run(late.error()));
+  CHECK_THAT(late.message(), Catch::Contains("'wait' on b") && Catch::Contains("the disk"));
+  CHECK_THAT(explain(late.error()), Catch::Contains("Promise 3, deadlines travel"));
+  const auto early = wait(200ms);  // its own affair
+  CHECK(early.code() == ErrorCode::remote_error);
+}
+
 TEST_CASE("work that outlives its call is bound by it no longer") {
   VirtualWorld world;
   const Node a = world.root("a");

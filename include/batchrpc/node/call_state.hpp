@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -11,16 +10,30 @@
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/function.hpp"
+#include "batchrpc/base/small_mutex.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/wire/encoder.hpp"
 
 /// How a call that is being answered is cancelled: what the call, the contexts of its handler and
 /// its session share.
+namespace batchrpc {
+class KeptCalls;
+}  // namespace batchrpc
+
 namespace batchrpc::detail {
 
 class CallState;
 class ExposedFunction;
+class ReplySink;
+
+/// What a call's function is given.
+struct CallArguments {
+  std::unique_ptr<Word[]> words{};    ///< null: they are the message's
+  std::span<const Word> segment{};    ///< of `words`, or of the message
+  std::vector<Bytes> payloads{};      ///< what came beside the message
+  std::shared_ptr<void> reception{};  ///< Reception::kept
+};
 
 /// Something to be done when a call is cancelled, while this lives.
 class BATCHRPC_EXPORT CancelHook {
@@ -50,24 +63,20 @@ class BATCHRPC_EXPORT CancelHook {
 /// One call that outlives its message. Thread-safe.
 class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState> {
  public:
-  /// What a call's handler has yet to be given.
-  struct Arguments {
-    std::unique_ptr<Word[]> words;
-    std::span<const Word> segment;
-    std::vector<Bytes> payloads;
-    std::shared_ptr<void> reception;
-  };
+  /// `arguments` are not the message's. `started`: it has begun to run.
+  CallState(std::uint64_t call_id, CallArguments&& arguments, bool started) noexcept
+      : id(call_id), started_(started), arguments_(std::move(arguments)) {}
 
-  explicit CallState(std::uint64_t call_id) noexcept : id(call_id) {}
-
-  /// The call waits: keeps its arguments here, where they can be taken from it.
-  void put_aside(Arguments arguments);
-  /// The function that will run; so what its arguments refer to can be given back.
+  /// The function that will run, or does: it lives until let_go().
   void set_function(std::shared_ptr<ExposedFunction> function);
-  /// Gives the arguments back to the call, which starts. False when it was cancelled before.
-  [[nodiscard]] bool start(Arguments& arguments);
+  /// False when it was cancelled before.
+  [[nodiscard]] bool start();
+  /// Of a call that has started: for who runs it.
+  [[nodiscard]] CallArguments& arguments() noexcept { return arguments_; }
   /// It is answered: nobody can cancel it any more.
   void end() noexcept;
+  /// By who answered it: destroys what only the answer needed. Contexts may still be there.
+  void let_go() noexcept;
   /// Nobody waits for its answer. It never starts if it has not, and its arguments are destroyed
   /// here; else its handler is told here, by the user's code. On a thread that decodes for the
   /// node.
@@ -84,18 +93,28 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
   [[nodiscard]] Future<void> when_cancelled();
 
   const std::uint64_t id;
+  std::shared_ptr<ReplySink> sink;  ///< for who answers it
 
  private:
   friend class CancelHook;
+  friend class batchrpc::KeptCalls;
   enum class Phase : std::uint8_t { under_way, cancelled, ended };
+  // Who is to be told of a cancellation.
+  struct Watch {
+    std::stop_source stop{std::nostopstate};
+    std::vector<Promise<void>> promises{};
+  };
 
-  std::mutex mutex_;  // guards what follows
+  [[nodiscard]] Watch& watch();
+
+  SmallMutex mutex_;  // guards what follows
   std::atomic<Phase> phase_{Phase::under_way};
-  Arguments waiting_;
-  std::shared_ptr<ExposedFunction> function_;  // while it waits
+  bool started_;
+  CallState* next_kept_ = nullptr;  // guarded by the KeptCalls
+  CallArguments arguments_;         // from the start on, of who runs it
+  std::shared_ptr<ExposedFunction> function_;
   CancelHook* hooks_ = nullptr;
-  std::stop_source stop_{std::nostopstate};
-  std::vector<Promise<void>> promises_;
+  std::unique_ptr<Watch> watch_;  // null: nobody has asked for it
 };
 
 }  // namespace batchrpc::detail

@@ -219,14 +219,14 @@ class TypedFunction final : public ExposedFunction {
   }
 
   // What the function may refer to until its future completes: its captures or object, also when it
-  // is taken back or its node ends, a coroutine's reference parameters, views of the message.
-  struct Running {
-    Running(std::shared_ptr<ExposedFunction> self, IncomingCall&& incoming)
-        : function(std::move(self)), call(std::move(incoming)) {
-      call.keep();
+  // is taken back or its node ends, a coroutine's reference parameters, views of the message. It is
+  // itself what waits for the future.
+  struct Running final : Callback {
+    Running(std::shared_ptr<ExposedFunction> function, IncomingCall&& incoming)
+        : Callback(&answer, true), call(std::move(incoming)) {
+      call.keep(std::move(function));
     }
-    std::shared_ptr<ExposedFunction> function;
-    IncomingCall call;
+    IncomingCall call;  // with the function
     std::optional<Arguments> arguments;
   };
 
@@ -241,17 +241,18 @@ class TypedFunction final : public ExposedFunction {
         future = std::apply(callable_, std::move(*running->arguments));
       }
       if (!future.valid()) throw InvalidArgument("the function returned an empty future");
-      std::move(future).then(
-          [running = std::move(running)](batchrpc::Result<Result> result) mutable {
-            answer(running->call, std::move(result));
-          });
+      FutureAccess::consume(future).release()->add_last(*running.release());
     } catch (...) {
       if (running) running->call.fail(std::current_exception(), running->arguments.has_value());
     }
   }
 
-  static void answer(IncomingCall& call, batchrpc::Result<Result>&& result) noexcept {
+  static void answer(Callback& self, StateBase& source) noexcept {
+    const AmbientScope scope(nullptr);  // whoever completed the future
+    const std::unique_ptr<Running> running(static_cast<Running*>(&self));
+    IncomingCall& call = running->call;
     try {
+      const auto result = static_cast<State<Result>&>(source).take();
       const EncoderLease encoder;
       if constexpr (std::is_void_v<Result>) {
         result.value();

@@ -158,14 +158,14 @@ class BATCHRPC_EXPORT CallPlace {
 /// destroyed unanswered is answered with BrokenPromise. Movable; used by one thread at a time.
 class BATCHRPC_EXPORT IncomingCall {
  public:
+  /// Borrows `arguments`, until it is kept.
   IncomingCall(ReplySink& sink, std::uint64_t id, bool wants_reply, CallContext context,
-               std::span<const Word> segment, std::vector<Bytes> payloads) noexcept
+               CallArguments& arguments) noexcept
       : sink_(&sink),
         id_(id),
         wants_reply_(wants_reply),
         context_(std::move(context)),
-        segment_(segment),
-        payloads_(std::move(payloads)) {}
+        arguments_(&arguments) {}
   IncomingCall(IncomingCall&& other) noexcept
       : sink_(std::exchange(other.sink_, nullptr)),
         id_(other.id_),
@@ -173,16 +173,13 @@ class BATCHRPC_EXPORT IncomingCall {
         waited_(other.waited_),
         begun_(other.begun_),
         context_(std::move(other.context_)),
-        segment_(other.segment_),
-        payloads_(std::move(other.payloads_)),
-        reception_(std::move(other.reception_)),
-        kept_sink_(std::move(other.kept_sink_)),
-        kept_words_(std::move(other.kept_words_)),
+        arguments_(std::exchange(other.arguments_, nullptr)),
         lock_(std::move(other.lock_)),
         place_(std::move(other.place_)) {}
   IncomingCall& operator=(IncomingCall&&) = delete;
   ~IncomingCall() {
     if (sink_ != nullptr) break_promise();
+    if (context_.call()) context_.call()->let_go();
   }
 
   /// Makes it independent of the message that it came in, so that it may be kept. `function`, if
@@ -196,16 +193,25 @@ class BATCHRPC_EXPORT IncomingCall {
     begun_ = true;
     return !waited_ || begin_late(function);
   }
+  /// What follows is for who runs it, from begin() on.
+
   /// The same of the payloads alone: what is decoded may then be kept.
-  void own_payloads() { detail::own_payloads(payloads_); }
+  void own_payloads() { detail::own_payloads(arguments_->payloads); }
   /// What came beside the message. Before keep() and own_payloads(), small ones are views of the
   /// buffer that they were read into, without an owner; they may be put elsewhere.
-  [[nodiscard]] std::vector<Bytes>& payloads() noexcept { return payloads_; }
+  [[nodiscard]] std::vector<Bytes>& payloads() noexcept { return arguments_->payloads; }
   /// What its function kept when it was announced (Reception::kept); null: it was not.
-  /// @{
-  void set_reception(std::shared_ptr<void> kept) noexcept { reception_ = std::move(kept); }
-  [[nodiscard]] std::shared_ptr<void> take_reception() noexcept { return std::move(reception_); }
-  /// @}
+  [[nodiscard]] std::shared_ptr<void> take_reception() noexcept {
+    return std::move(arguments_->reception);
+  }
+  [[nodiscard]] Decoder arguments() const {
+    return Decoder(arguments_->segment, arguments_->payloads);
+  }
+  /// What the arguments take in memory.
+  [[nodiscard]] std::size_t bytes() const noexcept;
+  /// Gives the arguments' memory back; nothing that was decoded as a view may be used any more.
+  void drop_arguments() noexcept { *arguments_ = {}; }
+
   /// Has it hold a lock until it is answered (ExposeOptions::exclusive).
   void hold(AsyncMutex::Guard lock) noexcept { lock_ = std::move(lock); }
 
@@ -219,11 +225,6 @@ class BATCHRPC_EXPORT IncomingCall {
   /// refer to. On a thread that decodes for the node.
   void refuse(ExposedFunction& function, const std::exception_ptr& error);
 
-  [[nodiscard]] Decoder arguments() const { return Decoder(segment_, payloads_); }
-  /// What the arguments take in memory.
-  [[nodiscard]] std::size_t bytes() const noexcept;
-  /// Gives the arguments' memory back; nothing that was decoded as a view may be used any more.
-  void drop_arguments() noexcept;
   [[nodiscard]] const CallContext& context() const noexcept { return context_; }
   [[nodiscard]] bool wants_reply() const noexcept { return wants_reply_; }
   /// Whether nobody waits for the answer any more.
@@ -238,6 +239,7 @@ class BATCHRPC_EXPORT IncomingCall {
  private:
   void break_promise() noexcept;
   bool begin_late(ExposedFunction& function);
+  void send_error(const std::exception_ptr& error, bool began);
   void end();
 
   ReplySink* sink_;  // null when answered
@@ -245,12 +247,8 @@ class BATCHRPC_EXPORT IncomingCall {
   bool wants_reply_;
   bool waited_ = false;
   bool begun_ = false;
-  CallContext context_;
-  std::span<const Word> segment_;
-  std::vector<Bytes> payloads_;
-  std::shared_ptr<void> reception_;
-  std::shared_ptr<ReplySink> kept_sink_;
-  std::unique_ptr<Word[]> kept_words_;
+  CallContext context_;       // with a CallState when it is kept
+  CallArguments* arguments_;  // null while it is kept and has not begun
   AsyncMutex::Guard lock_;
   std::unique_ptr<CallPlace> place_;
 };

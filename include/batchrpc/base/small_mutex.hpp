@@ -1,0 +1,32 @@
+#pragma once
+
+#include <atomic>
+
+namespace batchrpc::detail {
+
+/// A mutex of four bytes, for objects of which there are many. After Drepper, "Futexes Are Tricky",
+/// 2011, mutex 2.
+class SmallMutex {
+ public:
+  void lock() noexcept {
+    int seen = kFree;
+    if (state_.compare_exchange_strong(seen, kTaken, std::memory_order_acquire)) return;
+    if (seen != kAwaited) seen = state_.exchange(kAwaited, std::memory_order_acquire);
+    while (seen != kFree) {
+      state_.wait(kAwaited, std::memory_order_relaxed);
+      seen = state_.exchange(kAwaited, std::memory_order_acquire);
+    }
+  }
+  void unlock() noexcept {
+    if (state_.exchange(kFree, std::memory_order_release) == kAwaited) state_.notify_one();
+  }
+
+ private:
+  static constexpr int kFree = 0;
+  static constexpr int kTaken = 1;    // nobody waits
+  static constexpr int kAwaited = 2;  // somebody may
+
+  std::atomic<int> state_{kFree};
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,52 @@
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "node/kept_calls.hpp"
+
+namespace batchrpc {
+namespace {
+
+using detail::CallState;
+
+std::shared_ptr<CallState> make_call(std::uint64_t id) {
+  return std::make_shared<CallState>(id, detail::CallArguments(), false);
+}
+
+TEST_CASE("calls that are kept are found by their ids, however many come and go") {
+  KeptCalls kept;
+  std::vector<std::shared_ptr<CallState>> calls;
+  constexpr std::uint64_t kCalls = 10'000;
+  for (std::uint64_t i = 0; i < kCalls; ++i) {
+    calls.push_back(make_call(i << 20));  // alike in their low bits
+    REQUIRE(kept.add(*calls.back()));
+  }
+  for (std::uint64_t i = 0; i < kCalls; i += 2)
+    kept.remove(*calls[i]);
+  for (std::uint64_t i = 0; i < kCalls; ++i) {
+    const auto found = kept.take(i << 20);
+    REQUIRE(found == (i % 2 == 0 ? nullptr : calls[i]));
+  }
+  CHECK(kept.take(0) == nullptr);
+  REQUIRE(kept.add(*calls[0]));
+  CHECK(kept.close() == std::vector{calls[0]});
+  kept.remove(*calls[0]);
+  CHECK_FALSE(kept.add(*calls[1]));
+}
+
+TEST_CASE("of two calls with one id each is removed by itself") {
+  KeptCalls kept;
+  const auto one = make_call(7);
+  const auto other = make_call(7);
+  const auto stranger = make_call(7);
+  REQUIRE(kept.add(*one));
+  REQUIRE(kept.add(*other));
+  kept.remove(*stranger);
+  kept.remove(*other);
+  CHECK(kept.take(7) == one);
+  CHECK(kept.take(7) == nullptr);
+}
+
+}  // namespace
+}  // namespace batchrpc
