@@ -12,11 +12,6 @@ constexpr Duration kLongestPause = std::chrono::seconds(10);
 // Lines about refused calls come no faster.
 constexpr Duration kLogEvery = std::chrono::seconds(10);
 
-// A mean in which a call counts for a sixteenth, those before it for less and less.
-void add_to_mean(Duration& mean, Duration measured) {
-  mean = mean == Duration::zero() ? measured : mean + (measured - mean) / 16;
-}
-
 std::string in_milliseconds(Duration duration) {
   return std::to_string(std::chrono::ceil<std::chrono::milliseconds>(duration).count()) + " ms";
 }
@@ -29,15 +24,15 @@ std::string calls(std::size_t count) {
 
 class CallQueue::Place final : public detail::CallPlace {
  public:
-  Place(std::shared_ptr<CallQueue> queue, const std::string& peer, Line& line, Duration& mean_work)
-      : peer_(peer), line_(line), mean_work_(mean_work), queue_(std::move(queue)) {}
+  Place(std::shared_ptr<CallQueue> queue, const std::string& peer, Line& line, WorkTime& work)
+      : peer_(peer), line_(line), work_(work), queue_(std::move(queue)) {}
   ~Place() override { queue_->leave(*this); }
 
   static Place& of(const detail::IncomingCall& call) { return static_cast<Place&>(*call.place()); }
 
   const std::string& peer_;  // the key of the line
   Line& line_;
-  Duration& mean_work_;               // of its function
+  WorkTime& work_;                    // of its function
   std::optional<TimePoint> started_;  // nothing: it waits
 
  private:
@@ -75,13 +70,12 @@ std::exception_ptr CallQueue::accept(const std::string& function, detail::Incomi
     take_expired(now, expired);
     const auto at = lines_.try_emplace(peer).first;
     Line& line = at->second;
-    Duration& mean_work = work_of_[function];
-    refused =
-        refusal(peer, line, mean_work > Duration::zero() ? mean_work : work_of_all_, deadline, now);
+    WorkTime& work = work_of_[function];
+    refused = refusal(peer, line, expected_of(work), deadline, now);
     if (!refused) {
       ++accepted_;
       ++line.accepted;
-      call.take(std::make_unique<Place>(shared_from_this(), at->first, line, mean_work));
+      call.take(std::make_unique<Place>(shared_from_this(), at->first, line, work));
     } else {
       if (line.accepted == 0) lines_.erase(at);
       ++refused_;
@@ -138,7 +132,8 @@ bool CallQueue::may_run(const Line& line) const noexcept {
 // Until a call that comes now would start: one that runs has to end, and those before it too.
 Duration CallQueue::expected_wait(const Line& line, TimePoint deadline) {
   if (has_room_to_run() && may_run(line)) return Duration::zero();
-  Duration all = work_of_all_;
+  const Duration mean = work_of_all_.expected();
+  Duration all = mean;
   for (auto& [name, other] : lines_) {
     other.ahead = other.work;
     all += other.work;
@@ -158,13 +153,18 @@ Duration CallQueue::expected_wait(const Line& line, TimePoint deadline) {
   // Meanwhile another peer gets no more than its share, however much of its work waits.
   constexpr int kRounds = 3;
   for (int round = 0; share > 0 && round < kRounds; ++round) {
-    Duration before = work_of_all_;
+    Duration before = mean;
     for (const auto& [name, other] : lines_) {
       before += &other == &line ? other.ahead : std::min(other.ahead, wait * own_share);
     }
     wait = before / share;
   }
-  return std::max({wait, (line.ahead + work_of_all_) / own_share, Duration(1)});
+  return std::max({wait, (line.ahead + mean) / own_share, Duration(1)});
+}
+
+// What a call of a function takes; where that is not known, what any call takes.
+Duration CallQueue::expected_of(const WorkTime& function) const noexcept {
+  return (function.is_known() ? function : work_of_all_).expected();
 }
 
 std::string CallQueue::line_to_log(TimePoint now) {
@@ -178,6 +178,8 @@ std::string CallQueue::line_to_log(TimePoint now) {
 void CallQueue::run(std::shared_ptr<NodeCore> core,
                     std::shared_ptr<detail::ExposedFunction> function, detail::IncomingCall call) {
   std::exception_ptr closed;
+  bool cancelled = false;
+  Turn expiry;
   {
     const std::lock_guard lock(mutex_);
     closed = closed_;
@@ -188,11 +190,14 @@ void CallQueue::run(std::shared_ptr<NodeCore> core,
       const std::uint64_t number = next_number_++;
       const bool in_order = limits_.order == QueueOrder::fifo;
       const Turn turn{in_order ? TimePoint::min() : deadline, number};
-      const Duration work = place.mean_work_ > Duration::zero() ? place.mean_work_ : work_of_all_;
+      const Duration work = expected_of(place.work_);
+      expiry = {deadline, number};
+      auto hook = std::make_unique<Hook>(weak_from_this(), expiry);
+      cancelled = !hook->attach(call.context().call());
       line.work += work;
-      line.waiting.try_emplace(
-          turn, Waiting{std::move(core), std::move(function), std::move(call), work});
-      expiries_.try_emplace(Turn{deadline, number}, &line, turn);
+      line.waiting.try_emplace(turn, Waiting{std::move(core), std::move(function), std::move(call),
+                                             work, std::move(hook)});
+      expiries_.try_emplace(expiry, &line, turn);
       list(line);
     }
   }
@@ -201,7 +206,18 @@ void CallQueue::run(std::shared_ptr<NodeCore> core,
     call.refuse(*function, closed);
     return;
   }
+  if (cancelled) drop(expiry);
   start_next();
+}
+
+// A call that waits was cancelled: it makes room.
+void CallQueue::drop(const Turn& expiry) {
+  std::optional<Waiting> dropped;  // without the lock
+  const std::lock_guard lock(mutex_);
+  const auto at = expiries_.find(expiry);
+  if (at == expiries_.end()) return;
+  const auto [line, turn] = at->second;
+  dropped.emplace(take(*line, line->waiting.find(turn)));
 }
 
 // Brings the line's entry in ready_ up to date.
@@ -256,10 +272,6 @@ void CallQueue::start_next() {
     while (!ready_.empty() && has_room_to_run()) {
       Line& line = *ready_.begin()->second;
       Waiting next = take(line, line.waiting.begin());
-      if (next.call.cancelled()) {
-        expired.push_back(std::move(next));
-        continue;
-      }
       ++running_;
       ++line.running;
       Place::of(next.call).started_ = now;
@@ -288,8 +300,8 @@ void CallQueue::leave(Place& place) {
       --running_;
       --line.running;
       const Duration work = loop_->now() - *place.started_;
-      add_to_mean(place.mean_work_, work);
-      add_to_mean(work_of_all_, work);
+      place.work_.add(work);
+      work_of_all_.add(work);
       list(line);
     }
     if (line.accepted == 0) lines_.erase(lines_.find(place.peer_));

@@ -17,6 +17,8 @@
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/node/remote_call.hpp"
 #include "batchrpc/transport/loop.hpp"
+#include "node/drop_hook.hpp"
+#include "node/work_time.hpp"
 
 namespace batchrpc {
 
@@ -44,11 +46,14 @@ class CallQueue final : public std::enable_shared_from_this<CallQueue> {
   class Place;
   // Of the calls that wait, who is first: by deadline, where that is the order, and by number.
   using Turn = std::pair<TimePoint, std::uint64_t>;
+  using Hook = DropHook<CallQueue, Turn>;
+  friend Hook;
   struct Waiting {
     std::shared_ptr<NodeCore> core;
     std::shared_ptr<detail::ExposedFunction> function;
     detail::IncomingCall call;
     Duration work;  // that is expected of it
+    std::unique_ptr<Hook> hook;
   };
   // The calls of one peer.
   struct Line {
@@ -73,6 +78,8 @@ class CallQueue final : public std::enable_shared_from_this<CallQueue> {
   [[nodiscard]] bool may_run(const Line& line) const noexcept;
   [[nodiscard]] Waiting take(Line& line, std::map<Turn, Waiting>::iterator at);
   void take_expired(TimePoint now, Calls& expired);
+  void drop(const Turn& expiry);
+  [[nodiscard]] Duration expected_of(const WorkTime& function) const noexcept;
   void list(Line& line);
   static void refuse(Waiting& waiting, const std::exception_ptr& error);
   void answer_expired(Calls& expired) const;
@@ -94,8 +101,8 @@ class CallQueue final : public std::enable_shared_from_this<CallQueue> {
   std::size_t accepted_ = 0;
   std::size_t running_ = 0;
   std::uint64_t next_number_ = 0;
-  Duration work_of_all_{};                   // mean of what was measured; zero: nothing was
-  std::map<std::string, Duration> work_of_;  // the same by function
+  WorkTime work_of_all_;
+  std::map<std::string, WorkTime> work_of_;  // by function
   std::uint64_t refused_ = 0;                // since that was logged
   std::optional<TimePoint> logged_at_;
   std::exception_ptr closed_;  // with what; null: it is open

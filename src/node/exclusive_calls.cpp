@@ -12,34 +12,51 @@ void ExclusiveCalls::add(std::shared_ptr<NodeCore> core,
                          std::shared_ptr<detail::ExposedFunction> function,
                          detail::IncomingCall call) {
   const std::shared_ptr<AsyncMutex> exclusive = function->options.exclusive;
-  std::uint64_t number = 0;
+  const std::shared_ptr<detail::CallState> state = call.context().call();
   std::exception_ptr closed;
+  bool needs_turn = false;
+  bool cancelled = false;
+  Key key{exclusive.get(), 0};
   {
     const std::lock_guard lock(mutex_);
     closed = closed_;
-    number = next_++;
     if (!closed) {
-      calls_.try_emplace(number, Call{std::move(core), std::move(function), std::move(call)});
+      key.second = next_++;
+      auto hook = std::make_unique<Hook>(weak_from_this(), key);
+      cancelled = !hook->attach(state);
+      Line& line = lines_.try_emplace(exclusive.get(), Line{.lock = exclusive}).first->second;
+      line.calls.try_emplace(key.second, Waiting{std::move(core), std::move(function),
+                                                 std::move(call), std::move(hook)});
+      needs_turn = line.calls.size() > line.turns;
+      if (needs_turn) ++line.turns;
     }
   }
   if (closed) {
     call.fail(closed);
     return;
   }
+  if (cancelled) drop(key);
+  if (!needs_turn) return;
   // The call stays here, so that the node's end need not wait for the lock.
-  exclusive->lock().then([weak = weak_from_this(), number](AsyncMutex::Guard lock) {
-    if (const auto self = weak.lock()) self->granted(number, std::move(lock));
-  });
+  exclusive->lock().then(
+      [weak = weak_from_this(), mutex = exclusive.get()](AsyncMutex::Guard lock) {
+        if (const auto self = weak.lock()) self->granted(mutex, std::move(lock));
+      });
 }
 
-void ExclusiveCalls::granted(std::uint64_t number, AsyncMutex::Guard lock) {
-  std::map<std::uint64_t, Call>::node_type found;
+void ExclusiveCalls::granted(AsyncMutex* mutex, AsyncMutex::Guard lock) {
+  std::map<std::uint64_t, Waiting>::node_type next;
+  std::map<AsyncMutex*, Line>::node_type last;  // destroyed without the lock
   {
     const std::lock_guard waiting(mutex_);
-    found = calls_.extract(number);
+    const auto line = lines_.find(mutex);
+    if (line == lines_.end()) return;
+    auto& calls = line->second.calls;
+    if (!calls.empty()) next = calls.extract(calls.begin());
+    if (--line->second.turns == 0) last = lines_.extract(line);
   }
-  if (!found) return;
-  Call& taken = found.mapped();
+  if (!next) return;
+  Waiting& taken = next.mapped();
   taken.call.hold(std::move(lock));
   if (taken.call.place() != nullptr) {
     queue_->run(std::move(taken.core), std::move(taken.function), std::move(taken.call));
@@ -53,15 +70,24 @@ void ExclusiveCalls::granted(std::uint64_t number, AsyncMutex::Guard lock) {
   });
 }
 
+void ExclusiveCalls::drop(const Key& key) {
+  std::map<std::uint64_t, Waiting>::node_type dropped;  // without the lock
+  const std::lock_guard lock(mutex_);
+  const auto line = lines_.find(key.first);
+  if (line != lines_.end()) dropped = line->second.calls.extract(key.second);
+}
+
 void ExclusiveCalls::close(const std::exception_ptr& error) {
-  std::map<std::uint64_t, Call> calls;
+  std::map<AsyncMutex*, Line> lines;
   {
     const std::lock_guard lock(mutex_);
     closed_ = error;
-    calls.swap(calls_);
+    lines.swap(lines_);
   }
-  for (auto& [number, waiting] : calls)
-    waiting.call.fail(error);
+  for (auto& [mutex, line] : lines) {
+    for (auto& [number, waiting] : line.calls)
+      waiting.call.fail(error);
+  }
 }
 
 }  // namespace batchrpc

@@ -1,16 +1,19 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/remote_call.hpp"
 #include "node/call_queue.hpp"
+#include "node/drop_hook.hpp"
 
 namespace batchrpc {
 
@@ -29,19 +32,32 @@ class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
   void close(const std::exception_ptr& error);
 
  private:
-  struct Call {
+  // A call that waits, among those of a lock by its number.
+  using Key = std::pair<AsyncMutex*, std::uint64_t>;
+  using Hook = DropHook<ExclusiveCalls, Key>;
+  friend Hook;
+  struct Waiting {
     std::shared_ptr<NodeCore> core;
     std::shared_ptr<detail::ExposedFunction> function;
     detail::IncomingCall call;
+    std::unique_ptr<Hook> hook;
+  };
+  // The calls that wait for one lock. Each takes a turn of the lock's; that of a call that was
+  // cancelled is the next one's.
+  struct Line {
+    std::shared_ptr<AsyncMutex> lock;
+    std::map<std::uint64_t, Waiting> calls{};
+    std::size_t turns = 0;  // that were asked for and have not come
   };
 
-  void granted(std::uint64_t number, AsyncMutex::Guard lock);
+  void granted(AsyncMutex* mutex, AsyncMutex::Guard lock);
+  void drop(const Key& key);
 
   const std::shared_ptr<Executor> loop_tasks_;
   const std::shared_ptr<Executor> workers_;
   const std::shared_ptr<CallQueue> queue_;
   std::mutex mutex_;  // guards what follows
-  std::map<std::uint64_t, Call> calls_;
+  std::map<AsyncMutex*, Line> lines_;
   std::uint64_t next_ = 0;
   std::exception_ptr closed_;  // with what; null: it is open
 };

@@ -104,32 +104,33 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
   core_.loop()->cancel(std::exchange(created.timer, 0));
   created.type = type;
   if (created.released_early.erase(token) == 0) created.tokens.insert(token);
-  created.queue.push_front(
-      {{},
-       [this, object, type = created.type, construct = std::move(construct),
-        done = std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
-         if (!turn) {
-           done(turn.error());
-           return;
-         }
-         std::shared_ptr<void> value;
-         std::exception_ptr failed;
-         try {
-           value = construct();
-         } catch (...) {
-           failed = std::current_exception();
-         }
-         const std::exception_ptr for_methods = failed ? construction_error(type, failed) : nullptr;
-         {
-           const std::lock_guard constructed(mutex_);
-           const auto at = entries_.find(object);
-           if (at != entries_.end()) {  // the node has not ended meanwhile
-             at->second.value = std::move(value);
-             at->second.failed = for_methods;
-           }
-         }
-         done(failed ? Result<void>(for_methods) : Result<void>());
-       }});
+  created.queue.try_emplace(
+      0, Job{{},
+             [this, object, type = created.type, construct = std::move(construct),
+              done = std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
+               if (!turn) {
+                 done(turn.error());
+                 return;
+               }
+               std::shared_ptr<void> value;
+               std::exception_ptr failed;
+               try {
+                 value = construct();
+               } catch (...) {
+                 failed = std::current_exception();
+               }
+               const std::exception_ptr for_methods =
+                   failed ? construction_error(type, failed) : nullptr;
+               {
+                 const std::lock_guard constructed(mutex_);
+                 const auto at = entries_.find(object);
+                 if (at != entries_.end()) {  // the node has not ended meanwhile
+                   at->second.value = std::move(value);
+                   at->second.failed = for_methods;
+                 }
+               }
+               done(failed ? Result<void>(for_methods) : Result<void>());
+             }});
   start(object, created);
 }
 
@@ -144,18 +145,41 @@ void ObjectTable::own(ObjectId object, ObjectId token, std::string_view type,
   owned.tokens.insert(token);
 }
 
-void ObjectTable::run(ObjectId object, std::string_view type, ObjectJob job) {
+void ObjectTable::run(ObjectId object, std::string_view type, ObjectJob job,
+                      const std::shared_ptr<CallState>& call) {
+  Key key{object, 0};
+  bool cancelled = false;
+  bool is_gone = false;
   {
     const std::lock_guard lock(mutex_);
     refuse_when_closed();
-    if (!gone_.contains(object)) {
+    is_gone = gone_.contains(object);
+    if (!is_gone) {
       Entry& known = entry(object);
-      known.queue.push_back({std::string(type), std::move(job)});
+      key.second = known.next_job++;
+      Job& waiting =
+          known.queue.try_emplace(key.second, Job{std::string(type), std::move(job)}).first->second;
+      if (call) {
+        waiting.hook = std::make_unique<Hook>(weak_from_this(), key);
+        cancelled = !waiting.hook->attach(call);
+      }
       if (!known.expected) start(object, known);
-      return;
     }
   }
-  job(released_error(core_.name()));
+  if (is_gone) job(released_error(core_.name()));
+  if (cancelled) drop(key);
+}
+
+// A job whose call was cancelled.
+void ObjectTable::drop(const Key& job) {
+  {
+    std::map<std::uint64_t, Job>::node_type dropped;  // without the lock
+    const std::lock_guard lock(mutex_);
+    const auto at = entries_.find(job.first);
+    if (at == entries_.end()) return;
+    dropped = at->second.queue.extract(job.second);
+  }
+  destroy_if_unused(job.first);
 }
 
 // Under the lock.
@@ -175,8 +199,8 @@ void ObjectTable::run_next(ObjectId object) {
     const auto at = entries_.find(object);
     if (at == entries_.end()) return;  // the node has ended
     Entry& known = at->second;
-    job = std::move(known.queue.front());
-    known.queue.pop_front();
+    // Else the calls were cancelled meanwhile.
+    if (!known.queue.empty()) job = std::move(known.queue.extract(known.queue.begin()).mapped());
     if (known.failed) {
       value = known.failed;
     } else if (!job.type.empty() && job.type != known.type) {
@@ -187,8 +211,8 @@ void ObjectTable::run_next(ObjectId object) {
       value = known.value;
     }
   }
-  job.run(std::move(value));
-  job.run = nullptr;
+  if (job.run) job.run(std::move(value));
+  job = {};
   {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
@@ -213,6 +237,10 @@ void ObjectTable::release(ObjectId object, ObjectId token) {
     Entry& known = entry(object);
     if (known.tokens.erase(token) == 0) known.released_early.insert(token);
   }
+  destroy_if_unused(object);
+}
+
+void ObjectTable::destroy_if_unused(ObjectId object) {
   std::shared_ptr<void> destroyed = drop_if_unused(object);
   if (destroyed) {  // its destructor is the user's code
     core_.run_on_worker([destroyed = std::move(destroyed)]() mutable { destroyed.reset(); });
@@ -243,7 +271,7 @@ void ObjectTable::remember_gone(ObjectId object) {
 }
 
 void ObjectTable::abandon(ObjectId object, const std::exception_ptr& why) {
-  std::deque<Job> jobs;
+  std::map<std::uint64_t, Job> jobs;
   {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
@@ -253,9 +281,8 @@ void ObjectTable::abandon(ObjectId object, const std::exception_ptr& why) {
     entries_.erase(at);
     remember_gone(object);
   }
-  for (Job& job : jobs) {
+  for (auto& [number, job] : jobs)
     job.run(why);
-  }
 }
 
 void ObjectTable::close() {
@@ -267,7 +294,7 @@ void ObjectTable::close() {
   }
   for (auto& [object, entry] : ended) {
     core_.loop()->cancel(entry.timer);
-    for (Job& job : entry.queue) {
+    for (auto& [number, job] : entry.queue) {
       job.run(std::make_exception_ptr(ShutDown("node " + core_.name() + " is shut down")));
     }
   }

@@ -1,16 +1,20 @@
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "batchrpc/rref/reference.hpp"
 #include "batchrpc/transport/loop.hpp"
+#include "node/drop_hook.hpp"
 
 namespace batchrpc::detail {
 
@@ -21,7 +25,7 @@ namespace batchrpc::detail {
 ///
 /// What a node that dies has held, and a handle in a message that nobody has decoded, stay until
 /// this node ends: leases are to come.
-class ObjectTable {
+class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
  public:
   explicit ObjectTable(NodeCore& core);
   ~ObjectTable();
@@ -33,7 +37,9 @@ class ObjectTable {
   /// so long, calls wait for it.
   [[nodiscard]] std::shared_ptr<void> expect(ObjectId object);
   void own(ObjectId object, ObjectId token, std::string_view type, std::shared_ptr<void> value);
-  void run(ObjectId object, std::string_view type, ObjectJob job);
+  /// `call`: whose job it is, which goes with it when it is cancelled; null: it can not be.
+  void run(ObjectId object, std::string_view type, ObjectJob job,
+           const std::shared_ptr<CallState>& call);
   void add(ObjectId object, ObjectId token);
   void release(ObjectId object, ObjectId token);
   /// The creator says that there will be no such object, and why: calls that wait for it fail so.
@@ -48,9 +54,14 @@ class ObjectTable {
   [[nodiscard]] std::size_t size() const;
 
  private:
+  // One that waits: its object, and its number there.
+  using Key = std::pair<ObjectId, std::uint64_t>;
+  using Hook = DropHook<ObjectTable, Key>;
+  friend Hook;
   struct Job {
     std::string type;  // what the caller takes the object for; empty: the construction
     ObjectJob run;
+    std::unique_ptr<Hook> hook{};
   };
   struct Entry {
     std::string type;
@@ -58,7 +69,8 @@ class ObjectTable {
     std::exception_ptr failed;
     std::set<ObjectId> tokens;
     std::set<ObjectId> released_early;
-    std::deque<Job> queue;
+    std::map<std::uint64_t, Job> queue;  // the construction is number 0
+    std::uint64_t next_job = 1;
     bool expected = true;  // spoken of, but its creation has not come yet
     int coming = 0;        // creations that have begun to come in
     bool busy = false;
@@ -73,14 +85,19 @@ class ObjectTable {
   void wait_for_creation(ObjectId object, Entry& entry);
   void run_next(ObjectId object);
   void start(ObjectId object, Entry& entry);
+  void drop(const Key& job);
   std::shared_ptr<void> drop_if_unused(ObjectId object);
+  void destroy_if_unused(ObjectId object);
   void remember_gone(ObjectId object);
   void refuse_when_closed() const;
 
   NodeCore& core_;
   mutable std::mutex mutex_;
   Entries entries_;
-  std::set<ObjectId> gone_;
+  // Many small nodes that come and go: in pages of their own, so that the heap is not riddled by
+  // them.
+  std::pmr::unsynchronized_pool_resource gone_memory_;
+  std::pmr::set<ObjectId> gone_{&gone_memory_};
   std::deque<ObjectId> gone_order_;
   std::uint64_t next_ = 1;
   bool closed_ = false;

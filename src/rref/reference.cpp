@@ -150,7 +150,9 @@ std::shared_ptr<void> expect_object(Decoder& arguments) {
 }
 
 void run_on_object(ObjectId object, std::string_view type, ObjectJob job) {
-  node_of_this_message()->extension<ObjectTable>()->run(object, type, std::move(job));
+  const CallContext* const context = CallContext::current();
+  node_of_this_message()->extension<ObjectTable>()->run(
+      object, type, std::move(job), context != nullptr ? context->call() : nullptr);
 }
 
 std::shared_ptr<Reference> own_object(const std::shared_ptr<NodeCore>& core, std::string_view type,

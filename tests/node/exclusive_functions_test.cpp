@@ -1,5 +1,9 @@
+#include <malloc.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -256,6 +260,32 @@ TEST_CASE("a node that has ended keeps nothing of calls that waited for a lock")
   }
   world.run_for(10s);
   CHECK(weak.expired());
+}
+
+TEST_CASE("promise 4: calls that are cancelled while they wait for a lock leave nothing behind") {
+  Pair pair;
+  auto guard = pair.mutex->lock().get();
+  const auto round = [&] {
+    std::vector<Future<void>> calls;
+    for (int i = 0; i < 1000; ++i)
+      calls.push_back(pair.note(i));
+    pair.world.run_for(1s);
+    for (auto& call : calls)
+      CHECK(call.cancel());
+    calls.clear();
+    pair.world.run_for(1s);
+    return mallinfo2().uordblks;
+  };
+  const std::size_t first = round();
+  std::size_t last = 0;
+  for (int i = 0; i < 20; ++i)
+    last = round();
+  CHECK(last <= first + (std::size_t{64} << 10));
+  auto next = pair.note(-1);
+  guard.unlock();
+  next.get();
+  CHECK(pair.order == std::vector<int>{-1});
+  CHECK(pair.is_free());
 }
 
 TEST_CASE("a Batcher refuses the lock of ExposeOptions and names the option that it has") {

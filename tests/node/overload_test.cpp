@@ -282,6 +282,40 @@ TEST_CASE("promise 7: a call that waits until its time is over never starts") {
   CHECK(client.call<int()>("server", "work").get() == 1);
 }
 
+TEST_CASE("promise 7: a first call that finds everything cold makes the limits refuse nobody") {
+  Server server({.running = 2});
+  Duration work = 2s;
+  server.node->expose("warms up",
+                      [&] { return server.processors.work(std::exchange(work, 10ms)); });
+  const Node client = server.world.join("client");
+  for (int i = 0; i < 2; ++i)
+    CHECK(client.call<int()>("server", "warms up").get() == 1);
+  std::vector<Future<int>> calls;
+  for (int i = 0; i < 20; ++i)
+    calls.push_back(client.call_with<int()>({.timeout = kTimeout}, "server", "warms up"));
+  for (auto& call : calls)
+    CHECK(call.get() == 1);
+}
+
+TEST_CASE("promise 4: a call that is cancelled while it waits for its turn makes room at once") {
+  const auto limits = GENERATE(CallLimits{.accepted = 3, .running = 1},
+                               CallLimits{.accepted_per_peer = 3, .running_per_peer = 1});
+  Server server(limits);
+  const Node client = server.world.join("client");
+  const auto call = [&] { return client.call<int()>("server", "work"); };
+  std::vector<Future<int>> calls;
+  for (int i = 0; i < 3; ++i)
+    calls.push_back(call());
+  CHECK(outcome(call()).code() == ErrorCode::overloaded);
+  CHECK(calls[1].cancel());
+  server.world.run_for(5ms);
+  CHECK_FALSE(calls[0].ready());
+  auto next = call();
+  CHECK(next.get() == 1);
+  CHECK(calls[2].ready());
+  CHECK(server.processors.most == 1);
+}
+
 TEST_CASE("promise 7: by earliest deadline, urgent calls pass patient ones, else none does") {
   const auto order = GENERATE(QueueOrder::fifo, QueueOrder::earliest_deadline);
   Server server({.running = 1, .order = order});

@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstddef>
@@ -73,6 +75,52 @@ TEST_CASE("promise 3: a method whose time ran out while a large call came in nev
   CHECK(last.get() == 2);
   CHECK(slow.get() == 1);
   CHECK(outcome(std::move(late)).code() == ErrorCode::timed_out);
+}
+
+TEST_CASE("promise 4: methods that are cancelled while their object is busy leave nothing behind") {
+  constexpr int kRounds = 20;
+  ObjectWorld w;
+  const auto diary = w.user.create<Diary(std::string)>("owner", "paper");
+  w.settle();
+  Promise<void> open;
+  Diary::gate = open.get_future();
+  auto busy = diary.call<&Diary::wait>("one");
+  std::vector<Future<void>> calls;
+  std::vector<std::size_t> held;  // bytes, after each round
+  // The object waits on this thread: what follows runs inside its method.
+  const auto at = [&](Duration time, auto step) {
+    w.world.loop->schedule(w.world.loop->now() + time, std::move(step));
+  };
+  for (int i = 1; i <= kRounds; ++i) {
+    at(i * 1s, [&] {
+      for (int j = 0; j < 1000; ++j)
+        calls.push_back(diary.call<&Diary::note>("a note that is too long to be kept in a string"));
+    });
+    at(i * 1s + 300ms, [&] {
+      for (auto& call : calls)
+        call.cancel();
+      calls.clear();
+    });
+    at(i * 1s + 600ms, [&] { held.push_back(mallinfo2().uordblks); });
+  }
+  at((kRounds + 1) * 1s, [&] { open.set_value(); });
+  busy.get();
+  REQUIRE(held.size() == kRounds);
+  CHECK(held.back() <= held.front() + (std::size_t{64} << 10));
+  CHECK(diary.call<&Diary::lines>().get() ==
+        std::vector<std::string>{"made with paper", "one begins", "one ends"});
+  Diary::gate.reset();
+}
+
+TEST_CASE("an object whose last waiting method was cancelled is destroyed with its last handle") {
+  ObjectWorld w;
+  {
+    const auto counter = w.user.create<Counter(int)>("owner", 1);
+    auto call = counter.call<&Counter::value>();
+    CHECK(call.cancel());
+  }
+  w.settle();
+  CHECK(Counter::alive == 0);
 }
 
 TEST_CASE("a call that never starts gives back the references that it brings") {
