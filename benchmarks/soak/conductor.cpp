@@ -31,8 +31,10 @@ constexpr auto kBetweenReports = 300s;
 constexpr double kMeanPause = 0.7;  // seconds from one fault to the next
 constexpr int kMostDisturbed = 4;   // observers at a time
 constexpr int kMostConnections = 2 * (static_cast<int>(kObservers) + 1);  // both may have made one
-constexpr std::int64_t kNoise = std::int64_t{6} << 20;  // of memory, from one moment to another
-constexpr int kObjectsEach = 6;                         // that an observer may refer to at a time
+// From one moment to another: pages that are not wholly free, and what waits or is on its way.
+constexpr std::int64_t kNoise = std::int64_t{6} << 20;
+constexpr std::int64_t kAllocatedNoise = std::int64_t{2} << 20;
+constexpr int kObjectsEach = 6;  // that an observer may refer to at a time
 constexpr std::uint64_t kMostShown = 20;
 
 double mebibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
@@ -223,6 +225,9 @@ void Conductor::compare(const Measured& before, const Measured& after) {
   if (after.memory > before.memory + before.memory / 100 + kNoise) {
     failed("the agent's memory has grown");
   }
+  if (after.allocated > before.allocated + before.allocated / 100 + kAllocatedNoise) {
+    failed("the agent has allocated more than it has freed");
+  }
   if (after.files > before.files) failed("the agent's file descriptors have become more");
   if (after.connections > kMostConnections) failed("the agent has too many connections");
   // Nobody releases what a killed node referred to.
@@ -234,16 +239,17 @@ void Conductor::compare(const Measured& before, const Measured& after) {
 
 void Conductor::summarize(const Measured& before, const Measured& after) const {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin_);
-  std::cout << std::fixed << std::setprecision(1) << "soak: " << seconds.count() << " s, seed "
+  std::cout << std::fixed << std::setprecision(2) << "soak: " << seconds.count() << " s, seed "
             << options_.seed << ": " << calls_ << " calls, " << faults_.count(FaultKind::kill)
             << " kills, " << faults_.count(FaultKind::stop) << " stops and "
             << faults_.count(FaultKind::long_stop) << " long ones, "
             << faults_.count(FaultKind::cut) << " cuts, " << errors_
             << " calls failed by these, failures: " << failures_ << "; the agent's memory "
-            << mebibytes(before.memory) << " -> " << mebibytes(after.memory) << " MiB, connections "
-            << before.connections << " -> " << after.connections << ", other descriptors "
-            << before.files << " -> " << after.files << ", objects " << before.objects << " -> "
-            << after.objects << std::endl;
+            << mebibytes(before.memory) << " -> " << mebibytes(after.memory)
+            << " MiB, of it allocated " << mebibytes(before.allocated) << " -> "
+            << mebibytes(after.allocated) << " MiB, connections " << before.connections << " -> "
+            << after.connections << ", other descriptors " << before.files << " -> " << after.files
+            << ", objects " << before.objects << " -> " << after.objects << std::endl;
 }
 
 void Conductor::step() {
@@ -292,7 +298,8 @@ void Conductor::hear(Child& child) {
       calls_ += count;
     } else if (verb == "measured") {
       Measured measured;
-      words >> measured.memory >> measured.connections >> measured.files >> measured.objects;
+      words >> measured.memory >> measured.allocated >> measured.connections >> measured.files >>
+          measured.objects;
       measured_ = measured;
     } else if (verb == "error") {
       hear_error(child, *text);

@@ -18,7 +18,8 @@ namespace soak {
 
 /// What the agent says of itself while nothing is under way.
 struct Measured {
-  std::int64_t memory = 0;  ///< resident, in bytes
+  std::int64_t memory = 0;     ///< resident, in bytes
+  std::int64_t allocated = 0;  ///< the same, and not freed
   int connections = 0;
   int files = 0;    ///< descriptors of others
   int objects = 0;  ///< that live behind remote references

@@ -1,7 +1,5 @@
 #include "soak/participant.hpp"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -118,10 +116,10 @@ class Participant {
       idle_ = false;
       load_.pause(paused_);
     } else if (verb == "measure") {
-      ::malloc_trim(0);  // what is held, not what the allocator keeps for later
       std::ostringstream line;
       const OpenFiles files = open_files();
-      line << "measured " << batchrpc_examples::resident_bytes() << ' ' << files.connections << ' '
+      line << "measured " << batchrpc_examples::resident_bytes() << ' '
+           << batchrpc_examples::allocated_bytes() << ' ' << files.connections << ' '
            << files.others << ' ' << Tally::alive;
       report_.add(line.str());
     } else if (verb == "cut") {

@@ -17,4 +17,9 @@ std::int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
+std::int64_t allocated_bytes() {
+  const auto info = ::mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+}
+
 }  // namespace batchrpc_examples
