@@ -134,6 +134,8 @@ void PeerTable::add_up(PeerInfo& info, Session& session) {
 
 PeerInfo PeerTable::info_of(const Peer& peer) {
   PeerInfo info = peer.info;
+  // Restarted and not back yet; or its address is tried, and nobody has answered so far.
+  if (!peer.member || peer.lost) info.state = PeerState::lost;
   for (const auto& session : peer.broken)
     add_up(info, *session);
   bool listed = false;

@@ -48,7 +48,6 @@ std::vector<PeerInfo> PeerTable::snapshot() const {
   for (const auto& [name, peer] : peers_) {
     if (name == self_.name || !peer.known) continue;
     peers.push_back(info_of(peer));
-    if (!peer.member) peers.back().state = PeerState::lost;  // restarted, and not back yet
   }
   return peers;
 }

@@ -164,6 +164,7 @@ TEST_CASE(
   pair.world.kill("a");
   CHECK(outcome(std::move(lost)).code() == ErrorCode::not_sent);
   CHECK(outcome(std::move(call)).code() == ErrorCode::peer_lost);
+  CHECK(pair.b.wait_for_credit("a", 50 * kKiB).ready());  // as a call to it would be tried
 
   CreditPair other;
   call = other.keep(50 * kKiB);

@@ -116,6 +116,65 @@ TEST_CASE("wait_for_peer times out exactly, and does not wait for a peer that is
   CHECK(outcome(root.wait_for_peer("gone", 1s)).code() == ErrorCode::timed_out);
 }
 
+PeerState state_of(const Node& node, std::string_view name) {
+  for (const PeerInfo& peer : node.peers()) {
+    if (peer.name == name) return peer.state;
+  }
+  throw std::logic_error("no such peer");
+}
+
+TEST_CASE("a lost peer that a call tries to reach is lost, and waited for, until it is there") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const Node a = world.join("a");
+  Node former = world.join("b");
+  former.expose<&membership::add>();
+  CHECK(a.call<&membership::add>("b", 1, 2).get() == 3);
+  world.kill("b");
+  world.run_for(1s);
+  REQUIRE(state_of(a, "b") == PeerState::lost);
+  { const Node gone = std::move(former); }
+  auto waiting = a.wait_for_peer("b");
+  std::size_t tried = 0;
+  for (int i = 0; i < 50; ++i) {
+    const auto call = a.call<&membership::add>("b", 1, 2);
+    tried += call.ready() ? 0 : 1;
+    CHECK(state_of(a, "b") == PeerState::lost);
+    CHECK_FALSE(waiting.ready());
+    CHECK_FALSE(a.wait_for_peer("b", 1h).ready());
+    world.run_for(200ms);
+  }
+  CHECK(tried > 0);
+  world.network->rejoin("b");
+  const Node again = world.join("b");
+  again.expose<&membership::add>();
+  const PeerInfo info = std::move(waiting).get();
+  CHECK(info.state != PeerState::lost);
+  CHECK(a.call<&membership::add>("b", 1, 2).get() == 3);
+  CHECK(state_of(a, "b") == PeerState::connected);
+}
+
+TEST_CASE("who waits for a lost peer is told when a call has reached it again") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const Node a = world.join("a");
+  const Node b = world.join("b");
+  b.expose<&membership::add>();
+  CHECK(a.call<&membership::add>("b", 1, 2).get() == 3);
+  world.network->partition("a", "b");  // the root goes on with both, and has nothing to tell
+  world.run_for(10s);
+  REQUIRE(state_of(a, "b") == PeerState::lost);
+  auto waiting = a.wait_for_peer("b");
+  auto call = a.call<&membership::add>("b", 2, 2);
+  world.run_for(2s);
+  CHECK_FALSE(waiting.ready());
+  CHECK(state_of(a, "b") == PeerState::lost);
+  world.network->heal("a", "b");
+  CHECK(std::move(call).get() == 4);
+  REQUIRE(waiting.ready());
+  CHECK(std::move(waiting).get().state == PeerState::connected);
+}
+
 TEST_CASE("waiting for peers leaves nothing behind, whoever has come") {
   VirtualWorld world;
   const Node root = world.root();

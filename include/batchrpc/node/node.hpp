@@ -143,7 +143,10 @@ class BATCHRPC_EXPORT Node {
   /// taken rather than refused with Overloaded (NodeOptions::max_outstanding_bytes): make it then,
   /// in a continuation or at once, for the room is not kept for long. Those who wait for one peer
   /// are served in order; handlers' waits go before others, and wait for the peer to read, not for
-  /// its answers. Fails as a call would when the peer is not known or lost, or this node ends.
+  /// its answers. Fails as a call would when the peer is not known or has not joined again since it
+  /// was restarted, when it is lost while one waits, and when this node ends. One that is lost
+  /// already is tried, as by a call, and has room: there is no wait for its return
+  /// (wait_for_peer()).
   [[nodiscard]] Future<void> wait_for_credit(PeerRef peer, std::size_t bytes) const;
 
   /// Calls one function on many peers, a range of names, ranks or PeerInfos (`node.peers()`, which
@@ -269,7 +272,10 @@ class BATCHRPC_EXPORT Node {
 
   /// The other nodes that this one knows, in order of their names; lost ones included.
   [[nodiscard]] std::vector<PeerInfo> peers() const;
-  /// Ready when a peer of that name is there, at once for the node's own; fails with TimedOut.
+  /// Ready when a peer of that name is there, at once for the node's own: it has joined, and is not
+  /// PeerState::lost. A lost peer is there again when the group tells of it or a connection to it
+  /// is made, which a call may try meanwhile; one that was restarted when it has joined again.
+  /// Fails with TimedOut.
   [[nodiscard]] Future<PeerInfo> wait_for_peer(std::string name,
                                                Duration timeout = std::chrono::seconds(60)) const;
   /// Calls `handler` at every change from now on, on whichever thread noticed; it must not block.

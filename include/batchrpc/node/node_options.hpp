@@ -189,7 +189,7 @@ enum class PeerState : unsigned char {
   known,  ///< in the group; no connection, since nobody has called
   connecting,
   connected,
-  lost,  ///< dead or gone; a call tries again
+  lost,  ///< dead or gone: a call tries its address, and it stays lost until it has answered
 };
 
 /// What a node knows of a peer at one moment.
