@@ -72,6 +72,7 @@ std::string_view advice_of(const Error& error) {
     case ErrorCode::remote_error:
       return "as for an exception of a local function";
     case ErrorCode::timed_out:
+      if (error.story() == nullptr) return "wait for longer, or see why it takes so long";
       return "raise the time-out, or see why the callee is slow; repeat only what is idempotent";
     case ErrorCode::not_sent:
       return "call again, or another node";
@@ -100,16 +101,29 @@ std::string_view advice_of(const Error& error) {
   return "as the message says";
 }
 
+// "1.250 s"
+std::string seconds_of(Duration duration) {
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+  const auto size = milliseconds < 0 ? -milliseconds : milliseconds;
+  const std::string fraction = std::to_string(size % 1000);
+  return (milliseconds < 0 ? "-" : "") + std::to_string(size / 1000) + '.' +
+         std::string(3 - fraction.size(), '0') + fraction + " s";
+}
+
 // "     1.250 s  ": when, since the call.
 std::string at(TimePoint when, const CallStory& story) {
-  const auto milliseconds =
-      std::chrono::duration_cast<std::chrono::milliseconds>(when - story.called_at).count();
-  const auto size = milliseconds < 0 ? -milliseconds : milliseconds;
-  const std::string seconds = (milliseconds < 0 ? "-" : "") + std::to_string(size / 1000);
-  const std::string fraction = std::to_string(size % 1000);
-  const std::size_t width = seconds.size();
-  return std::string(width < 6 ? 6 - width : 0, ' ') + seconds + '.' +
-         std::string(3 - fraction.size(), '0') + fraction + " s  ";
+  constexpr std::size_t kWidth = 12;
+  const std::string seconds = seconds_of(when - story.called_at);
+  return std::string(seconds.size() < kWidth ? kWidth - seconds.size() : 0, ' ') + seconds + "  ";
+}
+
+// "; attempt 3 of 6, 1.234 s after the first one": of a call that may be tried again.
+std::string attempt_of(const CallStory& story) {
+  if (story.attempts <= 1) return "";
+  return "; attempt " + std::to_string(story.attempt) + " of " + std::to_string(story.attempts) +
+         (story.attempt == 1 ? ""
+                             : ", " + seconds_of(story.called_at - story.first_called_at) +
+                                   " after the first one");
 }
 
 std::string words_of(const ConnectionEvent& event) {
@@ -145,7 +159,8 @@ std::vector<Line> lines_of(const CallStory& story) {
   std::vector<Line> lines{
       {story.called_at,
        std::string(left_at_once ? "called, and sent at once" : "called") +
-           (has_time_out ? "; its time-out is " + text_of(story.deadline - story.called_at) : "")}};
+           (has_time_out ? "; its time-out is " + text_of(story.deadline - story.called_at) : "") +
+           attempt_of(story)}};
   if (story.events) {
     for (const ConnectionEvent& event : *story.events) {
       const bool before = event.at < story.called_at;

@@ -71,8 +71,8 @@ RetriedCall::RetriedCall(NodeCore& core, std::string_view peer, const detail::Fu
       signature_(function.signature),
       hash_(function.hash),
       retry_(options.retry),
-      deadline_(
-          after(core.loop()->now(), timeout_of(function, options, core.options().call_timeout))) {}
+      called_at_(core.loop()->now()),
+      deadline_(after(called_at_, timeout_of(function, options, core.options().call_timeout))) {}
 
 RetriedCall::~RetriedCall() = default;
 
@@ -157,6 +157,7 @@ void RetriedCall::attempt_failed(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
+    story_ = error.story() != nullptr ? std::make_shared<CallStory>(*error.story()) : nullptr;
     std::string why_not;
     if (const auto least = repeatable_after(error, retry_.idempotent)) {
       if (error.may_have_run()) maybe_ran_ = thrown;
@@ -187,7 +188,8 @@ std::string RetriedCall::try_again(Duration least_pause) {
   const TimePoint when = after(core->loop()->now(), pause);
   if (when >= deadline_) return "no time is left to try again (CallOptions::timeout)";
   if (!retries.take_from_budget()) {
-    return "it is not tried again: the node's retry budget, a tenth of its calls, is used up";
+    return "it is not tried again: the node's retry budget, a tenth of its calls that ask for "
+           "retries and ten saved up, is used up; wait_for_peer() waits for a peer that is away";
   }
   if (!retries.pause(shared_from_this(), when)) return "the node is shutting down";
   return {};
@@ -204,12 +206,10 @@ std::exception_ptr RetriedCall::final_error(const std::exception_ptr& thrown, co
   const bool may_have_run = hides || last.may_have_run();
   const bool not_sent = last.code() == ErrorCode::not_sent;
   const auto* const overloaded = dynamic_cast<const Overloaded*>(&last);
-  const std::exception_ptr error =
-      overloaded != nullptr
-          ? std::make_exception_ptr(Overloaded(text, overloaded->retry_after(), may_have_run))
-          : make_error(hides && not_sent ? code_of(maybe_ran_) : last.code(), text, may_have_run);
-  if (last.story() != nullptr) tell_story(error, std::make_shared<CallStory>(*last.story()));
-  return error;
+  return overloaded != nullptr
+             ? std::make_exception_ptr(Overloaded(text, overloaded->retry_after(), may_have_run))
+             : make_error(hides && not_sent ? code_of(maybe_ran_) : last.code(), text,
+                          may_have_run);
 }
 
 bool RetriedCall::cancel_call(std::uint64_t /*id*/) noexcept {
@@ -230,7 +230,7 @@ void RetriedCall::end_pause() {
 
 void RetriedCall::shut_down() {
   const auto core = core_.lock();
-  end(std::make_exception_ptr(
+  end_between(std::make_exception_ptr(
       ShutDown("node " + (core ? core->name() : std::string()) + " was shut down while '" +
                    std::string(shown_name(function_)) + "' on " + peer_ + " was to be tried again",
                maybe_ran_ != nullptr)));
@@ -239,12 +239,31 @@ void RetriedCall::shut_down() {
 std::string RetriedCall::text() const { return peer_ + ": " + std::string(shown_name(function_)); }
 
 void RetriedCall::end_cancelled() {
-  end(std::make_exception_ptr(Cancelled("'" + std::string(shown_name(function_)) + "' on " + peer_ +
-                                            " was cancelled between two attempts",
-                                        maybe_ran_ != nullptr)));
+  end_between(std::make_exception_ptr(Cancelled("'" + std::string(shown_name(function_)) + "' on " +
+                                                    peer_ + " was cancelled between two attempts",
+                                                maybe_ran_ != nullptr)));
+}
+
+// No attempt is under way: the story is that of the last one, which goes on until now.
+void RetriedCall::end_between(const std::exception_ptr& error) {
+  if (!story_) {  // there was none
+    story_ = std::make_shared<CallStory>();
+    story_->function = shown_name(function_);
+    story_->peer = peer_;
+    story_->called_at = story_->ended_at = called_at_;
+  }
+  if (const auto core = core_.lock()) story_->ended_at = core->loop()->now();
+  story_->guarantee = Guarantee::none;  // that of the error
+  end(error);
 }
 
 void RetriedCall::end(const std::exception_ptr& error) {
+  if (story_) {
+    story_->attempt = std::max(made_, 1);
+    story_->attempts = retry_.attempts;
+    story_->first_called_at = called_at_;
+    tell_story(error, std::move(story_));
+  }
   over_ = true;
   nested_.reset();
   detail::Reply reply;

@@ -15,6 +15,7 @@
 namespace batchrpc {
 
 class Error;
+struct CallStory;
 class NestedCall;
 class NodeCore;
 
@@ -65,6 +66,7 @@ class RetriedCall final : public detail::ReplyReceiver,
   void cancel_attempt() noexcept;
   void end_pause();
   void end_cancelled();
+  void end_between(const std::exception_ptr& error);
   void end(const std::exception_ptr& error);
 
   const std::weak_ptr<NodeCore> core_;
@@ -74,12 +76,14 @@ class RetriedCall final : public detail::ReplyReceiver,
   const std::string signature_;
   const std::uint64_t hash_;
   const RetryOptions retry_;
+  const TimePoint called_at_;
   const TimePoint deadline_;  // of all attempts together
   std::vector<Word> words_{};
   std::vector<Bytes> payloads_{};
   detail::ReplyHandler handler_{};
   int made_ = 0;                              // attempts
   std::exception_ptr maybe_ran_{};            // the last that may have run
+  std::shared_ptr<CallStory> story_{};        // of the last that failed
   std::shared_ptr<RetriedCall> under_way_{};  // itself, until the attempt's reply
   std::unique_ptr<NestedCall> nested_{};      // in the call in which it was made
   std::atomic<bool> cancelled_{false};

@@ -60,6 +60,7 @@ void tell_refusal(Error& error, std::string_view function, std::string_view peer
   story->peer = peer;
   story->guarantee = guarantee == Guarantee::none ? guarantee_of(error.code()) : guarantee;
   story->called_at = now;
+  story->first_called_at = now;
   story->ended_at = now;
   detail::set_story(error, std::move(story));
 }
@@ -71,6 +72,7 @@ std::shared_ptr<CallStory> Session::story_of(const PendingCall& call, bool left)
   auto story = std::make_shared<CallStory>();
   story->function = names_[call.function];
   story->called_at = call.called_at;
+  story->first_called_at = call.called_at;
   story->deadline = call.deadline;
   story->left = left;
   story->events = log_.events();

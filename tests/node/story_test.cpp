@@ -254,6 +254,27 @@ TEST_CASE("a call made while its connection is broken tells of the break before 
   CHECK_THAT(failed.text, Contains("    -0.500 s  the connection broke: "));
 }
 
+TEST_CASE("a time-out that is of no call is explained by waiting, not by the call's time-out") {
+  const StoryWorld w;
+  const Failure failed(w.a.wait_for_peer("nobody", 2s));
+  REQUIRE(failed.code() == ErrorCode::timed_out);
+  CHECK(failed.text ==
+        "TimedOut: peer 'nobody' did not join within 2 s\n"
+        "What to do: wait for longer, or see why it takes so long.");
+}
+
+TEST_CASE("a call that is not tried again is the only attempt") {
+  StoryWorld w;
+  const TimePoint called = w.now();
+  const Failure failed(w.a.call_with<int()>({.timeout = 1s}, "b", "never"));
+  CHECK(failed.story.attempt == 1);
+  CHECK(failed.story.attempts == 1);
+  CHECK(failed.story.first_called_at == called);
+  CHECK_THAT(failed.text, !Contains("attempt"));
+  const Failure refused(w.a.call<int()>("nobody", "never"));
+  CHECK(refused.story.first_called_at == refused.story.called_at);
+}
+
 TEST_CASE("an error that is of no call, or not batchrpc's, is explained by what it says") {
   CHECK(explain(std::exception_ptr()) == "There was no error.");
   CHECK(explain(Result<int>(1)) == "There was no error.");

@@ -52,6 +52,14 @@ struct CallStory {
   TimePoint ended_at{};                   ///< when it failed
   bool left = false;                      ///< it was sent, or may have been
   std::optional<TimePoint> left_at{};  ///< nothing: it has not, or had to wait for the peer to read
+  /// Of a call that may be tried again (CallOptions::retry): which attempt this was, the first
+  /// being 1, of how many, and when the first was made. What is above and below is of this attempt
+  /// alone. Of others 1, 1 and `called_at`.
+  /// @{
+  int attempt = 1;
+  int attempts = 1;
+  TimePoint first_called_at{};
+  /// @}
   /// The latest events of the connection, oldest first, also from before the call; null: none.
   /// Calls that end together share them.
   std::shared_ptr<const std::vector<ConnectionEvent>> events{};

@@ -151,7 +151,8 @@ struct NodeOptions {
 /// PeerLost, Unknown, and an Overloaded of what has begun, when the function is idempotent. All
 /// other errors go to the caller at once, TimedOut too: all attempts together have the call's
 /// timeout. Retries of a node are at most a tenth of its calls that ask for them, and ten that it
-/// has saved up; beyond, the error goes to the caller and says so.
+/// has saved up; beyond, the error goes to the caller and says so: a peer that is away is waited
+/// for with Node::wait_for_peer().
 ///
 /// The arguments are encoded once and kept until the call has ended, payloads without a copy. Each
 /// attempt goes to the peer by its name, which may have been restarted meanwhile. Calls that carry
