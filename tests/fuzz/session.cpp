@@ -36,6 +36,10 @@ void session(Input input) {
   RawPeer healthy(world, "inproc://world", "healthy");
   healthy.say_hello("healthy", 5);
   healthy.send(define(0, "twice", signature<int, int>()));
+  const auto wait_a_second = [&] {
+    healthy.send(wire::plain_frame({.kind = FrameKind::ping}));  // it would be dead after five
+    world.run_for(1s);
+  };
 
   std::unique_ptr<RawPeer> before;
   std::unique_ptr<RawPeer> now;
@@ -48,7 +52,7 @@ void session(Input input) {
     input = input.subspan(kBeginBytes + size);
     before = (begin & kBeside) != 0 ? std::move(now) : nullptr;
     now.reset();
-    if ((begin & kLater) != 0) world.run_for(1s);
+    if ((begin & kLater) != 0) wait_a_second();
     now = std::make_unique<RawPeer>(world);
     if (!now->connected()) continue;
     if ((begin & kHello) != 0) {
@@ -66,10 +70,8 @@ void session(Input input) {
     now->send(sent);
     (void)now->frames();  // all of it well-formed
   }
-  for (int second = 0; second < 8; ++second) {
-    healthy.send(wire::plain_frame({.kind = FrameKind::ping}));
-    world.run_for(1s);
-  }
+  for (int second = 0; second < 8; ++second)
+    wait_a_second();
   healthy.frames();
   healthy.send(test::call_frame({.number = 0, .id = 9}, 21));
   const auto result = healthy.frame(FrameKind::result);
