@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the static and the shared library into a temporary prefix, and builds and runs the
 # programs of tests/downstream against each; then the one that has batchrpc as a subdirectory. Compiles
-# README's excerpt and those on tensors, futures, retries, completion tokens and tests in docs/getting-started.md,
+# README's excerpt and those on tensors, futures, late answers, retries, completion tokens and tests in docs/getting-started.md,
 # builds and runs the test in docs/testing.md, and checks the version that is asked for, the shared libraries' SONAME, and that a subdirectory brings
 # no tests and programs.
 #
@@ -51,6 +51,7 @@ while read -r name heading; do
 done <<'END'
 tensors Tensors
 futures Futures
+late Answers that come too late
 retrying Retrying
 tokens Completion tokens
 testing Log and tests

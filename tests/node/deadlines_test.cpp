@@ -116,6 +116,41 @@ TEST_CASE("a call in a call whose time is over is not sent, unless it is detache
 }
 
 TEST_CASE(
+    "a call ends with the time of the call in which it was made, whose caller gets TimedOut") {
+  const Duration latency = GENERATE(0ms, 3ms);
+  const Duration timeout = GENERATE(150ms, 4s);
+  std::vector<Result<int>> inner;  // outlives the coroutine, which the nodes' end ends
+  std::vector<Duration> after;
+  Promise<int> never;
+  VirtualWorld world;
+  const Node a = world.root("a");
+  const Node b = world.join("b");
+  const Node c = world.join("c");
+  world.network->set_link({.latency = latency});
+  c.expose("never", [&] { return never.get_future(); });
+  b.expose("relay", [&]() -> Future<int> {
+    const TimePoint called = world.loop->now();
+    try {
+      inner.emplace_back(co_await b.call<int()>("c", "never"));
+    } catch (...) {
+      inner.emplace_back(std::current_exception());
+    }
+    after.push_back(world.loop->now() - called);
+    co_return 1;
+  });
+  const auto result = outcome(a.call_with<int()>({.timeout = timeout}, "b", "relay"));
+  CHECK(result.code() == ErrorCode::timed_out);
+  world.run_for(1s);
+  REQUIRE(inner.size() == 1);
+  CAPTURE(inner[0].message(), after[0] / 1us);
+  // Whichever is first: its deadline is over, or the caller says that he waits no longer.
+  const bool timed_out = inner[0].code() == ErrorCode::timed_out;
+  CHECK((timed_out || inner[0].code() == ErrorCode::cancelled));
+  CHECK(after[0] <= timeout);
+  CHECK(after[0] >= timeout - 10ms);
+}
+
+TEST_CASE(
     "a callback of then() is part of the call in which it was attached, until that is answered") {
   VirtualWorld world;
   const Node a = world.root("a");

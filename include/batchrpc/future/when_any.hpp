@@ -108,6 +108,11 @@ Future<FirstReady<T>> race(std::vector<Ref<State<T>>> sources) {
 /// if it failed. The others go on; their results are dropped. Of futures that are ready already the
 /// first in the range is taken. Of an empty range it fails with InvalidArgument.
 ///
+/// No call is cancelled, also none made with CallOptions::cancel_when_dropped: each future is
+/// waited for until it is ready, whoever has dropped it. Who wants the others to end gives lvalues,
+/// and cancels them when the first is ready (docs/getting-started.md, "Answers that come too
+/// late").
+///
 /// An rvalue range's futures are consumed; an lvalue's stay as they are (T is copied). Throws
 /// InvalidArgument, and consumes nothing, when one is empty.
 template <detail::FutureRange Range>

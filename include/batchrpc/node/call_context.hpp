@@ -55,8 +55,9 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
     return *this;
   }
 
-  /// The call that the calling thread is answering; null outside of handlers. A coroutine's is the
-  /// same after each co_await, and that of a callback of then() the one in which it was attached.
+  /// The call that the calling thread is answering; null outside of handlers, so also in a function
+  /// that is exposed but called here, as an ordinary one. A coroutine's is the same after each
+  /// co_await, and that of a callback of then() the one in which it was attached.
   /// (A handler that answers at once where its message is read, a short one, has a context for so
   /// long only; it is not told of a cancellation.)
   [[nodiscard]] static const CallContext* current() noexcept;

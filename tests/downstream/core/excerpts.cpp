@@ -16,6 +16,7 @@ void futures(const rpc::Node& node, const std::vector<std::string>& names) {
 #include "futures_statements.inc"
 }
 
+#include "late_declarations.inc"
 #include "retrying_declarations.inc"
 
 #include "tokens_declarations.inc"
