@@ -299,9 +299,11 @@ void CallQueue::leave(Place& place) {
     if (place.started_) {
       --running_;
       --line.running;
-      const Duration work = loop_->now() - *place.started_;
-      place.work_.add(work);
-      work_of_all_.add(work);
+      if (place.ran) {
+        const Duration work = loop_->now() - *place.started_;
+        place.work_.add(work);
+        work_of_all_.add(work);
+      }
       list(line);
     }
     if (line.accepted == 0) lines_.erase(lines_.find(place.peer_));

@@ -33,6 +33,11 @@ void CallState::set_function(std::shared_ptr<ExposedFunction> function) {
   function_ = std::move(function);
 }
 
+std::shared_ptr<ExposedFunction> CallState::function() {
+  const std::lock_guard lock(mutex_);
+  return function_;
+}
+
 bool CallState::start() {
   const std::lock_guard lock(mutex_);
   if (cancelled()) return false;
@@ -60,17 +65,19 @@ void CallState::end() noexcept {
 void CallState::let_go() noexcept {
   arguments_ = {};
   sink.reset();
-  function_.reset();
+  std::shared_ptr<ExposedFunction> function;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  function.swap(function_);
 }
 
-void CallState::cancel() noexcept {
+bool CallState::cancel(bool also_started) noexcept {
   CallArguments arguments;
   std::shared_ptr<ExposedFunction> function;  // that never runs
   std::vector<Task> tasks;
   std::unique_ptr<Watch> watch;
   {
     const std::lock_guard lock(mutex_);
-    if (!under_way()) return;
+    if (!under_way() || (started_ && !also_started)) return false;
     phase_.store(Phase::cancelled, std::memory_order_release);
     if (!started_) {
       arguments = std::move(arguments_);
@@ -86,10 +93,12 @@ void CallState::cancel() noexcept {
   if (function) function->discard(Decoder(arguments.segment, arguments.payloads));
   for (Task& task : tasks)
     task();
-  if (!watch) return;
-  watch->stop.request_stop();
-  for (Promise<void>& promise : watch->promises)
-    promise.set_value();
+  if (watch) {
+    watch->stop.request_stop();
+    for (Promise<void>& promise : watch->promises)
+      promise.set_value();
+  }
+  return true;
 }
 
 // Under the lock.

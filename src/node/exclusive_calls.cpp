@@ -14,7 +14,7 @@ void ExclusiveCalls::add(std::shared_ptr<NodeCore> core,
   const std::shared_ptr<AsyncMutex> exclusive = function->options.exclusive;
   const std::shared_ptr<detail::CallState> state = call.context().call();
   std::exception_ptr closed;
-  bool needs_turn = false;
+  bool is_first = false;
   bool cancelled = false;
   Key key{exclusive.get(), 0};
   {
@@ -24,37 +24,45 @@ void ExclusiveCalls::add(std::shared_ptr<NodeCore> core,
       key.second = next_++;
       auto hook = std::make_unique<Hook>(weak_from_this(), key);
       cancelled = !hook->attach(state);
-      Line& line = lines_.try_emplace(exclusive.get(), Line{.lock = exclusive}).first->second;
-      line.calls.try_emplace(key.second, Waiting{std::move(core), std::move(function),
-                                                 std::move(call), std::move(hook)});
-      needs_turn = line.calls.size() > line.turns;
-      if (needs_turn) ++line.turns;
+      const auto [line, added] = lines_.try_emplace(exclusive.get(), Line{.lock = exclusive});
+      is_first = added;
+      line->second.calls.try_emplace(key.second, Waiting{std::move(core), std::move(function),
+                                                         std::move(call), std::move(hook)});
     }
   }
   if (closed) {
-    call.fail(closed);
+    const detail::CurrentNode current(core);
+    call.refuse(*function, closed);
     return;
   }
   if (cancelled) drop(key);
-  if (!needs_turn) return;
-  // The call stays here, so that the node's end need not wait for the lock.
-  exclusive->lock().then(
-      [weak = weak_from_this(), mutex = exclusive.get()](AsyncMutex::Guard lock) {
-        if (const auto self = weak.lock()) self->granted(mutex, std::move(lock));
-      });
+  if (is_first) ask_for(*exclusive);
+}
+
+// The calls stay here, so that the node's end need not wait for the lock.
+void ExclusiveCalls::ask_for(AsyncMutex& mutex) {
+  mutex.lock().then([weak = weak_from_this(), asked = &mutex](AsyncMutex::Guard lock) {
+    if (const auto self = weak.lock()) self->granted(asked, std::move(lock));
+  });
 }
 
 void ExclusiveCalls::granted(AsyncMutex* mutex, AsyncMutex::Guard lock) {
   std::map<std::uint64_t, Waiting>::node_type next;
   std::map<AsyncMutex*, Line>::node_type last;  // destroyed without the lock
+  std::shared_ptr<AsyncMutex> asked_again;
   {
     const std::lock_guard waiting(mutex_);
     const auto line = lines_.find(mutex);
     if (line == lines_.end()) return;
     auto& calls = line->second.calls;
     if (!calls.empty()) next = calls.extract(calls.begin());
-    if (--line->second.turns == 0) last = lines_.extract(line);
+    if (calls.empty()) {
+      last = lines_.extract(line);
+    } else {
+      asked_again = line->second.lock;
+    }
   }
+  if (asked_again) ask_for(*asked_again);
   if (!next) return;
   Waiting& taken = next.mapped();
   taken.call.hold(std::move(lock));
@@ -85,8 +93,10 @@ void ExclusiveCalls::close(const std::exception_ptr& error) {
     lines.swap(lines_);
   }
   for (auto& [mutex, line] : lines) {
-    for (auto& [number, waiting] : line.calls)
-      waiting.call.fail(error);
+    for (auto& [number, waiting] : line.calls) {
+      const detail::CurrentNode current(waiting.core);
+      waiting.call.refuse(*waiting.function, error);
+    }
   }
 }
 

@@ -42,14 +42,14 @@ class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
     detail::IncomingCall call;
     std::unique_ptr<Hook> hook;
   };
-  // The calls that wait for one lock. Each takes a turn of the lock's; that of a call that was
-  // cancelled is the next one's.
+  // The calls that wait for one lock, which is asked for once at a time: so a call that is
+  // cancelled leaves nothing there.
   struct Line {
     std::shared_ptr<AsyncMutex> lock;
     std::map<std::uint64_t, Waiting> calls{};
-    std::size_t turns = 0;  // that were asked for and have not come
   };
 
+  void ask_for(AsyncMutex& mutex);
   void granted(AsyncMutex* mutex, AsyncMutex::Guard lock);
   void drop(const Key& key);
 

@@ -42,6 +42,12 @@ class FunctionTable {
   Map functions_;
 };
 
+/// Whether a function is one of the library's own, such as those that release references: not of
+/// names such as "batchrpc.method:Class::f", which are the program's.
+[[nodiscard]] inline bool is_of_library(std::string_view name) noexcept {
+  return name.starts_with(kReservedPrefix) && name.find(':') == std::string_view::npos;
+}
+
 /// `name` as people know it: without what marks a method or constructor behind a remote reference.
 [[nodiscard]] std::string_view shown_name(std::string_view name);
 

@@ -1,6 +1,8 @@
 #include "node/kept_calls.hpp"
 
+#include <algorithm>
 #include <bit>
+#include <random>
 #include <utility>
 
 namespace batchrpc {
@@ -8,11 +10,20 @@ namespace {
 
 constexpr std::size_t kFewest = 16;  // buckets
 
+// Drawn anew by each process, since the peer chooses the ids.
+std::uint64_t odd_multiplier() {
+  static const std::uint64_t multiplier = [] {
+    std::random_device random;
+    return std::uint64_t{random()} << 32 | random() | 1U;
+  }();
+  return multiplier;
+}
+
 }  // namespace
 
-// Fibonacci hashing, since the ids of one function's calls may be multiples of something.
+// Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997.
 std::size_t KeptCalls::bucket_of(std::uint64_t id) const noexcept {
-  return (id * 0x9e3779b97f4a7c15U) >> (64 - std::countr_zero(buckets_.size()));
+  return (id * odd_multiplier()) >> (64 - std::countr_zero(buckets_.size()));
 }
 
 void KeptCalls::resize(std::size_t buckets) {
@@ -57,17 +68,27 @@ std::shared_ptr<detail::CallState> KeptCalls::take(std::uint64_t id) {
   return call;
 }
 
-std::vector<std::shared_ptr<detail::CallState>> KeptCalls::close() {
+// By who holds the lock. In order, whatever the hash.
+std::vector<std::shared_ptr<detail::CallState>> KeptCalls::list() const {
   std::vector<std::shared_ptr<detail::CallState>> all;
+  all.reserve(size_);
+  for (Link call : buckets_) {
+    for (; call != nullptr; call = call->next_kept_)
+      all.push_back(call->shared_from_this());
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
+  return all;
+}
+
+std::vector<std::shared_ptr<detail::CallState>> KeptCalls::all() {
+  const std::lock_guard lock(mutex_);
+  return list();
+}
+
+std::vector<std::shared_ptr<detail::CallState>> KeptCalls::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  all.reserve(size_);
-  for (Link& first : buckets_) {
-    while (first != nullptr) {
-      all.push_back(first->shared_from_this());
-      first = std::exchange(first->next_kept_, nullptr);
-    }
-  }
+  auto all = list();
   size_ = 0;
   buckets_ = {};
   return all;

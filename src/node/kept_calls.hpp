@@ -20,13 +20,16 @@ class KeptCalls {
   void remove(const detail::CallState& call);
   /// The call, which leaves; null: there is none.
   [[nodiscard]] std::shared_ptr<detail::CallState> take(std::uint64_t id);
-  /// All of them; none comes in any more.
+  /// All of them, by their ids.
+  [[nodiscard]] std::vector<std::shared_ptr<detail::CallState>> all();
+  /// The same, which leave; none comes in any more.
   [[nodiscard]] std::vector<std::shared_ptr<detail::CallState>> close();
 
  private:
   using Link = detail::CallState*;
 
   [[nodiscard]] std::size_t bucket_of(std::uint64_t id) const noexcept;
+  [[nodiscard]] std::vector<std::shared_ptr<detail::CallState>> list() const;
   void resize(std::size_t buckets);
   void unlink(Link& link);
 

@@ -338,6 +338,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
 
   exclusive_->close(refusal());
   if (queue_) queue_->close(refusal());
+  peers_->refuse_waiting(refusal());
   stop_listening();
   const auto end = [this, ended = std::make_shared<std::atomic<bool>>(false)] {
     if (ended->exchange(true)) return;

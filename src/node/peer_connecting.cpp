@@ -196,8 +196,10 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
     Peer* const peer = find(name);
     Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
-    // Far away the first handshake may take as long again.
-    if (!session->is_open() && !std::exchange(trial->has_connected, true)) {
+    // Far away the first handshake may take as long again. But a process that is stopped has its
+    // connections accepted, too.
+    const bool is_new = !session->is_open() && !peer->lost;
+    if (is_new && !std::exchange(trial->has_connected, true)) {
       trial->give_up_at += options_.dead_after;
     }
     if (session->was_accepted()) {

@@ -87,14 +87,16 @@ class PeerTable {
   /// Whether the group has, or had, a node of that name.
   [[nodiscard]] bool is_known(std::string_view name) const;
   /// What is not finished, as texts: calls of this node that wait for replies, such as "worker1:
-  /// add (3 calls)", calls of others, such as "2 calls of worker1, still being answered here", and
-  /// bytes that have not left, such as "4096 bytes to worker1".
+  /// add (3 calls)", calls of others, such as "4 calls of worker1, still being answered here: add
+  /// (3 calls), sum", and bytes that have not left, such as "4096 bytes to worker1".
   [[nodiscard]] std::vector<std::string> pending() const;
   /// Whether that is nothing.
   [[nodiscard]] bool is_finished() const;
   /// Whether what was sent has arrived.
   [[nodiscard]] bool all_confirmed() const;
 
+  /// Answers the calls of others that have not begun with `error`: they never will.
+  void refuse_waiting(const std::exception_ptr& error) const;
   /// Says goodbye to all; their calls end with ShutDown. On the loop if it still runs.
   void close(const std::string& reason);
 

@@ -118,8 +118,12 @@ std::vector<std::string> PeerTable::pending() const {
       texts.push_back(name + ": " + function);
     }
     if (const int calls = session->answering(); calls > 0) {
-      texts.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
-                      ", still being answered here");
+      std::string text = std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
+                         ", still being answered here";
+      const char* separator = ": ";
+      for (const std::string& function : session->answering_functions())
+        text += std::exchange(separator, ", ") + function;
+      texts.push_back(std::move(text));
     }
     if (const std::size_t bytes = session->connection().output().queued_bytes(); bytes > 0) {
       texts.push_back(std::to_string(bytes) + " bytes to " + name);
@@ -129,6 +133,11 @@ std::vector<std::string> PeerTable::pending() const {
     }
   }
   return texts;
+}
+
+void PeerTable::refuse_waiting(const std::exception_ptr& error) const {
+  for (const auto& [name, session] : all_sessions())
+    session->refuse_waiting(error);
 }
 
 void PeerTable::close(const std::string& reason) {

@@ -75,7 +75,10 @@ bool IncomingCall::begin_late(ExposedFunction& function) {
     arguments_ = &state->arguments();
   }
   const auto deadline = context_.deadline();
-  if (!wants_reply_ || !deadline || sink_->now() < *deadline) return true;
+  if (!wants_reply_ || !deadline || sink_->now() < *deadline) {
+    if (place_) place_->ran = true;
+    return true;
+  }
   function.discard(arguments());
   fail(std::make_exception_ptr(
       TimedOut("the call's time was over before it could start; it never ran", false)));
@@ -97,6 +100,11 @@ std::size_t IncomingCall::bytes() const noexcept {
 
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
+  if (sink->is_forked_copy()) {  // neither is given back
+    static_cast<void>(place_.release());
+    static_cast<void>(new AsyncMutex::Guard(std::move(lock_)));
+    return;
+  }
   if (context_.call()) {
     context_.call()->end();
     sink->answered(*context_.call());
@@ -118,8 +126,8 @@ void IncomingCall::fail(const std::exception_ptr& error, bool began) {
 }
 
 void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
-  // What a handler waits for ends with the call's own time, by clocks that are late by so much.
-  constexpr auto kAtItsEnd = std::chrono::milliseconds(30);
+  // A call that a handler has made ends with its own, or so much earlier (CallOptions::timeout).
+  constexpr auto kAtItsEnd = std::chrono::milliseconds(10);
   try {
     std::rethrow_exception(error);
   } catch (const DidNotRun& other) {

@@ -25,6 +25,8 @@ std::optional<Duration> repeatable_after(const Error& error, bool idempotent) {
     case ErrorCode::unknown:
     case ErrorCode::peer_lost:
       return Duration::zero();
+    case ErrorCode::shut_down:  // the callee's: it may be started again
+      return error.may_have_run() ? std::nullopt : std::optional(Duration::zero());
     case ErrorCode::overloaded: {
       const auto* const overloaded = dynamic_cast<const Overloaded*>(&error);
       return overloaded != nullptr ? overloaded->retry_after() : Duration::zero();

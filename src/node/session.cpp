@@ -331,15 +331,32 @@ std::size_t Session::pending_calls() const {
   return calls_.size();
 }
 
-std::vector<std::string> Session::pending_functions() const {
-  const std::lock_guard lock(mutex_);
-  std::map<std::string, std::size_t> counts;
-  calls_.for_each([&](const PendingCall& call) { ++counts[names_[call.function]]; });
+namespace {
+
+// "add (3 calls)"
+std::vector<std::string> texts_of(const std::map<std::string, std::size_t>& counts) {
   std::vector<std::string> texts;
   for (const auto& [name, count] : counts) {
     texts.push_back(name + (count > 1 ? " (" + std::to_string(count) + " calls)" : ""));
   }
   return texts;
+}
+
+}  // namespace
+
+std::vector<std::string> Session::pending_functions() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, std::size_t> counts;
+  calls_.for_each([&](const PendingCall& call) { ++counts[names_[call.function]]; });
+  return texts_of(counts);
+}
+
+std::vector<std::string> Session::answering_functions() {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& call : kept_.all()) {
+    if (const auto function = call->function()) ++counts[std::string(shown_name(function->name))];
+  }
+  return texts_of(counts);
 }
 
 }  // namespace batchrpc

@@ -182,6 +182,10 @@ class Session final : public FrameSink,
   [[nodiscard]] int answering() const noexcept {
     return answering_.load(std::memory_order_relaxed);
   }
+  /// The names of the functions of those, each with its count, as far as they are known.
+  [[nodiscard]] std::vector<std::string> answering_functions();
+  /// Answers those that have not begun with `error`: they never will.
+  void refuse_waiting(const std::exception_ptr& error);
   [[nodiscard]] Connection& connection() const noexcept { return *connection_; }
 
   void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) override;
@@ -194,6 +198,7 @@ class Session final : public FrameSink,
   std::shared_ptr<detail::ReplySink> keep(const std::shared_ptr<detail::CallState>& call,
                                           bool wants_reply) override;
   void answered(const detail::CallState& call) override;
+  [[nodiscard]] bool is_forked_copy() const noexcept override;
   [[nodiscard]] TimePoint now() const noexcept override { return loop_->now(); }
 
   /// Tells the peer whether the payloads of its call may come: soon, by the loop. Thread-safe.

@@ -55,9 +55,10 @@ std::shared_ptr<detail::ReplySink> Session::keep(const std::shared_ptr<detail::C
 
 void Session::answered(const detail::CallState& call) {
   answering_.fetch_sub(1, std::memory_order_relaxed);
-  if (host_->is_forked_copy()) return;  // a thread of the parent may have held the lock
   kept_.remove(call);
 }
+
+bool Session::is_forked_copy() const noexcept { return host_->is_forked_copy(); }
 
 void Session::cancel(detail::CallState& call) {
   const detail::CurrentNode current(core_);  // what is dropped is decoded
@@ -75,6 +76,13 @@ void Session::handle_cancel(std::uint64_t call) {
     discard(wire::parse_frame(in_line->words), in_line->payloads);
   } else if (const auto kept = kept_.take(call)) {
     cancel(*kept);
+  }
+}
+
+void Session::refuse_waiting(const std::exception_ptr& error) {
+  const detail::CurrentNode current(core_);
+  for (const auto& call : kept_.all()) {
+    if (call->cancel_if_waiting()) send_error(call->id, error, false);
   }
 }
 

@@ -16,11 +16,6 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62;
 // How much may be said to a peer that takes no replies, of each call that none can be run for it.
 constexpr std::uint64_t kRefusalBytes = std::uint64_t{16} << 20;
 
-// Calls of the library itself, such as those that release references, need no credit.
-bool is_control(std::string_view function) {
-  return function.starts_with(kReservedPrefix) && function.find(':') == std::string_view::npos;
-}
-
 // Whether `bytes` more fit beside those in use. What never would needs half of it free.
 bool fits(std::uint64_t used, std::uint64_t bytes, std::uint64_t limit) {
   return bytes <= limit ? used <= limit - bytes : used <= limit / 2;
@@ -48,7 +43,7 @@ bool Session::takes_call(std::string_view function, std::uint64_t bytes, bool on
                                        [](const CreditLine& line) { return line.promised > 0; });
   if (fits_all && !is_promised) return true;
   const CreditOf whose = CallContext::current() != nullptr ? CreditOf::handlers : CreditOf::others;
-  if (!fits_all && !has_credit(bytes, whose) && !one_use && !is_control(function)) return false;
+  if (!fits_all && !has_credit(bytes, whose) && !one_use && !is_of_library(function)) return false;
   CreditLine& line = line_of(whose);
   line.promised -= std::min(line.promised, bytes);
   return true;

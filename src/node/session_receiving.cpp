@@ -93,8 +93,7 @@ void Session::handle_define(const wire::FrameView& frame) {
     throw BadMessage("the names and signatures of functions are more than 16 MiB");
   }
   const bool of_library = definition.name.starts_with(kReservedPrefix);
-  // Of a name such as "batchrpc.method:Class::f" it is the program's function that is called.
-  const bool of_program = !of_library || definition.name.find(':') != std::string::npos;
+  const bool of_program = !is_of_library(definition.name);
   const auto parameters = definition.signature.find('(');
   const bool of_object = of_library && parameters != std::string::npos &&
                          definition.signature.compare(parameters, 10, "({u64,u64}") == 0;

@@ -326,34 +326,30 @@ class Flooder {
 };
 
 TEST_CASE("promise 5: two nodes that flood each other with calls that call back do not deadlock") {
-  constexpr std::uint64_t kSeeds = 10'000;
-  constexpr std::uint64_t kSeedsOfAWorld = 100;
-  for (std::uint64_t first = 0; first < kSeeds; first += kSeedsOfAWorld) {
-    const test::VirtualWorld world(first);
-    const std::size_t capacity = std::size_t{4096} << (first / kSeedsOfAWorld % 5);
+  for_each_seed(0, 10'000, [](std::uint64_t seed) {
+    const test::VirtualWorld world(seed);
+    const std::size_t capacity = std::size_t{4096} << (seed % 5);
     world.network->set_link({.latency = 100us, .jitter = 1ms, .capacity = capacity});
-    const auto options = [&](NodeOptions of_node) {
+    const auto options = [](NodeOptions of_node) {
       of_node.max_outstanding_bytes = 64 * kKiB;
       of_node.log_level = LogLevel::off;
       return of_node;
     };
     Node root(options(world.options("a")));
     Node joined(options(world.joining("b")));
-    Flooder a(std::move(root), "b", first);
-    Flooder b(std::move(joined), "a", first + 1);
-    for (std::uint64_t seed = first; seed < first + kSeedsOfAWorld; ++seed) {
-      const bool waits = seed % 2 == 0;
-      const int calls = static_cast<int>(seed / 2 % 5) + 2;
-      a.begin(calls, waits);
-      b.begin(calls, waits);
-      const TimePoint began = world.loop->now();
-      while (!(a.is_done() && b.is_done()) && world.loop->now() - began < 30s)
-        world.run_for(5ms);
-      const std::string verdict = a.verdict(waits) + b.verdict(waits);
-      INFO("seed " << seed << ", world " << first << ": " << verdict);
-      REQUIRE(verdict.empty());
-    }
-  }
+    Flooder a(std::move(root), "b", seed);
+    Flooder b(std::move(joined), "a", seed + 1);
+    const bool waits = seed % 2 == 0;
+    const int calls = static_cast<int>(seed / 2 % 5) + 2;
+    a.begin(calls, waits);
+    b.begin(calls, waits);
+    const TimePoint began = world.loop->now();
+    while (!(a.is_done() && b.is_done()) && world.loop->now() - began < 30s)
+      world.run_for(5ms);
+    const std::string verdict = a.verdict(waits) + b.verdict(waits);
+    INFO(verdict);
+    REQUIRE(verdict.empty());
+  });
 }
 
 }  // namespace

@@ -153,6 +153,32 @@ TEST_CASE("promise 1: 10^5 calls over 1000 cuts at random bytes run exactly once
   CHECK(cuts >= 1000);
 }
 
+TEST_CASE("promise 1: replies arrive in time proportional to the cut") {
+  const bool breaks = GENERATE(false, true);  // the connection, or what is sent waits
+  for (const Duration cut : {10ms, 30ms, 100ms, 300ms, 1000ms, 2000ms, 4000ms}) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      test::VirtualWorld world(seed);
+      const Node a = world.root("a");
+      world.network->set_link({.latency = 1ms});
+      const Node b = world.join("b");
+      int ran = 0;
+      b.expose("count", [&ran] { return ++ran; });
+      CHECK(a.call<int()>("b", "count").get() == 1);
+      world.run_for(std::chrono::milliseconds(seed * 13));
+      const Duration start = world.time();
+      auto call = a.call<int()>("b", "count");
+      world.run_for(500us);  // it is on its way
+      world.network->partition("a", "b");
+      if (breaks) world.network->cut("a", "b");
+      world.loop->schedule(world.loop->now() + cut, [&] { world.network->heal("a", "b"); });
+      CHECK(call.get() == 2);
+      INFO("seed " << seed << ", cut for " << cut / 1ms << " ms, " << (world.time() - start) / 1ms);
+      // Tries: within a second, then after at most 1.6 x 1.2 times the pause before.
+      CHECK(world.time() - start <= (breaks ? 2 * cut + 1100ms : cut + 20ms));
+    }
+  }
+}
+
 TEST_CASE("promise 1: 10^5 calls through a proxy that cuts real connections run exactly once") {
   const auto scheme = GENERATE(Address::Scheme::tcp, Address::Scheme::unix_abstract);
   const std::string name = "batchrpc-cuts-" + std::to_string(::getpid());

@@ -143,6 +143,43 @@ TEST_CASE(
   CHECK_FALSE(pair.world.log.contain("is lost"));
 }
 
+TEST_CASE("promise 6: a peer that stands still, is cut off, or has no power is found within 6 s") {
+  enum class End { pause, isolate, power_off };
+  const auto how = GENERATE(End::pause, End::isolate, End::power_off);
+  const bool busy = GENERATE(false, true);
+  for (int phase = 0; phase < 20; ++phase) {
+    SimulatedWorld world(static_cast<std::uint64_t>(phase) + 1);
+    world.network().set_link({.latency = 1ms, .jitter = 1ms});
+    const Node a(world.options("a", {.log_level = LogLevel::off}));
+    const Node b(world.options("b", {.log_level = LogLevel::off}));
+    std::vector<Promise<void>> promises;
+    b.expose("never", [&] { return promises.emplace_back().get_future(); });
+    b.expose("tick", [] {});
+    auto call = a.call_with<void()>({.timeout = 1h}, "b", "never");
+    world.run_for(3s + phase * 50ms);
+    const Duration gone = world.time();
+    if (how == End::pause) world.pause("b");
+    if (how == End::isolate) world.network().isolate("b");
+    if (how == End::power_off) world.power_off("b");
+    while (!call.ready() && world.time() - gone < 10s) {
+      if (busy) a.notify<void()>("b", "tick");
+      world.run_for(10ms);
+    }
+    INFO("phase " << phase << ", " << (world.time() - gone) / 1ms << " ms");
+    REQUIRE(call.ready());
+    CHECK(outcome(std::move(call)).code() == ErrorCode::peer_lost);
+    CHECK(world.time() - gone <= 6s);
+    world.run_for(1s);
+    const Duration again = world.time();
+    auto to_lost = a.call_with<void()>({.timeout = 1h}, "b", "never");
+    while (!to_lost.ready() && world.time() - again < 20s)
+      world.run_for(10ms);
+    REQUIRE(to_lost.ready());
+    CHECK(outcome(std::move(to_lost)).code() == ErrorCode::not_sent);
+    CHECK(world.time() - again <= 5010ms);
+  }
+}
+
 TEST_CASE("promise 6: 1 GiB takes 8 minutes to arrive, and no false alarm") {
   test::NodePair pair;
   pair.world.network->set_link({.latency = 500ms, .capacity = std::size_t{1} << 20});

@@ -231,7 +231,9 @@ TEST_CASE(
   for (int i = 1; i < 5; ++i)
     waiting.push_back(i % 2 == 0 ? pair.note(i) : pair.note_soon(i));
   pair.world.run_for(1ms);
-  CHECK(pair.b.shutdown(1s) == std::vector<std::string>{"5 calls of a, still being answered here"});
+  CHECK(pair.b.shutdown(1s) ==
+        std::vector<std::string>{
+            "5 calls of a, still being answered here: hold, note (2 calls), note soon (2 calls)"});
   for (auto& call : waiting) {
     const auto result = outcome(std::move(call));
     CHECK(result.code() == ErrorCode::shut_down);
@@ -260,6 +262,29 @@ TEST_CASE("a node that has ended keeps nothing of calls that waited for a lock")
   }
   world.run_for(10s);
   CHECK(weak.expired());
+}
+
+TEST_CASE("nodes and programs that share a lock take turns, however many calls wait") {
+  Pair pair;
+  std::string order;
+  const Node c = pair.world.join("c");
+  c.expose("note", [&] { order += 'c'; }, {.exclusive = pair.mutex});
+  pair.b.expose("write", [&] { order += 'b'; }, {.exclusive = pair.mutex});
+  auto guard = pair.mutex->lock().get();
+  std::vector<Future<void>> calls;
+  for (int i = 0; i < 4; ++i)
+    calls.push_back(pair.a.call<void()>("b", "write"));
+  pair.world.run_for(1ms);
+  for (int i = 0; i < 2; ++i)
+    calls.push_back(pair.a.call<void()>("c", "note"));
+  pair.world.run_for(1ms);
+  auto own = pair.mutex->lock().then([&](AsyncMutex::Guard /*lock*/) { order += 'p'; });
+  guard.unlock();
+  for (auto& call : calls)
+    call.get();
+  CHECK(own.ready());
+  CHECK(order == "bcpbcbb");
+  CHECK(pair.is_free());
 }
 
 TEST_CASE("promise 4: calls that are cancelled while they wait for a lock leave nothing behind") {

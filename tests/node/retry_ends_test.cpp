@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <latch>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -226,6 +227,26 @@ TEST_CASE("promise 1: retry: what a call's end lets go of may call the node") {
   CHECK(outcome(std::move(call)).code() == ErrorCode::not_sent);
   pair.world.run_for(5s);
   CHECK(answers == 2);
+}
+
+TEST_CASE("promise 1: retry: a peer that ends in good order and is started again is called again") {
+  test::VirtualWorld world;
+  const Node a = world.root("a");
+  std::optional<Node> b(world.join("b"));
+  Promise<void> never;
+  b->expose("stuck", [&] { return never.get_future(); });
+  const auto stuck = a.call<void()>("b", "stuck");
+  world.run_for(1ms);
+  std::optional<Future<int>> call;
+  world.loop->schedule(world.loop->now() + 100ms, [&] {
+    call =
+        a.call_with<int()>({.timeout = 1min, .retry = {.attempts = 8, .backoff = 200ms}}, "b", "f");
+  });
+  b->shutdown(1s);  // refuses meanwhile what is new
+  b.reset();
+  const Node again = world.join("b");
+  again.expose("f", [] { return 7; });
+  CHECK(call.value().get() == 7);
 }
 
 TEST_CASE("promise 1: retry: threads that call over sockets, and an end in between, lose no call") {

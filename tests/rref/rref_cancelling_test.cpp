@@ -145,6 +145,27 @@ TEST_CASE("a call that never starts gives back the references that it brings") {
   CHECK(Counter::alive == 0);
 }
 
+TEST_CASE("promise 8: a node that ends gives back the references that it was sent") {
+  ObjectWorld w;
+  const auto mutex = std::make_shared<AsyncMutex>();
+  const auto how = GENERATE("answers", "waits for the lock");
+  CAPTURE(how);
+  w.third.expose("answers", [](const RRef<Counter>& /*counter*/) {});
+  w.third.expose("waits for the lock", [](const RRef<Counter>& /*counter*/) {},
+                 {.exclusive = mutex});
+  const auto guard = mutex->lock().get();
+  auto counter = w.user.create<Counter(int)>("owner", 5);
+  w.settle();
+  CHECK(Counter::alive == 1);
+  auto call = w.user.call<void(RRef<Counter>)>("third", how, counter);
+  counter = {};
+  w.world.run_for(0s);
+  w.third.shutdown(1s);
+  w.settle();
+  CHECK(call.ready());
+  CHECK(Counter::alive == 0);
+}
+
 TEST_CASE("an object that a cancelled handler has created is there") {
   ObjectWorld w;
   std::optional<RRef<Counter>> made;

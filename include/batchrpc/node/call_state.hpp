@@ -68,7 +68,10 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
       : id(call_id), started_(started), arguments_(std::move(arguments)) {}
 
   /// The function that will run, or does: it lives until let_go().
+  /// @{
   void set_function(std::shared_ptr<ExposedFunction> function);
+  [[nodiscard]] std::shared_ptr<ExposedFunction> function();
+  /// @}
   /// False when it was cancelled before.
   [[nodiscard]] bool start();
   /// Of a call that has started: for who runs it.
@@ -80,7 +83,9 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
   /// Nobody waits for its answer. It never starts if it has not, and its arguments are destroyed
   /// here; else its handler is told here, by the user's code. On a thread that decodes for the
   /// node.
-  void cancel() noexcept;
+  void cancel() noexcept { static_cast<void>(cancel(true)); }
+  /// The same, if it has not started; false when it has, or is over.
+  [[nodiscard]] bool cancel_if_waiting() noexcept { return cancel(false); }
 
   [[nodiscard]] bool cancelled() const noexcept {
     return phase_.load(std::memory_order_acquire) == Phase::cancelled;
@@ -105,6 +110,7 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
     std::vector<Promise<void>> promises{};
   };
 
+  bool cancel(bool also_started) noexcept;
   [[nodiscard]] Watch& watch();
 
   SmallMutex mutex_;  // guards what follows

@@ -26,11 +26,12 @@ struct ExposeOptions {
   /// has BatchOptions::short_handler.
   bool short_handler = false;
   /// A lock that each call of the function has while it runs: of the functions with one lock, also
-  /// of several nodes of this process, one call runs at a time, in the order in which they came. No
-  /// thread waits for it. The call has it before its arguments are decoded, and until its answer is
-  /// made: where the function returns a Future, until that is ready. A handler that waits for the
-  /// lock itself, or for a call that needs it, waits in vain. Null: none. Not for a Batcher, which
-  /// has BatchOptions::exclusive.
+  /// of several nodes of this process, one call runs at a time. Those of one node run in the order
+  /// in which they came; it takes turns with other nodes, and with who asks for the lock elsewhere.
+  /// No thread waits for it. The call has it before its arguments are decoded, and until its answer
+  /// is made: where the function returns a Future, until that is ready. A handler that waits for
+  /// the lock itself, or for a call that needs it, waits in vain. Null: none. Not for a Batcher,
+  /// which has BatchOptions::exclusive.
   std::shared_ptr<AsyncMutex> exclusive{};
 };
 

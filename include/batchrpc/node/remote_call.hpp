@@ -132,6 +132,9 @@ class BATCHRPC_EXPORT ReplySink {
   virtual std::shared_ptr<ReplySink> keep(const std::shared_ptr<CallState>& call,
                                           bool wants_reply) = 0;
   virtual void answered(const CallState& call) = 0;
+  /// Whether this is a copy of it in a child of a fork(), where threads of the parent may have its
+  /// locks.
+  [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
   /// On the clock of its deadlines.
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 };
@@ -152,6 +155,8 @@ class BATCHRPC_EXPORT CallPlace {
   virtual ~CallPlace();
   CallPlace(const CallPlace&) = delete;
   CallPlace& operator=(const CallPlace&) = delete;
+
+  bool ran = false;  ///< the call has begun to run
 };
 
 /// A call that has come in: its arguments, and the duty to answer it exactly once. One that is
