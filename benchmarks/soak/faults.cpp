@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 
 // After a fault is over: until nobody feels it any more.
 constexpr auto kAfter = 10s;
+// What a stop may last and cost no call; beyond that the machine has made it a long one.
+constexpr auto kShortStop = 3s;
 constexpr std::size_t kRemembered = 1000;
 constexpr int kDescribed = 6;
 
@@ -23,6 +25,12 @@ bool may_end_so(FaultKind kind, ErrorCode code, bool with_handle) {
     return lost || code == ErrorCode::unknown || code == ErrorCode::timed_out;
   }
   return false;
+}
+
+// What it was by then.
+FaultKind kind_of(const Fault& fault, Clock::time_point time) {
+  const bool is_short = std::min(fault.until, time) - fault.from <= kShortStop;
+  return fault.kind == FaultKind::stop && !is_short ? FaultKind::long_stop : fault.kind;
 }
 
 bool concerns(const Fault& fault, const std::vector<std::string>& names) {
@@ -62,8 +70,8 @@ void Faults::end(const std::string& name) {
 bool Faults::explain(ErrorCode code, bool with_handle, Clock::time_point time,
                      const std::vector<std::string>& names) const {
   return std::any_of(faults_.begin(), faults_.end(), [&](const Fault& fault) {
-    return concerns(fault, names) && may_end_so(fault.kind, code, with_handle) &&
-           fault.from <= time &&
+    return concerns(fault, names) && fault.from <= time &&
+           may_end_so(kind_of(fault, time), code, with_handle) &&
            (fault.until == Clock::time_point::max() || time <= fault.until + kAfter);
   });
 }
@@ -78,7 +86,7 @@ std::string Faults::describe(Clock::time_point time, const std::vector<std::stri
   for (auto fault = faults_.rbegin(); fault != faults_.rend() && count < kDescribed; ++fault) {
     if (!concerns(*fault, names)) continue;
     ++count;
-    text << "\n  " << fault->name << ' ' << to_string(fault->kind) << ' '
+    text << "\n  " << fault->name << ' ' << to_string(kind_of(*fault, time)) << ' '
          << seconds(time - fault->from) << " s before";
     if (fault->until != Clock::time_point::max() && fault->until != fault->from) {
       text << ", over " << seconds(time - fault->until) << " s before";
