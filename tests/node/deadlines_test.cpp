@@ -189,6 +189,7 @@ TEST_CASE("a call in a call that takes too long times out for both, over any num
   CHECK(result.code() == ErrorCode::timed_out);
   CHECK(may_have_run(result.error()));
   CHECK(open.size() == 1);
+  chain.world.run_for(1s);  // the hops have ended, too
 }
 
 TEST_CASE("a handler that fails with TimedOut at the end of its call's time has timed out") {
