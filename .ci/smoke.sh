@@ -8,5 +8,6 @@ smoke_lines=(
   '60 cartpole --world-size 3 --batch true --episodes 2 --steps 100'
   '60 call_benchmark --transport tcp --in-flight 1 --case scalars3 --pinned no --handlers short --style get --floor blocking --seconds 0.01 --rounds 1'
   '260 soak --seconds 120 --seed 1'
+  '60 simulation_benchmark'
   '60 batch_benchmark inprocess isolate remote --observers 2 --seconds 0.02 --rounds 1'
 )
