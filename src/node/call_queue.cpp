@@ -313,13 +313,19 @@ void CallQueue::leave(Place& place) {
 
 void CallQueue::close(const std::exception_ptr& error) {
   Calls waiting;
+  std::size_t untold = 0;
   {
     const std::lock_guard lock(mutex_);
     closed_ = error;
+    untold = std::exchange(refused_, 0);
     for (auto& [name, line] : lines_) {
       while (!line.waiting.empty())
         waiting.push_back(take(line, line.waiting.begin()));
     }
+  }
+  if (untold > 0) {
+    log_.warning(calls(untold) +
+                 " refused for lack of room since the last such line, until the end");
   }
   for (Waiting& call : waiting)
     refuse(call, error);

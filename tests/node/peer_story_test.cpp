@@ -245,5 +245,30 @@ TEST_CASE("a connection's log joins failures, forgets the oldest, and never chan
   CHECK(log.events()->front().at == start + 4s);
 }
 
+// --- the log of a node
+
+TEST_CASE("calls that were refused, and not yet told of, are told of at the node's end") {
+  StoryWorld w;
+  const test::ToldLines told;
+  NodeOptions options = w.world.joining("c");
+  options.call_limits = {.accepted = 1};
+  options.log_level = LogLevel::warning;
+  options.log_sink = told.sink();
+  Node c(std::move(options));
+  w.expose(c);
+  const auto kept = w.a.call<int()>("c", "never");
+  for (int i = 0; i < 5; ++i)
+    CHECK(Failure(w.a.call<int()>("c", "never")).code() == ErrorCode::overloaded);
+  const Lines first = told.take();
+  REQUIRE(first.size() == 1);
+  CHECK_THAT(first.front(), Contains("1 call refused for lack of room, the latest 'never' of a: "));
+  c.shutdown(0s);
+  const Lines last = told.take();
+  REQUIRE(last.size() == 2);
+  CHECK_THAT(last.front(), Contains("1 call of a, still being answered here"));
+  CHECK(last.back() ==
+        "warning: c: 4 calls refused for lack of room since the last such line, until the end");
+}
+
 }  // namespace
 }  // namespace batchrpc
