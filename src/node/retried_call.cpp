@@ -163,7 +163,7 @@ void RetriedCall::attempt_failed(const std::exception_ptr& thrown) {
     std::string why_not;
     if (const auto least = repeatable_after(error, retry_.idempotent)) {
       if (error.may_have_run()) maybe_ran_ = thrown;
-      why_not = try_again(*least);
+      why_not = try_again(error.code(), *least);
       if (why_not.empty()) final = nullptr;
     }
     if (final) final = final_error(thrown, error, why_not);
@@ -177,7 +177,7 @@ void RetriedCall::attempt_failed(const std::exception_ptr& thrown) {
 }
 
 // Has the call pause before its next attempt; or says why there is none.
-std::string RetriedCall::try_again(Duration least_pause) {
+std::string RetriedCall::try_again(ErrorCode failed_by, Duration least_pause) {
   if (made_ >= retry_.attempts) {
     return "that was attempt " + std::to_string(made_) + " of " + std::to_string(retry_.attempts);
   }
@@ -191,7 +191,10 @@ std::string RetriedCall::try_again(Duration least_pause) {
   if (when >= deadline_) return "no time is left to try again (CallOptions::timeout)";
   if (!retries.take_from_budget()) {
     return "it is not tried again: the node's retry budget, a tenth of its calls that ask for "
-           "retries and ten saved up, is used up; wait_for_peer() waits for a peer that is away";
+           "retries and ten saved up, is used up; " +
+           std::string(failed_by == ErrorCode::overloaded
+                           ? "call less often, or again after retry_after()"
+                           : "wait_for_peer() waits for a peer that is away");
   }
   if (!retries.pause(shared_from_this(), when)) return "the node is shutting down";
   return {};

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "batchrpc/base/error.hpp"
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/node/remote_call.hpp"
 
@@ -60,7 +61,7 @@ class RetriedCall final : public detail::ReplyReceiver,
 
  private:
   void attempt_failed(const std::exception_ptr& thrown);
-  [[nodiscard]] std::string try_again(Duration least_pause);
+  [[nodiscard]] std::string try_again(ErrorCode failed_by, Duration least_pause);
   [[nodiscard]] std::exception_ptr final_error(const std::exception_ptr& thrown, const Error& last,
                                                const std::string& note) const;
   void cancel_attempt() noexcept;

@@ -102,5 +102,15 @@ TEST_CASE("who has used up the retry budget is told what it is, and what waits f
                       "saved up, is used up; wait_for_peer() waits for a peer that is away"));
 }
 
+TEST_CASE("who has used up the retry budget at a peer that is overloaded is told to call less") {
+  Pair pair;
+  pair.failures = {error<Overloaded>("full")};
+  pair.always_fails = true;
+  const CallOptions options{.timeout = 1h, .retry = {.attempts = 12, .backoff = 1ms}};
+  CHECK(Failure(pair.call(options)).story.attempt == 11);
+  CHECK_THAT(Failure(pair.call(options)).text,
+             Contains("is used up; call less often, or again after retry_after()\n"));
+}
+
 }  // namespace
 }  // namespace batchrpc
