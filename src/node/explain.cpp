@@ -67,15 +67,27 @@ std::string_view meaning_of(Guarantee guarantee, const Error& error) {
   return may_have_run ? "it may have run" : "it never ran";
 }
 
+// Which node it was that ended, where that is known: a call that had not left was refused by its
+// own; one that had, and surely never ran, by the callee. Between two attempts it may be either.
+std::string_view advice_of_shut_down(const Error& error, const CallStory* story) {
+  if (story != nullptr && !story->left) return "make a new node";
+  if (story != nullptr && !error.may_have_run() && story->attempts <= 1) {
+    return "call another node, or again when it has been started again";
+  }
+  return "call another node, or again when it has been started again; make a new one where it was "
+         "the own one that ended";
+}
+
 std::string_view advice_of(const Error& error) {
+  const CallStory* const story = error.story();
   switch (error.code()) {
     case ErrorCode::remote_error:
       return "as for an exception of a local function";
     case ErrorCode::timed_out:
-      if (error.story() == nullptr) return "wait for longer, or see why it takes so long";
+      if (story == nullptr) return "wait for longer, or see why it takes so long";
       return "raise the time-out, or see why the callee is slow; repeat only what is idempotent";
     case ErrorCode::not_sent:
-      return "call again, or another node";
+      return "call again, or another node; wait_for_peer() waits for one that is lost";
     case ErrorCode::unknown:
       return "ask the peer what it knows, or repeat what is idempotent";
     case ErrorCode::peer_lost:
@@ -83,17 +95,24 @@ std::string_view advice_of(const Error& error) {
     case ErrorCode::broken_promise:
       return "look for the handler that did not answer";
     case ErrorCode::overloaded:
+      if (story != nullptr && story->guarantee == Guarantee::bounded_memory) {
+        return "wait with wait_for_credit(), or raise NodeOptions::max_outstanding_bytes";
+      }
       return "call again after a while (Overloaded::retry_after()), or raise the limit";
     case ErrorCode::cancelled:
       return "nothing: somebody asked for it";
     case ErrorCode::not_found:
+      if (story == nullptr) {
+        return "expose it, call it by its right name, or wait for the peer (wait_for_peer())";
+      }
+      if (!story->left) return "wait for the peer (wait_for_peer()), or call it by its right name";
       return "expose it, or call it by its right name";
     case ErrorCode::bad_signature:
       return "build caller and callee from one declaration";
     case ErrorCode::bad_message:
       return "send what the other side takes";
     case ErrorCode::shut_down:
-      return "call another node, or make a new one";
+      return advice_of_shut_down(error, story);
     case ErrorCode::invalid_argument:
     case ErrorCode::join_failed:
       break;

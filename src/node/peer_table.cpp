@@ -16,6 +16,10 @@ Session::MakeError peer_lost(const std::string& name, const std::string& why) {
       return std::make_exception_ptr(
           PeerLost(name + " is lost (" + why + "): '" + function + "' may have run there"));
     }
+    if (function == Session::kCreditWait) {
+      return std::make_exception_ptr(
+          NotSent("the wait for credit is over, since " + name + " is lost (" + why + ")"));
+    }
     return std::make_exception_ptr(
         NotSent(name + " is lost (" + why + "): '" + function +
                 "' was not sent; call another node, or again when it is back"));
@@ -329,6 +333,11 @@ std::shared_ptr<Session::Failed> PeerTable::end_broken(Peer& peer, const Session
 void PeerTable::settle_broken(Peer& peer, const std::string& why, Ended& ended) {
   if (peer.broken.empty()) return;
   const auto error = [name = peer.info.name, why](const std::string& function, bool sent) {
+    if (function == Session::kCreditWait) {
+      return std::make_exception_ptr(
+          NotSent("the wait for credit is over, since the connection to " + name + " broke (" +
+                  why + "); ask again"));
+    }
     return sent ? std::make_exception_ptr(Unknown("the connection to " + name + " broke (" + why +
                                                   ") while '" + function +
                                                   "' was under way: whether it ran is not known"))
@@ -356,6 +365,7 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel 
   if (peer.current) peer.broken.push_back(std::exchange(peer.current, nullptr));
   ++sessions_changed_;
   peer.info.state = PeerState::lost;
+  peer.info.last_error = why;
   peer.trials.clear();
   peer.trying_since.reset();
   auto broken = peer.broken;

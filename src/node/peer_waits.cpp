@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
@@ -8,6 +10,18 @@
 
 // Futures of peers that are to join.
 namespace batchrpc {
+namespace {
+
+std::string why_absent(const std::string& peer, const std::vector<PeerInfo>& peers) {
+  const auto found =
+      std::find_if(peers.begin(), peers.end(), [&](const auto& info) { return info.name == peer; });
+  if (found == peers.end()) return "peer '" + peer + "' did not join";
+  const std::string& why = found->last_error;
+  return "peer '" + peer + "' is lost" + (why.empty() ? "" : " (" + why + ")") +
+         " and was not back";
+}
+
+}  // namespace
 
 Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout) {
   fork_mark_->refuse_forked_copy(options_.name);
@@ -35,8 +49,8 @@ Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout
           if (!alive) return;
           auto late = take_wait(number);
           if (!late) return;
-          late->promise.set_error(
-              TimedOut("peer '" + late->name + "' did not join within " + text_of(timeout), false));
+          late->promise.set_error(TimedOut(
+              why_absent(late->name, peers_->snapshot()) + " within " + text_of(timeout), false));
         });
     waits_.emplace(number, std::move(wait));
   }

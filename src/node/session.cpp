@@ -236,7 +236,7 @@ Session::Failed Session::fail_calls(const MakeError& error, Guarantee guarantee)
   }
   for (CreditLine& line : lines) {
     for (CreditWait& wait : line.waits)
-      wait.promise.set_error(error("wait_for_credit", false));
+      wait.promise.set_error(error(std::string(kCreditWait), false));
   }
   return failed;
 }

@@ -118,6 +118,8 @@ class Session final : public FrameSink,
 
   /// Ends the calls that wait, by that promise: `error` makes the error, from the function's name
   /// and whether the call may have been sent.
+  /// The function that a wait for credit is told of as.
+  static constexpr std::string_view kCreditWait = "wait_for_credit()";
   using MakeError = std::function<std::exception_ptr(const std::string& function, bool sent)>;
   /// How many of them ended how.
   struct Failed {

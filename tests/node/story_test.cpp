@@ -19,6 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
+using Catch::EndsWith;
+using Catch::StartsWith;
 using test::Failure;
 using test::outcome;
 using test::StoryWorld;
@@ -140,7 +142,8 @@ TEST_CASE("a call that never had a connection counts the tries to have one") {
   REQUIRE(failed.story.events->size() == 1);
   CHECK(failed.story.events->front().count > 3);
   CHECK_THAT(failed.text, Contains(" tries to connect had failed, the last one: ") &&
-                              Contains("it was not sent, and never runs"));
+                              Contains("it was not sent, and never runs") &&
+                              EndsWith("wait_for_peer() waits for one that is lost."));
 }
 
 TEST_CASE("a call that the peer has forgotten is explained by promise 1") {
@@ -174,6 +177,7 @@ TEST_CASE("calls that the end of their own node cut off are explained by promise
   CHECK(refused.story.guarantee == Guarantee::shutdown);
   CHECK(refused.story.function == "never");
   CHECK_FALSE(refused.story.left);
+  CHECK_THAT(refused.text, EndsWith("What to do: make a new node."));
 }
 
 TEST_CASE("a call that an ending callee refuses is explained by promise 8, and had been sent") {
@@ -189,7 +193,25 @@ TEST_CASE("a call that an ending callee refuses is explained by promise 8, and h
   REQUIRE(failed.code() == ErrorCode::shut_down);
   CHECK(failed.story.guarantee == Guarantee::shutdown);
   CHECK(failed.story.left);
-  CHECK_THAT(failed.text, Contains("which never ran"));
+  CHECK_THAT(failed.text, Contains("which never ran") &&
+                              EndsWith("What to do: call another node, or again when it has been "
+                                       "started again."));
+}
+
+TEST_CASE("a call without credit is explained by promise 5, and told how to wait for it") {
+  StoryWorld w;
+  NodeOptions options = w.world.joining("c");
+  options.max_outstanding_bytes = 64 << 10;
+  const Node c(std::move(options));
+  w.b.expose("keep", [&w](const std::string&) { return w.never.emplace_back().get_future(); });
+  const std::string much(40'000, 'x');
+  const auto kept = c.call<int(std::string)>("b", "keep", much);
+  const Failure failed(c.call<int(std::string)>("b", "keep", much));
+  REQUIRE(failed.code() == ErrorCode::overloaded);
+  CHECK(failed.story.guarantee == Guarantee::bounded_memory);
+  CHECK_THAT(failed.text, Contains("Promise 5, bounded memory") &&
+                              EndsWith("What to do: wait with wait_for_credit(), or raise "
+                                       "NodeOptions::max_outstanding_bytes."));
 }
 
 TEST_CASE("what a remote function throws is explained by the promise of its code") {
@@ -239,7 +261,16 @@ TEST_CASE("a call of nobody is explained, though there is no connection") {
   CHECK(failed.story.peer == "nobody");
   CHECK(failed.story.guarantee == Guarantee::at_most_once);
   CHECK_FALSE(failed.story.events);
-  CHECK_THAT(failed.text, Contains("'never' on nobody, which never ran"));
+  CHECK_THAT(failed.text,
+             Contains("'never' on nobody, which never ran") &&
+                 EndsWith("What to do: wait for the peer (wait_for_peer()), or call it by its "
+                          "right name."));
+  NodeOptions options = w.world.joining("strict");
+  options.expose_within = 0s;
+  const Node strict(std::move(options));
+  const Failure no_function(w.a.call<int()>("strict", "never"));
+  REQUIRE(no_function.code() == ErrorCode::not_found);
+  CHECK_THAT(no_function.text, EndsWith("What to do: expose it, or call it by its right name."));
 }
 
 TEST_CASE("a call made while its connection is broken tells of the break before it") {
@@ -263,6 +294,38 @@ TEST_CASE("a time-out that is of no call is explained by waiting, not by the cal
         "What to do: wait for longer, or see why it takes so long.");
 }
 
+TEST_CASE("a wait for a peer that is lost says why it is, and that it was not back") {
+  StoryWorld w;
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  w.world.kill("b");
+  w.run_for(1s);
+  const Failure killed(w.a.wait_for_peer("b", 500ms));
+  REQUIRE(killed.code() == ErrorCode::timed_out);
+  CHECK_THAT(killed.text, StartsWith("TimedOut: peer 'b' is lost (its address refuses connections) "
+                                     "and was not back within 500 ms\n"));
+
+  StoryWorld ended;
+  CHECK(ended.a.call<int(int)>("b", "twice", 1).get() == 2);
+  ended.b.shutdown(1s);
+  ended.run_for(1s);
+  CHECK_THAT(Failure(ended.a.wait_for_peer("b", 2s)).text,
+             Contains("peer 'b' is lost (node b has shut down) and was not back within 2 s"));
+}
+
+TEST_CASE("a wait for credit that ends since the peer is lost says so") {
+  StoryWorld w;
+  w.b.expose("keep", [&w](const Bytes&) { return w.never.emplace_back().get_future(); });
+  constexpr std::size_t kMost = std::size_t{1} << 30;  // NodeOptions::max_outstanding_bytes
+  const auto kept = w.a.call<int(Bytes)>("b", "keep", Bytes::allocate(1 << 20));
+  auto waits = w.a.wait_for_credit("b", kMost - (1 << 20));
+  w.run_for(1s);
+  w.world.kill("b");
+  const Failure failed(std::move(waits));
+  REQUIRE(failed.code() == ErrorCode::not_sent);
+  CHECK_THAT(failed.text, StartsWith("NotSent: the wait for credit is over, since b is lost (its "
+                                     "address refuses connections)\n"));
+}
+
 TEST_CASE("a call that is not tried again is the only attempt") {
   StoryWorld w;
   const TimePoint called = w.now();
@@ -283,7 +346,8 @@ TEST_CASE("an error that is of no call, or not batchrpc's, is explained by what 
   const NotFound error("no such object");
   CHECK(error.story() == nullptr);
   CHECK(explain(error) ==
-        "NotFound: no such object\nWhat to do: expose it, or call it by its right name.");
+        "NotFound: no such object\nWhat to do: expose it, call it by its right name, or wait for "
+        "the peer (wait_for_peer()).");
 }
 
 }  // namespace

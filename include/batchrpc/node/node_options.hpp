@@ -42,8 +42,9 @@ enum class QueueOrder : unsigned char {
 /// none pays nothing.
 ///
 /// A call beyond `accepted` is refused at once, with an Overloaded that estimates from the measured
-/// run times when there may be room. So is one that would wait for its start for more than half of
-/// the time that it has: what nobody waits for any more is not run. An expired call never starts.
+/// run times when half of those before it are done. So is one that would wait for its start for
+/// more than half of the time that it has: what nobody waits for any more is not run. An expired
+/// call never starts.
 struct CallLimits {
   std::size_t accepted = 0;           ///< that wait and run, in all
   std::size_t accepted_per_peer = 0;  ///< that wait and run, of each peer
@@ -147,12 +148,12 @@ struct NodeOptions {
 /// Whether, and how, the library makes a call again that has failed (docs/errors.md tells of each
 /// error whether it is tried again). Trivial members only, as CallOptions.
 ///
-/// NotSent, and Overloaded, are said of what surely never ran: that is always tried again.
-/// PeerLost, Unknown, and an Overloaded of what has begun, when the function is idempotent. All
-/// other errors go to the caller at once, TimedOut too: all attempts together have the call's
-/// timeout. Retries of a node are at most a tenth of its calls that ask for them, and ten that it
-/// has saved up; beyond, the error goes to the caller and says so: a peer that is away is waited
-/// for with Node::wait_for_peer().
+/// NotSent, Overloaded, and the callee's ShutDown, of what surely never ran: that is always tried
+/// again. PeerLost, Unknown, and an Overloaded of what has begun, when the function is idempotent.
+/// All other errors go to the caller at once, TimedOut too: all attempts together have the call's
+/// timeout. Retries are for short peaks: of a node at most a tenth of its calls that ask for them,
+/// and ten that it has saved up; beyond, the error goes to the caller and says so: a peer that is
+/// away is waited for with Node::wait_for_peer().
 ///
 /// The arguments are encoded once and kept until the call has ended, payloads without a copy. Each
 /// attempt goes to the peer by its name, which may have been restarted meanwhile. Calls that carry
@@ -201,7 +202,7 @@ struct PeerInfo {
   PeerState state = PeerState::known;    ///< of the connection to it
   std::vector<std::string> addresses{};  ///< where it is tried from here, in this order
   std::uint64_t reconnects = 0;          ///< how often a session with it has got a new connection
-  std::string last_error{};              ///< why a connection ended, or was not made, the last time
+  std::string last_error{};  ///< why a connection ended, was not made, or the peer is lost, last
   /// How long a ping takes there and back, as last measured: smoothed as TCP does. Zero: not
   /// measured yet; a peer of protocol 1.1 or older never is. Peers with much to send do not answer
   /// at once, and are then not measured.
