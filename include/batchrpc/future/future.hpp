@@ -71,8 +71,8 @@ class Future {
   /// Cancelled before this returns, with its callbacks on this thread, and the callee is told
   /// (docs/getting-started.md). `may_have_run()` of that error is false when the call surely never
   /// runs. Returns whether there was a call to be taken back: false for a future that is complete,
-  /// and for those of then(), when_all(), when_any(), promises, coroutines and batchers of this
-  /// process, which go on.
+  /// and for those of then(), when_all(), when_any(), wait_for_peer(), wait_for_credit(), promises,
+  /// coroutines and batchers of this process, which go on.
   bool cancel() const { return share()->cancel(); }
 
   /// Blocks until ready. What the thread does meanwhile is its WaitContext's matter: on a thread

@@ -288,10 +288,12 @@ class BATCHRPC_EXPORT Node {
   // --- life
 
   /// Refuses new calls, lets those under way finish until the time is over, and ends the node.
-  /// Returns what was not finished, such as "worker1: add (3 calls)"; the futures of such calls
-  /// complete with ShutDown. Idempotent. A callback may do it; in a handler of this node, or
-  /// another task of its workers, it would wait for itself and throws InvalidArgument. What other
-  /// tasks of an embedder's context throw meanwhile comes out of the context's run(), afterwards.
+  /// Returns what was not finished: "worker1: add (3 calls)" of its own calls, whose futures
+  /// complete with ShutDown; "4 calls of client, still being answered here: step (3 calls), sum" of
+  /// others'. Those that still wait then are answered with ShutDown, and have not run. Idempotent.
+  /// A callback may do it; in a handler of this node, or another task of its workers, it would wait
+  /// for itself and throws InvalidArgument. What other tasks of an embedder's context throw
+  /// meanwhile comes out of the context's run(), afterwards.
   std::vector<std::string> shutdown(Duration timeout);
 
   /// Runs tasks where handlers run; for `then(executor, f)` and batchers.
