@@ -116,10 +116,10 @@ class Session final : public FrameSink,
   /// are yet to start. On the loop.
   void cancel_incoming();
 
-  /// Ends the calls that wait, by that promise: `error` makes the error, from the function's name
-  /// and whether the call may have been sent.
   /// The function that a wait for credit is told of as.
   static constexpr std::string_view kCreditWait = "wait_for_credit()";
+  /// Ends the calls that wait, by that promise: `error` makes the error, from the function's name
+  /// and whether the call may have been sent.
   using MakeError = std::function<std::exception_ptr(const std::string& function, bool sent)>;
   /// How many of them ended how.
   struct Failed {
