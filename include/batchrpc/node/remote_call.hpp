@@ -198,9 +198,10 @@ class BATCHRPC_EXPORT IncomingCall {
     begun_ = true;
     return !waited_ || begin_late(function);
   }
-  /// What follows is for who runs it, from begin() on.
 
-  /// The same of the payloads alone: what is decoded may then be kept.
+  // For who runs it, from begin() on:
+
+  /// As keep() does, but of the payloads alone: what is decoded may then be kept.
   void own_payloads() { detail::own_payloads(arguments_->payloads); }
   /// What came beside the message. Before keep() and own_payloads(), small ones are views of the
   /// buffer that they were read into, without an owner; they may be put elsewhere.
@@ -216,6 +217,8 @@ class BATCHRPC_EXPORT IncomingCall {
   [[nodiscard]] std::size_t bytes() const noexcept;
   /// Gives the arguments' memory back; nothing that was decoded as a view may be used any more.
   void drop_arguments() noexcept { *arguments_ = {}; }
+
+  // For who holds it:
 
   /// Has it hold a lock until it is answered (ExposeOptions::exclusive).
   void hold(AsyncMutex::Guard lock) noexcept { lock_ = std::move(lock); }
