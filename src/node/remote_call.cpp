@@ -100,7 +100,8 @@ std::size_t IncomingCall::bytes() const noexcept {
 
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
-  if (sink->is_forked_copy()) {  // none of these is given back
+  const bool holds_something = context_.call() || lock_ || place_;
+  if (holds_something && sink->is_forked_copy()) {  // none of it is given back
     static_cast<void>(place_.release());
     static_cast<void>(new AsyncMutex::Guard(std::move(lock_)));
     static_cast<void>(new CallContext(std::exchange(context_, CallContext())));
