@@ -9,11 +9,6 @@
 
 namespace batchrpc {
 
-CallContext::CallContext(const CallContext& other, std::shared_ptr<detail::CallState> call)
-    : CallContext(other) {
-  call_ = std::move(call);
-}
-
 // There are no other Ambients.
 const CallContext* CallContext::current() noexcept {
   return static_cast<const CallContext*>(Ambient::current());

@@ -10,8 +10,9 @@ namespace batchrpc::detail {
 
 bool CancelHook::attach(std::shared_ptr<CallState> call) {
   const std::lock_guard lock(call->mutex_);
-  if (call->cancelled()) return false;
-  if (!call->under_way()) return true;  // and never will be cancelled
+  const std::uint8_t state = call->look();
+  if (CallState::phase_of(state) == CallState::Phase::cancelled) return false;
+  if (!CallState::is_under_way(state)) return true;  // and never will be cancelled
   next_ = std::exchange(call->hooks_, this);
   if (next_ != nullptr) next_->previous_ = this;
   attached_ = true;
@@ -35,24 +36,30 @@ void CallState::set_function(std::shared_ptr<ExposedFunction> function) {
 
 std::shared_ptr<ExposedFunction> CallState::function() {
   const std::lock_guard lock(mutex_);
-  return function_;
+  return is_under_way(look()) ? function_ : nullptr;
 }
 
 bool CallState::start() {
-  const std::lock_guard lock(mutex_);
-  if (cancelled()) return false;
-  started_ = true;
-  return true;
+  std::uint8_t seen = state_.load(std::memory_order_acquire);
+  while (phase_of(seen) == Phase::waiting) {
+    const auto started = static_cast<std::uint8_t>(Phase::running | (seen & kWatched));
+    if (state_.compare_exchange_weak(seen, started, std::memory_order_acq_rel)) return true;
+  }
+  return phase_of(seen) != Phase::cancelled;
 }
 
 void CallState::end() noexcept {
+  std::uint8_t seen = state_.load(std::memory_order_acquire);
+  while (is_under_way(seen) &&
+         !state_.compare_exchange_weak(seen, Phase::ended, std::memory_order_acq_rel)) {
+  }
+  if (seen == Phase::running || phase_of(seen) == Phase::ended) return;
   CallArguments arguments;  // of a call that failed without having run
+  if (phase_of(seen) == Phase::waiting) arguments = std::move(arguments_);
   std::unique_ptr<Watch> watch;
   {
     const std::lock_guard lock(mutex_);
-    if (!under_way()) return;
-    phase_.store(Phase::ended, std::memory_order_release);
-    if (!started_) arguments = std::move(arguments_);
+    if (phase_of(seen) == Phase::cancelled) return;  // who did that has looked
     while (hooks_ != nullptr)
       std::exchange(hooks_, hooks_->next_)->attached_ = false;
     watch.swap(watch_);
@@ -65,9 +72,7 @@ void CallState::end() noexcept {
 void CallState::let_go() noexcept {
   arguments_ = {};
   sink.reset();
-  std::shared_ptr<ExposedFunction> function;  // destroyed without the lock
-  const std::lock_guard lock(mutex_);
-  function.swap(function_);
+  function_.reset();
 }
 
 bool CallState::cancel(bool also_started) noexcept {
@@ -77,9 +82,11 @@ bool CallState::cancel(bool also_started) noexcept {
   std::unique_ptr<Watch> watch;
   {
     const std::lock_guard lock(mutex_);
-    if (!under_way() || (started_ && !also_started)) return false;
-    phase_.store(Phase::cancelled, std::memory_order_release);
-    if (!started_) {
+    std::uint8_t seen = state_.load(std::memory_order_acquire);
+    do {
+      if (!is_under_way(seen) || (phase_of(seen) == Phase::running && !also_started)) return false;
+    } while (!state_.compare_exchange_weak(seen, Phase::cancelled, std::memory_order_acq_rel));
+    if (phase_of(seen) == Phase::waiting) {
       arguments = std::move(arguments_);
       function = function_;
     }
@@ -109,7 +116,8 @@ CallState::Watch& CallState::watch() {
 
 std::stop_token CallState::stop_token() {
   const std::lock_guard lock(mutex_);
-  if (cancelled()) {
+  const std::uint8_t state = look();
+  if (phase_of(state) == Phase::cancelled) {
     std::stop_source stopped;
     stopped.request_stop();
     return stopped.get_token();
@@ -121,8 +129,9 @@ std::stop_token CallState::stop_token() {
 
 Future<void> CallState::when_cancelled() {
   const std::lock_guard lock(mutex_);
-  if (cancelled()) return make_ready_future();
-  if (!under_way()) {
+  const std::uint8_t state = look();
+  if (phase_of(state) == Phase::cancelled) return make_ready_future();
+  if (!is_under_way(state)) {
     return make_failed_future<void>(
         BrokenPromise("the call was answered, and can not be cancelled any more"));
   }

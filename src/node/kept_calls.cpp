@@ -68,29 +68,23 @@ std::shared_ptr<detail::CallState> KeptCalls::take(std::uint64_t id) {
   return call;
 }
 
-// By who holds the lock. In order, whatever the hash.
-std::vector<std::shared_ptr<detail::CallState>> KeptCalls::list() const {
+// Takes the lock, and closes if that is asked for. In order, whatever the hash.
+std::vector<std::shared_ptr<detail::CallState>> KeptCalls::list(bool and_close) {
   std::vector<std::shared_ptr<detail::CallState>> all;
-  all.reserve(size_);
-  for (Link call : buckets_) {
-    for (; call != nullptr; call = call->next_kept_)
-      all.push_back(call->shared_from_this());
+  {
+    const std::lock_guard lock(mutex_);
+    all.reserve(size_);
+    for (Link call : buckets_) {
+      for (; call != nullptr; call = call->next_kept_)
+        all.push_back(call->shared_from_this());
+    }
+    if (and_close) {
+      closed_ = true;
+      size_ = 0;
+      buckets_ = std::vector<Link>();
+    }
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a->id < b->id; });
-  return all;
-}
-
-std::vector<std::shared_ptr<detail::CallState>> KeptCalls::all() {
-  const std::lock_guard lock(mutex_);
-  return list();
-}
-
-std::vector<std::shared_ptr<detail::CallState>> KeptCalls::close() {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  auto all = list();
-  size_ = 0;
-  buckets_ = {};
   return all;
 }
 
@@ -98,7 +92,7 @@ std::vector<std::shared_ptr<detail::CallState>> KeptCalls::close() {
 void KeptCalls::unlink(Link& link) {
   constexpr std::size_t kKept = 4096;
   link = std::exchange(link->next_kept_, nullptr);
-  if (--size_ == 0 && buckets_.size() > kKept) buckets_ = {};
+  if (--size_ == 0 && buckets_.size() > kKept) buckets_ = std::vector<Link>();
 }
 
 }  // namespace batchrpc

@@ -1,6 +1,8 @@
 #include "batchrpc/node/remote_call.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "base/per_thread.hpp"
@@ -13,8 +15,47 @@ namespace batchrpc::detail {
 ReplySink::~ReplySink() = default;
 CallPlace::~CallPlace() = default;
 
+namespace {
+
+// Found by number, since references that are counted would cost each call more than all else that
+// it may be cancelled for.
+struct Submitters {
+  static Submitters& all() {
+    static auto* const submitters = new Submitters;  // calls may end after main()
+    return *submitters;
+  }
+
+  std::mutex mutex;
+  std::unordered_map<std::uint64_t, std::weak_ptr<Submitter>> by_number;
+  std::uint64_t next = 1;
+};
+
+}  // namespace
+
+SubmitterNumber::~SubmitterNumber() {
+  if (number_ == 0) return;
+  std::unordered_map<std::uint64_t, std::weak_ptr<Submitter>>::node_type gone;
+  Submitters& all = Submitters::all();
+  const std::lock_guard lock(all.mutex);
+  gone = all.by_number.extract(number_);
+}
+
+void SubmitterNumber::assign(std::weak_ptr<Submitter> submitter) {
+  Submitters& all = Submitters::all();
+  const std::lock_guard lock(all.mutex);
+  all.by_number.emplace(all.next, std::move(submitter));
+  number_ = all.next++;
+}
+
 bool SubmittedCall::cancel() const noexcept {
-  const auto alive = submitter.lock();
+  if (submitter == 0) return false;
+  std::shared_ptr<Submitter> alive;
+  {
+    Submitters& all = Submitters::all();
+    const std::lock_guard lock(all.mutex);
+    const auto at = all.by_number.find(submitter);
+    if (at != all.by_number.end()) alive = at->second.lock();
+  }
   return alive && alive->cancel_call(id);
 }
 
@@ -57,9 +98,9 @@ void IncomingCall::keep(std::shared_ptr<ExposedFunction> function) {
   arguments_->words = std::make_unique_for_overwrite<Word[]>(segment.size());
   std::copy(segment.begin(), segment.end(), arguments_->words.get());
   arguments_->segment = {arguments_->words.get(), segment.size()};
-  const auto state = std::make_shared<CallState>(id_, std::move(*arguments_), begun_);
-  if (function) state->set_function(std::move(function));
-  context_ = CallContext(context_, state);
+  auto made = std::make_shared<CallState>(id_, std::move(*arguments_), begun_, std::move(function));
+  context_.join(std::move(made));
+  const std::shared_ptr<CallState>& state = context_.call();
   arguments_ = begun_ ? &state->arguments() : nullptr;
   if (!begun_) waited_ = true;
   state->sink = sink_->keep(state, wants_reply_);
@@ -75,7 +116,7 @@ bool IncomingCall::begin_late(ExposedFunction& function) {
     arguments_ = &state->arguments();
   }
   const auto deadline = context_.deadline();
-  if (!wants_reply_ || !deadline || sink_->now() < *deadline) {
+  if (!wants_reply_ || !deadline || !sink_->is_over(*deadline)) {
     if (place_) place_->ran = true;
     return true;
   }
@@ -135,7 +176,8 @@ void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
   } catch (const DidNotRun& other) {
     sink_->send_error(id_, other.error, false);
   } catch (const TimedOut& late) {
-    const bool over = context_.deadline() && sink_->now() + kAtItsEnd >= *context_.deadline();
+    const auto deadline = context_.deadline();
+    const bool over = deadline && sink_->is_over(*deadline - kAtItsEnd);
     if (began && over) {
       const std::string text = std::string("the call's time was over while it ran: ") + late.what();
       sink_->send_error(id_, std::make_exception_ptr(TimedOut(text, true)), false);

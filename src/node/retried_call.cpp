@@ -87,7 +87,8 @@ std::shared_ptr<RetriedCall> RetriedCall::start(NodeCore& core, std::string_view
   call->words_ = encoder.words();
   call->payloads_ = std::move(encoder.payloads());
   call->handler_ = std::move(handler);
-  const detail::SubmittedCall submitted{call, 0};
+  call->submitter_number_.assign(call);
+  const detail::SubmittedCall submitted{call->submitter_number_.value(), 0};
   call->handler_.receiver().submitted(submitted, options.cancel_when_dropped);
   if (!options.detached) call->nested_ = NestedCall::in_current();
   if (call->nested_ && !call->nested_->follow(submitted)) call->cancelled_ = true;
@@ -131,7 +132,7 @@ void RetriedCall::attempt() {
 
 void RetriedCall::submitted(detail::SubmittedCall call, bool /*cancel_when_dropped*/) noexcept {
   const std::lock_guard lock(mutex_);
-  submitted_ = std::move(call);
+  submitted_ = call;
 }
 
 void RetriedCall::cancel_attempt() noexcept {
@@ -166,7 +167,11 @@ void RetriedCall::attempt_failed(const std::exception_ptr& thrown) {
       why_not = try_again(error.code(), *least);
       if (why_not.empty()) final = nullptr;
     }
-    if (final) final = final_error(thrown, error, why_not);
+    if (final) {
+      final = final_error(thrown, error, why_not);
+      const bool says_more = maybe_ran_ && !error.may_have_run();
+      if (says_more && story_) story_->guarantee = Guarantee::at_most_once;
+    }
   } catch (...) {  // NOLINT: it stays as it is
   }
   if (final) {

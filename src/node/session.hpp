@@ -201,7 +201,7 @@ class Session final : public FrameSink,
                                           bool wants_reply) override;
   void answered(const detail::CallState& call) override;
   [[nodiscard]] bool is_forked_copy() const noexcept override;
-  [[nodiscard]] TimePoint now() const noexcept override { return loop_->now(); }
+  [[nodiscard]] bool is_over(TimePoint deadline) const noexcept override;
 
   /// Tells the peer whether the payloads of its call may come: soon, by the loop. Thread-safe.
   void send_credit(std::uint64_t call, std::uint64_t credit);
@@ -363,6 +363,7 @@ class Session final : public FrameSink,
 
   std::mutex& mutex_;  // the output queue's; guards what follows
   CallTable calls_;
+  detail::SubmitterNumber submitter_number_;  // from the first call on
   ConnectionLog log_;
   std::uint64_t notifications_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash

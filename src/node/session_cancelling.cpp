@@ -15,9 +15,11 @@ namespace batchrpc {
 // By who holds the lock. False when the call in which it was made was cancelled meanwhile.
 bool Session::note_submitted(PendingCall& call, const detail::OutgoingOptions& options,
                              std::unique_ptr<NestedCall> nested) {
-  call.handler.receiver().submitted({weak_from_this(), call.id}, options.cancel_when_dropped);
+  if (submitter_number_.value() == 0) submitter_number_.assign(weak_from_this());
+  const detail::SubmittedCall submitted{submitter_number_.value(), call.id};
+  call.handler.receiver().submitted(submitted, options.cancel_when_dropped);
   call.nested = std::move(nested);
-  return !call.nested || call.nested->follow({weak_from_this(), call.id});
+  return !call.nested || call.nested->follow(submitted);
 }
 
 bool Session::cancel_call(std::uint64_t id) noexcept {
@@ -59,6 +61,12 @@ void Session::answered(const detail::CallState& call) {
 }
 
 bool Session::is_forked_copy() const noexcept { return host_->is_forked_copy(); }
+
+// The coarse clock lags, by some milliseconds at most, and costs a fourth.
+bool Session::is_over(TimePoint deadline) const noexcept {
+  if (loop_->coarse_now() + std::chrono::milliseconds(100) < deadline) return false;
+  return loop_->now() >= deadline;
+}
 
 void Session::cancel(detail::CallState& call) {
   const detail::CurrentNode current(core_);  // what is dropped is decoded

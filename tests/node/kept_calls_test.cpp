@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <memory>
@@ -11,7 +13,7 @@ namespace {
 using detail::CallState;
 
 std::shared_ptr<CallState> make_call(std::uint64_t id) {
-  return std::make_shared<CallState>(id, detail::CallArguments(), false);
+  return std::make_shared<CallState>(id, detail::CallArguments(), false, nullptr);
 }
 
 TEST_CASE("calls that are kept are found by their ids, however many come and go") {
@@ -46,6 +48,20 @@ TEST_CASE("of two calls with one id each is removed by itself") {
   kept.remove(*other);
   CHECK(kept.take(7) == one);
   CHECK(kept.take(7) == nullptr);
+}
+
+TEST_CASE("what a burst of calls has taken is given back with the last of them") {
+  const auto allocated = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
+  KeptCalls kept;
+  std::vector<std::shared_ptr<CallState>> calls;
+  for (std::uint64_t id = 0; id < 100'000; ++id)
+    calls.push_back(make_call(id));
+  const auto before = allocated();
+  for (const auto& call : calls)
+    REQUIRE(kept.add(*call));
+  for (const auto& call : calls)
+    kept.remove(*call);
+  CHECK(allocated() <= before + (std::size_t{64} << 10));
 }
 
 }  // namespace

@@ -56,6 +56,14 @@ TEST_CASE("a call whose first attempt is its last says that others were to follo
   CHECK_THAT(failed.text, Contains("; attempt 1 of 3\n"));
 }
 
+TEST_CASE("a call whose earlier attempt may have run is not explained by what became of the last") {
+  Pair pair;
+  pair.failures = {error<PeerLost>("gone"), error<Overloaded>("full", 1ms)};
+  const Failure failed(pair.call({.retry = {.attempts = 2, .idempotent = true}}));
+  CHECK(test::may_have_run(failed.error));
+  CHECK(failed.story.guarantee == Guarantee::at_most_once);
+}
+
 TEST_CASE("a call that was cancelled between two attempts has the story of the one before") {
   Pair pair;
   pair.failures.assign(3, error<NotSent>("broken"));

@@ -5,7 +5,7 @@
 namespace batchrpc::detail {
 
 /// A mutex of four bytes, for objects of which there are many. After Drepper, "Futexes Are Tricky",
-/// 2011, mutex 2.
+/// 2011, mutex 3.
 class SmallMutex {
  public:
   void lock() noexcept {

@@ -88,7 +88,7 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
 
   /// For parts of the library: what can be cancelled; null of a call that is answered at once.
   /// @{
-  CallContext(const CallContext& other, std::shared_ptr<detail::CallState> call);
+  void join(std::shared_ptr<detail::CallState> call) noexcept { call_ = std::move(call); }
   [[nodiscard]] const std::shared_ptr<detail::CallState>& call() const noexcept { return call_; }
   /// @}
   /// For parts of the library: why what belongs to the call is not to start any more, Cancelled or

@@ -63,22 +63,27 @@ class BATCHRPC_EXPORT CancelHook {
 /// One call that outlives its message. Thread-safe.
 class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState> {
  public:
-  /// `arguments` are not the message's. `started`: it has begun to run.
-  CallState(std::uint64_t call_id, CallArguments&& arguments, bool started) noexcept
-      : id(call_id), started_(started), arguments_(std::move(arguments)) {}
+  /// `arguments` are not the message's. `started`: it has begun to run. `function`: the one that
+  /// will run, or does, which lives until let_go(); null: it is not known yet.
+  CallState(std::uint64_t call_id, CallArguments&& arguments, bool started,
+            std::shared_ptr<ExposedFunction> function) noexcept
+      : id(call_id),
+        arguments_(std::move(arguments)),
+        function_(std::move(function)),
+        state_(started ? Phase::running : Phase::waiting) {}
 
-  /// The function that will run, or does: it lives until let_go().
-  /// @{
+  /// By who answers it.
   void set_function(std::shared_ptr<ExposedFunction> function);
+  /// Null when it is over, or not known yet.
   [[nodiscard]] std::shared_ptr<ExposedFunction> function();
-  /// @}
   /// False when it was cancelled before.
   [[nodiscard]] bool start();
   /// Of a call that has started: for who runs it.
   [[nodiscard]] CallArguments& arguments() noexcept { return arguments_; }
   /// It is answered: nobody can cancel it any more.
   void end() noexcept;
-  /// By who answered it: destroys what only the answer needed. Contexts may still be there.
+  /// After end(), by who answered it: destroys what only the answer needed. Contexts may still be
+  /// there.
   void let_go() noexcept;
   /// Nobody waits for its answer. It never starts if it has not, and its arguments are destroyed
   /// here; else its handler is told here, by the user's code. On a thread that decodes for the
@@ -88,11 +93,11 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
   [[nodiscard]] bool cancel_if_waiting() noexcept { return cancel(false); }
 
   [[nodiscard]] bool cancelled() const noexcept {
-    return phase_.load(std::memory_order_acquire) == Phase::cancelled;
+    return phase_of(state_.load(std::memory_order_acquire)) == Phase::cancelled;
   }
   /// Whether it is being answered still.
   [[nodiscard]] bool under_way() const noexcept {
-    return phase_.load(std::memory_order_acquire) == Phase::under_way;
+    return is_under_way(state_.load(std::memory_order_acquire));
   }
   [[nodiscard]] std::stop_token stop_token();
   [[nodiscard]] Future<void> when_cancelled();
@@ -103,7 +108,20 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
  private:
   friend class CancelHook;
   friend class batchrpc::KeptCalls;
-  enum class Phase : std::uint8_t { under_way, cancelled, ended };
+  // What becomes of a call is decided by one exchange, since each call pays for it. Who looks at
+  // what follows the mutex holds that and adds the bit kWatched: so whoever ends the call takes the
+  // mutex once, too, and what was looked at is still there.
+  struct Phase {
+    static constexpr std::uint8_t waiting = 0;
+    static constexpr std::uint8_t running = 1;
+    static constexpr std::uint8_t cancelled = 2;
+    static constexpr std::uint8_t ended = 3;
+  };
+  static constexpr std::uint8_t kWatched = 4;
+  static constexpr std::uint8_t phase_of(std::uint8_t state) noexcept { return state & 3U; }
+  static constexpr bool is_under_way(std::uint8_t state) noexcept {
+    return phase_of(state) <= Phase::running;
+  }
   // Who is to be told of a cancellation.
   struct Watch {
     std::stop_source stop{std::nostopstate};
@@ -111,16 +129,17 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
   };
 
   bool cancel(bool also_started) noexcept;
+  // Under the mutex. The state as it was.
+  std::uint8_t look() noexcept { return state_.fetch_or(kWatched, std::memory_order_acq_rel); }
   [[nodiscard]] Watch& watch();
 
-  SmallMutex mutex_;  // guards what follows
-  std::atomic<Phase> phase_{Phase::under_way};
-  bool started_;
-  CallState* next_kept_ = nullptr;  // guarded by the KeptCalls
-  CallArguments arguments_;         // from the start on, of who runs it
-  std::shared_ptr<ExposedFunction> function_;
+  CallState* next_kept_ = nullptr;             // guarded by the KeptCalls
+  CallArguments arguments_;                    // of who starts it, or cancels it before that
+  std::shared_ptr<ExposedFunction> function_;  // of who answers it; others look
   CancelHook* hooks_ = nullptr;
   std::unique_ptr<Watch> watch_;  // null: nobody has asked for it
+  SmallMutex mutex_;
+  std::atomic<std::uint8_t> state_;
 };
 
 }  // namespace batchrpc::detail

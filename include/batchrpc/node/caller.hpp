@@ -79,7 +79,7 @@ class PendingReply final : public State<R>, public ReplyReceiver {
     this->complete();
   }
   void submitted(SubmittedCall call, bool cancel_when_dropped) noexcept override {
-    call_ = std::move(call);
+    call_ = call;
     if (cancel_when_dropped) this->set_cancelled_when_dropped();
   }
   bool cancel() noexcept override { return call_.cancel(); }

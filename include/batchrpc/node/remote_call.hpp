@@ -58,9 +58,25 @@ class Submitter {
   ~Submitter() = default;
 };
 
+/// By which a submitter is found for as long as this lives, which belongs to it.
+class BATCHRPC_EXPORT SubmitterNumber {
+ public:
+  SubmitterNumber() = default;
+  SubmitterNumber(const SubmitterNumber&) = delete;
+  SubmitterNumber& operator=(const SubmitterNumber&) = delete;
+  ~SubmitterNumber();
+
+  /// Once.
+  void assign(std::weak_ptr<Submitter> submitter);
+  [[nodiscard]] std::uint64_t value() const noexcept { return number_; }  ///< 0: not assigned
+
+ private:
+  std::uint64_t number_ = 0;
+};
+
 /// A call that was submitted: who can take it back, and as what.
 struct SubmittedCall {
-  std::weak_ptr<Submitter> submitter;
+  std::uint64_t submitter = 0;  ///< SubmitterNumber
   std::uint64_t id = 0;
 
   /// Takes it back: its receiver gets Cancelled, in here. False when it has ended.
@@ -135,8 +151,7 @@ class BATCHRPC_EXPORT ReplySink {
   /// Whether this is a copy of it in a child of a fork(), where threads of the parent may have its
   /// locks.
   [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
-  /// On the clock of its deadlines.
-  [[nodiscard]] virtual TimePoint now() const noexcept = 0;
+  [[nodiscard]] virtual bool is_over(TimePoint deadline) const noexcept = 0;
 };
 
 /// Copies those that are views of a buffer that is read into next, into memory of their own.

@@ -1,0 +1,156 @@
+#include "batchrpc/node/call_state.hpp"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/node/exposed.hpp"
+#include "long_tests.hpp"
+
+// What becomes of a call that is being answered, whoever is faster.
+
+namespace batchrpc::detail {
+namespace {
+
+/// Counts the calls that it was told of as given up.
+class Function final : public ExposedFunction {
+ public:
+  Function() : ExposedFunction("f", "void()", {}) { ++alive; }
+  ~Function() override { --alive; }
+  void run(IncomingCall& /*call*/) noexcept override {}
+  void discard(Decoder /*arguments*/) noexcept override { ++discarded; }
+  [[nodiscard]] std::string schema() const override { return {}; }
+
+  std::atomic<int> discarded{0};
+  static inline std::atomic<int> alive{0};
+};
+
+class Told final : public CancelHook {
+ public:
+  explicit Told(std::atomic<int>& times) : times_(times) {}
+  ~Told() override { detach(); }
+
+ private:
+  Task task() noexcept override {
+    return [&times = times_] { ++times; };
+  }
+  std::atomic<int>& times_;
+};
+
+std::shared_ptr<CallState> make_call(bool started, std::shared_ptr<Function> function) {
+  return std::make_shared<CallState>(1, CallArguments(), started, std::move(function));
+}
+
+TEST_CASE("a call that is cancelled before it starts never does, and gives its arguments back") {
+  const auto function = std::make_shared<Function>();
+  const auto call = make_call(false, function);
+  std::atomic<int> told{0};
+  Told hook(told);
+  REQUIRE(hook.attach(call));
+  const auto when = call->when_cancelled();
+  CHECK(call->function() == function);
+  CHECK(call->cancel_if_waiting());
+  CHECK(told == 1);
+  CHECK(when.ready());
+  CHECK(function->discarded == 1);
+  CHECK_FALSE(call->start());
+  CHECK(call->cancelled());
+  CHECK_FALSE(call->cancel_if_waiting());
+  call->cancel();
+  CHECK(told == 1);
+  CHECK(call->function() == nullptr);
+  call->end();
+  CHECK(call->cancelled());
+}
+
+TEST_CASE("a call that has started is cancelled by those only who stop what runs") {
+  const auto function = std::make_shared<Function>();
+  const auto call = make_call(false, function);
+  REQUIRE(call->start());
+  CHECK_FALSE(call->cancel_if_waiting());
+  CHECK(call->under_way());
+  call->cancel();
+  CHECK(call->cancelled());
+  CHECK(function->discarded == 0);
+  std::atomic<int> told{0};
+  CHECK_FALSE(Told(told).attach(call));
+}
+
+TEST_CASE("a call that is answered cannot be cancelled, and lets its function go") {
+  auto function = std::make_shared<Function>();
+  const std::weak_ptr<Function> weak = function;
+  const auto call = make_call(true, std::move(function));
+  std::atomic<int> told{0};
+  Told hook(told);
+  REQUIRE(hook.attach(call));
+  const auto when = call->when_cancelled();
+  call->end();
+  call->let_go();
+  CHECK(weak.expired());
+  call->cancel();
+  CHECK_FALSE(call->cancelled());
+  CHECK_FALSE(call->under_way());
+  CHECK(told == 0);
+  REQUIRE(when.ready());
+  CHECK_FALSE(call->stop_token().stop_requested());
+  CHECK(call->function() == nullptr);
+}
+
+TEST_CASE("threads start, answer, cancel, watch and name one call, and each happens as it should") {
+  const int rounds = test::times(5000, 50'000);
+  int ran = 0;
+  int stopped = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const auto function = std::make_shared<Function>();
+    const bool starts_late = round % 2 == 0;
+    const auto call = make_call(!starts_late, function);
+    std::atomic<int> told{0};
+    std::atomic<int> seen{0};
+    bool attached = false;
+    bool started = !starts_late;
+    std::latch begin(4);
+    {
+      const std::jthread answers([&] {
+        begin.arrive_and_wait();
+        if (starts_late) started = call->start();
+        call->end();
+        call->let_go();
+      });
+      const std::jthread cancels([&] {
+        begin.arrive_and_wait();
+        if (round % 3 == 0) {
+          static_cast<void>(call->cancel_if_waiting());
+        } else {
+          call->cancel();
+        }
+      });
+      const std::jthread names([&] {
+        begin.arrive_and_wait();
+        if (const auto known = call->function()) seen += static_cast<int>(known->name.size());
+      });
+      Told hook(told);
+      begin.arrive_and_wait();
+      attached = hook.attach(call);
+      static_cast<void>(call->stop_token());
+    }
+    // It ran, or was given up before, or both threads were told; never two of these.
+    const bool cancelled = call->cancelled();
+    REQUIRE(function->discarded == (cancelled && !started ? 1 : 0));
+    REQUIRE((started || cancelled));
+    REQUIRE(told <= (attached && cancelled ? 1 : 0));
+    REQUIRE(seen <= 1);
+    REQUIRE(function.use_count() == 1);
+    ran += started && !cancelled ? 1 : 0;
+    stopped += cancelled ? 1 : 0;
+  }
+  CHECK(ran + stopped > 0);
+  CHECK(Function::alive == 0);
+}
+
+}  // namespace
+}  // namespace batchrpc::detail
