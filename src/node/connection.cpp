@@ -346,11 +346,11 @@ void Connection::close() {
 void Connection::end_stream() {
   live_ = false;
   output_.detach();
-  partial_ = {};
+  partial_ = std::vector<std::byte>();
   direct_ = Direct::none;
   direct_rest_ = {};
   direct_skip_ = 0;
-  large_frame_ = {};
+  large_frame_ = std::vector<Word>();
   stream_->shutdown();
 }
 

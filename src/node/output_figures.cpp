@@ -71,7 +71,7 @@ std::error_code OutputQueue::error() const {
 void OutputQueue::trim() {
   const std::lock_guard lock(mutex_);
   if (busy_) return;
-  if (queued_.empty() && queued_.capacity() > kKeptBytes) queued_ = {};
+  if (queued_.empty() && queued_.capacity() > kKeptBytes) queued_ = std::vector<std::byte>();
   std::erase_if(spare_, [](const auto& buffer) { return buffer.capacity() > kKeptBytes; });
   if (spare_.size() > 1) spare_.resize(1);
 }

@@ -100,7 +100,7 @@ void OutputQueue::detach() {
   std::unique_lock lock(mutex_);
   stream_ = nullptr;
   wait_for_writer(lock);
-  first_ = {};
+  first_ = std::vector<std::byte>();
   next_ = 0;
   written_ = 0;
   open_ = false;
@@ -119,9 +119,9 @@ void OutputQueue::close() {
   closed_ = true;
   wait_for_writer(lock);
   stream_ = nullptr;
-  first_ = {};
-  queued_ = {};
-  spare_ = {};
+  first_ = std::vector<std::byte>();
+  queued_ = std::vector<std::byte>();
+  spare_ = std::vector<std::vector<std::byte>>();
   next_ = 0;
   written_ = 0;
   rounds.swap(rounds_);
@@ -293,7 +293,7 @@ void OutputQueue::advance(std::size_t bytes) {
   written_bytes_ += bytes;
   if (!first_.empty()) {
     if (written_ < first_.size()) return;
-    first_ = {};
+    first_ = std::vector<std::byte>();
     written_ = 0;
     return;
   }
