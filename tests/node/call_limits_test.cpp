@@ -100,6 +100,26 @@ TEST_CASE("promise 7: a first call that finds everything cold makes the limits r
     CHECK(call.get() == 1);
 }
 
+TEST_CASE("promise 7: handlers that end at once with an error do not hide how long others run") {
+  Server server({.running = 1});
+  int calls = 0;
+  server.node->expose("checks", [&]() -> Future<int> {
+    if (++calls == 1) throw std::runtime_error("bad input");
+    return server.processors.work(100ms);
+  });
+  const Node client = server.world.join("client");
+  const auto call = [&](Duration timeout) {
+    return client.call_with<int()>({.timeout = timeout}, "server", "checks");
+  };
+  CHECK(outcome(call(10s)).code() == ErrorCode::remote_error);
+  for (int i = 0; i < 3; ++i)
+    CHECK(call(10s).get() == 1);
+  std::vector<Future<int>> waiting;
+  for (int i = 0; i < 4; ++i)
+    waiting.push_back(call(10s));
+  CHECK(outcome(call(300ms)).code() == ErrorCode::overloaded);
+}
+
 TEST_CASE("promise 7: what is cancelled just before it runs is not taken for how long calls run") {
   Server server({.running = 1});
   const Node client = server.world.join("client");
