@@ -278,22 +278,27 @@ void NodeCore::stop_listening() {
   listeners.swap(listeners_);
 }
 
-// Looks every millisecond, and only now: calls that come and go pay nothing for it. What is sent
-// while it waits for the last words to arrive could keep it from ending.
-void NodeCore::wait_until_drained(Promise<void> drained, TimePoint deadline) {
-  constexpr auto kConfirmWithin = std::chrono::seconds(1);
+// Looks every millisecond, and only now: calls that come and go pay nothing for it.
+void NodeCore::look_for(std::function<bool()> condition, Promise<void> done, TimePoint deadline) {
   const TimePoint now = loop_->now();
-  const bool finished = peers_->is_finished();
-  if (finished) deadline = std::min(deadline, after(now, kConfirmWithin));
-  if (now >= deadline || (finished && peers_->all_confirmed())) {
-    drained.set_value();
+  if (now >= deadline || condition()) {
+    done.set_value();
     return;
   }
   loop_->schedule(now + std::chrono::milliseconds(1),
-                  [weak = weak_from_this(), drained = std::move(drained), deadline]() mutable {
+                  [weak = weak_from_this(), condition = std::move(condition),
+                   done = std::move(done), deadline]() mutable {
                     const auto self = weak.lock();
-                    if (self) self->wait_until_drained(std::move(drained), deadline);
+                    if (self) self->look_for(std::move(condition), std::move(done), deadline);
                   });
+}
+
+// Ready then, or at the deadline.
+Future<void> NodeCore::when(std::function<bool()> condition, TimePoint deadline) {
+  Promise<void> done;
+  Future<void> is_done = done.get_future();
+  look_for(std::move(condition), std::move(done), deadline);
+  return is_done;
 }
 
 bool NodeCore::is_left_alone(const std::shared_ptr<NodeCore>& core) {
@@ -325,44 +330,57 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   const WaitScope wait_scope(enduring);
 
   // Nobody may be driving an embedder's loop any more: then neither comes to an end by itself.
-  if (timeout > Duration::zero()) {
-    Promise<void> drained;
-    const Future<void> is_drained = drained.get_future();
-    wait_until_drained(std::move(drained), deadline);
-    detail::wait_if_not_too_deep(is_drained, deadline);
-  }
+  const auto wait_until = [this](std::function<bool()> condition, TimePoint limit) {
+    if (limit > loop_->now())
+      detail::wait_if_not_too_deep(when(std::move(condition), limit), limit);
+  };
+  constexpr Duration kConfirmWithin = std::chrono::seconds(1);
+  const auto is_sent = [this] { return peers_->is_sent(); };
+  wait_until([this] { return peers_->is_finished(); }, deadline);
+  wait_until(is_sent, std::min(deadline, after(loop_->now(), kConfirmWithin)));
   for (std::string& straggler : peers_->pending())
     left.push_back(std::move(straggler));
   for (const std::string& straggler : left)
     log_.warning("shut down while waiting: " + straggler);
 
-  exclusive_->close(refusal());
-  if (queue_) queue_->close(refusal());
-  peers_->refuse_waiting(refusal());
   stop_listening();
-  const auto end = [this, ended = std::make_shared<std::atomic<bool>>(false)] {
-    if (ended->exchange(true)) return;
-    const OutputScope scope(context_);
-    peers_->close("node " + options_.name + " has shut down");
-    call_handlers({.kind = PeerChange::Kind::ended, .peer = {}, .reason = {}});
-  };
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
     if (tick_ != 0) loop_->cancel(tick_);
   }
+  // Each is done once; here, where the loop's own thread is not to be had.
   const bool on_own_loop = own_loop_ && loop_->is_driving();
-  if (!on_own_loop && !options_.loop) {
-    Promise<void> closed;
-    const Future<void> is_closed = closed.get_future();
-    loop_->post([self, end, closed = std::move(closed)]() mutable {
-      end();
-      closed.set_value();
-    });
-    detail::wait_if_not_too_deep(is_closed,
-                                 std::max(deadline, loop_->now() + std::chrono::seconds(1)));
-  }
-  end();
+  const auto on_loop = [&](const std::function<void()>& work) {
+    const auto once = [work, begun = std::make_shared<std::atomic<bool>>(false)] {
+      if (!begun->exchange(true)) work();
+    };
+    if (!on_own_loop && !options_.loop) {
+      Promise<void> done;
+      const Future<void> is_done = done.get_future();
+      loop_->post([self, once, done = std::move(done)]() mutable {
+        once();
+        done.set_value();
+      });
+      detail::wait_if_not_too_deep(is_done,
+                                   std::max(deadline, loop_->now() + std::chrono::seconds(1)));
+    }
+    once();
+  };
+  // What has not begun is told so, and this node's objects and batchers end, while there are
+  // connections to tell others by.
+  on_loop([this] {
+    const OutputScope scope(context_);
+    exclusive_->close(refusal());
+    if (queue_) queue_->close(refusal());
+    peers_->refuse_waiting(refusal());
+    call_handlers({.kind = PeerChange::Kind::ended, .peer = {}, .reason = {}});
+  });
+  wait_until(is_sent, after(loop_->now(), std::min(timeout, kConfirmWithin)));
+  on_loop([this] {
+    const OutputScope scope(context_);
+    peers_->close("node " + options_.name + " has shut down");
+  });
   functions_.clear();
   if (workers_) {
     const std::size_t busy =

@@ -131,7 +131,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::optional<PeerWait> take_wait(std::uint64_t number);
   void end_waits(const std::string& peer);
   void schedule_tick();
-  void wait_until_drained(Promise<void> drained, TimePoint deadline);
+  [[nodiscard]] Future<void> when(std::function<bool()> condition, TimePoint deadline);
+  void look_for(std::function<bool()> condition, Promise<void> done, TimePoint deadline);
   void stop_listening();
 
   NodeOptions options_;

@@ -92,8 +92,8 @@ class PeerTable {
   [[nodiscard]] std::vector<std::string> pending() const;
   /// Whether that is nothing.
   [[nodiscard]] bool is_finished() const;
-  /// Whether what was sent has arrived.
-  [[nodiscard]] bool all_confirmed() const;
+  /// Whether what there is to send over the present connections has arrived.
+  [[nodiscard]] bool is_sent() const;
 
   /// Answers the calls of others that have not begun with `error`: they never will.
   void refuse_waiting(const std::exception_ptr& error) const;

@@ -94,13 +94,6 @@ std::vector<std::pair<std::string, std::shared_ptr<Session>>> PeerTable::all_ses
   return sessions;
 }
 
-bool PeerTable::all_confirmed() const {
-  const auto sessions = all_sessions();
-  return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
-    return entry.second->connection().output().unconfirmed_bytes() == 0;
-  });
-}
-
 bool PeerTable::is_finished() const {
   const auto sessions = all_sessions();
   return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
@@ -108,6 +101,16 @@ bool PeerTable::is_finished() const {
     const OutputQueue& output = session.connection().output();
     return session.pending_calls() == 0 && session.answering() == 0 && output.queued_bytes() == 0 &&
            output.paused_bytes() == 0;
+  });
+}
+
+bool PeerTable::is_sent() const {
+  const auto sessions = all_sessions();
+  return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
+    Session& session = *entry.second;
+    const OutputQueue& output = session.connection().output();
+    return !session.is_attached() ||
+           (output.queued_bytes() == 0 && output.unconfirmed_bytes() == 0);
   });
 }
 

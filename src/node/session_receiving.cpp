@@ -92,10 +92,10 @@ void Session::handle_define(const wire::FrameView& frame) {
   if (incoming_bytes_ > kMaxDefinitions) {
     throw BadMessage("the names and signatures of functions are more than 16 MiB");
   }
-  const bool of_library = definition.name.starts_with(kReservedPrefix);
+  const bool is_reserved = definition.name.starts_with(kReservedPrefix);
   const bool of_program = !is_of_library(definition.name);
   const auto parameters = definition.signature.find('(');
-  const bool of_object = of_library && parameters != std::string::npos &&
+  const bool of_object = is_reserved && parameters != std::string::npos &&
                          definition.signature.compare(parameters, 10, "({u64,u64}") == 0;
   incoming_.push_back(
       {std::move(definition.name), std::move(definition.signature), of_program, of_object, {}});
@@ -169,13 +169,12 @@ std::shared_ptr<detail::ExposedFunction> Session::resolve(Incoming& incoming) co
 
 void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   Incoming& incoming = incoming_[number];
-  if (incoming.of_program) {
-    if (const std::exception_ptr refusal = host_->refusal()) return call.fail(refusal);
-  }
+  const std::exception_ptr refusal = incoming.of_program ? host_->refusal() : nullptr;
   std::shared_ptr<detail::ExposedFunction> function;
   try {
     function = resolve(incoming);
   } catch (...) {
+    if (refusal) return call.fail(refusal);
     const std::exception_ptr error = std::current_exception();
     // Nodes that start together call each other before all of them have exposed what they have.
     if (code_of(error) == ErrorCode::not_found) {
@@ -191,6 +190,10 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     }
     call.fail(error);
     return;
+  }
+  if (refusal) {
+    const detail::CurrentNode current(core_);
+    return call.refuse(*function, refusal);
   }
   const bool limited = queue_ && incoming.of_program && !function->options.short_handler;
   if (limited) {
@@ -265,8 +268,7 @@ void Session::handle_error(const wire::FrameView& frame) {
                 ? std::make_exception_ptr(Overloaded(text, pause, body.may_have_run))
                 : make_error(code, text, body.may_have_run);
   }
-  fail(call->handler, std::move(error), std::move(story),
-       code == ErrorCode::timed_out ? Guarantee::deadline : Guarantee::none);
+  fail(call->handler, std::move(error), std::move(story), Guarantee::none);
 }
 
 }  // namespace batchrpc

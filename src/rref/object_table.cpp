@@ -104,33 +104,31 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
   core_.loop()->cancel(std::exchange(created.timer, 0));
   created.type = type;
   if (created.released_early.erase(token) == 0) created.tokens.insert(token);
-  created.queue.try_emplace(
-      0, Job{{},
-             [this, object, type = created.type, construct = std::move(construct),
-              done = std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
-               if (!turn) {
-                 done(turn.error());
-                 return;
-               }
-               std::shared_ptr<void> value;
-               std::exception_ptr failed;
-               try {
-                 value = construct();
-               } catch (...) {
-                 failed = std::current_exception();
-               }
-               const std::exception_ptr for_methods =
-                   failed ? construction_error(type, failed) : nullptr;
-               {
-                 const std::lock_guard constructed(mutex_);
-                 const auto at = entries_.find(object);
-                 if (at != entries_.end()) {  // the node has not ended meanwhile
-                   at->second.value = std::move(value);
-                   at->second.failed = for_methods;
-                 }
-               }
-               done(failed ? Result<void>(for_methods) : Result<void>());
-             }});
+  created.queue[0].run = [this, object, type = created.type, construct = std::move(construct),
+                          done =
+                              std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
+    if (!turn) {
+      done(turn.error());
+      return;
+    }
+    std::shared_ptr<void> value;
+    std::exception_ptr failed;
+    try {
+      value = construct();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    const std::exception_ptr for_methods = failed ? construction_error(type, failed) : nullptr;
+    {
+      const std::lock_guard constructed(mutex_);
+      const auto at = entries_.find(object);
+      if (at != entries_.end()) {  // the node has not ended meanwhile
+        at->second.value = std::move(value);
+        at->second.failed = for_methods;
+      }
+    }
+    done(failed ? Result<void>(for_methods) : Result<void>());
+  };
   start(object, created);
 }
 
@@ -157,12 +155,11 @@ void ObjectTable::run(ObjectId object, std::string_view type, ObjectJob job,
     if (!is_gone) {
       Entry& known = entry(object);
       key.second = known.next_job++;
-      Job& waiting =
-          known.queue.try_emplace(key.second, Job{std::string(type), std::move(job)}).first->second;
-      if (call) {
-        waiting.hook = std::make_unique<Hook>(weak_from_this(), key);
-        cancelled = !waiting.hook->attach(call);
-      }
+      const bool waits = known.expected || known.busy;
+      Job& waiting = known.queue[key.second];
+      waiting.type = type;
+      waiting.run = std::move(job);
+      if (call && waits) cancelled = !waiting.hook.emplace(weak_from_this(), key).attach(call);
       if (!known.expected) start(object, known);
     }
   }
@@ -172,14 +169,10 @@ void ObjectTable::run(ObjectId object, std::string_view type, ObjectJob job,
 
 // A job whose call was cancelled.
 void ObjectTable::drop(const Key& job) {
-  {
-    std::map<std::uint64_t, Job>::node_type dropped;  // without the lock
-    const std::lock_guard lock(mutex_);
-    const auto at = entries_.find(job.first);
-    if (at == entries_.end()) return;
-    dropped = at->second.queue.extract(job.second);
-  }
-  destroy_if_unused(job.first);
+  std::map<std::uint64_t, Job>::node_type dropped;  // without the lock
+  const std::lock_guard lock(mutex_);
+  const auto at = entries_.find(job.first);
+  if (at != entries_.end()) dropped = at->second.queue.extract(job.second);
 }
 
 // Under the lock.
@@ -192,27 +185,32 @@ void ObjectTable::start(ObjectId object, Entry& known) {
 }
 
 void ObjectTable::run_next(ObjectId object) {
-  Job job;
+  std::map<std::uint64_t, Job>::node_type job;
   Result<std::shared_ptr<void>> value = std::shared_ptr<void>();
   {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
     if (at == entries_.end()) return;  // the node has ended
     Entry& known = at->second;
-    // Else the calls were cancelled meanwhile.
-    if (!known.queue.empty()) job = std::move(known.queue.extract(known.queue.begin()).mapped());
-    if (known.failed) {
-      value = known.failed;
-    } else if (!job.type.empty() && job.type != known.type) {
-      value = std::make_exception_ptr(InvalidArgument("the object behind this RRef is a " +
-                                                      known.type + ", it was called as a " +
-                                                      job.type + "; give both sides one type"));
-    } else {
-      value = known.value;
+    if (!known.queue.empty()) {  // else the calls were cancelled meanwhile
+      job = known.queue.extract(known.queue.begin());
+      const std::string& type = job.mapped().type;
+      if (known.failed) {
+        value = known.failed;
+      } else if (!type.empty() && type != known.type) {
+        value = std::make_exception_ptr(InvalidArgument("the object behind this RRef is a " +
+                                                        known.type + ", it was called as a " +
+                                                        type + "; give both sides one type"));
+      } else {
+        value = known.value;
+      }
     }
   }
-  if (job.run) job.run(std::move(value));
-  job = {};
+  if (job) {
+    job.mapped().hook.reset();
+    job.mapped().run(std::move(value));
+    job = {};
+  }
   {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
@@ -237,10 +235,6 @@ void ObjectTable::release(ObjectId object, ObjectId token) {
     Entry& known = entry(object);
     if (known.tokens.erase(token) == 0) known.released_early.insert(token);
   }
-  destroy_if_unused(object);
-}
-
-void ObjectTable::destroy_if_unused(ObjectId object) {
   std::shared_ptr<void> destroyed = drop_if_unused(object);
   if (destroyed) {  // its destructor is the user's code
     core_.run_on_worker([destroyed = std::move(destroyed)]() mutable { destroyed.reset(); });

@@ -7,6 +7,7 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -59,9 +60,9 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   using Hook = DropHook<ObjectTable, Key>;
   friend Hook;
   struct Job {
-    std::string type;  // what the caller takes the object for; empty: the construction
-    ObjectJob run;
-    std::unique_ptr<Hook> hook{};
+    std::string type{};  // what the caller takes the object for; empty: the construction
+    ObjectJob run{};
+    std::optional<Hook> hook{};
   };
   struct Entry {
     std::string type;
@@ -87,7 +88,6 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   void start(ObjectId object, Entry& entry);
   void drop(const Key& job);
   std::shared_ptr<void> drop_if_unused(ObjectId object);
-  void destroy_if_unused(ObjectId object);
   void remember_gone(ObjectId object);
   void refuse_when_closed() const;
 

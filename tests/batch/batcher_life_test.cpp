@@ -42,6 +42,21 @@ TEST_CASE("a batcher that is closed fails the rows that wait and those that come
   world.run_for(1s);
 }
 
+TEST_CASE("promise 8: rows of others that wait when the batcher's node ends have never run") {
+  test::VirtualWorld world;
+  Node node = world.root("root");
+  const Node client = world.join("client");
+  const Batcher<int(int)> batcher({.max_wait = 1h}, doubled);
+  node.expose("f", batcher);
+  auto row = client.call_with<int(int)>({.timeout = Duration::max()}, "root", "f", 1);
+  world.run_for(1s);
+  CHECK_FALSE(row.ready());
+  node.shutdown(1s);
+  const auto result = outcome(std::move(row));
+  CHECK(result.code() == ErrorCode::shut_down);
+  CHECK_FALSE(test::may_have_run(result.error()));
+}
+
 TEST_CASE("when the last handle of a batcher is gone, rows that wait fail with ShutDown") {
   test::VirtualWorld world;
   const Node node = world.root();

@@ -22,14 +22,34 @@ class Blob {
 };
 }  // namespace blobs
 
+namespace waiters {
+/// Waits for the gate. Counts its instances, and how often one has waited.
+class Waiter {
+ public:
+  Waiter() { ++alive, waits = 0; }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+  ~Waiter() { --alive; }
+  void wait() {
+    ++waits;
+    gate->get();
+  }
+  static inline int alive = 0;
+  static inline int waits = 0;
+  static inline std::optional<batchrpc::Future<void>> gate;
+};
+}  // namespace waiters
+
 namespace batchrpc {
 namespace {
 
 using namespace std::chrono_literals;
 using objects::Counter;
 using objects::Diary;
+using objects::Holder;
 using test::ObjectWorld;
 using test::outcome;
+using waiters::Waiter;
 
 TEST_CASE("promise 4: a method that waits for its object never starts when it is cancelled") {
   ObjectWorld w;
@@ -114,13 +134,26 @@ TEST_CASE("promise 4: methods that are cancelled while their object is busy leav
 
 TEST_CASE("an object whose last waiting method was cancelled is destroyed with its last handle") {
   ObjectWorld w;
-  {
-    const auto counter = w.user.create<Counter(int)>("owner", 1);
-    auto call = counter.call<&Counter::value>();
-    CHECK(call.cancel());
-  }
+  w.owner.expose_class<Waiter()>();
+  w.owner.expose<&Waiter::wait>();
+  Promise<void> open;
+  Waiter::gate = open.get_future();
+  auto waiter = w.user.create<Waiter()>("owner");
+  const auto busy = waiter.call<&Waiter::wait>();
+  auto behind = waiter.call<&Waiter::wait>();
+  waiter = {};
+  bool was_cancelled = false;
+  w.world.loop->schedule(w.world.loop->now() + 1s, [&] { was_cancelled = behind.cancel(); });
+  w.world.loop->schedule(w.world.loop->now() + 2s, [&] {
+    CHECK(Waiter::alive == 1);
+    open.set_value();
+  });
+  busy.get();
   w.settle();
-  CHECK(Counter::alive == 0);
+  CHECK(was_cancelled);
+  CHECK(Waiter::waits == 1);
+  CHECK(Waiter::alive == 0);
+  Waiter::gate.reset();
 }
 
 TEST_CASE("a call that never starts gives back the references that it brings") {
@@ -164,6 +197,61 @@ TEST_CASE("promise 8: a node that ends gives back the references that it was sen
   w.settle();
   CHECK(call.ready());
   CHECK(Counter::alive == 0);
+}
+
+TEST_CASE("promise 8: a node that is ending gives back the references of calls that it refuses") {
+  ObjectWorld w;
+  w.third.expose("use", [](const RRef<Counter>& /*counter*/) {});
+  Promise<void> open;
+  w.third.expose("slow", [&open] { return open.get_future(); });
+  auto counter = w.user.create<Counter(int)>("owner", 5);
+  const auto slow = w.user.call<void()>("third", "slow");
+  w.settle();
+  Future<void> refused;
+  w.world.loop->schedule(w.world.loop->now() + 1s, [&] {
+    refused = w.user.call<void(RRef<Counter>)>("third", "use", counter);
+    counter = {};
+  });
+  w.world.loop->schedule(w.world.loop->now() + 2s, [&] { open.set_value(); });
+  CHECK(w.third.shutdown(10s).empty());
+  CHECK(outcome(std::move(refused)).code() == ErrorCode::shut_down);
+  w.settle();
+  CHECK(Counter::alive == 0);
+}
+
+TEST_CASE("promise 8: a node that ends gives back the handles that its objects hold") {
+  ObjectWorld w;
+  test::expose_objects(w.third);
+  {
+    const auto counter = w.user.create<Counter(int)>("third", 5);
+    const auto holder = w.user.create<Holder(RRef<Counter>)>("owner", counter);
+    CHECK(holder.call<&Holder::add>(1).get() == 6);
+    w.settle();
+    CHECK(Counter::alive == 1);
+    w.owner.shutdown(1s);
+    w.settle();
+  }
+  w.settle();
+  CHECK(Holder::alive == 0);
+  CHECK(Counter::alive == 0);
+}
+
+TEST_CASE("promise 8: a method that waits for its object when the owner ends has never run") {
+  ObjectWorld w;
+  std::optional<Result<int>> result;
+  w.third.expose("use", [&result](const RRef<Counter>& counter) {
+    counter.call<&Counter::value>().then([&result](const Result<int>& end) { result = end; });
+  });
+  w.world.network->partition("user", "owner");  // so that the creation does not come
+  const auto counter = w.user.create<Counter(int)>("owner", 5);
+  w.user.call<void(RRef<Counter>)>("third", "use", counter).get();
+  w.settle();
+  CHECK_FALSE(result);
+  w.owner.shutdown(1s);
+  w.settle();
+  REQUIRE(result);
+  REQUIRE(result->code() == ErrorCode::shut_down);
+  CHECK_FALSE(test::may_have_run(result->error()));
 }
 
 TEST_CASE("an object that a cancelled handler has created is there") {
