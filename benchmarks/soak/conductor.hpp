@@ -19,7 +19,7 @@ namespace soak {
 /// What the agent says of itself while nothing is under way.
 struct Measured {
   std::int64_t memory = 0;     ///< resident, in bytes
-  std::int64_t allocated = 0;  ///< the same, and not freed
+  std::int64_t allocated = 0;  ///< and not freed, in bytes; 0: not known
   int connections = 0;
   int files = 0;    ///< descriptors of others
   int objects = 0;  ///< that live behind remote references
