@@ -41,7 +41,7 @@ constexpr Noise kNoise{.memory = 6 << 20, .allocated = 2 << 20};
 constexpr Noise kNoiseInTheEnd{.memory = 1 << 20, .allocated = 1 << 18};
 constexpr auto kLongRun = 20min;
 constexpr std::int64_t kObjectBytes = 1024;  // of one that is left, at most
-constexpr int kObjectsEach = 6;  // that an observer may refer to at a time
+constexpr int kObjectsEach = 6;              // that an observer may refer to at a time
 constexpr std::uint64_t kMostShown = 20;
 
 double mebibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }

@@ -262,6 +262,7 @@ void NodeCore::schedule_tick() {
       const OutputScope scope(context_);
       peers_->tick();
     }
+    seek_awaited();
     schedule_tick();
   });
 }

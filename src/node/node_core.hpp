@@ -131,6 +131,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::optional<PeerWait> take_wait(std::uint64_t number);
   void end_waits(const std::string& peer);
   void schedule_tick();
+  void seek_awaited();
   [[nodiscard]] Future<void> when(std::function<bool()> condition, TimePoint deadline);
   void look_for(std::function<bool()> condition, Promise<void> done, TimePoint deadline);
   void stop_listening();

@@ -19,6 +19,13 @@ std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
   return peer.current;
 }
 
+void PeerTable::seek(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  Peer* const peer = find(name);
+  if (closed_ || peer == nullptr || !peer->member || !peer->lost || peer->current) return;
+  begin_connecting(*peer);
+}
+
 // --- a session waits for a connection
 
 // `since` when the peer has been out of reach.

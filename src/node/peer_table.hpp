@@ -61,6 +61,9 @@ class PeerTable {
   /// The name of the peer of this rank; of several the one that lives. Throws NotFound.
   std::string name_of(int rank) const;
 
+  /// Tries to reach a peer that is lost, as a call would.
+  void seek(std::string_view name);
+
   /// A session to an address where some node is expected, as at joining; its peer introduces
   /// itself.
   std::shared_ptr<Session> connect_to(const Address& address);

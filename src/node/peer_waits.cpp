@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,7 @@ Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout
     waits_.emplace(number, std::move(wait));
   }
   end_waits(peer_name);
+  peers_->seek(peer_name);
   return future;
 }
 
@@ -63,6 +65,18 @@ std::optional<NodeCore::PeerWait> NodeCore::take_wait(std::uint64_t number) {
   auto node = waits_.extract(number);
   if (!node) return std::nullopt;
   return std::move(node.mapped());
+}
+
+// Those that nobody calls would not be tried.
+void NodeCore::seek_awaited() {
+  std::set<std::string> names;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, wait] : waits_)
+      names.insert(wait.name);
+  }
+  for (const std::string& name : names)
+    peers_->seek(name);
 }
 
 // Ends the waits for `peer`, if it is there.

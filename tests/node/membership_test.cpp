@@ -123,6 +123,28 @@ PeerState state_of(const Node& node, std::string_view name) {
   throw std::logic_error("no such peer");
 }
 
+TEST_CASE("a peer that this node alone has lost is found again by who waits for it") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const Node b = world.join("b");
+  const Node c = world.join("c");
+  c.expose("f", [] { return 1; });
+  CHECK(b.call<int()>("c", "f").get() == 1);
+  world.network->partition("b", "c");
+  world.run_for(10s);
+  REQUIRE(state_of(b, "c") == PeerState::lost);
+  REQUIRE(state_of(root, "c") == PeerState::connected);
+  auto waiting = b.wait_for_peer("c", 60s);
+  world.run_for(20s);
+  CHECK_FALSE(waiting.ready());
+  CHECK(state_of(b, "c") == PeerState::lost);
+  world.network->heal("b", "c");
+  world.run_for(13s);
+  REQUIRE(waiting.ready());
+  CHECK(waiting.get().name == "c");
+  CHECK(b.call<int()>("c", "f").get() == 1);
+}
+
 TEST_CASE("a lost peer that a call tries to reach is lost, and waited for, until it is there") {
   VirtualWorld world;
   const Node root = world.root();
