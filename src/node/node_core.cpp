@@ -350,13 +350,14 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     ended_ = true;
     if (tick_ != 0) loop_->cancel(tick_);
   }
-  // Each is done once; here, where the loop's own thread is not to be had.
-  const bool on_own_loop = own_loop_ && loop_->is_driving();
+  // Each is done once: here, where the loop's own thread is not to be had.
+  bool is_own_threads = (own_loop_ && loop_->is_driving()) || options_.loop;
   const auto on_loop = [&](const std::function<void()>& work) {
-    const auto once = [work, begun = std::make_shared<std::atomic<bool>>(false)] {
+    const auto begun = std::make_shared<std::atomic<bool>>(false);
+    const auto once = [work, begun] {
       if (!begun->exchange(true)) work();
     };
-    if (!on_own_loop && !options_.loop) {
+    if (!is_own_threads) {
       Promise<void> done;
       const Future<void> is_done = done.get_future();
       loop_->post([self, once, done = std::move(done)]() mutable {
@@ -365,6 +366,9 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
       });
       detail::wait_if_not_too_deep(is_done,
                                    std::max(deadline, loop_->now() + std::chrono::seconds(1)));
+      is_own_threads = !is_done.ready() && !begun->exchange(true);
+      if (is_own_threads) return work();
+      detail::wait_if_not_too_deep(is_done, TimePoint::max());
     }
     once();
   };
@@ -378,11 +382,11 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     call_handlers({.kind = PeerChange::Kind::ended, .peer = {}, .reason = {}});
   });
   wait_until(is_sent, after(loop_->now(), std::min(timeout, kConfirmWithin)));
+  functions_.clear();  // also of handles, which are given back
   on_loop([this] {
     const OutputScope scope(context_);
     peers_->close("node " + options_.name + " has shut down");
   });
-  functions_.clear();
   if (workers_) {
     const std::size_t busy =
         workers_->stop(std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));

@@ -95,7 +95,7 @@ class PeerTable {
   [[nodiscard]] std::vector<std::string> pending() const;
   /// Whether that is nothing.
   [[nodiscard]] bool is_finished() const;
-  /// Whether what there is to send over the present connections has arrived.
+  /// Whether what there is to send has arrived, but for what waits for a broken connection.
   [[nodiscard]] bool is_sent() const;
 
   /// Answers the calls of others that have not begun with `error`: they never will.

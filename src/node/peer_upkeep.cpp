@@ -109,8 +109,8 @@ bool PeerTable::is_sent() const {
   return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
     Session& session = *entry.second;
     const OutputQueue& output = session.connection().output();
-    return !session.is_attached() ||
-           (output.queued_bytes() == 0 && output.unconfirmed_bytes() == 0);
+    if (!session.is_attached()) return session.is_open() || output.queued_bytes() == 0;
+    return output.queued_bytes() == 0 && output.unconfirmed_bytes() == 0;
   });
 }
 

@@ -1,5 +1,7 @@
 #include "batchrpc/node/remote_call.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <mutex>
 #include <unordered_map>
@@ -21,7 +23,12 @@ namespace {
 // it may be cancelled for.
 struct Submitters {
   static Submitters& all() {
-    static auto* const submitters = new Submitters;  // calls may end after main()
+    static Submitters* const submitters = [] {
+      // A forked child may make nodes, whatever the threads of its parent were at.
+      ::pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
+                       [] { all().mutex.unlock(); });
+      return new Submitters;  // calls may end after main()
+    }();
     return *submitters;
   }
 

@@ -9,8 +9,8 @@
 namespace batchrpc {
 
 /// For how long calls run, by those that have ended. Of the first ones, which may find everything
-/// cold, or end at once with an error, the median counts. Then it is a mean in which a call counts
-/// for a sixteenth, those before it for less and less. Not thread-safe.
+/// cold, or end at once with an error, the lower median counts. Then it is a mean in which a call
+/// counts for a sixteenth, those before it for less and less. Not thread-safe.
 class WorkTime {
  public:
   void add(Duration measured) noexcept {

@@ -47,6 +47,7 @@ void tell_owner(const std::shared_ptr<NodeCore>& core, const std::string& owner,
 
 void use_objects(const std::shared_ptr<NodeCore>& core) {
   if (core->functions().find(kAbandon)) return;  // the last one, below
+  if (core->refusal()) return;                   // it ends, and will have none
   core->on_change(
       [objects = std::weak_ptr(core->extension<ObjectTable>())](const PeerChange& change) {
         const auto table = objects.lock();

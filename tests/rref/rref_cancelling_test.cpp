@@ -236,6 +236,24 @@ TEST_CASE("promise 8: a node that ends gives back the handles that its objects h
   CHECK(Counter::alive == 0);
 }
 
+TEST_CASE("promise 8: a node that ends gives back handles to objects of a node it never called") {
+  ObjectWorld w;
+  test::expose_objects(w.user);
+  test::expose_objects(w.third);
+  {
+    const auto counter = w.owner.create<Counter(int)>("third", 5);
+    const auto holder = w.owner.create<Holder(RRef<Counter>)>("user", counter);
+    w.user.expose("captures", [counter = w.owner.create<Counter(int)>("third", 6)] {});
+    w.settle();
+    CHECK(Counter::alive == 2);
+    CHECK(Holder::alive == 1);
+    w.user.shutdown(1s);
+  }
+  w.settle();
+  CHECK(Holder::alive == 0);
+  CHECK(Counter::alive == 0);
+}
+
 TEST_CASE("promise 8: a method that waits for its object when the owner ends has never run") {
   ObjectWorld w;
   std::optional<Result<int>> result;

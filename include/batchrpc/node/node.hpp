@@ -287,7 +287,8 @@ class BATCHRPC_EXPORT Node {
 
   // --- life
 
-  /// Refuses new calls, lets those under way finish until the time is over, and ends the node.
+  /// Refuses new calls, lets those under way finish until the time is over, tells the others (for
+  /// as long, a second at most), and ends the node.
   /// Returns what was not finished: "worker1: add (3 calls)" of its own calls, whose futures
   /// complete with ShutDown; "4 calls of client, still being answered here: step (3 calls), sum" of
   /// others'. Those that still wait then are answered with ShutDown, and have not run. Idempotent.
