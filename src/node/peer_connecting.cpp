@@ -22,7 +22,8 @@ std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
 void PeerTable::seek(std::string_view name) {
   const std::lock_guard lock(mutex_);
   Peer* const peer = find(name);
-  if (closed_ || peer == nullptr || !peer->member || !peer->lost || peer->current) return;
+  if (closed_ || peer == nullptr || !peer->member || !peer->lost || peer->gone || peer->current)
+    return;
   begin_connecting(*peer);
 }
 

@@ -69,7 +69,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
         is_new && !(peer.current && peer.current->is_open()) ? PeerState::known : peer.info.state;
     peer.member = true;
     peer.known = true;
-    peer.lost = false;
+    peer.lost = peer.gone = false;
     peer.info.name = member.name;
     peer.info.rank = member.rank;
     peer.info.incarnation = member.incarnation;
@@ -97,7 +97,9 @@ void PeerTable::remove(const std::string& name, std::uint64_t incarnation,
     const std::lock_guard lock(mutex_);
     Peer* peer = find(name);
     if (peer == nullptr || peer->info.incarnation != incarnation) return;
-    if (!peer->sessions.empty() || peer->info.state == PeerState::lost) return;
+    if (!peer->sessions.empty()) return;
+    peer->gone = true;
+    if (peer->info.state == PeerState::lost) return;
     lose(*peer, reason, ended, LogLevel::info);
   }
   run(ended);
@@ -190,7 +192,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
       peer.info.addresses.clear();
     }
     const bool is_back = peer.member && peer.lost;
-    peer.lost = false;
+    peer.lost = peer.gone = false;
     peer.info.name = hello.name;
     if (!peer.member) peer.info.rank = hello.rank;
     peer.info.incarnation = hello.incarnation;
@@ -239,6 +241,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
         if (peer.sessions.empty()) {
           const bool has_left =
               session->goodbye()->code == static_cast<std::uint16_t>(ErrorCode::shut_down);
+          peer.gone = has_left;
           lose(peer, session->goodbye()->reason, ended,
                has_left ? LogLevel::info : LogLevel::warning);
         } else {

@@ -61,7 +61,7 @@ class PeerTable {
   /// The name of the peer of this rank; of several the one that lives. Throws NotFound.
   std::string name_of(int rank) const;
 
-  /// Tries to reach a peer that is lost, as a call would.
+  /// Tries to reach a peer that this node alone has lost, as a call would.
   void seek(std::string_view name);
 
   /// A session to an address where some node is expected, as at joining; its peer introduces
@@ -119,6 +119,7 @@ class PeerTable {
     bool member = false;                             // the group knows it, or this incarnation
     bool known = false;                              // the group has told of it, or of one before
     bool lost = false;                               // and has not been heard since
+    bool gone = false;                               // so it says itself, or the group
     std::deque<std::uint64_t> former{};              // the latest incarnations before this one
     std::shared_ptr<Session> current;                // for calls
     std::vector<std::shared_ptr<Session>> sessions;  // all that are open

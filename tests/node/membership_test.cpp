@@ -176,28 +176,6 @@ TEST_CASE("a lost peer that a call tries to reach is lost, and waited for, until
   CHECK(state_of(a, "b") == PeerState::connected);
 }
 
-TEST_CASE("who waits for a lost peer is told when a call has reached it again") {
-  VirtualWorld world;
-  const Node root = world.root();
-  const Node a = world.join("a");
-  const Node b = world.join("b");
-  b.expose<&membership::add>();
-  CHECK(a.call<&membership::add>("b", 1, 2).get() == 3);
-  world.network->partition("a", "b");  // the root goes on with both, and has nothing to tell
-  world.run_for(10s);
-  REQUIRE(state_of(a, "b") == PeerState::lost);
-  auto waiting = a.wait_for_peer("b");
-  auto call = a.call<&membership::add>("b", 2, 2);
-  CHECK(outcome(std::move(call)).code() == ErrorCode::not_sent);
-  world.network->heal("a", "b");
-  world.run_for(10s);
-  CHECK_FALSE(waiting.ready());  // nobody has called since
-  CHECK(state_of(a, "b") == PeerState::lost);
-  CHECK(a.call<&membership::add>("b", 2, 2).get() == 4);
-  REQUIRE(waiting.ready());
-  CHECK(std::move(waiting).get().state == PeerState::connected);
-}
-
 TEST_CASE("waiting for peers leaves nothing behind, whoever has come") {
   VirtualWorld world;
   const Node root = world.root();

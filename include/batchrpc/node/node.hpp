@@ -274,8 +274,8 @@ class BATCHRPC_EXPORT Node {
   [[nodiscard]] std::vector<PeerInfo> peers() const;
   /// Ready when a peer of that name is there, at once for the node's own: it has joined, and is not
   /// PeerState::lost. A lost peer is there again when the group tells of it or a connection to it
-  /// is made, which is tried meanwhile, as for calls; one that was restarted when it has joined
-  /// again. Fails with TimedOut.
+  /// is made, which is tried meanwhile if only this node has lost it; one that was restarted when
+  /// it has joined again. Fails with TimedOut.
   [[nodiscard]] Future<PeerInfo> wait_for_peer(std::string name,
                                                Duration timeout = std::chrono::seconds(60)) const;
   /// Calls `handler` at every change from now on, on whichever thread noticed; it must not block.
