@@ -133,6 +133,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void schedule_tick();
   void seek_awaited();
   [[nodiscard]] Future<void> when(std::function<bool()> condition, TimePoint deadline);
+  [[nodiscard]] bool step_on_loop(const std::function<void()>& step, TimePoint deadline);
   void look_for(std::function<bool()> condition, Promise<void> done, TimePoint deadline);
   void stop_listening();
 
