@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Whether the random programs (tests/reliability/) find bugs: plants those of scripts/planted_bugs/ one
-# after the other in a copy of the sources, and runs the programs until one fails.
+# after the other in a copy of the sources, and runs the programs until one fails; once before that,
+# without a bug, when none may.
 #
 #   scripts/planted_bugs.sh [--check] [--seeds N] [bug...]
 #
@@ -49,14 +50,20 @@ build=build/release log=$PWD/build/planted_bugs.log
 cmake --preset release -DBATCHRPC_TORCH=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF >"$log" 2>&1 ||
   { cat "$log" && exit 1; }
 
-found=0 missed=0
-for bug in "${bugs[@]}"; do
-  patch -s -p1 <"$patches/$bug.patch"
+try() {  # <bug>: builds and runs the programs
   cmake --build "$build" --parallel "$(nproc)" --target test_reliability >"$log" 2>&1 ||
-    { tail -n 40 "$log" && echo "$bug: does not compile" && exit 1; }
+    { tail -n 40 "$log" && echo "$1: does not compile" && exit 1; }
   status=0
   start=$SECONDS
   said=$(BATCHRPC_SEEDS=$seeds timeout 600 "$build/bin/test_reliability" 2>&1) || status=$?
+}
+
+try "without a bug"
+[ "$status" = 0 ] || { echo "$said" | tail -n 40 && echo "fails without a bug, with status $status" && exit 1; }
+found=0 missed=0
+for bug in "${bugs[@]}"; do
+  patch -s -p1 <"$patches/$bug.patch"
+  try "$bug"
   patch -s -R -p1 <"$patches/$bug.patch"
   seed=$(grep -oE 'seed [0-9]+' <<<"$said" | head -n 1 || true)
   if [ "$status" = 0 ]; then
