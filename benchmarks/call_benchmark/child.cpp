@@ -12,6 +12,7 @@
 #include "call_benchmark/floor.hpp"
 #include "call_benchmark/memory.hpp"
 #include "call_benchmark/nodes.hpp"
+#include "call_benchmark/overload.hpp"
 #include "call_benchmark/strangers.hpp"
 
 namespace call_benchmark {
@@ -96,6 +97,11 @@ int run_child(const Options& options) {
     }
     case Role::pestered_server: {
       const batchrpc::Node node = start_server(transport, nullptr, batchrpc::LogLevel::error);
+      say(join_address(node, transport));
+      wait_to_be_ended();
+    }
+    case Role::overloaded_server: {
+      const batchrpc::Node node = start_overloaded_server(options.count != 0);
       say(join_address(node, transport));
       wait_to_be_ended();
     }

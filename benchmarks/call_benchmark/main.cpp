@@ -8,6 +8,7 @@
 #include "call_benchmark/memory.hpp"
 #include "call_benchmark/nodes.hpp"
 #include "call_benchmark/options.hpp"
+#include "call_benchmark/overload.hpp"
 #include "call_benchmark/report.hpp"
 #include "call_benchmark/rounds.hpp"
 #include "call_benchmark/strangers.hpp"
@@ -27,7 +28,8 @@ nlohmann::json measure(const Options& options, Interrupt& interrupt) {
   if (options.memory) append(measure_memory(options, std::cout, interrupt));
   if (options.idle) append(measure_idle(options, std::cout, interrupt));
   if (options.strangers) append(measure_strangers(options, std::cout, interrupt));
-  if (options.memory || options.idle || options.strangers) return entries;
+  if (options.overload) append(measure_overload(options, std::cout, interrupt));
+  if (options.memory || options.idle || options.strangers || options.overload) return entries;
 
   print_head(std::cout, options);
   measure_all(options, interrupt, [&](const Group& group) {

@@ -30,6 +30,7 @@ constexpr std::array kRoles{
     std::pair{Role::joining_nodes, "joining-nodes"},
     std::pair{Role::pestered_server, "pestered-server"},
     std::pair{Role::strangers, "strangers"},
+    std::pair{Role::overloaded_server, "overloaded-server"},
 };
 
 constexpr auto kAbout =
@@ -132,8 +133,9 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--handlers", texts.handlers, "short,workers (both)");
   app.add_option("--style", texts.styles, "How results are taken: get,then (both)");
   app.add_option("--floor", texts.floors, "blocking,busy,frame-sized (all; blocking always)");
-  app.add_option("--seconds", texts.seconds,
-                 "Length of a sample (0.2), of --idle (5), of one of --strangers (1)");
+  app.add_option(
+      "--seconds", texts.seconds,
+      "Length of a sample (0.2), of --idle (5), of one of --strangers (1), of --overload (10)");
   app.add_option("--rounds", options.rounds, "Samples of each figure (5)");
   app.add_option("--json", options.json, "Write the figures to this file");
   app.add_flag("--memory", options.memory,
@@ -142,6 +144,8 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
                "Measure instead: CPU time of connected, idle nodes; with --memory, after that");
   app.add_flag("--strangers", options.strangers,
                "Measure instead: calls over tcp while strangers come to the same port");
+  app.add_flag("--overload", options.overload,
+               "Measure instead: calls answered in time at five times the capacity");
   // For children only.
   app.add_option("--role", texts.role)->group("");
   app.add_option("--line-file", options.line_file)->group("");
@@ -172,6 +176,8 @@ void take(const Texts& texts, Options& options) {
   }
   if (texts.seconds) {
     options.seconds = *texts.seconds;
+  } else if (options.overload) {
+    options.seconds = 10;
   } else if (options.idle || options.strangers) {
     options.seconds = options.idle ? 5 : 1;
   }

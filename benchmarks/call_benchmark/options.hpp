@@ -17,16 +17,17 @@ class UsageError : public std::runtime_error {
 
 /// What a child process of the benchmark does, instead of measuring.
 enum class Role : unsigned char {
-  measure,          ///< the program that the user has started
-  floor_server,     ///< answers the floor's messages
-  node_server,      ///< a node that answers calls
-  many_nodes,       ///< a root and `count` more nodes, for the memory of connections
-  calling_node,     ///< joins them and calls each: memory on the calling side
-  called_node,      ///< a root that `count` nodes join and call: memory on the other side
-  joining_nodes,    ///< `count` nodes that join `address` and call it
-  pestered_server,  ///< a node_server that does not warn of the strangers that come to it
-  strangers,        ///< strangers of the kind `count`, who come to `address`
-  pending_calls     ///< a node that joins `address` and makes `count` calls there
+  measure,            ///< the program that the user has started
+  floor_server,       ///< answers the floor's messages
+  node_server,        ///< a node that answers calls
+  many_nodes,         ///< a root and `count` more nodes, for the memory of connections
+  calling_node,       ///< joins them and calls each: memory on the calling side
+  called_node,        ///< a root that `count` nodes join and call: memory on the other side
+  joining_nodes,      ///< `count` nodes that join `address` and call it
+  pestered_server,    ///< a node_server that does not warn of the strangers that come to it
+  strangers,          ///< strangers of the kind `count`, who come to `address`
+  overloaded_server,  ///< a node of slow functions; `count`: whether it has call_limits
+  pending_calls       ///< a node that joins `address` and makes `count` calls there
 };
 
 struct Options {
@@ -37,13 +38,15 @@ struct Options {
   std::vector<Handlers> handlers{Handlers::short_ones, Handlers::on_workers};
   std::vector<Style> styles{Style::get, Style::then};
   std::vector<Floor> floors{Floor::blocking, Floor::busy, Floor::frame_sized};
-  /// Of one sample. Of the watch with `idle`, and then 5 by default; with `strangers`, 1.
+  /// Of one sample. Of the watch with `idle`, and then 5 by default; with `strangers`, 1; with
+  /// `overload`, 10.
   double seconds = 0.2;
   int rounds = 5;
   std::string json{};  ///< a path that can be written; empty: none
   bool memory = false;
   bool idle = false;
   bool strangers = false;
+  bool overload = false;
 
   Role role = Role::measure;
   int line_file = -1;     ///< where a child writes lines to its parent

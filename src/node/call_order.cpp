@@ -49,6 +49,18 @@ std::optional<CallOrder::Call> CallOrder::take(const Object& object) {
   return call;
 }
 
+std::vector<CallOrder::Call> CallOrder::take_all() {
+  std::vector<Call> calls;
+  for (auto& [object, places] : lines_) {
+    for (Place& place : places) {
+      if (place.call) calls.push_back(*std::move(place.call));
+    }
+    std::erase_if(places, [](const Place& place) { return place.call.has_value(); });
+  }
+  waiting_bytes_ = 0;
+  return calls;
+}
+
 std::optional<CallOrder::Call> CallOrder::remove(std::uint64_t id) {
   for (auto& [object, places] : lines_) {
     for (auto place = places.begin(); place != places.end(); ++place) {

@@ -34,6 +34,8 @@ class CallOrder {
   void fill(const Object& object, std::uint64_t id, Call call);
   /// The call whose turn it is, to be run now.
   [[nodiscard]] std::optional<Call> take(const Object& object);
+  /// All calls that are there; none of them will run.
+  [[nodiscard]] std::vector<Call> take_all();
   /// The call of that id, which is there and will not run; nothing, if it does not wait here.
   [[nodiscard]] std::optional<Call> remove(std::uint64_t id);
   /// The call for which that place was will never be there.

@@ -5,7 +5,7 @@
 namespace batchrpc {
 
 /// Knows whether it is the copy in a forked child, by a page that the kernel wipes there. Costs a
-/// read, and no handler of the whole process.
+/// read.
 class ForkMark {
  public:
   ForkMark() noexcept;

@@ -44,6 +44,7 @@ std::int32_t Group::free_rank() const {
 Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
   const NodeOptions& options = core_.options();
   const PeerIdentity& caller = CallContext::current()->caller();
+  if (const std::exception_ptr ending = core_.refusal()) std::rethrow_exception(ending);
   if (member.name != caller.name || member.incarnation != caller.incarnation) {
     throw JoinFailed(caller.name + " asked to join as " + member.name +
                      "; a node joins for itself");

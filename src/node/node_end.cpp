@@ -123,10 +123,10 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   }
   bool by_loop = !options_.loop && !(own_loop_ && loop_->is_driving());
   const auto take = [&](const std::function<void()>& step) {
-    if (by_loop) {
-      by_loop = step_on_loop(step, deadline);
-    } else {
+    if (!by_loop) {
       step();
+    } else if (!step_on_loop(step, deadline)) {
+      by_loop = own_loop_;  // which may only have been busy
     }
   };
   // What has not begun is told so, and this node's objects and batchers end, while there are
@@ -138,8 +138,10 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     peers_->refuse_waiting(refusal());
     call_handlers({.kind = PeerChange::Kind::ended, .peer = {}, .reason = {}});
   });
-  wait_until(is_sent, after(loop_->now(), std::min(timeout, kConfirmWithin)));
-  functions_.clear();  // also of handles, which are given back
+  const TimePoint leave_by = after(loop_->now(), std::min(timeout, kConfirmWithin));
+  wait_until(is_sent, leave_by);
+  functions_.clear();  // with the handles that they hold, which are given back
+  wait_until(is_sent, leave_by);
   take([this] {
     const OutputScope scope(context_);
     peers_->close("node " + options_.name + " has shut down");

@@ -135,6 +135,14 @@ std::optional<PayloadAssembler::Whole> PayloadAssembler::drop(std::uint64_t call
   return std::move(dropped.mapped().whole);
 }
 
+std::vector<std::uint64_t> PayloadAssembler::calls() const {
+  std::vector<std::uint64_t> ids;
+  for (const auto& [key, assembly] : assemblies_) {
+    if (key % 2 == 0) ids.push_back(key / 2);
+  }
+  return ids;
+}
+
 void PayloadAssembler::clear() {
   const auto dropped = std::exchange(assemblies_, {});  // what it keeps may do anything
 }

@@ -48,6 +48,8 @@ class PayloadAssembler {
   /// Forgets a call, and returns what there is of it; nothing, if it is not coming in.
   [[nodiscard]] std::optional<Whole> drop(std::uint64_t call);
   void clear();
+  /// The ids of the calls that are coming in.
+  [[nodiscard]] std::vector<std::uint64_t> calls() const;
 
  private:
   struct Payload {

@@ -21,6 +21,7 @@ std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
 
 void PeerTable::seek(std::string_view name) {
   const std::lock_guard lock(mutex_);
+  if (self_.rank == 0) return;  // whom the root has lost the group has: it comes back by itself
   Peer* const peer = find(name);
   if (closed_ || peer == nullptr || !peer->member || !peer->lost || peer->gone || peer->current)
     return;

@@ -97,9 +97,8 @@ void PeerTable::remove(const std::string& name, std::uint64_t incarnation,
     const std::lock_guard lock(mutex_);
     Peer* peer = find(name);
     if (peer == nullptr || peer->info.incarnation != incarnation) return;
-    if (!peer->sessions.empty()) return;
     peer->gone = true;
-    if (peer->info.state == PeerState::lost) return;
+    if (!peer->sessions.empty() || peer->info.state == PeerState::lost) return;
     lose(*peer, reason, ended, LogLevel::info);
   }
   run(ended);

@@ -223,7 +223,8 @@ std::exception_ptr RetriedCall::final_error(const std::exception_ptr& thrown, co
 }
 
 bool RetriedCall::cancel_call(std::uint64_t /*id*/) noexcept {
-  if (over_) return false;
+  const auto core = core_.lock();
+  if (over_ || (core && core->is_forked_copy())) return false;
   const auto self = shared_from_this();
   if (!cancelled_.exchange(true)) {
     end_pause();

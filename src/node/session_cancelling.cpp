@@ -23,7 +23,8 @@ bool Session::note_submitted(PendingCall& call, const detail::OutgoingOptions& o
 }
 
 bool Session::cancel_call(std::uint64_t id) noexcept {
-  std::vector<Bytes> payloads;  // destroyed without the lock
+  if (is_forked_copy()) return false;  // a thread of the parent may have the lock
+  std::vector<Bytes> payloads;         // destroyed without the lock
   std::vector<PendingCall> calls;
   std::vector<EndedCall> ended;
   {
@@ -51,7 +52,7 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
 std::shared_ptr<detail::ReplySink> Session::keep(const std::shared_ptr<detail::CallState>& call,
                                                  bool wants_reply) {
   answering_.fetch_add(1, std::memory_order_relaxed);
-  if (wants_reply && !kept_.add(*call)) cancel(*call);
+  if (!kept_.add(*call) && wants_reply) cancel(*call);
   return shared_from_this();
 }
 
@@ -89,15 +90,26 @@ void Session::handle_cancel(std::uint64_t call) {
 
 void Session::refuse_waiting(const std::exception_ptr& error) {
   const detail::CurrentNode current(core_);
+  const auto refuse = [&](std::uint64_t call) {
+    if (call < CallTable::kNotifications) send_error(call, error, false);
+  };
   for (const auto& call : kept_.all()) {
-    if (call->cancel_if_waiting()) send_error(call->id, error, false);
+    if (call->cancel_if_waiting()) refuse(call->id);
   }
+  for (const PayloadAssembler::Whole& call : order_.take_all()) {
+    const wire::FrameView frame = wire::parse_frame(call.words);
+    discard(frame, call.payloads);
+    refuse(frame.header.id);
+  }
+  for (const std::uint64_t call : assembler_.calls())
+    refuse(call);  // the caller takes back what is still to come of it
 }
 
 void Session::cancel_incoming() {
   caller_gone_ = true;
-  for (const auto& call : kept_.close())
-    cancel(*call);
+  for (const auto& call : kept_.close()) {
+    if (call->id < CallTable::kNotifications) cancel(*call);
+  }
 }
 
 // A call that has waited since its frame came.

@@ -174,7 +174,7 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   try {
     function = resolve(incoming);
   } catch (...) {
-    if (refusal) return call.fail(refusal);
+    if (const std::exception_ptr ending = host_->refusal()) return call.fail(ending);
     const std::exception_ptr error = std::current_exception();
     // Nodes that start together call each other before all of them have exposed what they have.
     if (code_of(error) == ErrorCode::not_found) {

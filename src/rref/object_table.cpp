@@ -94,7 +94,7 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
                          UniqueFunction<std::shared_ptr<void>()> construct,
                          UniqueFunction<void(Result<void>)> done) {
   const std::lock_guard lock(mutex_);
-  refuse_when_closed();
+  if (closed_) throw DidNotRun{closed_error()};
   if (gone_.contains(object)) std::rethrow_exception(released_error(core_.name()));
   Entry& created = entry(object);
   if (!created.expected) {
@@ -108,7 +108,7 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
                           done =
                               std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
     if (!turn) {
-      done(turn.error());
+      done(std::make_exception_ptr(DidNotRun{turn.error()}));
       return;
     }
     std::shared_ptr<void> value;
@@ -135,7 +135,7 @@ void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
 void ObjectTable::own(ObjectId object, ObjectId token, std::string_view type,
                       std::shared_ptr<void> value) {
   const std::lock_guard lock(mutex_);
-  refuse_when_closed();
+  if (closed_) std::rethrow_exception(closed_error());
   Entry& owned = entries_[object];
   owned.expected = false;
   owned.type = type;
@@ -150,16 +150,15 @@ void ObjectTable::run(ObjectId object, std::string_view type, ObjectJob job,
   bool is_gone = false;
   {
     const std::lock_guard lock(mutex_);
-    refuse_when_closed();
+    if (closed_) throw DidNotRun{closed_error()};
     is_gone = gone_.contains(object);
     if (!is_gone) {
       Entry& known = entry(object);
       key.second = known.next_job++;
-      const bool waits = known.expected || known.busy;
       Job& waiting = known.queue[key.second];
       waiting.type = type;
       waiting.run = std::move(job);
-      if (call && waits) cancelled = !waiting.hook.emplace(weak_from_this(), key).attach(call);
+      if (call) cancelled = !waiting.hook.emplace(weak_from_this(), key).attach(call);
       if (!known.expected) start(object, known);
     }
   }
@@ -289,14 +288,14 @@ void ObjectTable::close() {
   for (auto& [object, entry] : ended) {
     core_.loop()->cancel(entry.timer);
     for (auto& [number, job] : entry.queue) {
-      job.run(std::make_exception_ptr(ShutDown("node " + core_.name() + " is shut down")));
+      job.run(closed_error());
     }
   }
 }
 
-// Under the lock.
-void ObjectTable::refuse_when_closed() const {
-  if (closed_) throw ShutDown("node " + core_.name() + " is shut down; make a new one");
+std::exception_ptr ObjectTable::closed_error() const {
+  return std::make_exception_ptr(
+      ShutDown("node " + core_.name() + " is shut down; make a new one"));
 }
 
 std::shared_ptr<void> ObjectTable::find(ObjectId object) const {

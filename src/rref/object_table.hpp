@@ -89,7 +89,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   void drop(const Key& job);
   std::shared_ptr<void> drop_if_unused(ObjectId object);
   void remember_gone(ObjectId object);
-  void refuse_when_closed() const;
+  [[nodiscard]] std::exception_ptr closed_error() const;
 
   NodeCore& core_;
   mutable std::mutex mutex_;

@@ -297,6 +297,32 @@ TEST_CASE("call_benchmark measures memory and idle nodes instead when asked to")
                                              "idle both"});
 }
 
+TEST_CASE("call_benchmark measures how many calls are answered in time in an overload") {
+  const TemporaryFile out("out");
+  const TemporaryFile error("error");
+  const TemporaryFile json("json");
+  const auto end =
+      run_program("--overload --seconds 0.5 --rounds 1 --json '" + json.path() + "'", out, error);
+  CAPTURE(error.text());
+  REQUIRE(end.success());
+  const auto entries = nlohmann::json::parse(json.text());
+  REQUIRE(entries.size() == 2);
+  CHECK(entries.at(0).at("call_limits") == true);
+  CHECK(entries.at(1).at("call_limits") == false);
+  for (const nlohmann::json& entry : entries) {
+    CAPTURE(entry.dump());
+    CHECK(entry.at("case") == "overload");
+    CHECK(entry.at("capacity_per_s") > 0);
+    const int offered = entry.at("offered");
+    const int answered = entry.at("answered");
+    const int refused = entry.at("refused");
+    const int timed_out = entry.at("timed_out");
+    CHECK(offered > 0);
+    CHECK(answered + refused + timed_out == offered);
+    CHECK((refused == 0 || entry.at("call_limits") == true));
+  }
+}
+
 /// The processes that `parent` has started.
 std::vector<pid_t> children_of(pid_t parent) {
   const std::string id = std::to_string(parent);

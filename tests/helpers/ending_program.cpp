@@ -175,13 +175,27 @@ int fork_while_in_use() {
       first->call_with<&ending::add>({.retry = {.attempts = 2}}, "second", 1, 2).get();
     }
   });
+  std::thread busier([&done] {  // has the locks of the session, and of what cancels calls
+    while (!done) {
+      std::vector<batchrpc::Future<int>> calls;
+      for (int i = 0; i < 100; ++i)
+        calls.push_back(first->call<&ending::add>("second", 1, 2));
+      for (auto& call : calls) {
+        (void)call.cancel();
+        call.wait();
+      }
+    }
+  });
   int failed = 0;
   for (int round = 0; round < 50; ++round) {
     std::optional owned(second->own(std::make_shared<ending::Counter>(1)));
+    std::optional dropped(
+        first->call_with<int()>({.cancel_when_dropped = true}, "second", "never"));
     const pid_t child = ::fork();
     if (child == 0) {
       ::alarm(20);  // should it hang
       owned.reset();
+      dropped.reset();
       handle_before.reset();
       first.reset();
       second.reset();
@@ -193,6 +207,7 @@ int fork_while_in_use() {
   }
   done = true;
   busy.join();
+  busier.join();
   return failed;
 }
 

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
@@ -185,6 +187,45 @@ TEST_CASE("who takes the name or rank of a node that is about to end gets it whe
   CHECK(successor.rank() == 1);
   root.expose<&groups::add>();
   CHECK(successor.call<&groups::add>("root", 1, 2).get() == 3);
+}
+
+TEST_CASE("promise 9: who comes while the root ends joins the next one") {
+  struct Lasting {  // takes its time to end
+    explicit Lasting(const VirtualWorld& in) : world(in) {}
+    Lasting(const Lasting&) = delete;
+    Lasting& operator=(const Lasting&) = delete;
+    ~Lasting() { world.run_for(100ms); }
+    const VirtualWorld& world;
+  };
+  const VirtualWorld world;
+  world.network->set_link("root", "late", {.latency = 10ms});
+  std::optional<Node> root(world.root());
+  std::optional<Promise<void>> slow(std::in_place);
+  root->expose("slow", [&slow] { return slow->get_future(); });
+  auto lasting = std::make_shared<Lasting>(world);
+  root->expose("captures", [lasting] {});
+  lasting.reset();
+  const Node member = world.join("member");
+  auto call = member.call<void()>("root", "slow");
+  world.run_for(1s);
+
+  // Its join arrives while the root is still answering, or while it destroys its functions.
+  const auto before_the_end = GENERATE(1000ms, 25ms, 45ms, 55ms, 65ms);
+  CAPTURE(before_the_end.count());
+  std::optional<Future<Node>> late;
+  world.loop->schedule(world.loop->now() + 1200ms - before_the_end,
+                       [&] { late = Node::start(world.joining("late")); });
+  world.loop->schedule(world.loop->now() + 1200ms, [&slow] { slow->set_value(); });
+  root->shutdown(5s);
+  call.get();
+  root.reset();
+  world.run_for(5s);
+  REQUIRE(late);
+  CHECK_FALSE(late->ready());
+  const Node next = world.root();
+  world.run_for(5s);
+  REQUIRE(late->ready());
+  CHECK(std::move(*late).get().rank() > 0);
 }
 
 TEST_CASE("a second node of rank 0 at the address of the first is told how to join it") {

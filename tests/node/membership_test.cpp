@@ -1,5 +1,8 @@
 // Who comes and goes in a group that has begun.
 #include <catch2/catch.hpp>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/virtual_world.hpp"
@@ -143,6 +146,36 @@ TEST_CASE("a peer that this node alone has lost is found again by who waits for 
   REQUIRE(waiting.ready());
   CHECK(waiting.get().name == "c");
   CHECK(b.call<int()>("c", "f").get() == 1);
+}
+
+TEST_CASE("a peer that the group has lost is not sought by who waits for it") {
+  VirtualWorld world;
+  std::map<std::string, int> tries;
+  const auto counting = [&](NodeOptions options) {
+    options.log_sink = [&tries, name = options.name](LogLevel /*level*/, std::string_view line) {
+      if (line.find("tries to connect to c") != std::string_view::npos) ++tries[name];
+    };
+    return options;
+  };
+  const Node root(counting(world.options("root")));
+  const Node c(counting(world.joining("c")));
+  NodeOptions patient = world.joining("b");
+  patient.dead_after = 8s;  // so that the group's news come before its own
+  const Node b(counting(patient));
+  c.expose("f", [] { return 1; });
+  CHECK(b.call<int()>("c", "f").get() == 1);
+  CHECK(root.call<int()>("c", "f").get() == 1);
+  world.network->isolate("c");
+  world.run_for(20s);
+  CHECK(tries["b"] > 0);
+  tries.clear();
+  const auto of_root = root.wait_for_peer("c", 10min);
+  const auto of_b = b.wait_for_peer("c", 10min);
+  world.run_for(5min);
+  CHECK(tries["root"] == 0);
+  CHECK(tries["b"] == 0);
+  CHECK_FALSE(of_root.ready());
+  CHECK_FALSE(of_b.ready());
 }
 
 TEST_CASE("a lost peer that a call tries to reach is lost, and waited for, until it is there") {

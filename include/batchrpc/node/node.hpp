@@ -289,8 +289,8 @@ class BATCHRPC_EXPORT Node {
 
   /// Refuses new calls, lets those under way finish until the time is over, tells the others (for
   /// as long, a second at most), and ends the node.
-  /// Returns what was not finished: "worker1: add (3 calls)" of its own calls, whose futures
-  /// complete with ShutDown; "4 calls of client, still being answered here: step (3 calls), sum" of
+  /// Returns what was not finished: "worker1: add (3 calls)" of its own calls, which unless their
+  /// answers still come end as ShutDown; "4 calls of client, still being answered here: step" of
   /// others'. Those that still wait then are answered with ShutDown, and have not run. Idempotent.
   /// A callback may do it; in a handler of this node, or another task of its workers, it would wait
   /// for itself and throws InvalidArgument. What other tasks of an embedder's context throw
