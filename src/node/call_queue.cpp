@@ -117,7 +117,8 @@ std::optional<CallQueue::Refusal> CallQueue::refusal(const std::string& peer, Li
   const Duration left = *deadline - now;
   if (2 * wait + work <= left) return std::nullopt;
   return Refusal{"it would wait for about " + in_milliseconds(wait) + " of the " +
-                     in_milliseconds(left) + " that it has (NodeOptions::call_limits)",
+                     in_milliseconds(left) + " that it has, and run for about " +
+                     in_milliseconds(work) + " (NodeOptions::call_limits)",
                  pause(wait - std::max<Duration>(left - work, Duration::zero()) / 2)};
 }
 

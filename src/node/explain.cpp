@@ -82,9 +82,10 @@ std::string_view advice_of(const Error& error) {
   const CallStory* const story = error.story();
   switch (error.code()) {
     case ErrorCode::remote_error:
-      return "as for an exception of a local function";
+      return "as for an exception of a local function: the text says what it was, and where";
     case ErrorCode::timed_out:
       if (story == nullptr) return "wait for longer, or see why it takes so long";
+      if (!error.may_have_run()) return "raise the time-out, or see why the call could not leave";
       return "raise the time-out, or see why the callee is slow; repeat only what is idempotent";
     case ErrorCode::not_sent:
       return "call again, or another node; wait_for_peer() waits for one that is lost";
@@ -100,7 +101,7 @@ std::string_view advice_of(const Error& error) {
       }
       return "call again after a while (Overloaded::retry_after()), or raise the limit";
     case ErrorCode::cancelled:
-      return "nothing: somebody asked for it";
+      return "nothing: somebody asked for it, or nobody waits any more for what it was part of";
     case ErrorCode::not_found:
       if (story == nullptr) {
         return "expose it, call it by its right name, or wait for the peer (wait_for_peer())";

@@ -62,7 +62,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   void refused(const std::string& why);
   void fail_to_join(const std::exception_ptr& error);
 
-  void root_lost();
+  void root_lost(std::uint64_t incarnation);
   void root_is_back();
   void return_again();
   void return_after(Duration at_least, Duration at_most);
@@ -98,6 +98,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   // Of who has joined, on the loop.
   bool joined_ = false;
   bool returning_ = false;         // looks for a root that was lost
+  std::uint64_t lost_root_ = 0;    // the incarnation of that
   std::optional<int> other_rank_;  // the root has chosen this node's for another meanwhile
   std::string refused_for_;        // why it could not return, when that was logged last
   TimerId return_timer_ = 0;

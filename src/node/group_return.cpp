@@ -23,8 +23,9 @@ constexpr Duration kPause = std::chrono::seconds(1);
 
 }  // namespace
 
-void Group::root_lost() {
+void Group::root_lost(std::uint64_t incarnation) {
   if (!joined_ || std::exchange(returning_, true)) return;
+  lost_root_ = incarnation;
   core_.log().info("the root is lost; it is looked for at " + core_.options().join +
                    ", and nodes can join again when it is back");
   nearer_.clear();

@@ -149,7 +149,7 @@ void Group::time_out() {
 
 void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
   if (core_.rank() != 0) {
-    if (peer.rank == 0) root_lost();
+    if (peer.rank == 0) root_lost(peer.incarnation);
     return;
   }
   std::vector<Waiting> dropped;
@@ -176,7 +176,7 @@ void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
 
 void Group::peer_joined(const PeerInfo& peer) {
   if (core_.rank() != 0) {
-    if (peer.rank != 0 || !returning_) return;
+    if (peer.rank != 0 || !returning_ || peer.incarnation != lost_root_) return;
     root_is_back();
     check_members({.name = peer.name, .rank = 0, .incarnation = peer.incarnation});
     return;

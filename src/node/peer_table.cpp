@@ -242,7 +242,8 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
               session->goodbye()->code == static_cast<std::uint16_t>(ErrorCode::shut_down);
           peer.gone = has_left;
           lose(peer, session->goodbye()->reason, ended,
-               has_left ? LogLevel::info : LogLevel::warning);
+               has_left ? LogLevel::info : LogLevel::warning,
+               has_left ? Guarantee::shutdown : Guarantee::dead_peer);
         } else {
           settle_broken(peer, why, ended);
         }
@@ -360,7 +361,8 @@ void PeerTable::drop_stranger(std::string_view name) {
   }
 }
 
-void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level) {
+void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level,
+                     Guarantee guarantee) {
   const bool was_known = peer.member && !std::exchange(peer.lost, true);
   for (auto& session : std::exchange(peer.sessions, {}))
     peer.broken.push_back(std::move(session));
@@ -371,7 +373,7 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel 
   peer.trials.clear();
   peer.trying_since.reset();
   auto broken = peer.broken;
-  const auto failed = end_broken(peer, peer_lost(peer.info.name, why), Guarantee::dead_peer, ended);
+  const auto failed = end_broken(peer, peer_lost(peer.info.name, why), guarantee, ended);
   tell_lost(peer, was_known, why, level, failed, ended);
   for (auto& session : broken) {
     ended.push_back([session] { session->close(); });

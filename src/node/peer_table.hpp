@@ -156,7 +156,8 @@ class PeerTable {
   void try_again(Peer& peer, Trial& trial);
   void leave_out(Peer& peer, const std::shared_ptr<Session>& session);
   void end_forgotten(Peer& peer, const Session& begun, Ended& ended);
-  void lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level = LogLevel::warning);
+  void lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level = LogLevel::warning,
+            Guarantee guarantee = Guarantee::dead_peer);
   void lose_former(Peer& peer, Ended& ended);
   void check_succession(const Peer& peer, const wire::Hello& hello) const;
   [[nodiscard]] static bool is_ahead_of_group(const Peer& peer);

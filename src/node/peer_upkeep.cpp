@@ -121,12 +121,9 @@ std::vector<std::string> PeerTable::pending() const {
       texts.push_back(name + ": " + function);
     }
     if (const int calls = session->answering(); calls > 0) {
-      std::string text = std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
-                         ", still being answered here";
-      const char* separator = ": ";
-      for (const std::string& function : session->answering_functions())
-        text += std::exchange(separator, ", ") + function;
-      texts.push_back(std::move(text));
+      const std::string functions = session->answering_functions();
+      texts.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
+                      ", still being answered here" + (functions.empty() ? "" : ": ") + functions);
     }
     if (const std::size_t bytes = session->connection().output().queued_bytes(); bytes > 0) {
       texts.push_back(std::to_string(bytes) + " bytes to " + name);

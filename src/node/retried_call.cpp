@@ -73,8 +73,9 @@ RetriedCall::RetriedCall(NodeCore& core, std::string_view peer, const detail::Fu
       signature_(function.signature),
       hash_(function.hash),
       retry_(options.retry),
+      timeout_(timeout_of(function, options, core.options().call_timeout)),
       called_at_(core.loop()->now()),
-      deadline_(after(called_at_, timeout_of(function, options, core.options().call_timeout))) {}
+      deadline_(after(called_at_, timeout_)) {}
 
 RetriedCall::~RetriedCall() = default;
 
@@ -111,8 +112,9 @@ void RetriedCall::attempt() {
     const auto core = core_.lock();
     if (!core) throw ShutDown("the node was shut down before '" + function_ + "' was called");
     detail::OutgoingOptions options;
-    options.timeout =
-        deadline_ == TimePoint::max() ? Duration::max() : deadline_ - core->loop()->now();
+    options.timeout = made_ == 1                      ? timeout_
+                      : deadline_ == TimePoint::max() ? Duration::max()
+                                                      : deadline_ - core->loop()->now();
     // Zero would be the node's default.
     if (options.timeout == Duration::zero()) options.timeout = Duration(-1);
     const detail::EncoderLease copy;

@@ -77,8 +77,9 @@ class RetriedCall final : public detail::ReplyReceiver,
   const std::string signature_;
   const std::uint64_t hash_;
   const RetryOptions retry_;
+  const Duration timeout_;  // of all attempts together, and when that is over
   const TimePoint called_at_;
-  const TimePoint deadline_;  // of all attempts together
+  const TimePoint deadline_;
   std::vector<Word> words_{};
   std::vector<Bytes> payloads_{};
   detail::ReplyHandler handler_{};

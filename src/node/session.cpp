@@ -70,7 +70,7 @@ void Session::refuse_size(const Encoder& encoder, const std::string& what) const
 void Session::submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
                      Encoder& encoder, detail::ReplyHandler&& handler) {
   const Duration timeout = timeout_of(function, options, call_timeout_);
-  const TimePoint now = about_now(timeout);
+  const TimePoint now = timeout < kCoarseFrom ? loop_->now() : loop_->coarse_now();
   const bool waits_for_ever = timeout >= TimePoint::max() - now;
   const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)
                                            : std::chrono::ceil<std::chrono::microseconds>(std::max(
@@ -351,12 +351,20 @@ std::vector<std::string> Session::pending_functions() const {
   return texts_of(counts);
 }
 
-std::vector<std::string> Session::answering_functions() {
+std::string Session::answering_functions() {
   std::map<std::string, std::size_t> counts;
+  std::size_t waiting = 0;
   for (const auto& call : kept_.all()) {
+    if (call->waits()) ++waiting;
     if (const auto function = call->function()) ++counts[std::string(shown_name(function->name))];
   }
-  return texts_of(counts);
+  std::string text;
+  for (const std::string& function : texts_of(counts))
+    text += (text.empty() ? "" : ", ") + function;
+  if (waiting > 0)
+    text +=
+        "; of these " + std::to_string(waiting) + (waiting == 1 ? " has" : " have") + " not begun";
+  return text;
 }
 
 }  // namespace batchrpc

@@ -184,8 +184,9 @@ class Session final : public FrameSink,
   [[nodiscard]] int answering() const noexcept {
     return answering_.load(std::memory_order_relaxed);
   }
-  /// The names of the functions of those, each with its count, as far as they are known.
-  [[nodiscard]] std::vector<std::string> answering_functions();
+  /// The names of the functions of those, each with its count, as far as they are known; and how
+  /// many have not begun.
+  [[nodiscard]] std::string answering_functions();
   /// Answers those that have not begun with `error`: they never will.
   void refuse_waiting(const std::exception_ptr& error);
   [[nodiscard]] Connection& connection() const noexcept { return *connection_; }
@@ -315,10 +316,9 @@ class Session final : public FrameSink,
   void measure(std::uint64_t pong);
   std::string peer_name() const;
 
-  /// Now, to set a deadline `timeout` ahead; that is within a hundredth of what was asked.
-  [[nodiscard]] TimePoint about_now(Duration timeout) const noexcept {
-    return timeout < std::chrono::seconds(1) ? loop_->now() : loop_->coarse_now();
-  }
+  /// From here on a deadline may be set by the coarse clock: that is within a hundredth of what was
+  /// asked.
+  static constexpr Duration kCoarseFrom = std::chrono::seconds(1);
 
   const std::shared_ptr<SessionHost> host_;
   const std::shared_ptr<NodeCore> core_;

@@ -144,7 +144,9 @@ std::optional<TimePoint> Session::deadline_of(const wire::FrameView& frame) cons
   if (frame.header.value == 0) return std::nullopt;
   constexpr std::uint64_t kLongest = 1'000'000ULL * 60 * 60 * 24 * 365;
   const std::chrono::microseconds left(std::min<std::uint64_t>(frame.header.value, kLongest));
-  return about_now(left) + left;
+  // Not before the caller's own: what is called from here would end before it, and so on.
+  if (left >= kCoarseFrom) return loop_->coarse_now() + loop_->coarse_lag() + left;
+  return loop_->now() + left;
 }
 
 void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "batchrpc/base/error.hpp"
 #include "transport/program_thread.hpp"
 
 namespace batchrpc {
@@ -70,16 +71,22 @@ struct SimulatedWorld::State {
     return life;
   }
 
-  [[nodiscard]] bool is_over(const std::string& host) const {
+  // The latest life of a host that has been named. A misspelt one would have nothing happen, and
+  // the test pass.
+  Life& latest(const std::string& host) const {
     const auto found = hosts.find(host);
-    return found != hosts.end() && found->second->over;
+    if (found != hosts.end()) return *found->second;
+    std::string names;
+    for (const auto& [name, life] : hosts)
+      names += (names.empty() ? "" : ", ") + name;
+    throw InvalidArgument("there is no host '" + host + "' in this world (options() and spawn() " +
+                          "name them): " + (names.empty() ? "it has none" : names));
   }
 
-  void end(const std::string& host) {
-    const auto found = hosts.find(host);
-    if (found == hosts.end()) return;
-    found->second->over = true;
-    found->second->loop->pause();
+  void end(const std::string& host) const {
+    Life& life = latest(host);
+    life.over = true;
+    life.loop->pause();
   }
 
   const std::uint64_t seed;
@@ -115,6 +122,10 @@ SimulatedWorld::~SimulatedWorld() {
 }
 
 NodeOptions SimulatedWorld::options(const std::string& host, NodeOptions others) {
+  if (!others.name.empty() && others.name != host) {
+    throw InvalidArgument("a node of a SimulatedWorld is named as its host: '" + others.name +
+                          "' needs a host of its own, options(\"" + others.name + "\")");
+  }
   const auto life = state_->living(host);
   others.name = host;
   if (others.rank == 0 && others.world_size == 0) {
@@ -185,15 +196,17 @@ void SimulatedWorld::set_clock(const std::string& host, const ClockOptions& cloc
 }
 
 void SimulatedWorld::pause(const std::string& host) {
-  if (state_->is_over(host)) return;
+  const Life& life = state_->latest(host);
+  if (life.over) return;
   state_->chronicle->write("pause " + host);
-  state_->living(host)->loop->pause();
+  life.loop->pause();
 }
 
 void SimulatedWorld::resume(const std::string& host) {
-  if (state_->is_over(host)) return;
+  const Life& life = state_->latest(host);
+  if (life.over) return;
   state_->chronicle->write("resume " + host);
-  state_->living(host)->loop->resume();
+  life.loop->resume();
 }
 
 void SimulatedWorld::kill(const std::string& host) {

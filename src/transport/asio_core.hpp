@@ -43,6 +43,15 @@ class AsioCore : public std::enable_shared_from_this<AsioCore> {
     ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
     return TimePoint(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
   }
+  /// How long a tick is.
+  [[nodiscard]] static Duration coarse_lag() noexcept {
+    static const Duration lag = [] {
+      timespec tick{};
+      ::clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+      return std::chrono::seconds(tick.tv_sec) + std::chrono::nanoseconds(tick.tv_nsec);
+    }();
+    return lag;
+  }
 };
 
 /// Returns or sleeps on, as `deadline` says.

@@ -36,6 +36,7 @@ bool AsioLoop::poll() {
 
 TimePoint AsioLoop::now() const noexcept { return detail::AsioCore::now(); }
 TimePoint AsioLoop::coarse_now() const noexcept { return detail::AsioCore::coarse_now(); }
+Duration AsioLoop::coarse_lag() const noexcept { return detail::AsioCore::coarse_lag(); }
 void AsioLoop::post(Task task) { core_->post(std::move(task)); }
 void AsioLoop::defer(Task task) { core_->defer(std::move(task)); }
 TimerId AsioLoop::schedule(TimePoint when, Task task) {

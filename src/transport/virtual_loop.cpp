@@ -12,6 +12,9 @@
 namespace batchrpc {
 namespace {
 
+// Nodes that live send pings for ever, so that something is always left to happen.
+constexpr Duration kLongestWait = std::chrono::hours(24);
+
 /// Counts for the time of a scope, also when a task throws a test's failure.
 class Count {
  public:
@@ -119,15 +122,19 @@ void VirtualLoop::wait(Waiter& waiter, const std::optional<TimePoint>& deadline)
     throw detail::NestedTooDeep();
   }
   const Count waits(waits_);
+  const TimePoint end = deadline.value_or(now_ + kLongestWait);
   while (!waiter.ready()) {
-    if (run_next(deadline.value_or(TimePoint::max()))) continue;
+    if (run_next(end)) continue;
     if (deadline) {
       now_ = std::max(now_, *deadline);
       return;
     }
     throw VirtualDeadlock(
-        "the program waits for what can never come: nothing is left to happen in this VirtualLoop. "
-        "Is a promise never set, a call never sent, or a peer on another loop?");
+        std::string("the program waits for what never comes: ") +
+        (tasks_->heap.empty() ? "nothing is left to happen in this VirtualLoop"
+                              : "a day of virtual time has passed") +
+        ". Is a promise never set, a call never sent, a peer on another loop, or a node's own host "
+        "killed or paused?");
   }
 }
 

@@ -208,6 +208,7 @@ int fork_while_in_use() {
   done = true;
   busy.join();
   busier.join();
+  (void)first->call<&ending::add>("second", 1, 2).get();  // what was called before has come
   return failed;
 }
 

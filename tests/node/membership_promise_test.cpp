@@ -277,6 +277,31 @@ TEST_CASE("promise 9: a root that dies again while its members come back is not 
   }
 }
 
+TEST_CASE("promise 9: members that live are not told to be lost when the root is restarted") {
+  for (int seed = 1; seed <= test::times_on_one_thread(20, 200); ++seed) {
+    INFO("seed " << seed);
+    Processes group(static_cast<std::uint64_t>(seed));
+    group.start_root();
+    for (const char* const name : {"a", "b", "c"})  // which do not call each other
+      group.start_member(name);
+    group.world.run_for(1s);
+    group.kill("root");
+    group.world.run_for(2s);
+    group.kill("c");
+    group.start_root();
+    group.world.run_for(30s);
+    for (const std::string name : {"a", "b"}) {
+      for (const Event& event : (*group.at(name).events)[name == "a" ? "b" : "a"])
+        CHECK(event.joined);
+      const auto& of_dead = (*group.at(name).events)["c"];
+      REQUIRE_FALSE(of_dead.empty());
+      CHECK_FALSE(of_dead.back().joined);
+      CHECK(alternate(of_dead));
+    }
+    CHECK(group.at("a").node.call<&add>("b", 1, 2).get() == 3);
+  }
+}
+
 TEST_CASE("promise 9: a root that was only cut off is found again, and nobody is told otherwise") {
   Processes group(1);
   const Node& root = group.start_root().node;

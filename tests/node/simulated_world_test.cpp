@@ -105,6 +105,27 @@ TEST_CASE("the root may be killed and started again at its address") {
   CHECK(root.call<&twice>("other", 4).get() == 8);
 }
 
+TEST_CASE("a host that was never named, and a node of another name, are refused") {
+  SimulatedWorld world(1);
+  const Node a(world.options("a"));
+  CHECK_THROWS_WITH(world.kill("A"),
+                    Catch::Contains("there is no host 'A'") && Catch::EndsWith("name them): a"));
+  CHECK_THROWS_AS(world.power_off("A"), InvalidArgument);
+  CHECK_THROWS_AS(world.pause("A"), InvalidArgument);
+  CHECK_THROWS_AS(world.resume("A"), InvalidArgument);
+  CHECK_THROWS_WITH(world.options("a", {.name = "b"}), Catch::Contains("options(\"b\")"));
+  CHECK(world.options("b", {.name = "b"}).name == "b");
+}
+
+TEST_CASE("a wait for a node whose host was killed ends, and says why") {
+  SimulatedWorld world(1);
+  const Node a(world.options("a"));
+  const Node b(world.options("b"));
+  world.kill("b");
+  auto call = b.call_with<int()>({.timeout = std::chrono::seconds(5)}, "a", "f");
+  CHECK_THROWS_WITH(std::move(call).get(), Catch::Contains("killed or paused"));
+}
+
 TEST_CASE("clocks that differ do not matter to nodes") {
   SimulatedWorld world;
   world.set_clock("ahead", {.offset = std::chrono::hours(100), .drift = 1e-3});

@@ -180,6 +180,18 @@ TEST_CASE("calls that the end of their own node cut off are explained by promise
   CHECK_THAT(refused.text, EndsWith("What to do: make a new node."));
 }
 
+TEST_CASE("a call that ran still when its callee ended is explained by promise 8") {
+  StoryWorld w;
+  CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
+  auto call = w.a.call<int()>("b", "never");
+  w.run_for(1s);
+  w.b.shutdown(1s);
+  const Failure failed(std::move(call));
+  CHECK(failed.code() == ErrorCode::peer_lost);
+  CHECK(failed.story.guarantee == Guarantee::shutdown);
+  CHECK_THAT(failed.text, Contains("Promise 8, shutdown: a node has shut down while it was under"));
+}
+
 TEST_CASE("a call that an ending callee refuses is explained by promise 8, and had been sent") {
   StoryWorld w;
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);

@@ -50,6 +50,25 @@ TEST_CASE("nodes call each other over each kind of socket") {
   }
 }
 
+TEST_CASE("promise 3: a call whose time is over far down ends as TimedOut, by real clocks too") {
+  const RealPair pair;
+  const auto hop = [&](const Node& node, const char* other, int depth) -> Future<int> {
+    if (depth == 0) {
+      const CallContext context = *CallContext::current();
+      co_await context.when_cancelled();
+      co_return 0;
+    }
+    co_return co_await node.call<int(int)>(other, "hop", depth - 1);
+  };
+  pair.a.expose("hop", [&](int depth) { return hop(pair.a, "b", depth); });
+  pair.b.expose("hop", [&](int depth) { return hop(pair.b, "a", depth); });
+  std::vector<Future<int>> calls;
+  for (int i = 0; i < 50; ++i)
+    calls.push_back(pair.a.call_with<int(int)>({.timeout = 1100ms}, "b", "hop", 1 + i % 8));
+  for (auto& call : calls)
+    CHECK(outcome(std::move(call)).code() == ErrorCode::timed_out);
+}
+
 TEST_CASE("nested calls from node to node and back work 64 deep with one worker each") {
   RealPair pair(1);
   std::function<int(const Node&, const char*, int)> descend = [](const Node& node,

@@ -1,6 +1,7 @@
 #include "batchrpc/transport/virtual_loop.hpp"
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <vector>
 
 #include "batchrpc/base/error.hpp"
@@ -125,6 +126,18 @@ TEST_CASE("a wait for what can never come throws instead of hanging") {
   VirtualLoop loop;
   Waiter waiter;
   CHECK_THROWS_AS(loop.wait(waiter, std::nullopt), VirtualDeadlock);
+}
+
+TEST_CASE("a wait ends after a day of virtual time, though something always happens") {
+  VirtualLoop loop;
+  const TimePoint begin = loop.now();
+  std::function<void()> again = [&] { loop.schedule(loop.now() + seconds(1), again); };
+  again();
+  Waiter never;
+  CHECK_THROWS_AS(loop.wait(never, std::nullopt), VirtualDeadlock);
+  CHECK(loop.now() - begin <= hours(24));
+  loop.wait(never, begin + hours(100));  // who says how long gets as long
+  CHECK(loop.now() == begin + hours(100));
 }
 
 TEST_CASE("a task that waits runs the others, nested, up to a bound") {

@@ -95,6 +95,10 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
   [[nodiscard]] bool cancelled() const noexcept {
     return phase_of(state_.load(std::memory_order_acquire)) == Phase::cancelled;
   }
+  /// Whether it has not begun to run, and may yet.
+  [[nodiscard]] bool waits() const noexcept {
+    return phase_of(state_.load(std::memory_order_acquire)) == Phase::waiting;
+  }
   /// Whether it is being answered still.
   [[nodiscard]] bool under_way() const noexcept {
     return is_under_way(state_.load(std::memory_order_acquire));

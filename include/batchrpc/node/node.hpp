@@ -290,11 +290,12 @@ class BATCHRPC_EXPORT Node {
   /// Refuses new calls, lets those under way finish until the time is over, tells the others (for
   /// as long, a second at most), and ends the node.
   /// Returns what was not finished: "worker1: add (3 calls)" of its own calls, which unless their
-  /// answers still come end as ShutDown; "4 calls of client, still being answered here: step" of
-  /// others'. Those that still wait then are answered with ShutDown, and have not run. Idempotent.
-  /// A callback may do it; in a handler of this node, or another task of its workers, it would wait
-  /// for itself and throws InvalidArgument. What other tasks of an embedder's context throw
-  /// meanwhile comes out of the context's run(), afterwards.
+  /// answers still come end as ShutDown; "4 calls of client, still being answered here: step (3
+  /// calls), sum; of these 2 have not begun" of others'. Those that still wait then are answered
+  /// with ShutDown, and have not run. Idempotent. A callback may do it; in a handler of this node,
+  /// or another task of its workers, it would wait for itself and throws InvalidArgument. What
+  /// other tasks of an embedder's context throw meanwhile comes out of the context's run(),
+  /// afterwards.
   std::vector<std::string> shutdown(Duration timeout);
 
   /// Runs tasks where handlers run; for `then(executor, f)` and batchers.

@@ -43,8 +43,8 @@ enum class QueueOrder : unsigned char {
 ///
 /// A call beyond `accepted` is refused at once, with an Overloaded that estimates from the measured
 /// run times when half of those before it are done. So is one that would wait for its start for
-/// more than half of the time that it has: what nobody waits for any more is not run. An expired
-/// call never starts.
+/// more than half of the time that its run leaves: what nobody waits for any more is not run. An
+/// expired call never starts.
 struct CallLimits {
   std::size_t accepted = 0;           ///< that wait and run, in all
   std::size_t accepted_per_peer = 0;  ///< that wait and run, of each peer

@@ -43,7 +43,7 @@ class BATCHRPC_EXPORT SimulatedWorld {
 
   // --- programs and nodes
 
-  /// Options of a node on `host`, of the same name: `others`, and what they leave open of loop,
+  /// Options of the node on `host`, of the same name: `others`, and what they leave open of loop,
   /// network, seed, address and rank. The first host named here is the root (rank 0) that the
   /// others join, unless `others` say rank -1. For a host that was killed: of its next life. The
   /// log goes to the trace, too; without a sink of its own and a trace, to standard error.
@@ -76,13 +76,15 @@ class BATCHRPC_EXPORT SimulatedWorld {
   [[nodiscard]] InprocNetwork& network() const noexcept;
   /// From the host's next life on; of its first, if options() or spawn() come later.
   void set_clock(const std::string& host, const ClockOptions& clock);
-  /// Nothing runs on the host any more, as if by SIGSTOP; its connections stay.
+  /// Nothing runs on the host any more, as if by SIGSTOP; its connections stay. Here and below, a
+  /// host that was never named is an InvalidArgument.
   void pause(const std::string& host);
   /// It goes on.
   void resume(const std::string& host);
   /// As if the process were killed: others see its connections reset and its addresses refuse.
   /// Nothing of it runs any more: its programs end with the world, and a node of it that the test
-  /// owns is cut off. Name it to options() or spawn() to start it again.
+  /// owns is cut off, so that futures of its calls never complete. Name it to options() or spawn()
+  /// to start it again.
   void kill(const std::string& host);
   /// The same, but others hear nothing: the machine is gone.
   void power_off(const std::string& host);

@@ -65,6 +65,7 @@ class BATCHRPC_EXPORT AsioLoop final : public Loop {
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
   [[nodiscard]] TimePoint now() const noexcept override;
   [[nodiscard]] TimePoint coarse_now() const noexcept override;
+  [[nodiscard]] Duration coarse_lag() const noexcept override;
   void post(Task task) override;
   void defer(Task task) override;
   TimerId schedule(TimePoint when, Task task) override;

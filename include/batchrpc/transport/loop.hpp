@@ -26,6 +26,8 @@ class BATCHRPC_EXPORT Loop : public WaitContext, public Executor {
 
   /// now(), cheaper, and up to 10 ms behind: for what happens at every message.
   [[nodiscard]] virtual TimePoint coarse_now() const noexcept { return now(); }
+  /// How far behind that may be.
+  [[nodiscard]] virtual Duration coarse_lag() const noexcept { return Duration::zero(); }
 
   /// Runs `task` on the thread that then drives, after the messages of all connections that are
   /// known to be readable by now: for who wants to gather them. By a thread that does not drive,

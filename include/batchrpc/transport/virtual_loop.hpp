@@ -61,8 +61,8 @@ class BATCHRPC_EXPORT VirtualLoop final : public Loop {
   void advance(Duration duration);
 
   /// Runs tasks, nested in the one that waits, until `waiter` is ready or the clock is at
-  /// `deadline`. Throws VirtualDeadlock when there is no deadline and no task left. Nests up to 256
-  /// deep, then throws Overloaded.
+  /// `deadline`. Throws VirtualDeadlock when there is no deadline and no task left, or an hour has
+  /// passed. Nests up to 256 deep, then throws Overloaded.
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
 
   /// Begins an hour after the clock's epoch.
