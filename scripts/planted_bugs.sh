@@ -45,6 +45,8 @@ mkdir -p "$copy"
 find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -z -co --exclude-standard | xargs -0 cp -p --parents -t "$copy"
 cd "$copy"
+# Older than what was compiled of them with a bug, they would not be compiled again.
+sed -n 's|^+++ b/||p' "$patches"/*.patch | sort -u | xargs touch
 mkdir -p build
 build=build/release log=$PWD/build/planted_bugs.log
 cmake --preset release -DBATCHRPC_TORCH=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF >"$log" 2>&1 ||
