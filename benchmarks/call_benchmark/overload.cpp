@@ -1,9 +1,9 @@
 #include "call_benchmark/overload.hpp"
 
-#include <array>
 #include <atomic>
 #include <batchrpc/batchrpc.hpp>
 #include <cstdio>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -76,23 +76,22 @@ struct Tally {
 
 /// Calls a second that are answered when there is always one more than is being run.
 double capacity(const batchrpc::Node& client, double seconds, Interrupt& interrupt) {
-  std::atomic<std::uint64_t> answered = 0;
   const Clock::time_point begin = Clock::now();
-  {
-    const Stretch stretch(interrupt, seconds);
-    std::vector<std::jthread> callers;
-    for (int i = 0; i < 2 * kWorkers; ++i) {
-      callers.emplace_back([&] {
-        while (!stretch.over()) {
-          client.call<&slow_work>(kServer).get();
-          ++answered;
-        }
-      });
-    }
+  const Stretch stretch(interrupt, seconds);
+  std::vector<std::future<int>> callers;
+  for (int i = 0; i < 2 * kWorkers; ++i) {
+    callers.push_back(std::async(std::launch::async, [&] {
+      int calls = 0;
+      for (; !stretch.over(); ++calls)
+        client.call<&slow_work>(kServer).get();
+      return calls;
+    }));
   }
+  int answered = 0;
+  for (std::future<int>& calls : callers)
+    answered += calls.get();
   interrupt.check();
-  return static_cast<double>(answered) /
-         std::chrono::duration<double>(Clock::now() - begin).count();
+  return answered / std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
 /// Offers `rate` calls a second.
@@ -130,10 +129,10 @@ nlohmann::json measure_overload(const Options& options, std::ostream& out, Inter
   for (int round = 0; round < options.rounds; ++round) {
     for (const bool limits : {true, false}) {
       Child server(Role::overloaded_server, Transport::tcp, {}, limits ? 1 : 0);
+      Tally tally;  // outlives the calls that it counts
       const batchrpc::Node client =
           start_client(Transport::tcp, server.read_line(interrupt), "client");
       const double able = capacity(client, options.seconds / 4, interrupt);
-      Tally tally;
       offer(client, tally, kOverload * able, options.seconds, interrupt);
       const std::size_t answered = tally.answered_ms.size();
       if (answered == 0) tally.answered_ms.push_back(0);
