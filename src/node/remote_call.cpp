@@ -175,6 +175,21 @@ void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   end();
 }
 
+namespace {
+
+// Whether it is of a call that had as much time as the one whose handler made it: however soon its
+// callee, by whose clock that may pass sooner, has said that it is over.
+bool had_as_much_time(const TimedOut& late, TimePoint deadline) {
+  constexpr auto kCoarse = std::chrono::milliseconds(100);  // of a busy machine's coarse clock
+  const CallStory* const story = late.story();
+  if (story == nullptr) return false;
+  const bool is_coarse = story->deadline - story->called_at >= Session::kCoarseFrom - kCoarse;
+  return story->deadline >= deadline - (is_coarse ? kCoarse : Duration::zero()) &&
+         story->deadline <= deadline + kCoarse;
+}
+
+}  // namespace
+
 void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
   // A call that a handler has made ends with its own, or so much earlier (CallOptions::timeout).
   constexpr auto kAtItsEnd = std::chrono::milliseconds(10);
@@ -184,7 +199,8 @@ void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
     sink_->send_error(id_, other.error, false);
   } catch (const TimedOut& late) {
     const auto deadline = context_.deadline();
-    const bool over = deadline && sink_->is_over(*deadline - kAtItsEnd);
+    const bool over =
+        deadline && (sink_->is_over(*deadline - kAtItsEnd) || had_as_much_time(late, *deadline));
     if (began && over) {
       const std::string text = std::string("the call's time was over while it ran: ") + late.what();
       sink_->send_error(id_, std::make_exception_ptr(TimedOut(text, true)), false);

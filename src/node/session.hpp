@@ -116,6 +116,9 @@ class Session final : public FrameSink,
   /// are yet to start. On the loop.
   void cancel_incoming();
 
+  /// From here on a deadline may be set by the coarse clock: that is within a hundredth of what was
+  /// asked.
+  static constexpr Duration kCoarseFrom = std::chrono::seconds(1);
   /// The function that a wait for credit is told of as.
   static constexpr std::string_view kCreditWait = "wait_for_credit()";
   /// Ends the calls that wait, by that promise: `error` makes the error, from the function's name
@@ -315,10 +318,6 @@ class Session final : public FrameSink,
   [[nodiscard]] std::uint64_t ping_id() const;
   void measure(std::uint64_t pong);
   std::string peer_name() const;
-
-  /// From here on a deadline may be set by the coarse clock: that is within a hundredth of what was
-  /// asked.
-  static constexpr Duration kCoarseFrom = std::chrono::seconds(1);
 
   const std::shared_ptr<SessionHost> host_;
   const std::shared_ptr<NodeCore> core_;

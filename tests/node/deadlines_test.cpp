@@ -212,6 +212,21 @@ TEST_CASE("a handler that fails with TimedOut at the end of its call's time has 
   CHECK(early.code() == ErrorCode::remote_error);
 }
 
+TEST_CASE("a handler whose call had less time than its own fails with that call's TimedOut") {
+  const auto [outer, inner] = GENERATE(table<Duration, Duration>(
+      {{100ms, 20ms}, {100ms, 99ms}, {900ms, 850ms}, {2000ms, 1500ms}, {60s, 59s}}));
+  CAPTURE(outer.count(), inner.count());
+  test::NodePair pair;
+  Promise<int> never;
+  pair.a.expose("never", [&never] { return never.get_future(); }, {.short_handler = true});
+  pair.b.expose("ask", [&, inner = inner] {
+    return pair.b.call_with<int()>({.timeout = inner}, "a", "never");
+  });
+  const auto result = outcome(pair.a.call_with<int()>({.timeout = outer}, "b", "ask"));
+  const bool at_its_end = outer - inner <= 10ms;
+  CHECK(result.code() == (at_its_end ? ErrorCode::timed_out : ErrorCode::remote_error));
+}
+
 TEST_CASE("work that outlives its call is bound by it no longer") {
   VirtualWorld world;
   const Node a = world.root("a");
