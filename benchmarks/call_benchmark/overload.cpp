@@ -4,7 +4,6 @@
 #include <batchrpc/batchrpc.hpp>
 #include <cstdio>
 #include <future>
-#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>

@@ -95,8 +95,9 @@ TEST_CASE("promise 8: a node that ends gives back handles to objects of a node i
   {
     const auto counter = w.owner.create<Counter(int)>("third", 5);
     const auto holder = w.owner.create<Holder(RRef<Counter>)>("user", counter);
+    w.user.expose("captures", [counter = w.owner.create<Counter(int)>("third", 6)] {});
     w.settle();
-    CHECK(Counter::alive == 1);
+    CHECK(Counter::alive == 2);
     CHECK(Holder::alive == 1);
     w.user.shutdown(1s);
   }

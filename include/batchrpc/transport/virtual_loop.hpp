@@ -61,7 +61,7 @@ class BATCHRPC_EXPORT VirtualLoop final : public Loop {
   void advance(Duration duration);
 
   /// Runs tasks, nested in the one that waits, until `waiter` is ready or the clock is at
-  /// `deadline`. Throws VirtualDeadlock when there is no deadline and no task left, or an hour has
+  /// `deadline`. Throws VirtualDeadlock when there is no deadline and no task left, or a day has
   /// passed. Nests up to 256 deep, then throws Overloaded.
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
 
