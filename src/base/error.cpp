@@ -39,6 +39,10 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "InvalidArgument";
     case ErrorCode::join_failed:
       return "JoinFailed";
+    case ErrorCode::owner_lost:
+      return "OwnerLost";
+    case ErrorCode::rref_expired:
+      return "RRefExpired";
   }
   return "Error";
 }
@@ -67,6 +71,8 @@ BadMessage::~BadMessage() = default;
 ShutDown::~ShutDown() = default;
 InvalidArgument::~InvalidArgument() = default;
 JoinFailed::~JoinFailed() = default;
+OwnerLost::~OwnerLost() = default;
+RRefExpired::~RRefExpired() = default;
 
 RemoteError::RemoteError(std::string_view thrown_what, std::string_view type, std::string_view node,
                          std::string_view function)
@@ -115,6 +121,10 @@ std::exception_ptr make_error(ErrorCode code, const std::string& message, bool m
       return make(static_cast<InvalidArgument*>(nullptr));
     case ErrorCode::join_failed:
       return make(static_cast<JoinFailed*>(nullptr));
+    case ErrorCode::owner_lost:
+      return make(static_cast<OwnerLost*>(nullptr));
+    case ErrorCode::rref_expired:
+      return make(static_cast<RRefExpired*>(nullptr));
     case ErrorCode::remote_error:
       break;
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,8 @@ namespace batchrpc {
 /// call waits, no others. Used by the thread that reads.
 class CallOrder {
  public:
-  using Object = std::pair<std::uint64_t, std::uint64_t>;
+  /// As detail::ObjectId.
+  using Object = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;
   using Call = PayloadAssembler::Whole;
 
   [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }

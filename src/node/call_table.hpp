@@ -20,12 +20,12 @@ struct PendingCall {
   std::uint64_t id = 0;        ///< given by the table
   OutputQueue::Place place{};  ///< of its frame in the connection's output
   std::uint32_t function = 0;
-  bool one_use = false;     ///< see Encoder::mark_one_use()
-  bool in_chunks = false;   ///< its payloads
   bool waited = false;      ///< for a connection, or for what was before it
   std::uint64_t bytes = 0;  ///< of its frame and payloads
   std::unique_ptr<detail::PayloadTarget> payload_target;
   std::unique_ptr<NestedCall> nested{};  ///< in the call in which it was made
+  std::vector<std::shared_ptr<Cargo>> cargo{};
+  std::shared_ptr<const void> kept{};
 };
 
 /// The calls that wait on one session, by id: index and generation of a slot, so that neither a

@@ -114,6 +114,9 @@ std::string_view advice_of(const Error& error) {
       return "send what the other side takes";
     case ErrorCode::shut_down:
       return advice_of_shut_down(error, story);
+    case ErrorCode::owner_lost:
+    case ErrorCode::rref_expired:
+      return "create another object, from what was kept of it";
     case ErrorCode::invalid_argument:
     case ErrorCode::join_failed:
       break;

@@ -35,11 +35,11 @@ constexpr std::string_view kValue = "batchrpc.value:";
 }  // namespace
 
 std::string shown_signature(std::string_view name, std::string_view signature) {
-  constexpr std::string_view kId = "{u64,u64}";
+  constexpr std::string_view kId = "{u64,u64,u64}";
   std::string text(signature);
   const auto begin = text.find('(') + 1;
   for (int ids = !name.starts_with(kReservedPrefix) ? 0
-                 : name.starts_with(kCreatePrefix)  ? 2
+                 : name.starts_with(kOpenPrefix)    ? 2
                                                     : 1;
        ids > 0 && text.compare(begin, kId.size(), kId) == 0; --ids) {
     text.erase(begin, kId.size());

@@ -40,6 +40,8 @@ class Group final : public std::enable_shared_from_this<Group> {
   void peer_lost(const PeerInfo& peer, const std::string& reason);
   /// And of the return of one that was only cut off.
   void peer_joined(const PeerInfo& peer);
+  /// The root tells whom its news may not have reached again. On the loop, at every ping interval.
+  void tick();
 
  private:
   struct Waiting {
@@ -73,6 +75,8 @@ class Group final : public std::enable_shared_from_this<Group> {
   void check_members(const PeerIdentity& root);
   void agree_with(const std::vector<Member>& members);
   [[nodiscard]] std::vector<Member> members() const;
+  void tell_all(const std::string& name, const std::vector<Member>& members,
+                const std::vector<Member>& lost);
   void tell_others(const Member& about, bool joined, const std::string& reason);
   void tell(const std::string& name, const Member& about, bool joined, const std::string& reason);
 
@@ -102,6 +106,10 @@ class Group final : public std::enable_shared_from_this<Group> {
   std::optional<int> other_rank_;  // the root has chosen this node's for another meanwhile
   std::string refused_for_;        // why it could not return, when that was logged last
   TimerId return_timer_ = 0;
+
+  // The root's, on the loop: by incarnation, how many sessions had ended when a member was told
+  // all.
+  std::map<std::uint64_t, std::uint64_t> told_;
 };
 
 }  // namespace batchrpc

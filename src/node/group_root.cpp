@@ -196,11 +196,39 @@ void Group::peer_joined(const PeerInfo& peer) {
     members_.push_back(back);
   }
   tell_others(back, true, {});
-  // It has missed the news of the meantime.
-  for (const Member& member : lost)
-    tell(back.name, member, false, "it was lost while this node was cut off from the root");
+  tell_all(back.name, members, lost);  // it has missed the news of the meantime
+}
+
+void Group::tick() {
+  if (core_.rank() != 0) return;
+  std::vector<Member> members;
+  std::vector<Member> lost;
+  {
+    const std::lock_guard lock(mutex_);
+    if (members_.size() < 2) return;
+    members = members_;
+    for (const auto& [name, member] : lost_)
+      lost.push_back(member);
+  }
+  std::map<std::uint64_t, std::uint64_t> told;
   for (const Member& member : members) {
-    if (member.name != core_.name()) tell(back.name, member, true, {});
+    const PeerStanding standing = core_.peers().standing(member.name);
+    const auto before = told_.find(member.incarnation);
+    if (standing.incarnation != member.incarnation) continue;
+    told[member.incarnation] = standing.sessions_ended;
+    // Its news went over a session that has ended, maybe, though it is not lost.
+    const bool missed = before != told_.end() && before->second != standing.sessions_ended;
+    if (missed && standing.live) tell_all(member.name, members, lost);
+  }
+  told_.swap(told);
+}
+
+void Group::tell_all(const std::string& name, const std::vector<Member>& members,
+                     const std::vector<Member>& lost) {
+  for (const Member& member : lost)
+    tell(name, member, false, "it was lost while this node was cut off from the root");
+  for (const Member& member : members) {
+    if (member.name != core_.name() && member.name != name) tell(name, member, true, {});
   }
 }
 

@@ -183,10 +183,9 @@ Future<PeerInfo> Node::wait_for_peer(std::string name, Duration timeout) const {
 
 std::uint64_t Node::on_membership(std::function<void(const MembershipChange&)> handler) const {
   return live_core().on_change([handler = std::move(handler)](const PeerChange& change) {
-    if (change.kind == PeerChange::Kind::ended) return;
-    handler({.joined = change.kind == PeerChange::Kind::joined,
-             .peer = change.peer,
-             .reason = change.reason});
+    const bool joined = change.kind == PeerChange::Kind::joined;
+    if (!joined && change.kind != PeerChange::Kind::lost) return;
+    handler({.joined = joined, .peer = change.peer, .reason = change.reason});
   });
 }
 

@@ -260,6 +260,8 @@ void NodeCore::schedule_tick() {
       peers_->tick();
     }
     seek_awaited();
+    group_->tick();
+    call_handlers({.kind = PeerChange::Kind::ticked, .peer = {}, .reason = {}});
     schedule_tick();
   });
 }

@@ -141,6 +141,10 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   const TimePoint leave_by = after(loop_->now(), std::min(timeout, kConfirmWithin));
   wait_until(is_sent, leave_by);
   functions_.clear();  // with the handles that they hold, which are given back
+  take([this] {
+    const OutputScope scope(context_);
+    call_handlers({.kind = PeerChange::Kind::leaving, .peer = {}, .reason = {}});
+  });
   wait_until(is_sent, leave_by);
   take([this] {
     const OutputScope scope(context_);

@@ -117,6 +117,8 @@ NodeOptions completed(NodeOptions options) {
         "ping_after", "it is from 1 ms to 365 days");
   check(options.dead_after >= options.ping_after && options.dead_after <= kLongestSilence,
         "dead_after", "it is from ping_after to 365 days");
+  check(options.rref_lease >= std::chrono::milliseconds(1) && options.rref_lease <= kLongestSilence,
+        "rref_lease", "it is from 1 ms to 365 days");
   check(options.max_frame_bytes >= 64 * 1024 && options.max_frame_bytes <= std::uint64_t{1} << 32,
         "max_frame_bytes", "it is from 64 KiB to 4 GiB");
   check(

@@ -48,10 +48,6 @@ class OutputQueue {
   /// Moves the payloads of a call that have not been taken to be written as a whole to `payloads`:
   /// the rest never leaves. False when none is left. By who holds mutex().
   bool cut_off_locked(std::uint64_t call, std::vector<Bytes>& payloads);
-  /// Whether the frame there has left, or may yet. By who holds mutex().
-  [[nodiscard]] bool may_leave_locked(Place place) const {
-    return place.begin < taken_ || !closed_;
-  }
   /// Guards the queue; and what must change in one step with it. Held for moments only, never
   /// during a write.
   [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }

@@ -181,21 +181,26 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
   }
   if (index == 0) tell(LogLevel::debug, "tries to connect to " + name);
   // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
-  environment_.transport->connect(Address::parse(address), give_up_at,
-                                  [this, weak_host = std::weak_ptr(environment_.host()), name,
-                                   weak_session = std::weak_ptr(session), index, all_refused,
-                                   address](std::unique_ptr<Stream> stream, std::error_code error) {
-                                    const auto host = weak_host.lock();
-                                    const auto waiting = weak_session.lock();
-                                    if (!host || !waiting) return;
-                                    if (stream) {
-                                      if (!waiting->was_accepted()) waiting->set_dialled(address);
-                                      connected(name, waiting, std::move(stream));
-                                      return;
-                                    }
-                                    const bool refused = error == std::errc::connection_refused;
-                                    try_addresses(name, waiting, index + 1, all_refused && refused);
-                                  });
+  auto next = [this, weak_host = std::weak_ptr(environment_.host()), name,
+               weak_session = std::weak_ptr(session), index, all_refused,
+               address](std::unique_ptr<Stream> stream, std::error_code error) {
+    const auto host = weak_host.lock();
+    const auto waiting = weak_session.lock();
+    if (!host || !waiting) return;
+    if (stream) {
+      if (!waiting->was_accepted()) waiting->set_dialled(address);
+      connected(name, waiting, std::move(stream));
+      return;
+    }
+    const bool refused = error == std::errc::connection_refused;
+    try_addresses(name, waiting, index + 1, all_refused && refused);
+  };
+  try {
+    environment_.transport->connect(Address::parse(address), give_up_at, next);
+  } catch (const InvalidArgument& unusable) {  // by which a peer says that it is to be reached
+    tell_of(name, LogLevel::debug, name + " at " + address + ": " + unusable.what());
+    next(nullptr, std::make_error_code(std::errc::address_not_available));
+  }
 }
 
 void PeerTable::connected(const std::string& name, const std::shared_ptr<Session>& session,
@@ -338,6 +343,7 @@ void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Se
       return;
     }
     put_off(*peer);
+    peer->dead = true;
     lose(*peer, why, ended);
     drop_stranger(name);
   }

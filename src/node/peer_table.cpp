@@ -69,7 +69,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
         is_new && !(peer.current && peer.current->is_open()) ? PeerState::known : peer.info.state;
     peer.member = true;
     peer.known = true;
-    peer.lost = peer.gone = false;
+    peer.lost = peer.gone = peer.dead = peer.left = false;
     peer.info.name = member.name;
     peer.info.rank = member.rank;
     peer.info.incarnation = member.incarnation;
@@ -191,7 +191,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
       peer.info.addresses.clear();
     }
     const bool is_back = peer.member && peer.lost;
-    peer.lost = peer.gone = false;
+    peer.lost = peer.gone = peer.dead = peer.left = false;
     peer.info.name = hello.name;
     if (!peer.member) peer.info.rank = hello.rank;
     peer.info.incarnation = hello.incarnation;
@@ -240,7 +240,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
         if (peer.sessions.empty()) {
           const bool has_left =
               session->goodbye()->code == static_cast<std::uint16_t>(ErrorCode::shut_down);
-          peer.gone = has_left;
+          peer.gone = peer.dead = peer.left = has_left;
           lose(peer, session->goodbye()->reason, ended,
                has_left ? LogLevel::info : LogLevel::warning,
                has_left ? Guarantee::shutdown : Guarantee::dead_peer);
@@ -320,6 +320,7 @@ std::shared_ptr<Session::Failed> PeerTable::end_broken(Peer& peer, const Session
     return !session || session->answering() == 0;
   });
   auto failed = std::make_shared<Session::Failed>();
+  peer.sessions_ended += peer.broken.size();
   for (auto& session : std::exchange(peer.broken, {})) {
     add_up(peer.info, *session);
     if (session->answering() > 0) departed_.emplace_back(peer.info.name, session);

@@ -24,11 +24,23 @@ struct PeerChange {
   enum class Kind : unsigned char {
     joined,
     lost,
-    ended,  ///< this node itself; `peer` is empty
+    // Of this node itself, where `peer` is empty:
+    ticked,   ///< a ping interval has passed
+    ended,    ///< it ends, and has connections yet
+    leaving,  ///< it is about to close them
   };
   Kind kind = Kind::joined;
   PeerInfo peer{};
   std::string reason{};  ///< of a loss
+};
+
+/// What a node knows of a peer's life, for who has left something with it.
+struct PeerStanding {
+  std::uint64_t incarnation = 0;     ///< 0: there is no such peer
+  bool live = false;                 ///< as far as this node can tell
+  bool dead = false;                 ///< it has said goodbye, or its address refuses
+  bool left = false;                 ///< it has said goodbye
+  std::uint64_t sessions_ended = 0;  ///< with what was on its way in them
 };
 
 /// The peers of a node and the sessions with them: connects at the first call, reconnects, notices
@@ -87,6 +99,7 @@ class PeerTable {
   /// Whether that incarnation is live, as far as this node can tell: it cannot of nodes of another
   /// group.
   [[nodiscard]] bool is_current(const PeerIdentity& peer) const;
+  [[nodiscard]] PeerStanding standing(std::string_view name) const;
   /// Whether the group has, or had, a node of that name.
   [[nodiscard]] bool is_known(std::string_view name) const;
   /// What is not finished, as texts: calls of this node that wait for replies, such as "worker1:
@@ -116,10 +129,13 @@ class PeerTable {
   };
   struct Peer {
     PeerInfo info;
-    bool member = false;                             // the group knows it, or this incarnation
-    bool known = false;                              // the group has told of it, or of one before
-    bool lost = false;                               // and has not been heard since
-    bool gone = false;                               // so it says itself, or the group
+    bool member = false;  // the group knows it, or this incarnation
+    bool known = false;   // the group has told of it, or of one before
+    bool lost = false;    // and has not been heard since
+    bool gone = false;    // so it says itself, or the group
+    bool dead = false;    // so it says itself, or its address
+    bool left = false;    // so it says itself
+    std::uint64_t sessions_ended = 0;
     std::deque<std::uint64_t> former{};              // the latest incarnations before this one
     std::shared_ptr<Session> current;                // for calls
     std::vector<std::shared_ptr<Session>> sessions;  // all that are open

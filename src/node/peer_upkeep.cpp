@@ -68,6 +68,18 @@ bool PeerTable::is_current(const PeerIdentity& peer) const {
          known.former.end();
 }
 
+PeerStanding PeerTable::standing(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  if (at == peers_.end()) return {};
+  const Peer& peer = at->second;
+  return {.incarnation = peer.info.incarnation,
+          .live = peer.info.state != PeerState::lost && !peer.lost,
+          .dead = peer.dead,
+          .left = peer.left,
+          .sessions_ended = peer.sessions_ended};
+}
+
 bool PeerTable::is_known(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(name);

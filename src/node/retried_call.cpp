@@ -73,6 +73,7 @@ RetriedCall::RetriedCall(NodeCore& core, std::string_view peer, const detail::Fu
       signature_(function.signature),
       hash_(function.hash),
       retry_(options.retry),
+      kept_(options.kept),
       timeout_(timeout_of(function, options, core.options().call_timeout)),
       called_at_(core.loop()->now()),
       deadline_(after(called_at_, timeout_)) {}

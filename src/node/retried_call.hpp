@@ -77,6 +77,7 @@ class RetriedCall final : public detail::ReplyReceiver,
   const std::string signature_;
   const std::uint64_t hash_;
   const RetryOptions retry_;
+  const std::shared_ptr<const void> kept_;
   const Duration timeout_;  // of all attempts together, and when that is over
   const TimePoint called_at_;
   const TimePoint deadline_;

@@ -87,14 +87,12 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         std::string(function.name.substr(0, 100)) + " are longer");
   }
   const std::uint64_t bytes = encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads());
-  PendingCall call{
-      .handler = std::move(handler),
-      .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
-      .called_at = now,
-      .one_use = encoder.one_use(),
-      .in_chunks = !encoder.payloads().empty() && !wire::has_inline_payloads(encoder.words()),
-      .bytes = bytes,
-      .payload_target = std::move(options.payload_target)};
+  PendingCall call{.handler = std::move(handler),
+                   .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
+                   .called_at = now,
+                   .bytes = bytes,
+                   .payload_target = std::move(options.payload_target)};
+  if (options.wants_reply) call.kept = std::move(options.kept);
   auto nested = options.detached ? nullptr : NestedCall::in_current();
   std::uint64_t cancelled = 0;  // an id: the call in which this one is made was cancelled meanwhile
   bool at_once = false;
@@ -103,7 +101,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   {
     const std::lock_guard lock(mutex_);
     refused = closed_;
-    overloaded = !refused && !takes_call(function.name, bytes, call.one_use);
+    overloaded = !refused && !takes_call(function.name, bytes);
     if (!refused && !overloaded) {
       const TimePoint deadline = call.deadline;
       call.waited = !is_attached() || connection_->output().is_blocked_locked();
@@ -123,6 +121,11 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       if (options.wants_reply) {
         PendingCall& pending = *calls_.find(id);
         pending.place = place;
+        if (encoder.one_use()) {
+          pending.cargo.swap(encoder.cargo());
+          for (const auto& cargo : pending.cargo)
+            cargo->sent_to(peer_name());
+        }
         if (!note_submitted(pending, options, std::move(nested))) cancelled = id;
         if (deadline < timer_at_) arm_timer(deadline);
       }
@@ -189,8 +192,12 @@ std::vector<Session::EndedCall> Session::end_calls(std::vector<PendingCall> call
   ended.reserve(calls.size());
   for (PendingCall& call : calls) {
     const bool sent = !take_back(call, payloads);
+    for (const auto& cargo : call.cargo) {
+      if (!sent) cargo->taken_back();
+    }
     ended.push_back({std::move(call.handler), names_[call.function], sent, story_of(call, sent),
-                     std::move(call.payload_target), std::move(call.nested)});
+                     std::move(call.payload_target), std::move(call.nested), std::move(call.cargo),
+                     std::move(call.kept)});
   }
   return ended;
 }
@@ -247,8 +254,25 @@ void Session::send_result(std::uint64_t call, Encoder& encoder) {
   if (host_->is_forked_copy()) return;
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
   check_size(encoder, [&] { return "the result for " + peer_name(); });
+  if (encoder.one_use()) send_cargo(encoder);
   connection_->output().append(encoder.words(), call, true, std::move(encoder.payloads()));
+  encoder.cargo().clear();
   flush();
+}
+
+// Frames arrive in order, but payloads later: the cargo of a result goes with the first of them.
+void Session::send_cargo(Encoder& encoder) {
+  for (const auto& cargo : encoder.cargo())
+    cargo->sent_to(peer_name());
+  if (encoder.payloads().empty()) return;
+  struct Owner {
+    std::shared_ptr<const void> bytes;
+    std::vector<std::shared_ptr<Cargo>> cargo;
+  };
+  Bytes& first = encoder.payloads().front();
+  first = Bytes(std::make_shared<Owner>(Owner{first.owner(), std::move(encoder.cargo())}),
+                first.span());
+  encoder.cargo().clear();
 }
 
 void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bool began) {

@@ -237,7 +237,7 @@ class Session final : public FrameSink,
   }
   [[nodiscard]] bool has_credit(std::uint64_t bytes, CreditOf whose,
                                 std::uint64_t promised = 0) const;
-  [[nodiscard]] bool takes_call(std::string_view function, std::uint64_t bytes, bool one_use);
+  [[nodiscard]] bool takes_call(std::string_view function, std::uint64_t bytes);
   [[nodiscard]] std::exception_ptr out_of_credit(std::string_view function, std::uint64_t bytes,
                                                  TimePoint now) const;
   [[nodiscard]] std::optional<CreditWait> next_with_credit();
@@ -247,6 +247,7 @@ class Session final : public FrameSink,
   [[nodiscard]] bool refuses_for_replies(const wire::FrameView& frame,
                                          const std::vector<Bytes>& payloads);
 
+  void send_cargo(Encoder& encoder);
   void handle_handshake(const wire::FrameView& frame);
   void handle_hello(const wire::Hello& hello);
   void handle_resumed(const wire::Hello& hello);
@@ -301,6 +302,8 @@ class Session final : public FrameSink,
     // Destroyed without the lock:
     std::unique_ptr<detail::PayloadTarget> payload_target{};
     std::unique_ptr<NestedCall> nested{};
+    std::vector<std::shared_ptr<Cargo>> cargo{};
+    std::shared_ptr<const void> kept{};
   };
   [[nodiscard]] std::vector<EndedCall> end_calls(std::vector<PendingCall> calls,
                                                  std::vector<Bytes>& payloads);

@@ -37,13 +37,13 @@ bool Session::has_credit(std::uint64_t bytes, CreditOf whose, std::uint64_t prom
 }
 
 // By who holds the lock.
-bool Session::takes_call(std::string_view function, std::uint64_t bytes, bool one_use) {
+bool Session::takes_call(std::string_view function, std::uint64_t bytes) {
   const bool fits_all = has_credit(bytes, CreditOf::others);
   const bool is_promised = std::any_of(credit_lines_.begin(), credit_lines_.end(),
                                        [](const CreditLine& line) { return line.promised > 0; });
   if (fits_all && !is_promised) return true;
   const CreditOf whose = CallContext::current() != nullptr ? CreditOf::handlers : CreditOf::others;
-  if (!fits_all && !has_credit(bytes, whose) && !one_use && !is_of_library(function)) return false;
+  if (!fits_all && !has_credit(bytes, whose) && !is_of_library(function)) return false;
   CreditLine& line = line_of(whose);
   line.promised -= std::min(line.promised, bytes);
   return true;

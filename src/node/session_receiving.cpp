@@ -10,6 +10,9 @@
 namespace batchrpc {
 namespace {
 
+// How the signatures of the library's functions begin that are about an object.
+constexpr std::string_view kOfObject = "({u64,u64,u64}";
+
 // Whether no payload has to be waited for. Empty ones never come.
 bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   const auto sizes = frame.payload_sizes;
@@ -96,7 +99,7 @@ void Session::handle_define(const wire::FrameView& frame) {
   const bool of_program = !is_of_library(definition.name);
   const auto parameters = definition.signature.find('(');
   const bool of_object = is_reserved && parameters != std::string::npos &&
-                         definition.signature.compare(parameters, 10, "({u64,u64}") == 0;
+                         definition.signature.compare(parameters, kOfObject.size(), kOfObject) == 0;
   incoming_.push_back(
       {std::move(definition.name), std::move(definition.signature), of_program, of_object, {}});
 }

@@ -22,6 +22,8 @@ Guarantee guarantee_of(ErrorCode code) noexcept {
     case ErrorCode::cancelled:
       return Guarantee::cancellation;
     case ErrorCode::peer_lost:
+    case ErrorCode::owner_lost:
+    case ErrorCode::rref_expired:
       return Guarantee::dead_peer;
     case ErrorCode::overloaded:
       return Guarantee::overload;

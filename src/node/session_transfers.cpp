@@ -14,11 +14,6 @@ namespace batchrpc {
 // the lock.
 bool Session::take_back(const PendingCall& call, std::vector<Bytes>& payloads) {
   OutputQueue& output = connection_->output();
-  if (call.one_use) {  // is delivered all the same
-    output.resume_locked(call.id);
-    if (!call.in_chunks) tell_cancelled(call.id);
-    return !output.may_leave_locked(call.place);
-  }
   if (output.retract_locked(call.place, payloads)) return true;
   if (peer_minor_ >= 1) {
     if (cut_off(call.id, payloads)) return true;

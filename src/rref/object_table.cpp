@@ -4,293 +4,37 @@
 
 #include "batchrpc/base/error.hpp"
 #include "node/node_core.hpp"
+#include "rref/rref_parts.hpp"
 
+// The objects and their calls; by whom they are held is in object_holds.cpp.
 namespace batchrpc::detail {
 namespace {
 
 // How long calls wait for the creation of their object, which may come over another connection.
 constexpr auto kExpectFor = std::chrono::seconds(10);
 constexpr std::size_t kGoneKept = 65536;
-
-std::exception_ptr released_error(const std::string& node) {
-  return std::make_exception_ptr(
-      NotFound("the object behind this RRef is gone from " + node +
-               ": its last handle was released, or it was never created"));
-}
+constexpr std::size_t kMostAwaited = 65536;
 
 }  // namespace
 
 // What methods of an object fail with when its constructor threw `thrown`.
-std::exception_ptr ObjectTable::construction_error(const std::string& type,
+std::exception_ptr ObjectTable::construction_error(std::string_view type,
                                                    const std::exception_ptr& thrown) const {
-  return std::make_exception_ptr(
-      RemoteError(describe(thrown), type_name(thrown), core_.name(), "the constructor of " + type));
-}
-
-ObjectTable::ObjectTable(NodeCore& core) : core_(core) {}
-
-ObjectTable::~ObjectTable() = default;
-
-ObjectId ObjectTable::new_id() {
-  const std::lock_guard lock(mutex_);
-  return {core_.incarnation(), next_++};
-}
-
-std::size_t ObjectTable::size() const {
-  const std::lock_guard lock(mutex_);
-  return entries_.size();
-}
-
-// Under the lock. The entry of an object that was not heard of before waits for its creation.
-ObjectTable::Entry& ObjectTable::entry(ObjectId object) {
-  const auto [at, added] = entries_.try_emplace(object);
-  if (added) wait_for_creation(object, at->second);
-  return at->second;
+  return std::make_exception_ptr(RemoteError(describe(thrown), type_name(thrown), core_.name(),
+                                             "the constructor of " + std::string(type)));
 }
 
 // Under the lock.
-void ObjectTable::wait_for_creation(ObjectId object, Entry& expected) {
-  expected.timer = core_.loop()->schedule(
-      core_.loop()->now() + kExpectFor, [weak = core_.weak_from_this(), object] {
-        const auto core = weak.lock();
-        if (!core) return;
-        core->extension<ObjectTable>()->abandon(
-            object, std::make_exception_ptr(NotFound("there is no such object on " + core->name() +
-                                                     ": its creation never came")));
-      });
-}
-
-struct ObjectTable::Coming {
-  Coming(std::weak_ptr<NodeCore> node, ObjectId id) : core(std::move(node)), object(id) {}
-  Coming(const Coming&) = delete;
-  Coming& operator=(const Coming&) = delete;
-  ~Coming() {
-    const auto node = core.lock();
-    if (!node) return;
-    const auto table = node->extension<ObjectTable>();
-    const std::lock_guard lock(table->mutex_);
-    const auto at = table->entries_.find(object);
-    if (at == table->entries_.end()) return;
-    if (--at->second.coming == 0 && at->second.expected) {
-      table->wait_for_creation(object, at->second);  // maybe over another connection
-    }
+std::exception_ptr ObjectTable::gone_error(const ObjectId& object) const {
+  const auto at = gone_.find(object);
+  if (at != gone_.end() && at->second == Gone::released) {
+    return std::make_exception_ptr(RRefExpired(
+        "the object behind this RRef is gone from " + core_.name() +
+        ", which had not heard of its holders for too long (NodeOptions::rref_lease); create "
+        "another"));
   }
-
-  const std::weak_ptr<NodeCore> core;
-  const ObjectId object;
-};
-
-std::shared_ptr<void> ObjectTable::expect(ObjectId object) {
-  const std::lock_guard lock(mutex_);
-  if (closed_ || gone_.contains(object)) return nullptr;
-  Entry& expected = entry(object);
-  if (!expected.expected) return nullptr;
-  ++expected.coming;
-  core_.loop()->cancel(std::exchange(expected.timer, 0));
-  return std::make_shared<Coming>(core_.weak_from_this(), object);
-}
-
-void ObjectTable::create(ObjectId object, ObjectId token, std::string_view type,
-                         UniqueFunction<std::shared_ptr<void>()> construct,
-                         UniqueFunction<void(Result<void>)> done) {
-  const std::lock_guard lock(mutex_);
-  if (closed_) throw DidNotRun{closed_error()};
-  if (gone_.contains(object)) std::rethrow_exception(released_error(core_.name()));
-  Entry& created = entry(object);
-  if (!created.expected) {
-    throw InvalidArgument("an object of this id exists already");
-  }
-  created.expected = false;
-  core_.loop()->cancel(std::exchange(created.timer, 0));
-  created.type = type;
-  if (created.released_early.erase(token) == 0) created.tokens.insert(token);
-  created.queue[0].run = [this, object, type = created.type, construct = std::move(construct),
-                          done =
-                              std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
-    if (!turn) {
-      done(std::make_exception_ptr(DidNotRun{turn.error()}));
-      return;
-    }
-    std::shared_ptr<void> value;
-    std::exception_ptr failed;
-    try {
-      value = construct();
-    } catch (...) {
-      failed = std::current_exception();
-    }
-    const std::exception_ptr for_methods = failed ? construction_error(type, failed) : nullptr;
-    {
-      const std::lock_guard constructed(mutex_);
-      const auto at = entries_.find(object);
-      if (at != entries_.end()) {  // the node has not ended meanwhile
-        at->second.value = std::move(value);
-        at->second.failed = for_methods;
-      }
-    }
-    done(failed ? Result<void>(for_methods) : Result<void>());
-  };
-  start(object, created);
-}
-
-void ObjectTable::own(ObjectId object, ObjectId token, std::string_view type,
-                      std::shared_ptr<void> value) {
-  const std::lock_guard lock(mutex_);
-  if (closed_) std::rethrow_exception(closed_error());
-  Entry& owned = entries_[object];
-  owned.expected = false;
-  owned.type = type;
-  owned.value = std::move(value);
-  owned.tokens.insert(token);
-}
-
-void ObjectTable::run(ObjectId object, std::string_view type, ObjectJob job,
-                      const std::shared_ptr<CallState>& call) {
-  Key key{object, 0};
-  bool cancelled = false;
-  bool is_gone = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_) throw DidNotRun{closed_error()};
-    is_gone = gone_.contains(object);
-    if (!is_gone) {
-      Entry& known = entry(object);
-      key.second = known.next_job++;
-      Job& waiting = known.queue[key.second];
-      waiting.type = type;
-      waiting.run = std::move(job);
-      if (call) cancelled = !waiting.hook.emplace(weak_from_this(), key).attach(call);
-      if (!known.expected) start(object, known);
-    }
-  }
-  if (is_gone) job(released_error(core_.name()));
-  if (cancelled) drop(key);
-}
-
-// A job whose call was cancelled.
-void ObjectTable::drop(const Key& job) {
-  std::map<std::uint64_t, Job>::node_type dropped;  // without the lock
-  const std::lock_guard lock(mutex_);
-  const auto at = entries_.find(job.first);
-  if (at != entries_.end()) dropped = at->second.queue.extract(job.second);
-}
-
-// Under the lock.
-void ObjectTable::start(ObjectId object, Entry& known) {
-  if (known.busy || known.queue.empty()) return;
-  known.busy = true;
-  core_.run_on_worker([weak = core_.weak_from_this(), object] {
-    if (const auto core = weak.lock()) core->extension<ObjectTable>()->run_next(object);
-  });
-}
-
-void ObjectTable::run_next(ObjectId object) {
-  std::map<std::uint64_t, Job>::node_type job;
-  Result<std::shared_ptr<void>> value = std::shared_ptr<void>();
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = entries_.find(object);
-    if (at == entries_.end()) return;  // the node has ended
-    Entry& known = at->second;
-    if (!known.queue.empty()) {  // else the calls were cancelled meanwhile
-      job = known.queue.extract(known.queue.begin());
-      const std::string& type = job.mapped().type;
-      if (known.failed) {
-        value = known.failed;
-      } else if (!type.empty() && type != known.type) {
-        value = std::make_exception_ptr(InvalidArgument("the object behind this RRef is a " +
-                                                        known.type + ", it was called as a " +
-                                                        type + "; give both sides one type"));
-      } else {
-        value = known.value;
-      }
-    }
-  }
-  if (job) {
-    job.mapped().hook.reset();
-    job.mapped().run(std::move(value));
-    job = {};
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = entries_.find(object);
-    if (at == entries_.end()) return;
-    at->second.busy = false;
-    start(object, at->second);
-  }
-  const std::shared_ptr<void> destroyed = drop_if_unused(object);
-}
-
-void ObjectTable::add(ObjectId object, ObjectId token) {
-  const std::lock_guard lock(mutex_);
-  if (closed_ || gone_.contains(object)) return;
-  Entry& known = entry(object);
-  if (known.released_early.erase(token) == 0) known.tokens.insert(token);
-}
-
-void ObjectTable::release(ObjectId object, ObjectId token) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_ || gone_.contains(object)) return;
-    Entry& known = entry(object);
-    if (known.tokens.erase(token) == 0) known.released_early.insert(token);
-  }
-  std::shared_ptr<void> destroyed = drop_if_unused(object);
-  if (destroyed) {  // its destructor is the user's code
-    core_.run_on_worker([destroyed = std::move(destroyed)]() mutable { destroyed.reset(); });
-  }
-}
-
-// The object, if nobody refers to it and nothing waits for it; it has left the table then.
-std::shared_ptr<void> ObjectTable::drop_if_unused(ObjectId object) {
-  const std::lock_guard lock(mutex_);
-  const auto at = entries_.find(object);
-  if (at == entries_.end()) return nullptr;
-  Entry& known = at->second;
-  const bool used = known.expected || known.busy || !known.queue.empty() || !known.tokens.empty();
-  if (used) return nullptr;
-  std::shared_ptr<void> value = std::move(known.value);
-  entries_.erase(at);
-  remember_gone(object);
-  return value;
-}
-
-void ObjectTable::remember_gone(ObjectId object) {
-  gone_.insert(object);
-  gone_order_.push_back(object);
-  if (gone_order_.size() > kGoneKept) {
-    gone_.erase(gone_order_.front());
-    gone_order_.pop_front();
-  }
-}
-
-void ObjectTable::abandon(ObjectId object, const std::exception_ptr& why) {
-  std::map<std::uint64_t, Job> jobs;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto at = entries_.find(object);
-    if (at == entries_.end() || !at->second.expected) return;
-    jobs = std::move(at->second.queue);
-    core_.loop()->cancel(at->second.timer);
-    entries_.erase(at);
-    remember_gone(object);
-  }
-  for (auto& [number, job] : jobs)
-    job.run(why);
-}
-
-void ObjectTable::close() {
-  Entries ended;  // destroyed without the lock: destructors are the user's code
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(closed_, true)) return;
-    ended.swap(entries_);
-  }
-  for (auto& [object, entry] : ended) {
-    core_.loop()->cancel(entry.timer);
-    for (auto& [number, job] : entry.queue) {
-      job.run(closed_error());
-    }
-  }
+  return std::make_exception_ptr(NotFound("there is no such object on " + core_.name() +
+                                          ": its creation never came, or failed"));
 }
 
 std::exception_ptr ObjectTable::closed_error() const {
@@ -298,12 +42,346 @@ std::exception_ptr ObjectTable::closed_error() const {
       ShutDown("node " + core_.name() + " is shut down; make a new one"));
 }
 
-std::shared_ptr<void> ObjectTable::find(ObjectId object) const {
+ObjectTable::ObjectTable(NodeCore& core, Outbox& outbox) : core_(core), outbox_(outbox) {}
+
+ObjectTable::~ObjectTable() = default;
+
+// Throws OwnerLost for an object of another incarnation of this node (R7).
+void ObjectTable::check_owner(const ObjectId& object) const {
+  if (object.owner == core_.incarnation()) return;
+  throw DidNotRun{
+      std::make_exception_ptr(OwnerLost("the object behind this RRef is gone: " + core_.name() +
+                                        " was restarted since; create another"))};
+}
+
+// --- types
+
+// Under the lock.
+ObjectTable::Type& ObjectTable::type_of(std::string_view name) {
+  const auto at = types_.find(name);
+  if (at != types_.end()) return at->second;
+  return types_.try_emplace(std::string(name), Type{.name = std::string(name), .bases = {}})
+      .first->second;
+}
+
+void ObjectTable::allow_as(std::string_view type, std::string_view base, Upcast cast) {
+  const std::lock_guard lock(mutex_);
+  type_of(type).bases.insert_or_assign(std::string(base), cast);
+}
+
+// Under the lock.
+Result<std::shared_ptr<void>> ObjectTable::value_as(const Entry& known,
+                                                    std::string_view type) const {
+  if (known.failed) return known.failed;
+  if (!known.value || type.empty() || type == known.type->name) return known.value;
+  const auto base = known.type->bases.find(type);
+  if (base != known.type->bases.end()) return base->second(known.value);
+  return std::make_exception_ptr(
+      InvalidArgument("the object behind this RRef is a " + known.type->name +
+                      ", it was called as a " + std::string(type) +
+                      "; give both sides one type, or name the base class where the class is "
+                      "exposed (expose_class<Derived(...), Base>)"));
+}
+
+std::shared_ptr<void> ObjectTable::find(const ObjectId& object, std::string_view type) const {
   const std::lock_guard lock(mutex_);
   const auto at = entries_.find(object);
-  if (at == entries_.end()) std::rethrow_exception(released_error(core_.name()));
-  if (at->second.failed) std::rethrow_exception(at->second.failed);
-  return at->second.value;
+  if (at == entries_.end()) std::rethrow_exception(closed_ ? closed_error() : gone_error(object));
+  return value_as(at->second, type).value();
+}
+
+// --- creation
+
+// Under the lock. Not what is gone, nor more than so many objects of which peers speak (R8).
+bool ObjectTable::may_be_awaited(const ObjectId& object) const {
+  if (gone_.contains(object)) return false;
+  return awaited_ < kMostAwaited || entries_.contains(object);
+}
+
+// Under the lock. The entry of an object that was not heard of before waits for its creation.
+ObjectTable::Entry& ObjectTable::entry(const ObjectId& object) {
+  const auto [at, added] = entries_.try_emplace(object);
+  if (added) {
+    ++awaited_;
+    wait_for_creation(object, at->second);
+  }
+  return at->second;
+}
+
+// Under the lock.
+void ObjectTable::wait_for_creation(const ObjectId& object, Entry& expected) {
+  expected.in_line().timer = core_.loop()->schedule(
+      core_.loop()->now() + kExpectFor, [weak = weak_from_this(), object, &core = core_] {
+        if (const auto self = weak.lock()) {
+          self->abandon(
+              object, std::make_exception_ptr(NotFound("there is no such object on " + core.name() +
+                                                       ": its creation never came")));
+        }
+      });
+}
+
+struct ObjectTable::Coming {
+  Coming(std::weak_ptr<ObjectTable> objects, const ObjectId& id)
+      : table(std::move(objects)), object(id) {}
+  Coming(const Coming&) = delete;
+  Coming& operator=(const Coming&) = delete;
+  ~Coming() {
+    const auto objects = table.lock();
+    if (!objects) return;
+    const std::lock_guard lock(objects->mutex_);
+    const auto at = objects->entries_.find(object);
+    if (at == objects->entries_.end() || !at->second.line) return;
+    if (--at->second.line->coming == 0 && at->second.type == nullptr) {
+      objects->wait_for_creation(object, at->second);  // maybe over another connection
+    }
+  }
+
+  const std::weak_ptr<ObjectTable> table;
+  const ObjectId object;
+};
+
+std::shared_ptr<void> ObjectTable::expect(const ObjectId& object) {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || object.owner != core_.incarnation() || !may_be_awaited(object)) return nullptr;
+  Entry& expected = entry(object);
+  if (expected.type != nullptr) return nullptr;
+  ++expected.in_line().coming;
+  core_.loop()->cancel(std::exchange(expected.line->timer, 0));
+  return std::make_shared<Coming>(weak_from_this(), object);
+}
+
+void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
+                         MakeObject make_it, UniqueFunction<void(Result<void>)> done) {
+  check_owner(object);
+  const std::lock_guard lock(mutex_);
+  if (closed_) throw DidNotRun{closed_error()};
+  if (gone_.contains(object)) std::rethrow_exception(gone_error(object));
+  Entry& created = entry(object);
+  if (created.type != nullptr) throw InvalidArgument("an object of this id exists already");
+  --awaited_;
+  created.type = &type_of(type);
+  Line& line = created.in_line();
+  core_.loop()->cancel(std::exchange(line.timer, 0));
+  if (user.incarnation != core_.incarnation()) {
+    hold(created, holders_.at(user), core_.loop()->coarse_now());
+  }
+  line.jobs[0].run = [this, object, make_it = std::move(make_it),
+                      done = std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
+    make(object, std::move(make_it), std::move(done), turn);
+  };
+  start(object, created);
+}
+
+// The object is in line until it is made.
+void ObjectTable::make(const ObjectId& object, MakeObject make_it,
+                       UniqueFunction<void(Result<void>)> done,
+                       const Result<std::shared_ptr<void>>& turn) {
+  if (!turn) {
+    done(std::make_exception_ptr(DidNotRun{turn.error()}));
+    return;
+  }
+  Future<std::shared_ptr<void>> value;
+  try {
+    value = make_it();
+  } catch (...) {
+    value = make_failed_future<std::shared_ptr<void>>(std::current_exception());
+  }
+  std::move(value).then([weak = weak_from_this(), object,
+                         done = std::move(done)](Result<std::shared_ptr<void>> result) mutable {
+    if (const auto self = weak.lock()) self->made(object, std::move(result), std::move(done));
+  });
+}
+
+void ObjectTable::made(const ObjectId& object, Result<std::shared_ptr<void>> value,
+                       UniqueFunction<void(Result<void>)> done) {
+  if (value && !value.value()) {
+    value = std::make_exception_ptr(InvalidArgument("what makes the object returned none"));
+  }
+  std::exception_ptr for_methods;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = entries_.find(object);
+    if (at != entries_.end()) {  // the node has not ended meanwhile
+      if (value) {
+        at->second.value = std::move(value).value();
+      } else {
+        for_methods = construction_error(at->second.type->name, value.error());
+        at->second.failed = for_methods;
+      }
+    } else if (!value) {
+      for_methods = value.error();
+    }
+  }
+  done(for_methods ? Result<void>(for_methods) : Result<void>());
+  turn_over(object);
+}
+
+void ObjectTable::own(const ObjectId& object, std::string_view type, std::shared_ptr<void> value) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) std::rethrow_exception(closed_error());
+  Entry& owned = entry(object);
+  --awaited_;
+  core_.loop()->cancel(owned.line->timer);
+  owned.line.reset();
+  owned.type = &type_of(type);
+  owned.value = std::move(value);
+}
+
+void ObjectTable::abandon(const ObjectId& object, const std::exception_ptr& why) {
+  Entry abandoned;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = entries_.find(object);
+    if (at == entries_.end() || at->second.type != nullptr) return;
+    if (at->second.line) core_.loop()->cancel(at->second.line->timer);
+    for (const Hold& hold : at->second.holds) {
+      outbox_.add(hold.holder->name, {.object = object,
+                                      .code = static_cast<std::uint16_t>(code_of(why)),
+                                      .why = describe(why)});
+    }
+    abandoned = std::move(at->second);
+    for (const Hold& hold : abandoned.holds) {
+      if (--hold.holder->objects == 0) holders_.erase(*hold.holder);
+    }
+    entries_.erase(at);
+    --awaited_;
+    remember_gone(object, Gone::never_made);
+  }
+  if (!abandoned.line) return;
+  for (auto& [number, job] : abandoned.line->jobs)
+    job.run(why);
+}
+
+// --- calls
+
+void ObjectTable::run(const ObjectId& object, std::string_view type, ObjectJob job,
+                      const std::shared_ptr<CallState>& call) {
+  check_owner(object);
+  Key key{object, 0};
+  bool cancelled = false;
+  std::exception_ptr gone;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) throw DidNotRun{closed_error()};
+    if (!may_be_awaited(object)) {
+      gone = gone_error(object);
+    } else {
+      Entry& known = entry(object);
+      Line& line = known.in_line();
+      key.second = line.next_job++;
+      Job& waiting = line.jobs[key.second];
+      waiting.type = type;
+      waiting.run = std::move(job);
+      if (call) cancelled = !waiting.hook.emplace(weak_from_this(), key).attach(call);
+      if (known.type != nullptr) start(object, known);
+    }
+  }
+  if (gone) job(std::move(gone));
+  if (cancelled) drop(key);
+}
+
+// A job whose call was cancelled.
+void ObjectTable::drop(const Key& job) {
+  std::map<std::uint64_t, Job>::node_type dropped;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  const auto at = entries_.find(job.first);
+  if (at != entries_.end() && at->second.line) dropped = at->second.line->jobs.extract(job.second);
+}
+
+// Under the lock.
+void ObjectTable::start(const ObjectId& object, Entry& known) {
+  if (known.line->busy || known.line->jobs.empty()) return;
+  known.line->busy = true;
+  core_.run_on_worker([weak = weak_from_this(), object] {
+    if (const auto self = weak.lock()) self->run_next(object);
+  });
+}
+
+void ObjectTable::run_next(const ObjectId& object) {
+  std::map<std::uint64_t, Job>::node_type job;
+  Result<std::shared_ptr<void>> value = std::shared_ptr<void>();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = entries_.find(object);
+    if (at == entries_.end()) return;  // the node has ended
+    auto& jobs = at->second.line->jobs;
+    if (!jobs.empty()) {  // else the calls were cancelled meanwhile
+      job = jobs.extract(jobs.begin());
+      if (job.key() != 0) value = value_as(at->second, job.mapped().type);
+    }
+  }
+  const bool makes = job && job.key() == 0;
+  if (job) {
+    job.mapped().hook.reset();
+    job.mapped().run(std::move(value));
+    job = {};
+  }
+  if (!makes) turn_over(object);
+}
+
+// What ran on the object has returned, or the object is there.
+void ObjectTable::turn_over(const ObjectId& object) {
+  const std::lock_guard lock(mutex_);
+  const auto at = entries_.find(object);
+  if (at == entries_.end()) return;
+  at->second.line->busy = false;
+  start(object, at->second);
+  if (!at->second.line->busy) at->second.line.reset();
+  drop_if_unused(at);
+}
+
+// --- the end of an object
+
+// Under the lock.
+void ObjectTable::drop_if_unused(Entries::iterator at) {
+  const Entry& known = at->second;
+  const bool used = known.type == nullptr || known.line || known.held_here || !known.holds.empty();
+  if (used) return;
+  if (at->second.value) {  // its destructor is the user's code
+    unused_.push_back(std::move(at->second.value));
+    if (unused_.size() == 1) {
+      core_.run_on_worker([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->destroy_unused();
+      });
+    }
+  }
+  const ObjectId object = at->first;
+  entries_.erase(at);
+  remember_gone(object, Gone::released);
+}
+
+void ObjectTable::destroy_unused() {
+  std::vector<std::shared_ptr<void>> unused;  // destroyed without the lock
+  const std::lock_guard lock(mutex_);
+  unused.swap(unused_);
+}
+
+void ObjectTable::remember_gone(const ObjectId& object, Gone how) {
+  gone_.emplace(object, how);
+  gone_order_.push_back(object);
+  if (gone_order_.size() > kGoneKept) {
+    gone_.erase(gone_order_.front());
+    gone_order_.pop_front();
+  }
+}
+
+void ObjectTable::close() {
+  Entries ended;  // destroyed without the lock: destructors are the user's code
+  std::vector<std::shared_ptr<void>> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(closed_, true)) return;
+    ended.swap(entries_);
+    awaited_ = 0;
+    unused.swap(unused_);
+  }
+  for (auto& [object, entry] : ended) {
+    if (!entry.line) continue;
+    core_.loop()->cancel(entry.line->timer);
+    for (auto& [number, job] : entry.line->jobs) {
+      job.run(closed_error());
+    }
+  }
 }
 
 }  // namespace batchrpc::detail

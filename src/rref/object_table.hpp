@@ -1,58 +1,74 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <memory_resource>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "batchrpc/rref/reference.hpp"
+#include "batchrpc/rref/rref_report.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "node/drop_hook.hpp"
+#include "rref/holders.hpp"
+#include "rref/outbox.hpp"
 
 namespace batchrpc::detail {
 
-/// The objects that one node owns. References are tokens: adding and releasing one is idempotent,
-/// and a release that overtakes its addition cancels it, so that the order of messages over
-/// different connections does not matter. An object is destroyed when no token is left and nothing
-/// is queued, or when its node ends. Thread-safe.
-///
-/// What a node that dies has held, and a handle in a message that nobody has decoded, stay until
-/// this node ends: leases are to come.
+/// The objects that one node owns, by whom they are held, and the calls that wait for them. An
+/// object is destroyed when no node holds it and nothing waits or runs (R1), or when its node ends.
+/// Thread-safe.
 class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
  public:
-  explicit ObjectTable(NodeCore& core);
+  ObjectTable(NodeCore& core, Outbox& outbox);
   ~ObjectTable();
 
-  void create(ObjectId object, ObjectId token, std::string_view type,
-              UniqueFunction<std::shared_ptr<void>()> construct,
-              UniqueFunction<void(Result<void>)> done);
+  /// By `user`, who holds it from now on.
+  void create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
+              MakeObject make, UniqueFunction<void(Result<void>)> done);
   /// The creation of the object is coming in, for as long as what is returned lives (may be null);
   /// so long, calls wait for it.
-  [[nodiscard]] std::shared_ptr<void> expect(ObjectId object);
-  void own(ObjectId object, ObjectId token, std::string_view type, std::shared_ptr<void> value);
+  [[nodiscard]] std::shared_ptr<void> expect(const ObjectId& object);
+  /// Of an object that this node holds already.
+  void own(const ObjectId& object, std::string_view type, std::shared_ptr<void> value);
   /// `call`: whose job it is, which goes with it when it is cancelled; null: it can not be.
-  void run(ObjectId object, std::string_view type, ObjectJob job,
+  void run(const ObjectId& object, std::string_view type, ObjectJob job,
            const std::shared_ptr<CallState>& call);
-  void add(ObjectId object, ObjectId token);
-  void release(ObjectId object, ObjectId token);
   /// The creator says that there will be no such object, and why: calls that wait for it fail so.
-  void abandon(ObjectId object, const std::exception_ptr& why);
+  void abandon(const ObjectId& object, const std::exception_ptr& why);
   /// At the node's end: destroys the objects (those whose methods run, when these have returned),
   /// and refuses new ones. Handles of the node's own that objects hold would keep it alive.
   void close();
 
-  /// Null before it is constructed. Throws NotFound, or what the constructor threw.
-  [[nodiscard]] std::shared_ptr<void> find(ObjectId object) const;
-  [[nodiscard]] ObjectId new_id();
-  [[nodiscard]] std::size_t size() const;
+  /// What `user` says of what it holds. Returns the forks of this node's own that have arrived.
+  [[nodiscard]] std::vector<Fork> update(const PeerIdentity& user,
+                                         const std::vector<HoldUpdate>& updates);
+  /// Whether this node itself holds it.
+  /// @{
+  void hold_here(const ObjectId& object);
+  void let_go_here(const ObjectId& object);
+  /// @}
+  /// Looks after the holders (R4, R5).
+  void tick();
+
+  void allow_as(std::string_view type, std::string_view base, Upcast cast);
+
+  /// The object as a `type`; null before it is constructed. Throws NotFound, what the constructor
+  /// threw, or InvalidArgument (another type).
+  [[nodiscard]] std::shared_ptr<void> find(const ObjectId& object, std::string_view type) const;
+  [[nodiscard]] std::vector<OwnedRRefs> report() const;
+  /// The same as lines, for people: of what others hold.
+  [[nodiscard]] std::vector<std::string> held_by_others() const;
 
  private:
   // One that waits: its object, and its number there.
@@ -60,46 +76,80 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   using Hook = DropHook<ObjectTable, Key>;
   friend Hook;
   struct Job {
-    std::string type{};  // what the caller takes the object for; empty: the construction
+    std::string type{};  // what the caller takes the object for
     ObjectJob run{};
     std::optional<Hook> hook{};
   };
-  struct Entry {
-    std::string type;
-    std::shared_ptr<void> value;
-    std::exception_ptr failed;
-    std::set<ObjectId> tokens;
-    std::set<ObjectId> released_early;
-    std::map<std::uint64_t, Job> queue;  // the construction is number 0
+  struct Type {
+    std::string name;
+    std::map<std::string, Upcast, std::less<>> bases;
+  };
+  // Of an object that is used, or awaited; others have none.
+  struct Line {
+    std::map<std::uint64_t, Job> jobs;  // the construction is number 0
     std::uint64_t next_job = 1;
-    bool expected = true;  // spoken of, but its creation has not come yet
-    int coming = 0;        // creations that have begun to come in
+    int coming = 0;  // creations that have begun to come in
     bool busy = false;
     TimerId timer = 0;
   };
-  using Entries = std::map<ObjectId, Entry>;
+  struct Entry {
+    Type* type = nullptr;  // null: its creation has not come yet
+    std::shared_ptr<void> value;
+    std::exception_ptr failed;
+    std::vector<Hold> holds;
+    std::unique_ptr<Line> line;
+    bool held_here = false;
 
-  [[nodiscard]] std::exception_ptr construction_error(const std::string& type,
-                                                      const std::exception_ptr& thrown) const;
+    [[nodiscard]] Line& in_line() {
+      if (!line) line = std::make_unique<Line>();
+      return *line;
+    }
+  };
+  using Entries = std::unordered_map<ObjectId, Entry, ObjectIdHash>;
+  enum class Gone : std::uint8_t { released, never_made };
   struct Coming;
-  Entry& entry(ObjectId object);
-  void wait_for_creation(ObjectId object, Entry& entry);
-  void run_next(ObjectId object);
-  void start(ObjectId object, Entry& entry);
-  void drop(const Key& job);
-  std::shared_ptr<void> drop_if_unused(ObjectId object);
-  void remember_gone(ObjectId object);
+
+  [[nodiscard]] std::exception_ptr construction_error(std::string_view type,
+                                                      const std::exception_ptr& thrown) const;
+  [[nodiscard]] std::exception_ptr gone_error(const ObjectId& object) const;
   [[nodiscard]] std::exception_ptr closed_error() const;
+  void check_owner(const ObjectId& object) const;
+  Type& type_of(std::string_view name);
+  [[nodiscard]] Result<std::shared_ptr<void>> value_as(const Entry& entry,
+                                                       std::string_view type) const;
+  [[nodiscard]] bool may_be_awaited(const ObjectId& object) const;
+  Entry& entry(const ObjectId& object);
+  void wait_for_creation(const ObjectId& object, Entry& entry);
+  void run_next(const ObjectId& object);
+  void make(const ObjectId& object, MakeObject make, UniqueFunction<void(Result<void>)> done,
+            const Result<std::shared_ptr<void>>& turn);
+  void made(const ObjectId& object, Result<std::shared_ptr<void>> value,
+            UniqueFunction<void(Result<void>)> done);
+  void turn_over(const ObjectId& object);
+  void start(const ObjectId& object, Entry& entry);
+  void drop(const Key& job);
+  static void hold(Entry& entry, Holder& holder, TimePoint now);
+  void let_go(const ObjectId& object, Holder& holder);
+  void let_go_of_rest(Holder& holder);
+  void release_all(Holder& holder);
+  bool tell_none(const ObjectId& object, const std::string& user);
+  void drop_if_unused(Entries::iterator at);
+  void destroy_unused();
+  void remember_gone(const ObjectId& object, Gone how);
 
   NodeCore& core_;
+  Outbox& outbox_;
   mutable std::mutex mutex_;
   Entries entries_;
+  Holders holders_;
+  std::map<std::string, Type, std::less<>> types_;
   // Many small nodes that come and go: in pages of their own, so that the heap is not riddled by
   // them.
   std::pmr::unsynchronized_pool_resource gone_memory_;
-  std::pmr::set<ObjectId> gone_{&gone_memory_};
+  std::pmr::map<ObjectId, Gone> gone_{&gone_memory_};
   std::deque<ObjectId> gone_order_;
-  std::uint64_t next_ = 1;
+  std::vector<std::shared_ptr<void>> unused_;  // to be destroyed by a worker
+  std::size_t awaited_ = 0;                    // whose creation has not come
   bool closed_ = false;
 };
 

@@ -1,22 +1,19 @@
 #include "batchrpc/rref/reference.hpp"
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/node/caller.hpp"
-#include "node/node_core.hpp"
-#include "rref/object_table.hpp"
+#include "rref/rref_parts.hpp"
+#include "rref/tell.hpp"
 
 namespace batchrpc::detail {
 namespace {
-
-constexpr std::string_view kAdd = "batchrpc.rref.add";
-constexpr std::string_view kRelease = "batchrpc.rref.release";
-constexpr std::string_view kAbandon = "batchrpc.rref.abandon";
 
 std::shared_ptr<NodeCore> node_of_this_message() {
   auto core = CurrentNode::get();
   if (!core) throw InvalidArgument("an RRef is decoded by a node only, as an argument or result");
   return core;
 }
+
+ObjectTable& objects_of(NodeCore& core) { return *core.extension<RrefParts>()->objects; }
 
 template <class Function>
 void expose_once(NodeCore& core, std::string_view name, Function function) {
@@ -28,90 +25,103 @@ void expose_once(NodeCore& core, std::string_view name, Function function) {
   }
 }
 
-template <class... Args>
-void tell_owner(const std::shared_ptr<NodeCore>& core, const std::string& owner,
-                std::string_view name, const Args&... args) {
-  const auto submit = [&](const FunctionKey& key, OutgoingOptions options, Encoder& encoder,
-                          ReplyHandler&& handler) {
-    core->submit(owner, key, std::move(options), encoder, std::move(handler));
-  };
-  try {
-    send_notification<Args...>(submit, function_key(name, signature<void, Args...>()), args...);
-  } catch (const Error&
-               error) {  // the owner or this node is gone, and with it the object or the reference
-    core->log().debug(std::string(name) + " to " + owner + ": " + error.what());
-  }
+std::shared_ptr<RrefParts> parts_here() { return node_of_this_message()->extension<RrefParts>(); }
+
+const PeerIdentity& caller() { return CallContext::current()->caller(); }
+
+// What peers tell each other: rref_messages.hpp.
+void expose_protocol(NodeCore& core) {
+  expose_once(core, kHold, [](const std::vector<HoldUpdate>& updates) {
+    const auto parts = parts_here();
+    parts->references->arrived(parts->objects->update(caller(), updates));
+  });
+  expose_once(core, kArrived,
+              [](const std::vector<Fork>& forks) { parts_here()->references->arrived(forks); });
+  expose_once(core, kAsk, [](const std::vector<ForkQuestion>& questions) {
+    parts_here()->references->asked(caller().name, questions);
+  });
+  expose_once(core, kNone, [](const std::vector<NoObject>& objects) {
+    parts_here()->references->none(objects);
+  });
+  expose_once(core, kReady, [](ObjectId object) -> Future<void> {
+    Promise<void> promise;
+    Future<void> ready = promise.get_future();
+    run_on_object(object, {},
+                  [promise = std::move(promise)](Result<std::shared_ptr<void>> value) mutable {
+                    if (value) {
+                      promise.set_value();
+                    } else {
+                      promise.set_error(std::make_exception_ptr(DidNotRun{value.error()}));
+                    }
+                  });
+    return ready;
+  });
+  expose_once(core, kAbandon, [](ObjectId object, std::uint16_t code, const std::string& why) {
+    parts_here()->objects->abandon(object, make_error(static_cast<ErrorCode>(code), why, false));
+  });
 }
 
 }  // namespace
 
 void use_objects(const std::shared_ptr<NodeCore>& core) {
-  if (core->functions().find(kAbandon)) return;  // the last one, below
+  if (core->functions().find(kAbandon)) return;  // the last one
   if (core->refusal()) return;                   // it ends, and will have none
-  core->on_change(
-      [objects = std::weak_ptr(core->extension<ObjectTable>())](const PeerChange& change) {
-        const auto table = objects.lock();
-        if (table && change.kind == PeerChange::Kind::ended) table->close();
-      });
-  const auto table = [] { return node_of_this_message()->extension<ObjectTable>(); };
-  expose_once(*core, kAdd,
-              [table](ObjectId object, ObjectId token) { table()->add(object, token); });
-  expose_once(*core, kRelease,
-              [table](ObjectId object, ObjectId token) { table()->release(object, token); });
-  expose_once(*core, kAbandon,
-              [table](ObjectId object, std::uint16_t code, const std::string& why) {
-                table()->abandon(object, make_error(static_cast<ErrorCode>(code), why, false));
-              });
+  core->on_change([weak = std::weak_ptr(core->extension<RrefParts>())](const PeerChange& change) {
+    const auto parts = weak.lock();
+    if (!parts) return;
+    switch (change.kind) {
+      case PeerChange::Kind::joined:
+      case PeerChange::Kind::lost:
+      case PeerChange::Kind::ticked:
+        parts->references->tick();
+        parts->objects->tick();
+        return;
+      case PeerChange::Kind::ended:
+        parts->references->close();
+        parts->objects->close();
+        return;
+      case PeerChange::Kind::leaving:
+        parts->outbox->flush();
+        return;
+    }
+  });
+  expose_protocol(*core);
 }
 
-Reference::Reference(std::shared_ptr<NodeCore> core, WireReference identity)
-    : core_(std::move(core)), identity_(std::move(identity)) {}
+Reference::Reference(std::shared_ptr<NodeCore> core, std::shared_ptr<OwnerLink> link,
+                     ObjectId object)
+    : core_(std::move(core)), link_(std::move(link)), object_(object) {}
 
 Reference::~Reference() {
   if (NodeCore::is_left_alone(core_)) return;
-  if (is_owner()) {
-    core_->extension<ObjectTable>()->release(identity_.object, identity_.token);
-  } else {
-    tell_owner(core_, identity_.owner, kRelease, identity_.object, identity_.token);
-  }
+  link_->table().dropped(*this);
 }
 
-std::shared_ptr<Reference> Reference::to_new_object(std::shared_ptr<NodeCore> core,
-                                                    std::string owner) {
-  const auto table = core->extension<ObjectTable>();
-  WireReference identity{
-      .owner = std::move(owner), .object = table->new_id(), .token = table->new_id()};
-  return std::make_shared<Reference>(std::move(core), std::move(identity));
+std::shared_ptr<Reference> Reference::to_new_object(const std::shared_ptr<NodeCore>& core,
+                                                    std::string_view owner) {
+  return core->extension<RrefParts>()->references->to_new_object(owner);
 }
 
-std::shared_ptr<Reference> Reference::received(WireReference identity) {
-  auto core = node_of_this_message();
+std::shared_ptr<Reference> Reference::received(const WireReference& wire) {
+  const auto core = node_of_this_message();
   use_objects(core);
-  return std::make_shared<Reference>(std::move(core), std::move(identity));
+  return core->extension<RrefParts>()->references->received(wire);
 }
 
-WireReference Reference::fork() const {
-  const auto table = core_->extension<ObjectTable>();
-  WireReference forked{
-      .owner = identity_.owner, .object = identity_.object, .token = table->new_id()};
-  if (is_owner()) {
-    table->add(forked.object, forked.token);
-  } else {
-    // Sent before this handle can be released, on the same session: so the object outlives the
-    // handle's way.
-    tell_owner(core_, forked.owner, kAdd, forked.object, forked.token);
-  }
-  return forked;
+WireReference Reference::fork(Encoder& message) {
+  return link_->table().send(shared_from_this(), message);
 }
 
-bool Reference::is_owner() const { return identity_.owner == core_->name(); }
+const std::string& Reference::owner() const noexcept { return link_->name(); }
 
-std::shared_ptr<void> Reference::local() const {
+bool Reference::is_owner() const noexcept { return link_->is_self(); }
+
+std::shared_ptr<void> Reference::local(std::string_view type) const {
   if (!is_owner()) {
-    throw InvalidArgument("local(): the object lives on " + identity_.owner + ", not on " +
-                          core_->name() + "; use call() or to_here()");
+    throw InvalidArgument("local(): the object lives on " + owner() + ", not on " + core_->name() +
+                          "; use call() or to_here()");
   }
-  auto object = core_->extension<ObjectTable>()->find(identity_.object);
+  auto object = objects_of(*core_).find(object_, type);
   if (!object) throw NotFound("local(): the object is not constructed yet");
   return object;
 }
@@ -122,46 +132,52 @@ void Reference::submit(const FunctionKey& function, OutgoingOptions options, Enc
     const std::lock_guard lock(mutex_);
     if (failed_) std::rethrow_exception(failed_);
   }
-  core_->submit(identity_.owner, function, std::move(options), encoder, std::move(handler));
+  if (const std::exception_ptr lost = link_->lost()) std::rethrow_exception(lost);
+  if (options.wants_reply) options.kept = shared_from_this();
+  core_->submit(owner(), function, std::move(options), encoder, std::move(handler));
+}
+
+void Reference::fail(std::exception_ptr error) {
+  const std::lock_guard lock(mutex_);
+  if (!failed_) failed_ = std::move(error);
 }
 
 void Reference::creation_failed(const std::exception_ptr& error) {
-  {
-    const std::lock_guard lock(mutex_);
-    failed_ = error;
-  }
+  fail(error);
   // Calls that were sent already wait there, unless the constructor itself was what failed.
   const ErrorCode code = code_of(error);
   if (code != ErrorCode::remote_error) {
-    tell_owner(core_, identity_.owner, kAbandon, identity_.object, static_cast<std::uint16_t>(code),
-               describe(error));
+    tell(*core_, owner(), kAbandon, object_, static_cast<std::uint16_t>(code), describe(error));
   }
 }
 
-void create_object(ObjectId object, ObjectId token, std::string_view type,
-                   UniqueFunction<std::shared_ptr<void>()> construct,
+void create_object(ObjectId object, std::string_view type, MakeObject make,
                    UniqueFunction<void(Result<void>)> done) {
-  node_of_this_message()->extension<ObjectTable>()->create(object, token, type,
-                                                           std::move(construct), std::move(done));
+  objects_of(*node_of_this_message())
+      .create(object, caller(), type, std::move(make), std::move(done));
 }
 
 std::shared_ptr<void> expect_object(Decoder& arguments) {
   const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
-  return node_of_this_message()->extension<ObjectTable>()->expect(object);
+  return objects_of(*node_of_this_message()).expect(object);
 }
 
 void run_on_object(ObjectId object, std::string_view type, ObjectJob job) {
   const CallContext* const context = CallContext::current();
-  node_of_this_message()->extension<ObjectTable>()->run(
-      object, type, std::move(job), context != nullptr ? context->call() : nullptr);
+  objects_of(*node_of_this_message())
+      .run(object, type, std::move(job), context != nullptr ? context->call() : nullptr);
 }
 
 std::shared_ptr<Reference> own_object(const std::shared_ptr<NodeCore>& core, std::string_view type,
                                       std::shared_ptr<void> object) {
   auto reference = Reference::to_new_object(core, core->name());
-  const auto& identity = reference->identity();
-  core->extension<ObjectTable>()->own(identity.object, identity.token, type, std::move(object));
+  objects_of(*core).own(reference->object(), type, std::move(object));
   return reference;
+}
+
+void allow_as(const std::shared_ptr<NodeCore>& core, std::string_view type, std::string_view base,
+              Upcast cast) {
+  objects_of(*core).allow_as(type, base, cast);
 }
 
 }  // namespace batchrpc::detail

@@ -28,6 +28,8 @@ constexpr Word list_pointer(std::size_t pointer, std::size_t at, ElementSize siz
 
 }  // namespace
 
+Cargo::~Cargo() = default;
+
 void Encoder::too_large() {
   throw InvalidArgument(
       "a message's arguments or result are larger than 4 GiB, or have a list of more than 2^29 - 1 "

@@ -11,8 +11,10 @@
 #include "fuzz/conversation.hpp"
 #include "fuzz/targets.hpp"
 #include "node/member.hpp"
+#include "node/node_core.hpp"
 #include "node/raw_frames.hpp"
 #include "node/raw_peer.hpp"
+#include "rref/rref_messages.hpp"
 
 // One side of a conversation with a node that has functions and objects, in virtual time: a
 // stranger's, or that of a peer that has joined and is called as well. Whatever comes, the node
@@ -39,7 +41,7 @@ using test::define;
 using test::RawPeer;
 using wire::FrameKind;
 using More = std::map<std::string, int>;
-using Object = std::pair<std::uint64_t, std::uint64_t>;
+using Object = detail::ObjectId;
 
 /// The node, its healthy peer, and the one that the input speaks for.
 class Scene {
@@ -77,11 +79,12 @@ class Scene {
         kShout, "shout",
         signature<std::string, std::string, std::vector<std::string>, std::optional<double>>()));
     raw_->send(define(kCreate, "batchrpc.create:batchrpc::fuzz::Thing",
-                      signature<void, Object, Object, std::string>()));
+                      signature<void, Object, std::string>()));
     raw_->send(define(kPut, "batchrpc.method:batchrpc::fuzz::Thing::put",
                       signature<std::size_t, Object, Bytes, More>()));
     raw_->send(define(kHold, "hold", signature<int>()));
-    raw_->send(define(kRelease, "batchrpc.rref.release", signature<void, Object, Object>()));
+    raw_->send(define(kUpdate, std::string(detail::kHold),
+                      signature<void, std::vector<detail::HoldUpdate>>()));
     raw_->send(define(kWorker, "worker", signature<Bytes, Bytes>()));
     raw_->send(define(kBlob, "blob", signature<test::Blob, test::Blob>()));
     Encoder encoder(wire::kEnvelopeWords);
@@ -92,6 +95,7 @@ class Scene {
     raw_->send(encoder.words());
     const auto names = root_.peers();
     require(names.size() == 1 && names[0].name == "raw", "it has not joined");
+    require(root_.core()->incarnation() == kOwner, "it is of another incarnation");
     raw_->frames();
   }
 

@@ -23,9 +23,12 @@ enum Manner : std::uint8_t {
   kNarrow = 16,     ///< over a link that takes 4 KiB
 };
 
+/// The incarnation of the node, which owns objects: that of VirtualWorld's first.
+inline constexpr std::uint64_t kOwner = 2469588189546311529U;
+
 /// What the introduction defines, in this order; batchrpc.join is 0.
 inline constexpr std::uint32_t kJoin = 0, kTwice = 1, kSize = 2, kShout = 3, kCreate = 4, kPut = 5,
-                               kHold = 6, kRelease = 7, kWorker = 8, kBlob = 9;
+                               kHold = 6, kUpdate = 7, kWorker = 8, kBlob = 9;
 
 // --- inputs of the target `session`
 

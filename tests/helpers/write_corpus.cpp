@@ -12,6 +12,7 @@
 #include "blob.hpp"
 #include "fuzz/conversation.hpp"
 #include "node/raw_frames.hpp"
+#include "rref/rref_messages.hpp"
 #include "wire/every_type.hpp"
 
 // Writes what fuzzing starts from: write_corpus tests/fuzz/corpus
@@ -23,7 +24,7 @@ using test::call_frame;
 using test::define;
 using wire::FrameKind;
 using Words = std::vector<Word>;
-using Object = std::pair<std::uint64_t, std::uint64_t>;
+using detail::HoldUpdate;
 
 class Folder {
  public:
@@ -143,8 +144,13 @@ void write_conversations(const Folder& folder) {
                 wire::plain_frame({.kind = FrameKind::acknowledge, .id = 5})});
   folder.write("http", first(0, 0), {}, "GET / HTTP/1.1\r\nHost: here\r\n\r\n");
 
-  const Object object{77, 1};
-  const Object token{77, 2};
+  const detail::ObjectId object{.owner = kOwner, .creator = 77, .number = 1};
+  const std::vector<HoldUpdate> updates{
+      {object, HoldUpdate::hold, {.parent = kOwner, .number = 1}, {}},
+      {object, HoldUpdate::list_begins, {}, {}},
+      {object, HoldUpdate::hold, {.parent = 78, .number = 2}, "healthy"},
+      {object, HoldUpdate::list_ends, {}, {}},
+      {object, HoldUpdate::release, {}, {}}};
   const std::map<std::string, int> more{{"a", 1}, {"b", 2}};
   const std::vector<Words> calls{
       call_frame({.number = kTwice, .id = 10, .value = 1'000'000}, 21),
@@ -164,13 +170,12 @@ void write_conversations(const Folder& folder) {
       with_payload_of(call_frame({.number = kSize, .id = 31}, large()), 100), chunk(31, 64),
       wire::plain_frame({.kind = FrameKind::cancel, .id = 31})};
   const std::vector<Words> objects{
-      frame_of({.kind = FrameKind::call, .number = kCreate, .id = 40}, object, token,
+      frame_of({.kind = FrameKind::call, .number = kCreate, .id = 40}, object,
                std::string("thing")),
       with_payload_of(
           frame_of({.kind = FrameKind::call, .number = kPut, .id = 41}, object, large(), more), 40),
       frame_of({.kind = FrameKind::call, .number = kPut, .id = 42}, object, zeros(8), more),
-      chunk(41, 40),
-      frame_of({.kind = FrameKind::call, .number = kRelease, .id = 43}, object, token)};
+      chunk(41, 40), call_frame({.flags = wire::kNoReply, .number = kUpdate, .id = 43}, updates)};
   const std::vector<Words> answers{
       frame_of({.kind = FrameKind::result, .id = 1}, 8),
       wire::plain_frame({.kind = FrameKind::credit, .id = 2, .value = wire::kNoCredit}),

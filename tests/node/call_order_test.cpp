@@ -5,8 +5,8 @@
 namespace batchrpc {
 namespace {
 
-constexpr CallOrder::Object kFirst{1, 1};
-constexpr CallOrder::Object kSecond{1, 2};
+constexpr CallOrder::Object kFirst{1, 1, 1};
+constexpr CallOrder::Object kSecond{1, 1, 2};
 
 CallOrder::Call call(Word mark) { return {.words = {mark}}; }
 

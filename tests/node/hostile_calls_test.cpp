@@ -6,7 +6,9 @@
 #include "long_tests.hpp"
 #include "node/largest_allocation.hpp"
 #include "node/member.hpp"
+#include "node/node_core.hpp"
 #include "node/raw_peer.hpp"
+#include "rref/rref_messages.hpp"
 
 // Calls of every function that a node has, its own included, with arguments that no caller of ours
 // would send: each reaches its function's decoder, and the node lives on.
@@ -38,9 +40,6 @@ using test::RawPeer;
 using wire::FrameKind;
 using More = std::map<std::string, int>;
 
-constexpr ObjectId kObject{.creator = 77, .number = 1};
-constexpr ObjectId kToken{.creator = 77, .number = 2};
-
 /// A function of the node, and a correct call of it.
 struct Target {
   std::string name;
@@ -58,32 +57,48 @@ Target target(std::uint32_t number, std::string name, const Args&... args) {
           encoder.payloads()};
 }
 
-std::vector<Target> targets() {
+/// Of the node of that incarnation.
+std::vector<Target> targets(std::uint64_t incarnation) {
+  const ObjectId object{.owner = incarnation, .creator = 77, .number = 1};
+  const detail::Fork fork{.parent = incarnation, .number = 1};
+  using Updates = std::vector<detail::HoldUpdate>;
   const Member member{.name = "raw",
                       .rank = -1,
                       .incarnation = 3,
                       .host = "here",
                       .addresses = {"inproc://raw", "tcp://127.0.0.1:1"}};
   const std::string put = "batchrpc.method:hostile::Thing::put";
-  return {target<void>(0, "batchrpc.joined", member),
-          target<void>(1, "batchrpc.left", std::string("guest"), std::uint64_t{5},
-                       std::string("it was tired")),
-          target<void>(2, "batchrpc.create:hostile::Thing", kObject, kToken, std::string("thing"),
-                       std::vector<int>{1, 2, 3}),
-          target<std::size_t>(3, put, kObject, Bytes::allocate(100), More{{"a", 1}, {"b", 2}}),
-          target<std::size_t>(4, put, kObject, Bytes::allocate(20'000), More{{"a", 1}, {"b", 2}}),
-          target<void>(5, "batchrpc.rref.add", kObject, kToken),
-          target<void>(6, "batchrpc.rref.release", kObject, kToken),
-          target<void>(7, "batchrpc.rref.abandon", kObject, std::uint16_t{5}, std::string("why")),
-          target<std::string>(8, "shout", std::string("quiet"), std::vector<std::string>{"a", "b"},
-                              std::optional<double>(2.5)),
-          target<JoinReply>(9, "batchrpc.join", Member{.name = "guest", .incarnation = 5},
-                            std::int32_t{0})};
+  return {
+      target<void>(0, "batchrpc.joined", member),
+      target<void>(1, "batchrpc.left", std::string("guest"), std::uint64_t{5},
+                   std::string("it was tired")),
+      target<void>(2, "batchrpc.create:hostile::Thing", object, std::string("thing"),
+                   std::vector<int>{1, 2, 3}),
+      target<std::size_t>(3, put, object, Bytes::allocate(100), More{{"a", 1}, {"b", 2}}),
+      target<std::size_t>(4, put, object, Bytes::allocate(20'000), More{{"a", 1}, {"b", 2}}),
+      target<void>(5, std::string(detail::kHold),
+                   Updates{{object, detail::HoldUpdate::hold, fork, "raw"},
+                           {object, detail::HoldUpdate::list_begins, {}, {}},
+                           {object, detail::HoldUpdate::hold, {77, 1}, "guest"},
+                           {object, detail::HoldUpdate::list_ends, {}, {}},
+                           {object, detail::HoldUpdate::release, {}, {}}}),
+      target<void>(6, std::string(detail::kArrived), std::vector<detail::Fork>{fork}),
+      target<void>(7, std::string(detail::kAbandon), object, std::uint16_t{5}, std::string("why")),
+      target<std::string>(8, "shout", std::string("quiet"), std::vector<std::string>{"a", "b"},
+                          std::optional<double>(2.5)),
+      target<JoinReply>(9, "batchrpc.join", Member{.name = "guest", .incarnation = 5},
+                        std::int32_t{0}),
+      target<void>(10, std::string(detail::kAsk),
+                   std::vector<detail::ForkQuestion>{{object, fork}, {object, {77, 2}}}),
+      target<void>(11, std::string(detail::kNone),
+                   std::vector<detail::NoObject>{{object, std::uint16_t{9}, "why"}}),
+      target<void>(12, std::string(detail::kReady), object)};
 }
 
 class Attack {
  public:
-  explicit Attack(std::uint64_t seed) : random_(seed) {}
+  Attack(const Node& node, std::uint64_t seed)
+      : random_(seed), targets_(targets(node.core()->incarnation())) {}
 
   /// Sends calls with changed arguments, and counts those that were parsed: the frames are whole,
   /// and the node reads what it is sent until it closes the connection.
@@ -152,7 +167,7 @@ class Attack {
   }
 
   std::mt19937_64 random_;
-  const std::vector<Target> targets_ = targets();
+  const std::vector<Target> targets_;
   std::uint64_t id_ = 0;
 };
 
@@ -186,7 +201,7 @@ TEST_CASE("calls with any arguments, of the library's functions too, leave a nod
   a_new_node_joins_and_calls(world);
   test::reset_largest_allocation();
   const int calls = test::times_on_one_thread(100'000, 1'000'000);
-  Attack attack(31);
+  Attack attack(node, 31);
   for (int part = 0; part < 10; ++part) {
     attack.run(world, calls / 10);
     a_new_node_joins_and_calls(world);

@@ -99,7 +99,10 @@ bool Ledger::is_allowed(const LedgerCall& call, ErrorCode code) {
     case ErrorCode::unknown:
     case ErrorCode::peer_lost:
       return weather_ == Weather::storm;
+    case ErrorCode::owner_lost:
+      return weather_ == Weather::storm;
     case ErrorCode::not_found:
+    case ErrorCode::rref_expired:
       return call.may_be_late || weather_ == Weather::storm;
     default:
       return false;

@@ -182,16 +182,14 @@ void RandomProgram::end() {
   handles_.clear();
   for (const auto& life : lives_)
     life->held.clear();
-  world_.run_for(2500ms);
-  // Of what nodes that died, or were taken for dead, have held, and of messages to those, leases
-  // are to tell.
-  if (weather_ != Weather::storm && reliability::Diary::alive != 0) {
-    ledger_.complain(std::to_string(reliability::Diary::alive) + " objects without handles live");
-  }
+  world_.run_for(weather_ == Weather::storm ? 40s : Duration(2500ms));  // leases run out
   for (const auto& life : dead_) {
     life->held.clear();
     life->promised.clear();
     life->node.reset();
+  }
+  if (reliability::Diary::alive != 0) {
+    ledger_.complain(std::to_string(reliability::Diary::alive) + " objects without handles live");
   }
   if (Payload::alive != 0) {
     ledger_.complain(std::to_string(Payload::alive) + " payloads are kept, and no call is left");

@@ -202,7 +202,7 @@ TEST_CASE("handles outlive their node, and may be dropped then") {
   CHECK(far->owner() == "owner");
   CHECK(outcome(far->call<&Counter::add>(1)).code() == ErrorCode::shut_down);
   CHECK(outcome(near->call<&Counter::add>(1)).code() == ErrorCode::shut_down);
-  CHECK_THROWS_AS(near->local(), NotFound);
+  CHECK_THROWS_AS(near->local(), ShutDown);
   far.reset();
   near.reset();
 }

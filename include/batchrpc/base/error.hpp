@@ -37,6 +37,8 @@ enum class ErrorCode : std::uint16_t {
   shut_down = 12,         ///< the node is shutting down or is gone
   invalid_argument = 13,  ///< an option or argument out of its range
   join_failed = 14,       ///< the node could not listen, or not join its group
+  owner_lost = 15,        ///< the node that an RRef's object lived on has ended, or was restarted
+  rref_expired = 16,  ///< the object behind an RRef is gone, since its owner did not hear from us
 };
 
 /// The name of `code`, such as "TimedOut".
@@ -195,6 +197,22 @@ class BATCHRPC_EXPORT JoinFailed final : public detail::TypedError<ErrorCode::jo
  public:
   using TypedError::TypedError;
   ~JoinFailed() override;
+};
+
+/// The object behind an RRef is gone with the node that owned it, which has ended or was restarted:
+/// create another.
+class BATCHRPC_EXPORT OwnerLost final : public detail::TypedError<ErrorCode::owner_lost, false> {
+ public:
+  using TypedError::TypedError;
+  ~OwnerLost() override;
+};
+/// The object behind an RRef is gone: its owner had not heard from this node for longer than the
+/// lease (NodeOptions::rref_lease), and nobody else referred to it. Create another.
+class BATCHRPC_EXPORT RRefExpired final
+    : public detail::TypedError<ErrorCode::rref_expired, false> {
+ public:
+  using TypedError::TypedError;
+  ~RRefExpired() override;
 };
 
 /// The typed error for `code`, as an exception pointer; for a code that is not known (of a newer

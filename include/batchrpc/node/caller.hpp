@@ -150,17 +150,35 @@ struct SendingOutcome final : ReplyReceiver {
   std::exception_ptr error;
 };
 
-/// The same without a reply. Throws what goes wrong before the message is queued.
+/// Sends a message whose reply is of interest to nobody but what it carries (Cargo): `submit` as
+/// below. Throws what goes wrong before it is queued.
+template <class Submit>
+void send_unheard(const Submit& submit, const FunctionKey& key, Encoder& encoder) {
+  OutgoingOptions options;
+  options.timeout = Duration::max();
+  Pending<void> pending = wait_for_reply<void>([](const Reply& /*reply*/) {});
+  submit(key, std::move(options), encoder, std::move(pending.handler));
+  if (pending.future.ready()) std::move(pending.future).get();
+}
+
+/// Sends a message without a reply; the same otherwise.
+template <class Submit>
+void send_unanswered(const Submit& submit, const FunctionKey& key, Encoder& encoder) {
+  if (encoder.one_use()) return send_unheard(submit, key, encoder);
+  OutgoingOptions options;
+  options.wants_reply = false;
+  SendingOutcome outcome;
+  submit(key, std::move(options), encoder, ReplyHandler(outcome));
+  if (outcome.error) std::rethrow_exception(outcome.error);
+}
+
+/// As send_call, without a reply. Throws what goes wrong before the message is queued.
 template <class... Arguments, class Submit>
 void send_notification(const Submit& submit, const FunctionKey& key,
                        std::type_identity_t<const Arguments&>... arguments) {
   const EncoderLease encoder;
   encode_struct<Arguments...>(*encoder, wire::kBodyPointer, arguments...);
-  OutgoingOptions options;
-  options.wants_reply = false;
-  SendingOutcome outcome;
-  submit(key, std::move(options), *encoder, ReplyHandler(outcome));
-  if (outcome.error) std::rethrow_exception(outcome.error);
+  send_unanswered(submit, key, *encoder);
 }
 
 }  // namespace batchrpc::detail

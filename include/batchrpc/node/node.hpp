@@ -21,6 +21,7 @@ class NodeCore;
 
 template <class T>
 class RRef;
+struct RRefReport;
 
 namespace detail {
 
@@ -225,8 +226,21 @@ class BATCHRPC_EXPORT Node {
   /// Lets peers create objects: `node.expose_class<ParameterServer(Config)>()` names a class and
   /// one of its constructors. Where the class can travel, `RRef::to_here()` works as well. Again,
   /// it changes nothing; throws InvalidArgument when another constructor of the class is exposed.
-  template <class Constructor>
+  ///
+  /// `expose_class<Adam(Config), Optimizer>()` has its objects be used as an Optimizer, too: on an
+  /// RRef<Optimizer>, and by the methods of that class.
+  template <class Constructor, class... Bases>
   void expose_class() const;
+  /// Lets peers create an `Interface`, of which they know no more than that: `T(Params...)` is the
+  /// class and the constructor that they get. One for each interface; else as expose_class.
+  template <class Interface, class Constructor>
+  void expose_implementation() const;
+  /// Lets peers create objects by a function, or by a method of an object behind an RRef, which
+  /// returns the object, a shared_ptr or unique_ptr to it, or a Future of these:
+  /// `node.create<&open_store>(peer, path)`, `store.create<&Store::table>(name)`. Again, it changes
+  /// nothing.
+  template <auto F>
+  void expose_factory() const;
   /// Takes expose_class back: later calls of create() and to_here() get NotFound; objects stay, and
   /// so do methods, which unexpose() takes back. Returns whether the class was exposed.
   template <class T>
@@ -237,6 +251,10 @@ class BATCHRPC_EXPORT Node {
   template <auto M>
   requires std::is_member_function_pointer_v<decltype(M)>
   void expose() const;
+  /// The same under a name, for callers in other programs: `handle.call<int(int)>("add", 1)`.
+  template <auto M>
+  requires std::is_member_function_pointer_v<decltype(M)>
+  void expose_as(std::string_view name) const;
 
   /// Creates an object on a peer that has exposed its class. Returns at once; methods may be called
   /// on the handle at once. `node.create<ParameterServer(Config)>(peer, path)` names the
@@ -246,9 +264,17 @@ class BATCHRPC_EXPORT Node {
   RRef<typename detail::ConstructorTraits<Constructor>::Class> create(PeerRef peer,
                                                                       Args&&... args) const;
 
+  /// The same by a function that the peer has exposed with expose_factory.
+  template <auto F, class... Args>
+  auto create(PeerRef peer, Args&&... args) const;
+
   /// A handle to an object of this process, to be passed on.
   template <class T>
   RRef<T> own(std::shared_ptr<T> object) const;
+
+  /// What objects there are here, by whom they are held, and whose objects this node holds; for
+  /// people and tests. Takes time with the number of objects.
+  [[nodiscard]] RRefReport rrefs() const;
 
   /// Takes a function back, and the method of that name of objects behind RRefs: later calls get
   /// NotFound, those under way finish; what they refer to lives so long. Returns whether there was
@@ -262,8 +288,8 @@ class BATCHRPC_EXPORT Node {
 
   /// The Cap'n Proto schema of an exposed function's arguments (struct Arguments) and result
   /// (struct Result), for `capnp decode`; also of a method behind RRefs, whose first argument is
-  /// the object's id, and of a class: of its constructor, which the ids of object and handle go
-  /// before. Throws NotFound.
+  /// the object's id, and of a class: of its constructor, which the object's id goes before. Throws
+  /// NotFound.
   [[nodiscard]] std::string schema(std::string_view name) const;
   /// The names of what is exposed, in order: functions, methods, classes.
   [[nodiscard]] std::vector<std::string> functions() const;
@@ -373,7 +399,7 @@ class BATCHRPC_EXPORT Node {
         const detail::EncoderLease copy;
         (*copy).words() = (*encoded).words();
         (*copy).payloads() = (*encoded).payloads();
-        if ((*encoded).one_use()) (*copy).mark_one_use();
+        (*copy).cargo() = std::move((*encoded).cargo());
         detail::Pending<Received> pending = detail::wait_for_result<R>();
         submit(peer, function, detail::outgoing(options), *copy, std::move(pending.handler));
         futures.push_back(std::move(pending.future));
@@ -404,6 +430,14 @@ class BATCHRPC_EXPORT Node {
         std::move(name), std::move(callable), ExposeOptions{.short_handler = true}));
   }
   void add_reserved(std::shared_ptr<detail::ExposedFunction> function) const;
+  // Of remote references: rref.hpp.
+  template <class Named, class T, class... Params>
+  void expose_creation(const std::tuple<Params...>* types) const;
+  template <class T, class Base>
+  void allow_as() const;
+  template <class T, class... Params, class... Args>
+  RRef<T> create_by(const std::string& name, PeerRef peer, const std::tuple<Params...>* types,
+                    Args&&... args) const;
   bool remove_reserved(std::string_view name) const;
   [[nodiscard]] std::string peer_name(PeerRef peer) const;
   [[nodiscard]] NodeCore& live_core() const;  // throws InvalidArgument when moved from

@@ -101,6 +101,9 @@ struct NodeOptions {
   /// For this long after joining, a call of a function that this node has not exposed waits for it
   /// to be; later it fails with NotFound at once. So nodes that start together may call each other.
   Duration expose_within = std::chrono::seconds(5);
+  /// How long the RRefs of a node that cannot be reached, and may live, keep objects of this node
+  /// alive (docs/rref.md); never for less than `dead_after`.
+  Duration rref_lease = std::chrono::seconds(30);
   /// What the destructor grants calls under way.
   Duration shutdown_timeout = std::chrono::seconds(1);
 

@@ -132,6 +132,7 @@ struct OutgoingOptions {
   bool cancel_when_dropped = false;
   RetryOptions retry{};  ///< of a call that wants a reply
   std::unique_ptr<PayloadTarget> payload_target;
+  std::shared_ptr<const void> kept;  ///< until the call has ended, if it wants a reply
 };
 
 /// Takes the replies of calls back to the peer. Thread-safe.

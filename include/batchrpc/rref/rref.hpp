@@ -11,6 +11,7 @@
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/rref/reference.hpp"
+#include "batchrpc/rref/rref_report.hpp"
 
 namespace batchrpc {
 namespace detail {
@@ -42,21 +43,64 @@ template <class T>
 std::string value_name() {
   return "batchrpc.value:" + std::string(class_name<T>());
 }
-template <auto M>
-std::string method_name() {
-  return "batchrpc.method:" + std::string(function_name<M>());
+inline std::string method_name(std::string_view name) {
+  return "batchrpc.method:" + std::string(name);
+}
+// The name under which what `F` makes is created: of a function, or of a method of an object.
+template <auto F>
+std::string factory_name() {
+  return (std::is_member_function_pointer_v<decltype(F)> ? "batchrpc.open:" : "batchrpc.create:") +
+         std::string(function_name<F>());
+}
+// The class of the object that a factory makes, from what it returns: the object, or a pointer.
+template <class R>
+struct MadeObject {
+  using Class = R;
+  static std::shared_ptr<void> wrap(R&& made) { return std::make_shared<R>(std::move(made)); }
+};
+template <class T>
+struct MadeObject<std::shared_ptr<T>> {
+  using Class = T;
+  static std::shared_ptr<void> wrap(std::shared_ptr<T>&& made) { return std::move(made); }
+};
+template <class T>
+struct MadeObject<std::unique_ptr<T>> {
+  using Class = T;
+  static std::shared_ptr<void> wrap(std::unique_ptr<T>&& made) {
+    return std::shared_ptr<T>(std::move(made));
+  }
+};
+template <class R>
+struct MadeObject<Future<R>> : MadeObject<R> {};
+
+// What a factory returns as an object that is there, or will be.
+template <class R>
+Future<std::shared_ptr<void>> object_of(R&& made) {
+  return make_ready_future<std::shared_ptr<void>>(MadeObject<R>::wrap(std::move(made)));
+}
+template <class R>
+Future<std::shared_ptr<void>> object_of(Future<R>&& made) {
+  return std::move(made).then([](R value) { return MadeObject<R>::wrap(std::move(value)); });
 }
 
-// The function that constructs a T.
-template <class T, class... Params>
+template <class Derived, class Base>
+std::shared_ptr<void> upcast(const std::shared_ptr<void>& object) {
+  return std::shared_ptr<Base>(std::static_pointer_cast<Derived>(object));
+}
+
+// What a peer's creation of an object calls: makes it by `make(arguments)`, which gives a
+// Future<std::shared_ptr<void>>.
+template <class T, class Make, class... Params>
 struct Creation {
-  Future<void> operator()(ObjectId object, ObjectId token, Params... arguments) const {
+  Make make;
+
+  Future<void> operator()(ObjectId object, Params... arguments) const {
     Promise<void> promise;
     Future<void> future = promise.get_future();
     create_object(
-        object, token, class_name<T>(),
-        [... arguments = std::move(arguments)]() mutable -> std::shared_ptr<void> {
-          return std::make_shared<T>(std::move(arguments)...);
+        object, class_name<T>(),
+        [make = make, ... arguments = std::move(arguments)]() mutable {
+          return make(std::move(arguments)...);
         },
         [promise = std::move(promise)](Result<void> result) mutable {
           promise.set_result(std::move(result));
@@ -138,22 +182,34 @@ class RRef {
   /// Refers to nothing.
   RRef() noexcept = default;
 
+  /// To the same object as one of its base classes. The owner must know that it may be used so:
+  /// Node::expose_class<Derived(...), Base>(), or conversion of a handle there.
+  template <class Derived>
+  requires(std::is_base_of_v<T, Derived> && !std::is_same_v<T, Derived>)
+      RRef(const RRef<Derived>& other)  // NOLINT: implicit
+      : reference_(other.reference_) {
+    if (reference_ && reference_->is_owner()) {
+      detail::allow_as(reference_->core(), detail::class_name<Derived>(), detail::class_name<T>(),
+                       &detail::upcast<Derived, T>);
+    }
+  }
+
   /// Whether it refers to an object.
   [[nodiscard]] explicit operator bool() const noexcept { return reference_ != nullptr; }
 
   /// The name of the node where the object lives. Throws InvalidArgument when empty, as do all
   /// below.
-  [[nodiscard]] const std::string& owner() const { return get().identity().owner; }
+  [[nodiscard]] const std::string& owner() const { return get().owner(); }
   /// Whether the object lives in the node that this handle came to, or was made in.
   [[nodiscard]] bool is_owner() const { return get().is_owner(); }
 
   /// On the owner, the object itself; throws InvalidArgument elsewhere, NotFound before it is
   /// constructed.
   [[nodiscard]] std::shared_ptr<T> local() const {
-    return std::static_pointer_cast<T>(get().local());
+    return std::static_pointer_cast<T>(get().local(detail::class_name<T>()));
   }
 
-  /// Calls a method of the object, as Node::call does.
+  /// Calls a method of the object, or of one of its base classes, as Node::call does.
   template <auto M, class... Args>
   auto call(Args&&... args) const {
     return call_with<M>(CallOptions{}, std::forward<Args>(args)...);
@@ -162,27 +218,69 @@ class RRef {
   template <auto M, class... Args>
   auto call_with(const CallOptions& options, Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(M)>;
-    static_assert(std::is_same_v<std::remove_const_t<typename Traits::Class>, T>,
-                  "the method belongs to another class; a method of a base class is called on an "
-                  "RRef to that base, from Node::own");
-    return send<typename Traits::Result>(detail::method_name<M>(), options,
+    check_class<M>();
+    return send<typename Traits::Result>(detail::method_name(detail::function_name<M>()), options,
+                                         static_cast<typename Traits::Arguments*>(nullptr),
+                                         std::forward<Args>(args)...);
+  }
+  /// The same of a method that has a name: `handle.call<int(int)>("add", 1)` (Node::expose_as).
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  auto call(std::string_view method, Args&&... args) const {
+    return call_with<Function>(CallOptions{}, method, std::forward<Args>(args)...);
+  }
+  /// The same with a time-out of its own.
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  auto call_with(const CallOptions& options, std::string_view method, Args&&... args) const {
+    using Traits = detail::FunctionTraits<Function>;
+    return send<typename Traits::Result>(detail::method_name(method), options,
                                          static_cast<typename Traits::Arguments*>(nullptr),
                                          std::forward<Args>(args)...);
   }
 
+  /// Sends a call whose result nobody waits for, as Node::notify does, in order with other calls.
+  template <auto M, class... Args>
+  void notify(Args&&... args) const {
+    check_class<M>();
+    send_notice(detail::method_name(detail::function_name<M>()),
+                static_cast<typename detail::FunctionTraits<decltype(M)>::Arguments*>(nullptr),
+                std::forward<Args>(args)...);
+  }
+  /// The same of a method that has a name.
+  template <class Function, class... Args>
+  requires std::is_function_v<Function>
+  void notify(std::string_view method, Args&&... args) const {
+    send_notice(detail::method_name(method),
+                static_cast<typename detail::FunctionTraits<Function>::Arguments*>(nullptr),
+                std::forward<Args>(args)...);
+  }
+
+  /// A handle to the object that the method `M` makes, at once: it stays with the owner, which has
+  /// exposed M with Node::expose_factory. Methods may be called on the handle at once.
+  template <auto M, class... Args>
+  auto create(Args&&... args) const;
+
+  /// Ready when the object is constructed; fails with what its constructor threw.
+  [[nodiscard]] Future<void> ready() const {
+    return send_to<void, std::tuple<>>(detail::kReady, CallOptions{});
+  }
+
   /// A copy of the object, of a class that can travel.
   [[nodiscard]] Future<T> to_here() const {
-    return send<T>(detail::value_name<T>(), CallOptions{}, static_cast<std::tuple<>*>(nullptr));
+    return send_to<T, std::tuple<>>(detail::value_name<T>(), CallOptions{});
   }
 
   /// Whether both refer to one object.
   friend bool operator==(const RRef& a, const RRef& b) noexcept {
     if (!a.reference_ || !b.reference_) return a.reference_ == b.reference_;
-    return a.reference_->identity().object == b.reference_->identity().object;
+    return a.reference_->object() == b.reference_->object();
   }
 
  private:
   friend class Node;
+  template <class Other>
+  friend class RRef;
   friend struct Codec<RRef>;
   friend struct std::hash<RRef>;
 
@@ -194,21 +292,59 @@ class RRef {
     return *reference_;
   }
 
+  template <auto M>
+  static constexpr void check_class() {
+    using Class = std::remove_const_t<typename detail::FunctionTraits<decltype(M)>::Class>;
+    static_assert(std::is_base_of_v<Class, T>,
+                  "the method belongs to another class; a method of a derived class is called on "
+                  "an RRef to that");
+  }
+
   template <class R, class... Params, class... Args>
   Future<detail::Received<R>> send(const std::string& name, const CallOptions& options,
                                    const std::tuple<Params...>* /*types*/, Args&&... args) const {
     static_assert(sizeof...(Params) == sizeof...(Args),
                   "the method takes another number of arguments");
-    const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
-    const detail::Reference& reference = get();
-    const auto submit = [&reference](const detail::FunctionKey& function,
-                                     detail::OutgoingOptions how, Encoder& encoder,
-                                     detail::ReplyHandler&& handler) {
+    return send_to<R, std::tuple<Params...>>(name, options, std::forward<Args>(args)...);
+  }
+
+  // The object's id goes before the arguments.
+  template <class R, class Parameters, class... Args>
+  Future<detail::Received<R>> send_to(std::string_view name, const CallOptions& options,
+                                      Args&&... args) const {
+    const auto& reference = get();
+    return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
+      const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
+      return detail::send_call<R, detail::ObjectId, Params...>(
+          submitter(), key, detail::outgoing(options), reference.object(),
+          std::forward<Args>(args)...);
+    }(static_cast<Parameters*>(nullptr));
+  }
+
+  template <class... Params, class... Args>
+  void send_notice(const std::string& name, const std::tuple<Params...>* /*types*/,
+                   Args&&... args) const {
+    static_assert(sizeof...(Params) == sizeof...(Args),
+                  "the method takes another number of arguments");
+    const auto key = detail::function_key(name, signature<void, detail::ObjectId, Params...>());
+    [&](const Params&... arguments) {
+      const detail::EncoderLease encoder;
+      encode_struct<detail::ObjectId, Params...>(*encoder, wire::kBodyPointer, get().object(),
+                                                 arguments...);
+      // Payloads may come later than the release of this handle, which the call then holds back.
+      if ((*encoder).payloads().empty()) {
+        detail::send_unanswered(submitter(), key, *encoder);
+      } else {
+        detail::send_unheard(submitter(), key, *encoder);
+      }
+    }(std::forward<Args>(args)...);
+  }
+
+  [[nodiscard]] auto submitter() const {
+    return [&reference = get()](const detail::FunctionKey& function, detail::OutgoingOptions how,
+                                Encoder& encoder, detail::ReplyHandler&& handler) {
       reference.submit(function, std::move(how), encoder, std::move(handler));
     };
-    return detail::send_call<R, detail::ObjectId, Params...>(submit, key, detail::outgoing(options),
-                                                             reference.identity().object,
-                                                             std::forward<Args>(args)...);
   }
 
   std::shared_ptr<detail::Reference> reference_;
@@ -219,29 +355,80 @@ template <class T>
 struct Codec<RRef<T>> {
   using Wire = detail::WireReference;
   static Wire encode(const RRef<T>& handle, Encoder& encoder) {
-    if (!handle) return {};
-    encoder.mark_one_use();
-    return handle.reference_->fork();
+    return handle ? handle.reference_->fork(encoder) : Wire{};
   }
   static RRef<T> decode(Wire&& wire, Decoder& /*decoder*/) {
     if (wire.owner.empty()) return {};
-    return RRef<T>(detail::Reference::received(std::move(wire)));
+    return RRef<T>(detail::Reference::received(wire));
   }
 };
 
-template <class Constructor>
+template <class Constructor, class... Bases>
 void Node::expose_class() const {
   using Traits = detail::ConstructorTraits<Constructor>;
   using T = typename Traits::Class;
-  detail::use_objects(core());
-  [this]<class... Params>(const std::tuple<Params...>* /*types*/) {
-    this->expose_reserved(detail::create_name<T>(), detail::Creation<T, Params...>());
-  }(static_cast<typename Traits::Arguments*>(nullptr));
+  expose_creation<T, T>(static_cast<typename Traits::Arguments*>(nullptr));
+  (allow_as<T, Bases>(), ...);
   if constexpr (Codable<T>) {
     expose_reserved(detail::value_name<T>(), [](detail::ObjectId object) -> Future<T> {
       return detail::call_object<T, T>(object, [](T& self) -> T { return self; });
     });
   }
+}
+
+template <class Interface, class Constructor>
+void Node::expose_implementation() const {
+  using Traits = detail::ConstructorTraits<Constructor>;
+  using T = typename Traits::Class;
+  expose_creation<Interface, T>(static_cast<typename Traits::Arguments*>(nullptr));
+  allow_as<T, Interface>();
+}
+
+template <class T, class Base>
+void Node::allow_as() const {
+  static_assert(std::is_base_of_v<Base, T>, "the class is not derived from that one");
+  detail::allow_as(core(), detail::class_name<T>(), detail::class_name<Base>(),
+                   &detail::upcast<T, Base>);
+}
+
+// Creations of a `Named` make a T.
+template <class Named, class T, class... Params>
+void Node::expose_creation(const std::tuple<Params...>* /*types*/) const {
+  detail::use_objects(core());
+  const auto make = [](Params... arguments) {
+    return detail::object_of(std::make_shared<T>(std::move(arguments)...));
+  };
+  this->expose_reserved(detail::create_name<Named>(),
+                        detail::Creation<T, decltype(make), Params...>{make});
+}
+
+template <auto F>
+void Node::expose_factory() const {
+  using Traits = detail::FunctionTraits<decltype(F)>;
+  using T = typename detail::MadeObject<typename Traits::Result>::Class;
+  detail::use_objects(core());
+  [this]<class... Params>(const std::tuple<Params...>* /*types*/) {
+    if constexpr (std::is_member_function_pointer_v<decltype(F)>) {
+      using Maker = std::remove_const_t<typename Traits::Class>;
+      this->expose_reserved(
+          detail::factory_name<F>(),
+          [](detail::ObjectId maker, detail::ObjectId object, Params... arguments) {
+            auto made = detail::call_object<std::shared_ptr<void>, Maker>(
+                maker, [... arguments = std::move(arguments)](Maker& self) mutable {
+                  return detail::object_of((self.*F)(std::move(arguments)...));
+                });
+            const auto pass_on = [](Future<std::shared_ptr<void>> future) { return future; };
+            return detail::Creation<T, decltype(pass_on), Future<std::shared_ptr<void>>>{pass_on}(
+                object, std::move(made));
+          });
+    } else {
+      const auto make = [](Params... arguments) {
+        return detail::object_of(F(std::move(arguments)...));
+      };
+      this->expose_reserved(detail::factory_name<F>(),
+                            detail::Creation<T, decltype(make), Params...>{make});
+    }
+  }(static_cast<typename Traits::Arguments*>(nullptr));
 }
 
 template <class T>
@@ -253,11 +440,15 @@ bool Node::unexpose_class() const {
 
 template <auto M>
 requires std::is_member_function_pointer_v<decltype(M)>
-void Node::expose() const {
+void Node::expose() const { expose_as<M>(detail::function_name<M>()); }
+
+template <auto M>
+requires std::is_member_function_pointer_v<decltype(M)>
+void Node::expose_as(std::string_view name) const {
   using Traits = detail::FunctionTraits<decltype(M)>;
   using T = std::remove_const_t<typename Traits::Class>;
   detail::use_objects(core());
-  [this]<class... Params>(const std::tuple<Params...>* /*types*/) {
+  [this, name]<class... Params>(const std::tuple<Params...>* /*types*/) {
     const auto method = [](detail::ObjectId object,
                            Params... arguments) -> Future<typename Traits::Result> {
       return detail::call_object<typename Traits::Result, T>(
@@ -265,7 +456,7 @@ void Node::expose() const {
             return (self.*M)(std::move(arguments)...);
           });
     };
-    this->expose_reserved(detail::method_name<M>(), method);
+    this->expose_reserved(detail::method_name(name), method);
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
 
@@ -273,27 +464,62 @@ template <class Constructor, class... Args>
 RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRef peer,
                                                                           Args&&... args) const {
   using T = typename detail::ConstructorTraits<Constructor>::Class;
+  if constexpr (std::is_function_v<Constructor>) {
+    return create_by<T>(
+        detail::create_name<T>(), peer,
+        static_cast<typename detail::ConstructorTraits<Constructor>::Arguments*>(nullptr),
+        std::forward<Args>(args)...);
+  } else {
+    return create_by<T>(detail::create_name<T>(), peer,
+                        static_cast<std::tuple<std::decay_t<Args>...>*>(nullptr),
+                        std::forward<Args>(args)...);
+  }
+}
+
+template <auto F, class... Args>
+auto Node::create(PeerRef peer, Args&&... args) const {
+  using Traits = detail::FunctionTraits<decltype(F)>;
+  return create_by<typename detail::MadeObject<typename Traits::Result>::Class>(
+      detail::factory_name<F>(), peer, static_cast<typename Traits::Arguments*>(nullptr),
+      std::forward<Args>(args)...);
+}
+
+template <class T, class... Params, class... Args>
+RRef<T> Node::create_by(const std::string& name, PeerRef peer,
+                        const std::tuple<Params...>* /*types*/, Args&&... args) const {
+  static_assert(sizeof...(Params) == sizeof...(Args),
+                "what makes the object takes another number of arguments");
   detail::use_objects(core());
   auto reference = detail::Reference::to_new_object(core(), peer_name(peer));
-  const auto send = [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
-    static_assert(sizeof...(Params) == sizeof...(Args),
-                  "the constructor takes another number of arguments");
-    using Traits = detail::Signature<void, detail::ObjectId, detail::ObjectId, Params...>;
-    const auto& identity = reference->identity();
-    // The object is not part of a call that may be under way here.
-    call_typed<void>(key<Traits>(detail::create_name<T>()), CallOptions{.detached = true},
-                     PeerRef(identity.owner), static_cast<typename Traits::Arguments*>(nullptr),
-                     identity.object, identity.token, std::forward<Args>(args)...)
-        .then([reference](Result<void> created) {
-          if (!created) reference->creation_failed(created.error());
-        });
-  };
-  if constexpr (std::is_function_v<Constructor>) {
-    send(static_cast<typename detail::ConstructorTraits<Constructor>::Arguments*>(nullptr));
-  } else {
-    send(static_cast<std::tuple<std::decay_t<Args>...>*>(nullptr));
-  }
+  using Traits = detail::Signature<void, detail::ObjectId, Params...>;
+  // The object is not part of a call that may be under way here.
+  call_typed<void>(key<Traits>(name), CallOptions{.detached = true}, PeerRef(reference->owner()),
+                   static_cast<typename Traits::Arguments*>(nullptr), reference->object(),
+                   std::forward<Args>(args)...)
+      .then([reference](Result<void> created) {
+        if (!created) reference->creation_failed(created.error());
+      });
   return RRef<T>(std::move(reference));
+}
+
+template <class T>
+template <auto M, class... Args>
+auto RRef<T>::create(Args&&... args) const {
+  using Traits = detail::FunctionTraits<decltype(M)>;
+  using Made = typename detail::MadeObject<typename Traits::Result>::Class;
+  check_class<M>();
+  auto made = detail::Reference::to_new_object(get().core(), owner());
+  const auto send_as = [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
+    static_assert(sizeof...(Params) == sizeof...(Args),
+                  "the method takes another number of arguments");
+    return send_to<void, std::tuple<detail::ObjectId, Params...>>(
+        detail::factory_name<M>(), CallOptions{.detached = true}, made->object(),
+        std::forward<Args>(args)...);
+  };
+  send_as(static_cast<typename Traits::Arguments*>(nullptr)).then([made](Result<void> created) {
+    if (!created) made->creation_failed(created.error());
+  });
+  return RRef<Made>(std::move(made));
 }
 
 template <class T>
@@ -308,7 +534,6 @@ template <class T>
 struct std::hash<batchrpc::RRef<T>> {
   std::size_t operator()(const batchrpc::RRef<T>& handle) const noexcept {
     if (!handle) return 0;
-    const auto& object = handle.reference_->identity().object;
-    return static_cast<std::size_t>(object.creator * 31 + object.number);
+    return batchrpc::detail::ObjectIdHash()(handle.reference_->object());
   }
 };

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/wire/cargo.hpp"
 #include "batchrpc/wire/layout.hpp"
 
 namespace batchrpc {
@@ -63,11 +65,11 @@ class Encoder {
     words_.resize(reserved_words);
     std::fill(words_.begin(), words_.end(), 0);
     drop_payloads();
-    one_use_ = false;
   }
-  /// Gives up what add_payload() was given.
+  /// Gives up what add_payload() and add_cargo() were given.
   void drop_payloads() noexcept {
     if (!payloads_.empty()) payloads_.clear();
+    if (!cargo_.empty()) cargo_.clear();
   }
 
   /// The segment so far.
@@ -89,10 +91,12 @@ class Encoder {
   [[nodiscard]] const std::vector<Bytes>& payloads() const noexcept { return payloads_; }
   /// @}
 
-  /// By the codec of what counts the messages that carry it, a remote reference: the message is to
-  /// be sent once, and not to be taken back.
-  void mark_one_use() noexcept { one_use_ = true; }
-  [[nodiscard]] bool one_use() const noexcept { return one_use_; }  ///< whether one did
+  /// By the codec of what counts the messages that carry it, a remote reference. Such a message is
+  /// sent once.
+  void add_cargo(std::shared_ptr<Cargo> cargo) { cargo_.push_back(std::move(cargo)); }
+  /// What the message carries; whoever sends it takes it over.
+  [[nodiscard]] std::vector<std::shared_ptr<Cargo>>& cargo() noexcept { return cargo_; }
+  [[nodiscard]] bool one_use() const noexcept { return !cargo_.empty(); }  ///< whether it has cargo
 
   /// Appends a zeroed struct, lets the pointer at `pointer` point to it, returns its place.
   std::size_t add_struct(std::size_t pointer, detail::StructSize size) {
@@ -132,7 +136,7 @@ class Encoder {
 
   std::vector<Word> words_;
   std::vector<Bytes> payloads_;
-  bool one_use_ = false;
+  std::vector<std::shared_ptr<Cargo>> cargo_;
 };
 
 }  // namespace batchrpc

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string_view>
+
+#include "batchrpc/base/export.hpp"
+
+namespace batchrpc {
+
+/// What a message keeps alive until it is known to have arrived, or never to arrive: a call until
+/// it has ended, a result until the peer has all of it. Destroyed then, on any thread, perhaps
+/// under a lock of the library's.
+class BATCHRPC_EXPORT Cargo {
+ public:
+  Cargo() = default;
+  virtual ~Cargo();
+  Cargo(const Cargo&) = delete;
+  Cargo& operator=(const Cargo&) = delete;
+
+  /// The message goes to the node of that name. At most once; under a lock of the library's.
+  virtual void sent_to(std::string_view peer) noexcept = 0;
+  /// It was taken back, and does not arrive.
+  virtual void taken_back() noexcept = 0;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,86 @@
+#include "rref/outbox.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rref/rref_parts.hpp"
+#include "rref/tell.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+// So many of a kind go into one message.
+constexpr std::size_t kMost = 4096;
+
+template <class T>
+bool send_list(NodeCore& core, const std::string& peer, std::string_view name,
+               const std::vector<T>& list) {
+  if (list.size() <= kMost) return list.empty() || tell(core, peer, name, list);
+  for (std::size_t begin = 0; begin < list.size(); begin += kMost) {
+    const auto end = std::min(begin + kMost, list.size());
+    const std::vector<T> part(list.begin() + static_cast<std::ptrdiff_t>(begin),
+                              list.begin() + static_cast<std::ptrdiff_t>(end));
+    if (!tell(core, peer, name, part)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Under the lock.
+Outbox::Mail& Outbox::mail_for(const std::string& peer) {
+  if (!std::exchange(scheduled_, true)) {
+    core_.loop()->post([weak = core_.weak_from_this()] {
+      if (const auto core = weak.lock()) core->extension<RrefParts>()->outbox->flush();
+    });
+  }
+  return mail_[peer];
+}
+
+void Outbox::add(const std::string& peer, HoldUpdate update) {
+  const std::lock_guard lock(mutex_);
+  mail_for(peer).updates.push_back(std::move(update));
+}
+
+void Outbox::add(const std::string& peer, const Fork& arrived) {
+  const std::lock_guard lock(mutex_);
+  mail_for(peer).arrived.push_back(arrived);
+}
+
+void Outbox::add(const std::string& peer, const ForkQuestion& question) {
+  const std::lock_guard lock(mutex_);
+  mail_for(peer).questions.push_back(question);
+}
+
+void Outbox::add(const std::string& peer, NoObject none) {
+  const std::lock_guard lock(mutex_);
+  mail_for(peer).none.push_back(std::move(none));
+}
+
+void Outbox::flush() {
+  std::map<std::string, Mail> leaving;
+  {
+    const std::lock_guard lock(mutex_);
+    scheduled_ = false;
+    leaving.swap(mail_);
+  }
+  for (const auto& [peer, mail] : leaving) {
+    // Nobody is to be connected to for this who is gone.
+    if (core_.peers().standing(peer).live && send(peer, mail)) continue;
+    const std::lock_guard lock(mutex_);
+    failed_.insert(peer);
+  }
+}
+
+bool Outbox::send(const std::string& peer, const Mail& mail) {
+  return send_list(core_, peer, kHold, mail.updates) &&
+         send_list(core_, peer, kArrived, mail.arrived) &&
+         send_list(core_, peer, kAsk, mail.questions) && send_list(core_, peer, kNone, mail.none);
+}
+
+bool Outbox::take_failed(const std::string& peer) {
+  const std::lock_guard lock(mutex_);
+  return failed_.erase(peer) > 0;
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "node/node_core.hpp"
+#include "rref/rref_messages.hpp"
+
+namespace batchrpc::detail {
+
+/// What a node has to tell others about references, gathered until the loop's next turn. What is
+/// for one peer leaves in order. Thread-safe, and may be used under any lock but PeerTable's and
+/// the node's.
+class Outbox {
+ public:
+  explicit Outbox(NodeCore& core) : core_(core) {}
+
+  void add(const std::string& peer, HoldUpdate update);
+  void add(const std::string& peer, const Fork& arrived);
+  void add(const std::string& peer, const ForkQuestion& question);
+  void add(const std::string& peer, NoObject none);
+
+  /// Sends what is there.
+  void flush();
+
+  /// Whether something for that peer could not be sent since this was last asked.
+  [[nodiscard]] bool take_failed(const std::string& peer);
+
+ private:
+  struct Mail {
+    std::vector<HoldUpdate> updates;
+    std::vector<Fork> arrived;
+    std::vector<ForkQuestion> questions;
+    std::vector<NoObject> none;
+  };
+
+  Mail& mail_for(const std::string& peer);
+  bool send(const std::string& peer, const Mail& mail);
+
+  NodeCore& core_;
+  std::mutex mutex_;
+  std::map<std::string, Mail> mail_;
+  std::set<std::string> failed_;
+  bool scheduled_ = false;
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/rref/reference.hpp"
+#include "node/node_core.hpp"
+#include "rref/object_table.hpp"
+#include "rref/outbox.hpp"
+
+namespace batchrpc::detail {
+
+class References;
+
+/// The owner of objects that this node refers to: one incarnation of a node. Thread-safe.
+class OwnerLink {
+ public:
+  /// `table` lives as long as its node does.
+  OwnerLink(References& table, std::string name, std::uint64_t incarnation, bool is_self)
+      : table_(table), name_(std::move(name)), incarnation_(incarnation), is_self_(is_self) {}
+
+  [[nodiscard]] References& table() const noexcept { return table_; }
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
+  [[nodiscard]] bool is_self() const noexcept { return is_self_; }
+
+  /// Why there are no objects of it any more; null: it lives, as far as is known.
+  [[nodiscard]] std::exception_ptr lost() const;
+  [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
+  void lose(std::exception_ptr why);
+
+ private:
+  References& table_;
+  const std::string name_;
+  const std::uint64_t incarnation_;
+  const bool is_self_;
+  std::atomic<bool> lost_{false};
+  mutable SmallMutex mutex_;
+  std::exception_ptr why_;
+};
+
+/// What a node refers to, and the handles that it has sent and that may not have arrived.
+/// Thread-safe.
+class References : public std::enable_shared_from_this<References> {
+ public:
+  References(NodeCore& core, ObjectTable& objects, Outbox& outbox)
+      : core_(core), objects_(objects), outbox_(outbox) {}
+
+  [[nodiscard]] std::shared_ptr<Reference> to_new_object(std::string_view owner);
+  [[nodiscard]] std::shared_ptr<Reference> received(const WireReference& wire);
+  /// By the destructor of one.
+  void dropped(const Reference& reference);
+
+  /// A handle leaves with `message`, and is kept alive until it has arrived (R2).
+  [[nodiscard]] WireReference send(std::shared_ptr<Reference> reference, Encoder& message);
+  /// Of what send() has given a message.
+  /// @{
+  void left(std::uint64_t number, std::string_view receiver) noexcept;
+  void message_over(std::uint64_t number) noexcept;
+  void taken_back(std::uint64_t number) noexcept;
+  /// @}
+
+  /// What peers tell.
+  /// @{
+  void arrived(const std::vector<Fork>& forks);
+  void asked(const std::string& parent, const std::vector<ForkQuestion>& questions);
+  void none(const std::vector<NoObject>& objects);
+  /// @}
+
+  /// Looks after owners and forks (R3 to R7).
+  void tick();
+  /// This node ends: what it has sent is left to the owners (R5).
+  void close();
+
+  /// How many objects this node refers to, by their owners' names.
+  [[nodiscard]] std::map<std::string, std::size_t> count() const;
+  /// How many handles were sent and may not have arrived.
+  [[nodiscard]] std::size_t in_flight() const;
+
+ private:
+  // An owner of whom this node holds something, or has: what was told it last may be lost.
+  struct Owner {
+    std::string name;
+    std::weak_ptr<OwnerLink> link{};
+    std::uint64_t sessions_ended = 0;  // when it was told all
+  };
+  // A handle that was sent.
+  struct Sent {
+    std::shared_ptr<Reference> reference;
+    std::string receiver{};
+    std::uint64_t incarnation = 0;  // of the receiver, once that is known
+    std::optional<TimePoint> away_since{};
+    bool left = false;
+    bool over = false;
+  };
+  using SentForks = std::unordered_map<std::uint64_t, Sent>;
+
+  std::shared_ptr<OwnerLink> link_to(std::string_view name, std::uint64_t incarnation);
+  std::shared_ptr<Reference> find(const ObjectId& object) const;
+  std::shared_ptr<Reference> find_or_make(const std::shared_ptr<OwnerLink>& link,
+                                          const ObjectId& object);
+  void look_after_owners();
+  void lose_owner(const PeerIdentity& owner, const std::string& why);
+  void look_after_forks();
+  void tell_all(std::uint64_t owner, const std::string& name);
+
+  NodeCore& core_;
+  ObjectTable& objects_;
+  Outbox& outbox_;
+  mutable std::mutex mutex_;
+  std::unordered_map<ObjectId, Reference*, ObjectIdHash> all_;
+  std::map<std::uint64_t, Owner> owners_;  // by incarnation
+  SentForks sent_;
+  std::uint64_t next_fork_ = 1;
+  std::uint64_t next_object_ = 1;
+  bool closed_ = false;
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "batchrpc/rref/reference.hpp"
+
+/// What nodes tell each other about references: notifications of the library's own, each a list of
+/// these. The rules are those of docs/rref-protocol.md.
+namespace batchrpc::detail {
+
+/// A user tells an owner what it holds (R1), in order.
+struct HoldUpdate {
+  enum Kind : std::uint8_t {
+    release = 0,
+    hold = 1,
+    list_begins = 2,  ///< of all that it holds (R6); `object` is of no meaning
+    list_ends = 3,
+  };
+  ObjectId object{};
+  std::uint8_t kind = release;
+  Fork fork{};           ///< of the handle that has come; zero: none
+  std::string parent{};  ///< who waits to hear of that
+};
+
+/// A parent asks what became of a handle that it has sent (R3).
+struct ForkQuestion {
+  ObjectId object{};
+  Fork fork{};
+};
+
+/// An owner tells who holds it that there is no such object.
+struct NoObject {
+  ObjectId object{};
+  std::uint16_t code = 0;
+  std::string why{};
+};
+
+inline constexpr std::string_view kHold = "batchrpc.rref.hold";
+inline constexpr std::string_view kArrived = "batchrpc.rref.arrived";
+inline constexpr std::string_view kAsk = "batchrpc.rref.ask";
+inline constexpr std::string_view kNone = "batchrpc.rref.none";
+inline constexpr std::string_view kAbandon = "batchrpc.rref.abandon";
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+
+#include "rref/object_table.hpp"
+#include "rref/outbox.hpp"
+#include "rref/references.hpp"
+
+namespace batchrpc::detail {
+
+/// What a node keeps of remote references: an extension of NodeCore.
+struct RrefParts {
+  explicit RrefParts(NodeCore& core)
+      : outbox(std::make_shared<Outbox>(core)),
+        objects(std::make_shared<ObjectTable>(core, *outbox)),
+        references(std::make_shared<References>(core, *objects, *outbox)) {}
+
+  const std::shared_ptr<Outbox> outbox;
+  const std::shared_ptr<ObjectTable> objects;    ///< that it owns
+  const std::shared_ptr<References> references;  ///< that it holds
+};
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/node/caller.hpp"
+#include "node/node_core.hpp"
+
+namespace batchrpc::detail {
+
+/// Sends a peer a notification of the library's own. False when it surely does not arrive.
+template <class... Args>
+bool tell(NodeCore& core, const std::string& peer, std::string_view name, const Args&... args) {
+  const auto submit = [&](const FunctionKey& key, OutgoingOptions options, Encoder& encoder,
+                          ReplyHandler&& handler) {
+    core.submit(peer, key, std::move(options), encoder, std::move(handler));
+  };
+  try {
+    send_notification<Args...>(submit, function_key(name, signature<void, Args...>()), args...);
+    return true;
+  } catch (const Error& error) {
+    core.log().debug(std::string(name) + " to " + peer + ": " + error.what());
+    return false;
+  }
+}
+
+}  // namespace batchrpc::detail
