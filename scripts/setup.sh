@@ -27,6 +27,7 @@ ci_groups=(
   'doxygen: the reference'
   'iproute2: tests over two network namespaces'
   'python3-torch: the test of torchrun'
+  'python3-torchvision: what the ResNet-50 of an example is compared with'
 )
 torch2=no
 for argument in "$@"; do
