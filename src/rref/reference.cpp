@@ -162,6 +162,14 @@ std::shared_ptr<void> expect_object(Decoder& arguments) {
   return objects_of(*node_of_this_message()).expect(object);
 }
 
+std::shared_ptr<void> find_object(ObjectId object, std::string_view type) {
+  try {
+    return objects_of(*node_of_this_message()).find(object, type);
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
 void run_on_object(ObjectId object, std::string_view type, ObjectJob job) {
   const CallContext* const context = CallContext::current();
   objects_of(*node_of_this_message())
