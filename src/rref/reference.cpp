@@ -85,6 +85,10 @@ void use_objects(const std::shared_ptr<NodeCore>& core) {
         return;
     }
   });
+  core->on_end_report([weak = std::weak_ptr(core->extension<RrefParts>())] {
+    const auto parts = weak.lock();
+    return parts ? parts->objects->held_by_others() : std::vector<std::string>();
+  });
   expose_protocol(*core);
 }
 

@@ -321,8 +321,9 @@ class BATCHRPC_EXPORT Node {
   /// as long, a second at most), and ends the node.
   /// Returns what was not finished: "worker1: add (3 calls)" of its own calls, which unless their
   /// answers still come end as ShutDown; "4 calls of client, still being answered here: step (3
-  /// calls), sum; of these 2 have not begun" of others'. Those that still wait then are answered
-  /// with ShutDown, and have not run. Idempotent. A callback may do it; in a handler of this node,
+  /// calls), sum; of these 2 have not begun" of others'; and "client holds 3 RRefs to Counter,
+  /// since 12 s". Those calls that still wait then are answered with ShutDown, and have not run.
+  /// Idempotent. A callback may do it; in a handler of this node,
   /// or another task of its workers, it would wait for itself and throws InvalidArgument. What
   /// other tasks of an embedder's context throw meanwhile comes out of the context's run(),
   /// afterwards.
