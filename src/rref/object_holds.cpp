@@ -7,6 +7,7 @@
 #include "batchrpc/base/error.hpp"
 #include "node/duration_text.hpp"
 #include "rref/object_table.hpp"
+#include "rref/shrink.hpp"
 
 // By whom a node's objects are held: docs/rref-protocol.md.
 namespace batchrpc::detail {
@@ -121,6 +122,7 @@ void ObjectTable::tick() {
   {
     const std::lock_guard lock(mutex_);
     users = holders_.identities();
+    shrink(entries_);
   }
   for (const PeerIdentity& user : users) {
     const Holders::State state = Holders::state_of(core_, user);
