@@ -180,8 +180,8 @@ std::vector<std::string> ObjectTable::held_by_others() const {
   for (const OwnedRRefs& owned : report()) {
     for (const RRefHolder& holder : owned.holders) {
       lines.push_back(holder.node + " holds " + std::to_string(holder.objects) +
-                      (holder.objects == 1 ? " RRef to " : " RRefs to ") + owned.type +
-                      ", since " + text_of(holder.held_for));
+                      (holder.objects == 1 ? " RRef to " : " RRefs to ") + owned.type + ", since " +
+                      text_of(holder.held_for));
     }
   }
   return lines;

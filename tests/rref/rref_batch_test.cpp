@@ -14,11 +14,11 @@ class Summer {
   Summer& operator=(const Summer&) = delete;
   ~Summer() { --alive; }
 
-  batchrpc::Batcher<int(int)> add{
-      {.max_size = 3, .max_wait = std::chrono::seconds(1)}, [this](const std::vector<int>& rows) {
-        base_ += std::accumulate(rows.begin(), rows.end(), 0);
-        return std::vector<int>(rows.size(), base_);
-      }};
+  batchrpc::Batcher<int(int)> add{{.max_size = 3, .max_wait = std::chrono::seconds(1)},
+                                  [this](const std::vector<int>& rows) {
+                                    base_ += std::accumulate(rows.begin(), rows.end(), 0);
+                                    return std::vector<int>(rows.size(), base_);
+                                  }};
   batchrpc::Batcher<std::size_t(batchrpc::Bytes)> measure{
       {.max_size = 2, .max_wait = std::chrono::seconds(1)},
       [](const std::vector<batchrpc::Bytes>& rows) {
@@ -59,9 +59,8 @@ TEST_CASE("calls of an object's batcher by handles of several nodes become one b
   const BatchWorld nodes;
   const auto summer = nodes.user.create<Summer>("owner", 10);
   const auto other = nodes.user.create<Summer>("owner", 1000);
-  nodes.third.expose("add", [](const RRef<Summer>& handle, int row) {
-    return handle.call<&Summer::add>(row);
-  });
+  nodes.third.expose(
+      "add", [](const RRef<Summer>& handle, int row) { return handle.call<&Summer::add>(row); });
   Future<int> third = nodes.user.call<int(RRef<Summer>, int)>("third", "add", summer, 1);
   Future<int> first = summer.call<&Summer::add>(2);
   Future<int> alone = other.call<&Summer::add>(7);
@@ -113,9 +112,8 @@ TEST_CASE("a caller that dies in an object's batch does not take the object from
 TEST_CASE("calls of the batcher of an object that cannot be made, or of another type, fail") {
   const BatchWorld nodes;
   const auto counter = nodes.user.create<objects::Counter>("owner", 1);
-  nodes.third.expose("take", [](const RRef<Summer>& handle) {
-    return handle.call<&Summer::add>(1);
-  });
+  nodes.third.expose("take",
+                     [](const RRef<Summer>& handle) { return handle.call<&Summer::add>(1); });
   const auto wrong =
       outcome(nodes.user.call<int(RRef<objects::Counter>)>("third", "take", counter));
   CHECK(wrong.code() == ErrorCode::invalid_argument);

@@ -124,9 +124,8 @@ TEST_CASE("a base that the owner has not named is refused with what to do") {
   CHECK(result.code() == ErrorCode::invalid_argument);
   CHECK_THAT(result.message(), Catch::Contains("expose_class<Derived(...), Base>"));
   // An object of the owner's own is known by the conversion.
-  nodes.third.expose("give", [&nodes] {
-    return RRef<Shape>(nodes.third.own(std::make_shared<Square>(2.0)));
-  });
+  nodes.third.expose(
+      "give", [&nodes] { return RRef<Shape>(nodes.third.own(std::make_shared<Square>(2.0))); });
   CHECK(nodes.user.call<RRef<Shape>()>("third", "give").get().call<&Shape::sides>().get() == 0);
 }
 

@@ -5,8 +5,8 @@
 
 #include "rref/objects.hpp"
 
-// What keeps an object alive, and what does not, when nodes are cut off, die or return: the rules of
-// docs/rref-protocol.md.
+// What keeps an object alive, and what does not, when nodes are cut off, die or return: the rules
+// of docs/rref-protocol.md.
 
 namespace batchrpc {
 namespace {
@@ -50,7 +50,8 @@ TEST_CASE("R2: the sender of a handle may die as soon as that has arrived") {
   CHECK(Counter::alive == 0);
 }
 
-TEST_CASE("R2: a handle that is on its way when its sender has dropped its own arrives to an object") {
+TEST_CASE(
+    "R2: a handle that is on its way when its sender has dropped its own arrives to an object") {
   KeepingWorld nodes;
   nodes.world.network->set_link("user", "third", {.latency = 2s});
   nodes.user.notify<void(RRef<Counter>)>("third", "keep", nodes.user.create<Counter>("owner", 1));
@@ -85,9 +86,9 @@ TEST_CASE("R3: handles in messages that nobody decodes are given back") {
 TEST_CASE("R3: a handle waits with the message that carries it, however long that takes") {
   KeepingWorld nodes;
   const auto lock = std::make_shared<AsyncMutex>();
-  nodes.third.expose("wait", [](const RRef<Counter>& handle) {
-    return handle.call<&Counter::add>(1);
-  }, {.exclusive = lock});
+  nodes.third.expose("wait",
+                     [](const RRef<Counter>& handle) { return handle.call<&Counter::add>(1); },
+                     {.exclusive = lock});
   std::optional<AsyncMutex::Guard> held = lock->try_lock();
   Future<int> sum = nodes.user.call_with<int(RRef<Counter>)>(
       {.timeout = Duration::max()}, "third", "wait", nodes.user.create<Counter>("owner", 1));

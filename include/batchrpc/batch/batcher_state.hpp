@@ -47,7 +47,8 @@ auto without_first(std::tuple<T...>&& all) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return std::tuple<std::tuple_element_t<N + I, std::tuple<T...>>...>(
         std::get<N + I>(std::move(all))...);
-  }(std::make_index_sequence<sizeof...(T) - N>());
+  }
+  (std::make_index_sequence<sizeof...(T) - N>());
 }
 
 /// What the copies of one batcher share: takes calls of this process and of peers, has them looked

@@ -86,9 +86,8 @@ Future<void> call_into_with(const CallOptions& options, const Node& node, const 
                             PeerRef peer, Args&&... args) {
   using Traits = detail::FunctionTraits<decltype(F)>;
   return detail::call_into_typed<Traits>(
-      detail::submit_to(node, peer),
-      detail::key_of_function<Traits>(detail::function_name<F>()), options, out,
-      static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
+      detail::submit_to(node, peer), detail::key_of_function<Traits>(detail::function_name<F>()),
+      options, out, static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
 }
 /// The same with the node's defaults.
 template <auto F, class... Args>
@@ -128,9 +127,8 @@ requires std::is_member_pointer_v<decltype(M)> Future<void> call_into_with(
   return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
     using OfObject = detail::Signature<typename Traits::Result, detail::ObjectId, Params...>;
     const std::string name = detail::method_name(detail::function_name<M>());
-    const auto submit = [&handle](const detail::FunctionKey& function,
-                                  detail::OutgoingOptions how, Encoder& encoder,
-                                  detail::ReplyHandler&& handler) {
+    const auto submit = [&handle](const detail::FunctionKey& function, detail::OutgoingOptions how,
+                                  Encoder& encoder, detail::ReplyHandler&& handler) {
       handle.reference().submit(function, std::move(how), encoder, std::move(handler));
     };
     try {
