@@ -268,7 +268,6 @@ class Session final : public FrameSink,
   void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                 std::optional<TimePoint> deadline);
   void dispatch_late(PayloadAssembler::Whole call);
-  void cancel(detail::CallState& call);
   [[nodiscard]] bool note_submitted(PendingCall& call, const detail::OutgoingOptions& options,
                                     std::unique_ptr<NestedCall> nested);
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;

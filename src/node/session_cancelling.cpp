@@ -69,8 +69,6 @@ bool Session::is_over(TimePoint deadline) const noexcept {
   return loop_->now() >= deadline;
 }
 
-void Session::cancel(detail::CallState& call) { call.cancel(); }
-
 // Wherever the call is: coming in, in line behind one that comes in, in a queue, running.
 void Session::handle_cancel(std::uint64_t call) {
   if (const auto dropped = assembler_.drop(call)) {
@@ -79,7 +77,7 @@ void Session::handle_cancel(std::uint64_t call) {
     order_.give_up(*object, call);
     run_in_turn(*object);
   } else if (!order_.remove(call)) {
-    if (const auto kept = kept_.take(call)) cancel(*kept);
+    if (const auto kept = kept_.take(call)) kept->cancel();
   }
 }
 
@@ -99,7 +97,7 @@ void Session::refuse_waiting(const std::exception_ptr& error) {
 void Session::cancel_incoming() {
   caller_gone_ = true;
   for (const auto& call : kept_.close()) {
-    if (call->id < CallTable::kNotifications) cancel(*call);
+    if (call->id < CallTable::kNotifications) call->cancel();
   }
 }
 
