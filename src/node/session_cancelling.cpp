@@ -52,7 +52,7 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
 std::shared_ptr<detail::ReplySink> Session::keep(const std::shared_ptr<detail::CallState>& call,
                                                  bool wants_reply) {
   answering_.fetch_add(1, std::memory_order_relaxed);
-  if (!kept_.add(*call) && wants_reply) cancel(*call);
+  if (!kept_.add(*call) && wants_reply) call->cancel();
   return shared_from_this();
 }
 
