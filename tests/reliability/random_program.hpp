@@ -54,7 +54,11 @@ class RandomProgram {
   RandomProgram& operator=(const RandomProgram&) = delete;
 
   void run();
-  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+  /// Of the model.
+  /// @{
+  [[nodiscard]] const auto& complaints() const { return ledger_.complaints(); }
+  [[nodiscard]] const auto& outcomes() const { return ledger_.outcomes(); }
+  /// @}
 
  private:
   using Id = std::uint64_t;

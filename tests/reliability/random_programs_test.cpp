@@ -1,49 +1,16 @@
 #include <catch2/catch.hpp>
-#include <cstdint>
-#include <iostream>
-#include <map>
-#include <stdexcept>
-#include <string>
 
-#include "batchrpc/testing.hpp"
-#include "long_tests.hpp"
 #include "reliability/random_program.hpp"
+#include "reliability/run_programs.hpp"
 
 // Promises 1, 3, 4 and 5, by random programs against a model. BATCHRPC_SEEDS=n runs n of them,
 // BATCHRPC_FIRST_SEED=s begins with that one, BATCHRPC_TRACE=1 tells what happens.
 namespace batchrpc {
 namespace {
 
-std::uint64_t usual_count() {
-  const auto count = static_cast<std::uint64_t>(test::times_on_one_thread(10'000, 100'000));
-#ifdef __SANITIZE_ADDRESS__
-  return count / 10;
-#else
-  return count;
-#endif
-}
-
 TEST_CASE("the promises hold for random programs, whatever the network does") {
-  std::map<std::string, std::uint64_t> outcomes;
-  std::uint64_t programs = 0;
-  for_each_seed(1, usual_count(), [&](std::uint64_t seed) {
-    test::RandomProgram program(seed);
-    program.run();
-    ++programs;
-    for (const auto& [what, times] : program.ledger().outcomes())
-      outcomes[what] += times;
-    const auto& complaints = program.ledger().complaints();
-    if (complaints.empty()) return;
-    std::string all;
-    for (const std::string& complaint : complaints)
-      all += "\n  " + complaint;
-    throw std::runtime_error(all + "\n");
-  });
-  std::cout << programs << " random programs:";
-  for (const auto& [what, times] : outcomes)
-    std::cout << " " << what << " " << times << ",";
-  std::cout << std::endl;
-  if (programs < 1000) return;
+  auto outcomes = test::run_programs<test::RandomProgram>("programs");
+  if (outcomes.empty()) return;
   // What never happens is not tested.
   for (const char* what :
        {"value", "RemoteError", "TimedOut", "NotSent", "PeerLost", "Overloaded", "Cancelled"}) {

@@ -1,0 +1,205 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "batchrpc/future/promise.hpp"
+#include "batchrpc/node/exposed.hpp"
+#include "batchrpc/node/reception.hpp"
+#include "batchrpc/rref/reference.hpp"
+
+/// What an owner exposes for objects behind RRefs: how they are made, and how their methods run.
+namespace batchrpc::detail {
+
+// As printed_name of functions.
+template <class T>
+constexpr auto printed_type() {
+  std::string_view text = __PRETTY_FUNCTION__;
+  constexpr std::string_view kMark = "T = ";
+  text.remove_prefix(text.find(kMark) + kMark.size());
+  return text.substr(0, text.find_first_of(";]"));
+}
+
+/// The qualified name of a class.
+template <class T>
+constexpr std::string_view class_name() {
+  constexpr std::string_view kName = printed_type<T>();
+  static_assert(is_plain_name(kName),
+                "this class has no name that another program could know: name it, outside of any "
+                "anonymous namespace or template");
+  return kName;
+}
+
+template <class T>
+std::string create_name() {
+  return "batchrpc.create:" + std::string(class_name<T>());
+}
+template <class T>
+std::string value_name() {
+  return "batchrpc.value:" + std::string(class_name<T>());
+}
+inline std::string method_name(std::string_view name) {
+  std::string whole = "batchrpc.method:";
+  whole += name;  // g++ 12 at -O1 sees out of bounds in a sum of both
+  return whole;
+}
+// The name under which what `F` makes is created: of a function, or of a method of an object.
+template <auto F>
+std::string factory_name() {
+  return (std::is_member_function_pointer_v<decltype(F)> ? "batchrpc.open:" : "batchrpc.create:") +
+         std::string(function_name<F>());
+}
+// The class of the object that a factory makes, from what it returns: the object, or a pointer.
+template <class R>
+struct MadeObject {
+  using Class = R;
+  static std::shared_ptr<void> wrap(R&& made) { return std::make_shared<R>(std::move(made)); }
+};
+template <class T>
+struct MadeObject<std::shared_ptr<T>> {
+  using Class = T;
+  static std::shared_ptr<void> wrap(std::shared_ptr<T>&& made) { return std::move(made); }
+};
+template <class T>
+struct MadeObject<std::unique_ptr<T>> {
+  using Class = T;
+  static std::shared_ptr<void> wrap(std::unique_ptr<T>&& made) {
+    return std::shared_ptr<T>(std::move(made));
+  }
+};
+template <class R>
+struct MadeObject<Future<R>> : MadeObject<R> {};
+
+// What a factory returns as an object that is there, or will be.
+template <class R>
+Future<std::shared_ptr<void>> object_of(R&& made) {
+  return make_ready_future<std::shared_ptr<void>>(MadeObject<R>::wrap(std::move(made)));
+}
+template <class R>
+Future<std::shared_ptr<void>> object_of(Future<R>&& made) {
+  return std::move(made).then([](R value) { return MadeObject<R>::wrap(std::move(value)); });
+}
+
+template <class Derived, class Base>
+std::shared_ptr<void> upcast(const std::shared_ptr<void>& object) {
+  return std::shared_ptr<Base>(std::static_pointer_cast<Derived>(object));
+}
+
+// What a peer's creation of an object calls: makes it by `make(arguments)`, which gives a
+// Future<std::shared_ptr<void>>.
+template <class T, class Make, class... Params>
+struct Creation {
+  Make make;
+
+  Future<void> operator()(ObjectId object, Params... arguments) const {
+    Promise<void> promise;
+    Future<void> future = promise.get_future();
+    create_object(
+        object, class_name<T>(),
+        [make = make, ... arguments = std::move(arguments)]() mutable {
+          return make(std::move(arguments)...);
+        },
+        [promise = std::move(promise)](Result<void> result) mutable {
+          promise.set_result(std::move(result));
+        });
+    return future;
+  }
+  [[nodiscard]] Reception announce(Decoder& arguments,
+                                   const std::shared_ptr<TransferGate>& /*gate*/) const {
+    return {.kept = expect_object(arguments)};
+  }
+};
+
+// Runs `method(object)` on an object when its turn comes, and completes the future with what it
+// returns.
+template <class R, class T, class Method>
+Future<R> call_object(ObjectId id, Method method) {
+  Promise<R> promise;
+  Future<R> future = promise.get_future();
+  const CallContext* context = CallContext::current();
+  run_on_object(id, class_name<T>(),
+                [promise = std::move(promise), method = std::move(method),
+                 context = context != nullptr ? *context : CallContext()](
+                    Result<std::shared_ptr<void>> object) mutable {
+                  if (!object) {
+                    promise.set_error(std::make_exception_ptr(DidNotRun{object.error()}));
+                    return;
+                  }
+                  if (const std::exception_ptr over = context.over()) {
+                    promise.set_error(std::make_exception_ptr(DidNotRun{over}));
+                    return;
+                  }
+                  try {
+                    const auto self = std::static_pointer_cast<T>(object.value());
+                    std::optional<ContextScope> scope(context);
+                    if constexpr (std::is_void_v<decltype(method(*self))>) {
+                      method(*self);
+                      promise.set_value();
+                    } else if constexpr (Unwrapped<decltype(method(*self))>::kAsynchronous) {
+                      // The object lives until the future is ready, and so do the arguments, in
+                      // their place: a coroutine may refer to them.
+                      auto running = std::make_unique<Method>(std::move(method));
+                      Future<R> pending = (*running)(*self);
+                      scope.reset();
+                      if (!pending.valid())
+                        throw InvalidArgument("the method returned an empty future");
+                      std::move(pending).then(
+                          [self, running = std::move(running), promise = std::move(promise)](
+                              Result<R> result) mutable { promise.set_result(std::move(result)); });
+                    } else {
+                      promise.set_value(method(*self));
+                    }
+                  } catch (...) {
+                    promise.set_error(std::current_exception());
+                  }
+                });
+  return future;
+}
+
+// A method that is a Batcher, or the like: a member that takes calls and answers them later. Each
+// goes to it when its turn on the object comes.
+template <auto M, class T, class R, class... Params>
+struct BatchedMethod {
+  Host host;
+
+  Future<R> operator()(ObjectId object, Params... arguments) const;  // says the signature
+
+  void exposed_on(const Host& /*host*/) const {}
+  void take_call(IncomingCall&& incoming) const {
+    try {
+      incoming.keep();
+      Decoder arguments = incoming.arguments();
+      const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
+      const CallContext context = incoming.context();
+      const ContextScope scope(context);
+      run_on_object(object, class_name<T>(),
+                    [host = host, call = std::move(incoming)](
+                        const Result<std::shared_ptr<void>>& found) mutable {
+                      if (!found) {
+                        call.fail(std::make_exception_ptr(DidNotRun{found.error()}));
+                        return;
+                      }
+                      const auto self = std::static_pointer_cast<T>(found.value());
+                      ((*self).*M).exposed_on(host);
+                      ((*self).*M).template take_call<ObjectId>(std::move(call), self);
+                    });
+    } catch (...) {
+      incoming.fail(std::current_exception());
+    }
+  }
+  [[nodiscard]] Reception announce(Decoder& arguments,
+                                   const std::shared_ptr<TransferGate>& gate) const {
+    const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
+    const auto self = std::static_pointer_cast<T>(find_object(object, class_name<T>()));
+    if (!self) return {};  // not made yet: it comes as other calls do
+    ((*self).*M).exposed_on(host);
+    return ((*self).*M).template announce<ObjectId>(arguments, gate);
+  }
+};
+
+}  // namespace batchrpc::detail

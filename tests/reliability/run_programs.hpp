@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "batchrpc/testing.hpp"
+#include "long_tests.hpp"
+
+namespace batchrpc::test {
+
+/// How often things happened in many programs.
+using Outcomes = std::map<std::string, std::uint64_t>;
+
+/// Runs many programs of a seed each, until one has complaints: 10^4, or 10^5 with
+/// BATCHRPC_LONG_TESTS=1. Returns the outcomes; of too few programs to judge by, none.
+template <class Program>
+Outcomes run_programs(const std::string& what) {
+  auto count = static_cast<std::uint64_t>(times_on_one_thread(10'000, 100'000));
+#ifdef __SANITIZE_ADDRESS__
+  count /= 10;
+#endif
+  Outcomes outcomes;
+  std::uint64_t programs = 0;
+  for_each_seed(1, count, [&](std::uint64_t seed) {
+    Program program(seed);
+    program.run();
+    ++programs;
+    for (const auto& [name, times] : program.outcomes())
+      outcomes[name] += times;
+    if (program.complaints().empty()) return;
+    std::string all;
+    for (const std::string& complaint : program.complaints())
+      all += "\n  " + complaint;
+    throw std::runtime_error(all + "\n");
+  });
+  std::cout << programs << " random " << what << ":";
+  for (const auto& [name, times] : outcomes)
+    std::cout << " " << name << " " << times << ",";
+  std::cout << std::endl;
+  return programs < 1000 ? Outcomes() : outcomes;
+}
+
+}  // namespace batchrpc::test
