@@ -124,7 +124,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         if (encoder.one_use()) {
           pending.cargo.swap(encoder.cargo());
           for (const auto& cargo : pending.cargo)
-            cargo->sent_to(peer_name());
+            cargo->sent_to(peer_name(), false);
         }
         if (!note_submitted(pending, options, std::move(nested))) cancelled = id;
         if (deadline < timer_at_) arm_timer(deadline);
@@ -263,7 +263,7 @@ void Session::send_result(std::uint64_t call, Encoder& encoder) {
 // Frames arrive in order, but payloads later: the cargo of a result goes with the first of them.
 void Session::send_cargo(Encoder& encoder) {
   for (const auto& cargo : encoder.cargo())
-    cargo->sent_to(peer_name());
+    cargo->sent_to(peer_name(), true);
   if (encoder.payloads().empty()) return;
   struct Owner {
     std::shared_ptr<const void> bytes;

@@ -246,6 +246,9 @@ void Session::handle_error(const wire::FrameView& frame) {
   const wire::ErrorBody body = wire::read_error(frame);
   std::optional<PendingCall> call = take_answered(frame.header.id);
   if (!call) return;
+  for (const auto& cargo : call->cargo) {
+    if (!body.may_have_run) cargo->taken_back();
+  }
   std::shared_ptr<CallStory> story;
   {
     const std::lock_guard lock(mutex_);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "batchrpc/node/call_context.hpp"
+#include "batchrpc/rref/object_id.hpp"
 #include "node/node_core.hpp"
 
 namespace batchrpc::detail {
@@ -19,6 +20,8 @@ struct Holder {
   std::uint64_t incarnation = 0;
   std::size_t objects = 0;
   std::uint32_t list = 0;  ///< the number of the last list of all that it holds (R6)
+  bool listing = false;    ///< which has not ended
+  ObjectId not_listed{};   ///< from which on its own objects are not in it
   std::optional<TimePoint> away_since{};
 };
 

@@ -36,8 +36,13 @@ void ObjectTable::let_go(const ObjectId& object, Holder& holder) {
 
 // What the holder has not listed it does not hold any more (R6).
 void ObjectTable::let_go_of_rest(Holder& holder) {
+  const ObjectId& later = holder.not_listed;
   for (auto at = entries_.begin(); at != entries_.end();) {
     const auto next = std::next(at);
+    if (at->first.creator == later.creator && at->first.number >= later.number) {
+      at = next;
+      continue;
+    }
     const auto ended = std::erase_if(at->second.holds, [&](const Hold& hold) {
       return hold.holder == &holder && hold.list != holder.list;
     });
@@ -49,6 +54,7 @@ void ObjectTable::let_go_of_rest(Holder& holder) {
 
 void ObjectTable::release_all(Holder& holder) {
   ++holder.list;
+  holder.not_listed = {};
   let_go_of_rest(holder);
 }
 
@@ -58,7 +64,7 @@ bool ObjectTable::tell_none(const ObjectId& object, const std::string& user) {
   if (object.owner != core_.incarnation()) {
     why = std::make_exception_ptr(OwnerLost("the object behind this RRef is gone: " + core_.name() +
                                             " was restarted since; create another"));
-  } else if (!may_be_awaited(object)) {
+  } else if (gone_.contains(object)) {
     why = gone_error(object);
   } else {
     return false;
@@ -82,7 +88,15 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
         let_go(update.object, holder);
         break;
       case HoldUpdate::hold:
-        if (!tell_none(update.object, user.name)) hold(entry(update.object), holder, now);
+        if (!tell_none(update.object, user.name)) {
+          const bool is_known = entries_.contains(update.object);
+          // What is spoken of again, and not known, has been here rather than is to come (R6).
+          if (is_known || awaited_ < kMostAwaited) {
+            Entry& held = entry(update.object);
+            if (!is_known) held.in_line().listed = holder.listing;
+            hold(held, holder, now);
+          }
+        }
         if (update.fork.parent == core_.incarnation()) {
           arrived.push_back(update.fork);
         } else if (update.fork.parent != 0) {
@@ -91,15 +105,17 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
         break;
       case HoldUpdate::list_begins:
         ++holder.list;
+        holder.listing = true;
+        holder.not_listed = update.object;
         break;
       case HoldUpdate::list_ends:
-        let_go_of_rest(holder);
+        if (std::exchange(holder.listing, false)) let_go_of_rest(holder);
         break;
       default:  // of a later version
         break;
     }
   }
-  if (holder.objects == 0) holders_.erase(holder);
+  if (holder.objects == 0 && !holder.listing) holders_.erase(holder);
   return arrived;
 }
 

@@ -13,7 +13,6 @@ namespace {
 // How long calls wait for the creation of their object, which may come over another connection.
 constexpr auto kExpectFor = std::chrono::seconds(10);
 constexpr std::size_t kGoneKept = 65536;
-constexpr std::size_t kMostAwaited = 65536;
 
 }  // namespace
 
@@ -27,14 +26,16 @@ std::exception_ptr ObjectTable::construction_error(std::string_view type,
 // Under the lock.
 std::exception_ptr ObjectTable::gone_error(const ObjectId& object) const {
   const auto at = gone_.find(object);
-  if (at != gone_.end() && at->second == Gone::released) {
-    return std::make_exception_ptr(RRefExpired(
-        "the object behind this RRef is gone from " + core_.name() +
-        ", which had not heard of its holders for too long (NodeOptions::rref_lease); create "
-        "another"));
-  }
+  if (at == gone_.end() || at->second == Gone::released) return expired_error();
   return std::make_exception_ptr(NotFound("there is no such object on " + core_.name() +
                                           ": its creation never came, or failed"));
+}
+
+std::exception_ptr ObjectTable::expired_error() const {
+  return std::make_exception_ptr(RRefExpired(
+      "the object behind this RRef is gone from " + core_.name() +
+      ", which had not heard of its holders for too long (NodeOptions::rref_lease); create "
+      "another"));
 }
 
 std::exception_ptr ObjectTable::closed_error() const {
@@ -110,14 +111,24 @@ ObjectTable::Entry& ObjectTable::entry(const ObjectId& object) {
 
 // Under the lock.
 void ObjectTable::wait_for_creation(const ObjectId& object, Entry& expected) {
-  expected.in_line().timer = core_.loop()->schedule(
-      core_.loop()->now() + kExpectFor, [weak = weak_from_this(), object, &core = core_] {
-        if (const auto self = weak.lock()) {
-          self->abandon(
-              object, std::make_exception_ptr(NotFound("there is no such object on " + core.name() +
-                                                       ": its creation never came")));
-        }
+  expected.in_line().timer =
+      core_.loop()->schedule(core_.loop()->now() + kExpectFor, [weak = weak_from_this(), object] {
+        if (const auto self = weak.lock()) self->give_up_on(object);
       });
+}
+
+void ObjectTable::give_up_on(const ObjectId& object) {
+  std::exception_ptr why;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = entries_.find(object);
+    if (at == entries_.end() || !at->second.line) return;
+    why = at->second.line->listed
+              ? expired_error()
+              : std::make_exception_ptr(NotFound("there is no such object on " + core_.name() +
+                                                 ": its creation never came"));
+  }
+  abandon(object, why);
 }
 
 struct ObjectTable::Coming {
@@ -155,6 +166,9 @@ void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::
   check_owner(object);
   const std::lock_guard lock(mutex_);
   if (closed_) throw DidNotRun{closed_error()};
+  if (object.creator != user.incarnation) {
+    throw InvalidArgument("an object is named by the node that creates it");
+  }
   if (gone_.contains(object)) std::rethrow_exception(gone_error(object));
   Entry& created = entry(object);
   if (created.type != nullptr) throw InvalidArgument("an object of this id exists already");
@@ -245,7 +259,8 @@ void ObjectTable::abandon(const ObjectId& object, const std::exception_ptr& why)
     }
     entries_.erase(at);
     --awaited_;
-    remember_gone(object, Gone::never_made);
+    remember_gone(object,
+                  code_of(why) == ErrorCode::rref_expired ? Gone::released : Gone::never_made);
   }
   if (!abandoned.line) return;
   for (auto& [number, job] : abandoned.line->jobs)

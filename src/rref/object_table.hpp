@@ -90,6 +90,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
     std::uint64_t next_job = 1;
     int coming = 0;  // creations that have begun to come in
     bool busy = false;
+    bool listed = false;  // a holder has spoken of it again, before it was known here
     TimerId timer = 0;
   };
   struct Entry {
@@ -107,11 +108,13 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   };
   using Entries = std::unordered_map<ObjectId, Entry, ObjectIdHash>;
   enum class Gone : std::uint8_t { released, never_made };
+  static constexpr std::size_t kMostAwaited = 65536;
   struct Coming;
 
   [[nodiscard]] std::exception_ptr construction_error(std::string_view type,
                                                       const std::exception_ptr& thrown) const;
   [[nodiscard]] std::exception_ptr gone_error(const ObjectId& object) const;
+  [[nodiscard]] std::exception_ptr expired_error() const;
   [[nodiscard]] std::exception_ptr closed_error() const;
   void check_owner(const ObjectId& object) const;
   Type& type_of(std::string_view name);
@@ -120,6 +123,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   [[nodiscard]] bool may_be_awaited(const ObjectId& object) const;
   Entry& entry(const ObjectId& object);
   void wait_for_creation(const ObjectId& object, Entry& entry);
+  void give_up_on(const ObjectId& object);
   void run_next(const ObjectId& object);
   void make(const ObjectId& object, MakeObject make, UniqueFunction<void(Result<void>)> done,
             const Result<std::shared_ptr<void>>& turn);

@@ -67,6 +67,7 @@ void Outbox::flush() {
   for (const auto& [peer, mail] : leaving) {
     // Nobody is to be connected to for this who is gone.
     if (core_.peers().standing(peer).live && send(peer, mail)) continue;
+    if (mail.updates.empty()) continue;
     const std::lock_guard lock(mutex_);
     failed_.insert(peer);
   }
@@ -90,11 +91,12 @@ void Outbox::ask(const std::string& peer, const std::vector<ForkQuestion>& quest
       submit_to(core_, peer),
       function_key(kAsk, signature<std::vector<Fork>, std::vector<ForkQuestion>>()),
       std::move(options), questions)
-      .then([weak = core_.weak_from_this(),
+      .then([weak = core_.weak_from_this(), peer,
              asked = std::move(asked)](const Result<std::vector<Fork>>& not_here) {
         const auto core = weak.lock();
         if (!core || (!not_here && not_here.code() != ErrorCode::not_found)) return;
-        core->extension<RrefParts>()->references->arrived(not_here ? not_here.value() : asked);
+        core->extension<RrefParts>()->references->arrived(peer,
+                                                          not_here ? not_here.value() : asked);
       });
 }
 

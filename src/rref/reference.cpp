@@ -33,15 +33,16 @@ const PeerIdentity& caller() { return CallContext::current()->caller(); }
 void expose_protocol(NodeCore& core) {
   expose_once(core, kHold, [](const std::vector<HoldUpdate>& updates) {
     const auto parts = parts_here();
-    parts->references->arrived(parts->objects->update(caller(), updates));
+    parts->references->arrived({}, parts->objects->update(caller(), updates));
   });
-  expose_once(core, kArrived,
-              [](const std::vector<Fork>& forks) { parts_here()->references->arrived(forks); });
+  expose_once(core, kArrived, [](const std::vector<Fork>& forks) {
+    parts_here()->references->arrived(caller().name, forks);
+  });
   expose_once(core, kAsk, [](const std::vector<ForkQuestion>& questions) {
     return parts_here()->references->asked(caller().name, questions);
   });
   expose_once(core, kNone, [](const std::vector<NoObject>& objects) {
-    parts_here()->references->none(objects);
+    parts_here()->references->none(caller(), objects);
   });
   expose_once(core, kReady, [](ObjectId object) -> Future<void> {
     Promise<void> promise;
@@ -57,16 +58,26 @@ void expose_protocol(NodeCore& core) {
     return ready;
   });
   expose_once(core, kAbandon, [](ObjectId object, std::uint16_t code, const std::string& why) {
+    if (object.creator != caller().incarnation) throw InvalidArgument("the object is another's");
     parts_here()->objects->abandon(object, make_error(static_cast<ErrorCode>(code), why, false));
   });
 }
 
-}  // namespace
+// Whether there is no object: else the answer was lost.
+bool surely_failed(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const RemoteError&) {
+    return true;
+  } catch (const Error& known) {
+    return !known.may_have_run();
+  } catch (...) {
+    return true;
+  }
+}
 
-void use_objects(const std::shared_ptr<NodeCore>& core) {
-  if (core->functions().find(kAbandon)) return;  // the last one
-  if (core->refusal()) return;                   // it ends, and will have none
-  core->on_change([weak = std::weak_ptr(core->extension<RrefParts>())](const PeerChange& change) {
+void follow_node(NodeCore& core, const std::shared_ptr<RrefParts>& all) {
+  core.on_change([weak = std::weak_ptr(all)](const PeerChange& change) {
     const auto parts = weak.lock();
     if (!parts) return;
     switch (change.kind) {
@@ -85,10 +96,19 @@ void use_objects(const std::shared_ptr<NodeCore>& core) {
         return;
     }
   });
-  core->on_end_report([weak = std::weak_ptr(core->extension<RrefParts>())] {
+  core.on_end_report([weak = std::weak_ptr(all)] {
     const auto parts = weak.lock();
     return parts ? parts->objects->held_by_others() : std::vector<std::string>();
   });
+}
+
+}  // namespace
+
+void use_objects(const std::shared_ptr<NodeCore>& core) {
+  if (core->functions().find(kAbandon)) return;  // the last one
+  if (core->refusal()) return;                   // it ends, and will have none
+  const auto parts = core->extension<RrefParts>();
+  std::call_once(parts->follows_node, [&] { follow_node(*core, parts); });
   expose_protocol(*core);
 }
 
@@ -147,7 +167,8 @@ void Reference::fail(std::exception_ptr error) {
 }
 
 void Reference::creation_failed(const std::exception_ptr& error) {
-  fail(error);
+  // Where it may have run, the owner knows (R6, R8).
+  if (surely_failed(error)) fail(error);
   // Calls that were sent already wait there, unless the constructor itself was what failed.
   const ErrorCode code = code_of(error);
   if (code != ErrorCode::remote_error) {
@@ -161,8 +182,7 @@ void create_object(ObjectId object, std::string_view type, MakeObject make,
       .create(object, caller(), type, std::move(make), std::move(done));
 }
 
-std::shared_ptr<void> expect_object(Decoder& arguments) {
-  const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
+std::shared_ptr<void> expect_object(ObjectId object) {
   return objects_of(*node_of_this_message()).expect(object);
 }
 

@@ -19,8 +19,8 @@ class ForkCargo final : public Cargo {
   void taken_back() noexcept override {
     if (const auto references = references_.lock()) references->taken_back(number_);
   }
-  void sent_to(std::string_view peer) noexcept override {
-    if (const auto references = references_.lock()) references->left(number_, peer);
+  void sent_to(std::string_view peer, bool as_reply) noexcept override {
+    if (const auto references = references_.lock()) references->left(number_, peer, as_reply);
   }
 
  private:
@@ -116,7 +116,7 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
     }
   }
   if (wire.fork.parent == core_.incarnation()) {
-    arrived({wire.fork});
+    arrived({}, {wire.fork});
   } else {
     outbox_.add(parent, wire.fork);
   }
@@ -136,15 +136,18 @@ void References::dropped(const Reference& reference) {
   }
 }
 
-void References::none(const std::vector<NoObject>& objects) {
+void References::none(const PeerIdentity& owner, const std::vector<NoObject>& objects) {
   for (const NoObject& object : objects) {
+    const auto code = static_cast<ErrorCode>(object.code);
+    // Of another life than it is asked about a node says that it is lost.
+    if (code != ErrorCode::owner_lost && object.object.owner != owner.incarnation) continue;
     std::shared_ptr<Reference> reference;
     {
       const std::lock_guard lock(mutex_);
       reference = find(object.object);
     }
-    if (reference) {
-      reference->fail(make_error(static_cast<ErrorCode>(object.code), object.why, false));
+    if (reference && reference->owner() == owner.name) {
+      reference->fail(make_error(code, object.why, false));
     }
   }
 }
@@ -182,11 +185,12 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
   return wire;
 }
 
-void References::left(std::uint64_t number, std::string_view receiver) noexcept {
+void References::left(std::uint64_t number, std::string_view receiver, bool as_reply) noexcept {
   const std::lock_guard lock(mutex_);
   const auto at = sent_.find(number);
   if (at == sent_.end()) return;
   at->second.receiver = receiver;
+  at->second.as_reply = as_reply;
   at->second.left = true;
 }
 
@@ -200,6 +204,11 @@ void References::message_over(std::uint64_t number) noexcept {
     return;
   }
   at->second.over = true;
+  // A reply is sent, and may be on its way: over another connection than the question, until that
+  // counts as dead.
+  if (at->second.as_reply) {
+    at->second.ask_from = core_.loop()->coarse_now() + 2 * core_.options().dead_after;
+  }
 }
 
 void References::taken_back(std::uint64_t number) noexcept {
@@ -208,11 +217,15 @@ void References::taken_back(std::uint64_t number) noexcept {
   if (at != sent_.end()) at->second.left = false;
 }
 
-void References::arrived(const std::vector<Fork>& forks) {
+void References::arrived(std::string_view from, const std::vector<Fork>& forks) {
   std::vector<SentForks::node_type> there;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   for (const Fork& fork : forks) {
-    if (fork.parent == core_.incarnation()) there.push_back(sent_.extract(fork.number));
+    const auto at = fork.parent == core_.incarnation() ? sent_.find(fork.number) : sent_.end();
+    if (at == sent_.end()) continue;
+    const Sent& sent = at->second;
+    const bool may_know = from.empty() || from == sent.receiver || from == sent.reference->owner();
+    if (may_know) there.push_back(sent_.extract(at));
   }
 }
 
@@ -295,7 +308,8 @@ void References::lose_owner(const PeerIdentity& owner, const std::string& why) {
 
 // Under the lock. What was told over a session that has ended may have been lost (R6).
 void References::tell_all(std::uint64_t owner, const std::string& name) {
-  outbox_.add(name, {.kind = HoldUpdate::list_begins});
+  const ObjectId next{.owner = owner, .creator = core_.incarnation(), .number = next_object_};
+  outbox_.add(name, {.object = next, .kind = HoldUpdate::list_begins});
   for (const auto& [object, reference] : all_) {
     if (object.owner == owner) outbox_.add(name, {.object = object, .kind = HoldUpdate::hold});
   }
@@ -327,14 +341,18 @@ void References::look_after_forks() {
       const bool is_it = sent.incarnation == standing.incarnation && standing.incarnation != 0;
       if (is_it && standing.live) {
         sent.away_since.reset();
-        outbox_.add(sent.receiver, ForkQuestion{.object = sent.reference->object(),
-                                                .fork = {core_.incarnation(), at->first}});
+        if (now >= sent.ask_from) {
+          outbox_.add(sent.receiver, ForkQuestion{.object = sent.reference->object(),
+                                                  .fork = {core_.incarnation(), at->first}});
+        }
       } else if (!sent.away_since) {
         sent.away_since = now;
       }
-      const bool gone = (!is_it && standing.incarnation != 0) || (is_it && standing.dead);
-      const bool expired = sent.away_since && now - *sent.away_since >= lease;
-      if (gone || expired || sent.reference->link()->is_lost()) ended.push_back(sent_.extract(at));
+      // It may have passed the handle on before it died (R5).
+      const bool dead = (!is_it && standing.incarnation != 0) || (is_it && standing.dead);
+      const Duration grace = dead ? core_.options().dead_after : lease;
+      const bool expired = sent.away_since && now - *sent.away_since >= grace;
+      if (expired || sent.reference->link()->is_lost()) ended.push_back(sent_.extract(at));
     }
     at = next;
   }

@@ -66,18 +66,18 @@ class References : public std::enable_shared_from_this<References> {
   [[nodiscard]] WireReference send(std::shared_ptr<Reference> reference, Encoder& message);
   /// Of what send() has given a message.
   /// @{
-  void left(std::uint64_t number, std::string_view receiver) noexcept;
+  void left(std::uint64_t number, std::string_view receiver, bool as_reply) noexcept;
   void message_over(std::uint64_t number) noexcept;
   void taken_back(std::uint64_t number) noexcept;
   /// @}
 
-  /// What peers tell.
+  /// What peers tell: `from` is who; empty: this node itself.
   /// @{
-  void arrived(const std::vector<Fork>& forks);
+  void arrived(std::string_view from, const std::vector<Fork>& forks);
   /// Returns the forks that need not be kept.
   [[nodiscard]] std::vector<Fork> asked(const std::string& parent,
                                         const std::vector<ForkQuestion>& questions);
-  void none(const std::vector<NoObject>& objects);
+  void none(const PeerIdentity& owner, const std::vector<NoObject>& objects);
   /// @}
 
   /// Looks after owners and forks (R3 to R7).
@@ -103,6 +103,8 @@ class References : public std::enable_shared_from_this<References> {
     std::string receiver{};
     std::uint64_t incarnation = 0;  // of the receiver, once that is known
     std::optional<TimePoint> away_since{};
+    TimePoint ask_from{};
+    bool as_reply = false;
     bool left = false;
     bool over = false;
   };

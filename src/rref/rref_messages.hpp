@@ -15,7 +15,9 @@ struct HoldUpdate {
   enum Kind : std::uint8_t {
     release = 0,
     hold = 1,
-    list_begins = 2,  ///< of all that it holds (R6); `object` is of no meaning
+    /// Of all that it holds (R6). `object` is the next that the holder will have made: those from
+    /// there on may not be in the list.
+    list_begins = 2,
     list_ends = 3,
   };
   ObjectId object{};

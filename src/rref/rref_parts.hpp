@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "rref/object_table.hpp"
 #include "rref/outbox.hpp"
@@ -15,6 +16,7 @@ struct RrefParts {
         objects(std::make_shared<ObjectTable>(core, *outbox)),
         references(std::make_shared<References>(core, *objects, *outbox)) {}
 
+  std::once_flag follows_node;
   const std::shared_ptr<Outbox> outbox;
   const std::shared_ptr<ObjectTable> objects;    ///< that it owns
   const std::shared_ptr<References> references;  ///< that it holds

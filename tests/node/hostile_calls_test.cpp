@@ -57,9 +57,9 @@ Target target(std::uint32_t number, std::string name, const Args&... args) {
           encoder.payloads()};
 }
 
-/// Of the node of that incarnation.
-std::vector<Target> targets(std::uint64_t incarnation) {
-  const ObjectId object{.owner = incarnation, .creator = 77, .number = 1};
+/// Of the node of that incarnation, for a peer of that one.
+std::vector<Target> targets(std::uint64_t incarnation, std::uint64_t peer) {
+  const ObjectId object{.owner = incarnation, .creator = peer, .number = 1};
   const detail::Fork fork{.parent = incarnation, .number = 1};
   using Updates = std::vector<detail::HoldUpdate>;
   const Member member{.name = "raw",
@@ -99,7 +99,7 @@ std::vector<Target> targets(std::uint64_t incarnation) {
 class Attack {
  public:
   Attack(const Node& node, std::uint64_t seed)
-      : random_(seed), targets_(targets(node.core()->incarnation())) {}
+      : random_(seed), incarnation_(node.core()->incarnation()) {}
 
   /// Sends calls with changed arguments, and counts those that were parsed: the frames are whole,
   /// and the node reads what it is sent until it closes the connection.
@@ -109,6 +109,7 @@ class Attack {
       REQUIRE(peer.connected());
       ++connections;
       peer.say_hello("raw" + std::to_string(connections % 50), 2 * connections + 1);
+      targets_ = targets(incarnation_, 2 * connections + 1);
       for (std::uint32_t i = 0; i < targets_.size(); ++i) {
         peer.send(wire::definition_frame(
             {.number = i, .name = targets_[i].name, .signature = targets_[i].signature}));
@@ -168,7 +169,8 @@ class Attack {
   }
 
   std::mt19937_64 random_;
-  const std::vector<Target> targets_;
+  const std::uint64_t incarnation_;
+  std::vector<Target> targets_;
   std::uint64_t id_ = 0;
 };
 

@@ -69,9 +69,10 @@ void ReferenceProgram::follow(const std::string& what, Id thing, Future<T> futur
     const ErrorCode code = result.code();
     const Known& known = things_[thing];
     const bool was_there = known.state == State::alive && !all_.at(known.life - 1)->dead;
+    const bool is_last = what == "last use";  // long after the last fault
     const bool may_be =
         code == timed_out || code == cancelled || (code == not_found && !was_there) ||
-        (weather_ != calm && weather_ != cuts &&
+        (weather_ != calm && weather_ != cuts && !is_last &&
          (code == peer_lost || code == not_sent || code == unknown)) ||
         ((weather_ == kills || weather_ == storm) && (code == owner_lost || !was_there)) ||
         loses_objects();

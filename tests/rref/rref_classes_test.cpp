@@ -49,6 +49,9 @@ class Shelf {
     co_await *objects::Diary::gate;
     co_return std::make_shared<Square>(first_ + more);
   }
+  std::unique_ptr<Square> fill(const batchrpc::Bytes& bytes) {
+    return std::make_unique<Square>(static_cast<double>(bytes.size()));
+  }
   double first() const { return first_; }
 
  private:
@@ -180,6 +183,24 @@ TEST_CASE("what a factory makes may be there later, and calls wait for it") {
   CHECK(area.get() == 36);
   ready.get();
   Diary::gate.reset();
+}
+
+TEST_CASE("calls wait for what a factory makes of a large argument, however long it takes") {
+  ClassWorld nodes;
+  nodes.owner.expose_factory<&Shelf::fill>();
+  nodes.world.network->set_link({.latency = 100ms});  // for each 256 KiB
+  const Node far = nodes.world.join("far");
+  const auto shelf = far.create<&classes::open_shelf>("owner", 5.0);
+  const auto square = shelf.create<&Shelf::fill>(Bytes::allocate(std::size_t{48} << 20));
+  const Future<double> side = square.call_with<&Square::side>({.timeout = 10min});
+  nodes.world.run_for(12s);
+  CHECK_FALSE(side.ready());
+  CHECK(side.get() == static_cast<double>(std::size_t{48} << 20));
+}
+
+TEST_CASE("there is no handle to nothing") {
+  const ObjectWorld nodes;
+  CHECK_THROWS_AS(nodes.owner.own(std::shared_ptr<Counter>()), InvalidArgument);
 }
 
 TEST_CASE("a factory that fails, or makes nothing, fails the calls on what it was to make") {

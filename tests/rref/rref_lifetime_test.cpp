@@ -77,7 +77,7 @@ TEST_CASE("R3: handles in messages that nobody decodes are given back") {
   Future<RRef<Counter>> late =
       nodes.user.call_with<RRef<Counter>()>({.timeout = 800ms}, "third", "give");
   CHECK(outcome(std::move(late)).code() == ErrorCode::timed_out);
-  nodes.world.run_for(5s);
+  nodes.world.run_for(15s);  // a reply may be on its way for long
   CHECK(Counter::alive == 0);
   CHECK(nodes.user.rrefs().in_flight == 0);
   CHECK(nodes.third.rrefs().in_flight == 0);
@@ -176,6 +176,26 @@ TEST_CASE("R5: what a killed node held is released soon") {
   CHECK(nodes.owner.rrefs().owned.empty());
 }
 
+TEST_CASE("R5: a node that dies may have passed a handle on of which the owner has not heard") {
+  KeepingWorld nodes;
+  const Node fourth = nodes.world.join("fourth");
+  RRef<Counter> kept;
+  fourth.expose("keep", [&kept](RRef<Counter> handle) { kept = std::move(handle); });
+  nodes.third.expose("pass", [&nodes](const RRef<Counter>& handle) {
+    return nodes.third.call<void(RRef<Counter>)>("fourth", "keep", handle);
+  });
+  nodes.world.network->set_link("third", "owner", {.latency = 2s});
+  nodes.world.network->set_link("fourth", "owner", {.latency = 500ms});
+  nodes.user.call<void(RRef<Counter>)>("third", "pass", nodes.user.create<Counter>("owner", 1))
+      .get();
+  nodes.world.kill("third");
+  nodes.world.run_for(20s);
+  CHECK(kept.call<&Counter::add>(1).get() == 2);
+  kept = {};
+  nodes.world.run_for(3s);
+  CHECK(Counter::alive == 0);
+}
+
 TEST_CASE("R5: a node that ends gives its handles back, but those on their way") {
   KeepingWorld nodes;
   auto counter = nodes.user.create<Counter>("owner", 1);
@@ -209,6 +229,36 @@ TEST_CASE("R6: what was released while the owner was out of reach is released wh
   nodes.world.run_for(12s);
   CHECK(Counter::alive == 3);
   CHECK(counters.at(2).call<&Counter::add>(1).get() == 3);
+}
+
+TEST_CASE("R6: an object that is made while a list waits to be sent is not released by it") {
+  const ObjectWorld nodes;
+  const auto first = nodes.user.create<Counter>("owner", 1);
+  first.ready().get();
+  RRef<Counter> made;
+  nodes.user.on_membership([&](const MembershipChange& change) {
+    if (change.joined) made = nodes.user.create<Counter>("owner", 5);
+  });
+  nodes.world.network->partition("user", "owner");
+  nodes.world.run_for(10s);
+  nodes.world.network->heal("user", "owner");
+  nodes.world.run_for(10s);
+  REQUIRE(made);
+  CHECK(made.call<&Counter::add>(1).get() == 6);
+}
+
+TEST_CASE("R6: a creation whose answer is lost with the session is there when it is back") {
+  const ObjectWorld nodes;
+  nodes.world.network->set_link("user", "owner", {.latency = 20ms});
+  nodes.user.create<Counter>("owner", 1).ready().get();
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  nodes.world.run_for(25ms);
+  nodes.world.network->partition("user", "owner");
+  nodes.world.run_for(8s);
+  nodes.world.network->heal("user", "owner");
+  nodes.world.run_for(10s);
+  CHECK(Counter::alive == 1);
+  CHECK(counter.call<&Counter::add>(1).get() == 2);
 }
 
 TEST_CASE("R7: an owner that was restarted answers for none of its former objects") {

@@ -274,7 +274,7 @@ TEST_CASE("a creation that comes after its calls were told that there is none is
   peer.send(wire::definition_frame({.number = 1,
                                     .name = "batchrpc.method:objects::Late::use",
                                     .signature = std::string(signature<int, ObjectId>())}));
-  const ObjectId object{.owner = nodes.owner.core()->incarnation(), .creator = 77, .number = 1};
+  const ObjectId object{.owner = nodes.owner.core()->incarnation(), .creator = 1, .number = 1};
   peer.send(call_frame(1, 0, object));
   for (int second = 0; second < 11; ++second) {
     CHECK(refusal(peer) == (second == 10 ? std::optional(ErrorCode::not_found) : std::nullopt));

@@ -111,7 +111,26 @@ struct Creation {
   }
   [[nodiscard]] Reception announce(Decoder& arguments,
                                    const std::shared_ptr<TransferGate>& /*gate*/) const {
-    return {.kept = expect_object(arguments)};
+    const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
+    return {.kept = expect_object(object)};
+  }
+};
+
+// The same by a method of another object, which the call names first.
+template <class T, class Make, class... Params>
+struct MemberCreation {
+  Make make;  // (maker, arguments...): Future<std::shared_ptr<void>>
+
+  Future<void> operator()(ObjectId maker, ObjectId object, Params... arguments) const {
+    const auto pass_on = [](Future<std::shared_ptr<void>> future) { return future; };
+    return Creation<T, decltype(pass_on), Future<std::shared_ptr<void>>>{pass_on}(
+        object, make(maker, std::move(arguments)...));
+  }
+  [[nodiscard]] Reception announce(Decoder& arguments,
+                                   const std::shared_ptr<TransferGate>& /*gate*/) const {
+    const auto [maker, object] =
+        decode_struct<ObjectId, ObjectId>(arguments, wire::kBodyPointer - 1);
+    return {.kept = expect_object(object)};
   }
 };
 

@@ -97,9 +97,8 @@ using Upcast = std::shared_ptr<void> (*)(const std::shared_ptr<void>&);
 /// class's name on the wire. `done` is called when the object is there, or will never be.
 BATCHRPC_EXPORT void create_object(ObjectId object, std::string_view type, MakeObject make,
                                    UniqueFunction<void(Result<void>)> done);
-/// A creation is on its way, with these arguments; until what is returned is dropped, calls wait
-/// for it.
-[[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<void> expect_object(Decoder& arguments);
+/// The object's creation is on its way; until what is returned is dropped, calls wait for it.
+[[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<void> expect_object(ObjectId object);
 /// The object as a `type`; null where it is not there yet, or of another type.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<void> find_object(ObjectId object,
                                                                 std::string_view type);

@@ -266,17 +266,14 @@ void Node::expose_factory() const {
   [this]<class... Params>(const std::tuple<Params...>* /*types*/) {
     if constexpr (std::is_member_function_pointer_v<decltype(F)>) {
       using Maker = std::remove_const_t<typename Traits::Class>;
-      this->expose_reserved(
-          detail::factory_name<F>(),
-          [](detail::ObjectId maker, detail::ObjectId object, Params... arguments) {
-            auto made = detail::call_object<std::shared_ptr<void>, Maker>(
-                maker, [... arguments = std::move(arguments)](Maker& self) mutable {
-                  return detail::object_of((self.*F)(std::move(arguments)...));
-                });
-            const auto pass_on = [](Future<std::shared_ptr<void>> future) { return future; };
-            return detail::Creation<T, decltype(pass_on), Future<std::shared_ptr<void>>>{pass_on}(
-                object, std::move(made));
-          });
+      const auto make = [](detail::ObjectId maker, Params... arguments) {
+        return detail::call_object<std::shared_ptr<void>, Maker>(
+            maker, [... arguments = std::move(arguments)](Maker& self) mutable {
+              return detail::object_of((self.*F)(std::move(arguments)...));
+            });
+      };
+      this->expose_reserved(detail::factory_name<F>(),
+                            detail::MemberCreation<T, decltype(make), Params...>{make});
     } else {
       const auto make = [](Params... arguments) {
         return detail::object_of(F(std::move(arguments)...));
@@ -385,6 +382,7 @@ auto RRef<T>::create(Args&&... args) const {
 
 template <class T>
 RRef<T> Node::own(std::shared_ptr<T> object) const {
+  if (!object) throw InvalidArgument("own(): there is no object");
   detail::use_objects(core());
   return RRef<T>(detail::own_object(core(), detail::class_name<T>(), std::move(object)));
 }

@@ -6,9 +6,8 @@
 
 namespace batchrpc {
 
-/// What a message keeps alive until it is known to have arrived, or never to arrive: a call until
-/// it has ended, a result until the peer has all of it. Destroyed then, on any thread, perhaps
-/// under a lock of the library's.
+/// What a message keeps alive: a call until it has ended, a result until it was sent, its payloads
+/// included. Destroyed then, on any thread, perhaps under a lock of the library's.
 class BATCHRPC_EXPORT Cargo {
  public:
   Cargo() = default;
@@ -17,8 +16,8 @@ class BATCHRPC_EXPORT Cargo {
   Cargo& operator=(const Cargo&) = delete;
 
   /// The message goes to the node of that name. At most once; under a lock of the library's.
-  virtual void sent_to(std::string_view peer) noexcept = 0;
-  /// It was taken back, and does not arrive.
+  virtual void sent_to(std::string_view peer, bool as_reply) noexcept = 0;
+  /// It was taken back, or refused: nobody has it.
   virtual void taken_back() noexcept = 0;
 };
 
