@@ -1,4 +1,4 @@
-#include "cartpole/torch_settings.hpp"
+#include "torch_settings/torch_settings.hpp"
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>

@@ -1,0 +1,41 @@
+#include "parameter_server/shared_model.hpp"
+
+#include <utility>
+
+namespace batchrpc_examples {
+namespace {
+
+bool is_ours_alone(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.use_count() == 1 && tensor.storage().use_count() == 1;
+}
+
+}  // namespace
+
+SharedModel::SharedModel(at::Tensor values, const SgdOptions& options)
+    : elements_(values.numel()), values_(std::move(values)), sgd_(options, elements_) {}
+
+at::Tensor SharedModel::values() const {
+  const std::lock_guard lock(mutex_);
+  return values_;
+}
+
+void SharedModel::restore(const at::Tensor& values, const at::Tensor& velocity) {
+  const std::lock_guard lock(mutex_);
+  values_.copy_(values);
+  if (velocity.defined()) sgd_.velocity().copy_(velocity);
+}
+
+at::Tensor SharedModel::step(const at::Tensor& gradient) {
+  const std::lock_guard lock(mutex_);
+  if (is_ours_alone(values_)) {
+    sgd_.step(values_, gradient, values_);
+    spare_.reset();
+  } else {
+    if (!is_ours_alone(spare_)) spare_ = at::empty_like(values_);
+    sgd_.step(values_, gradient, spare_);
+    std::swap(values_, spare_);
+  }
+  return values_;
+}
+
+}  // namespace batchrpc_examples
