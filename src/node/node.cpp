@@ -231,7 +231,10 @@ Host Node::host() const {
       const auto core = weak.lock();
       if (!core) return 0;
       return core->on_change([of_end, handler = std::move(handler)](const PeerChange& change) {
-        if ((change.kind == PeerChange::Kind::ended) == of_end) handler();
+        const bool is_wanted = of_end ? change.kind == PeerChange::Kind::ended
+                                      : change.kind == PeerChange::Kind::joined ||
+                                            change.kind == PeerChange::Kind::lost;
+        if (is_wanted) handler();
       });
     };
   };

@@ -239,6 +239,11 @@ std::uint64_t NodeCore::on_change(ChangeHandler handler) {
   return next_handler_++;
 }
 
+void NodeCore::on_end_report(EndReport report) {
+  const std::lock_guard lock(mutex_);
+  end_reports_.push_back(std::move(report));
+}
+
 void NodeCore::forget_handler(std::uint64_t number) {
   std::shared_ptr<ChangeHandler> forgotten;  // destroyed without the lock
   const std::lock_guard lock(mutex_);

@@ -113,6 +113,9 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   /// `handler` gets every change from now on; the number takes it back.
   std::uint64_t on_change(ChangeHandler handler);
   void forget_handler(std::uint64_t number);
+  /// `report` says, at shutdown, what others still have of this node.
+  using EndReport = std::function<std::vector<std::string>()>;
+  void on_end_report(EndReport report);
   Future<PeerInfo> wait_for_peer(std::string name, Duration timeout);
 
   std::vector<std::string> shutdown(Duration timeout);
@@ -165,6 +168,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::vector<std::pair<std::uint64_t, std::shared_ptr<ChangeHandler>>> handlers_;
   std::map<std::uint64_t, PeerWait> waits_;
   std::uint64_t next_handler_ = 1;  // and wait
+  std::vector<EndReport> end_reports_;
   std::map<std::type_index, std::shared_ptr<void>> extensions_;
   TimerId tick_ = 0;
   bool stopped_ = false;  // shutting down

@@ -114,6 +114,17 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     left.push_back(std::move(straggler));
   for (const std::string& straggler : left)
     log_.warning("shut down while waiting: " + straggler);
+  std::vector<EndReport> reports;
+  {
+    const std::lock_guard lock(mutex_);
+    reports = end_reports_;
+  }
+  for (const EndReport& report : reports) {
+    for (std::string& held : report()) {
+      log_.info("shut down while " + held);
+      left.push_back(std::move(held));
+    }
+  }
 
   stop_listening();
   {

@@ -7,6 +7,7 @@
 #include "batchrpc/base/error.hpp"
 #include "node/duration_text.hpp"
 #include "rref/object_table.hpp"
+#include "rref/shrink.hpp"
 
 // By whom a node's objects are held: docs/rref-protocol.md.
 namespace batchrpc::detail {
@@ -121,6 +122,7 @@ void ObjectTable::tick() {
   {
     const std::lock_guard lock(mutex_);
     users = holders_.identities();
+    shrink(entries_);
   }
   for (const PeerIdentity& user : users) {
     const Holders::State state = Holders::state_of(core_, user);
@@ -178,8 +180,8 @@ std::vector<std::string> ObjectTable::held_by_others() const {
   for (const OwnedRRefs& owned : report()) {
     for (const RRefHolder& holder : owned.holders) {
       lines.push_back(holder.node + " holds " + std::to_string(holder.objects) +
-                      (holder.objects == 1 ? " RRef to a " : " RRefs to ") + owned.type +
-                      ", since " + text_of(holder.held_for));
+                      (holder.objects == 1 ? " RRef to " : " RRefs to ") + owned.type + ", since " +
+                      text_of(holder.held_for));
     }
   }
   return lines;

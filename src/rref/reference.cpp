@@ -85,6 +85,10 @@ void use_objects(const std::shared_ptr<NodeCore>& core) {
         return;
     }
   });
+  core->on_end_report([weak = std::weak_ptr(core->extension<RrefParts>())] {
+    const auto parts = weak.lock();
+    return parts ? parts->objects->held_by_others() : std::vector<std::string>();
+  });
   expose_protocol(*core);
 }
 
@@ -160,6 +164,14 @@ void create_object(ObjectId object, std::string_view type, MakeObject make,
 std::shared_ptr<void> expect_object(Decoder& arguments) {
   const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
   return objects_of(*node_of_this_message()).expect(object);
+}
+
+std::shared_ptr<void> find_object(ObjectId object, std::string_view type) {
+  try {
+    return objects_of(*node_of_this_message()).find(object, type);
+  } catch (const Error&) {
+    return nullptr;
+  }
 }
 
 void run_on_object(ObjectId object, std::string_view type, ObjectJob job) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "rref/shrink.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -77,11 +78,10 @@ std::shared_ptr<Reference> References::find(const ObjectId& object) const {
   return at != all_.end() ? at->second->weak_from_this().lock() : nullptr;
 }
 
-// Under the lock. One that is just being destroyed has another put in its place, and the owner does
-// not hear of it (R1).
-std::shared_ptr<Reference> References::find_or_make(const std::shared_ptr<OwnerLink>& link,
-                                                    const ObjectId& object) {
-  if (auto known = find(object)) return known;
+// Under the lock. One that is just being destroyed has this one put in its place, and the owner
+// does not hear of its end (R1).
+std::shared_ptr<Reference> References::make(const std::shared_ptr<OwnerLink>& link,
+                                            const ObjectId& object) {
   auto made = std::make_shared<Reference>(core_.shared_from_this(), link, object);
   all_[object] = made.get();
   if (link->is_self()) objects_.hold_here(object);
@@ -94,8 +94,8 @@ std::shared_ptr<Reference> References::to_new_object(std::string_view owner) {
       is_self ? core_.incarnation() : core_.peers().standing(owner).incarnation;
   const auto link = link_to(owner, incarnation);
   const std::lock_guard lock(mutex_);
-  return find_or_make(
-      link, {.owner = incarnation, .creator = core_.incarnation(), .number = next_object_++});
+  return make(link,
+              {.owner = incarnation, .creator = core_.incarnation(), .number = next_object_++});
 }
 
 std::shared_ptr<Reference> References::received(const WireReference& wire) {
@@ -104,7 +104,8 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
   std::shared_ptr<Reference> reference;
   {
     const std::lock_guard lock(mutex_);
-    reference = find_or_make(link, wire.object);
+    reference = find(wire.object);
+    if (!reference) reference = make(link, wire.object);
     if (!link->is_self() && !link->is_lost()) {
       // Also where this node refers to it already: the parent hears of it from the owner (R2).
       outbox_.add(link->name(), {.object = wire.object,
@@ -249,6 +250,9 @@ void References::close() {
 void References::tick() {
   look_after_owners();
   look_after_forks();
+  const std::lock_guard lock(mutex_);
+  shrink(all_);
+  shrink(sent_);
 }
 
 void References::look_after_owners() {

@@ -108,8 +108,7 @@ class References : public std::enable_shared_from_this<References> {
 
   std::shared_ptr<OwnerLink> link_to(std::string_view name, std::uint64_t incarnation);
   std::shared_ptr<Reference> find(const ObjectId& object) const;
-  std::shared_ptr<Reference> find_or_make(const std::shared_ptr<OwnerLink>& link,
-                                          const ObjectId& object);
+  std::shared_ptr<Reference> make(const std::shared_ptr<OwnerLink>& link, const ObjectId& object);
   void look_after_owners();
   void lose_owner(const PeerIdentity& owner, const std::string& why);
   void look_after_forks();

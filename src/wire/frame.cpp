@@ -70,7 +70,8 @@ constexpr std::size_t kLongestText = 16 * 1024;
 bool is_of_one_call(ErrorCode code) noexcept {
   return code == ErrorCode::not_sent || code == ErrorCode::unknown ||
          code == ErrorCode::peer_lost || code == ErrorCode::timed_out ||
-         code == ErrorCode::bad_signature;
+         code == ErrorCode::bad_signature || code == ErrorCode::owner_lost ||
+         code == ErrorCode::rref_expired;
 }
 
 }  // namespace

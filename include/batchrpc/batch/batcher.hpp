@@ -96,11 +96,12 @@ class Batcher<R(Args...)> {
     /// @{
     void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
     void take_call(detail::IncomingCall&& call) const {
-      state_->template take<ManyRows<R>, ManyRows<Args>...>(detail::kOfMany, std::move(call));
+      state_->template take<ManyRows<R>, ManyRows<Args>...>(detail::kOfMany, detail::Before<>{},
+                                                            std::move(call), nullptr);
     }
     [[nodiscard]] detail::Reception announce(
         Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
-      return state_->announce(detail::kOfMany, arguments, gate);
+      return state_->announce(detail::kOfMany, detail::Before<>{}, arguments, gate);
     }
     /// @}
 
@@ -144,14 +145,18 @@ class Batcher<R(Args...)> {
   /// of this process that came before any node, it answers there, but runs where it did; and the
   /// end of the first node ends it.
   void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
-  /// By a node: a peer's call.
-  void take_call(detail::IncomingCall&& call) const {
-    state_->template take<R, Args...>(detail::kOfOne, std::move(call));
+  /// By a node: a peer's call, which has `First` before its own arguments; `owner` lives until it
+  /// is answered.
+  template <class... First>
+  void take_call(detail::IncomingCall&& call, std::shared_ptr<const void> owner = nullptr) const {
+    state_->template take<R, Args...>(detail::kOfOne, detail::Before<First...>{}, std::move(call),
+                                      std::move(owner));
   }
   /// By a node: such a call is coming in.
+  template <class... First>
   [[nodiscard]] detail::Reception announce(
       Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
-    return state_->announce(detail::kOfOne, arguments, gate);
+    return state_->announce(detail::kOfOne, detail::Before<First...>{}, arguments, gate);
   }
 
  private:

@@ -37,6 +37,20 @@ struct ReceiverOf<T> {
   using Announced = typename BatchForm<T>::Announced;
 };
 
+/// What is encoded before a call's own arguments; of which memory is to be chosen for none.
+template <class... T>
+struct Before {};
+
+/// The last of `all`, without the first N.
+template <std::size_t N, class... T>
+auto without_first(std::tuple<T...>&& all) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::tuple<std::tuple_element_t<N + I, std::tuple<T...>>...>(
+        std::get<N + I>(std::move(all))...);
+  }
+  (std::make_index_sequence<sizeof...(T) - N>());
+}
+
 /// What the copies of one batcher share: takes calls of this process and of peers, has them looked
 /// at by the rules, and gives them to the core.
 template <class R, class... Args>
@@ -49,16 +63,16 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   bool reduces = false;
 
   /// A large call is coming in: when, and where to. The node's `arguments` have no payloads.
-  template <class Kind>
-  [[nodiscard]] Reception announce(Kind /*kind*/, [[maybe_unused]] Decoder& arguments,
+  template <class Kind, class... First>
+  [[nodiscard]] Reception announce(Kind /*kind*/, Before<First...> before,
+                                   [[maybe_unused]] Decoder& arguments,
                                    const std::shared_ptr<TransferGate>& gate) const {
     Reception reception;
     reception.kept = core->expect_transfer(gate->bytes(), gate, reception.held);
     if constexpr (std::is_same_v<Kind, std::remove_cv_t<decltype(kOfOne)>> &&
                   (requires { typename BatchForm<Args>::Receiver; } || ...)) {
       try {
-        using Announced = WireSignature<R, std::tuple<typename ReceiverOf<Args>::Announced...>>;
-        const auto row = Announced::decode(arguments);
+        const auto row = decode_announced(before, arguments);
         auto parts = parts_of(row, std::index_sequence_for<Args...>{});
         if (!parts.empty()) reception.target = RowMemories::target(std::move(parts));
       } catch (const Error&) {  // others of the arguments are payloads: to the library's memory
@@ -95,23 +109,24 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     return future;
   }
 
-  // Of a peer's call.
-  template <class Value, class... Wire, class Kind>
-  void take(Kind kind, IncomingCall&& incoming) const noexcept {
-    using Signature = WireSignature<Value, std::tuple<Wire...>>;
+  // Of a peer's call. `owner` lives until that is answered.
+  template <class Value, class... Wire, class Kind, class... First>
+  void take(Kind kind, Before<First...> before, IncomingCall&& incoming,
+            std::shared_ptr<const void> owner) const noexcept {
+    using Signature = WireSignature<Value, std::tuple<First..., Wire...>>;
     using Made = AnsweredCall<RemoteReply<Value>, R, Args...>;
     try {
       if constexpr (std::is_same_v<Kind, std::remove_cv_t<decltype(kOfOne)>>) {
-        place_payloads(incoming, std::index_sequence_for<Args...>{});
+        place_payloads(before, incoming, std::index_sequence_for<Args...>{});
       }
       incoming.keep();
       std::shared_ptr<void> transfer = incoming.take_reception();
       Decoder decoder = incoming.arguments();
-      auto arguments = Signature::decode(decoder);
+      auto arguments = without_first<sizeof...(First)>(Signature::decode(decoder));
       const std::size_t bytes = incoming.bytes();
       const CallContext context = incoming.context();
       auto call = std::make_unique<Made>(kind, std::move(arguments), std::move(incoming),
-                                         this->shared_from_this());
+                                         this->shared_from_this(), std::move(owner));
       call->caller = context.shared_caller();
       call->deadline = context.deadline();
       call->bytes = bytes;
@@ -156,18 +171,25 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
                          options->max_queue_bytes);
   }
 
+  template <class... First>
+  static auto decode_announced(Before<First...> /*before*/, Decoder& arguments) {
+    using Announced =
+        WireSignature<R, std::tuple<First..., typename ReceiverOf<Args>::Announced...>>;
+    return without_first<sizeof...(First)>(Announced::decode(arguments));
+  }
+
   // Copies small payloads, which are there already, to where their batch will be.
-  template <std::size_t... I>
-  void place_payloads(IncomingCall& call, std::index_sequence<I...>) const {
+  template <std::size_t... I, class... First>
+  void place_payloads([[maybe_unused]] Before<First...> before, IncomingCall& call,
+                      std::index_sequence<I...>) const {
     if constexpr ((requires { typename BatchForm<Args>::Receiver; } || ...)) {
       auto& payloads = call.payloads();
       if (payloads.empty()) return;
       if (sizeof...(Args) == 1 && payloads.size() == 1) {  // no need to look whose it is
         return place(std::get<0>(receivers_), payloads[0]);
       }
-      using Announced = WireSignature<R, std::tuple<typename ReceiverOf<Args>::Announced...>>;
       Decoder decoder = call.arguments();
-      const auto row = Announced::decode(decoder);
+      const auto row = decode_announced(before, decoder);
       (place_payload<Args>(std::get<I>(row), std::get<I>(receivers_), call), ...);
     }
   }

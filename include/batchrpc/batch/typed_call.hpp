@@ -179,8 +179,9 @@ class LocalReply {
 template <class Value>
 class RemoteReply {
  public:
-  RemoteReply(IncomingCall&& call, std::shared_ptr<const void> batcher)
-      : batcher_(std::move(batcher)), call_(std::move(call)) {}
+  RemoteReply(IncomingCall&& call, std::shared_ptr<const void> batcher,
+              std::shared_ptr<const void> owner)
+      : batcher_(std::move(batcher)), owner_(std::move(owner)), call_(std::move(call)) {}
   bool operator()(Result<Value>&& result) noexcept {
     return answer(result.error(),
                   [&](Encoder& encoder) { encode_result<Value>(encoder, *result); });
@@ -210,6 +211,7 @@ class RemoteReply {
   }
 
   std::shared_ptr<const void> batcher_;
+  std::shared_ptr<const void> owner_;  // the object whose method the batcher is, if it is one
   IncomingCall call_;
 };
 

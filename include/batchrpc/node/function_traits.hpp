@@ -56,6 +56,13 @@ struct FunctionTraits<R (C::*)(P...) const> : MemberTraits<const C, R, P...> {};
 template <class C, class R, class... P>
 struct FunctionTraits<R (C::*)(P...) const noexcept> : MemberTraits<const C, R, P...> {};
 
+/// A callable that is a member, such as a Batcher.
+template <class C, class F>
+requires std::is_object_v<F>
+struct FunctionTraits<F C::*> : FunctionTraits<F> {
+  using Class = C;
+};
+
 constexpr bool is_plain_name(std::string_view name) {
   for (const char c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

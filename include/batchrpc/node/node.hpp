@@ -187,7 +187,7 @@ class BATCHRPC_EXPORT Node {
   /// Lets peers call the function `F` under its qualified name. Throws InvalidArgument when the
   /// name is taken.
   template <auto F>
-  requires(!std::is_member_function_pointer_v<decltype(F)>) void expose(
+  requires(!std::is_member_pointer_v<decltype(F)>) void expose(
       const ExposeOptions& options = {}) const {
     expose(std::string(detail::function_name<F>()), F, options);
   }
@@ -248,12 +248,16 @@ class BATCHRPC_EXPORT Node {
 
   /// Lets peers call the method `M` of objects that they refer to by an RRef. Again, it changes
   /// nothing; throws InvalidArgument when another overload is exposed.
+  ///
+  /// `M` may be a member that is a Batcher: then calls by all of the object's handles gather in it,
+  /// `handle.call<&ParameterServer::update>(gradients)`, and the object lives until they are
+  /// answered.
   template <auto M>
-  requires std::is_member_function_pointer_v<decltype(M)>
+  requires std::is_member_pointer_v<decltype(M)>
   void expose() const;
   /// The same under a name, for callers in other programs: `handle.call<int(int)>("add", 1)`.
   template <auto M>
-  requires std::is_member_function_pointer_v<decltype(M)>
+  requires std::is_member_pointer_v<decltype(M)>
   void expose_as(std::string_view name) const;
 
   /// Creates an object on a peer that has exposed its class. Returns at once; methods may be called
@@ -317,8 +321,9 @@ class BATCHRPC_EXPORT Node {
   /// as long, a second at most), and ends the node.
   /// Returns what was not finished: "worker1: add (3 calls)" of its own calls, which unless their
   /// answers still come end as ShutDown; "4 calls of client, still being answered here: step (3
-  /// calls), sum; of these 2 have not begun" of others'. Those that still wait then are answered
-  /// with ShutDown, and have not run. Idempotent. A callback may do it; in a handler of this node,
+  /// calls), sum; of these 2 have not begun" of others'; and "client holds 3 RRefs to Counter,
+  /// since 12 s". Those calls that still wait then are answered with ShutDown, and have not run.
+  /// Idempotent. A callback may do it; in a handler of this node,
   /// or another task of its workers, it would wait for itself and throws InvalidArgument. What
   /// other tasks of an embedder's context throw meanwhile comes out of the context's run(),
   /// afterwards.

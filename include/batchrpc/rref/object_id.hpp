@@ -17,9 +17,9 @@ struct ObjectId {
 };
 
 struct ObjectIdHash {
-  // Incarnations are random, and numbers small.
+  // Incarnations are random, and numbers follow each other: so do the places in a table.
   std::size_t operator()(const ObjectId& id) const noexcept {
-    return static_cast<std::size_t>((id.creator ^ id.number) * 0x9e3779b97f4a7c15U);
+    return static_cast<std::size_t>(id.creator + id.number);
   }
 };
 

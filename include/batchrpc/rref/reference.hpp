@@ -100,6 +100,9 @@ BATCHRPC_EXPORT void create_object(ObjectId object, std::string_view type, MakeO
 /// A creation is on its way, with these arguments; until what is returned is dropped, calls wait
 /// for it.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<void> expect_object(Decoder& arguments);
+/// The object as a `type`; null where it is not there yet, or of another type.
+[[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<void> find_object(ObjectId object,
+                                                                std::string_view type);
 /// `type` empty: whatever it is.
 BATCHRPC_EXPORT void run_on_object(ObjectId object, std::string_view type, ObjectJob job);
 /// Takes over an object of this process; returns the first reference.

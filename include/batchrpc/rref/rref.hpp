@@ -159,6 +159,47 @@ Future<R> call_object(ObjectId id, Method method) {
   return future;
 }
 
+// A method that is a Batcher, or the like: a member that takes calls and answers them later. Each
+// goes to it when its turn on the object comes.
+template <auto M, class T, class R, class... Params>
+struct BatchedMethod {
+  Host host;
+
+  Future<R> operator()(ObjectId object, Params... arguments) const;  // says the signature
+
+  void exposed_on(const Host& /*host*/) const {}
+  void take_call(IncomingCall&& incoming) const {
+    try {
+      incoming.keep();
+      Decoder arguments = incoming.arguments();
+      const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
+      const CallContext context = incoming.context();
+      const ContextScope scope(context);
+      run_on_object(object, class_name<T>(),
+                    [host = host, call = std::move(incoming)](
+                        const Result<std::shared_ptr<void>>& found) mutable {
+                      if (!found) {
+                        call.fail(std::make_exception_ptr(DidNotRun{found.error()}));
+                        return;
+                      }
+                      const auto self = std::static_pointer_cast<T>(found.value());
+                      ((*self).*M).exposed_on(host);
+                      ((*self).*M).template take_call<ObjectId>(std::move(call), self);
+                    });
+    } catch (...) {
+      incoming.fail(std::current_exception());
+    }
+  }
+  [[nodiscard]] Reception announce(Decoder& arguments,
+                                   const std::shared_ptr<TransferGate>& gate) const {
+    const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
+    const auto self = std::static_pointer_cast<T>(find_object(object, class_name<T>()));
+    if (!self) return {};  // not made yet: it comes as other calls do
+    ((*self).*M).exposed_on(host);
+    return ((*self).*M).template announce<ObjectId>(arguments, gate);
+  }
+};
+
 }  // namespace detail
 
 /// A handle to an object that lives on one node, its owner, and may be used from all. Made by
@@ -276,6 +317,9 @@ class RRef {
     if (!a.reference_ || !b.reference_) return a.reference_ == b.reference_;
     return a.reference_->object() == b.reference_->object();
   }
+
+  /// For parts of the library: what is behind it; throws InvalidArgument when empty.
+  [[nodiscard]] detail::Reference& reference() const { return get(); }
 
  private:
   friend class Node;
@@ -439,24 +483,29 @@ bool Node::unexpose_class() const {
 }
 
 template <auto M>
-requires std::is_member_function_pointer_v<decltype(M)>
+requires std::is_member_pointer_v<decltype(M)>
 void Node::expose() const { expose_as<M>(detail::function_name<M>()); }
 
 template <auto M>
-requires std::is_member_function_pointer_v<decltype(M)>
+requires std::is_member_pointer_v<decltype(M)>
 void Node::expose_as(std::string_view name) const {
   using Traits = detail::FunctionTraits<decltype(M)>;
   using T = std::remove_const_t<typename Traits::Class>;
   detail::use_objects(core());
   [this, name]<class... Params>(const std::tuple<Params...>* /*types*/) {
-    const auto method = [](detail::ObjectId object,
-                           Params... arguments) -> Future<typename Traits::Result> {
-      return detail::call_object<typename Traits::Result, T>(
-          object, [... arguments = std::move(arguments)](T& self) mutable {
-            return (self.*M)(std::move(arguments)...);
-          });
-    };
-    this->expose_reserved(detail::method_name(name), method);
+    using R = typename Traits::Result;
+    if constexpr (std::is_member_object_pointer_v<decltype(M)>) {
+      this->expose_reserved(detail::method_name(name),
+                            detail::BatchedMethod<M, T, R, Params...>{this->host()});
+    } else {
+      const auto method = [](detail::ObjectId object, Params... arguments) -> Future<R> {
+        return detail::call_object<R, T>(object,
+                                         [... arguments = std::move(arguments)](T& self) mutable {
+                                           return (self.*M)(std::move(arguments)...);
+                                         });
+      };
+      this->expose_reserved(detail::method_name(name), method);
+    }
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
 

@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -13,6 +14,7 @@
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/node.hpp"
+#include "batchrpc/rref/rref.hpp"
 #include "batchrpc/torch/tensor.hpp"
 
 namespace batchrpc {
@@ -25,9 +27,10 @@ BATCHRPC_EXPORT void require_receiving(const at::Tensor& out);
 /// The future is ready when `out` holds what the reply brings.
 [[nodiscard]] BATCHRPC_EXPORT Pending<void> receive_into(at::Tensor out);
 
-template <class Traits, class... Params, class... Args>
-Future<void> call_into_typed(const Node& node, const FunctionKey& function,
-                             const CallOptions& options, const at::Tensor& out, PeerRef peer,
+// `submit(key, options, encoder, handler)` sends the call.
+template <class Traits, class Submit, class... Params, class... Args>
+Future<void> call_into_typed(const Submit& submit, const FunctionKey& function,
+                             const CallOptions& options, const at::Tensor& out,
                              const std::tuple<Params...>* /*types*/, Args&&... args) {
   static_assert(std::same_as<typename Traits::Result, at::Tensor>,
                 "call_into() receives the result of a function that returns one at::Tensor");
@@ -40,11 +43,18 @@ Future<void> call_into_typed(const Node& node, const FunctionKey& function,
     OutgoingOptions how = outgoing(options);
     how.payload_target = std::make_unique<PayloadTarget>(into_tensor(out));
     Pending<void> pending = receive_into(out);
-    node.submit(peer, function, std::move(how), *encoder, std::move(pending.handler));
+    submit(function, std::move(how), *encoder, std::move(pending.handler));
     return std::move(pending.future);
   } catch (...) {
     return make_failed_future<void>(std::current_exception());
   }
+}
+
+inline auto submit_to(const Node& node, PeerRef peer) {
+  return [&node, peer](const FunctionKey& function, OutgoingOptions options, Encoder& encoder,
+                       ReplyHandler&& handler) {
+    node.submit(peer, function, std::move(options), encoder, std::move(handler));
+  };
 }
 
 template <class Traits>
@@ -76,8 +86,8 @@ Future<void> call_into_with(const CallOptions& options, const Node& node, const 
                             PeerRef peer, Args&&... args) {
   using Traits = detail::FunctionTraits<decltype(F)>;
   return detail::call_into_typed<Traits>(
-      node, detail::key_of_function<Traits>(detail::function_name<F>()), options, out, peer,
-      static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
+      detail::submit_to(node, peer), detail::key_of_function<Traits>(detail::function_name<F>()),
+      options, out, static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
 }
 /// The same with the node's defaults.
 template <auto F, class... Args>
@@ -93,7 +103,7 @@ requires std::is_function_v<Function> Future<void> call_into_with(
     std::string_view function, Args&&... args) {
   using Traits = detail::FunctionTraits<Function>;
   return detail::call_into_typed<Traits>(
-      node, detail::key_of_function<Traits>(function), options, out, peer,
+      detail::submit_to(node, peer), detail::key_of_function<Traits>(function), options, out,
       static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
 }
 /// The same by name, with the node's defaults.
@@ -104,6 +114,39 @@ requires std::is_function_v<Function> Future<void> call_into(const Node& node,
                                                              Args&&... args) {
   return call_into_with<Function>(CallOptions{}, node, out, peer, function,
                                   std::forward<Args>(args)...);
+}
+
+/// The same for a method, or a Batcher, of an object behind an RRef:
+/// `call_into<&ParameterServer::update>(server, weights, gradients)`.
+template <auto M, class T, class... Args>
+requires std::is_member_pointer_v<decltype(M)> Future<void> call_into_with(
+    const CallOptions& options, const RRef<T>& handle, const at::Tensor& out, Args&&... args) {
+  using Traits = detail::FunctionTraits<decltype(M)>;
+  static_assert(std::is_base_of_v<std::remove_const_t<typename Traits::Class>, T>,
+                "the method belongs to another class");
+  return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
+    using OfObject = detail::Signature<typename Traits::Result, detail::ObjectId, Params...>;
+    const std::string name = detail::method_name(detail::function_name<M>());
+    const auto submit = [&handle](const detail::FunctionKey& function, detail::OutgoingOptions how,
+                                  Encoder& encoder, detail::ReplyHandler&& handler) {
+      handle.reference().submit(function, std::move(how), encoder, std::move(handler));
+    };
+    try {
+      return detail::call_into_typed<OfObject>(
+          submit, detail::key_of_function<OfObject>(name), options, out,
+          static_cast<typename OfObject::Arguments*>(nullptr), handle.reference().object(),
+          std::forward<Args>(args)...);
+    } catch (...) {  // it refers to nothing
+      return make_failed_future<void>(std::current_exception());
+    }
+  }(static_cast<typename Traits::Arguments*>(nullptr));
+}
+/// The same with the node's defaults.
+template <auto M, class T, class... Args>
+requires std::is_member_pointer_v<decltype(M)> Future<void> call_into(const RRef<T>& handle,
+                                                                      const at::Tensor& out,
+                                                                      Args&&... args) {
+  return call_into_with<M>(CallOptions{}, handle, out, std::forward<Args>(args)...);
 }
 
 }  // namespace batchrpc

@@ -1,0 +1,322 @@
+#include <catch2/catch.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rref/objects.hpp"
+
+// What keeps an object alive, and what does not, when nodes are cut off, die or return: the rules
+// of docs/rref-protocol.md.
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using objects::Counter;
+using objects::Holder;
+using test::ObjectWorld;
+using test::outcome;
+using test::VirtualWorld;
+
+/// Handles that the third node keeps.
+struct KeepingWorld : ObjectWorld {
+  KeepingWorld() {
+    third.expose("keep", [this](RRef<Counter> handle) { kept = std::move(handle); });
+  }
+  RRef<Counter> kept;
+};
+
+TEST_CASE("R1: an object is destroyed within a second of its last release") {
+  const ObjectWorld nodes;
+  auto counter = nodes.user.create<Counter>("owner", 1);
+  counter.ready().get();
+  counter = {};
+  nodes.world.run_for(10ms);
+  CHECK(Counter::alive == 0);
+}
+
+TEST_CASE("R2: the sender of a handle may die as soon as that has arrived") {
+  KeepingWorld nodes;
+  nodes.world.network->set_link("third", "owner", {.latency = 2s});
+  {
+    const auto counter = nodes.user.create<Counter>("owner", 1);
+    nodes.user.call<void(RRef<Counter>)>("third", "keep", counter).get();
+  }
+  nodes.world.kill("user");
+  nodes.world.run_for(40s);
+  CHECK(nodes.kept.call<&Counter::add>(1).get() == 2);
+  nodes.kept = {};
+  nodes.world.run_for(10s);
+  CHECK(Counter::alive == 0);
+}
+
+TEST_CASE(
+    "R2: a handle that is on its way when its sender has dropped its own arrives to an object") {
+  KeepingWorld nodes;
+  nodes.world.network->set_link("user", "third", {.latency = 2s});
+  nodes.user.notify<void(RRef<Counter>)>("third", "keep", nodes.user.create<Counter>("owner", 1));
+  nodes.world.run_for(3s);
+  CHECK(Counter::alive == 1);
+  nodes.world.run_for(30s);
+  CHECK(nodes.kept.call<&Counter::add>(1).get() == 2);
+}
+
+TEST_CASE("R3: handles in messages that nobody decodes are given back") {
+  const ObjectWorld nodes;
+  nodes.world.network->set_link("user", "third", {.latency = 500ms});
+  const auto call = [&](const char* function) {
+    return outcome(nodes.user.call<void(RRef<Counter>)>("third", function,
+                                                        nodes.user.create<Counter>("owner", 1)));
+  };
+  CHECK(call("nothing").code() == ErrorCode::not_found);
+  nodes.third.expose("other", [](int) {});
+  CHECK(call("other").code() == ErrorCode::bad_signature);
+  nodes.user.notify<void(RRef<Counter>)>("third", "nothing",
+                                         nodes.user.create<Counter>("owner", 1));
+  nodes.third.expose("give", [&nodes] { return nodes.third.create<Counter>("owner", 1); });
+  Future<RRef<Counter>> late =
+      nodes.user.call_with<RRef<Counter>()>({.timeout = 800ms}, "third", "give");
+  CHECK(outcome(std::move(late)).code() == ErrorCode::timed_out);
+  nodes.world.run_for(5s);
+  CHECK(Counter::alive == 0);
+  CHECK(nodes.user.rrefs().in_flight == 0);
+  CHECK(nodes.third.rrefs().in_flight == 0);
+}
+
+TEST_CASE("R3: a handle waits with the message that carries it, however long that takes") {
+  KeepingWorld nodes;
+  const auto lock = std::make_shared<AsyncMutex>();
+  nodes.third.expose("wait",
+                     [](const RRef<Counter>& handle) { return handle.call<&Counter::add>(1); },
+                     {.exclusive = lock});
+  std::optional<AsyncMutex::Guard> held = lock->try_lock();
+  Future<int> sum = nodes.user.call_with<int(RRef<Counter>)>(
+      {.timeout = Duration::max()}, "third", "wait", nodes.user.create<Counter>("owner", 1));
+  nodes.world.run_for(10min);
+  CHECK(Counter::alive == 1);
+  held.reset();
+  CHECK(sum.get() == 2);
+  nodes.world.run_for(3s);
+  CHECK(Counter::alive == 0);
+}
+
+TEST_CASE("R4: a node that is cut off for less than the lease loses nothing") {
+  const ObjectWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  CHECK(counter.call<&Counter::add>(1).get() == 2);
+  nodes.world.network->partition("user", "owner");
+  nodes.world.run_for(25s);
+  CHECK(Counter::alive == 1);
+  CHECK(nodes.owner.rrefs().owned.at(0).holders.at(0).away);
+  nodes.world.network->heal("user", "owner");
+  nodes.world.run_for(40s);
+  CHECK(counter.call<&Counter::add>(1).get() == 3);
+  CHECK_FALSE(nodes.owner.rrefs().owned.at(0).holders.at(0).away);
+}
+
+TEST_CASE("R4: a node that is cut off for longer learns that its handles have expired") {
+  const ObjectWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  CHECK(counter.call<&Counter::add>(1).get() == 2);
+  nodes.world.network->partition("user", "owner");
+  nodes.world.run_for(33s);
+  CHECK(Counter::alive == 1);
+  nodes.world.run_for(5s);
+  CHECK(Counter::alive == 0);
+  nodes.world.network->heal("user", "owner");
+  nodes.world.run_for(10s);
+  const auto result = outcome(counter.call<&Counter::add>(1));
+  CHECK(result.code() == ErrorCode::rref_expired);
+  CHECK_FALSE(test::may_have_run(result.error()));
+  CHECK_THAT(result.message(), Catch::Contains("rref_lease"));
+}
+
+TEST_CASE("R4: what another node has kept alive is there again for one that returns late") {
+  KeepingWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  nodes.user.call<void(RRef<Counter>)>("third", "keep", counter).get();
+  nodes.world.network->partition("user", "owner");
+  nodes.world.run_for(40s);
+  nodes.world.network->heal("user", "owner");
+  nodes.world.run_for(10s);
+  CHECK(counter.call<&Counter::add>(1).get() == 2);
+  nodes.kept = {};
+  nodes.settle();
+  CHECK(counter.call<&Counter::add>(1).get() == 3);
+}
+
+TEST_CASE("R4: the lease is a setting, and not shorter than a peer may be silent") {
+  VirtualWorld world;
+  NodeOptions options = world.options("owner");
+  options.rref_lease = 12s;
+  const Node owner(options);
+  const Node user = world.join("user");
+  Counter::alive = 0;
+  test::expose_objects(owner);
+  const auto counter = user.create<Counter>("owner", 1);
+  counter.ready().get();
+  world.network->partition("user", "owner");
+  world.run_for(14s);
+  CHECK(Counter::alive == 1);
+  world.run_for(6s);
+  CHECK(Counter::alive == 0);
+  options.rref_lease = Duration::zero();
+  CHECK_THROWS_WITH(Node(options), Catch::Contains("rref_lease"));
+}
+
+TEST_CASE("R5: what a killed node held is released soon") {
+  const ObjectWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  const auto holder = nodes.user.create<Holder>("owner", counter);
+  holder.ready().get();
+  nodes.world.kill("user");
+  nodes.world.run_for(9s);
+  CHECK(Counter::alive == 0);
+  CHECK(Holder::alive == 0);
+  CHECK(nodes.owner.rrefs().owned.empty());
+}
+
+TEST_CASE("R5: a node that ends gives its handles back, but those on their way") {
+  KeepingWorld nodes;
+  auto counter = nodes.user.create<Counter>("owner", 1);
+  auto other = nodes.user.create<Counter>("owner", 1);
+  other.ready().get();
+  nodes.world.network->set_link("third", "owner", {.latency = 1s});
+  Future<void> passed = nodes.user.call<void(RRef<Counter>)>("third", "keep", counter);
+  counter = {};
+  nodes.world.run_for(20ms);
+  CHECK(passed.ready());
+  other = {};
+  nodes.user.shutdown(0s);
+  nodes.world.run_for(100ms);
+  CHECK(Counter::alive == 1);
+  nodes.world.run_for(20s);
+  CHECK(nodes.kept.call<&Counter::add>(1).get() == 2);
+}
+
+TEST_CASE("R6: what was released while the owner was out of reach is released when it is back") {
+  const ObjectWorld nodes;
+  std::vector<RRef<Counter>> counters;
+  for (int i = 0; i < 10; ++i)
+    counters.push_back(nodes.user.create<Counter>("owner", i));
+  counters.back().ready().get();
+  nodes.world.network->partition("user", "owner");
+  nodes.world.run_for(10s);
+  counters.resize(3);
+  nodes.world.run_for(5s);
+  CHECK(Counter::alive == 10);
+  nodes.world.network->heal("user", "owner");
+  nodes.world.run_for(12s);
+  CHECK(Counter::alive == 3);
+  CHECK(counters.at(2).call<&Counter::add>(1).get() == 3);
+}
+
+TEST_CASE("R7: an owner that was restarted answers for none of its former objects") {
+  VirtualWorld world;
+  const Node root = world.root();
+  std::optional<Node> owner(world.join("owner"));
+  const Node user = world.join("user");
+  const Node third = world.join("third");
+  test::expose_objects(*owner);
+  RRef<Counter> kept;
+  third.expose("keep", [&kept](RRef<Counter> handle) { kept = std::move(handle); });
+  const auto counter = user.create<Counter>("owner", 1);
+  CHECK(counter.call<&Counter::add>(1).get() == 2);
+  world.kill("owner");
+  owner.reset();
+  world.network->rejoin("owner");
+  owner.emplace(world.join("owner"));
+  test::expose_objects(*owner);
+  world.run_for(100ms);
+  const auto result = outcome(counter.call<&Counter::add>(1));
+  CHECK(result.code() == ErrorCode::owner_lost);
+  CHECK_FALSE(test::may_have_run(result.error()));
+  // And so does a node that gets the handle now.
+  user.call<void(RRef<Counter>)>("third", "keep", counter).get();
+  CHECK(outcome(kept.call<&Counter::add>(1)).code() == ErrorCode::owner_lost);
+  world.run_for(3s);
+  CHECK(outcome(kept.call<&Counter::add>(1)).code() == ErrorCode::owner_lost);
+  CHECK(user.create<Counter>("owner", 5).call<&Counter::add>(1).get() == 6);
+}
+
+TEST_CASE("R7: the users of a node that has ended are told") {
+  VirtualWorld world;
+  const Node root = world.root();
+  std::optional<Node> owner(world.join("owner"));
+  const Node user = world.join("user");
+  test::expose_objects(*owner);
+  const auto counter = user.create<Counter>("owner", 1);
+  counter.ready().get();
+  owner->shutdown(1s);
+  world.run_for(100ms);
+  const auto result = outcome(counter.call<&Counter::add>(1));
+  CHECK(result.code() == ErrorCode::owner_lost);
+  CHECK_THAT(result.message(), Catch::Contains("has shut down"));
+}
+
+TEST_CASE("R8: no more objects are awaited than a limit, whatever peers speak of") {
+  const ObjectWorld nodes;
+  nodes.user.create<Counter>("owner", 1).ready().get();
+  const auto handle = nodes.user.create<Counter>("owner", 2);
+  const std::uint64_t owner = handle.reference().object().owner;
+  struct Update {
+    detail::ObjectId object;
+    std::uint8_t kind;
+    std::pair<std::uint64_t, std::uint64_t> fork;
+    std::string parent;
+  };
+  std::vector<Update> updates;
+  for (std::uint64_t i = 1; i <= 70'000; ++i)
+    updates.push_back({{.owner = owner, .creator = 5, .number = i}, 1, {}, {}});
+  nodes.user.notify<void(std::vector<Update>)>("owner", "batchrpc.rref.hold", updates);
+  nodes.world.run_for(1s);
+  std::size_t awaited = 0;
+  for (const OwnedRRefs& owned : nodes.owner.rrefs().owned) {
+    if (owned.type.empty()) awaited = owned.objects;
+  }
+  CHECK(awaited == 65'536);
+  CHECK(nodes.user.create<Counter>("owner", 3).call<&Counter::add>(1).get() == 4);
+  nodes.world.run_for(11s);
+  CHECK(nodes.owner.rrefs().owned.size() == 1);
+}
+
+TEST_CASE("a node tells what objects it has, who holds them, and whose it holds itself") {
+  KeepingWorld nodes;
+  const auto first = nodes.user.create<Counter>("owner", 1);
+  const auto second = nodes.user.create<Counter>("owner", 1);
+  const auto own = nodes.owner.own(std::make_shared<Counter>(7));
+  nodes.user.call<void(RRef<Counter>)>("third", "keep", first).get();
+  nodes.world.run_for(3s);
+  const RRefReport report = nodes.owner.rrefs();
+  REQUIRE(report.owned.size() == 1);
+  const OwnedRRefs& counters = report.owned.at(0);
+  CHECK(counters.type == "objects::Counter");
+  CHECK(counters.objects == 3);
+  CHECK(counters.held_here == 1);
+  CHECK(counters.waiting_calls == 0);
+  REQUIRE(counters.holders.size() == 2);
+  CHECK(counters.holders.at(0).node == "third");
+  CHECK(counters.holders.at(0).objects == 1);
+  CHECK(counters.holders.at(1).node == "user");
+  CHECK(counters.holders.at(1).objects == 2);
+  CHECK(counters.holders.at(1).held_for >= 3s);
+  CHECK(counters.holders.at(1).held_for <= 4s);
+  CHECK(nodes.user.rrefs().used.at(0).owner == "owner");
+  CHECK(nodes.user.rrefs().used.at(0).objects == 2);
+  CHECK(nodes.user.rrefs().owned.empty());
+}
+
+TEST_CASE("a node that ends lists what others hold of it, by type and holder") {
+  KeepingWorld nodes;
+  const auto first = nodes.user.create<Counter>("owner", 1);
+  const auto second = nodes.user.create<Counter>("owner", 1);
+  nodes.user.call<void(RRef<Counter>)>("third", "keep", first).get();
+  nodes.world.run_for(2s);
+  const auto left = nodes.owner.shutdown(0s);
+  REQUIRE(left.size() == 2);
+  CHECK_THAT(left.at(0), Catch::StartsWith("third holds 1 RRef to objects::Counter, since 2"));
+  CHECK_THAT(left.at(1), Catch::StartsWith("user holds 2 RRefs to objects::Counter, since 2"));
+}
+
+}  // namespace
+}  // namespace batchrpc
