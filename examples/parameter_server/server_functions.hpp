@@ -17,13 +17,11 @@ void expose(const batchrpc::Node& node, const std::shared_ptr<ParameterServer>& 
 batchrpc::RRef<ParameterServer> find_server(const batchrpc::Node& node, const std::string& name);
 
 /// ParameterServer::fetch_model, into `values`.
-batchrpc::Future<void> fetch_model(const batchrpc::Node& node,
-                                   const batchrpc::RRef<ParameterServer>& server,
+batchrpc::Future<void> fetch_model(const batchrpc::RRef<ParameterServer>& server,
                                    const at::Tensor& values);
 
 /// ParameterServer::update_and_fetch_model, or with mode `sync` update_by_hand, into `values`.
-batchrpc::Future<void> update_and_fetch_model(const batchrpc::Node& node,
-                                              const batchrpc::RRef<ParameterServer>& server,
+batchrpc::Future<void> update_and_fetch_model(const batchrpc::RRef<ParameterServer>& server,
                                               UpdateMode mode, const at::Tensor& gradient,
                                               const at::Tensor& values);
 

@@ -28,8 +28,7 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
 /// The servers of a model, each with a part of it, as one.
 class Servers {
  public:
-  Servers(const rpc::Node& node, const ParameterServerOptions& options)
-      : node_(node), mode_(options.mode) {
+  Servers(const rpc::Node& node, const ParameterServerOptions& options) : mode_(options.mode) {
     for (int index = 0; index < options.servers; ++index) {
       node.wait_for_peer(server_name(index), kServersAreThereWithin).get();
       servers_.push_back(find_server(node, server_name(index)));
@@ -60,7 +59,7 @@ class Servers {
   void fetch_model(const at::Tensor& values) {
     std::vector<rpc::Future<void>> fetched;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      fetched.push_back(batchrpc_examples::fetch_model(node_, servers_[i], parts_[i].of(values)));
+      fetched.push_back(batchrpc_examples::fetch_model(servers_[i], parts_[i].of(values)));
     }
     rpc::when_all(std::move(fetched)).get();
   }
@@ -69,7 +68,7 @@ class Servers {
   void update(const at::Tensor& gradients, const at::Tensor& values) {
     std::vector<rpc::Future<void>> updated;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      updated.push_back(update_and_fetch_model(node_, servers_[i], mode_, parts_[i].of(gradients),
+      updated.push_back(update_and_fetch_model(servers_[i], mode_, parts_[i].of(gradients),
                                                parts_[i].of(values)));
     }
     rpc::when_all(std::move(updated)).get();
@@ -87,7 +86,6 @@ class Servers {
   }
 
  private:
-  const rpc::Node& node_;
   const UpdateMode mode_;
   std::vector<rpc::RRef<ParameterServer>> servers_;
   std::vector<Shard> parts_;
