@@ -92,6 +92,16 @@ rpc::Future<TrainingStart> ParameterServer::join() {
   });
 }
 
+void ParameterServer::keep_result(at::Tensor values) {
+  const std::lock_guard lock(result_mutex_);
+  result_ = std::move(values);
+}
+
+at::Tensor ParameterServer::result() const {
+  const std::lock_guard lock(result_mutex_);
+  return result_;
+}
+
 void ParameterServer::leave() { lose(caller()); }
 
 bool ParameterServer::lose(const std::string& trainer) {

@@ -85,6 +85,10 @@ class ParameterServer {
   /// By mode `sync`; else as update_and_fetch_model.
   batchrpc::Future<at::Tensor> update_by_hand(const at::Tensor& gradient);
   void report(const IterationReport& report) { events_.reported(report); }
+  /// Keeps what a trainer has in the end, the whole model, for result().
+  void keep_result(at::Tensor values);
+  /// Undefined unless one was kept.
+  [[nodiscard]] at::Tensor result() const;
   /// The caller has finished.
   void leave();
 
@@ -116,6 +120,8 @@ class ParameterServer {
   GradientSum by_hand_;
   std::vector<Waiting> waiting_;
   std::mutex versions_mutex_;
+  mutable std::mutex result_mutex_;
+  at::Tensor result_;
   std::map<std::string, std::int64_t> versions_;  // async: which model a trainer has
 
  public:

@@ -12,6 +12,7 @@ void expose(const rpc::Node& node, const std::shared_ptr<ParameterServer>& serve
   node.expose<&ParameterServer::update_and_fetch_model>();
   node.expose<&ParameterServer::update_by_hand>();
   node.expose<&ParameterServer::report>();
+  node.expose<&ParameterServer::keep_result>();
   node.expose<&ParameterServer::leave>();
   node.expose("find_server", [handle = node.own(server)] { return handle; });
 }

@@ -201,12 +201,13 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
     options.rank = 0;
     options.join = new_meeting_place("parameter_server", options.transport);
   }
-  const std::int64_t memory_before = resident_bytes();
   ServerRun run;
   ServerOptions how = server_options(options);
   Part part = first_values(options);
   run.elements = part.elements_of_all;
   run.message_bytes = static_cast<std::int64_t>(part.values.nbytes());
+  give_back_freed_memory();  // the module's, of many sizes
+  const std::int64_t memory_without = resident_bytes() - run.message_bytes;
   std::optional<Checkpoint> resumed;
   if (!options.checkpoint.empty()) {
     resumed =
@@ -250,11 +251,12 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
   }
   run.setup_seconds = seconds_between(started, begun);
   run.work_seconds = seconds_between(begun, Clock::now());
-  run.memory_bytes = most_resident_bytes() - memory_before;
+  run.memory_bytes = most_resident_bytes() - memory_without;
   run.iterations = record->finish();
   run.lost = losses->all();
   run.checkpoint_error = checkpoints->error();
-  run.values = server->model().values();
+  run.values = server->result();
+  if (!run.values.defined()) run.values = server->model().values();
   const std::int64_t finished = server->group().iteration();
   if (!is_async && finished < options.iterations) {
     throw std::runtime_error("every trainer is lost, after " + std::to_string(finished) + " of " +

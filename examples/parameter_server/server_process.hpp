@@ -18,12 +18,12 @@ struct ServerRun {
   std::int64_t first_iteration = 0;
   double setup_seconds = 0;  ///< until the first iteration
   double work_seconds = 0;
-  std::int64_t memory_bytes = 0;  ///< the most, less what the process had before it had a model
+  std::int64_t memory_bytes = 0;  ///< the most, less what the process has without a model
   std::int64_t message_bytes = 0;
   std::vector<IterationRecord> iterations;
   std::vector<std::string> lost{};
   std::string checkpoint_error;  ///< why the last checkpoint was not written; empty: it was
-  at::Tensor values;             ///< of this server's part
+  at::Tensor values;             ///< with --check those that trainer 0 has, else this server's part
 };
 
 /// Runs a server, and where the options have no rank starts all other processes with

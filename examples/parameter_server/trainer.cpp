@@ -1,5 +1,6 @@
 #include "parameter_server/trainer.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -20,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr auto kServersAreThereWithin = std::chrono::seconds(60);
+constexpr int kMostAttempts = 10;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -37,23 +39,21 @@ class Servers {
 
   /// Waits until the training includes this trainer.
   TrainingStart join() {
-    std::vector<rpc::Future<TrainingStart>> joining;
-    for (const auto& server : servers_)
-      joining.push_back(server.call<&ParameterServer::join>());
-    const std::vector<TrainingStart> starts = rpc::when_all(std::move(joining)).get();
-    TrainingStart all{.iteration = starts[0].iteration, .iterations = starts[0].iterations};
-    for (const TrainingStart& start : starts) {
-      if (start.iteration != all.iteration) {
+    // Of several servers one may be an iteration further when a late trainer comes.
+    for (int attempt = 1;; ++attempt) {
+      const std::vector<TrainingStart> starts = join_each();
+      const auto other = std::find_if(starts.begin(), starts.end(), [&](const auto& start) {
+        return start.iteration != starts[0].iteration;
+      });
+      if (other == starts.end()) return divide(starts);
+      leave();
+      if (attempt == kMostAttempts) {
         throw std::runtime_error(
-            "the servers are not in the same iteration: " + std::to_string(all.iteration) +
-            " and " + std::to_string(start.iteration) +
-            "; a trainer cannot join them late, nor can they go on from "
-            "checkpoints of different iterations");
+            "the servers are not in the same iteration: " + std::to_string(starts[0].iteration) +
+            " and " + std::to_string(other->iteration) +
+            "; are their checkpoints of different ones?");
       }
-      parts_.push_back({all.elements, all.elements + start.elements});
-      all.elements += start.elements;
     }
-    return all;
   }
 
   void fetch_model(const at::Tensor& values) {
@@ -78,6 +78,11 @@ class Servers {
     servers_[0].notify<&ParameterServer::report>(report);
   }
 
+  /// For --check: what this trainer has in the end.
+  void keep_result(const at::Tensor& values) {
+    servers_[0].call<&ParameterServer::keep_result>(values).get();
+  }
+
   void leave() {
     std::vector<rpc::Future<void>> left;
     for (const auto& server : servers_)
@@ -86,6 +91,21 @@ class Servers {
   }
 
  private:
+  std::vector<TrainingStart> join_each() const {
+    std::vector<rpc::Future<TrainingStart>> joining;
+    for (const auto& server : servers_)
+      joining.push_back(server.call<&ParameterServer::join>());
+    return rpc::when_all(std::move(joining)).get();
+  }
+  TrainingStart divide(const std::vector<TrainingStart>& starts) {
+    TrainingStart all{.iteration = starts[0].iteration, .iterations = starts[0].iterations};
+    for (const TrainingStart& start : starts) {
+      parts_.push_back({all.elements, all.elements + start.elements});
+      all.elements += start.elements;
+    }
+    return all;
+  }
+
   const UpdateMode mode_;
   std::vector<rpc::RRef<ParameterServer>> servers_;
   std::vector<Shard> parts_;
@@ -119,6 +139,7 @@ void train(const rpc::Node& node, const ParameterServerOptions& options) {
     report.seconds = seconds_between(begin, end);
     servers.report(report);
   }
+  if (options.check && options.trainer_index() == 0) servers.keep_result(values);
   servers.leave();
 }
 

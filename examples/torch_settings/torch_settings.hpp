@@ -12,4 +12,7 @@ void use_one_torch_thread();
 /// update.
 void keep_freed_memory();
 
+/// Gives back what the process has freed so far.
+void give_back_freed_memory();
+
 }  // namespace batchrpc_examples
