@@ -30,7 +30,7 @@ std::optional<CheckResult> check(const ParameterServerOptions& options, const Se
 
 int run(int argc, const char* const* argv) {
   const auto started = std::chrono::steady_clock::now() - process_age();
-  const auto options = parse_options(argc, argv);
+  const auto options = parse_parameter_server_options(argc, argv);
   if (!options) return 0;
   if (!options->is_server()) {
     run_trainer(*options);

@@ -158,7 +158,8 @@ void check_together(const CLI::App& app, const ParameterServerOptions& options, 
 
 }  // namespace
 
-std::optional<ParameterServerOptions> parse_options(int argc, const char* const* argv) {
+std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
+                                                                     const char* const* argv) {
   CLI::App app(
       "Trains a ResNet-50 with a parameter server and many trainers, each a process of its own: in "
       "every iteration each trainer sends all gradients to the server and gets the updated model "

@@ -46,7 +46,8 @@ struct ParameterServerOptions {
 
 /// Nothing when help was asked for, which it prints. Takes RANK, WORLD_SIZE, MASTER_ADDR and
 /// MASTER_PORT of the environment. Throws UsageError.
-std::optional<ParameterServerOptions> parse_options(int argc, const char* const* argv);
+std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
+                                                                     const char* const* argv);
 
 std::string server_name(int index);
 std::string trainer_name(int index);

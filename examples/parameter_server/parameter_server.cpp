@@ -53,9 +53,12 @@ ParameterServer::Update ParameterServer::make_update() {
   rpc::BatchOptions options;
   options.max_size = options_.mode == UpdateMode::async ? 1 : kMostTrainers;
   options.order_by_peer = options_.in_order_of_ranks;
-  // In order of ranks the gradients of all are there before the first is added.
-  options.max_queue_bytes =
-      std::max(options.max_queue_bytes, (message + 4096) * (options_.trainers + 2));
+  // In order of ranks the gradients of all are there before the first is added; of those, too, who
+  // come late.
+  if (options_.in_order_of_ranks) {
+    options.max_queue_bytes =
+        std::max(options.max_queue_bytes, (message + 4096) * (options_.trainers + 64));
+  }
   return {options, rpc::reduce(gradient_sum()), {.check = [this](const at::Tensor& gradient) {
             check_caller();
             require_gradient(gradient, model_.elements());

@@ -103,7 +103,8 @@ class Checkpoints {
       : path_(checkpoint_path(options)),
         settings_(model_settings(options)),
         every_(options.checkpoint_every),
-        last_(options.iterations) {}
+        last_(options.mode == UpdateMode::async ? options.iterations * options.trainers
+                                                : options.iterations) {}
 
   void operator()(std::int64_t iterations, SharedModel& model) {
     if (iterations % every_ != 0 && iterations != last_) return;
@@ -181,10 +182,13 @@ void wait_for_trainers(const TrainingGroup& group, OtherProcesses* processes,
   while (!group.started()) {
     interrupts.check();
     if (processes != nullptr) processes->check();
+    std::string there;
+    for (const rpc::PeerInfo& peer : node.peers()) {
+      const bool is_lost = peer.state == rpc::PeerState::lost;
+      if (is_lost && peer.rank == 0) throw std::runtime_error(peer.name + " is gone");
+      if (!is_lost) there += " " + peer.name;
+    }
     if (Clock::now() > end) {
-      std::string there;
-      for (const rpc::PeerInfo& peer : node.peers())
-        there += " " + peer.name;
       throw std::runtime_error("too few trainers have come within 60 s; there are:" + there);
     }
     std::this_thread::sleep_for(5ms);

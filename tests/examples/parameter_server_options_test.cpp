@@ -16,7 +16,8 @@ namespace {
 
 ParameterServerOptions parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "parameter_server");
-  const auto options = parse_options(static_cast<int>(arguments.size()), arguments.data());
+  const auto options =
+      parse_parameter_server_options(static_cast<int>(arguments.size()), arguments.data());
   REQUIRE(options);
   return *options;
 }
