@@ -109,7 +109,7 @@ TEST_CASE("A gradient of another shape or type fails alone, and the iteration go
                     Catch::Contains(expected + "float32 [2, 5000]"));
   CHECK_THROWS_WITH(b.update(at::ones({kElements}, at::kDouble)).get(),
                     Catch::Contains(expected + "float64 [10000]"));
-  CHECK_THROWS_WITH(b.update(at::Tensor()).get(), Catch::Contains(expected + "an undefined"));
+  CHECK_THROWS_WITH(b.update(at::Tensor()).get(), Catch::Contains("an undefined tensor"));
   auto two = b.update(3);
   one.get();
   two.get();
