@@ -156,7 +156,7 @@ void run_trainer(const ParameterServerOptions& options) {
   } catch (const rpc::PeerLost& error) {
     throw std::runtime_error(name + " ends, for its server is gone: " + error.what());
   } catch (const rpc::NotSent& error) {
-    throw std::runtime_error(name + " ends, for its server cannot be reached: " + error.what());
+    throw std::runtime_error(name + " ends, for its server is gone: " + error.what());
   } catch (const std::exception& error) {
     throw std::runtime_error(name + ": " + error.what());
   }

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/free_port.hpp"
@@ -110,8 +112,8 @@ struct Training {
 };
 
 TEST_CASE("a parameter server's model is that of one process, and the same bits in each run") {
-  const Words by_transport{"--transport", GENERATE("tcp", "unix")};
-  const std::string servers = GENERATE("1", "2");
+  const auto [transport, servers] = GENERATE((std::pair<std::string, std::string>("tcp", "1")),
+                                             (std::pair<std::string, std::string>("unix", "2")));
   const Folder folder;
   std::string hash;
   for (int round = 0; round < 2; ++round) {
