@@ -117,10 +117,8 @@ TEST_CASE("a parameter server's model is that of one process, and the same bits 
   const Folder folder;
   std::string hash;
   for (int round = 0; round < 2; ++round) {
-    Words words{"--trainers", "3",      "--iterations",       "2", "--check", "--servers",
-                servers,      "--json", folder.file("report")};
-    words.insert(words.end(), by_transport.begin(), by_transport.end());
-    CHECK(run(folder, words) == 0);
+    CHECK(run(folder, {"--trainers", "3", "--iterations", "2", "--check", "--servers", servers,
+                       "--transport", transport, "--json", folder.file("report")}) == 0);
     const nlohmann::json report = folder.json("report");
     CHECK(report.at("check").at("relative_difference") <= 1e-6);
     CHECK(report.at("iterations").size() == 2);
