@@ -11,6 +11,7 @@ namespace rpc = batchrpc;
 namespace {
 
 constexpr std::size_t kMostTrainers = 1024;
+constexpr std::size_t kLeastQueue = 1 << 20;
 
 std::string caller() {
   const rpc::CallContext* const context = rpc::CallContext::current();
@@ -55,6 +56,9 @@ ParameterServer::Update ParameterServer::make_update() {
   options.order_by_peer = options_.in_order_of_ranks;
   // In order of ranks the gradients of all are there before the first is added; of those, too, who
   // come late.
+  // One gradient at a time: a second one that comes in meanwhile would save a tenth of the time and
+  // take the memory of another model.
+  options.max_queue_bytes = std::max(message + 65536, kLeastQueue);
   if (options_.in_order_of_ranks) {
     options.max_queue_bytes =
         std::max(options.max_queue_bytes, (message + 4096) * (options_.trainers + 64));
