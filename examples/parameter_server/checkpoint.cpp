@@ -111,7 +111,7 @@ void write_checkpoint(const std::string& path, const std::string& settings,
 }
 
 std::optional<Checkpoint> read_checkpoint(const std::string& path, const std::string& settings,
-                                          std::int64_t elements) {
+                                          std::int64_t elements, std::int64_t parameters) {
   if (!std::filesystem::exists(path)) return std::nullopt;
   const File file(path, O_RDONLY);
   Header header;
@@ -129,7 +129,7 @@ std::optional<Checkpoint> read_checkpoint(const std::string& path, const std::st
   Checkpoint checkpoint;
   checkpoint.iterations = header.iterations;
   checkpoint.values = read_tensor(file, elements);
-  if (header.has_velocity != 0) checkpoint.velocity = read_tensor(file, elements);
+  if (header.has_velocity != 0) checkpoint.velocity = read_tensor(file, parameters);
   return checkpoint;
 }
 

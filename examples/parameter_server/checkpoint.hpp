@@ -17,8 +17,8 @@ class CheckpointError : public std::runtime_error {
 
 struct Checkpoint {
   std::int64_t iterations = 0;  ///< that the model has had
-  at::Tensor values;            ///< float32 [n]
-  at::Tensor velocity;          ///< float32 [n]; undefined without momentum
+  at::Tensor values;            ///< float32 [elements]
+  at::Tensor velocity;          ///< float32 [parameters]; undefined without momentum
 };
 
 /// Writes a file beside `path` and, once it is on the disk, puts it in the place of `path`. Throws
@@ -27,8 +27,8 @@ void write_checkpoint(const std::string& path, const std::string& settings,
                       const Checkpoint& checkpoint);
 
 /// Nothing where there is no such file. Throws CheckpointError when it is damaged, or not of these
-/// settings and this number of elements.
+/// settings and these sizes of values and velocity.
 std::optional<Checkpoint> read_checkpoint(const std::string& path, const std::string& settings,
-                                          std::int64_t elements);
+                                          std::int64_t elements, std::int64_t parameters);
 
 }  // namespace batchrpc_examples

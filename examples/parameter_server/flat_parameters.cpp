@@ -5,7 +5,17 @@
 
 namespace batchrpc_examples {
 
-FlatParameters::FlatParameters(torch::nn::Module& module) {
+namespace {
+
+std::vector<at::Tensor> float_buffers(const torch::nn::Module& module) {
+  std::vector<at::Tensor> buffers = module.buffers();
+  std::erase_if(buffers, [](const at::Tensor& each) { return each.scalar_type() != at::kFloat; });
+  return buffers;
+}
+
+}  // namespace
+
+FlatParameters::FlatParameters(torch::nn::Module& module, bool with_buffers) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> parameters = module.parameters();
   if (parameters.empty()) throw std::invalid_argument("the module has no parameters");
@@ -16,8 +26,12 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
     }
     elements += parameter.numel();
   }
-  values_ = at::empty({elements}, parameters[0].options().requires_grad(false));
-  gradients_ = at::zeros_like(values_);
+  const auto options = parameters[0].options().requires_grad(false);
+  gradients_ = at::zeros({elements}, options);
+  const auto buffers = with_buffers ? float_buffers(module) : std::vector<at::Tensor>();
+  for (const at::Tensor& buffer : buffers)
+    elements += buffer.numel();
+  values_ = at::empty({elements}, options);
   std::int64_t begin = 0;
   for (at::Tensor& parameter : parameters) {
     const Shard place{begin, begin + parameter.numel()};
@@ -27,13 +41,24 @@ FlatParameters::FlatParameters(torch::nn::Module& module) {
     parameter.mutable_grad() = place.of(gradients_).view(parameter.sizes());
     begin = place.end;
   }
+  for (at::Tensor buffer : buffers) {
+    const Shard place{begin, begin + buffer.numel()};
+    at::Tensor value = place.of(values_).view(buffer.sizes());
+    value.copy_(buffer);
+    buffer.set_data(value);
+    begin = place.end;
+  }
 }
 
-at::Tensor flat_values(const torch::nn::Module& module) {
+at::Tensor flat_values(const torch::nn::Module& module, bool with_buffers) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> parts;
   for (const at::Tensor& parameter : module.parameters())
     parts.push_back(parameter.detach().flatten());
+  if (with_buffers) {
+    for (const at::Tensor& buffer : float_buffers(module))
+      parts.push_back(buffer.flatten());
+  }
   return at::cat(parts);
 }
 

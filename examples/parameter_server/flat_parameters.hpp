@@ -10,15 +10,16 @@ namespace batchrpc_examples {
 
 /// The parameters of a module in one dense tensor, and their gradients in another, of which the
 /// module's own are views from then on: so all of them are one tensor on the way, sent without a
-/// copy, and received in place. On the module's device, in the order of `parameters()`.
+/// copy, and received in place. On the module's device, in the order of `parameters()`; on demand
+/// with its float32 buffers behind, in the order of `buffers()`, which have no gradients.
 class FlatParameters {
  public:
   /// Throws `std::invalid_argument` unless all parameters are float32 and on one device.
-  explicit FlatParameters(torch::nn::Module& module);
+  explicit FlatParameters(torch::nn::Module& module, bool with_buffers = false);
 
-  /// [numel]. To write to it is to write to the module.
+  /// [numel], of parameters and buffers. To write to it is to write to the module.
   [[nodiscard]] const at::Tensor& values() const { return values_; }
-  /// [numel]. `backward()` adds to it; zero it before.
+  /// [numel], of parameters. `backward()` adds to it; zero it before.
   [[nodiscard]] const at::Tensor& gradients() const { return gradients_; }
 
  private:
@@ -26,8 +27,8 @@ class FlatParameters {
   at::Tensor gradients_;
 };
 
-/// A copy of a module's parameters as FlatParameters has them.
-at::Tensor flat_values(const torch::nn::Module& module);
+/// A copy of what FlatParameters::values() holds.
+at::Tensor flat_values(const torch::nn::Module& module, bool with_buffers = false);
 
 /// A part of a flat tensor: the elements in [begin, end).
 struct Shard {

@@ -119,6 +119,10 @@ void add_traffic_options(CLI::App& app, ParameterServerOptions& options, bool& n
                "nobody computes: traffic and summing only, the model stays as it is");
   app.add_flag("--no-sum", no_sum, "with --synthetic: traffic only");
   app.add_flag("--refuse-nan", options.refuse_nan, "fail calls with a gradient of NaN or infinity");
+  app.add_flag(
+      "--buffers", options.buffers,
+      "send the buffers of batch norm with the model, which the server leaves as they are; "
+      "else each trainer has its own");
   app.add_flag("--check", options.check,
                "add gradients in the order of ranks, and compare the model at the end with that of "
                "one process that averages the same gradients");
@@ -216,7 +220,8 @@ std::string model_settings(const ParameterServerOptions& options) {
   std::ostringstream text;
   text << "ResNet-50 of " << options.classes << " classes, seed " << options.seed << ", lr "
        << options.learning_rate << ", momentum " << options.momentum << ", part "
-       << options.rank.value_or(0) << " of " << options.servers;
+       << options.rank.value_or(0) << " of " << options.servers
+       << (options.buffers ? ", with buffers" : "");
   return text.str();
 }
 

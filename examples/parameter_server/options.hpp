@@ -24,6 +24,7 @@ struct ParameterServerOptions {
   bool synthetic = false;  ///< nobody computes: gradients of ones, and the model stays
   bool sum = true;
   bool refuse_nan = false;
+  bool buffers = false;  ///< the server's, of batch norm, go to the trainers with the model
   bool check = false;
   bool cuda = false;
   std::uint64_t seed = 543;

@@ -33,24 +33,25 @@ class Stopwatch {
 }  // namespace
 
 ParameterServer::ParameterServer(const ServerOptions& options, at::Tensor values,
-                                 const SgdOptions& sgd, ServerEvents events)
+                                 std::int64_t parameters, const SgdOptions& sgd,
+                                 ServerEvents events)
     : options_(options),
       events_(std::move(events)),
-      model_(std::move(values), sgd),
+      model_(std::move(values), parameters, sgd),
       by_hand_(gradient_sum()),
       update_and_fetch_model(make_update()),
       group_(options.trainers, options.first_iteration, options.mode != UpdateMode::async,
              [this](const std::vector<std::string>& trainers) { wait_for(trainers); }) {}
 
 GradientSum ParameterServer::gradient_sum() {
-  return {model_.elements(), options_.sum,
+  return {model_.parameters(), options_.sum,
           [this](const at::Tensor& mean, const rpc::BatchInfo& info, double seconds) {
             return finish_update(mean, info, seconds);
           }};
 }
 
 ParameterServer::Update ParameterServer::make_update() {
-  const auto message = static_cast<std::size_t>(model_.elements()) * sizeof(float);
+  const auto message = static_cast<std::size_t>(model_.parameters()) * sizeof(float);
   rpc::BatchOptions options;
   options.max_size = options_.mode == UpdateMode::async ? 1 : kMostTrainers;
   options.order_by_peer = options_.in_order_of_ranks;
@@ -65,7 +66,7 @@ ParameterServer::Update ParameterServer::make_update() {
   }
   return {options, rpc::reduce(gradient_sum()), {.check = [this](const at::Tensor& gradient) {
             check_caller();
-            require_gradient(gradient, model_.elements());
+            require_gradient(gradient, model_.parameters());
           }}};
 }
 
@@ -94,8 +95,10 @@ rpc::Future<TrainingStart> ParameterServer::join() {
       versions_[trainer] = iteration;
       iteration /= static_cast<std::int64_t>(options_.trainers);
     }
-    return TrainingStart{
-        .iteration = iteration, .iterations = options_.iterations, .elements = model_.elements()};
+    return TrainingStart{.iteration = iteration,
+                         .iterations = options_.iterations,
+                         .parameters = model_.parameters(),
+                         .elements = model_.elements()};
   });
 }
 

@@ -28,7 +28,8 @@ enum class UpdateMode : unsigned char {
 struct TrainingStart {
   std::int64_t iteration = 0;   ///< the next one
   std::int64_t iterations = 0;  ///< where it ends
-  std::int64_t elements = 0;    ///< of the server's part of the model
+  std::int64_t parameters = 0;  ///< in the server's part of the model
+  std::int64_t elements = 0;    ///< with the buffers behind them
 };
 
 /// What a trainer tells of an iteration.
@@ -73,8 +74,9 @@ struct ServerEvents {
 /// answer. Thread-safe.
 class ParameterServer {
  public:
-  ParameterServer(const ServerOptions& options, at::Tensor values, const SgdOptions& sgd,
-                  ServerEvents events);
+  /// `values` are [n] parameters, and buffers behind.
+  ParameterServer(const ServerOptions& options, at::Tensor values, std::int64_t parameters,
+                  const SgdOptions& sgd, ServerEvents events);
   ParameterServer(const ParameterServer&) = delete;
   ParameterServer& operator=(const ParameterServer&) = delete;
 
@@ -125,7 +127,7 @@ class ParameterServer {
   std::map<std::string, std::int64_t> versions_;  // async: which model a trainer has
 
  public:
-  /// Takes a gradient, float32 [elements], and gives the new model, when all trainers have sent
+  /// Takes a gradient, float32 [parameters], and gives the new model, when all trainers have sent
   /// theirs. Fails with InvalidArgument for another type or shape, or a caller who has not joined;
   /// the iteration goes on with the others, and the caller may send another.
   Update update_and_fetch_model;

@@ -8,9 +8,9 @@ namespace batchrpc_examples {
 at::Tensor train_alone(const ParameterServerOptions& options) {
   TrainerModel model(options);
   FlatSgd sgd({.learning_rate = options.learning_rate, .momentum = options.momentum},
-              model.values().numel());
-  at::Tensor mean = at::empty_like(model.values());
-  at::Tensor values = model.values();
+              model.gradients().numel());
+  at::Tensor mean = at::empty_like(model.gradients());
+  at::Tensor values = model.values().slice(0, 0, mean.numel());
   for (std::int64_t iteration = 0; iteration < options.iterations; ++iteration) {
     mean.zero_();
     model.received();

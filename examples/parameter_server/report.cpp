@@ -33,6 +33,7 @@ Json settings_json(const ParameterServerOptions& options) {
           {"device", options.cuda ? "cuda" : "cpu"},
           {"synthetic", options.synthetic},
           {"sum", options.sum},
+          {"buffers", options.buffers},
           {"check", options.check},
           {"checkpoint", !options.checkpoint.empty()},
           {"transport", transport_word(options.transport)},

@@ -23,9 +23,9 @@ std::string progress_line(const IterationRecord& record, bool with_staleness) {
   return line;
 }
 
-RunRecord::RunRecord(double model_bytes, std::int64_t updates_an_iteration,
+RunRecord::RunRecord(double bytes, std::int64_t updates_an_iteration,
                      std::function<void(const IterationRecord&)> lines)
-    : model_bytes_(model_bytes), updates_(updates_an_iteration), lines_(std::move(lines)) {}
+    : bytes_(bytes), updates_(updates_an_iteration), lines_(std::move(lines)) {}
 
 void RunRecord::updated(const UpdateReport& update) {
   const std::lock_guard lock(mutex_);
@@ -71,7 +71,7 @@ IterationRecord RunRecord::record_of(std::int64_t iteration, const Gathered& gat
     record.compute_seconds += share * report.compute_seconds;
     record.wait_seconds += share * report.wait_seconds;
     record.seconds = std::max(record.seconds, report.seconds);
-    record.bytes += 2 * model_bytes_;
+    record.bytes += bytes_;
   }
   for (const UpdateReport& update : gathered.updates) {
     record.sum_seconds += update.sum_seconds;

@@ -32,8 +32,8 @@ std::string progress_line(const IterationRecord& record, bool with_staleness);
 /// Gathers what servers and trainers tell of a run. Thread-safe.
 class RunRecord {
  public:
-  /// `model_bytes` go up and down for each trainer; `lines` takes a record when it is complete.
-  RunRecord(double model_bytes, std::int64_t updates_an_iteration,
+  /// `bytes` go up and down for each trainer, in all; `lines` takes a record when it is complete.
+  RunRecord(double bytes, std::int64_t updates_an_iteration,
             std::function<void(const IterationRecord&)> lines);
 
   void updated(const UpdateReport& update);
@@ -51,7 +51,7 @@ class RunRecord {
   void tell_until(std::int64_t last);
   [[nodiscard]] IterationRecord record_of(std::int64_t iteration, const Gathered& gathered) const;
 
-  const double model_bytes_;
+  const double bytes_;
   const std::int64_t updates_;
   const std::function<void(const IterationRecord&)> lines_;
   std::mutex mutex_;

@@ -79,17 +79,24 @@ class OtherProcesses {
 };
 
 struct Part {
-  at::Tensor values;
+  at::Tensor values;            // parameters, and in the last part the buffers
+  std::int64_t parameters = 0;  // of this part
+  std::int64_t parameters_of_all = 0;
   std::int64_t elements_of_all = 0;
 };
 
 Part first_values(const ParameterServerOptions& options) {
   const ResNet50 model(options.classes, options.seed);
-  at::Tensor values = flat_values(*model);
+  at::Tensor values = flat_values(*model, options.buffers);
+  std::int64_t parameters = 0;
+  for (const at::Tensor& parameter : model->parameters())
+    parameters += parameter.numel();
   const std::int64_t elements = values.numel();
-  if (options.servers == 1) return {std::move(values), elements};
-  const auto parts = shards(elements, options.servers);
-  return {parts.at(static_cast<std::size_t>(options.rank.value())).of(values).clone(), elements};
+  if (options.servers == 1) return {std::move(values), parameters, parameters, elements};
+  Shard part = shards(parameters, options.servers).at(static_cast<std::size_t>(*options.rank));
+  const std::int64_t of_part = part.size();
+  if (*options.rank == options.servers - 1) part.end = elements;
+  return {part.of(values).clone(), of_part, parameters, elements};
 }
 
 std::string checkpoint_path(const ParameterServerOptions& options) {
@@ -208,14 +215,14 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
   ServerRun run;
   ServerOptions how = server_options(options);
   Part part = first_values(options);
-  run.elements = part.elements_of_all;
+  run.elements = part.parameters_of_all;
   run.message_bytes = static_cast<std::int64_t>(part.values.nbytes());
   give_back_freed_memory();  // the module's, of many sizes
   const std::int64_t memory_without = resident_bytes() - run.message_bytes;
   std::optional<Checkpoint> resumed;
   if (!options.checkpoint.empty()) {
-    resumed =
-        read_checkpoint(checkpoint_path(options), model_settings(options), part.values.numel());
+    resumed = read_checkpoint(checkpoint_path(options), model_settings(options),
+                              part.values.numel(), part.parameters);
     if (resumed) how.first_iteration = run.first_iteration = resumed->iterations;
   }
 
@@ -223,7 +230,8 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
   const auto losses = std::make_shared<Losses>();
   const bool is_async = options.mode == UpdateMode::async;
   const auto record = std::make_shared<RunRecord>(
-      static_cast<double>(run.elements) * sizeof(float), is_async ? options.trainers : 1,
+      static_cast<double>(part.parameters_of_all + part.elements_of_all) * sizeof(float),
+      is_async ? options.trainers : 1,
       [quiet = options.quiet, is_async](const IterationRecord& iteration) {
         if (!quiet) std::cout << progress_line(iteration, is_async) << std::endl;
       });
@@ -236,7 +244,7 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
     };
   }
   const auto server = std::make_shared<ParameterServer>(
-      how, std::move(part.values),
+      how, std::move(part.values), part.parameters,
       SgdOptions{.learning_rate = options.learning_rate, .momentum = options.momentum}, events);
   if (resumed) server->model().restore(resumed->values, resumed->velocity);
   resumed.reset();

@@ -14,7 +14,7 @@ namespace batchrpc_examples {
 
 /// What a server's process knows in the end.
 struct ServerRun {
-  std::int64_t elements = 0;  ///< of the whole model
+  std::int64_t elements = 0;  ///< parameters of the whole model
   std::int64_t first_iteration = 0;
   double setup_seconds = 0;  ///< until the first iteration
   double work_seconds = 0;

@@ -15,12 +15,14 @@ namespace batchrpc_examples {
 /// Thread-safe.
 class SharedModel {
  public:
-  /// `values` [n] become the model's.
-  SharedModel(at::Tensor values, const SgdOptions& options);
+  /// `values` become the model's: [n] parameters, and buffers behind, which steps leave as they
+  /// are.
+  SharedModel(at::Tensor values, std::int64_t parameters, const SgdOptions& options);
 
   /// The parameters of this moment, not to be written to.
   [[nodiscard]] at::Tensor values() const;
-  [[nodiscard]] std::int64_t elements() const { return elements_; }
+  [[nodiscard]] std::int64_t parameters() const { return parameters_; }
+  [[nodiscard]] std::int64_t elements() const { return elements_; }  ///< with buffers
 
   /// One step of the optimizer; gives the new parameters. `gradient` [n].
   at::Tensor step(const at::Tensor& gradient);
@@ -36,6 +38,9 @@ class SharedModel {
   void restore(const at::Tensor& values, const at::Tensor& velocity);
 
  private:
+  void step_into(at::Tensor& result, const at::Tensor& gradient);
+
+  const std::int64_t parameters_;
   const std::int64_t elements_;
   mutable std::mutex mutex_;
   at::Tensor values_;

@@ -59,7 +59,7 @@ class Servers {
   void fetch_model(const at::Tensor& values) {
     std::vector<rpc::Future<void>> fetched;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      fetched.push_back(batchrpc_examples::fetch_model(servers_[i], parts_[i].of(values)));
+      fetched.push_back(batchrpc_examples::fetch_model(servers_[i], values_[i].of(values)));
     }
     rpc::when_all(std::move(fetched)).get();
   }
@@ -68,8 +68,8 @@ class Servers {
   void update(const at::Tensor& gradients, const at::Tensor& values) {
     std::vector<rpc::Future<void>> updated;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
-      updated.push_back(update_and_fetch_model(servers_[i], mode_, parts_[i].of(gradients),
-                                               parts_[i].of(values)));
+      updated.push_back(update_and_fetch_model(servers_[i], mode_, gradients_[i].of(gradients),
+                                               values_[i].of(values)));
     }
     rpc::when_all(std::move(updated)).get();
   }
@@ -100,7 +100,9 @@ class Servers {
   TrainingStart divide(const std::vector<TrainingStart>& starts) {
     TrainingStart all{.iteration = starts[0].iteration, .iterations = starts[0].iterations};
     for (const TrainingStart& start : starts) {
-      parts_.push_back({all.elements, all.elements + start.elements});
+      gradients_.push_back({all.parameters, all.parameters + start.parameters});
+      values_.push_back({all.elements, all.elements + start.elements});
+      all.parameters += start.parameters;
       all.elements += start.elements;
     }
     return all;
@@ -108,7 +110,8 @@ class Servers {
 
   const UpdateMode mode_;
   std::vector<rpc::RRef<ParameterServer>> servers_;
-  std::vector<Shard> parts_;
+  std::vector<Shard> gradients_;  // the part of each
+  std::vector<Shard> values_;
 };
 
 void train(const rpc::Node& node, const ParameterServerOptions& options) {
@@ -117,11 +120,11 @@ void train(const rpc::Node& node, const ParameterServerOptions& options) {
   Servers servers(node, options);
   const TrainingStart start = servers.join();
   const at::Tensor values = model ? model->values() : at::empty({start.elements});
-  const at::Tensor gradients = model ? model->gradients() : at::ones({start.elements});
-  if (values.numel() != start.elements) {
+  const at::Tensor gradients = model ? model->gradients() : at::ones({start.parameters});
+  if (values.numel() != start.elements || gradients.numel() != start.parameters) {
     throw std::runtime_error("the model here has " + std::to_string(values.numel()) +
-                             " parameters, that of the servers " + std::to_string(start.elements) +
-                             ": are --classes and --servers the same?");
+                             " values, that of the servers " + std::to_string(start.elements) +
+                             ": are --classes, --servers and --buffers the same?");
   }
   servers.fetch_model(values);
   for (std::int64_t iteration = start.iteration; iteration < start.iterations; ++iteration) {

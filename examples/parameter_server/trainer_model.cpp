@@ -35,9 +35,10 @@ TrainerModel::TrainerModel(const ParameterServerOptions& options)
       device_(options.cuda ? at::kCUDA : at::kCPU),
       model_(options.classes, options.seed) {
   model_->to(device_);
-  flat_ = std::make_unique<FlatParameters>(*model_);
+  flat_ = std::make_unique<FlatParameters>(*model_, options.buffers);
   values_ = options.cuda ? at::empty_like(flat_->values(), at::kCPU).pin_memory() : flat_->values();
-  gradients_ = options.cuda ? at::empty_like(values_).pin_memory() : flat_->gradients();
+  gradients_ =
+      options.cuda ? at::empty_like(flat_->gradients(), at::kCPU).pin_memory() : flat_->gradients();
 }
 
 void TrainerModel::received() {

@@ -17,9 +17,10 @@ class TrainerModel {
  public:
   explicit TrainerModel(const ParameterServerOptions& options);
 
-  /// [n], on the CPU: to be received into, with `received()` behind.
+  /// Parameters and, if they are sent, buffers, on the CPU: to be received into, with `received()`
+  /// behind.
   [[nodiscard]] const at::Tensor& values() const { return values_; }
-  /// [n], on the CPU: to be sent.
+  /// Of the parameters, on the CPU: to be sent.
   [[nodiscard]] const at::Tensor& gradients() const { return gradients_; }
   void received();
 

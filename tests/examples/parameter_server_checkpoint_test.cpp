@@ -39,12 +39,12 @@ Checkpoint some(std::int64_t iterations) {
 TEST_CASE("A checkpoint is read as it was written") {
   const Folder folder;
   const std::string path = folder.file("a");
-  CHECK_FALSE(read_checkpoint(path, "settings", 1000));
+  CHECK_FALSE(read_checkpoint(path, "settings", 1000, 1000));
   Checkpoint written = some(7);
   if (GENERATE(true, false)) written.velocity.reset();
   write_checkpoint(path, "settings", written);
   CHECK_FALSE(std::filesystem::exists(path + ".new"));
-  const auto read = read_checkpoint(path, "settings", 1000);
+  const auto read = read_checkpoint(path, "settings", 1000, 1000);
   REQUIRE(read);
   CHECK(read->iterations == 7);
   CHECK(at::equal(read->values, written.values));
@@ -69,11 +69,11 @@ TEST_CASE("A checkpoint that finds no room on the disk leaves the one before") {
     CHECK_THAT(error.what(), Catch::Contains(path) && Catch::Contains("No space left"));
   }
   CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(path + ".new")));
-  const auto read = read_checkpoint(path, "settings", 1000);
+  const auto read = read_checkpoint(path, "settings", 1000, 1000);
   REQUIRE(read);
   CHECK(at::equal(read->values, first.values));
   write_checkpoint(path, "settings", some(3));
-  CHECK(read_checkpoint(path, "settings", 1000)->iterations == 3);
+  CHECK(read_checkpoint(path, "settings", 1000, 1000)->iterations == 3);
 }
 
 TEST_CASE("A checkpoint that cannot be written says why") {
@@ -84,9 +84,9 @@ TEST_CASE("A checkpoint that cannot be written says why") {
 TEST_CASE("A checkpoint of another training is refused, and both are named") {
   const Folder folder;
   write_checkpoint(folder.file("a"), "lr 0.1", some(1));
-  CHECK_THROWS_WITH(read_checkpoint(folder.file("a"), "lr 0.2", 1000),
+  CHECK_THROWS_WITH(read_checkpoint(folder.file("a"), "lr 0.2", 1000, 1000),
                     Catch::Contains("lr 0.1") && Catch::Contains("lr 0.2"));
-  CHECK_THROWS_AS(read_checkpoint(folder.file("a"), "lr 0.1", 999), CheckpointError);
+  CHECK_THROWS_AS(read_checkpoint(folder.file("a"), "lr 0.1", 999, 999), CheckpointError);
 }
 
 TEST_CASE("A damaged checkpoint is refused") {
@@ -95,11 +95,12 @@ TEST_CASE("A damaged checkpoint is refused") {
   write_checkpoint(path, "settings", some(1));
   SECTION("cut off") {
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
-    CHECK_THROWS_WITH(read_checkpoint(path, "settings", 1000), Catch::Contains("cut off"));
+    CHECK_THROWS_WITH(read_checkpoint(path, "settings", 1000, 1000), Catch::Contains("cut off"));
   }
   SECTION("another file") {
     std::ofstream(path) << std::string(1000, 'x');
-    CHECK_THROWS_WITH(read_checkpoint(path, "settings", 1000), Catch::Contains("no checkpoint"));
+    CHECK_THROWS_WITH(read_checkpoint(path, "settings", 1000, 1000),
+                      Catch::Contains("no checkpoint"));
   }
 }
 

@@ -1,4 +1,5 @@
 #include <torch/nn/functional/loss.h>
+#include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
@@ -53,6 +54,25 @@ TEST_CASE("Backward adds to the gradients where they lie") {
   CHECK(model->parameters()[0].grad().data_ptr() == place);
 }
 
+TEST_CASE("A module's float buffers may lie behind its parameters, and steps leave them") {
+  torch::nn::BatchNorm1d model(3);  // 2 × 3 parameters, 2 × 3 float buffers, and a counter
+  const FlatParameters flat(*model, true);
+  CHECK(flat.gradients().numel() == 6);
+  REQUIRE(flat.values().numel() == 12);
+  CHECK(at::equal(flat.values(), flat_values(*model, true)));
+  model->forward(at::randn({8, 3}) + 5);
+  CHECK(at::equal(flat.values().slice(0, 6, 9), model->running_mean));
+  CHECK(at::equal(flat.values().slice(0, 9), model->running_var));
+  CHECK(flat.values().slice(0, 6, 9).gt(0.1).all().item<bool>());
+
+  SharedModel shared(flat.values().clone(), 6, {.learning_rate = 1, .momentum = 0.9});
+  const at::Tensor given_out = shared.values();
+  for (int step = 0; step < 2; ++step)
+    shared.step(at::ones({6}));
+  CHECK(at::equal(shared.values().slice(0, 6), flat.values().slice(0, 6)));
+  CHECK_FALSE(at::equal(shared.values(), flat.values()));
+}
+
 TEST_CASE("Parameters of another type are not flattened") {
   torch::nn::Sequential model = small_model();
   model->to(at::kDouble);
@@ -95,7 +115,7 @@ TEST_CASE("SGD of a flat tensor steps as LibTorch's") {
 }
 
 TEST_CASE("Parameters that were given out stay as they were, and others are changed in place") {
-  SharedModel model(at::zeros({4}), {.learning_rate = 1, .momentum = 0});
+  SharedModel model(at::zeros({4}), 4, {.learning_rate = 1, .momentum = 0});
   const at::Tensor one = at::ones({4});
   const void* const place = model.values().data_ptr();
   CHECK(model.step(one).data_ptr() == place);
@@ -112,9 +132,9 @@ TEST_CASE("Parameters that were given out stay as they were, and others are chan
 
 TEST_CASE("A model that is restored goes on as if nothing had been") {
   const SgdOptions options{.learning_rate = 0.5, .momentum = 0.9};
-  SharedModel model(at::zeros({4}), options);
+  SharedModel model(at::zeros({4}), 4, options);
   model.step(at::ones({4}));
-  SharedModel other(at::zeros({4}), options);
+  SharedModel other(at::zeros({4}), 4, options);
   model.use([&](const at::Tensor& values, const at::Tensor& velocity) {
     other.restore(values, velocity);
   });

@@ -22,7 +22,7 @@ constexpr std::int64_t kElements = 10'000;
 class World {
  public:
   explicit World(ServerOptions options, ServerEvents events = {})
-      : server_(std::make_shared<ParameterServer>(options, at::zeros({kElements}),
+      : server_(std::make_shared<ParameterServer>(options, at::zeros({kElements}), kElements,
                                                   SgdOptions{.learning_rate = 1, .momentum = 0},
                                                   std::move(events))),
         root_(node("server0", 0)) {
