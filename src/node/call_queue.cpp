@@ -203,8 +203,7 @@ void CallQueue::run(std::shared_ptr<NodeCore> core,
     }
   }
   if (closed) {
-    const detail::CurrentNode current(core);
-    call.refuse(*function, closed);
+    call.refuse(closed);
     return;
   }
   if (cancelled) drop(expiry);
@@ -249,8 +248,7 @@ void CallQueue::take_expired(TimePoint now, Calls& expired) {
 }
 
 void CallQueue::refuse(Waiting& waiting, const std::exception_ptr& error) {
-  const detail::CurrentNode current(waiting.core);
-  waiting.call.refuse(*waiting.function, error);
+  waiting.call.refuse(error);
 }
 
 void CallQueue::answer_expired(Calls& expired) const {

@@ -77,7 +77,6 @@ void CallState::let_go() noexcept {
 
 bool CallState::cancel(bool also_started) noexcept {
   CallArguments arguments;
-  std::shared_ptr<ExposedFunction> function;  // that never runs
   std::vector<Task> tasks;
   std::unique_ptr<Watch> watch;
   {
@@ -86,10 +85,7 @@ bool CallState::cancel(bool also_started) noexcept {
     do {
       if (!is_under_way(seen) || (phase_of(seen) == Phase::running && !also_started)) return false;
     } while (!state_.compare_exchange_weak(seen, Phase::cancelled, std::memory_order_acq_rel));
-    if (phase_of(seen) == Phase::waiting) {
-      arguments = std::move(arguments_);
-      function = function_;
-    }
+    if (phase_of(seen) == Phase::waiting) arguments = std::move(arguments_);
     while (hooks_ != nullptr) {
       CancelHook& hook = *std::exchange(hooks_, hooks_->next_);
       hook.attached_ = false;
@@ -97,7 +93,6 @@ bool CallState::cancel(bool also_started) noexcept {
     }
     watch.swap(watch_);
   }
-  if (function) function->discard(Decoder(arguments.segment, arguments.payloads));
   for (Task& task : tasks)
     task();
   if (watch) {

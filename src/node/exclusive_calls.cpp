@@ -31,8 +31,7 @@ void ExclusiveCalls::add(std::shared_ptr<NodeCore> core,
     }
   }
   if (closed) {
-    const detail::CurrentNode current(core);
-    call.refuse(*function, closed);
+    call.refuse(closed);
     return;
   }
   if (cancelled) drop(key);
@@ -93,10 +92,8 @@ void ExclusiveCalls::close(const std::exception_ptr& error) {
     lines.swap(lines_);
   }
   for (auto& [mutex, line] : lines) {
-    for (auto& [number, waiting] : line.calls) {
-      const detail::CurrentNode current(waiting.core);
-      waiting.call.refuse(*waiting.function, error);
-    }
+    for (auto& [number, waiting] : line.calls)
+      waiting.call.refuse(error);
   }
 }
 

@@ -113,7 +113,7 @@ void IncomingCall::keep(std::shared_ptr<ExposedFunction> function) {
   state->sink = sink_->keep(state, wants_reply_);
 }
 
-bool IncomingCall::begin_late(ExposedFunction& function) {
+bool IncomingCall::begin_late() {
   if (sink_ == nullptr) return false;
   if (const auto& state = context_.call()) {
     if (!state->start()) {
@@ -127,16 +127,13 @@ bool IncomingCall::begin_late(ExposedFunction& function) {
     if (place_) place_->ran = true;
     return true;
   }
-  function.discard(arguments());
   fail(std::make_exception_ptr(
       TimedOut("the call's time was over before it could start; it never ran", false)));
   return false;
 }
 
-void IncomingCall::refuse(ExposedFunction& function, const std::exception_ptr& error) {
-  if (!begin(function)) return;
-  function.discard(arguments());
-  fail(error);
+void IncomingCall::refuse(const std::exception_ptr& error) {
+  if (begin()) fail(error);
 }
 
 std::size_t IncomingCall::bytes() const noexcept {

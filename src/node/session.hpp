@@ -244,8 +244,7 @@ class Session final : public FrameSink,
   void serve_credit();
   void serve_credit_soon();
   void forget_promised_credit();
-  [[nodiscard]] bool refuses_for_replies(const wire::FrameView& frame,
-                                         const std::vector<Bytes>& payloads);
+  [[nodiscard]] bool refuses_for_replies(const wire::FrameView& frame);
 
   void send_cargo(Encoder& encoder);
   void handle_handshake(const wire::FrameView& frame);
@@ -269,8 +268,6 @@ class Session final : public FrameSink,
   void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                 std::optional<TimePoint> deadline);
   void dispatch_late(PayloadAssembler::Whole call);
-  void discard(const wire::FrameView& frame, const std::vector<Bytes>& payloads);
-  void cancel(detail::CallState& call);
   [[nodiscard]] bool note_submitted(PendingCall& call, const detail::OutgoingOptions& options,
                                     std::unique_ptr<NestedCall> nested);
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;

@@ -52,7 +52,7 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
 std::shared_ptr<detail::ReplySink> Session::keep(const std::shared_ptr<detail::CallState>& call,
                                                  bool wants_reply) {
   answering_.fetch_add(1, std::memory_order_relaxed);
-  if (!kept_.add(*call) && wants_reply) cancel(*call);
+  if (!kept_.add(*call) && wants_reply) call->cancel();
   return shared_from_this();
 }
 
@@ -69,11 +69,6 @@ bool Session::is_over(TimePoint deadline) const noexcept {
   return loop_->now() >= deadline;
 }
 
-void Session::cancel(detail::CallState& call) {
-  const detail::CurrentNode current(core_);  // what is dropped is decoded
-  call.cancel();
-}
-
 // Wherever the call is: coming in, in line behind one that comes in, in a queue, running.
 void Session::handle_cancel(std::uint64_t call) {
   if (const auto dropped = assembler_.drop(call)) {
@@ -81,26 +76,20 @@ void Session::handle_cancel(std::uint64_t call) {
     if (!object) return;
     order_.give_up(*object, call);
     run_in_turn(*object);
-  } else if (const auto in_line = order_.remove(call)) {
-    discard(wire::parse_frame(in_line->words), in_line->payloads);
-  } else if (const auto kept = kept_.take(call)) {
-    cancel(*kept);
+  } else if (!order_.remove(call)) {
+    if (const auto kept = kept_.take(call)) kept->cancel();
   }
 }
 
 void Session::refuse_waiting(const std::exception_ptr& error) {
-  const detail::CurrentNode current(core_);
   const auto refuse = [&](std::uint64_t call) {
     if (call < CallTable::kNotifications) send_error(call, error, false);
   };
   for (const auto& call : kept_.all()) {
     if (call->cancel_if_waiting()) refuse(call->id);
   }
-  for (const PayloadAssembler::Whole& call : order_.take_all()) {
-    const wire::FrameView frame = wire::parse_frame(call.words);
-    discard(frame, call.payloads);
-    refuse(frame.header.id);
-  }
+  for (const PayloadAssembler::Whole& call : order_.take_all())
+    refuse(wire::parse_frame(call.words).header.id);
   for (const std::uint64_t call : assembler_.calls())
     refuse(call);  // the caller takes back what is still to come of it
 }
@@ -108,7 +97,7 @@ void Session::refuse_waiting(const std::exception_ptr& error) {
 void Session::cancel_incoming() {
   caller_gone_ = true;
   for (const auto& call : kept_.close()) {
-    if (call->id < CallTable::kNotifications) cancel(*call);
+    if (call->id < CallTable::kNotifications) call->cancel();
   }
 }
 
@@ -116,8 +105,8 @@ void Session::cancel_incoming() {
 void Session::dispatch_late(PayloadAssembler::Whole whole) {
   const wire::FrameView frame = wire::parse_frame(whole.words);
   const bool wants_reply = (frame.header.flags & wire::kNoReply) == 0;
-  if (caller_gone_ && wants_reply) return discard(frame, whole.payloads);
-  if (refuses_for_replies(frame, whole.payloads)) return;
+  if (caller_gone_ && wants_reply) return;
+  if (refuses_for_replies(frame)) return;
   detail::CallArguments arguments{.segment = frame.segment(),
                                   .payloads = std::move(whole.payloads),
                                   .reception = std::move(whole.kept)};
@@ -126,15 +115,6 @@ void Session::dispatch_late(PayloadAssembler::Whole whole) {
                             arguments);
   call.set_waited();
   run_function(frame.header.number, call);
-}
-
-// The call will not run: gives back what its arguments refer to.
-void Session::discard(const wire::FrameView& frame, const std::vector<Bytes>& payloads) {
-  try {
-    const detail::CurrentNode current(core_);
-    resolve(incoming_[frame.header.number])->discard(Decoder(frame.segment(), payloads));
-  } catch (const Error&) {  // there is no such function
-  }
 }
 
 }  // namespace batchrpc

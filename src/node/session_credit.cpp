@@ -145,8 +145,7 @@ void Session::forget_promised_credit() {
 
 // Whether a call is refused since the peer has not taken the replies to others. Throws BadMessage
 // when it takes none for too long.
-bool Session::refuses_for_replies(const wire::FrameView& frame,
-                                  const std::vector<Bytes>& payloads) {
+bool Session::refuses_for_replies(const wire::FrameView& frame) {
   const std::uint64_t held = connection_->output().held_replies();
   if (held <= credit_limit_) {
     refused_bytes_ = 0;
@@ -166,7 +165,6 @@ bool Session::refuses_for_replies(const wire::FrameView& frame,
     throw BadMessage("it calls and does not take the replies, of which " + std::to_string(held) +
                      " bytes wait (NodeOptions::max_outstanding_bytes)");
   }
-  discard(frame, payloads);
   send(error);
   return true;
 }

@@ -154,7 +154,7 @@ std::optional<TimePoint> Session::deadline_of(const wire::FrameView& frame) cons
 
 void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                        std::optional<TimePoint> deadline) {
-  if (refuses_for_replies(frame, payloads)) return;
+  if (refuses_for_replies(frame)) return;
   detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                             CallContext(*identity_.load(std::memory_order_acquire), deadline),
@@ -196,15 +196,11 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     call.fail(error);
     return;
   }
-  if (refusal) {
-    const detail::CurrentNode current(core_);
-    return call.refuse(*function, refusal);
-  }
+  if (refusal) return call.refuse(refusal);
   const bool limited = queue_ && incoming.of_program && !function->options.short_handler;
   if (limited) {
     if (const std::exception_ptr error = queue_->accept(function->name, call)) {
-      const detail::CurrentNode current(core_);
-      return call.refuse(*function, error);
+      return call.refuse(error);
     }
   }
   if (const auto& exclusive = function->options.exclusive) {

@@ -73,9 +73,29 @@ void Outbox::flush() {
 }
 
 bool Outbox::send(const std::string& peer, const Mail& mail) {
+  if (!mail.questions.empty()) ask(peer, mail.questions);
   return send_list(core_, peer, kHold, mail.updates) &&
-         send_list(core_, peer, kArrived, mail.arrived) &&
-         send_list(core_, peer, kAsk, mail.questions) && send_list(core_, peer, kNone, mail.none);
+         send_list(core_, peer, kArrived, mail.arrived) && send_list(core_, peer, kNone, mail.none);
+}
+
+// Nothing is here for a node that has never decoded a handle, and does not know the question.
+void Outbox::ask(const std::string& peer, const std::vector<ForkQuestion>& questions) {
+  std::vector<Fork> asked;
+  asked.reserve(questions.size());
+  for (const ForkQuestion& question : questions)
+    asked.push_back(question.fork);
+  OutgoingOptions options;
+  options.timeout = core_.options().dead_after;  // it is asked again before that
+  send_call<std::vector<Fork>, std::vector<ForkQuestion>>(
+      submit_to(core_, peer),
+      function_key(kAsk, signature<std::vector<Fork>, std::vector<ForkQuestion>>()),
+      std::move(options), questions)
+      .then([weak = core_.weak_from_this(),
+             asked = std::move(asked)](const Result<std::vector<Fork>>& not_here) {
+        const auto core = weak.lock();
+        if (!core || (!not_here && not_here.code() != ErrorCode::not_found)) return;
+        core->extension<RrefParts>()->references->arrived(not_here ? not_here.value() : asked);
+      });
 }
 
 bool Outbox::take_failed(const std::string& peer) {

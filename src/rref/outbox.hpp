@@ -38,6 +38,7 @@ class Outbox {
   };
 
   Mail& mail_for(const std::string& peer);
+  void ask(const std::string& peer, const std::vector<ForkQuestion>& questions);
   bool send(const std::string& peer, const Mail& mail);
 
   NodeCore& core_;

@@ -38,7 +38,7 @@ void expose_protocol(NodeCore& core) {
   expose_once(core, kArrived,
               [](const std::vector<Fork>& forks) { parts_here()->references->arrived(forks); });
   expose_once(core, kAsk, [](const std::vector<ForkQuestion>& questions) {
-    parts_here()->references->asked(caller().name, questions);
+    return parts_here()->references->asked(caller().name, questions);
   });
   expose_once(core, kNone, [](const std::vector<NoObject>& objects) {
     parts_here()->references->none(objects);

@@ -216,7 +216,9 @@ void References::arrived(const std::vector<Fork>& forks) {
   }
 }
 
-void References::asked(const std::string& parent, const std::vector<ForkQuestion>& questions) {
+std::vector<Fork> References::asked(const std::string& parent,
+                                    const std::vector<ForkQuestion>& questions) {
+  std::vector<Fork> not_here;
   for (const ForkQuestion& question : questions) {
     std::shared_ptr<Reference> reference;
     {
@@ -230,8 +232,9 @@ void References::asked(const std::string& parent, const std::vector<ForkQuestion
         continue;
       }
     }
-    outbox_.add(parent, question.fork);
+    not_here.push_back(question.fork);
   }
+  return not_here;
 }
 
 void References::close() {

@@ -74,7 +74,9 @@ class References : public std::enable_shared_from_this<References> {
   /// What peers tell.
   /// @{
   void arrived(const std::vector<Fork>& forks);
-  void asked(const std::string& parent, const std::vector<ForkQuestion>& questions);
+  /// Returns the forks that need not be kept.
+  [[nodiscard]] std::vector<Fork> asked(const std::string& parent,
+                                        const std::vector<ForkQuestion>& questions);
   void none(const std::vector<NoObject>& objects);
   /// @}
 

@@ -9,15 +9,20 @@
 
 namespace batchrpc::detail {
 
+/// Submits what is for a peer.
+inline auto submit_to(NodeCore& core, const std::string& peer) {
+  return [&](const FunctionKey& key, OutgoingOptions options, Encoder& encoder,
+             ReplyHandler&& handler) {
+    core.submit(peer, key, std::move(options), encoder, std::move(handler));
+  };
+}
+
 /// Sends a peer a notification of the library's own. False when it surely does not arrive.
 template <class... Args>
 bool tell(NodeCore& core, const std::string& peer, std::string_view name, const Args&... args) {
-  const auto submit = [&](const FunctionKey& key, OutgoingOptions options, Encoder& encoder,
-                          ReplyHandler&& handler) {
-    core.submit(peer, key, std::move(options), encoder, std::move(handler));
-  };
   try {
-    send_notification<Args...>(submit, function_key(name, signature<void, Args...>()), args...);
+    send_notification<Args...>(submit_to(core, peer),
+                               function_key(name, signature<void, Args...>()), args...);
     return true;
   } catch (const Error& error) {
     core.log().debug(std::string(name) + " to " + peer + ": " + error.what());

@@ -88,8 +88,9 @@ std::vector<Target> targets(std::uint64_t incarnation) {
                           std::optional<double>(2.5)),
       target<JoinReply>(9, "batchrpc.join", Member{.name = "guest", .incarnation = 5},
                         std::int32_t{0}),
-      target<void>(10, std::string(detail::kAsk),
-                   std::vector<detail::ForkQuestion>{{object, fork}, {object, {77, 2}}}),
+      target<std::vector<detail::Fork>>(
+          10, std::string(detail::kAsk),
+          std::vector<detail::ForkQuestion>{{object, fork}, {object, {77, 2}}}),
       target<void>(11, std::string(detail::kNone),
                    std::vector<detail::NoObject>{{object, std::uint16_t{9}, "why"}}),
       target<void>(12, std::string(detail::kReady), object)};

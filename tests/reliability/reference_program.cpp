@@ -158,7 +158,7 @@ void ReferenceProgram::run() {
   const std::uint64_t actions = 30 + below(60);
   for (std::uint64_t i = 0; i < actions; ++i)
     world_.after(some_time(kActing), [this] { act(); });
-  world_.run_for(kActing + 30s);
+  world_.run_for(kActing + (loses_objects() ? kLease + 15s : Duration(30s)));
   heal();
   end();
 }
@@ -177,11 +177,25 @@ void ReferenceProgram::plan_faults() {
   }
 }
 
+// Two hosts of which the first holds an object of the second, if there are such.
+void ReferenceProgram::choose_holder_and_owner(int& a, int& b) const {
+  for (const auto& life : lives_) {
+    for (const Held& held : life->held) {
+      const int owner = all_.at(things_.at(held.thing).life - 1)->host;
+      if (owner == life->host) continue;
+      a = life->host;
+      b = owner;
+      return;
+    }
+  }
+}
+
 void ReferenceProgram::fault(Duration lasts) {
   using enum ReferenceWeather;
   if (clean_) return;
-  const int a = static_cast<int>(below(static_cast<std::uint64_t>(hosts_)));
-  const int b = (a + 1 + static_cast<int>(below(static_cast<std::uint64_t>(hosts_ - 1)))) % hosts_;
+  int a = static_cast<int>(below(static_cast<std::uint64_t>(hosts_)));
+  int b = (a + 1 + static_cast<int>(below(static_cast<std::uint64_t>(hosts_ - 1)))) % hosts_;
+  if (lasts > kLease) choose_holder_and_owner(a, b);
   const std::string first = "n" + std::to_string(a);
   const std::string second = "n" + std::to_string(b);
   const bool kills_one = weather_ == kills || (weather_ == storm && one_in(2));
@@ -189,9 +203,10 @@ void ReferenceProgram::fault(Duration lasts) {
     if (a != 0) kill(a);
     return;
   }
-  if (weather_ == cuts || one_in(4)) return world_.network().cut(first, second);
+  const bool parts = lasts > kLease;
+  if (weather_ == cuts || (!parts && one_in(4))) return world_.network().cut(first, second);
   const auto life = lives_.at(static_cast<std::size_t>(a));
-  if (one_in(3)) {
+  if (!parts && one_in(3)) {
     if (life->dead || life->paused) return;
     life->paused = true;
     world_.pause(first);
@@ -201,7 +216,7 @@ void ReferenceProgram::fault(Duration lasts) {
     });
     return;
   }
-  if (one_in(2)) {
+  if (parts || one_in(2)) {
     world_.network().partition(first, second);
   } else {
     world_.network().partition_one_way(first, second);

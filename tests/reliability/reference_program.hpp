@@ -127,6 +127,7 @@ class ReferenceProgram {
 
   void plan_faults();
   void fault(Duration lasts);
+  void choose_holder_and_owner(int& a, int& b) const;
   void kill(int host);
   void heal();
   void end();

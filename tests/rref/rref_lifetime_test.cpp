@@ -280,6 +280,28 @@ TEST_CASE("R8: no more objects are awaited than a limit, whatever peers speak of
   CHECK(nodes.owner.rrefs().owned.size() == 1);
 }
 
+TEST_CASE("R9: to pass a handle on takes no more messages than one call, and to drop it one") {
+  KeepingWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  nodes.user.call<void(RRef<Counter>)>("third", "keep", counter).get();
+  nodes.kept = {};
+  nodes.settle();
+  int messages = 0;
+  nodes.world.network->set_trace([&messages](std::string_view line) {
+    if (line.find(" reads ") != std::string_view::npos) ++messages;
+  });
+  nodes.world.run_for(10ms);
+  REQUIRE(messages == 0);  // no ping comes in between
+  nodes.user.call<void(RRef<Counter>)>("third", "keep", counter).get();
+  nodes.world.run_for(100ms);
+  CHECK(messages == 4);  // the call itself, and two
+  messages = 0;
+  nodes.kept = {};
+  nodes.world.run_for(100ms);
+  CHECK(messages == 1);
+  nodes.world.network->set_trace({});
+}
+
 TEST_CASE("a node tells what objects it has, who holds them, and whose it holds itself") {
   KeepingWorld nodes;
   const auto first = nodes.user.create<Counter>("owner", 1);

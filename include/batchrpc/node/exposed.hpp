@@ -91,8 +91,6 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
 
   /// Runs the function and answers the call: at once, or later, then `call` is moved away.
   virtual void run(IncomingCall& call) noexcept = 0;
-  /// A call will not run: takes from its arguments what must be given back, remote references.
-  virtual void discard(Decoder arguments) noexcept = 0;
   /// A call has come whose payloads follow; `arguments` has none of them, and
   /// CallContext::current() says who calls. `gate` is of use to who holds the call. What is thrown
   /// counts as the default. On the driving thread, which it does not keep waiting.
@@ -165,20 +163,13 @@ class TypedFunction final : public ExposedFunction {
         callable_(std::move(callable)) {}
 
   void run(IncomingCall& call) noexcept override {
-    if (!call.begin(*this)) return;
+    if (!call.begin()) return;
     if constexpr (ToldOfHost<Callable>) {
       callable_.take_call(std::move(call));
     } else if constexpr (Traits::kAsynchronous) {
       run_asynchronously(std::move(call));
     } else {
       run_at_once(call);
-    }
-  }
-
-  void discard(Decoder arguments) noexcept override {
-    try {
-      static_cast<void>(Wire::decode(arguments));
-    } catch (...) {  // NOLINT: nobody waits for it
     }
   }
 

@@ -210,9 +210,9 @@ class BATCHRPC_EXPORT IncomingCall {
   void set_waited() noexcept { waited_ = true; }
   /// By the function, before it does anything with the call. False when the call must not run: it
   /// was cancelled, or its time is over, and has been dealt with.
-  [[nodiscard]] bool begin(ExposedFunction& function) {
+  [[nodiscard]] bool begin() {
     begun_ = true;
-    return !waited_ || begin_late(function);
+    return !waited_ || begin_late();
   }
 
   // For who runs it, from begin() on:
@@ -245,9 +245,8 @@ class BATCHRPC_EXPORT IncomingCall {
   [[nodiscard]] CallPlace* place() const noexcept { return place_.get(); }
   /// @}
 
-  /// The call does not run, and is answered with `error`; `function` gives back what its arguments
-  /// refer to. On a thread that decodes for the node.
-  void refuse(ExposedFunction& function, const std::exception_ptr& error);
+  /// The call does not run, and is answered with `error`, unless it was cancelled before.
+  void refuse(const std::exception_ptr& error);
 
   [[nodiscard]] const CallContext& context() const noexcept { return context_; }
   [[nodiscard]] bool wants_reply() const noexcept { return wants_reply_; }
@@ -262,7 +261,7 @@ class BATCHRPC_EXPORT IncomingCall {
 
  private:
   void break_promise() noexcept;
-  bool begin_late(ExposedFunction& function);
+  bool begin_late();
   void send_error(const std::exception_ptr& error, bool began);
   void end();
 

@@ -11,17 +11,17 @@ namespace batchrpc {
 
 /// A node that holds RRefs to objects of another, and of how many of one type.
 struct RRefHolder {
-  std::string node{};
-  std::uint64_t incarnation = 0;
-  std::size_t objects = 0;
-  Duration held_for{};  ///< how long it has held the oldest of them
-  bool away = false;    ///< it cannot be reached: its RRefs expire (NodeOptions::rref_lease)
+  std::string node{};             ///< its name
+  std::uint64_t incarnation = 0;  ///< differs between two nodes that bore one name
+  std::size_t objects = 0;        ///< how many of the type it holds
+  Duration held_for{};            ///< how long it has held the oldest of them
+  bool away = false;  ///< it cannot be reached: its RRefs expire (NodeOptions::rref_lease)
 };
 
 /// The objects of one type that a node owns.
 struct OwnedRRefs {
-  std::string type{};  ///< the class, or empty: their creation has not come yet
-  std::size_t objects = 0;
+  std::string type{};                 ///< the class; empty: their creation has not come yet
+  std::size_t objects = 0;            ///< how many there are
   std::size_t held_here = 0;          ///< of them, by this node's own RRefs
   std::size_t waiting_calls = 0;      ///< of their methods, not begun
   std::vector<RRefHolder> holders{};  ///< other nodes, by their names
@@ -29,8 +29,8 @@ struct OwnedRRefs {
 
 /// The objects of another node that this one holds RRefs to.
 struct UsedRRefs {
-  std::string owner{};
-  std::size_t objects = 0;
+  std::string owner{};      ///< that node's name
+  std::size_t objects = 0;  ///< how many of its objects
 };
 
 /// What Node::rrefs() says.
