@@ -5,9 +5,9 @@
 #include "batch_benchmark/options.hpp"
 #include "batch_benchmark/report.hpp"
 #include "batch_benchmark/sections.hpp"
-#include "cartpole/torch_settings.hpp"
 #include "common/command_line.hpp"
 #include "common/interrupt.hpp"
+#include "torch_settings/torch_settings.hpp"
 
 namespace batch_benchmark {
 namespace {

@@ -2,20 +2,9 @@
 
 #include <chrono>
 #include <filesystem>
-#include <random>
 #include <stdexcept>
 
-#include "common/free_port.hpp"
-
 namespace batchrpc_examples {
-
-std::string new_meeting_place(batchrpc::TransportChoice transport) {
-  if (transport == batchrpc::TransportChoice::tcp) {
-    return "tcp://127.0.0.1:" + std::to_string(free_port());
-  }
-  std::random_device random;
-  return "unix-abstract:cartpole-" + std::to_string(random()) + "-" + std::to_string(random());
-}
 
 ObserverProcesses::ObserverProcesses(const GroupOptions& group) {
   const auto self = std::filesystem::read_symlink("/proc/self/exe");

@@ -8,9 +8,6 @@
 
 namespace batchrpc_examples {
 
-/// Where a group of processes of this host alone can meet, new with each call.
-std::string new_meeting_place(batchrpc::TransportChoice transport);
-
 /// The observers' processes, started by the agent's. They end with this object.
 class ObserverProcesses {
  public:

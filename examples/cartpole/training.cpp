@@ -6,7 +6,8 @@
 #include "cartpole/agent.hpp"
 #include "cartpole/observer_processes.hpp"
 #include "cartpole/progress.hpp"
-#include "cartpole/torch_settings.hpp"
+#include "common/meeting_place.hpp"
+#include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples {
 
@@ -54,7 +55,7 @@ class World {
   static GroupOptions as_agent(GroupOptions group) {
     if (!group.rank) {
       group.rank = 0;
-      group.join = new_meeting_place(group.transport);
+      group.join = new_meeting_place("cartpole", group.transport);
     }
     return group;
   }

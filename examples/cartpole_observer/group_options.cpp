@@ -9,26 +9,16 @@
 #include <charconv>
 #include <cstdlib>
 #include <limits>
-#include <map>
 #include <string_view>
 
 #include "common/command_line.hpp"
+#include "common/meeting_place.hpp"
 #include "common/option_checks.hpp"
 
 namespace batchrpc_examples {
 namespace {
 
-using batchrpc::TransportChoice;
-
 constexpr const char* kByEnvironment = "env://";
-
-const std::map<std::string, TransportChoice>& transports() {
-  static const std::map<std::string, TransportChoice> kTransports{
-      {"auto", TransportChoice::automatic},
-      {"tcp", TransportChoice::tcp},
-      {"unix", TransportChoice::unix_socket}};
-  return kTransports;
-}
 
 // Empty when it is not set.
 std::string text_in_environment(const char* name) {
@@ -204,10 +194,6 @@ batchrpc::NodeOptions node_options(const GroupOptions& options) {
 }
 
 std::vector<std::string> observer_arguments(const GroupOptions& options, int rank) {
-  std::string transport;
-  for (const auto& [name, choice] : transports()) {
-    if (choice == options.transport) transport = name;
-  }
   std::array<char, 32> gamma{};
   const auto end = std::to_chars(gamma.data(), gamma.data() + gamma.size(), options.gamma).ptr;
   return {"--launched",
@@ -218,7 +204,7 @@ std::vector<std::string> observer_arguments(const GroupOptions& options, int ran
           "--join",
           options.join,
           "--transport",
-          transport,
+          transport_word(options.transport),
           "--seed",
           std::to_string(options.seed),
           "--gamma",

@@ -8,8 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "cartpole/torch_settings.hpp"
 #include "local_training.hpp"
+#include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples {
 namespace {

@@ -1,4 +1,4 @@
-#include "cartpole/torch_settings.hpp"
+#include "torch_settings/torch_settings.hpp"
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
@@ -22,6 +22,12 @@ void keep_freed_memory() {
   constexpr int kMegabyte = 1 << 20;
   mallopt(M_MMAP_THRESHOLD, 32 * kMegabyte);
   mallopt(M_TRIM_THRESHOLD, 256 * kMegabyte);
+#endif
+}
+
+void give_back_freed_memory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
 #endif
 }
 

@@ -1,0 +1,35 @@
+#include "common/meeting_place.hpp"
+
+#include <random>
+
+#include "common/free_port.hpp"
+
+namespace batchrpc_examples {
+
+using batchrpc::TransportChoice;
+
+std::string new_meeting_place(const std::string& program, TransportChoice transport) {
+  if (transport == TransportChoice::tcp) {
+    return "tcp://127.0.0.1:" + std::to_string(free_port());
+  }
+  std::random_device random;
+  return "unix-abstract:" + program + "-" + std::to_string(random()) + "-" +
+         std::to_string(random());
+}
+
+const std::map<std::string, TransportChoice>& transports() {
+  static const std::map<std::string, TransportChoice> kTransports{
+      {"auto", TransportChoice::automatic},
+      {"tcp", TransportChoice::tcp},
+      {"unix", TransportChoice::unix_socket}};
+  return kTransports;
+}
+
+std::string transport_word(TransportChoice transport) {
+  for (const auto& [word, choice] : transports()) {
+    if (choice == transport) return word;
+  }
+  return {};
+}
+
+}  // namespace batchrpc_examples

@@ -1,0 +1,46 @@
+#include "parameter_server/gradient_sum.hpp"
+
+#include <batchrpc/base/error.hpp>
+#include <batchrpc/torch/tensor.hpp>
+#include <string>
+#include <utility>
+
+namespace batchrpc_examples {
+
+void require_gradient(const at::Tensor& gradient, std::int64_t elements) {
+  if (gradient.defined() && gradient.scalar_type() == at::kFloat && gradient.dim() == 1 &&
+      gradient.numel() == elements) {
+    return;
+  }
+  throw batchrpc::InvalidArgument("expected a gradient float32 [" + std::to_string(elements) +
+                                  "], got " + batchrpc::detail::describe_tensor(gradient));
+}
+
+GradientSum::GradientSum(std::int64_t elements, const GradientSumOptions& options, Finish finish)
+    : elements_(elements), options_(options), finish_(std::move(finish)) {}
+
+void GradientSum::accumulate(const at::Tensor& gradient) {
+  const auto start = std::chrono::steady_clock::now();
+  const at::NoGradGuard no_grad;
+  require_gradient(gradient, elements_);
+  if (options_.refuse_nan) {
+    // A sum is finite unless a summand is not (or it overflows, which is as bad), and is faster.
+    if (!gradient.sum(at::kDouble).isfinite().item<bool>()) {
+      throw batchrpc::InvalidArgument("the gradient holds NaN or infinity");
+    }
+  }
+  if (options_.add) {
+    if (!sum_.defined()) sum_ = at::empty({elements_});
+    rows_ == 0 ? sum_.copy_(gradient) : sum_.add_(gradient);
+  }
+  ++rows_;
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+at::Tensor GradientSum::finish(const batchrpc::BatchInfo& info) {
+  const at::NoGradGuard no_grad;
+  if (options_.add && rows_ > 1) sum_.div_(static_cast<double>(rows_));
+  return finish_(sum_, info, seconds_);
+}
+
+}  // namespace batchrpc_examples

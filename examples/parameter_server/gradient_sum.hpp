@@ -1,0 +1,44 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <batchrpc/batch/batch_info.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+
+namespace batchrpc_examples {
+
+struct GradientSumOptions {
+  bool add = true;          ///< else gradients are received and forgotten
+  bool refuse_nan = false;  ///< one that is not finite fails its trainer's call
+};
+
+/// Throws batchrpc::InvalidArgument, which says what was expected, unless `gradient` is a float32
+/// tensor of that many elements.
+void require_gradient(const at::Tensor& gradient, std::int64_t elements);
+
+/// The reducer of a batch of gradients: adds up those that there are, and gives their mean to
+/// `finish(mean, info, seconds of adding)`, whose result answers all.
+class GradientSum {
+ public:
+  using Finish =
+      std::function<at::Tensor(const at::Tensor& mean, const batchrpc::BatchInfo& info, double)>;
+
+  GradientSum(std::int64_t elements, const GradientSumOptions& options, Finish finish);
+
+  void begin() { rows_ = 0, seconds_ = 0; }
+  /// Throws batchrpc::InvalidArgument, and is as before, for a gradient that is not to be added.
+  void accumulate(const at::Tensor& gradient);
+  at::Tensor finish(const batchrpc::BatchInfo& info);
+
+ private:
+  std::int64_t elements_;
+  GradientSumOptions options_;
+  Finish finish_;
+  at::Tensor sum_;
+  std::int64_t rows_ = 0;
+  double seconds_ = 0;
+};
+
+}  // namespace batchrpc_examples

@@ -1,0 +1,54 @@
+#include <iostream>
+
+#include "common/command_line.hpp"
+#include "common/interrupt.hpp"
+#include "common/process.hpp"
+#include "parameter_server/options.hpp"
+#include "parameter_server/reference.hpp"
+#include "parameter_server/report.hpp"
+#include "parameter_server/server_process.hpp"
+#include "parameter_server/trainer.hpp"
+
+namespace {
+
+using namespace batchrpc_examples;
+
+std::optional<CheckResult> check(const ParameterServerOptions& options, const ServerRun& run) {
+  if (!options.check) return std::nullopt;
+  for (const IterationRecord& iteration : run.iterations) {
+    if (iteration.trainers == options.trainers && run.lost.empty()) continue;
+    std::cout << "Not checked: trainers came or went" << std::endl;
+    return std::nullopt;
+  }
+  const at::Tensor alone = train_alone(options);
+  const at::Tensor parameters = run.values.slice(0, 0, alone.numel());  // without buffers
+  const CheckResult result{relative_difference(parameters, alone)};
+  std::cout << "Checked: the parameters differ from those of one process by "
+            << result.relative_difference << " of their value at the most ("
+            << (result.passed() ? "passed" : "FAILED") << "); hash " << values_hash(run.values)
+            << std::endl;
+  return result;
+}
+
+int run(int argc, const char* const* argv) {
+  const auto started = std::chrono::steady_clock::now() - process_age();
+  const auto options = parse_parameter_server_options(argc, argv);
+  if (!options) return 0;
+  if (!options->is_server()) {
+    run_trainer(*options);
+    return 0;
+  }
+  const InterruptFlag interrupts;
+  const ServerRun result =
+      run_server(*options, std::vector<std::string>(argv + 1, argv + argc), started, interrupts);
+  if (options->rank.value_or(0) != 0) return result.checkpoint_error.empty() ? 0 : 1;
+  std::cout << summary(*options, result) << std::endl;
+  const auto checked = check(*options, result);
+  write_results(*options, result, checked);
+  const bool failed = (checked && !checked->passed()) || !result.checkpoint_error.empty();
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_program("parameter_server", &run, argc, argv); }

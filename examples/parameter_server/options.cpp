@@ -1,0 +1,228 @@
+#include "parameter_server/options.hpp"
+
+#include <torch/cuda.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <batchrpc/base/address.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "common/command_line.hpp"
+#include "common/meeting_place.hpp"
+#include "common/option_checks.hpp"
+
+namespace batchrpc_examples {
+namespace {
+
+const std::map<std::string, UpdateMode> kModes{
+    {"batch", UpdateMode::batch}, {"sync", UpdateMode::sync}, {"async", UpdateMode::async}};
+const std::map<std::string, bool> kDevices{{"cpu", false}, {"cuda", true}};
+
+std::string in_environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? "" : text;
+}
+
+int number_in_environment(const char* name) {
+  const std::string text = in_environment(name);
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    throw UsageError(std::string("the environment variable ") + name + " is no number: " + text);
+  }
+  return value;
+}
+
+void take_environment(const CLI::App& app, ParameterServerOptions& options) {
+  std::string missing;
+  int there = 0;
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"}) {
+    if (!in_environment(name).empty()) {
+      ++there;
+    } else {
+      missing += (missing.empty() ? "" : ", ") + std::string(name);
+    }
+  }
+  if (there == 0) return;
+  if (!missing.empty()) {
+    throw UsageError(
+        "one process of several is told so by MASTER_ADDR, MASTER_PORT, RANK and "
+        "WORLD_SIZE in the environment; missing: " +
+        missing);
+  }
+  options.rank = number_in_environment("RANK");
+  const int trainers = number_in_environment("WORLD_SIZE") - options.servers;
+  if (app.count("--trainers") > 0 && trainers != options.trainers) {
+    throw UsageError("--trainers " + std::to_string(options.trainers) +
+                     ": with WORLD_SIZE in the environment and " + std::to_string(options.servers) +
+                     " of --servers there are " + std::to_string(trainers));
+  }
+  if (trainers < 1) {
+    throw UsageError("WORLD_SIZE in the environment is " + in_environment("WORLD_SIZE") +
+                     ": there "
+                     "must be a trainer beside " +
+                     std::to_string(options.servers) + " of --servers");
+  }
+  options.trainers = trainers;
+  const int port = number_in_environment("MASTER_PORT");
+  if (port < 1 || port > 65535) {
+    throw UsageError("the environment variable MASTER_PORT is no port: " + std::to_string(port));
+  }
+  options.join =
+      batchrpc::Address::tcp(in_environment("MASTER_ADDR"), static_cast<std::uint16_t>(port))
+          .to_string();
+}
+
+void add_training_options(CLI::App& app, ParameterServerOptions& options) {
+  const auto number = [&](const char* name, int& value, int low, int high, const char* what) {
+    app.add_option(name, value, what)->check(between(low, high))->capture_default_str();
+  };
+  number("--trainers", options.trainers, 1, ParameterServerOptions::kMostProcesses,
+         "that begin together");
+  number("--servers", options.servers, 1, ParameterServerOptions::kMostProcesses,
+         "processes that share the model among them");
+  number("--iterations", options.iterations, 1, 1'000'000, "updates of the model");
+  number("--batch-size", options.batch_size, 1, 10'000, "images of a trainer in an iteration");
+  number("--image", options.image, 1, 4096, "pixels of an image's side");
+  number("--classes", options.classes, 1, 100'000, "that the model tells apart");
+  app.add_option("--lr", options.learning_rate, "learning rate of SGD")
+      ->check(between(0.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--momentum", options.momentum, "of SGD")
+      ->check(between(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "of the weights and (with its index) a trainer's images")
+      ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
+}
+
+void add_traffic_options(CLI::App& app, ParameterServerOptions& options, bool& no_sum) {
+  app.add_option("--mode", options.mode,
+                 "the mean of all gradients in one batch, or by a call a trainer (sync), or each "
+                 "gradient on arrival (async)")
+      ->transform(one_of(kModes))
+      ->default_str("batch");
+  app.add_option("--transport", options.transport,
+                 "auto (Unix sockets between processes of one host), tcp or unix")
+      ->transform(one_of(transports()))
+      ->default_str("auto");
+  app.add_option("--device", options.cuda, "where trainers compute")
+      ->transform(one_of(kDevices))
+      ->default_str("cpu");
+  app.add_flag("--synthetic", options.synthetic,
+               "nobody computes: traffic and summing only, the model stays as it is");
+  app.add_flag("--no-sum", no_sum, "with --synthetic: traffic only");
+  app.add_flag("--refuse-nan", options.refuse_nan, "fail calls with a gradient of NaN or infinity");
+  app.add_flag(
+      "--buffers", options.buffers,
+      "send the buffers of batch norm with the model, which the server leaves as they are; "
+      "else each trainer has its own");
+  app.add_flag("--check", options.check,
+               "add gradients in the order of ranks, and compare the model at the end with that of "
+               "one process that averages the same gradients");
+}
+
+void check_together(const CLI::App& app, const ParameterServerOptions& options, bool no_sum) {
+  if (no_sum && !options.synthetic) throw UsageError("--no-sum needs --synthetic");
+  if (options.check && options.synthetic) {
+    throw UsageError("--check and --synthetic exclude each other");
+  }
+  if (options.check && options.mode != UpdateMode::batch) {
+    throw UsageError("--check needs --mode batch: other modes add gradients as they arrive");
+  }
+  if (!options.synthetic && options.batch_size == 1 && options.image <= 32) {
+    throw UsageError("--batch-size 1 --image " + std::to_string(options.image) +
+                     ": batch norm needs more than one value a channel, so two images or one of "
+                     "more than 32 pixels");
+  }
+  if (options.cuda && !torch::cuda::is_available()) {
+    throw UsageError("--device cuda: LibTorch finds no CUDA device here");
+  }
+  if (app.count("--checkpoint-every") > 0 && options.checkpoint.empty()) {
+    throw UsageError("--checkpoint-every needs --checkpoint");
+  }
+  if (!options.figure.empty() && !options.figure.ends_with(".svg")) {
+    throw UsageError("--figure " + options.figure +
+                     ": name a file that ends in .svg; a .png is written beside it");
+  }
+  if (options.is_server() && !options.checkpoint.empty() &&
+      !std::filesystem::is_directory(options.checkpoint)) {
+    throw UsageError("--checkpoint " + options.checkpoint + ": there is no such folder");
+  }
+  if (options.rank.value_or(0) != 0) return;  // server 0 writes the files
+  if (!options.json.empty()) check_writable("--json", options.json);
+  if (!options.figure.empty()) check_writable("--figure", options.figure);
+}
+
+}  // namespace
+
+std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
+                                                                     const char* const* argv) {
+  CLI::App app(
+      "Trains a ResNet-50 with a parameter server and many trainers, each a process of its own: in "
+      "every iteration each trainer sends all gradients to the server and gets the updated model "
+      "as the answer. After the batch RPC tutorial of PyTorch. One process of several where "
+      "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE are in the environment: servers first, then "
+      "trainers; else it starts all of them.");
+  ParameterServerOptions options;
+  bool no_sum = false;
+  add_training_options(app, options);
+  add_traffic_options(app, options, no_sum);
+  app.add_option("--checkpoint", options.checkpoint,
+                 "a folder to which the servers write the model, and from which they go on");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "iterations")
+      ->check(between(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--json", options.json, "write a report to this file");
+  app.add_option("--figure", options.figure,
+                 "write the time of the iterations by phase to this .svg file and a .png");
+  app.add_flag("--quiet", options.quiet, "no line for each iteration");
+  app.add_flag("--launched", options.launched)->group("");  // these are hidden
+  app.add_option("--rank", options.rank)->group("");
+  app.add_option("--join", options.join)->group("");
+  const bool run = parse_command_line(app, argc, argv, [&] {
+    if (!options.launched) take_environment(app, options);
+    options.sum = !no_sum;
+    check_together(app, options, no_sum);
+  });
+  return run ? std::optional(options) : std::nullopt;
+}
+
+std::string server_name(int index) { return "server" + std::to_string(index); }
+std::string trainer_name(int index) { return "trainer" + std::to_string(index); }
+
+std::string to_string(UpdateMode mode) {
+  for (const auto& [word, value] : kModes) {
+    if (value == mode) return word;
+  }
+  return {};
+}
+
+batchrpc::NodeOptions node_options(const ParameterServerOptions& options) {
+  const int rank = options.rank.value();
+  batchrpc::NodeOptions node;
+  node.name = options.is_server() ? server_name(rank) : trainer_name(options.trainer_index());
+  node.rank = rank;
+  node.join = options.join;
+  node.transport = options.transport;
+  node.call_timeout = batchrpc::Duration::max();  // an iteration takes what it takes
+  node.log_level = batchrpc::LogLevel::error;     // the program tells of losses itself
+  return node;
+}
+
+std::string model_settings(const ParameterServerOptions& options) {
+  std::ostringstream text;
+  text << "ResNet-50 of " << options.classes << " classes, seed " << options.seed << ", lr "
+       << options.learning_rate << ", momentum " << options.momentum << ", part "
+       << options.rank.value_or(0) << " of " << options.servers
+       << (options.buffers ? ", with buffers" : "");
+  return text.str();
+}
+
+}  // namespace batchrpc_examples

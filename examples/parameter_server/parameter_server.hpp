@@ -1,0 +1,139 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <batchrpc/batchrpc.hpp>
+#include <batchrpc/torch.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "parameter_server/gradient_sum.hpp"
+#include "parameter_server/shared_model.hpp"
+#include "parameter_server/training_group.hpp"
+
+namespace batchrpc_examples {
+
+/// How gradients become a new model.
+enum class UpdateMode : unsigned char {
+  batch,  ///< the mean of all trainers', in one batch that answers all
+  sync,   ///< the same with a call a trainer, counted by hand
+  async,  ///< each by itself, on arrival
+};
+
+/// What a trainer is told when it may begin.
+struct TrainingStart {
+  std::int64_t iteration = 0;   ///< the next one
+  std::int64_t iterations = 0;  ///< where it ends
+  std::int64_t parameters = 0;  ///< in the server's part of the model
+  std::int64_t elements = 0;    ///< with the buffers behind them
+};
+
+/// What a trainer tells of an iteration.
+struct IterationReport {
+  std::int64_t iteration = 0;
+  double loss = 0;
+  double compute_seconds = 0;
+  double wait_seconds = 0;  ///< for the server: transfers, other trainers, the update
+  double seconds = 0;       ///< all of it
+};
+
+/// What the server knows of an update.
+struct UpdateReport {
+  std::int64_t iteration = 0;
+  std::int64_t gradients = 0;
+  double sum_seconds = 0;
+  double step_seconds = 0;
+  double checkpoint_seconds = 0;
+  std::int64_t staleness = 0;  ///< async: updates since the trainer had its model
+};
+
+struct ServerOptions {
+  std::size_t trainers = 5;  ///< that begin together
+  std::int64_t first_iteration = 0;
+  std::int64_t iterations = 6;
+  UpdateMode mode = UpdateMode::batch;
+  GradientSumOptions sum{};
+  bool step = true;                ///< else the model stays as it is
+  bool in_order_of_ranks = false;  ///< gradients are added so: the same bits in every run
+};
+
+/// What is told of a server, on its threads; short.
+struct ServerEvents {
+  std::function<void(const UpdateReport&)> updated = [](const UpdateReport&) {};
+  std::function<void(const IterationReport&)> reported = [](const IterationReport&) {};
+  /// After the update of that many iterations, before anybody has the new model.
+  std::function<void(std::int64_t iterations, SharedModel&)> checkpoint{};
+};
+
+/// The server of a model, or of a part of one, to which trainers have an RRef. A trainer joins,
+/// fetches the model, and then sends its gradients in each iteration and gets the new model as the
+/// answer. Thread-safe.
+class ParameterServer {
+ public:
+  /// `values` are [n] parameters, and buffers behind.
+  ParameterServer(const ServerOptions& options, at::Tensor values, std::int64_t parameters,
+                  const SgdOptions& sgd, ServerEvents events);
+  ParameterServer(const ParameterServer&) = delete;
+  ParameterServer& operator=(const ParameterServer&) = delete;
+
+  /// Ready when the caller is in the training; from then on iterations wait for it.
+  batchrpc::Future<TrainingStart> join();
+  /// The model as it is, float32 [elements].
+  at::Tensor fetch_model() { return model_.values(); }
+  /// By mode `sync`; else as update_and_fetch_model.
+  batchrpc::Future<at::Tensor> update_by_hand(const at::Tensor& gradient);
+  void report(const IterationReport& report) { events_.reported(report); }
+  /// Keeps what a trainer has in the end, the whole model, for result().
+  void keep_result(at::Tensor values);
+  /// Undefined unless one was kept.
+  [[nodiscard]] at::Tensor result() const;
+  /// The caller has finished.
+  void leave();
+
+  /// A trainer is gone. Returns whether it was in the training.
+  bool lose(const std::string& trainer);
+  [[nodiscard]] const TrainingGroup& group() const { return group_; }
+  [[nodiscard]] SharedModel& model() { return model_; }
+
+ private:
+  using Update = batchrpc::Batcher<at::Tensor(at::Tensor)>;
+
+  struct Waiting {
+    std::string trainer;
+    batchrpc::Promise<at::Tensor> promise;
+  };
+
+  GradientSum gradient_sum();
+  Update make_update();
+  void check_caller() const;
+  void wait_for(const std::vector<std::string>& trainers);
+  at::Tensor finish_update(const at::Tensor& mean, const batchrpc::BatchInfo& info, double seconds);
+  std::int64_t staleness(const batchrpc::BatchInfo& info);
+  void update_when_all_are_there();
+
+  const ServerOptions options_;
+  const ServerEvents events_;
+  SharedModel model_;
+  std::mutex by_hand_mutex_;
+  GradientSum by_hand_;
+  std::vector<Waiting> waiting_;
+  std::mutex versions_mutex_;
+  mutable std::mutex result_mutex_;
+  at::Tensor result_;
+  std::map<std::string, std::int64_t> versions_;  // async: which model a trainer has
+
+ public:
+  /// Takes a gradient, float32 [parameters], and gives the new model, when all trainers have sent
+  /// theirs. Fails with InvalidArgument for another type or shape, or a caller who has not joined;
+  /// the iteration goes on with the others, and the caller may send another.
+  Update update_and_fetch_model;
+
+ private:
+  TrainingGroup group_;
+};
+
+}  // namespace batchrpc_examples

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "common/figure.hpp"
+#include "parameter_server/options.hpp"
+#include "parameter_server/server_process.hpp"
+
+namespace batchrpc_examples {
+
+/// What `--check` found.
+struct CheckResult {
+  static constexpr double kMost = 1e-6;
+
+  double relative_difference = 0;
+  [[nodiscard]] bool passed() const { return relative_difference <= kMost; }
+};
+
+nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& run,
+                        const std::optional<CheckResult>& check);
+/// The time of each iteration by phase. Needs an iteration.
+Figure phases_figure(const ParameterServerOptions& options, const ServerRun& run);
+/// One line for people.
+std::string summary(const ParameterServerOptions& options, const ServerRun& run);
+/// Of the parameters: equal for equal bits.
+std::string values_hash(const at::Tensor& values);
+
+/// Writes what the options ask for, and says so.
+void write_results(const ParameterServerOptions& options, const ServerRun& run,
+                   const std::optional<CheckResult>& check);
+
+}  // namespace batchrpc_examples

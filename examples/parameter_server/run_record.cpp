@@ -1,0 +1,86 @@
+#include "parameter_server/run_record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <utility>
+
+namespace batchrpc_examples {
+
+std::string progress_line(const IterationRecord& record, bool with_staleness) {
+  std::array<char, 240> text{};
+  std::snprintf(text.data(), text.size(),
+                "Iteration %lld | loss %.4f | %d trainers | %.2f s | %.0f MB/s | waiting %.2f s, "
+                "computing %.2f s",
+                static_cast<long long>(record.iteration), record.loss, record.trainers,
+                record.seconds, record.seconds > 0 ? record.bytes / record.seconds / 1e6 : 0.0,
+                record.wait_seconds, record.compute_seconds);
+  std::string line = text.data();
+  if (with_staleness) {
+    std::snprintf(text.data(), text.size(), " | staleness %.1f", record.mean_staleness);
+    line += text.data();
+  }
+  return line;
+}
+
+RunRecord::RunRecord(double bytes, std::int64_t updates_an_iteration,
+                     std::function<void(const IterationRecord&)> lines)
+    : bytes_(bytes), updates_(updates_an_iteration), lines_(std::move(lines)) {}
+
+void RunRecord::updated(const UpdateReport& update) {
+  const std::lock_guard lock(mutex_);
+  gathered_[update.iteration / updates_].updates.push_back(update);
+}
+
+void RunRecord::reported(const IterationReport& report) {
+  const std::lock_guard lock(mutex_);
+  Gathered& gathered = gathered_[report.iteration];
+  gathered.reports.push_back(report);
+  std::int64_t expected = 0;
+  for (const UpdateReport& update : gathered.updates)
+    expected += update.gradients;
+  if (static_cast<std::int64_t>(gathered.reports.size()) >= std::max(expected, updates_))
+    tell_until(report.iteration);
+}
+
+std::vector<IterationRecord> RunRecord::finish() {
+  const std::lock_guard lock(mutex_);
+  std::vector<IterationRecord> records;
+  for (const auto& [iteration, gathered] : gathered_) {
+    if (!gathered.reports.empty()) records.push_back(record_of(iteration, gathered));
+  }
+  if (!records.empty()) tell_until(records.back().iteration);
+  return records;
+}
+
+// Earlier ones, too: a trainer that is lost does not report.
+void RunRecord::tell_until(std::int64_t last) {
+  for (auto& [iteration, gathered] : gathered_) {
+    if (iteration > last) return;
+    if (gathered.reports.empty() || std::exchange(gathered.told, true)) continue;
+    lines_(record_of(iteration, gathered));
+  }
+}
+
+IterationRecord RunRecord::record_of(std::int64_t iteration, const Gathered& gathered) const {
+  IterationRecord record{.iteration = iteration,
+                         .trainers = static_cast<int>(gathered.reports.size())};
+  const double share = 1.0 / std::max(1, record.trainers);
+  for (const IterationReport& report : gathered.reports) {
+    record.loss += share * report.loss;
+    record.compute_seconds += share * report.compute_seconds;
+    record.wait_seconds += share * report.wait_seconds;
+    record.seconds = std::max(record.seconds, report.seconds);
+    record.bytes += bytes_;
+  }
+  for (const UpdateReport& update : gathered.updates) {
+    record.sum_seconds += update.sum_seconds;
+    record.step_seconds += update.step_seconds;
+    record.checkpoint_seconds += update.checkpoint_seconds;
+    record.mean_staleness +=
+        static_cast<double>(update.staleness) / static_cast<double>(gathered.updates.size());
+  }
+  return record;
+}
+
+}  // namespace batchrpc_examples

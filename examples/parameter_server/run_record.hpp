@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "parameter_server/parameter_server.hpp"
+
+namespace batchrpc_examples {
+
+/// One iteration of all trainers. What trainers measure is their mean, `seconds` the longest.
+struct IterationRecord {
+  std::int64_t iteration = 0;
+  int trainers = 0;
+  double loss = 0;
+  double seconds = 0;
+  double compute_seconds = 0;
+  double wait_seconds = 0;
+  double sum_seconds = 0;  ///< the server's, in all
+  double step_seconds = 0;
+  double checkpoint_seconds = 0;
+  double bytes = 0;           ///< up and down
+  double mean_staleness = 0;  ///< of the updates
+};
+
+/// Such as "Iteration 3 | loss 0.0333 | 5 trainers | 0.53 s | 1775 MB/s | …".
+std::string progress_line(const IterationRecord& record, bool with_staleness);
+
+/// Gathers what servers and trainers tell of a run. Thread-safe.
+class RunRecord {
+ public:
+  /// `bytes` go up and down for each trainer, in all; `lines` takes a record when it is complete.
+  RunRecord(double bytes, std::int64_t updates_an_iteration,
+            std::function<void(const IterationRecord&)> lines);
+
+  void updated(const UpdateReport& update);
+  void reported(const IterationReport& report);
+
+  /// All that there is; also tells what is not complete.
+  std::vector<IterationRecord> finish();
+
+ private:
+  struct Gathered {
+    std::vector<IterationReport> reports;
+    std::vector<UpdateReport> updates;
+    bool told = false;
+  };
+  void tell_until(std::int64_t last);
+  [[nodiscard]] IterationRecord record_of(std::int64_t iteration, const Gathered& gathered) const;
+
+  const double bytes_;
+  const std::int64_t updates_;
+  const std::function<void(const IterationRecord&)> lines_;
+  std::mutex mutex_;
+  std::map<std::int64_t, Gathered> gathered_;
+};
+
+}  // namespace batchrpc_examples

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <batchrpc/batchrpc.hpp>
+#include <memory>
+#include <string>
+
+#include "parameter_server/parameter_server.hpp"
+
+namespace batchrpc_examples {
+
+/// Lets trainers find the server, and call it. `server` outlives the node.
+void expose(const batchrpc::Node& node, const std::shared_ptr<ParameterServer>& server);
+
+/// The server that lives on that node. Waits for the answer.
+batchrpc::RRef<ParameterServer> find_server(const batchrpc::Node& node, const std::string& name);
+
+/// ParameterServer::fetch_model, into `values`.
+batchrpc::Future<void> fetch_model(const batchrpc::RRef<ParameterServer>& server,
+                                   const at::Tensor& values);
+
+/// ParameterServer::update_and_fetch_model, or with mode `sync` update_by_hand, into `values`.
+batchrpc::Future<void> update_and_fetch_model(const batchrpc::RRef<ParameterServer>& server,
+                                              UpdateMode mode, const at::Tensor& gradient,
+                                              const at::Tensor& values);
+
+}  // namespace batchrpc_examples

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/interrupt.hpp"
+#include "parameter_server/options.hpp"
+#include "parameter_server/run_record.hpp"
+
+namespace batchrpc_examples {
+
+/// What a server's process knows in the end.
+struct ServerRun {
+  std::int64_t elements = 0;  ///< parameters of the whole model
+  std::int64_t first_iteration = 0;
+  double setup_seconds = 0;  ///< until the first iteration
+  double work_seconds = 0;
+  std::int64_t memory_bytes = 0;  ///< the most, less what the process has without a model
+  std::int64_t message_bytes = 0;
+  std::vector<IterationRecord> iterations;
+  std::vector<std::string> lost{};
+  std::string checkpoint_error;  ///< why the last checkpoint was not written; empty: it was
+  at::Tensor values;             ///< with --check those that trainer 0 has, else this server's part
+};
+
+/// Runs a server, and where the options have no rank starts all other processes with
+/// `arguments`, the command line. Throws std::runtime_error when every trainer is lost or too few
+/// come, CheckpointError, and Interrupted.
+ServerRun run_server(ParameterServerOptions options, const std::vector<std::string>& arguments,
+                     std::chrono::steady_clock::time_point started,
+                     const InterruptFlag& interrupts);
+
+}  // namespace batchrpc_examples

@@ -1,0 +1,170 @@
+#include "parameter_server/trainer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parameter_server/server_functions.hpp"
+#include "parameter_server/trainer_model.hpp"
+#include "torch_settings/torch_settings.hpp"
+
+namespace batchrpc_examples {
+
+namespace rpc = batchrpc;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto kServersAreThereWithin = std::chrono::seconds(60);
+constexpr int kMostAttempts = 10;
+
+double seconds_between(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+/// The servers of a model, each with a part of it, as one.
+class Servers {
+ public:
+  Servers(const rpc::Node& node, const ParameterServerOptions& options) : mode_(options.mode) {
+    for (int index = 0; index < options.servers; ++index) {
+      node.wait_for_peer(server_name(index), kServersAreThereWithin).get();
+      servers_.push_back(find_server(node, server_name(index)));
+    }
+  }
+
+  /// Waits until the training includes this trainer.
+  TrainingStart join() {
+    // Of several servers one may be an iteration further when a late trainer comes.
+    for (int attempt = 1;; ++attempt) {
+      const std::vector<TrainingStart> starts = join_each();
+      const auto other = std::find_if(starts.begin(), starts.end(), [&](const auto& start) {
+        return start.iteration != starts[0].iteration;
+      });
+      if (other == starts.end()) return divide(starts);
+      leave();
+      if (attempt == kMostAttempts) {
+        throw std::runtime_error(
+            "the servers are not in the same iteration: " + std::to_string(starts[0].iteration) +
+            " and " + std::to_string(other->iteration) +
+            "; are their checkpoints of different ones?");
+      }
+    }
+  }
+
+  void fetch_model(const at::Tensor& values) {
+    std::vector<rpc::Future<void>> fetched;
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      fetched.push_back(batchrpc_examples::fetch_model(servers_[i], values_[i].of(values)));
+    }
+    rpc::when_all(std::move(fetched)).get();
+  }
+
+  /// Sends the gradients, and receives the new model.
+  void update(const at::Tensor& gradients, const at::Tensor& values) {
+    std::vector<rpc::Future<void>> updated;
+    for (std::size_t i = 0; i < servers_.size(); ++i) {
+      updated.push_back(update_and_fetch_model(servers_[i], mode_, gradients_[i].of(gradients),
+                                               values_[i].of(values)));
+    }
+    rpc::when_all(std::move(updated)).get();
+  }
+
+  void report(const IterationReport& report) {
+    servers_[0].notify<&ParameterServer::report>(report);
+  }
+
+  /// For --check: what this trainer has in the end.
+  void keep_result(const at::Tensor& values) {
+    servers_[0].call<&ParameterServer::keep_result>(values).get();
+  }
+
+  void leave() {
+    std::vector<rpc::Future<void>> left;
+    for (const auto& server : servers_)
+      left.push_back(server.call<&ParameterServer::leave>());
+    rpc::when_all(std::move(left)).get();
+  }
+
+ private:
+  std::vector<TrainingStart> join_each() const {
+    std::vector<rpc::Future<TrainingStart>> joining;
+    for (const auto& server : servers_)
+      joining.push_back(server.call<&ParameterServer::join>());
+    return rpc::when_all(std::move(joining)).get();
+  }
+  TrainingStart divide(const std::vector<TrainingStart>& starts) {
+    TrainingStart all{.iteration = starts[0].iteration, .iterations = starts[0].iterations};
+    for (const TrainingStart& start : starts) {
+      gradients_.push_back({all.parameters, all.parameters + start.parameters});
+      values_.push_back({all.elements, all.elements + start.elements});
+      all.parameters += start.parameters;
+      all.elements += start.elements;
+    }
+    return all;
+  }
+
+  const UpdateMode mode_;
+  std::vector<rpc::RRef<ParameterServer>> servers_;
+  std::vector<Shard> gradients_;  // the part of each
+  std::vector<Shard> values_;
+};
+
+void train(const rpc::Node& node, const ParameterServerOptions& options) {
+  std::unique_ptr<TrainerModel> model;
+  if (!options.synthetic) model = std::make_unique<TrainerModel>(options);
+  Servers servers(node, options);
+  const TrainingStart start = servers.join();
+  const at::Tensor values = model ? model->values() : at::empty({start.elements});
+  const at::Tensor gradients = model ? model->gradients() : at::ones({start.parameters});
+  if (values.numel() != start.elements || gradients.numel() != start.parameters) {
+    throw std::runtime_error("the model here has " + std::to_string(values.numel()) +
+                             " values, that of the servers " + std::to_string(start.elements) +
+                             ": are --classes, --servers and --buffers the same?");
+  }
+  servers.fetch_model(values);
+  for (std::int64_t iteration = start.iteration; iteration < start.iterations; ++iteration) {
+    IterationReport report{.iteration = iteration};
+    const auto begin = Clock::now();
+    if (model) {
+      model->received();
+      report.loss = model->compute_gradients(options.trainer_index(), iteration);
+    }
+    const auto computed = Clock::now();
+    servers.update(gradients, values);
+    const auto end = Clock::now();
+    report.compute_seconds = seconds_between(begin, computed);
+    report.wait_seconds = seconds_between(computed, end);
+    report.seconds = seconds_between(begin, end);
+    servers.report(report);
+  }
+  if (options.check && options.trainer_index() == 0) servers.keep_result(values);
+  servers.leave();
+}
+
+}  // namespace
+
+void run_trainer(const ParameterServerOptions& options) {
+  // Ctrl-C reaches all processes of a terminal. Who was started by the server leaves it to that.
+  if (options.launched) std::signal(SIGINT, SIG_IGN);
+  use_one_torch_thread();
+  const std::string name = trainer_name(options.trainer_index());
+  try {
+    const rpc::Node node(node_options(options));
+    train(node, options);
+  } catch (const rpc::PeerLost& error) {
+    throw std::runtime_error(name + " ends, for its server is gone: " + error.what());
+  } catch (const rpc::NotSent& error) {
+    throw std::runtime_error(name + " ends, for its server is gone: " + error.what());
+  } catch (const rpc::OwnerLost& error) {
+    throw std::runtime_error(name + " ends, for its server is gone: " + error.what());
+  } catch (const std::exception& error) {
+    throw std::runtime_error(name + ": " + error.what());
+  }
+}
+
+}  // namespace batchrpc_examples

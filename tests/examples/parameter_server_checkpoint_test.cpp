@@ -1,0 +1,108 @@
+#include "parameter_server/checkpoint.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace batchrpc_examples {
+namespace {
+
+class Folder {
+ public:
+  Folder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("batchrpc_checkpoint_test_" + std::to_string(::getpid()))) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directory(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+Checkpoint some(std::int64_t iterations) {
+  Checkpoint checkpoint;
+  checkpoint.iterations = iterations;
+  checkpoint.values = at::rand({1000});
+  checkpoint.velocity = at::rand({1000});
+  return checkpoint;
+}
+
+TEST_CASE("A checkpoint is read as it was written") {
+  const Folder folder;
+  const std::string path = folder.file("a");
+  CHECK_FALSE(read_checkpoint(path, "settings", 1000, 1000));
+  Checkpoint written = some(7);
+  if (GENERATE(true, false)) written.velocity.reset();
+  write_checkpoint(path, "settings", written);
+  CHECK_FALSE(std::filesystem::exists(path + ".new"));
+  const auto read = read_checkpoint(path, "settings", 1000, 1000);
+  REQUIRE(read);
+  CHECK(read->iterations == 7);
+  CHECK(at::equal(read->values, written.values));
+  REQUIRE(read->velocity.defined() == written.velocity.defined());
+  if (written.velocity.defined()) CHECK(at::equal(read->velocity, written.velocity));
+}
+
+TEST_CASE("A checkpoint that finds no room on the disk leaves the one before") {
+  if (::access("/dev/full", W_OK) != 0) {
+    WARN("left out: /dev/full");
+    return;
+  }
+  const Folder folder;
+  const std::string path = folder.file("a");
+  const Checkpoint first = some(1);
+  write_checkpoint(path, "settings", first);
+  std::filesystem::create_symlink("/dev/full", path + ".new");
+  try {
+    write_checkpoint(path, "settings", some(2));
+    FAIL("it was written");
+  } catch (const CheckpointError& error) {
+    CHECK_THAT(error.what(), Catch::Contains(path) && Catch::Contains("No space left"));
+  }
+  CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(path + ".new")));
+  const auto read = read_checkpoint(path, "settings", 1000, 1000);
+  REQUIRE(read);
+  CHECK(at::equal(read->values, first.values));
+  write_checkpoint(path, "settings", some(3));
+  CHECK(read_checkpoint(path, "settings", 1000, 1000)->iterations == 3);
+}
+
+TEST_CASE("A checkpoint that cannot be written says why") {
+  CHECK_THROWS_WITH(write_checkpoint("/nowhere/a", "settings", some(1)),
+                    Catch::Contains("/nowhere/a") && Catch::Contains("No such file"));
+}
+
+TEST_CASE("A checkpoint of another training is refused, and both are named") {
+  const Folder folder;
+  write_checkpoint(folder.file("a"), "lr 0.1", some(1));
+  CHECK_THROWS_WITH(read_checkpoint(folder.file("a"), "lr 0.2", 1000, 1000),
+                    Catch::Contains("lr 0.1") && Catch::Contains("lr 0.2"));
+  CHECK_THROWS_AS(read_checkpoint(folder.file("a"), "lr 0.1", 999, 999), CheckpointError);
+}
+
+TEST_CASE("A damaged checkpoint is refused") {
+  const Folder folder;
+  const std::string path = folder.file("a");
+  write_checkpoint(path, "settings", some(1));
+  SECTION("cut off") {
+    std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+    CHECK_THROWS_WITH(read_checkpoint(path, "settings", 1000, 1000), Catch::Contains("cut off"));
+  }
+  SECTION("another file") {
+    std::ofstream(path) << std::string(1000, 'x');
+    CHECK_THROWS_WITH(read_checkpoint(path, "settings", 1000, 1000),
+                      Catch::Contains("no checkpoint"));
+  }
+}
+
+}  // namespace
+}  // namespace batchrpc_examples
