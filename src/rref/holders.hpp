@@ -21,7 +21,8 @@ struct Holder {
   std::size_t objects = 0;
   std::uint32_t list = 0;  ///< the number of the last list of all that it holds (R6)
   bool listing = false;    ///< which has not ended
-  ObjectId not_listed{};   ///< from which on its own objects are not in it
+  /// From which on objects that it has created are not in it; none: it speaks of all.
+  std::optional<ObjectId> not_listed{};
   std::optional<TimePoint> away_since{};
 };
 

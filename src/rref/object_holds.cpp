@@ -36,10 +36,10 @@ void ObjectTable::let_go(const ObjectId& object, Holder& holder) {
 
 // What the holder has not listed it does not hold any more (R6).
 void ObjectTable::let_go_of_rest(Holder& holder) {
-  const ObjectId& later = holder.not_listed;
+  const auto& later = holder.not_listed;
   for (auto at = entries_.begin(); at != entries_.end();) {
     const auto next = std::next(at);
-    if (at->first.creator == later.creator && at->first.number >= later.number) {
+    if (later && at->first.creator == later->creator && at->first.number >= later->number) {
       at = next;
       continue;
     }
@@ -54,7 +54,7 @@ void ObjectTable::let_go_of_rest(Holder& holder) {
 
 void ObjectTable::release_all(Holder& holder) {
   ++holder.list;
-  holder.not_listed = {};
+  holder.not_listed.reset();
   let_go_of_rest(holder);
 }
 
@@ -62,8 +62,7 @@ void ObjectTable::release_all(Holder& holder) {
 bool ObjectTable::tell_none(const ObjectId& object, const std::string& user) {
   std::exception_ptr why;
   if (object.owner != core_.incarnation()) {
-    why = std::make_exception_ptr(OwnerLost("the object behind this RRef is gone: " + core_.name() +
-                                            " was restarted since; create another"));
+    why = restarted_error();
   } else if (gone_.contains(object)) {
     why = gone_error(object);
   } else {
@@ -88,14 +87,12 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
         let_go(update.object, holder);
         break;
       case HoldUpdate::hold:
-        if (!tell_none(update.object, user.name)) {
+        if (!tell_none(update.object, user.name) && may_be_awaited(update.object)) {
           const bool is_known = entries_.contains(update.object);
+          Entry& held = entry(update.object);
           // What is spoken of again, and not known, has been here rather than is to come (R6).
-          if (is_known || awaited_ < kMostAwaited) {
-            Entry& held = entry(update.object);
-            if (!is_known) held.in_line().listed = holder.listing;
-            hold(held, holder, now);
-          }
+          if (!is_known) held.in_line().listed = holder.listing;
+          hold(held, holder, now);
         }
         if (update.fork.parent == core_.incarnation()) {
           arrived.push_back(update.fork);

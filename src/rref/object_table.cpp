@@ -38,6 +38,11 @@ std::exception_ptr ObjectTable::expired_error() const {
       "another"));
 }
 
+std::exception_ptr ObjectTable::restarted_error() const {
+  return std::make_exception_ptr(OwnerLost("the object behind this RRef is gone: " + core_.name() +
+                                           " was restarted since; create another"));
+}
+
 std::exception_ptr ObjectTable::closed_error() const {
   return std::make_exception_ptr(
       ShutDown("node " + core_.name() + " is shut down; make a new one"));
@@ -49,10 +54,7 @@ ObjectTable::~ObjectTable() = default;
 
 // Throws OwnerLost for an object of another incarnation of this node (R7).
 void ObjectTable::check_owner(const ObjectId& object) const {
-  if (object.owner == core_.incarnation()) return;
-  throw DidNotRun{
-      std::make_exception_ptr(OwnerLost("the object behind this RRef is gone: " + core_.name() +
-                                        " was restarted since; create another"))};
+  if (object.owner != core_.incarnation()) throw DidNotRun{restarted_error()};
 }
 
 // --- types

@@ -115,6 +115,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
                                                       const std::exception_ptr& thrown) const;
   [[nodiscard]] std::exception_ptr gone_error(const ObjectId& object) const;
   [[nodiscard]] std::exception_ptr expired_error() const;
+  [[nodiscard]] std::exception_ptr restarted_error() const;
   [[nodiscard]] std::exception_ptr closed_error() const;
   void check_owner(const ObjectId& object) const;
   Type& type_of(std::string_view name);

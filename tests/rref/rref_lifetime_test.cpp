@@ -18,6 +18,14 @@ using test::ObjectWorld;
 using test::outcome;
 using test::VirtualWorld;
 
+/// What a node tells an owner of what it holds, as it travels.
+struct Update {
+  detail::ObjectId object{};
+  std::uint8_t kind = 1;  // hold
+  std::pair<std::uint64_t, std::uint64_t> fork{};
+  std::string parent{};
+};
+
 /// Handles that the third node keeps.
 struct KeepingWorld : ObjectWorld {
   KeepingWorld() {
@@ -309,15 +317,9 @@ TEST_CASE("R8: no more objects are awaited than a limit, whatever peers speak of
   nodes.user.create<Counter>("owner", 1).ready().get();
   const auto handle = nodes.user.create<Counter>("owner", 2);
   const std::uint64_t owner = handle.reference().object().owner;
-  struct Update {
-    detail::ObjectId object;
-    std::uint8_t kind;
-    std::pair<std::uint64_t, std::uint64_t> fork;
-    std::string parent;
-  };
   std::vector<Update> updates;
   for (std::uint64_t i = 1; i <= 70'000; ++i)
-    updates.push_back({{.owner = owner, .creator = 5, .number = i}, 1, {}, {}});
+    updates.push_back({.object = {.owner = owner, .creator = 5, .number = i}});
   nodes.user.notify<void(std::vector<Update>)>("owner", "batchrpc.rref.hold", updates);
   nodes.world.run_for(1s);
   std::size_t awaited = 0;
@@ -327,6 +329,26 @@ TEST_CASE("R8: no more objects are awaited than a limit, whatever peers speak of
   CHECK(awaited == 65'536);
   CHECK(nodes.user.create<Counter>("owner", 3).call<&Counter::add>(1).get() == 4);
   nodes.world.run_for(11s);
+  CHECK(nodes.owner.rrefs().owned.size() == 1);
+}
+
+TEST_CASE("R8: what a node holds goes with it, whatever objects it speaks of") {
+  ObjectWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  counter.ready().get();
+  const std::uint64_t owner = counter.reference().object().owner;
+  // Of no node that can be: incarnations are not zero.
+  const std::vector<Update> updates{{.object = {.owner = owner, .creator = 0, .number = 7}}};
+  nodes.third.notify<void(std::vector<Update>)>("owner", "batchrpc.rref.hold", updates);
+  nodes.world.run_for(10ms);
+  REQUIRE(nodes.owner.rrefs().owned.size() == 2);
+  nodes.world.kill("third");
+  nodes.world.run_for(7s);  // the holder is released, and the object is awaited for 3 s more
+  for (const OwnedRRefs& owned : nodes.owner.rrefs().owned) {
+    for (const RRefHolder& holder : owned.holders)
+      CHECK(holder.node == "user");
+  }
+  nodes.world.run_for(10s);
   CHECK(nodes.owner.rrefs().owned.size() == 1);
 }
 
