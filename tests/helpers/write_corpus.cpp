@@ -176,6 +176,11 @@ void write_conversations(const Folder& folder) {
           frame_of({.kind = FrameKind::call, .number = kPut, .id = 41}, object, large(), more), 40),
       frame_of({.kind = FrameKind::call, .number = kPut, .id = 42}, object, zeros(8), more),
       chunk(41, 40), call_frame({.flags = wire::kNoReply, .number = kUpdate, .id = 43}, updates)};
+  detail::ObjectId nobodys = object;  // incarnations are not zero
+  nobodys.creator = 0;
+  const std::vector<Words> impossible{
+      call_frame({.flags = wire::kNoReply, .number = kUpdate, .id = 50},
+                 std::vector<HoldUpdate>{{nobodys, HoldUpdate::hold, {}, {}}})};
   const std::vector<Words> answers{
       frame_of({.kind = FrameKind::result, .id = 1}, 8),
       wire::plain_frame({.kind = FrameKind::credit, .id = 2, .value = wire::kNoCredit}),
@@ -193,8 +198,8 @@ void write_conversations(const Folder& folder) {
   };
   for (const Part& part :
        {Part{"calls", calls, 0}, Part{"chunks", chunks, 0}, Part{"taken-back", taken_back, 0},
-        Part{"objects", objects, 0}, Part{"answers", answers, kIsCalled},
-        Part{"errors", errors, kIsCalled}}) {
+        Part{"objects", objects, 0}, Part{"impossible", impossible, 0},
+        Part{"answers", answers, kIsCalled}, Part{"errors", errors, kIsCalled}}) {
     const unsigned manner = part.manner | kIntroduced;
     folder.write(part.name, first(manner | kReads, 0), part.frames);
     folder.write(std::string(part.name) + "-pieces", first(manner | kBreaksOff, 5), part.frames);
