@@ -18,6 +18,9 @@ static_assert(kLargeFrameBytes + wire::kInlinePayloadBytes <= ReadBuffer::kBytes
 
 // How many full buffers one connection may read before others get their turn.
 constexpr int kReadsInARow = 8;
+// Of what comes behind a payload that is read into its place: the next chunk's header, say, but not
+// its bytes, which would have to be copied.
+constexpr std::size_t kReadBehind = 4096;
 
 }  // namespace
 
@@ -142,8 +145,10 @@ bool Connection::read_once(Batch& batch, std::span<std::byte> scratch) {
   std::array<std::byte, 8> padding;
   const std::size_t direct = direct_rest_.size();
   const std::size_t skip = direct_skip_;
+  std::span<std::byte> behind = scratch.subspan(have);
+  if (direct > 0) behind = behind.first(std::min(behind.size(), kReadBehind));
   const std::array<std::span<std::byte>, 3> all{direct_rest_, std::span(padding).first(skip),
-                                                scratch.subspan(have)};
+                                                behind};
   std::array<std::span<std::byte>, 3> buffers;
   std::size_t count = 0;
   std::size_t offered = 0;
