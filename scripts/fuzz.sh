@@ -53,7 +53,9 @@ finish() {  # of one that has ended
   else
     failed=$((failed + 1))
     echo "$name: FAILED (status $status)"
-    grep -vE '^#[0-9]+\s+(NEW|REDUCE|pulse|INITED|RELOAD)' "$log" | tail -n 60 | sed 's/^/    /'
+    # The report begins with what was done, and ends with where the memory was from.
+    awk '/ERROR: |runtime error: /{told = 1} told' "$log" | head -n 150 | sed 's/^/    /'
+    tail -n 8 "$log" | sed 's/^/    /'
   fi
 }
 for target in "${targets[@]}"; do

@@ -248,7 +248,9 @@ def run_rank(options):
         rank=options.rank,
         world_size=options.trainers + 1,
         rpc_backend_options=rpc.TensorPipeRpcBackendOptions(
-            num_worker_threads=options.worker_threads
+            num_worker_threads=options.worker_threads,
+            # Else TensorPipe has the kernel copy from process to process where that is allowed.
+            _channels=["basic"] if options.no_cma else None,
         ),
     )
     if options.rank == 0:
@@ -293,6 +295,7 @@ def parse_arguments():
     parser.add_argument("--json", type=pathlib.Path, help="write the report to this file too")
     parser.add_argument("--seed", type=int, default=543)
     parser.add_argument("--worker-threads", type=int, default=16, help="of each process's RPC")
+    parser.add_argument("--no-cma", action="store_true", help="tensors through shared memory")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--started", type=float, help=argparse.SUPPRESS)

@@ -87,6 +87,15 @@ class Scene {
                       signature<void, std::vector<detail::HoldUpdate>>()));
     raw_->send(define(kWorker, "worker", signature<Bytes, Bytes>()));
     raw_->send(define(kBlob, "blob", signature<test::Blob, test::Blob>()));
+    raw_->send(define(kArrived, std::string(detail::kArrived),
+                      signature<void, std::vector<detail::Fork>>()));
+    raw_->send(define(kAsk, std::string(detail::kAsk),
+                      signature<std::vector<detail::Fork>, std::vector<detail::ForkQuestion>>()));
+    raw_->send(define(kNone, std::string(detail::kNone),
+                      signature<void, std::vector<detail::NoObject>>()));
+    raw_->send(define(kAbandon, std::string(detail::kAbandon),
+                      signature<void, Object, std::uint16_t, std::string>()));
+    raw_->send(define(kReady, std::string(detail::kReady), signature<void, Object>()));
     Encoder encoder(wire::kEnvelopeWords);
     const Member member{
         .name = "raw", .incarnation = 77, .host = {}, .addresses = {"inproc://raw"}};

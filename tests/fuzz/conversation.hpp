@@ -28,7 +28,8 @@ inline constexpr std::uint64_t kOwner = 2469588189546311529U;
 
 /// What the introduction defines, in this order; batchrpc.join is 0.
 inline constexpr std::uint32_t kJoin = 0, kTwice = 1, kSize = 2, kShout = 3, kCreate = 4, kPut = 5,
-                               kHold = 6, kUpdate = 7, kWorker = 8, kBlob = 9;
+                               kHold = 6, kUpdate = 7, kWorker = 8, kBlob = 9, kArrived = 10,
+                               kAsk = 11, kNone = 12, kAbandon = 13, kReady = 14;
 
 // --- inputs of the target `session`
 

@@ -181,6 +181,17 @@ void write_conversations(const Folder& folder) {
   const std::vector<Words> impossible{
       call_frame({.flags = wire::kNoReply, .number = kUpdate, .id = 50},
                  std::vector<HoldUpdate>{{nobodys, HoldUpdate::hold, {}, {}}})};
+  const detail::Fork fork{.parent = kOwner, .number = 1};
+  const std::vector<Words> forks{
+      call_frame({.flags = wire::kNoReply, .number = kArrived, .id = 60},
+                 std::vector<detail::Fork>{fork}),
+      call_frame({.number = kAsk, .id = 61},
+                 std::vector<detail::ForkQuestion>{{object, fork}, {object, {77, 2}}}),
+      call_frame({.flags = wire::kNoReply, .number = kNone, .id = 62},
+                 std::vector<detail::NoObject>{{object, std::uint16_t{9}, "why"}}),
+      call_frame({.number = kReady, .id = 63}, object),
+      frame_of({.kind = FrameKind::call, .flags = wire::kNoReply, .number = kAbandon, .id = 64},
+               object, std::uint16_t{5}, std::string("why"))};
   const std::vector<Words> answers{
       frame_of({.kind = FrameKind::result, .id = 1}, 8),
       wire::plain_frame({.kind = FrameKind::credit, .id = 2, .value = wire::kNoCredit}),
@@ -198,7 +209,7 @@ void write_conversations(const Folder& folder) {
   };
   for (const Part& part :
        {Part{"calls", calls, 0}, Part{"chunks", chunks, 0}, Part{"taken-back", taken_back, 0},
-        Part{"objects", objects, 0}, Part{"impossible", impossible, 0},
+        Part{"objects", objects, 0}, Part{"impossible", impossible, 0}, Part{"forks", forks, 0},
         Part{"answers", answers, kIsCalled}, Part{"errors", errors, kIsCalled}}) {
     const unsigned manner = part.manner | kIntroduced;
     folder.write(part.name, first(manner | kReads, 0), part.frames);
