@@ -10,15 +10,21 @@ if ! diff <(sed -n '/^```cpp$/,/^```$/p' docs/getting-started.md | sed '1d; /^``
   exit 1
 fi
 
-# The C++ of from-torch-rpc.md is that of the example, but for line breaks, comments, and lines with a "…".
-sources=$(sed -E 's@(^|  )// .*@@' examples/cartpole/*.cpp examples/cartpole_observer/*.cpp | tr -d '[:space:]')
-while read -r line; do
-  code=$(sed -E 's@(^|  )// .*@@' <<<"$line" | tr -d '[:space:]')
-  if [[ $sources != *"$code"* ]]; then
-    echo "docs: docs/from-torch-rpc.md shows what is not in examples/cartpole*: $line" >&2
-    exit 1
-  fi
-done < <(sed -n '/^```cpp$/,/^```$/p' docs/from-torch-rpc.md | grep -vE '^```|…')
+# The C++ of the tutorials is that of the examples, but for line breaks, comments, and lines with a "…".
+check_excerpts() {  # <document> <source>...
+  local document=$1 sources line code
+  shift
+  sources=$(sed -E 's@(^|  )//.*@@' "$@" | tr -d '[:space:]')
+  while read -r line; do
+    code=$(sed -E 's@(^|  )//.*@@' <<<"$line" | tr -d '[:space:]')
+    if [[ $sources != *"$code"* ]]; then
+      echo "docs: $document shows what is not in the example: $line" >&2
+      return 1
+    fi
+  done < <(sed -n '/^```cpp$/,/^```$/p' "$document" | grep -vE '^```|…')
+}
+check_excerpts docs/from-torch-rpc.md examples/cartpole/*.cpp examples/cartpole_observer/*.cpp
+check_excerpts docs/parameter-server.md examples/parameter_server/*.[ch]pp
 
 mkdir -p build/doxygen
 doxygen docs/Doxyfile
