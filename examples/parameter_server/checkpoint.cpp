@@ -11,7 +11,7 @@
 namespace batchrpc_examples {
 namespace {
 
-constexpr char kMagic[8] = {'b', 'r', 'p', 'c', 'k', 'p', 't', '1'};
+constexpr char kMagic[8] = {'b', 'r', 'p', 'c', 'k', 'p', 't', '2'};
 
 struct Header {
   char magic[8]{};
@@ -19,7 +19,9 @@ struct Header {
   std::int64_t elements = 0;
   std::int64_t has_velocity = 0;
   std::int64_t settings_size = 0;
+  std::int64_t history_size = 0;
 };
+constexpr std::int64_t kLongestText = 4096;
 
 class File {
  public:
@@ -55,6 +57,12 @@ class File {
       size -= static_cast<std::size_t>(got);
     }
   }
+  void require_end() const {
+    char more = 0;
+    if (::read(descriptor_, &more, 1) != 0) {
+      throw CheckpointError(path_ + ": is longer than it should be");
+    }
+  }
   void sync() const {
     if (::fsync(descriptor_) != 0) fail("cannot write");
   }
@@ -72,6 +80,12 @@ void write_tensor(const File& file, const at::Tensor& tensor) {
   file.write(dense.data_ptr(), dense.nbytes());
 }
 
+std::string read_text(const File& file, std::int64_t size) {
+  std::string text(static_cast<std::size_t>(size), '\0');
+  file.read(text.data(), text.size());
+  return text;
+}
+
 at::Tensor read_tensor(const File& file, std::int64_t elements) {
   at::Tensor tensor = at::empty({elements});
   file.read(tensor.data_ptr(), tensor.nbytes());
@@ -82,11 +96,13 @@ void write_new(const std::string& path, const std::string& settings, const Check
   Header header{.iterations = checkpoint.iterations,
                 .elements = checkpoint.values.numel(),
                 .has_velocity = checkpoint.velocity.defined() ? 1 : 0,
-                .settings_size = static_cast<std::int64_t>(settings.size())};
+                .settings_size = static_cast<std::int64_t>(settings.size()),
+                .history_size = static_cast<std::int64_t>(checkpoint.history.size())};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   const File file(path, O_WRONLY | O_CREAT | O_TRUNC);
   file.write(&header, sizeof header);
   file.write(settings.data(), settings.size());
+  file.write(checkpoint.history.data(), checkpoint.history.size());
   write_tensor(file, checkpoint.values);
   if (checkpoint.velocity.defined()) write_tensor(file, checkpoint.velocity);
   file.sync();
@@ -99,37 +115,38 @@ void write_checkpoint(const std::string& path, const std::string& settings,
   const std::string fresh = path + ".new";
   try {
     write_new(fresh, settings, checkpoint);
+    if (::rename(fresh.c_str(), path.c_str()) != 0) {
+      throw CheckpointError(path + ": cannot be replaced: " + std::strerror(errno));
+    }
   } catch (const CheckpointError&) {
     ::unlink(fresh.c_str());
     throw;
-  }
-  if (::rename(fresh.c_str(), path.c_str()) != 0) {
-    throw CheckpointError(path + ": cannot be replaced: " + std::strerror(errno));
   }
   const auto folder = std::filesystem::absolute(path).parent_path();
   File(folder.string(), O_RDONLY | O_DIRECTORY).sync();
 }
 
-std::optional<Checkpoint> read_checkpoint(const std::string& path, const std::string& settings,
-                                          std::int64_t elements, std::int64_t parameters) {
-  if (!std::filesystem::exists(path)) return std::nullopt;
+Checkpoint read_checkpoint(const std::string& path, const std::string& settings,
+                           std::int64_t elements, std::int64_t parameters) {
   const File file(path, O_RDONLY);
   Header header;
   file.read(&header, sizeof header);
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || header.settings_size < 0 ||
-      header.settings_size > 4096) {
+  const auto is_text = [](std::int64_t size) { return size >= 0 && size <= kLongestText; };
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || !is_text(header.settings_size) ||
+      !is_text(header.history_size)) {
     throw CheckpointError(path + ": is no checkpoint of this program");
   }
-  std::string written(static_cast<std::size_t>(header.settings_size), '\0');
-  file.read(written.data(), written.size());
+  const std::string written = read_text(file, header.settings_size);
   if (written != settings || header.elements != elements) {
     throw CheckpointError(path + ": is of another training: " + written + "; this one is " +
                           settings);
   }
   Checkpoint checkpoint;
   checkpoint.iterations = header.iterations;
+  checkpoint.history = read_text(file, header.history_size);
   checkpoint.values = read_tensor(file, elements);
   if (header.has_velocity != 0) checkpoint.velocity = read_tensor(file, parameters);
+  file.require_end();
   return checkpoint;
 }
 

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -19,6 +18,7 @@ struct Checkpoint {
   std::int64_t iterations = 0;  ///< that the model has had
   at::Tensor values;            ///< float32 [elements]
   at::Tensor velocity;          ///< float32 [parameters]; undefined without momentum
+  std::string history;          ///< of what gradients they were, for people
 };
 
 /// Writes a file beside `path` and, once it is on the disk, puts it in the place of `path`. Throws
@@ -26,9 +26,9 @@ struct Checkpoint {
 void write_checkpoint(const std::string& path, const std::string& settings,
                       const Checkpoint& checkpoint);
 
-/// Nothing where there is no such file. Throws CheckpointError when it is damaged, or not of these
-/// settings and these sizes of values and velocity.
-std::optional<Checkpoint> read_checkpoint(const std::string& path, const std::string& settings,
-                                          std::int64_t elements, std::int64_t parameters);
+/// Throws CheckpointError when it is not there, damaged, or not of these settings and these sizes
+/// of values and velocity.
+Checkpoint read_checkpoint(const std::string& path, const std::string& settings,
+                           std::int64_t elements, std::int64_t parameters);
 
 }  // namespace batchrpc_examples

@@ -1,5 +1,6 @@
 #include "parameter_server/flat_parameters.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -11,6 +12,15 @@ std::vector<at::Tensor> float_buffers(const torch::nn::Module& module) {
   std::vector<at::Tensor> buffers = module.buffers();
   std::erase_if(buffers, [](const at::Tensor& each) { return each.scalar_type() != at::kFloat; });
   return buffers;
+}
+
+std::vector<at::Tensor> flat_tensors(const torch::nn::Module& module, bool with_buffers) {
+  std::vector<at::Tensor> tensors = module.parameters();
+  if (with_buffers) {
+    const std::vector<at::Tensor> buffers = float_buffers(module);
+    tensors.insert(tensors.end(), buffers.begin(), buffers.end());
+  }
+  return tensors;
 }
 
 }  // namespace
@@ -50,16 +60,28 @@ FlatParameters::FlatParameters(torch::nn::Module& module, bool with_buffers) {
   }
 }
 
+std::int64_t flat_elements(const torch::nn::Module& module, bool with_buffers) {
+  std::int64_t elements = 0;
+  for (const at::Tensor& tensor : flat_tensors(module, with_buffers))
+    elements += tensor.numel();
+  return elements;
+}
+
 at::Tensor flat_values(const torch::nn::Module& module, bool with_buffers) {
+  return flat_values(module, with_buffers, {0, flat_elements(module, with_buffers)});
+}
+
+at::Tensor flat_values(const torch::nn::Module& module, bool with_buffers, const Shard& part) {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> parts;
-  for (const at::Tensor& parameter : module.parameters())
-    parts.push_back(parameter.detach().flatten());
-  if (with_buffers) {
-    for (const at::Tensor& buffer : float_buffers(module))
-      parts.push_back(buffer.flatten());
+  std::vector<at::Tensor> pieces;
+  std::int64_t place = 0;
+  for (const at::Tensor& tensor : flat_tensors(module, with_buffers)) {
+    const std::int64_t begin = std::max(part.begin - place, std::int64_t{0});
+    const std::int64_t end = std::min(part.end - place, tensor.numel());
+    if (begin < end) pieces.push_back(Shard{begin, end}.of(tensor.detach().flatten()));
+    place += tensor.numel();
   }
-  return at::cat(parts);
+  return at::cat(pieces);
 }
 
 std::vector<Shard> shards(std::int64_t elements, std::int64_t parts) {

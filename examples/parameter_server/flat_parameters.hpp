@@ -27,9 +27,6 @@ class FlatParameters {
   at::Tensor gradients_;
 };
 
-/// A copy of what FlatParameters::values() holds.
-at::Tensor flat_values(const torch::nn::Module& module, bool with_buffers = false);
-
 /// A part of a flat tensor: the elements in [begin, end).
 struct Shard {
   std::int64_t begin = 0;
@@ -39,6 +36,12 @@ struct Shard {
   /// A view.
   [[nodiscard]] at::Tensor of(const at::Tensor& flat) const { return flat.slice(0, begin, end); }
 };
+
+/// How many elements FlatParameters::values() has.
+std::int64_t flat_elements(const torch::nn::Module& module, bool with_buffers = false);
+/// A copy of what FlatParameters::values() holds, or of a part of it: no more is allocated.
+at::Tensor flat_values(const torch::nn::Module& module, bool with_buffers = false);
+at::Tensor flat_values(const torch::nn::Module& module, bool with_buffers, const Shard& part);
 
 /// Cuts so many elements into that many parts, whose sizes differ by one at most. Throws
 /// `std::invalid_argument` unless there is an element for each.

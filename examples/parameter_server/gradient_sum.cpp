@@ -2,10 +2,25 @@
 
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/torch/tensor.hpp>
+#include <cmath>
 #include <string>
 #include <utility>
 
 namespace batchrpc_examples {
+
+namespace {
+
+// The sum of a slice is finite unless one of its elements is not (or it overflows, which is as
+// bad), and is made in the cache.
+bool is_finite(const at::Tensor& gradient) {
+  constexpr std::int64_t kSlice = 65536;
+  for (std::int64_t begin = 0; begin < gradient.numel(); begin += kSlice) {
+    if (!std::isfinite(gradient.slice(0, begin, begin + kSlice).sum().item<float>())) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 void require_gradient(const at::Tensor& gradient, std::int64_t elements) {
   if (gradient.defined() && gradient.scalar_type() == at::kFloat && gradient.dim() == 1 &&
@@ -23,11 +38,8 @@ void GradientSum::accumulate(const at::Tensor& gradient) {
   const auto start = std::chrono::steady_clock::now();
   const at::NoGradGuard no_grad;
   require_gradient(gradient, elements_);
-  if (options_.refuse_nan) {
-    // A sum is finite unless a summand is not (or it overflows, which is as bad), and is faster.
-    if (!gradient.sum(at::kDouble).isfinite().item<bool>()) {
-      throw batchrpc::InvalidArgument("the gradient holds NaN or infinity");
-    }
+  if (options_.refuse_nan && !is_finite(gradient)) {
+    throw batchrpc::InvalidArgument("the gradient holds NaN or infinity");
   }
   if (options_.add) {
     if (!sum_.defined()) sum_ = at::empty({elements_});

@@ -15,15 +15,18 @@ using namespace batchrpc_examples;
 
 std::optional<CheckResult> check(const ParameterServerOptions& options, const ServerRun& run) {
   if (!options.check) return std::nullopt;
-  for (const IterationRecord& iteration : run.iterations) {
-    if (iteration.trainers == options.trainers && run.lost.empty()) continue;
-    std::cout << "Not checked: trainers came or went" << std::endl;
-    return std::nullopt;
+  const std::string gradients = gradient_settings(options);
+  if (run.gradients != gradients) {
+    CheckResult result{.not_checked = "the model has had gradients of " + run.gradients +
+                                      ", one process would have those of " + gradients};
+    std::cout << "Not checked: " << result.not_checked << std::endl;
+    return result;
   }
   const at::Tensor alone = train_alone(options);
   const at::Tensor parameters = run.values.slice(0, 0, alone.numel());  // without buffers
-  const CheckResult result{relative_difference(parameters, alone)};
-  std::cout << "Checked: the parameters differ from those of one process by "
+  const CheckResult result{.relative_difference = relative_difference(parameters, alone)};
+  std::cout << "Checked: the parameters differ from those of one process"
+            << (options.cuda ? ", which computes with CUDA as the trainers do," : "") << " by "
             << result.relative_difference << " of their value at the most ("
             << (result.passed() ? "passed" : "FAILED") << "); hash " << values_hash(run.values)
             << std::endl;
@@ -45,7 +48,8 @@ int run(int argc, const char* const* argv) {
   std::cout << summary(*options, result) << std::endl;
   const auto checked = check(*options, result);
   write_results(*options, result, checked);
-  const bool failed = (checked && !checked->passed()) || !result.checkpoint_error.empty();
+  const bool failed = (checked && !checked->passed()) || !result.checkpoint_error.empty() ||
+                      !result.failed_servers.empty();
   return failed ? 1 : 0;
 }
 

@@ -128,6 +128,14 @@ void add_traffic_options(CLI::App& app, ParameterServerOptions& options, bool& n
                "one process that averages the same gradients");
 }
 
+void check_folder(const ParameterServerOptions& options) {
+  if (!std::filesystem::is_directory(options.checkpoint)) {
+    throw UsageError("--checkpoint " + options.checkpoint + ": there is no such folder");
+  }
+  const std::string server = server_name(options.rank.value_or(0));
+  check_writable("--checkpoint", options.checkpoint + "/" + server + ".writable");
+}
+
 void check_together(const CLI::App& app, const ParameterServerOptions& options, bool no_sum) {
   if (no_sum && !options.synthetic) throw UsageError("--no-sum needs --synthetic");
   if (options.check && options.synthetic) {
@@ -151,13 +159,16 @@ void check_together(const CLI::App& app, const ParameterServerOptions& options, 
     throw UsageError("--figure " + options.figure +
                      ": name a file that ends in .svg; a .png is written beside it");
   }
-  if (options.is_server() && !options.checkpoint.empty() &&
-      !std::filesystem::is_directory(options.checkpoint)) {
-    throw UsageError("--checkpoint " + options.checkpoint + ": there is no such folder");
+  if (options.synthetic && !options.checkpoint.empty()) {
+    throw UsageError("--checkpoint and --synthetic exclude each other: the model stays as it is");
   }
+  if (options.is_server() && !options.checkpoint.empty()) check_folder(options);
   if (options.rank.value_or(0) != 0) return;  // server 0 writes the files
   if (!options.json.empty()) check_writable("--json", options.json);
-  if (!options.figure.empty()) check_writable("--figure", options.figure);
+  if (!options.figure.empty()) {
+    check_writable("--figure", options.figure);
+    check_writable("--figure", png_beside(options.figure));
+  }
 }
 
 }  // namespace
@@ -194,6 +205,10 @@ std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
   return run ? std::optional(options) : std::nullopt;
 }
 
+std::string png_beside(const std::string& svg) {
+  return std::filesystem::path(svg).replace_extension(".png");
+}
+
 std::string server_name(int index) { return "server" + std::to_string(index); }
 std::string trainer_name(int index) { return "trainer" + std::to_string(index); }
 
@@ -213,15 +228,24 @@ batchrpc::NodeOptions node_options(const ParameterServerOptions& options) {
   node.transport = options.transport;
   node.call_timeout = batchrpc::Duration::max();  // an iteration takes what it takes
   node.log_level = batchrpc::LogLevel::error;     // the program tells of losses itself
+  node.expose_within = std::chrono::seconds(60);  // servers agree on a checkpoint first
   return node;
 }
 
 std::string model_settings(const ParameterServerOptions& options) {
   std::ostringstream text;
+  text.precision(std::numeric_limits<double>::max_digits10);
   text << "ResNet-50 of " << options.classes << " classes, seed " << options.seed << ", lr "
-       << options.learning_rate << ", momentum " << options.momentum << ", part "
-       << options.rank.value_or(0) << " of " << options.servers
-       << (options.buffers ? ", with buffers" : "");
+       << options.learning_rate << ", momentum " << options.momentum << ", mode "
+       << to_string(options.mode) << ", part " << options.rank.value_or(0) << " of "
+       << options.servers << (options.buffers ? ", with buffers" : "");
+  return text.str();
+}
+
+std::string gradient_settings(const ParameterServerOptions& options) {
+  std::ostringstream text;
+  text << options.trainers << " trainers, each with " << options.batch_size << " images of "
+       << options.image << " pixels, computed by " << (options.cuda ? "CUDA" : "the CPU");
   return text.str();
 }
 

@@ -50,6 +50,8 @@ struct ParameterServerOptions {
 std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
                                                                      const char* const* argv);
 
+/// The .png of a --figure.
+std::string png_beside(const std::string& svg);
 std::string server_name(int index);
 std::string trainer_name(int index);
 /// Such as "batch".
@@ -61,5 +63,10 @@ batchrpc::NodeOptions node_options(const ParameterServerOptions& options);
 /// What a model that goes on from a checkpoint must have in common with the one that wrote it, in
 /// one line for people.
 std::string model_settings(const ParameterServerOptions& options);
+
+/// Whose gradients an iteration has, in words: the same for those that give the same model.
+std::string gradient_settings(const ParameterServerOptions& options);
+/// In place of gradient_settings() where iterations differ in them.
+inline constexpr const char* kChangingTrainers = "trainers that came, went or changed";
 
 }  // namespace batchrpc_examples

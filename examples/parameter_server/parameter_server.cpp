@@ -13,10 +13,23 @@ namespace {
 constexpr std::size_t kMostTrainers = 1024;
 constexpr std::size_t kLeastQueue = 1 << 20;
 
-std::string caller() {
+rpc::PeerIdentity caller() {
   const rpc::CallContext* const context = rpc::CallContext::current();
-  return context != nullptr ? context->caller().name : std::string();
+  return context != nullptr ? context->caller() : rpc::PeerIdentity();
 }
+
+std::vector<rpc::PeerIdentity> senders(const rpc::BatchInfo& info) {
+  std::vector<rpc::PeerIdentity> all;
+  for (const rpc::BatchInfo::Call& call : info.calls) {
+    if (call.caller) all.push_back(*call.caller);
+  }
+  return all;
+}
+
+struct EndOfUpdate {
+  TrainingGroup& group;
+  ~EndOfUpdate() { group.end_update(); }
+};
 
 class Stopwatch {
  public:
@@ -65,17 +78,22 @@ ParameterServer::Update ParameterServer::make_update() {
         std::max(options.max_queue_bytes, (message + 4096) * (options_.trainers + 64));
   }
   return {options, rpc::reduce(gradient_sum()), {.check = [this](const at::Tensor& gradient) {
-            check_caller();
+            check_caller(false);
             require_gradient(gradient, model_.parameters());
           }}};
 }
 
-void ParameterServer::check_caller() const {
-  const std::string trainer = caller();
-  if (!group_.contains(trainer)) {
-    throw rpc::InvalidArgument(trainer + " is not in the training: it is to join (again) first");
+void ParameterServer::check_caller(bool by_hand) const {
+  if (by_hand != (options_.mode == UpdateMode::sync)) {
+    throw rpc::InvalidArgument(by_hand ? "only a server of mode sync updates by hand"
+                                       : "a server of mode sync updates by hand");
   }
-  if (options_.mode != UpdateMode::async && group_.iteration() >= options_.iterations) {
+  const rpc::PeerIdentity trainer = caller();
+  if (!group_.contains(trainer)) {
+    throw rpc::InvalidArgument(trainer.name +
+                               " is not in the training: it is to join (again) first");
+  }
+  if (own_iteration(trainer.name) >= options_.iterations) {
     throw rpc::InvalidArgument("the training is over, after " +
                                std::to_string(options_.iterations) + " iterations");
   }
@@ -89,16 +107,16 @@ void ParameterServer::wait_for(const std::vector<std::string>& trainers) {
 }
 
 rpc::Future<TrainingStart> ParameterServer::join() {
-  return group_.join(caller()).then([this, trainer = caller()](std::int64_t iteration) {
+  return group_.join(caller()).then([this, trainer = caller().name](std::int64_t iteration) {
     if (options_.mode == UpdateMode::async) {
-      const std::lock_guard lock(versions_mutex_);
-      versions_[trainer] = iteration;
-      iteration /= static_cast<std::int64_t>(options_.trainers);
+      const std::lock_guard lock(progress_mutex_);
+      progress_[trainer] = {.version = version_, .iteration = iteration};
     }
     return TrainingStart{.iteration = iteration,
                          .iterations = options_.iterations,
                          .parameters = model_.parameters(),
-                         .elements = model_.elements()};
+                         .elements = model_.elements(),
+                         .mode = options_.mode};
   });
 }
 
@@ -114,39 +132,77 @@ at::Tensor ParameterServer::result() const {
 
 void ParameterServer::leave() { lose(caller()); }
 
-bool ParameterServer::lose(const std::string& trainer) {
+bool ParameterServer::lose(const rpc::PeerIdentity& trainer) {
   const bool was_there = group_.leave(trainer);
   if (options_.mode == UpdateMode::sync) update_when_all_are_there();
+  if (options_.mode == UpdateMode::async && was_there) {
+    group_.finish_iterations(finished_without(trainer.name));
+  }
   return was_there;
 }
 
 at::Tensor ParameterServer::finish_update(const at::Tensor& mean, const rpc::BatchInfo& info,
                                           double seconds) {
+  // An iteration of theirs alone would be one that who was restarted in their place still has to
+  // do.
+  const std::vector<rpc::PeerIdentity> trainers = senders(info);
+  if (!group_.begin_update(trainers)) {
+    throw rpc::InvalidArgument("those who sent gradients are gone");
+  }
+  const EndOfUpdate end{group_};
   UpdateReport report{.iteration = group_.iteration(),
+                      .finished = group_.iteration() + 1,
                       .gradients = static_cast<std::int64_t>(info.rows),
                       .sum_seconds = seconds};
   Stopwatch time;
   at::Tensor values = options_.step ? model_.step(mean) : model_.values();
   report.step_seconds = time.lap();
-  if (events_.checkpoint) {
-    events_.checkpoint(report.iteration + 1, model_);
+  if (options_.mode == UpdateMode::async) count_own(trainers.front().name, report);
+  if (events_.checkpoint && report.finished > group_.iteration()) {
+    events_.checkpoint(report, model_);
     report.checkpoint_seconds = time.lap();
   }
-  if (options_.mode == UpdateMode::async) report.staleness = staleness(info);
-  group_.finish_iteration();
+  group_.finish_iterations(report.finished);
   events_.updated(report);
   return values;
 }
 
-std::int64_t ParameterServer::staleness(const rpc::BatchInfo& info) {
-  const std::int64_t version = group_.iteration();
-  if (info.calls.empty() || !info.calls[0].caller) return 0;
-  const std::lock_guard lock(versions_mutex_);
-  return version - std::exchange(versions_[info.calls[0].caller->name], version + 1);
+std::int64_t ParameterServer::own_iteration(const std::string& trainer) const {
+  if (options_.mode != UpdateMode::async) return group_.iteration();
+  const std::lock_guard lock(progress_mutex_);
+  const auto own = progress_.find(trainer);
+  return own == progress_.end() ? group_.iteration() : own->second.iteration;
+}
+
+void ParameterServer::count_own(const std::string& trainer, UpdateReport& report) {
+  const std::lock_guard lock(progress_mutex_);
+  if (const auto own = progress_.find(trainer); own != progress_.end()) {
+    report.staleness = version_ - own->second.version;
+    report.iteration = own->second.iteration;
+    own->second = {.version = version_ + 1, .iteration = report.iteration + 1};
+  }
+  ++version_;
+  report.finished = finished_by_all();
+}
+
+// Who has finished still counts: others may be lost then, and the training has succeeded.
+std::int64_t ParameterServer::finished_without(const std::string& trainer) {
+  const std::lock_guard lock(progress_mutex_);
+  const auto own = progress_.find(trainer);
+  if (own != progress_.end() && own->second.iteration < options_.iterations) progress_.erase(own);
+  return finished_by_all();
+}
+
+std::int64_t ParameterServer::finished_by_all() const {
+  if (progress_.empty()) return group_.iteration();
+  std::int64_t least = options_.iterations;
+  for (const auto& [trainer, progress] : progress_)
+    least = std::min(least, progress.iteration);
+  return least;
 }
 
 rpc::Future<at::Tensor> ParameterServer::update_by_hand(const at::Tensor& gradient) {
-  check_caller();
+  check_caller(true);
   rpc::Promise<at::Tensor> promise;
   auto future = promise.get_future();
   {
@@ -162,22 +218,31 @@ rpc::Future<at::Tensor> ParameterServer::update_by_hand(const at::Tensor& gradie
 void ParameterServer::update_when_all_are_there() {
   std::vector<Waiting> answered;
   at::Tensor values;
+  std::exception_ptr error;
   {
     const std::lock_guard lock(by_hand_mutex_);
     if (waiting_.empty()) return;
-    for (const std::string& trainer : group_.members()) {
-      const bool is_there = std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiting& each) {
-        return each.trainer == trainer;
+    const auto members = group_.members();
+    const auto there = std::count_if(members.begin(), members.end(), [&](const auto& trainer) {
+      return std::any_of(waiting_.begin(), waiting_.end(), [&](const Waiting& each) {
+        return each.trainer.name == trainer.name && each.trainer.incarnation == trainer.incarnation;
       });
-      if (!is_there) return;
-    }
+    });
+    // With none of them there, all who have sent are gone: it fails.
+    if (there > 0 && there < std::ssize(members)) return;
     rpc::BatchInfo info;
     info.rows = waiting_.size();
-    values = by_hand_.finish(info);
+    for (const Waiting& each : waiting_)
+      info.calls.push_back({.caller = std::make_shared<rpc::PeerIdentity>(each.trainer)});
+    try {
+      values = by_hand_.finish(info);
+    } catch (...) {
+      error = std::current_exception();
+    }
     answered = std::exchange(waiting_, {});
   }
   for (Waiting& each : answered)
-    each.promise.set_value(values);
+    error ? each.promise.set_error(error) : each.promise.set_value(values);
 }
 
 }  // namespace batchrpc_examples

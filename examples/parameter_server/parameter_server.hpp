@@ -30,6 +30,7 @@ struct TrainingStart {
   std::int64_t iterations = 0;  ///< where it ends
   std::int64_t parameters = 0;  ///< in the server's part of the model
   std::int64_t elements = 0;    ///< with the buffers behind them
+  UpdateMode mode = UpdateMode::batch;
 };
 
 /// What a trainer tells of an iteration.
@@ -43,7 +44,8 @@ struct IterationReport {
 
 /// What the server knows of an update.
 struct UpdateReport {
-  std::int64_t iteration = 0;
+  std::int64_t iteration = 0;  ///< async: of the trainer whose gradient it was
+  std::int64_t finished = 0;   ///< iterations that the model has had; async: of all trainers
   std::int64_t gradients = 0;
   double sum_seconds = 0;
   double step_seconds = 0;
@@ -65,8 +67,8 @@ struct ServerOptions {
 struct ServerEvents {
   std::function<void(const UpdateReport&)> updated = [](const UpdateReport&) {};
   std::function<void(const IterationReport&)> reported = [](const IterationReport&) {};
-  /// After the update of that many iterations, before anybody has the new model.
-  std::function<void(std::int64_t iterations, SharedModel&)> checkpoint{};
+  /// After an update that finishes an iteration, before anybody has the new model.
+  std::function<void(const UpdateReport&, SharedModel&)> checkpoint{};
 };
 
 /// The server of a model, or of a part of one, to which trainers have an RRef. A trainer joins,
@@ -84,7 +86,8 @@ class ParameterServer {
   batchrpc::Future<TrainingStart> join();
   /// The model as it is, float32 [elements].
   at::Tensor fetch_model() { return model_.values(); }
-  /// By mode `sync`; else as update_and_fetch_model.
+  /// By mode `sync`, and only there; else as update_and_fetch_model. What is counted by hand is not
+  /// taken in by turns: memory grows with the number of trainers.
   batchrpc::Future<at::Tensor> update_by_hand(const at::Tensor& gradient);
   void report(const IterationReport& report) { events_.reported(report); }
   /// Keeps what a trainer has in the end, the whole model, for result().
@@ -95,7 +98,7 @@ class ParameterServer {
   void leave();
 
   /// A trainer is gone. Returns whether it was in the training.
-  bool lose(const std::string& trainer);
+  bool lose(const batchrpc::PeerIdentity& trainer);
   [[nodiscard]] const TrainingGroup& group() const { return group_; }
   [[nodiscard]] SharedModel& model() { return model_; }
 
@@ -103,16 +106,24 @@ class ParameterServer {
   using Update = batchrpc::Batcher<at::Tensor(at::Tensor)>;
 
   struct Waiting {
-    std::string trainer;
+    batchrpc::PeerIdentity trainer;
     batchrpc::Promise<at::Tensor> promise;
+  };
+  /// Of a trainer, where each goes its own way.
+  struct Progress {
+    std::int64_t version = 0;  ///< the model that it has
+    std::int64_t iteration = 0;
   };
 
   GradientSum gradient_sum();
   Update make_update();
-  void check_caller() const;
+  void check_caller(bool by_hand) const;
   void wait_for(const std::vector<std::string>& trainers);
   at::Tensor finish_update(const at::Tensor& mean, const batchrpc::BatchInfo& info, double seconds);
-  std::int64_t staleness(const batchrpc::BatchInfo& info);
+  [[nodiscard]] std::int64_t own_iteration(const std::string& trainer) const;
+  void count_own(const std::string& trainer, UpdateReport& report);
+  std::int64_t finished_without(const std::string& trainer);
+  [[nodiscard]] std::int64_t finished_by_all() const;
   void update_when_all_are_there();
 
   const ServerOptions options_;
@@ -121,15 +132,16 @@ class ParameterServer {
   std::mutex by_hand_mutex_;
   GradientSum by_hand_;
   std::vector<Waiting> waiting_;
-  std::mutex versions_mutex_;
+  mutable std::mutex progress_mutex_;
+  std::int64_t version_ = 0;  // async: updates that were made
+  std::map<std::string, Progress> progress_;
   mutable std::mutex result_mutex_;
   at::Tensor result_;
-  std::map<std::string, std::int64_t> versions_;  // async: which model a trainer has
 
  public:
   /// Takes a gradient, float32 [parameters], and gives the new model, when all trainers have sent
-  /// theirs. Fails with InvalidArgument for another type or shape, or a caller who has not joined;
-  /// the iteration goes on with the others, and the caller may send another.
+  /// theirs. Fails with InvalidArgument for another type or shape, a caller who has not joined, or
+  /// in mode `sync`; the iteration goes on with the others, and the caller may send another.
   Update update_and_fetch_model;
 
  private:

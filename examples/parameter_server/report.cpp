@@ -6,7 +6,6 @@
 #include <batchrpc/base/version.hpp>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -93,13 +92,16 @@ nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& 
       {"server_memory_bytes", run.memory_bytes},
       {"parameters_hash", values_hash(run.values)},
       {"lost_trainers", run.lost},
-      {"checkpoint_error", run.checkpoint_error}};
+      {"checkpoint_error", run.checkpoint_error},
+      {"failed_servers", run.failed_servers}};
   Json iterations = Json::array();
   for (const IterationRecord& iteration : run.iterations)
     iterations.push_back(iteration_json(iteration));
   json["iterations"] = std::move(iterations);
   if (!run.iterations.empty()) json["iteration_median_seconds"] = median(iteration_seconds(run));
-  if (check) {
+  if (check && !check->not_checked.empty()) {
+    json["check"] = {{"not_checked", check->not_checked}, {"passed", false}};
+  } else if (check) {
     json["check"] = {{"relative_difference", check->relative_difference},
                      {"most", CheckResult::kMost},
                      {"passed", check->passed()}};
@@ -148,7 +150,7 @@ void write_results(const ParameterServerOptions& options, const ServerRun& run,
     written += " " + options.json;
   }
   if (!options.figure.empty() && !run.iterations.empty()) {
-    const std::string png = std::filesystem::path(options.figure).replace_extension(".png");
+    const std::string png = png_beside(options.figure);
     const Figure figure = phases_figure(options, run);
     write_svg(figure, options.figure);
     write_png(figure, png);

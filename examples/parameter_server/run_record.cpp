@@ -23,24 +23,24 @@ std::string progress_line(const IterationRecord& record, bool with_staleness) {
   return line;
 }
 
-RunRecord::RunRecord(double bytes, std::int64_t updates_an_iteration,
-                     std::function<void(const IterationRecord&)> lines)
-    : bytes_(bytes), updates_(updates_an_iteration), lines_(std::move(lines)) {}
+RunRecord::RunRecord(double bytes, std::function<void(const IterationRecord&)> lines)
+    : bytes_(bytes), lines_(std::move(lines)) {}
 
 void RunRecord::updated(const UpdateReport& update) {
   const std::lock_guard lock(mutex_);
-  gathered_[update.iteration / updates_].updates.push_back(update);
+  gathered_[update.iteration].updates.push_back(update);
+  finished_ = std::max(finished_, update.finished);
 }
 
 void RunRecord::reported(const IterationReport& report) {
   const std::lock_guard lock(mutex_);
   Gathered& gathered = gathered_[report.iteration];
   gathered.reports.push_back(report);
+  if (report.iteration >= finished_) return;
   std::int64_t expected = 0;
   for (const UpdateReport& update : gathered.updates)
     expected += update.gradients;
-  if (static_cast<std::int64_t>(gathered.reports.size()) >= std::max(expected, updates_))
-    tell_until(report.iteration);
+  if (static_cast<std::int64_t>(gathered.reports.size()) >= expected) tell_until(report.iteration);
 }
 
 std::vector<IterationRecord> RunRecord::finish() {
@@ -55,11 +55,11 @@ std::vector<IterationRecord> RunRecord::finish() {
 
 // Earlier ones, too: a trainer that is lost does not report.
 void RunRecord::tell_until(std::int64_t last) {
-  for (auto& [iteration, gathered] : gathered_) {
-    if (iteration > last) return;
-    if (gathered.reports.empty() || std::exchange(gathered.told, true)) continue;
-    lines_(record_of(iteration, gathered));
+  for (auto each = gathered_.lower_bound(untold_); each != gathered_.end(); ++each) {
+    if (each->first > last) break;
+    if (!each->second.reports.empty()) lines_(record_of(each->first, each->second));
   }
+  untold_ = std::max(untold_, last + 1);
 }
 
 IterationRecord RunRecord::record_of(std::int64_t iteration, const Gathered& gathered) const {

@@ -32,9 +32,9 @@ std::string progress_line(const IterationRecord& record, bool with_staleness);
 /// Gathers what servers and trainers tell of a run. Thread-safe.
 class RunRecord {
  public:
-  /// `bytes` go up and down for each trainer, in all; `lines` takes a record when it is complete.
-  RunRecord(double bytes, std::int64_t updates_an_iteration,
-            std::function<void(const IterationRecord&)> lines);
+  /// `bytes` go up and down for each trainer, in all; `lines` takes a record when it is complete:
+  /// its iteration is finished, and who sent a gradient has reported.
+  RunRecord(double bytes, std::function<void(const IterationRecord&)> lines);
 
   void updated(const UpdateReport& update);
   void reported(const IterationReport& report);
@@ -46,15 +46,15 @@ class RunRecord {
   struct Gathered {
     std::vector<IterationReport> reports;
     std::vector<UpdateReport> updates;
-    bool told = false;
   };
   void tell_until(std::int64_t last);
   [[nodiscard]] IterationRecord record_of(std::int64_t iteration, const Gathered& gathered) const;
 
   const double bytes_;
-  const std::int64_t updates_;
   const std::function<void(const IterationRecord&)> lines_;
   std::mutex mutex_;
+  std::int64_t finished_ = 0;
+  std::int64_t untold_ = 0;  // the first one
   std::map<std::int64_t, Gathered> gathered_;
 };
 

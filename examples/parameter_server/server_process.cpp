@@ -3,10 +3,12 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -14,8 +16,9 @@
 #include "common/meeting_place.hpp"
 #include "common/process.hpp"
 #include "common/resident_memory.hpp"
-#include "parameter_server/checkpoint.hpp"
+#include "parameter_server/checkpoints.hpp"
 #include "parameter_server/flat_parameters.hpp"
+#include "parameter_server/notice.hpp"
 #include "parameter_server/resnet.hpp"
 #include "parameter_server/server_functions.hpp"
 #include "torch_settings/torch_settings.hpp"
@@ -29,6 +32,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kTrainersAreThereWithin = 60s;
+constexpr auto kServersAreThereWithin = 60s;
+constexpr auto kServersEndWithin = 60s;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -40,13 +45,11 @@ std::int64_t most_resident_bytes() {
   return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-// In one piece: others write to the same terminal.
-void say(const std::string& line) { std::cerr << "Notice: " + line + "\n" << std::flush; }
-
 /// The other processes, started by that of server 0.
 class OtherProcesses {
  public:
-  OtherProcesses(const ParameterServerOptions& options, std::vector<std::string> arguments) {
+  OtherProcesses(const ParameterServerOptions& options, std::vector<std::string> arguments)
+      : servers_(static_cast<std::size_t>(options.servers)) {
     ProcessOptions process;
     process.arguments = std::move(arguments);
     process.arguments.insert(process.arguments.end(),
@@ -69,12 +72,23 @@ class OtherProcesses {
       }
     }
   }
-  void wait() {
-    for (ChildProcess& process : processes_)
-      process.wait_for(1s);
+  /// Until they have ended; servers have a last checkpoint to write. Gives those of them that
+  /// failed.
+  std::vector<std::string> wait() {
+    std::vector<std::string> failed;
+    for (std::size_t i = 0; i < processes_.size(); ++i) {
+      const bool is_server = i + 1 < servers_;
+      const auto end = processes_[i].wait_for(is_server ? kServersEndWithin : 1s);
+      if (!is_server || (end && end->success())) continue;
+      failed.push_back(server_name(static_cast<int>(i) + 1) + " " +
+                       (end ? end->describe() : "does not end"));
+      say(failed.back());
+    }
+    return failed;
   }
 
  private:
+  const std::size_t servers_;
   std::vector<ChildProcess> processes_;
 };
 
@@ -87,60 +101,16 @@ struct Part {
 
 Part first_values(const ParameterServerOptions& options) {
   const ResNet50 model(options.classes, options.seed);
-  at::Tensor values = flat_values(*model, options.buffers);
-  std::int64_t parameters = 0;
-  for (const at::Tensor& parameter : model->parameters())
-    parameters += parameter.numel();
-  const std::int64_t elements = values.numel();
-  if (options.servers == 1) return {std::move(values), parameters, parameters, elements};
-  Shard part = shards(parameters, options.servers).at(static_cast<std::size_t>(*options.rank));
-  const std::int64_t of_part = part.size();
-  if (*options.rank == options.servers - 1) part.end = elements;
-  return {part.of(values).clone(), of_part, parameters, elements};
+  Part part;
+  part.parameters_of_all = flat_elements(*model, false);
+  part.elements_of_all = flat_elements(*model, options.buffers);
+  Shard place =
+      shards(part.parameters_of_all, options.servers).at(static_cast<std::size_t>(*options.rank));
+  part.parameters = place.size();
+  if (*options.rank == options.servers - 1) place.end = part.elements_of_all;
+  part.values = flat_values(*model, options.buffers, place);
+  return part;
 }
-
-std::string checkpoint_path(const ParameterServerOptions& options) {
-  return options.checkpoint + "/" + server_name(options.rank.value()) + ".checkpoint";
-}
-
-/// Takes the server's checkpoints, and is asked how the last one went.
-class Checkpoints {
- public:
-  explicit Checkpoints(const ParameterServerOptions& options)
-      : path_(checkpoint_path(options)),
-        settings_(model_settings(options)),
-        every_(options.checkpoint_every),
-        last_(options.mode == UpdateMode::async ? options.iterations * options.trainers
-                                                : options.iterations) {}
-
-  void operator()(std::int64_t iterations, SharedModel& model) {
-    if (iterations % every_ != 0 && iterations != last_) return;
-    std::string error;
-    try {
-      model.use([&](const at::Tensor& values, const at::Tensor& velocity) {
-        write_checkpoint(path_, settings_, {iterations, values, velocity});
-      });
-    } catch (const CheckpointError& failure) {
-      error = failure.what();
-      say("no checkpoint after iteration " + std::to_string(iterations - 1) + ": " + error +
-          "; the training goes on");
-    }
-    const std::lock_guard lock(mutex_);
-    error_ = error;
-  }
-  [[nodiscard]] std::string error() const {
-    const std::lock_guard lock(mutex_);
-    return error_;
-  }
-
- private:
-  const std::string path_;
-  const std::string settings_;
-  const int every_;
-  const int last_;
-  mutable std::mutex mutex_;
-  std::string error_;
-};
 
 /// Who was lost while the training needed them.
 class Losses {
@@ -170,25 +140,68 @@ ServerOptions server_options(const ParameterServerOptions& options) {
           .in_order_of_ranks = options.check};
 }
 
+/// The iteration that all servers go on from, by what each has on its disk.
+std::int64_t first_iteration(const rpc::Node& node, const ParameterServerOptions& options,
+                             const Checkpoints& checkpoints, const std::function<void()>& check) {
+  const std::vector<std::int64_t> own = checkpoints.restorable();
+  node.expose("restorable", [own] { return own; });
+  Restorable all{{server_name(*options.rank), own}};
+  const auto wait = [&](const auto& future) {
+    while (!future.wait_for(5ms))
+      check();
+  };
+  for (int index = 0; index < options.servers; ++index) {
+    if (index == *options.rank) continue;
+    const std::string name = server_name(index);
+    auto there = node.wait_for_peer(name, kServersAreThereWithin);
+    wait(there);
+    there.get();
+    auto theirs = node.call<std::vector<std::int64_t>()>(name, "restorable");
+    wait(theirs);
+    all[name] = theirs.get();
+  }
+  const std::int64_t iteration = newest_common(all);
+  if (iteration >= options.iterations) {
+    throw CheckpointError("nothing is left to do: the checkpoints in " + options.checkpoint +
+                          " have had " + std::to_string(iteration) + " iterations, and " +
+                          "--iterations, which counts those, too, is " +
+                          std::to_string(options.iterations));
+  }
+  return iteration;
+}
+
 void watch_peers(const rpc::Node& node, const std::shared_ptr<ParameterServer>& server,
-                 const std::shared_ptr<Losses>& losses) {
-  node.on_membership([workers = node.workers(), weak = std::weak_ptr(server),
-                      losses](const rpc::MembershipChange& change) {
+                 const std::shared_ptr<Losses>& losses, const ParameterServerOptions& options) {
+  std::set<std::string> servers;
+  for (int index = 0; options.rank == 0 && index < options.servers; ++index)
+    servers.insert(server_name(index));
+  node.on_membership([workers = node.workers(), weak = std::weak_ptr(server), losses,
+                      servers = std::move(servers),
+                      iterations = options.iterations](const rpc::MembershipChange& change) {
     if (change.joined) return;
-    workers->post([weak, losses, name = change.peer.name, reason = change.reason] {
+    workers->post([weak, losses, servers, iterations, peer = change.peer, reason = change.reason] {
       const auto alive = weak.lock();
-      if (!alive || !alive->lose(name)) return;
-      losses->add(name, reason, alive->group().members().size());
+      if (!alive) return;
+      if (servers.contains(peer.name) && alive->group().iteration() < iterations) {
+        say(peer.name + " is lost: " + reason + "; the trainers end");
+      }
+      if (!alive->lose({peer.name, peer.rank, peer.incarnation})) return;
+      losses->add(peer.name, reason, alive->group().members().size());
     });
   });
 }
 
-void wait_for_trainers(const TrainingGroup& group, OtherProcesses* processes,
-                       const InterruptFlag& interrupts, const rpc::Node& node) {
+bool trainers_changed(const ParameterServerOptions& options, const ServerRun& run) {
+  return !run.lost.empty() ||
+         std::any_of(run.iterations.begin(), run.iterations.end(),
+                     [&](const auto& iteration) { return iteration.trainers != options.trainers; });
+}
+
+void wait_for_trainers(const TrainingGroup& group, const std::function<void()>& check,
+                       const rpc::Node& node) {
   const auto end = Clock::now() + kTrainersAreThereWithin;
   while (!group.started()) {
-    interrupts.check();
-    if (processes != nullptr) processes->check();
+    check();
     std::string there;
     for (const rpc::PeerInfo& peer : node.peers()) {
       const bool is_lost = peer.state == rpc::PeerState::lost;
@@ -219,43 +232,54 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
   run.message_bytes = static_cast<std::int64_t>(part.values.nbytes());
   give_back_freed_memory();  // the module's, of many sizes
   const std::int64_t memory_without = resident_bytes() - run.message_bytes;
+
+  std::shared_ptr<ParameterServer> server;
+  const rpc::Node node(node_options(options));
+  std::optional<OtherProcesses> processes;
+  if (starts_others) processes.emplace(options, arguments);
+  const auto check = [&] {
+    interrupts.check();
+    if (processes) processes->check();
+  };
+  run.gradients = gradient_settings(options);
+  std::shared_ptr<Checkpoints> checkpoints;
   std::optional<Checkpoint> resumed;
   if (!options.checkpoint.empty()) {
-    resumed = read_checkpoint(checkpoint_path(options), model_settings(options),
-                              part.values.numel(), part.parameters);
-    if (resumed) how.first_iteration = run.first_iteration = resumed->iterations;
+    checkpoints = std::make_shared<Checkpoints>(options);
+    how.first_iteration = first_iteration(node, options, *checkpoints, check);
+    resumed = checkpoints->restore(how.first_iteration, part.values.numel(), part.parameters);
+    run.first_iteration = how.first_iteration;
+    if (resumed) run.gradients = resumed->history;
+    if (resumed && options.rank == 0 && !options.quiet) {
+      std::cout << "Going on from the checkpoints after " << run.first_iteration << " iterations"
+                << std::endl;
+    }
   }
 
-  const auto checkpoints = std::make_shared<Checkpoints>(options);
   const auto losses = std::make_shared<Losses>();
   const bool is_async = options.mode == UpdateMode::async;
   const auto record = std::make_shared<RunRecord>(
       static_cast<double>(part.parameters_of_all + part.elements_of_all) * sizeof(float),
-      is_async ? options.trainers : 1,
       [quiet = options.quiet, is_async](const IterationRecord& iteration) {
         if (!quiet) std::cout << progress_line(iteration, is_async) << std::endl;
       });
   ServerEvents events;
   events.updated = [record](const UpdateReport& update) { record->updated(update); };
   events.reported = [record](const IterationReport& report) { record->reported(report); };
-  if (!options.checkpoint.empty()) {
-    events.checkpoint = [checkpoints](std::int64_t iterations, SharedModel& model) {
-      (*checkpoints)(iterations, model);
+  if (checkpoints) {
+    events.checkpoint = [checkpoints](const UpdateReport& update, SharedModel& model) {
+      checkpoints->updated(update, model);
     };
   }
-  const auto server = std::make_shared<ParameterServer>(
+  server = std::make_shared<ParameterServer>(
       how, std::move(part.values), part.parameters,
       SgdOptions{.learning_rate = options.learning_rate, .momentum = options.momentum}, events);
   if (resumed) server->model().restore(resumed->values, resumed->velocity);
   resumed.reset();
-
-  rpc::Node node(node_options(options));
-  watch_peers(node, server, losses);
+  watch_peers(node, server, losses, options);
   expose(node, server);
-  std::optional<OtherProcesses> processes;
-  if (starts_others) processes.emplace(options, arguments);
 
-  wait_for_trainers(server->group(), processes ? &*processes : nullptr, interrupts, node);
+  wait_for_trainers(server->group(), check, node);
   const auto begun = Clock::now();
   while (!server->group().over()) {
     interrupts.check();
@@ -266,15 +290,21 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
   run.memory_bytes = most_resident_bytes() - memory_without;
   run.iterations = record->finish();
   run.lost = losses->all();
-  run.checkpoint_error = checkpoints->error();
+  if (run.gradients == gradient_settings(options) && trainers_changed(options, run)) {
+    run.gradients = kChangingTrainers;
+  }
   run.values = server->result();
   if (!run.values.defined()) run.values = server->model().values();
   const std::int64_t finished = server->group().iteration();
-  if (!is_async && finished < options.iterations) {
+  if (checkpoints) {
+    checkpoints->finish(finished, server->model());
+    run.checkpoint_error = checkpoints->error();
+  }
+  if (finished < options.iterations) {
     throw std::runtime_error("every trainer is lost, after " + std::to_string(finished) + " of " +
                              std::to_string(options.iterations) + " iterations");
   }
-  if (processes) processes->wait();
+  if (processes) run.failed_servers = processes->wait();
   return run;
 }
 

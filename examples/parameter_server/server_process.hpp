@@ -22,6 +22,8 @@ struct ServerRun {
   std::int64_t message_bytes = 0;
   std::vector<IterationRecord> iterations;
   std::vector<std::string> lost{};
+  std::string gradients;  ///< whose the model has had: as gradient_settings(), or others
+  std::vector<std::string> failed_servers{};  ///< and how they ended
   std::string checkpoint_error;  ///< why the last checkpoint was not written; empty: it was
   at::Tensor values;             ///< with --check those that trainer 0 has, else this server's part
 };

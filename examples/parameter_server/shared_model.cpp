@@ -32,7 +32,6 @@ at::Tensor SharedModel::step(const at::Tensor& gradient) {
   const std::lock_guard lock(mutex_);
   if (is_ours_alone(values_)) {
     step_into(values_, gradient);
-    spare_.reset();
   } else {
     if (!is_ours_alone(spare_)) spare_ = at::empty_like(values_);
     step_into(spare_, gradient);

@@ -44,7 +44,7 @@ class SharedModel {
   const std::int64_t elements_;
   mutable std::mutex mutex_;
   at::Tensor values_;
-  at::Tensor spare_;  // what was given out before values_
+  at::Tensor spare_;  // what was given out before values_: kept, since who is slow once is so again
   FlatSgd sgd_;
 };
 

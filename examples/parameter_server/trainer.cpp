@@ -42,6 +42,7 @@ class Servers {
     // Of several servers one may be an iteration further when a late trainer comes.
     for (int attempt = 1;; ++attempt) {
       const std::vector<TrainingStart> starts = join_each();
+      require_mode(starts);
       const auto other = std::find_if(starts.begin(), starts.end(), [&](const auto& start) {
         return start.iteration != starts[0].iteration;
       });
@@ -50,8 +51,7 @@ class Servers {
       if (attempt == kMostAttempts) {
         throw std::runtime_error(
             "the servers are not in the same iteration: " + std::to_string(starts[0].iteration) +
-            " and " + std::to_string(other->iteration) +
-            "; are their checkpoints of different ones?");
+            " and " + std::to_string(other->iteration));
       }
     }
   }
@@ -96,6 +96,15 @@ class Servers {
     for (const auto& server : servers_)
       joining.push_back(server.call<&ParameterServer::join>());
     return rpc::when_all(std::move(joining)).get();
+  }
+  // A gradient that is sent for another mode would be waited for.
+  void require_mode(const std::vector<TrainingStart>& starts) const {
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+      if (starts[i].mode == mode_) continue;
+      throw std::runtime_error(server_name(static_cast<int>(i)) + " trains with --mode " +
+                               to_string(starts[i].mode) + ", this trainer with --mode " +
+                               to_string(mode_));
+    }
   }
   TrainingStart divide(const std::vector<TrainingStart>& starts) {
     TrainingStart all{.iteration = starts[0].iteration, .iterations = starts[0].iterations};

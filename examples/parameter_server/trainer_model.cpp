@@ -36,7 +36,7 @@ TrainerModel::TrainerModel(const ParameterServerOptions& options)
       model_(options.classes, options.seed) {
   model_->to(device_);
   flat_ = std::make_unique<FlatParameters>(*model_, options.buffers);
-  values_ = options.cuda ? at::empty_like(flat_->values(), at::kCPU).pin_memory() : flat_->values();
+  values_ = options.cuda ? flat_->values().cpu().pin_memory() : flat_->values();
   gradients_ =
       options.cuda ? at::empty_like(flat_->gradients(), at::kCPU).pin_memory() : flat_->gradients();
 }

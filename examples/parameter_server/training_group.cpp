@@ -1,5 +1,6 @@
 #include "parameter_server/training_group.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace batchrpc_examples {
@@ -20,69 +21,96 @@ void TrainingGroup::Admitted::answer() {
     promise.set_value(iteration);
 }
 
+void TrainingGroup::tell_members() const {
+  std::vector<std::string> names;
+  for (const auto& [name, trainer] : members_)
+    names.push_back(name);
+  members_changed_(names);
+}
+
 TrainingGroup::Admitted TrainingGroup::admit_all() {
   Admitted admitted{.promises = {}, .iteration = iteration_};
-  for (auto& [name, promise] : waiting_) {
-    members_.insert(name);
-    admitted.promises.push_back(std::move(promise));
+  for (auto& [name, waiting] : waiting_) {
+    members_[name] = waiting.trainer;
+    admitted.promises.push_back(std::move(waiting.promise));
   }
   waiting_.clear();
-  if (!admitted.promises.empty()) members_changed_({members_.begin(), members_.end()});
+  if (!admitted.promises.empty()) tell_members();
   return admitted;
 }
 
-rpc::Future<std::int64_t> TrainingGroup::join(const std::string& name) {
+// Not while an update is made of the gradients of those who were there: it ends the iteration.
+TrainingGroup::Admitted TrainingGroup::admit_if_nobody_is_left() {
+  return started_ && members_.empty() && !updating_ ? admit_all() : Admitted{};
+}
+
+rpc::Future<std::int64_t> TrainingGroup::join(const Trainer& trainer) {
   rpc::Promise<std::int64_t> promise;
   auto future = promise.get_future();
-  rpc::Promise<std::int64_t> replaced;  // of a trainer that was restarted while it waited
+  Waiting replaced;  // of a trainer that was restarted while it waited
   Admitted admitted;
   {
     const std::lock_guard lock(mutex_);
-    if (members_.contains(name)) {
+    if (is_member(trainer)) {
       admitted.iteration = iteration_;
       admitted.promises.push_back(std::move(promise));
     } else {
-      auto& place = waiting_[name];
-      replaced = std::exchange(place, std::move(promise));
+      replaced = std::exchange(waiting_[trainer.name], {trainer, std::move(promise)});
       if (!started_) started_ = waiting_.size() >= expected_;
-      if (started_ && (!waits_ || members_.empty())) admitted = admit_all();
+      admitted = started_ && !waits_ ? admit_all() : admit_if_nobody_is_left();
     }
   }
   admitted.answer();
   return future;
 }
 
-bool TrainingGroup::leave(const std::string& name) {
-  rpc::Promise<std::int64_t> dropped;
+bool TrainingGroup::leave(const Trainer& trainer) {
+  Waiting dropped;
   Admitted admitted;
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = waiting_.find(name); found != waiting_.end()) {
+    const auto found = waiting_.find(trainer.name);
+    if (found != waiting_.end() && found->second.trainer.incarnation == trainer.incarnation) {
       dropped = std::move(found->second);
       waiting_.erase(found);
       return true;
     }
-    if (members_.erase(name) == 0) return false;
-    if (members_.empty() && !waiting_.empty()) {
-      admitted = admit_all();
-    } else {
-      members_changed_({members_.begin(), members_.end()});
-    }
+    if (!is_member(trainer)) return false;
+    members_.erase(trainer.name);
+    admitted = admit_if_nobody_is_left();
+    if (admitted.promises.empty()) tell_members();
   }
   admitted.answer();
   return true;
 }
 
-std::int64_t TrainingGroup::finish_iteration() {
-  std::int64_t finished = 0;
+bool TrainingGroup::begin_update(const std::vector<Trainer>& senders) {
+  const std::lock_guard lock(mutex_);
+  updating_ = std::any_of(senders.begin(), senders.end(),
+                          [this](const Trainer& sender) { return is_member(sender); });
+  return updating_;
+}
+
+void TrainingGroup::finish_iterations(std::int64_t until) {
   Admitted admitted;
   {
     const std::lock_guard lock(mutex_);
-    finished = iteration_++;
+    if (iteration_ >= until) return;
+    iteration_ = until;
+    updating_ = false;
     admitted = admit_all();
   }
   admitted.answer();
-  return finished;
+}
+
+void TrainingGroup::end_update() {
+  Admitted admitted;
+  {
+    const std::lock_guard lock(mutex_);
+    updating_ = false;
+    admitted = admit_if_nobody_is_left();
+  }
+  admitted.answer();
 }
 
 std::int64_t TrainingGroup::iteration() const {
@@ -90,14 +118,22 @@ std::int64_t TrainingGroup::iteration() const {
   return iteration_;
 }
 
-bool TrainingGroup::contains(const std::string& name) const {
-  const std::lock_guard lock(mutex_);
-  return members_.contains(name);
+bool TrainingGroup::is_member(const Trainer& trainer) const {
+  const auto found = members_.find(trainer.name);
+  return found != members_.end() && found->second.incarnation == trainer.incarnation;
 }
 
-std::vector<std::string> TrainingGroup::members() const {
+bool TrainingGroup::contains(const Trainer& trainer) const {
   const std::lock_guard lock(mutex_);
-  return {members_.begin(), members_.end()};
+  return is_member(trainer);
+}
+
+std::vector<TrainingGroup::Trainer> TrainingGroup::members() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Trainer> trainers;
+  for (const auto& [name, trainer] : members_)
+    trainers.push_back(trainer);
+  return trainers;
 }
 
 bool TrainingGroup::started() const {

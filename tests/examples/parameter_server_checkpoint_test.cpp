@@ -33,23 +33,24 @@ Checkpoint some(std::int64_t iterations) {
   checkpoint.iterations = iterations;
   checkpoint.values = at::rand({1000});
   checkpoint.velocity = at::rand({1000});
+  checkpoint.history = "two trainers";
   return checkpoint;
 }
 
 TEST_CASE("A checkpoint is read as it was written") {
   const Folder folder;
   const std::string path = folder.file("a");
-  CHECK_FALSE(read_checkpoint(path, "settings", 1000, 1000));
+  CHECK_THROWS_WITH(read_checkpoint(path, "settings", 1000, 1000), Catch::Contains("No such file"));
   Checkpoint written = some(7);
   if (GENERATE(true, false)) written.velocity.reset();
   write_checkpoint(path, "settings", written);
   CHECK_FALSE(std::filesystem::exists(path + ".new"));
-  const auto read = read_checkpoint(path, "settings", 1000, 1000);
-  REQUIRE(read);
-  CHECK(read->iterations == 7);
-  CHECK(at::equal(read->values, written.values));
-  REQUIRE(read->velocity.defined() == written.velocity.defined());
-  if (written.velocity.defined()) CHECK(at::equal(read->velocity, written.velocity));
+  const Checkpoint read = read_checkpoint(path, "settings", 1000, 1000);
+  CHECK(read.iterations == 7);
+  CHECK(read.history == "two trainers");
+  CHECK(at::equal(read.values, written.values));
+  REQUIRE(read.velocity.defined() == written.velocity.defined());
+  if (written.velocity.defined()) CHECK(at::equal(read.velocity, written.velocity));
 }
 
 TEST_CASE("A checkpoint that finds no room on the disk leaves the one before") {
@@ -69,16 +70,23 @@ TEST_CASE("A checkpoint that finds no room on the disk leaves the one before") {
     CHECK_THAT(error.what(), Catch::Contains(path) && Catch::Contains("No space left"));
   }
   CHECK_FALSE(std::filesystem::exists(std::filesystem::symlink_status(path + ".new")));
-  const auto read = read_checkpoint(path, "settings", 1000, 1000);
-  REQUIRE(read);
-  CHECK(at::equal(read->values, first.values));
+  CHECK(at::equal(read_checkpoint(path, "settings", 1000, 1000).values, first.values));
   write_checkpoint(path, "settings", some(3));
-  CHECK(read_checkpoint(path, "settings", 1000, 1000)->iterations == 3);
+  CHECK(read_checkpoint(path, "settings", 1000, 1000).iterations == 3);
 }
 
 TEST_CASE("A checkpoint that cannot be written says why") {
   CHECK_THROWS_WITH(write_checkpoint("/nowhere/a", "settings", some(1)),
                     Catch::Contains("/nowhere/a") && Catch::Contains("No such file"));
+}
+
+TEST_CASE("A checkpoint that cannot be put in its place leaves nothing beside it") {
+  const Folder folder;
+  const std::string path = folder.file("a");
+  std::filesystem::create_directory(path);
+  CHECK_THROWS_WITH(write_checkpoint(path, "settings", some(1)),
+                    Catch::Contains("cannot be replaced"));
+  CHECK_FALSE(std::filesystem::exists(path + ".new"));
 }
 
 TEST_CASE("A checkpoint of another training is refused, and both are named") {
@@ -96,6 +104,10 @@ TEST_CASE("A damaged checkpoint is refused") {
   SECTION("cut off") {
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
     CHECK_THROWS_WITH(read_checkpoint(path, "settings", 1000, 1000), Catch::Contains("cut off"));
+  }
+  SECTION("with something behind it") {
+    std::ofstream(path, std::ios::app) << 'x';
+    CHECK_THROWS_WITH(read_checkpoint(path, "settings", 1000, 1000), Catch::Contains("longer"));
   }
   SECTION("another file") {
     std::ofstream(path) << std::string(1000, 'x');

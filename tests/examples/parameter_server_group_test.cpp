@@ -16,14 +16,25 @@ struct Told {
   }
 };
 
+Names names(const TrainingGroup& group) {
+  Names all;
+  for (const TrainingGroup::Trainer& trainer : group.members())
+    all.push_back(trainer.name);
+  return all;
+}
+
+TrainingGroup::Trainer trainer(const std::string& name, std::uint64_t incarnation) {
+  return {.name = name, .incarnation = incarnation};
+}
+
 TEST_CASE("Trainers that are expected begin together") {
   Told told;
   TrainingGroup group(2, 0, true, told.listener());
-  const auto first = group.join("a");
+  const auto first = group.join({"a"});
   CHECK_FALSE(first.ready());
   CHECK_FALSE(group.started());
   CHECK_FALSE(group.over());
-  const auto second = group.join("b");
+  const auto second = group.join({"b"});
   CHECK(first.get() == 0);
   CHECK(second.get() == 0);
   CHECK(group.started());
@@ -33,11 +44,11 @@ TEST_CASE("Trainers that are expected begin together") {
 TEST_CASE("A trainer that comes late begins with the next iteration") {
   Told told;
   TrainingGroup group(1, 0, true, told.listener());
-  group.join("a").get();
-  const auto late = group.join("b");
+  group.join({"a"}).get();
+  const auto late = group.join({"b"});
   CHECK_FALSE(late.ready());
-  CHECK_FALSE(group.contains("b"));
-  CHECK(group.finish_iteration() == 0);
+  CHECK_FALSE(group.contains({"b"}));
+  group.finish_iterations(1);
   CHECK(late.get() == 1);
   CHECK(told.all.back() == Names{"a", "b"});
 }
@@ -45,36 +56,87 @@ TEST_CASE("A trainer that comes late begins with the next iteration") {
 TEST_CASE("A trainer that comes late does not wait for those who are lost") {
   Told told;
   TrainingGroup group(1, 3, true, told.listener());
-  group.join("a").get();
-  const auto late = group.join("b");
-  CHECK(group.leave("a"));
+  group.join({"a"}).get();
+  const auto late = group.join({"b"});
+  CHECK(group.leave({"a"}));
   CHECK(late.get() == 3);
-  CHECK(group.members() == Names{"b"});
+  CHECK(names(group) == Names{"b"});
   CHECK_FALSE(group.over());
-  CHECK(group.leave("b"));
+  CHECK(group.leave({"b"}));
   CHECK(group.over());
-  CHECK_FALSE(group.leave("b"));
+  CHECK_FALSE(group.leave({"b"}));
 }
 
-TEST_CASE("A trainer that was restarted before anybody noticed goes on in its iteration") {
+TEST_CASE("A trainer that was restarted before anybody noticed begins like one that comes late") {
   Told told;
   TrainingGroup group(2, 0, true, told.listener());
-  const auto first = group.join("a");
-  const auto again = group.join("a");
-  CHECK_FALSE(group.started());
-  group.join("b").get();
+  const auto first = group.join(trainer("a", 1));
+  group.join(trainer("b", 1)).get();
+  CHECK(first.get() == 0);
+  const auto again = group.join(trainer("a", 2));
+  CHECK_FALSE(again.ready());
+  SECTION("with the next iteration") {
+    CHECK(group.leave(trainer("a", 1)));
+    CHECK_FALSE(again.ready());
+    CHECK(told.all.back() == Names{"b"});
+    group.finish_iterations(1);
+    CHECK(again.get() == 1);
+  }
+  SECTION("and the news of its former self's loss, when they come late, are not of it") {
+    group.finish_iterations(1);
+    CHECK(again.get() == 1);
+    CHECK_FALSE(group.leave(trainer("a", 1)));
+  }
+  CHECK(names(group) == Names{"a", "b"});
+  CHECK(group.contains(trainer("a", 2)));
+  CHECK_FALSE(group.contains(trainer("a", 1)));
+}
+
+TEST_CASE("The loss of a trainer that was restarted while it waited does not take its successor") {
+  Told told;
+  TrainingGroup group(2, 0, true, told.listener());
+  const auto first = group.join(trainer("a", 1));
+  const auto again = group.join(trainer("a", 2));
+  CHECK_FALSE(group.leave(trainer("a", 1)));
+  group.join({"b"}).get();
   CHECK(again.get() == 0);
   CHECK(first.ready());
-  group.finish_iteration();
-  CHECK(group.join("a").get() == 1);
-  CHECK(group.members() == Names{"a", "b"});
+}
+
+TEST_CASE("Nobody begins in an iteration whose update is being made") {
+  Told told;
+  TrainingGroup group(1, 0, true, told.listener());
+  group.join(trainer("a", 1)).get();
+  CHECK(group.begin_update({trainer("a", 1)}));
+  const auto again = group.join(trainer("a", 2));
+  CHECK(group.leave(trainer("a", 1)));
+  CHECK_FALSE(again.ready());
+  SECTION("but in the next one") {
+    group.finish_iterations(1);
+    CHECK(again.get() == 1);
+  }
+  SECTION("unless it fails") {
+    group.end_update();
+    CHECK(again.get() == 0);
+  }
+}
+
+TEST_CASE("No update is made of gradients whose senders are all gone") {
+  Told told;
+  TrainingGroup group(2, 0, true, told.listener());
+  const auto first = group.join(trainer("a", 1));
+  group.join({"b"}).get();
+  group.leave(trainer("a", 1));
+  CHECK(group.begin_update({trainer("a", 1), {"b"}}));
+  group.end_update();
+  CHECK_FALSE(group.begin_update({trainer("a", 1)}));
 }
 
 TEST_CASE("Where iterations are each trainer's own, who comes late begins at once") {
   Told told;
   TrainingGroup group(1, 0, false, told.listener());
-  group.join("a").get();
-  CHECK(group.join("b").get() == 0);
+  group.join({"a"}).get();
+  CHECK(group.join({"b"}).get() == 0);
 }
 
 }  // namespace

@@ -96,6 +96,15 @@ TEST_CASE("A model is cut into parts whose sizes differ by one at most") {
   CHECK(at::equal(shards(10, 3)[1].of(flat), at::arange(4, 7)));
 }
 
+TEST_CASE("A part of a model is cut out of the whole of it") {
+  torch::nn::BatchNorm1d model(5);  // 2 × 5 parameters, 2 × 5 float buffers, and a counter
+  const at::Tensor all = flat_values(*model, true);
+  CHECK(flat_elements(*model, true) == 20);
+  CHECK(flat_elements(*model) == 10);
+  for (const Shard& part : shards(20, 3))
+    CHECK(at::equal(flat_values(*model, true, part), part.of(all)));
+}
+
 TEST_CASE("SGD of a flat tensor steps as LibTorch's") {
   const double momentum = GENERATE(0.0, 0.9);
   at::manual_seed(1);

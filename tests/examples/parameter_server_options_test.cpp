@@ -1,9 +1,11 @@
 #include "parameter_server/options.hpp"
 
 #include <torch/cuda.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -80,9 +82,19 @@ TEST_CASE("parameter_server refuses what is out of range, or does not go togethe
   refuse({"--figure", "a.png"}, ".svg");
   refuse({"--json", "/nowhere/a.json"}, "/nowhere/a.json");
   refuse({"--checkpoint", "/nowhere"}, "no such folder");
+  refuse({"--checkpoint", "/proc"}, "cannot write /proc/server0");
+  refuse({"--checkpoint", "/tmp", "--synthetic"}, "exclude");
   refuse({"--checkpoint-every", "2"}, "--checkpoint");
   refuse({"--colour", "red"}, "--colour");
   if (!torch::cuda::is_available()) refuse({"--device", "cuda"}, "no CUDA device");
+}
+
+TEST_CASE("parameter_server refuses a figure whose .png cannot be written") {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("batchrpc_options_test_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder / "a.png");
+  refuse({"--figure", (folder / "a.svg").c_str()}, "a.png");
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("parameter_server is one process of several where the environment says so") {
@@ -112,6 +124,23 @@ TEST_CASE("What a checkpoint must have in common names part, seed and optimizer"
   CHECK(model_settings(options) == settings);
   options.momentum = 0.5;
   CHECK(model_settings(options) != settings);
+}
+
+TEST_CASE("What a checkpoint must have in common tells numbers apart, and modes") {
+  ParameterServerOptions options = parse({});
+  const std::string settings = model_settings(options);
+  options.learning_rate += 1e-12;
+  CHECK(model_settings(options) != settings);
+  options = parse({"--mode", "async"});
+  CHECK(model_settings(options) != settings);
+}
+
+TEST_CASE("Whose gradients a model has had are the same words for the same gradients alone") {
+  const std::string settings = gradient_settings(parse({}));
+  CHECK(gradient_settings(parse({"--servers", "2", "--iterations", "9"})) == settings);
+  CHECK(gradient_settings(parse({"--trainers", "2"})) != settings);
+  CHECK(gradient_settings(parse({"--batch-size", "2"})) != settings);
+  CHECK(gradient_settings(parse({"--image", "65"})) != settings);
 }
 
 }  // namespace

@@ -3,8 +3,11 @@
 #include <catch2/catch.hpp>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "parameter_server/parameter_server.hpp"
@@ -27,7 +30,9 @@ class World {
                                                   std::move(events))),
         root_(node("server0", 0)) {
     root_.on_membership([server = server_](const rpc::MembershipChange& change) {
-      if (!change.joined) server->lose(change.peer.name);
+      if (!change.joined) {
+        server->lose({change.peer.name, change.peer.rank, change.peer.incarnation});
+      }
     });
     expose(root_, server_);
   }
@@ -124,12 +129,62 @@ TEST_CASE("A gradient of NaN is refused when asked to, and changes nothing") {
   at::Tensor bad = at::ones({kElements});
   bad[kElements / 2] =
       GENERATE(std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity());
-  auto refused = b.update(bad);
+  CHECK_THROWS_WITH(b.update(bad).get(), Catch::Contains("NaN or infinity"));
   auto one = a.update(1);
-  CHECK_THROWS_WITH(refused.get(), Catch::Contains("NaN or infinity"));
-  if (!one.wait_for(1s)) b.update(3).get();
+  b.update(3).get();
   one.get();
-  CHECK(a.values.isfinite().all().item<bool>());
+  CHECK(a.has(-2));
+  CHECK(b.has(-2));
+}
+
+TEST_CASE("NaN is found wherever it is in a gradient") {
+  constexpr std::int64_t kMany = 200'000;
+  GradientSum sum(kMany, {.refuse_nan = true},
+                  [](const at::Tensor& mean, const rpc::BatchInfo&, double) { return mean; });
+  sum.begin();
+  const at::Tensor good = at::full({kMany}, 1e30F);
+  sum.accumulate(good);
+  for (const std::int64_t place : {0, 65'535, 65'536, 199'999}) {
+    at::Tensor bad = good.clone();
+    bad[place] = std::numeric_limits<float>::quiet_NaN();
+    CHECK_THROWS_AS(sum.accumulate(bad), rpc::InvalidArgument);
+  }
+  CHECK(at::equal(sum.finish({}), good));
+}
+
+TEST_CASE("Each mode has its own call") {
+  World by_hand({.trainers = 1, .mode = UpdateMode::sync});
+  TestTrainer a(by_hand, 0, UpdateMode::batch);
+  join({&a});
+  CHECK_THROWS_WITH(a.update(1).get(), Catch::Contains("mode sync"));
+  World batch({.trainers = 1, .mode = GENERATE(UpdateMode::batch, UpdateMode::async)});
+  TestTrainer b(batch, 0, UpdateMode::sync);
+  CHECK(b.server.call<&ParameterServer::join>().get().mode != UpdateMode::sync);
+  CHECK_THROWS_WITH(b.update(1).get(), Catch::Contains("mode sync"));
+}
+
+TEST_CASE("An update that throws fails the calls of all, and may be tried again") {
+  const UpdateMode mode = GENERATE(UpdateMode::batch, UpdateMode::sync);
+  ServerEvents events;
+  events.checkpoint = [left = std::make_shared<int>(1)](const UpdateReport&, SharedModel&) {
+    if ((*left)-- > 0) throw std::runtime_error("no paper");
+  };
+  World world({.trainers = 2, .mode = mode}, events);
+  TestTrainer a(world, 0, mode);
+  TestTrainer b(world, 1, mode);
+  join({&a, &b});
+  for (const bool fails : {true, false}) {
+    auto one = a.update(1);
+    auto two = b.update(3);
+    for (auto* update : {&one, &two}) {
+      if (fails) {
+        CHECK_THROWS_WITH(update->get(), Catch::Contains("no paper"));
+      } else {
+        update->get();
+      }
+    }
+  }
+  CHECK(world.server().group().iteration() == 1);
 }
 
 TEST_CASE("A trainer that is lost is not waited for, nor counted") {
@@ -149,6 +204,28 @@ TEST_CASE("A trainer that is lost is not waited for, nor counted") {
   CHECK(b.has(-2));
 }
 
+TEST_CASE("Gradients of trainers that are all gone are not those of who comes in their place") {
+  const UpdateMode mode = GENERATE(UpdateMode::batch, UpdateMode::sync);
+  World world({.trainers = 2, .mode = mode});
+  std::optional<TestTrainer> a(std::in_place, world, 0, mode);
+  std::optional<TestTrainer> b(std::in_place, world, 1, mode);
+  join({&*a, &*b});
+  {
+    const auto one = a->update(1);
+    CHECK_FALSE(one.wait_for(50ms));
+    a.reset();
+  }
+  TestTrainer again(world, 0, mode);
+  auto joining = again.server.call<&ParameterServer::join>();
+  CHECK_FALSE(joining.wait_for(50ms));
+  b.reset();
+  CHECK(joining.get().iteration == 0);
+  CHECK(world.server().group().iteration() == 0);
+  again.update(3).get();
+  CHECK(again.has(-3));
+  CHECK(world.server().group().iteration() == 1);
+}
+
 TEST_CASE("A trainer that comes late is in the next iteration") {
   World world({.trainers = 1});
   TestTrainer a(world, 0);
@@ -166,15 +243,28 @@ TEST_CASE("A trainer that comes late is in the next iteration") {
   CHECK(a.has(-3));
 }
 
-TEST_CASE("In asynchronous training each gradient is a step, and its staleness is known") {
+// What is told of each update: trainer's iteration, those that all have finished, staleness.
+struct Updates {
+  ServerEvents events() {
+    ServerEvents events;
+    events.updated = [this](const UpdateReport& update) {
+      const std::lock_guard lock(mutex);
+      all.push_back({update.iteration, update.finished, update.staleness});
+    };
+    events.checkpoint = [this](const UpdateReport& update, SharedModel&) {
+      const std::lock_guard lock(mutex);
+      checkpoints.push_back(update.finished);
+    };
+    return events;
+  }
   std::mutex mutex;
-  std::vector<std::int64_t> staleness;
-  ServerEvents events;
-  events.updated = [&](const UpdateReport& update) {
-    const std::lock_guard lock(mutex);
-    staleness.push_back(update.staleness);
-  };
-  World world({.trainers = 2, .mode = UpdateMode::async}, events);
+  std::vector<std::vector<std::int64_t>> all;
+  std::vector<std::int64_t> checkpoints;
+};
+
+TEST_CASE("In asynchronous training each gradient is a step, and its staleness is known") {
+  Updates updates;
+  World world({.trainers = 2, .mode = UpdateMode::async}, updates.events());
   TestTrainer a(world, 0, UpdateMode::async);
   TestTrainer b(world, 1, UpdateMode::async);
   join({&a, &b});
@@ -183,8 +273,49 @@ TEST_CASE("In asynchronous training each gradient is a step, and its staleness i
   a.update(1).get();
   b.update(3).get();
   CHECK(b.has(-5));
-  const std::lock_guard lock(mutex);
-  CHECK(staleness == std::vector<std::int64_t>{0, 0, 2});
+  const std::lock_guard lock(updates.mutex);
+  CHECK(updates.all == std::vector<std::vector<std::int64_t>>{{0, 0, 0}, {1, 0, 0}, {0, 1, 2}});
+  CHECK(updates.checkpoints == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("In asynchronous training an iteration is over when all who are left have had it") {
+  Updates updates;
+  World world({.trainers = 2, .iterations = 3, .mode = UpdateMode::async}, updates.events());
+  TestTrainer a(world, 0, UpdateMode::async);
+  std::optional<TestTrainer> b(std::in_place, world, 1, UpdateMode::async);
+  join({&a, &*b});
+  a.update(1).get();
+  b->update(1).get();
+  a.update(1).get();
+  CHECK(world.server().group().iteration() == 1);
+  b.reset();
+  while (world.server().group().members().size() > 1)
+    std::this_thread::yield();
+  SECTION("a trainer that comes late begins there") {
+    TestTrainer c(world, 2, UpdateMode::async);
+    CHECK(c.server.call<&ParameterServer::join>().get().iteration == 2);
+    c.update(1).get();
+    const std::lock_guard lock(updates.mutex);
+    CHECK(updates.all.back() == std::vector<std::int64_t>{2, 2, 0});
+  }
+  SECTION("the training, too") {
+    a.update(1).get();
+    CHECK_THROWS_WITH(a.update(1).get(), Catch::Contains("the training is over"));
+    const std::lock_guard lock(updates.mutex);
+    CHECK(updates.all.back() == std::vector<std::int64_t>{2, 3, 0});
+  }
+}
+
+TEST_CASE("An asynchronous training whose trainers are all lost has not finished") {
+  World world({.trainers = 1, .iterations = 3, .mode = UpdateMode::async});
+  {
+    TestTrainer a(world, 0, UpdateMode::async);
+    join({&a});
+    a.update(1).get();
+  }
+  while (!world.server().group().over())
+    std::this_thread::yield();
+  CHECK(world.server().group().iteration() == 1);
 }
 
 TEST_CASE("Gradients are added in the order of ranks when asked to") {

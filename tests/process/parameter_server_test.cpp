@@ -97,8 +97,10 @@ struct Training {
   Training(const Folder& its_folder, int size, Words words)
       : folder(its_folder), world_size(size), arguments(std::move(words)) {}
 
-  ChildProcess rank(int rank) const {
-    return start(folder, std::to_string(rank), arguments,
+  ChildProcess rank(int rank, const Words& more = {}) const {
+    Words words = arguments;
+    words.insert(words.end(), more.begin(), more.end());
+    return start(folder, std::to_string(rank), words,
                  {{"MASTER_ADDR", "127.0.0.1"},
                   {"MASTER_PORT", std::to_string(port)},
                   {"RANK", std::to_string(rank)},
@@ -112,16 +114,19 @@ struct Training {
 };
 
 TEST_CASE("a parameter server's model is that of one process, and the same bits in each run") {
-  const auto [transport, servers] = GENERATE((std::pair<std::string, std::string>("tcp", "1")),
-                                             (std::pair<std::string, std::string>("unix", "2")));
+  const bool is_tutorial = GENERATE(true, false);
+  const std::size_t iterations = is_tutorial ? 6 : 2;
+  Words words = is_tutorial ? Words{"--trainers", "5", "--transport", "tcp"}
+                            : Words{"--trainers", "3", "--transport", "unix", "--servers", "2"};
   const Folder folder;
   std::string hash;
+  words.insert(words.end(), {"--iterations", std::to_string(iterations), "--check", "--json",
+                             folder.file("report")});
   for (int round = 0; round < 2; ++round) {
-    CHECK(run(folder, {"--trainers", "3", "--iterations", "2", "--check", "--servers", servers,
-                       "--transport", transport, "--json", folder.file("report")}) == 0);
+    CHECK(run(folder, words) == 0);
     const nlohmann::json report = folder.json("report");
     CHECK(report.at("check").at("relative_difference") <= 1e-6);
-    CHECK(report.at("iterations").size() == 2);
+    CHECK(report.at("iterations").size() == iterations);
     if (round == 1) CHECK(report.at("parameters_hash") == hash);
     hash = report.at("parameters_hash");
   }
@@ -195,6 +200,94 @@ TEST_CASE(
   const nlohmann::json report = folder.json("report");
   CHECK(report.at("first_iteration") >= 1);
   CHECK(report.at("check").at("relative_difference") <= 1e-6);
+}
+
+TEST_CASE("servers go on from the newest checkpoint that all have, or say why not") {
+  const Folder folder;
+  const auto train = [&](const std::string& trainers, const std::string& iterations) {
+    return run(folder,
+               {"--trainers", trainers, "--iterations", iterations, "--servers", "2", "--check",
+                "--checkpoint", folder.file(""), "--json", folder.file("report")});
+  };
+  CHECK(train("2", "2") == 0);
+  CHECK(train("2", "2") == 1);
+  CHECK_THAT(folder.text("all.err"), Catch::Contains("nothing is left to do"));
+
+  // As if server 1 had been killed before it wrote its last one.
+  REQUIRE(std::filesystem::remove(folder.file("server1.2.checkpoint")));
+  CHECK(train("2", "3") == 0);
+  CHECK(folder.json("report").at("first_iteration") == 1);
+  CHECK(folder.json("report").at("check").at("relative_difference") <= 1e-6);
+
+  CHECK(train("1", "4") == 1);
+  CHECK_THAT(folder.text("all.out"),
+             Catch::Contains("Not checked: the model has had gradients of 2 trainers, each with 2 "
+                             "images"));
+  CHECK_FALSE(folder.json("report").at("check").at("not_checked").empty());
+
+  REQUIRE(std::filesystem::remove(folder.file("server0.3.checkpoint")));
+  REQUIRE(std::filesystem::remove(folder.file("server0.4.checkpoint")));
+  CHECK(train("2", "5") == 1);
+  CHECK_THAT(folder.text("all.err"), Catch::Contains("server0 from 0, server1 from 3 4"));
+}
+
+TEST_CASE("a checkpoint that another server cannot write makes the command fail") {
+  const Folder folder;
+  std::filesystem::create_directory(folder.file("server1.1.checkpoint.new"));
+  CHECK(run(folder, {"--trainers", "1", "--servers", "2", "--iterations", "1", "--checkpoint",
+                     folder.file(""), "--json", folder.file("report")}) == 1);
+  CHECK(folder.json("report").at("failed_servers") == Words{"server1 exited with code 1"});
+}
+
+TEST_CASE("a trainer of another mode ends, and says why") {
+  const Folder folder;
+  const Training training(folder, 3, {"--iterations", "2", "--synthetic", "--no-sum"});
+  ChildProcess server = training.rank(0);
+  ChildProcess other = training.rank(1, {"--mode", "sync"});
+  ChildProcess trainer = training.rank(2);
+  CHECK(other.wait_for(60s)->code == 1);
+  CHECK_THAT(folder.text("1.err"),
+             Catch::Contains("server0 trains with --mode batch, this trainer with --mode sync"));
+  CHECK(trainer.wait_for(60s)->success());
+  CHECK(server.wait_for(60s)->success());
+}
+
+TEST_CASE("an asynchronous training fails when every trainer is killed") {
+  const Folder folder;
+  const Training training(
+      folder, 2, {"--iterations", "1000000", "--synthetic", "--no-sum", "--mode", "async"});
+  ChildProcess server = training.rank(0);
+  ChildProcess trainer = training.rank(1);
+  REQUIRE(has_printed(folder, "0.out", "| 1 trainers |"));
+  trainer.signal(SIGKILL);
+  CHECK(server.wait_for(60s)->code == 1);
+  CHECK_THAT(folder.text("0.err"), Catch::Contains("every trainer is lost, after "));
+}
+
+TEST_CASE("a server tells that another one is lost") {
+  const Folder folder;
+  const Training training(folder, 3,
+                          {"--iterations", "1000000", "--synthetic", "--no-sum", "--servers", "2"});
+  ChildProcess server = training.rank(0);
+  ChildProcess killed = training.rank(1);
+  ChildProcess trainer = training.rank(2);
+  REQUIRE(has_printed(folder, "0.out", "| 1 trainers |"));
+  killed.signal(SIGKILL);
+  CHECK(trainer.wait_for(60s)->code == 1);
+  CHECK(server.wait_for(60s)->code == 1);
+  CHECK_THAT(folder.text("0.err"), Catch::Contains("Notice: server1 is lost: "));
+}
+
+TEST_CASE(
+    "a server's memory is that of model, sum, optimizer and half as much again as a message") {
+  const Folder folder;
+  CHECK(run(folder, {"--trainers", "5", "--iterations", "4", "--json", folder.file("report")}) ==
+        0);
+  const nlohmann::json report = folder.json("report");
+  const double messages =
+      report.at("server_memory_bytes").get<double>() / report.at("message_bytes").get<double>();
+  CHECK(messages > 3);
+  CHECK(messages < 4.5);
 }
 
 TEST_CASE("wrong options of parameter_server are answered with its usage and exit code 2") {

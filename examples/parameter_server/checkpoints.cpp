@@ -1,0 +1,132 @@
+#include "parameter_server/checkpoints.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <sstream>
+
+#include "parameter_server/notice.hpp"
+
+namespace batchrpc_examples {
+namespace {
+
+constexpr std::size_t kKept = 2;
+
+}  // namespace
+
+std::int64_t newest_common(const Restorable& restorable) {
+  std::vector<std::int64_t> common = restorable.begin()->second;
+  std::ostringstream text;
+  for (const auto& [server, iterations] : restorable) {
+    text << (text.tellp() > 0 ? ", " : "") << server << " from";
+    for (const std::int64_t each : iterations)
+      text << ' ' << each;
+    std::erase_if(common, [&its = iterations](std::int64_t each) {
+      return std::find(its.begin(), its.end(), each) == its.end();
+    });
+  }
+  if (common.empty()) {
+    throw CheckpointError("the servers' checkpoints have no iteration in common; they can go on: " +
+                          text.str());
+  }
+  return *std::max_element(common.begin(), common.end());
+}
+
+Checkpoints::Checkpoints(const ParameterServerOptions& options)
+    : folder_(options.checkpoint),
+      server_(server_name(options.rank.value())),
+      settings_(model_settings(options)),
+      every_(options.checkpoint_every),
+      iterations_(options.iterations),
+      trainers_(options.trainers),
+      history_(gradient_settings(options)) {}
+
+std::string Checkpoints::path(std::int64_t iterations) const {
+  return folder_ + "/" + file(iterations);
+}
+
+std::string Checkpoints::file(std::int64_t iterations) const {
+  return server_ + "." + std::to_string(iterations) + ".checkpoint";
+}
+
+std::vector<std::int64_t> Checkpoints::written() const {
+  std::vector<std::int64_t> all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename();
+    std::int64_t iterations = 0;
+    const std::size_t digits = std::min(name.size(), server_.size() + 1);
+    std::from_chars(name.data() + digits, name.data() + name.size(), iterations);
+    if (iterations > 0 && entry.path().filename() == file(iterations)) all.push_back(iterations);
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::vector<std::int64_t> Checkpoints::restorable() const {
+  std::vector<std::int64_t> all = written();
+  if (all.size() < kKept) all.insert(all.begin(), 0);
+  return all;
+}
+
+std::optional<Checkpoint> Checkpoints::restore(std::int64_t iterations, std::int64_t elements,
+                                               std::int64_t parameters) {
+  std::optional<Checkpoint> checkpoint;
+  if (iterations > 0) {
+    checkpoint = read_checkpoint(path(iterations), settings_, elements, parameters);
+  }
+  forget_after(iterations);
+  const std::lock_guard lock(mutex_);
+  if (checkpoint && checkpoint->history != history_) history_ = kChangingTrainers;
+  last_ = iterations;
+  return checkpoint;
+}
+
+// What is newer would be of another training than what the servers write from now on.
+void Checkpoints::forget_after(std::int64_t iterations) const {
+  for (const std::int64_t each : written()) {
+    if (each > iterations) std::filesystem::remove(path(each));
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    const std::string name = entry.path().filename();
+    if (entry.is_regular_file() && name.starts_with(server_ + ".") && name.ends_with(".new")) {
+      std::filesystem::remove(entry.path());
+    }
+  }
+}
+
+void Checkpoints::updated(const UpdateReport& update, const SharedModel& model) {
+  const std::lock_guard lock(mutex_);
+  if (update.gradients != trainers_) history_ = kChangingTrainers;
+  if (update.finished / every_ != last_ / every_ || update.finished == iterations_) {
+    write(update.finished, model);
+  }
+}
+
+void Checkpoints::finish(std::int64_t iterations, const SharedModel& model) {
+  const std::lock_guard lock(mutex_);
+  if (iterations > last_) write(iterations, model);
+}
+
+void Checkpoints::write(std::int64_t iterations, const SharedModel& model) {
+  last_ = iterations;
+  try {
+    model.use([&](const at::Tensor& values, const at::Tensor& velocity) {
+      write_checkpoint(path(iterations), settings_, {iterations, values, velocity, history_});
+    });
+    error_.clear();
+    const std::vector<std::int64_t> all = written();
+    for (std::size_t i = 0; i + kKept < all.size(); ++i)
+      std::filesystem::remove(path(all[i]));
+  } catch (const std::exception& error) {
+    error_ = error.what();
+    say("no checkpoint after iteration " + std::to_string(iterations - 1) + ": " + error_ +
+        "; the training goes on");
+  }
+}
+
+std::string Checkpoints::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+}  // namespace batchrpc_examples

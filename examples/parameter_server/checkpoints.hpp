@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parameter_server/checkpoint.hpp"
+#include "parameter_server/options.hpp"
+
+namespace batchrpc_examples {
+
+/// Iterations from which each server can go on, by its name.
+using Restorable = std::map<std::string, std::vector<std::int64_t>>;
+
+/// The newest from which all can. Throws CheckpointError, which tells what each has, when there is
+/// none.
+std::int64_t newest_common(const Restorable& restorable);
+
+/// The checkpoints of one server in a folder: the last two, for servers that are killed together
+/// may be an iteration apart. Thread-safe, but restore().
+class Checkpoints {
+ public:
+  /// For a process with a rank, and a folder.
+  explicit Checkpoints(const ParameterServerOptions& options);
+
+  /// Of the checkpoints that there are; and 0, the beginning, when there are fewer than two.
+  [[nodiscard]] std::vector<std::int64_t> restorable() const;
+
+  /// Reads the checkpoint of that iteration, none of 0, and forgets newer ones and what was not
+  /// written to its end. Throws CheckpointError.
+  std::optional<Checkpoint> restore(std::int64_t iterations, std::int64_t elements,
+                                    std::int64_t parameters);
+
+  /// After an update that finishes an iteration: writes a checkpoint if it is time. What goes wrong
+  /// is told to people, and kept for error().
+  void updated(const UpdateReport& update, const SharedModel& model);
+  /// The training is over after so many: writes the last one, if it is not there.
+  void finish(std::int64_t iterations, const SharedModel& model);
+
+  /// Why the last one was not written; empty: it was.
+  [[nodiscard]] std::string error() const;
+
+ private:
+  [[nodiscard]] std::string path(std::int64_t iterations) const;
+  [[nodiscard]] std::string file(std::int64_t iterations) const;
+  [[nodiscard]] std::vector<std::int64_t> written() const;
+  void forget_after(std::int64_t iterations) const;
+  void write(std::int64_t iterations, const SharedModel& model);
+
+  const std::string folder_;
+  const std::string server_;
+  const std::string settings_;
+  const std::int64_t every_;
+  const std::int64_t iterations_;
+  const std::int64_t trainers_;
+  mutable std::mutex mutex_;
+  std::int64_t last_ = 0;
+  std::string history_;
+  std::string error_;
+};
+
+}  // namespace batchrpc_examples

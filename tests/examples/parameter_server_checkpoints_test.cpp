@@ -1,0 +1,127 @@
+#include "parameter_server/checkpoints.hpp"
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace batchrpc_examples {
+namespace {
+
+using Iterations = std::vector<std::int64_t>;
+
+// A server's checkpoints in a folder that is gone afterwards.
+struct World {
+  World() {
+    options.rank = 0;
+    options.checkpoint = std::filesystem::temp_directory_path() /
+                         ("batchrpc_checkpoints_test_" + std::to_string(::getpid()));
+    options.iterations = 100;
+    std::filesystem::remove_all(options.checkpoint);
+    std::filesystem::create_directory(options.checkpoint);
+  }
+  ~World() { std::filesystem::remove_all(options.checkpoint); }
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  void update(Checkpoints& checkpoints, std::int64_t finished) {
+    model.step(at::ones({10}));
+    checkpoints.updated({.finished = finished, .gradients = options.trainers}, model);
+  }
+
+  ParameterServerOptions options{};
+  SharedModel model{at::zeros({10}), 10, {.learning_rate = 1, .momentum = 0}};
+};
+
+TEST_CASE("The last two checkpoints stay") {
+  World world;
+  Checkpoints checkpoints(world.options);
+  CHECK(checkpoints.restorable() == Iterations{0});
+  world.update(checkpoints, 1);
+  CHECK(checkpoints.restorable() == Iterations{0, 1});
+  for (const std::int64_t finished : {2, 9, 10})
+    world.update(checkpoints, finished);
+  CHECK(Checkpoints(world.options).restorable() == Iterations{9, 10});
+}
+
+TEST_CASE("Servers go on from the newest checkpoint that all have") {
+  CHECK(newest_common({{"server0", {0}}, {"server1", {0}}}) == 0);
+  CHECK(newest_common({{"server0", {3, 4}}, {"server1", {2, 3}}}) == 3);
+  CHECK(newest_common({{"server0", {3, 4}}, {"server1", {3, 4}}}) == 4);
+  CHECK(newest_common({{"server0", {0, 1}}, {"server1", {0}}}) == 0);
+  CHECK_THROWS_WITH(newest_common({{"server0", {3, 4}}, {"server1", {0}}}),
+                    Catch::Contains("no iteration in common") &&
+                        Catch::Contains("server0 from 3 4, server1 from 0"));
+}
+
+TEST_CASE("Checkpoints newer than the one that a training goes on from are forgotten") {
+  World world;
+  Checkpoints checkpoints(world.options);
+  world.update(checkpoints, 1);
+  world.update(checkpoints, 2);
+  Checkpoints again(world.options);
+  std::ofstream(world.options.checkpoint + "/server0.3.checkpoint.new") << "cut off";
+  const auto checkpoint = again.restore(1, 10, 10);
+  REQUIRE(checkpoint);
+  CHECK(checkpoint->iterations == 1);
+  CHECK(at::equal(checkpoint->values, at::full({10}, -1.F)));
+  CHECK(again.restorable() == Iterations{0, 1});
+  CHECK_FALSE(again.restore(0, 10, 10));
+  CHECK(std::filesystem::is_empty(world.options.checkpoint));
+}
+
+TEST_CASE("Checkpoints are written every so many iterations, and at the end") {
+  World world;
+  world.options.checkpoint_every = 3;
+  Checkpoints checkpoints(world.options);
+  world.update(checkpoints, 2);
+  CHECK(checkpoints.restorable() == Iterations{0});
+  world.update(checkpoints, 4);  // the trainer that had not had the third is lost
+  CHECK(checkpoints.restorable() == Iterations{0, 4});
+  world.update(checkpoints, 5);
+  SECTION("of the iterations that were asked for") {
+    world.update(checkpoints, 100);
+    CHECK(checkpoints.restorable() == Iterations{4, 100});
+  }
+  SECTION("of a training that was left by all") {
+    checkpoints.finish(5, world.model);
+    CHECK(checkpoints.restorable() == Iterations{4, 5});
+    std::filesystem::remove_all(world.options.checkpoint);
+    checkpoints.finish(5, world.model);  // it is there: nothing is written again
+    CHECK(checkpoints.error().empty());
+  }
+}
+
+TEST_CASE("A checkpoint tells whose gradients the model has had") {
+  World world;
+  Checkpoints checkpoints(world.options);
+  world.update(checkpoints, 1);
+  CHECK(checkpoints.restore(1, 10, 10)->history == gradient_settings(world.options));
+  checkpoints.updated({.finished = 2, .gradients = 4}, world.model);
+  CHECK(checkpoints.restore(2, 10, 10)->history == kChangingTrainers);
+  world.update(checkpoints, 3);
+  CHECK(checkpoints.restore(3, 10, 10)->history == kChangingTrainers);
+
+  world.options.trainers = 7;
+  Checkpoints others(world.options);
+  others.restore(3, 10, 10);
+  world.update(others, 4);
+  CHECK(others.restore(4, 10, 10)->history == kChangingTrainers);
+}
+
+TEST_CASE("A checkpoint that cannot be written is told of until one is") {
+  World world;
+  Checkpoints checkpoints(world.options);
+  const std::string in_the_way = world.options.checkpoint + "/server0.1.checkpoint.new";
+  std::filesystem::create_directory(in_the_way);
+  world.update(checkpoints, 1);
+  CHECK_THAT(checkpoints.error(), Catch::Contains(in_the_way));
+  world.update(checkpoints, 2);
+  CHECK(checkpoints.error().empty());
+}
+
+}  // namespace
+}  // namespace batchrpc_examples
