@@ -86,6 +86,7 @@ Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
     waiting_.push_back({member, std::move(promise)});
   }
   core_.add_member(member);
+  told_[member.incarnation] = core_.peers().standing(member.name).sessions_ended;
   finish_if_complete();
   return future;
 }
@@ -196,6 +197,7 @@ void Group::peer_joined(const PeerInfo& peer) {
     members_.push_back(back);
   }
   tell_others(back, true, {});
+  told_[back.incarnation] = core_.peers().standing(back.name).sessions_ended;
   tell_all(back.name, members, lost);  // it has missed the news of the meantime
 }
 

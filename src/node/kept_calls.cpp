@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <random>
 #include <utility>
+
+#include "base/random_odd.hpp"
 
 namespace batchrpc {
 namespace {
@@ -12,10 +13,7 @@ constexpr std::size_t kFewest = 16;  // buckets
 
 // Drawn anew by each process, since the peer chooses the ids.
 std::uint64_t odd_multiplier() {
-  static const std::uint64_t multiplier = [] {
-    std::random_device random;
-    return std::uint64_t{random()} << 32 | random() | 1U;
-  }();
+  static const std::uint64_t multiplier = random_odd();
   return multiplier;
 }
 

@@ -365,9 +365,12 @@ void PeerTable::drop_stranger(std::string_view name) {
 void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level,
                      Guarantee guarantee) {
   const bool was_known = peer.member && !std::exchange(peer.lost, true);
+  const auto current = std::exchange(peer.current, nullptr);
+  const bool is_new = std::find(peer.sessions.begin(), peer.sessions.end(), current) ==
+                      peer.sessions.end();  // no connection yet
   for (auto& session : std::exchange(peer.sessions, {}))
     peer.broken.push_back(std::move(session));
-  if (peer.current) peer.broken.push_back(std::exchange(peer.current, nullptr));
+  if (current && is_new) peer.broken.push_back(current);
   ++sessions_changed_;
   peer.info.state = PeerState::lost;
   peer.info.last_error = why;

@@ -100,6 +100,8 @@ class PeerTable {
   /// group.
   [[nodiscard]] bool is_current(const PeerIdentity& peer) const;
   [[nodiscard]] PeerStanding standing(std::string_view name) const;
+  /// Whether it does not take what is sent to it (Session::is_behind).
+  [[nodiscard]] bool is_behind(std::string_view name) const;
   /// Whether the group has, or had, a node of that name.
   [[nodiscard]] bool is_known(std::string_view name) const;
   /// What is not finished, as texts: calls of this node that wait for replies, such as "worker1:

@@ -80,6 +80,12 @@ PeerStanding PeerTable::standing(std::string_view name) const {
           .sessions_ended = peer.sessions_ended};
 }
 
+bool PeerTable::is_behind(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() && at->second.current && at->second.current->is_behind();
+}
+
 bool PeerTable::is_known(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const auto at = peers_.find(name);

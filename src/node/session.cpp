@@ -123,8 +123,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         pending.place = place;
         if (encoder.one_use()) {
           pending.cargo.swap(encoder.cargo());
-          for (const auto& cargo : pending.cargo)
-            cargo->sent_to(peer_name(), false);
+          tell_cargo(pending.cargo, false);
         }
         if (!note_submitted(pending, options, std::move(nested))) cancelled = id;
         if (deadline < timer_at_) arm_timer(deadline);
@@ -260,10 +259,15 @@ void Session::send_result(std::uint64_t call, Encoder& encoder) {
   flush();
 }
 
+void Session::tell_cargo(const std::vector<std::shared_ptr<Cargo>>& all, bool as_reply) const {
+  const auto known = peer();
+  for (const auto& cargo : all)
+    cargo->sent_to(peer_name(), known ? known->incarnation : 0, as_reply);
+}
+
 // Frames arrive in order, but payloads later: the cargo of a result goes with the first of them.
 void Session::send_cargo(Encoder& encoder) {
-  for (const auto& cargo : encoder.cargo())
-    cargo->sent_to(peer_name(), true);
+  tell_cargo(encoder.cargo(), true);
   if (encoder.payloads().empty()) return;
   struct Owner {
     std::shared_ptr<const void> bytes;

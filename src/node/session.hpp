@@ -181,6 +181,8 @@ class Session final : public FrameSink,
   [[nodiscard]] std::shared_ptr<const PeerIdentity> peer() const;
   void set_peer(std::shared_ptr<const PeerIdentity> peer);
   [[nodiscard]] std::size_t pending_calls() const;
+  /// Whether the peer has left more untaken than NodeOptions::max_outstanding_bytes.
+  [[nodiscard]] bool is_behind() const;
   /// The names of the functions whose replies are waited for, each with its count.
   [[nodiscard]] std::vector<std::string> pending_functions() const;
   /// How many calls of the peer are being answered: those that outlive their message.
@@ -246,6 +248,7 @@ class Session final : public FrameSink,
   void forget_promised_credit();
   [[nodiscard]] bool refuses_for_replies(const wire::FrameView& frame);
 
+  void tell_cargo(const std::vector<std::shared_ptr<Cargo>>& all, bool as_reply) const;
   void send_cargo(Encoder& encoder);
   void handle_handshake(const wire::FrameView& frame);
   void handle_hello(const wire::Hello& hello);

@@ -143,6 +143,11 @@ void Session::forget_promised_credit() {
 
 // --- calls of the peer
 
+bool Session::is_behind() const {
+  const OutputQueue& output = connection_->output();
+  return output.queued_bytes() + output.kept_bytes() > credit_limit_;
+}
+
 // Whether a call is refused since the peer has not taken the replies to others. Throws BadMessage
 // when it takes none for too long.
 bool Session::refuses_for_replies(const wire::FrameView& frame) {

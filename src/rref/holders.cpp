@@ -4,6 +4,26 @@
 
 namespace batchrpc::detail {
 
+bool Absence::is_over(Presence presence, TimePoint now, const NodeOptions& options) {
+  if (presence == Presence::there) {
+    *this = {};
+    return false;
+  }
+  if (!away_since_) away_since_ = now;
+  if (presence == Presence::dead && !dead_since_) dead_since_ = now;
+  // What the dead have sent to others may still be arriving there, for as long as a connection may
+  // be out of order.
+  if (dead_since_) return now - *dead_since_ >= options.dead_after;
+  return now - *away_since_ >= std::max(options.rref_lease, options.dead_after);
+}
+
+bool Hold::has_ended(const ObjectId& object) const {
+  if (holder->over) return true;
+  if (!holder->listed || list == holder->list) return false;
+  const auto& later = holder->not_listed;
+  return !later || object.creator != later->creator || object.number < later->number;
+}
+
 Holder& Holders::at(const PeerIdentity& user) {
   std::unique_ptr<Holder>& holder = all_[user.incarnation];
   if (!holder) {
@@ -28,26 +48,24 @@ std::vector<PeerIdentity> Holders::identities() const {
   return identities;
 }
 
-Holders::State Holders::state_of(NodeCore& core, const PeerIdentity& user) {
+Presence Holders::presence_of(NodeCore& core, const PeerIdentity& user) {
   const PeerStanding standing = core.peers().standing(user.name);
   if (standing.incarnation != user.incarnation) {
-    return core.peers().is_current(user) ? State::away : State::dead;
+    return core.peers().is_current(user) ? Presence::away : Presence::dead;
   }
-  if (standing.live) return State::there;
-  return standing.dead ? State::dead : State::away;
+  if (standing.live) return Presence::there;
+  return standing.dead ? Presence::dead : Presence::away;
 }
 
-bool Holders::is_over(Holder& holder, State state, TimePoint now, const NodeOptions& options) {
-  if (state == State::there) {
-    holder.away_since.reset();
-    return false;
-  }
-  if (!holder.away_since) holder.away_since = now;
-  // What the dead have sent to others may still be arriving there, for as long as a connection may
-  // be out of order.
-  const Duration grace =
-      state == State::dead ? options.dead_after : std::max(options.rref_lease, options.dead_after);
-  return now - *holder.away_since >= grace;
+bool Holders::any_ended() const {
+  return std::any_of(all_.begin(), all_.end(),
+                     [](const auto& entry) { return entry.second->over || entry.second->listed; });
+}
+
+void Holders::forget_ended() {
+  std::erase_if(all_, [](const auto& entry) { return entry.second->over; });
+  for (const auto& [incarnation, holder] : all_)
+    holder->listed = false;
 }
 
 }  // namespace batchrpc::detail

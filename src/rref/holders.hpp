@@ -14,16 +14,34 @@
 
 namespace batchrpc::detail {
 
+/// How a node is, as far as another can tell.
+enum class Presence : unsigned char { there, away, dead };
+
+/// Since when a node is not there.
+class Absence {
+ public:
+  /// Notes how it is now; whether what it has counts no more (R4, R5).
+  [[nodiscard]] bool is_over(Presence presence, TimePoint now, const NodeOptions& options);
+  [[nodiscard]] bool has_begun() const noexcept { return away_since_.has_value(); }
+
+ private:
+  std::optional<TimePoint> away_since_{};
+  std::optional<TimePoint> dead_since_{};
+};
+
 /// A node that holds objects of this one: one incarnation.
 struct Holder {
   std::string name;
   std::uint64_t incarnation = 0;
   std::size_t objects = 0;
-  std::uint32_t list = 0;  ///< the number of the last list of all that it holds (R6)
-  bool listing = false;    ///< which has not ended
+  std::uint64_t next_update = 0;  ///< those of a lower number come late (R1)
+  std::uint32_t list = 0;         ///< the number of the last list of all that it holds (R6)
+  bool listing = false;           ///< which has not ended
+  bool listed = false;            ///< which has: what is not in it is to be released
   /// From which on objects that it has created are not in it; none: it speaks of all.
   std::optional<ObjectId> not_listed{};
-  std::optional<TimePoint> away_since{};
+  Absence absence{};
+  bool over = false;  ///< it holds nothing any more (R4, R5)
 };
 
 /// That an object is held.
@@ -31,28 +49,27 @@ struct Hold {
   Holder* holder = nullptr;
   TimePoint since{};
   std::uint32_t list = 0;  ///< in which the holder has told so last
+
+  /// Whether its holder, which is over or listed, does not hold `object` any more.
+  [[nodiscard]] bool has_ended(const ObjectId& object) const;
 };
 
-/// Who holds objects of a node, and for how long it counts when it is not heard of. Not
-/// thread-safe, but for overdue().
+/// Who holds objects of a node, and what was heard of them: for as long as they are there, or what
+/// they hold counts. Not thread-safe.
 class Holders {
  public:
   Holder& at(const PeerIdentity& user);
-  /// Null for one that holds nothing.
+  /// Null for one that has told nothing.
   [[nodiscard]] Holder* find(std::uint64_t incarnation);
-  [[nodiscard]] const std::unordered_map<std::uint64_t, std::unique_ptr<Holder>>& all()
-      const noexcept {
-    return all_;
-  }
-  void erase(const Holder& holder) { all_.erase(holder.incarnation); }
   [[nodiscard]] std::vector<PeerIdentity> identities() const;
 
   /// How `user` is, by what `core` knows of it: not under a lock.
-  enum class State : unsigned char { there, away, dead };
-  [[nodiscard]] static State state_of(NodeCore& core, const PeerIdentity& user);
-  /// Notes that; whether its holds are over (R4, R5).
-  [[nodiscard]] static bool is_over(Holder& holder, State state, TimePoint now,
-                                    const NodeOptions& options);
+  [[nodiscard]] static Presence presence_of(NodeCore& core, const PeerIdentity& user);
+
+  /// Whether objects are to be released: of those who are over, or listed.
+  [[nodiscard]] bool any_ended() const;
+  /// That was done.
+  void forget_ended();
 
  private:
   std::unordered_map<std::uint64_t, std::unique_ptr<Holder>> all_;

@@ -12,7 +12,7 @@
 // By whom a node's objects are held: docs/rref-protocol.md.
 namespace batchrpc::detail {
 
-// Under the lock, as all below that take an Entry or a Holder. Again, it changes nothing.
+// Under the lock, as what follows, but for the public functions. Again, it changes nothing.
 void ObjectTable::hold(Entry& entry, Holder& holder, TimePoint now) {
   const auto known = std::find_if(entry.holds.begin(), entry.holds.end(),
                                   [&](const Hold& hold) { return hold.holder == &holder; });
@@ -34,43 +34,40 @@ void ObjectTable::let_go(const ObjectId& object, Holder& holder) {
   drop_if_unused(at);
 }
 
-// What the holder has not listed it does not hold any more (R6).
-void ObjectTable::let_go_of_rest(Holder& holder) {
-  const auto& later = holder.not_listed;
-  for (auto at = entries_.begin(); at != entries_.end();) {
-    const auto next = std::next(at);
-    if (later && at->first.creator == later->creator && at->first.number >= later->number) {
-      at = next;
-      continue;
-    }
-    const auto ended = std::erase_if(at->second.holds, [&](const Hold& hold) {
-      return hold.holder == &holder && hold.list != holder.list;
+// What holders have not listed they do not hold any more (R6), and those that are over nothing: one
+// look at all objects for all of them. In order, whatever the hash.
+void ObjectTable::let_go_of_rest() {
+  if (!holders_.any_ended()) return;
+  std::vector<ObjectId> released;
+  for (auto& [object, entry] : entries_) {
+    const auto ended = std::erase_if(entry.holds, [&object = object](const Hold& hold) {
+      const bool ends = hold.has_ended(object);
+      if (ends) --hold.holder->objects;
+      return ends;
     });
-    holder.objects -= ended;
-    if (ended > 0) drop_if_unused(at);
-    at = next;
+    if (ended > 0 && entry.holds.empty()) released.push_back(object);
   }
+  holders_.forget_ended();
+  std::sort(released.begin(), released.end());
+  for (const ObjectId& object : released)
+    drop_if_unused(entries_.find(object));
 }
 
-void ObjectTable::release_all(Holder& holder) {
-  ++holder.list;
-  holder.not_listed.reset();
-  let_go_of_rest(holder);
-}
-
-// Whether there is no such object: then who says that it holds it is told.
-bool ObjectTable::tell_none(const ObjectId& object, const std::string& user) {
+// Notes that; what is gone its holder is told of. False: it is neither, and to be told again (R8).
+bool ObjectTable::note_hold(const ObjectId& object, Holder& holder, TimePoint now) {
   std::exception_ptr why;
-  if (object.owner != core_.incarnation()) {
-    why = restarted_error();
-  } else if (gone_.contains(object)) {
-    why = gone_error(object);
-  } else {
-    return false;
+  const bool is_known = entries_.contains(object);
+  Entry* const held = entry(object, why);
+  if (held != nullptr) {
+    // What is spoken of again, and not known, has been here rather than is to come (R6).
+    if (!is_known) held->in_line().listed = holder.listing;
+    hold(*held, holder, now);
+    return true;
   }
-  outbox_.add(
-      user,
-      {.object = object, .code = static_cast<std::uint16_t>(code_of(why)), .why = describe(why)});
+  const ErrorCode code = code_of(why);
+  if (code == ErrorCode::overloaded) return false;
+  outbox_.add(holder.name,
+              {.object = object, .code = static_cast<std::uint16_t>(code), .why = describe(why)});
   return true;
 }
 
@@ -82,18 +79,14 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
   if (closed_) return arrived;
   Holder& holder = holders_.at(user);
   for (const HoldUpdate& update : updates) {
+    if (update.number < holder.next_update) continue;  // over a session that had ended
+    holder.next_update = update.number + 1;
     switch (update.kind) {
       case HoldUpdate::release:
         let_go(update.object, holder);
         break;
       case HoldUpdate::hold:
-        if (!tell_none(update.object, user.name) && may_be_awaited(update.object)) {
-          const bool is_known = entries_.contains(update.object);
-          Entry& held = entry(update.object);
-          // What is spoken of again, and not known, has been here rather than is to come (R6).
-          if (!is_known) held.in_line().listed = holder.listing;
-          hold(held, holder, now);
-        }
+        if (!note_hold(update.object, holder, now)) break;
         if (update.fork.parent == core_.incarnation()) {
           arrived.push_back(update.fork);
         } else if (update.fork.parent != 0) {
@@ -103,23 +96,28 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
       case HoldUpdate::list_begins:
         ++holder.list;
         holder.listing = true;
+        holder.listed = false;
         holder.not_listed = update.object;
         break;
       case HoldUpdate::list_ends:
-        if (std::exchange(holder.listing, false)) let_go_of_rest(holder);
+        holder.listed = std::exchange(holder.listing, false);
         break;
       default:  // of a later version
         break;
     }
   }
-  if (holder.objects == 0 && !holder.listing) holders_.erase(holder);
   return arrived;
+}
+
+void ObjectTable::await_here(const ObjectId& object) {
+  const std::lock_guard lock(mutex_);
+  if (!closed_) await(object).held_here = true;
 }
 
 void ObjectTable::hold_here(const ObjectId& object) {
   const std::lock_guard lock(mutex_);
-  if (closed_ || gone_.contains(object)) return;
-  entry(object).held_here = true;
+  std::exception_ptr why;
+  if (Entry* const held = entry(object, why)) held->held_here = true;
 }
 
 void ObjectTable::let_go_here(const ObjectId& object) {
@@ -137,18 +135,27 @@ void ObjectTable::tick() {
     users = holders_.identities();
     shrink(entries_);
   }
-  for (const PeerIdentity& user : users) {
-    const Holders::State state = Holders::state_of(core_, user);
+  std::vector<Presence> presences;
+  presences.reserve(users.size());
+  for (const PeerIdentity& user : users)
+    presences.push_back(Holders::presence_of(core_, user));
+  std::vector<std::string> ended;  // logged without the lock
+  {
     const std::lock_guard lock(mutex_);
-    Holder* const holder = holders_.find(user.incarnation);
-    if (holder == nullptr) continue;
-    if (!Holders::is_over(*holder, state, core_.loop()->now(), core_.options())) continue;
-    core_.log().info(
-        std::to_string(holder->objects) + " RRefs of " + user.name +
-        " are released: " + (state == Holders::State::dead ? "it is gone" : "its lease is over"));
-    release_all(*holder);
-    holders_.erase(*holder);
+    const TimePoint now = core_.loop()->now();
+    for (std::size_t i = 0; i < users.size(); ++i) {
+      Holder* const holder = holders_.find(users[i].incarnation);
+      if (holder == nullptr) continue;
+      holder->over = holder->absence.is_over(presences[i], now, core_.options());
+      if (!holder->over || holder->objects == 0) continue;
+      ended.push_back(std::to_string(holder->objects) + " RRefs of " + holder->name +
+                      " are released: " +
+                      (presences[i] == Presence::dead ? "it is gone" : "its lease is over"));
+    }
+    let_go_of_rest();
   }
+  for (const std::string& line : ended)
+    core_.log().info(line);
 }
 
 // --- what people see
@@ -169,7 +176,7 @@ std::vector<OwnedRRefs> ObjectTable::report() const {
       RRefHolder& holder = holders[{name, hold.holder}];
       holder.node = hold.holder->name;
       holder.incarnation = hold.holder->incarnation;
-      holder.away = hold.holder->away_since.has_value();
+      holder.away = hold.holder->absence.has_begun();
       holder.held_for = std::max(holder.held_for, now - hold.since);
       ++holder.objects;
     }

@@ -1,5 +1,6 @@
 #include "rref/object_table.hpp"
 
+#include <iterator>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -16,9 +17,15 @@ constexpr std::size_t kGoneKept = 65536;
 
 }  // namespace
 
-// What methods of an object fail with when its constructor threw `thrown`.
+// What methods of an object fail with when its constructor threw `thrown`, or never ran.
 std::exception_ptr ObjectTable::construction_error(std::string_view type,
                                                    const std::exception_ptr& thrown) const {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const DidNotRun& maker) {  // there is none of the object that was to make it
+    return maker.error;
+  } catch (...) {  // below
+  }
   return std::make_exception_ptr(RemoteError(describe(thrown), type_name(thrown), core_.name(),
                                              "the constructor of " + std::string(type)));
 }
@@ -51,11 +58,6 @@ std::exception_ptr ObjectTable::closed_error() const {
 ObjectTable::ObjectTable(NodeCore& core, Outbox& outbox) : core_(core), outbox_(outbox) {}
 
 ObjectTable::~ObjectTable() = default;
-
-// Throws OwnerLost for an object of another incarnation of this node (R7).
-void ObjectTable::check_owner(const ObjectId& object) const {
-  if (object.owner != core_.incarnation()) throw DidNotRun{restarted_error()};
-}
 
 // --- types
 
@@ -95,20 +97,35 @@ std::shared_ptr<void> ObjectTable::find(const ObjectId& object, std::string_view
 
 // --- creation
 
-// Under the lock. Not what is gone, nor more than so many objects of which peers speak (R8).
-bool ObjectTable::may_be_awaited(const ObjectId& object) const {
-  if (gone_.contains(object)) return false;
-  return awaited_ < kMostAwaited || entries_.contains(object);
+// Under the lock. Why an object that is not known will not be; null: it may come yet. It is known
+// before anybody can speak of it where this node is its creator.
+std::exception_ptr ObjectTable::why_unknown(const ObjectId& object) const {
+  if (closed_) return closed_error();
+  if (object.owner != core_.incarnation()) return restarted_error();  // R7
+  const bool may_come = object.creator != core_.incarnation() && !gone_.contains(object);
+  return may_come ? nullptr : gone_error(object);
 }
 
-// Under the lock. The entry of an object that was not heard of before waits for its creation.
-ObjectTable::Entry& ObjectTable::entry(const ObjectId& object) {
-  const auto [at, added] = entries_.try_emplace(object);
-  if (added) {
-    ++awaited_;
-    wait_for_creation(object, at->second);
+// Under the lock. An object that was not heard of before is awaited, but for no more than so many
+// (R8). Null: not this one, and why.
+ObjectTable::Entry* ObjectTable::entry(const ObjectId& object, std::exception_ptr& why) {
+  const auto at = entries_.find(object);
+  if (at != entries_.end()) return &at->second;
+  why = why_unknown(object);
+  if (!why && awaited_ >= kMostAwaited) {
+    why = std::make_exception_ptr(
+        Overloaded(core_.name() + " has not heard of the object behind this RRef, and waits for " +
+                   std::to_string(awaited_) + " others already; call again"));
   }
-  return at->second;
+  return why ? nullptr : &await(object);
+}
+
+// Under the lock.
+ObjectTable::Entry& ObjectTable::await(const ObjectId& object) {
+  Entry& expected = entries_[object];
+  ++awaited_;
+  wait_for_creation(object, expected);
+  return expected;
 }
 
 // Under the lock.
@@ -155,29 +172,33 @@ struct ObjectTable::Coming {
 
 std::shared_ptr<void> ObjectTable::expect(const ObjectId& object) {
   const std::lock_guard lock(mutex_);
-  if (closed_ || object.owner != core_.incarnation() || !may_be_awaited(object)) return nullptr;
-  Entry& expected = entry(object);
-  if (expected.type != nullptr) return nullptr;
-  ++expected.in_line().coming;
-  core_.loop()->cancel(std::exchange(expected.line->timer, 0));
+  std::exception_ptr why;
+  Entry* const expected = entry(object, why);
+  if (expected == nullptr || expected->type != nullptr) return nullptr;
+  ++expected->in_line().coming;
+  core_.loop()->cancel(std::exchange(expected->line->timer, 0));
   return std::make_shared<Coming>(weak_from_this(), object);
 }
 
 void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
                          MakeObject make_it, UniqueFunction<void(Result<void>)> done) {
-  check_owner(object);
-  const std::lock_guard lock(mutex_);
-  if (closed_) throw DidNotRun{closed_error()};
   if (object.creator != user.incarnation) {
     throw InvalidArgument("an object is named by the node that creates it");
   }
-  if (gone_.contains(object)) std::rethrow_exception(gone_error(object));
-  Entry& created = entry(object);
-  if (created.type != nullptr) throw InvalidArgument("an object of this id exists already");
-  --awaited_;
+  const std::lock_guard lock(mutex_);
+  auto at = entries_.find(object);
+  if (at == entries_.end()) {
+    if (auto why = why_unknown(object)) throw DidNotRun{std::move(why)};
+    at = entries_.try_emplace(object).first;
+  } else if (at->second.type != nullptr) {
+    throw InvalidArgument("an object of this id exists already");
+  } else {
+    --awaited_;
+    core_.loop()->cancel(std::exchange(at->second.in_line().timer, 0));
+  }
+  Entry& created = at->second;
   created.type = &type_of(type);
   Line& line = created.in_line();
-  core_.loop()->cancel(std::exchange(line.timer, 0));
   if (user.incarnation != core_.incarnation()) {
     hold(created, holders_.at(user), core_.loop()->coarse_now());
   }
@@ -232,15 +253,14 @@ void ObjectTable::made(const ObjectId& object, Result<std::shared_ptr<void>> val
   turn_over(object);
 }
 
-void ObjectTable::own(const ObjectId& object, std::string_view type, std::shared_ptr<void> value) {
+void ObjectTable::own(const ObjectId& object, std::string_view type,
+                      const std::shared_ptr<void>& value) {
   const std::lock_guard lock(mutex_);
   if (closed_) std::rethrow_exception(closed_error());
-  Entry& owned = entry(object);
-  --awaited_;
-  core_.loop()->cancel(owned.line->timer);
-  owned.line.reset();
+  Entry& owned = entries_[object];
   owned.type = &type_of(type);
-  owned.value = std::move(value);
+  owned.value = value;
+  owned.held_here = true;
 }
 
 void ObjectTable::abandon(const ObjectId& object, const std::exception_ptr& why) {
@@ -248,7 +268,11 @@ void ObjectTable::abandon(const ObjectId& object, const std::exception_ptr& why)
   {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
-    if (at == entries_.end() || at->second.type != nullptr) return;
+    if (at == entries_.end()) {  // nor will it be: the creation may come late
+      if (!closed_) remember_gone(object, Gone::never_made);
+      return;
+    }
+    if (at->second.type != nullptr) return;
     if (at->second.line) core_.loop()->cancel(at->second.line->timer);
     for (const Hold& hold : at->second.holds) {
       outbox_.add(hold.holder->name, {.object = object,
@@ -256,9 +280,8 @@ void ObjectTable::abandon(const ObjectId& object, const std::exception_ptr& why)
                                       .why = describe(why)});
     }
     abandoned = std::move(at->second);
-    for (const Hold& hold : abandoned.holds) {
-      if (--hold.holder->objects == 0) holders_.erase(*hold.holder);
-    }
+    for (const Hold& hold : abandoned.holds)
+      --hold.holder->objects;
     entries_.erase(at);
     --awaited_;
     remember_gone(object,
@@ -273,27 +296,22 @@ void ObjectTable::abandon(const ObjectId& object, const std::exception_ptr& why)
 
 void ObjectTable::run(const ObjectId& object, std::string_view type, ObjectJob job,
                       const std::shared_ptr<CallState>& call) {
-  check_owner(object);
   Key key{object, 0};
   bool cancelled = false;
-  std::exception_ptr gone;
+  std::exception_ptr why;
   {
     const std::lock_guard lock(mutex_);
-    if (closed_) throw DidNotRun{closed_error()};
-    if (!may_be_awaited(object)) {
-      gone = gone_error(object);
-    } else {
-      Entry& known = entry(object);
-      Line& line = known.in_line();
+    if (Entry* const known = entry(object, why)) {
+      Line& line = known->in_line();
       key.second = line.next_job++;
       Job& waiting = line.jobs[key.second];
       waiting.type = type;
       waiting.run = std::move(job);
       if (call) cancelled = !waiting.hook.emplace(weak_from_this(), key).attach(call);
-      if (known.type != nullptr) start(object, known);
+      if (known->type != nullptr) start(object, *known);
     }
   }
-  if (gone) job(std::move(gone));
+  if (why) job(std::move(why));
   if (cancelled) drop(key);
 }
 
@@ -374,7 +392,7 @@ void ObjectTable::destroy_unused() {
 }
 
 void ObjectTable::remember_gone(const ObjectId& object, Gone how) {
-  gone_.emplace(object, how);
+  if (!gone_.emplace(object, how).second) return;
   gone_order_.push_back(object);
   if (gone_order_.size() > kGoneKept) {
     gone_.erase(gone_order_.front());
@@ -383,15 +401,19 @@ void ObjectTable::remember_gone(const ObjectId& object, Gone how) {
 }
 
 void ObjectTable::close() {
-  Entries ended;  // destroyed without the lock: destructors are the user's code
+  Entries all;  // destroyed without the lock: destructors are the user's code
   std::vector<std::shared_ptr<void>> unused;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true)) return;
-    ended.swap(entries_);
+    all.swap(entries_);
     awaited_ = 0;
     unused.swap(unused_);
   }
+  // In order, whatever the hash.
+  std::map<ObjectId, Entry> ended(std::make_move_iterator(all.begin()),
+                                  std::make_move_iterator(all.end()));
+  all.clear();
   for (auto& [object, entry] : ended) {
     if (!entry.line) continue;
     core_.loop()->cancel(entry.line->timer);

@@ -39,9 +39,10 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   /// The creation of the object is coming in, for as long as what is returned lives (may be null);
   /// so long, calls wait for it.
   [[nodiscard]] std::shared_ptr<void> expect(const ObjectId& object);
-  /// Of an object that this node holds already.
-  void own(const ObjectId& object, std::string_view type, std::shared_ptr<void> value);
-  /// `call`: whose job it is, which goes with it when it is cancelled; null: it can not be.
+  /// A new object, which this node holds. Throws ShutDown.
+  void own(const ObjectId& object, std::string_view type, const std::shared_ptr<void>& value);
+  /// `call`: whose job it is, which goes with it when it is cancelled; null: it can not be. What is
+  /// not to be run the job gets as an error.
   void run(const ObjectId& object, std::string_view type, ObjectJob job,
            const std::shared_ptr<CallState>& call);
   /// The creator says that there will be no such object, and why: calls that wait for it fail so.
@@ -53,8 +54,9 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   /// What `user` says of what it holds. Returns the forks of this node's own that have arrived.
   [[nodiscard]] std::vector<Fork> update(const PeerIdentity& user,
                                          const std::vector<HoldUpdate>& updates);
-  /// Whether this node itself holds it.
+  /// Whether this node itself holds it; before await_here() nobody else can have heard of it.
   /// @{
+  void await_here(const ObjectId& object);
   void hold_here(const ObjectId& object);
   void let_go_here(const ObjectId& object);
   /// @}
@@ -117,12 +119,12 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   [[nodiscard]] std::exception_ptr expired_error() const;
   [[nodiscard]] std::exception_ptr restarted_error() const;
   [[nodiscard]] std::exception_ptr closed_error() const;
-  void check_owner(const ObjectId& object) const;
   Type& type_of(std::string_view name);
   [[nodiscard]] Result<std::shared_ptr<void>> value_as(const Entry& entry,
                                                        std::string_view type) const;
-  [[nodiscard]] bool may_be_awaited(const ObjectId& object) const;
-  Entry& entry(const ObjectId& object);
+  [[nodiscard]] std::exception_ptr why_unknown(const ObjectId& object) const;
+  [[nodiscard]] Entry* entry(const ObjectId& object, std::exception_ptr& why);
+  Entry& await(const ObjectId& object);
   void wait_for_creation(const ObjectId& object, Entry& entry);
   void give_up_on(const ObjectId& object);
   void run_next(const ObjectId& object);
@@ -135,9 +137,8 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   void drop(const Key& job);
   static void hold(Entry& entry, Holder& holder, TimePoint now);
   void let_go(const ObjectId& object, Holder& holder);
-  void let_go_of_rest(Holder& holder);
-  void release_all(Holder& holder);
-  bool tell_none(const ObjectId& object, const std::string& user);
+  void let_go_of_rest();
+  bool note_hold(const ObjectId& object, Holder& holder, TimePoint now);
   void drop_if_unused(Entries::iterator at);
   void destroy_unused();
   void remember_gone(const ObjectId& object, Gone how);

@@ -39,6 +39,7 @@ Outbox::Mail& Outbox::mail_for(const std::string& peer) {
 
 void Outbox::add(const std::string& peer, HoldUpdate update) {
   const std::lock_guard lock(mutex_);
+  update.number = ++told_;
   mail_for(peer).updates.push_back(std::move(update));
 }
 
@@ -67,16 +68,16 @@ void Outbox::flush() {
   for (const auto& [peer, mail] : leaving) {
     // Nobody is to be connected to for this who is gone.
     if (core_.peers().standing(peer).live && send(peer, mail)) continue;
-    if (mail.updates.empty()) continue;
-    const std::lock_guard lock(mutex_);
-    failed_.insert(peer);
+    if (!mail.updates.empty()) core_.extension<RrefParts>()->references->not_told(peer);
   }
 }
 
 bool Outbox::send(const std::string& peer, const Mail& mail) {
   if (!mail.questions.empty()) ask(peer, mail.questions);
-  return send_list(core_, peer, kHold, mail.updates) &&
-         send_list(core_, peer, kArrived, mail.arrived) && send_list(core_, peer, kNone, mail.none);
+  if (!send_list(core_, peer, kHold, mail.updates)) return false;
+  // Who does not take what it has asked for is told when it asks again (R3, R6).
+  if (core_.peers().is_behind(peer)) return true;
+  return send_list(core_, peer, kArrived, mail.arrived) && send_list(core_, peer, kNone, mail.none);
 }
 
 // Nothing is here for a node that has never decoded a handle, and does not know the question.
@@ -98,11 +99,6 @@ void Outbox::ask(const std::string& peer, const std::vector<ForkQuestion>& quest
         core->extension<RrefParts>()->references->arrived(peer,
                                                           not_here ? not_here.value() : asked);
       });
-}
-
-bool Outbox::take_failed(const std::string& peer) {
-  const std::lock_guard lock(mutex_);
-  return failed_.erase(peer) > 0;
 }
 
 }  // namespace batchrpc::detail

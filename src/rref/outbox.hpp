@@ -1,8 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,9 +26,6 @@ class Outbox {
   /// Sends what is there.
   void flush();
 
-  /// Whether something for that peer could not be sent since this was last asked.
-  [[nodiscard]] bool take_failed(const std::string& peer);
-
  private:
   struct Mail {
     std::vector<HoldUpdate> updates;
@@ -44,7 +41,7 @@ class Outbox {
   NodeCore& core_;
   std::mutex mutex_;
   std::map<std::string, Mail> mail_;
-  std::set<std::string> failed_;
+  std::uint64_t told_ = 0;  // updates
   bool scheduled_ = false;
 };
 

@@ -33,7 +33,7 @@ const PeerIdentity& caller() { return CallContext::current()->caller(); }
 void expose_protocol(NodeCore& core) {
   expose_once(core, kHold, [](const std::vector<HoldUpdate>& updates) {
     const auto parts = parts_here();
-    parts->references->arrived({}, parts->objects->update(caller(), updates));
+    parts->references->arrived(caller().name, parts->objects->update(caller(), updates));
   });
   expose_once(core, kArrived, [](const std::vector<Fork>& forks) {
     parts_here()->references->arrived(caller().name, forks);
@@ -106,8 +106,12 @@ void follow_node(NodeCore& core, const std::shared_ptr<RrefParts>& all) {
 
 void use_objects(const std::shared_ptr<NodeCore>& core) {
   if (core->functions().find(kAbandon)) return;  // the last one
-  if (core->refusal()) return;                   // it ends, and will have none
   const auto parts = core->extension<RrefParts>();
+  if (core->refusal()) {  // it ends, and will have none
+    parts->references->close();
+    parts->objects->close();
+    return;
+  }
   std::call_once(parts->follows_node, [&] { follow_node(*core, parts); });
   expose_protocol(*core);
 }
@@ -170,10 +174,8 @@ void Reference::creation_failed(const std::exception_ptr& error) {
   // Where it may have run, the owner knows (R6, R8).
   if (surely_failed(error)) fail(error);
   // Calls that were sent already wait there, unless the constructor itself was what failed.
-  const ErrorCode code = code_of(error);
-  if (code != ErrorCode::remote_error) {
-    tell(*core_, owner(), kAbandon, object_, static_cast<std::uint16_t>(code), describe(error));
-  }
+  tell(*core_, owner(), kAbandon, object_, static_cast<std::uint16_t>(code_of(error)),
+       describe(error));
 }
 
 void create_object(ObjectId object, std::string_view type, MakeObject make,
@@ -201,10 +203,8 @@ void run_on_object(ObjectId object, std::string_view type, ObjectJob job) {
 }
 
 std::shared_ptr<Reference> own_object(const std::shared_ptr<NodeCore>& core, std::string_view type,
-                                      std::shared_ptr<void> object) {
-  auto reference = Reference::to_new_object(core, core->name());
-  objects_of(*core).own(reference->object(), type, std::move(object));
-  return reference;
+                                      const std::shared_ptr<void>& object) {
+  return core->extension<RrefParts>()->references->own(type, object);
 }
 
 void allow_as(const std::shared_ptr<NodeCore>& core, std::string_view type, std::string_view base,

@@ -1,5 +1,6 @@
 #include "rref/references.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -19,8 +20,9 @@ class ForkCargo final : public Cargo {
   void taken_back() noexcept override {
     if (const auto references = references_.lock()) references->taken_back(number_);
   }
-  void sent_to(std::string_view peer, bool as_reply) noexcept override {
-    if (const auto references = references_.lock()) references->left(number_, peer, as_reply);
+  void sent_to(std::string_view peer, std::uint64_t incarnation, bool as_reply) noexcept override {
+    if (const auto references = references_.lock())
+      references->left(number_, peer, incarnation, as_reply);
   }
 
  private:
@@ -84,8 +86,12 @@ std::shared_ptr<Reference> References::make(const std::shared_ptr<OwnerLink>& li
                                             const ObjectId& object) {
   auto made = std::make_shared<Reference>(core_.shared_from_this(), link, object);
   all_[object] = made.get();
-  if (link->is_self()) objects_.hold_here(object);
   return made;
+}
+
+// Under the lock.
+ObjectId References::next_object(std::uint64_t owner) {
+  return {.owner = owner, .creator = core_.incarnation(), .number = next_object_++};
 }
 
 std::shared_ptr<Reference> References::to_new_object(std::string_view owner) {
@@ -94,8 +100,18 @@ std::shared_ptr<Reference> References::to_new_object(std::string_view owner) {
       is_self ? core_.incarnation() : core_.peers().standing(owner).incarnation;
   const auto link = link_to(owner, incarnation);
   const std::lock_guard lock(mutex_);
-  return make(link,
-              {.owner = incarnation, .creator = core_.incarnation(), .number = next_object_++});
+  const ObjectId object = next_object(incarnation);
+  if (is_self) objects_.await_here(object);
+  return make(link, object);
+}
+
+std::shared_ptr<Reference> References::own(std::string_view type,
+                                           const std::shared_ptr<void>& object) {
+  const auto link = link_to(core_.name(), core_.incarnation());
+  const std::lock_guard lock(mutex_);
+  const ObjectId id = next_object(core_.incarnation());
+  objects_.own(id, type, object);
+  return make(link, id);
 }
 
 std::shared_ptr<Reference> References::received(const WireReference& wire) {
@@ -105,7 +121,10 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
   {
     const std::lock_guard lock(mutex_);
     reference = find(wire.object);
-    if (!reference) reference = make(link, wire.object);
+    if (!reference) {
+      reference = make(link, wire.object);
+      if (link->is_self()) objects_.hold_here(wire.object);
+    }
     if (!link->is_self() && !link->is_lost()) {
       // Also where this node refers to it already: the parent hears of it from the owner (R2).
       outbox_.add(link->name(), {.object = wire.object,
@@ -133,6 +152,13 @@ void References::dropped(const Reference& reference) {
     objects_.let_go_here(reference.object());
   } else if (!link.is_lost()) {
     outbox_.add(link.name(), {.object = reference.object(), .kind = HoldUpdate::release});
+  }
+}
+
+void References::not_told(std::string_view owner) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [incarnation, known] : owners_) {
+    if (known.name == owner) known.not_told = true;
   }
 }
 
@@ -185,11 +211,13 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
   return wire;
 }
 
-void References::left(std::uint64_t number, std::string_view receiver, bool as_reply) noexcept {
+void References::left(std::uint64_t number, std::string_view receiver, std::uint64_t incarnation,
+                      bool as_reply) noexcept {
   const std::lock_guard lock(mutex_);
   const auto at = sent_.find(number);
   if (at == sent_.end()) return;
   at->second.receiver = receiver;
+  at->second.incarnation = incarnation;
   at->second.as_reply = as_reply;
   at->second.left = true;
 }
@@ -205,10 +233,10 @@ void References::message_over(std::uint64_t number) noexcept {
   }
   at->second.over = true;
   // A reply is sent, and may be on its way: over another connection than the question, until that
-  // counts as dead.
-  if (at->second.as_reply) {
-    at->second.ask_from = core_.loop()->coarse_now() + 2 * core_.options().dead_after;
-  }
+  // counts as dead. What a call has brought is being confirmed.
+  at->second.ask_from =
+      core_.loop()->coarse_now() +
+      (at->second.as_reply ? 2 * core_.options().dead_after : core_.options().ping_after);
 }
 
 void References::taken_back(std::uint64_t number) noexcept {
@@ -285,14 +313,16 @@ void References::look_after_owners() {
     const bool is_it = standing.incarnation == owner.incarnation;
     if (is_it ? standing.left : !core_.peers().is_current(owner)) {
       lose_owner(owner, is_it ? "has shut down" : "was restarted");
-    } else if (is_it && standing.live) {
-      const bool failed = outbox_.take_failed(owner.name);
+    } else if (!is_it) {
+      forget_stranger(owner);
+    } else if (standing.live) {
       const std::lock_guard lock(mutex_);
       const auto at = owners_.find(owner.incarnation);
       if (at == owners_.end()) continue;
       const auto told = std::exchange(at->second.sessions_ended, standing.sessions_ended);
+      const bool failed = std::exchange(at->second.not_told, false);
       if (failed || told != standing.sessions_ended) tell_all(owner.incarnation, owner.name);
-    } else if (is_it && !standing.dead) {
+    } else if (!standing.dead) {
       core_.peers().seek(owner.name);
     }
   }
@@ -306,13 +336,24 @@ void References::lose_owner(const PeerIdentity& owner, const std::string& why) {
   owners_.erase(at);
 }
 
+// An owner of whom nothing is held, and whom this node does not know: it was told nothing.
+void References::forget_stranger(const PeerIdentity& owner) {
+  const std::lock_guard lock(mutex_);
+  const auto at = owners_.find(owner.incarnation);
+  if (at != owners_.end() && at->second.link.expired()) owners_.erase(at);
+}
+
 // Under the lock. What was told over a session that has ended may have been lost (R6).
 void References::tell_all(std::uint64_t owner, const std::string& name) {
   const ObjectId next{.owner = owner, .creator = core_.incarnation(), .number = next_object_};
   outbox_.add(name, {.object = next, .kind = HoldUpdate::list_begins});
+  std::vector<ObjectId> held;
   for (const auto& [object, reference] : all_) {
-    if (object.owner == owner) outbox_.add(name, {.object = object, .kind = HoldUpdate::hold});
+    if (object.owner == owner) held.push_back(object);
   }
+  std::sort(held.begin(), held.end());  // in order, whatever the hash
+  for (const ObjectId& object : held)
+    outbox_.add(name, {.object = object, .kind = HoldUpdate::hold});
   outbox_.add(name, {.kind = HoldUpdate::list_ends});
 }
 
@@ -328,7 +369,6 @@ void References::look_after_forks() {
   for (auto& [name, standing] : receivers)
     standing = core_.peers().standing(name);
   const TimePoint now = core_.loop()->coarse_now();
-  const Duration lease = std::max(core_.options().rref_lease, core_.options().dead_after);
   std::vector<SentForks::node_type> ended;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   for (auto at = sent_.begin(); at != sent_.end();) {
@@ -339,19 +379,18 @@ void References::look_after_forks() {
       const PeerStanding& standing = known->second;
       if (sent.incarnation == 0) sent.incarnation = standing.incarnation;
       const bool is_it = sent.incarnation == standing.incarnation && standing.incarnation != 0;
+      Presence presence = Presence::away;
       if (is_it && standing.live) {
-        sent.away_since.reset();
+        presence = Presence::there;
         if (now >= sent.ask_from) {
           outbox_.add(sent.receiver, ForkQuestion{.object = sent.reference->object(),
                                                   .fork = {core_.incarnation(), at->first}});
         }
-      } else if (!sent.away_since) {
-        sent.away_since = now;
+      } else if (is_it ? standing.dead : standing.incarnation != 0) {
+        presence = Presence::dead;
       }
       // It may have passed the handle on before it died (R5).
-      const bool dead = (!is_it && standing.incarnation != 0) || (is_it && standing.dead);
-      const Duration grace = dead ? core_.options().dead_after : lease;
-      const bool expired = sent.away_since && now - *sent.away_since >= grace;
+      const bool expired = sent.absence.is_over(presence, now, core_.options());
       if (expired || sent.reference->link()->is_lost()) ended.push_back(sent_.extract(at));
     }
     at = next;

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -58,6 +57,9 @@ class References : public std::enable_shared_from_this<References> {
       : core_(core), objects_(objects), outbox_(outbox) {}
 
   [[nodiscard]] std::shared_ptr<Reference> to_new_object(std::string_view owner);
+  /// To an object of this process. Throws ShutDown.
+  [[nodiscard]] std::shared_ptr<Reference> own(std::string_view type,
+                                               const std::shared_ptr<void>& object);
   [[nodiscard]] std::shared_ptr<Reference> received(const WireReference& wire);
   /// By the destructor of one.
   void dropped(const Reference& reference);
@@ -66,10 +68,14 @@ class References : public std::enable_shared_from_this<References> {
   [[nodiscard]] WireReference send(std::shared_ptr<Reference> reference, Encoder& message);
   /// Of what send() has given a message.
   /// @{
-  void left(std::uint64_t number, std::string_view receiver, bool as_reply) noexcept;
+  void left(std::uint64_t number, std::string_view receiver, std::uint64_t incarnation,
+            bool as_reply) noexcept;
   void message_over(std::uint64_t number) noexcept;
   void taken_back(std::uint64_t number) noexcept;
   /// @}
+
+  /// What could not be sent to the owners of that name is lost.
+  void not_told(std::string_view owner);
 
   /// What peers tell: `from` is who; empty: this node itself.
   /// @{
@@ -96,13 +102,14 @@ class References : public std::enable_shared_from_this<References> {
     std::string name;
     std::weak_ptr<OwnerLink> link{};
     std::uint64_t sessions_ended = 0;  // when it was told all
+    bool not_told = false;             // something, since
   };
   // A handle that was sent.
   struct Sent {
     std::shared_ptr<Reference> reference;
     std::string receiver{};
     std::uint64_t incarnation = 0;  // of the receiver, once that is known
-    std::optional<TimePoint> away_since{};
+    Absence absence{};
     TimePoint ask_from{};
     bool as_reply = false;
     bool left = false;
@@ -113,8 +120,10 @@ class References : public std::enable_shared_from_this<References> {
   std::shared_ptr<OwnerLink> link_to(std::string_view name, std::uint64_t incarnation);
   std::shared_ptr<Reference> find(const ObjectId& object) const;
   std::shared_ptr<Reference> make(const std::shared_ptr<OwnerLink>& link, const ObjectId& object);
+  ObjectId next_object(std::uint64_t owner);
   void look_after_owners();
   void lose_owner(const PeerIdentity& owner, const std::string& why);
+  void forget_stranger(const PeerIdentity& owner);
   void look_after_forks();
   void tell_all(std::uint64_t owner, const std::string& name);
 

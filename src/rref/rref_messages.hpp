@@ -24,6 +24,8 @@ struct HoldUpdate {
   std::uint8_t kind = release;
   Fork fork{};           ///< of the handle that has come; zero: none
   std::string parent{};  ///< who waits to hear of that
+  /// Rises with each that the holder tells, whomever: what comes late or again counts no more.
+  std::uint64_t number = 0;
 };
 
 /// A parent asks what became of a handle that it has sent (R3).

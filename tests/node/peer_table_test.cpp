@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "batchrpc/batchrpc.hpp"
+#include "node/node_core.hpp"
 #include "node/virtual_world.hpp"
 
 // When a peer is gone: the one timeline for everything. Each node is a host of the in-process
@@ -64,6 +65,16 @@ struct Ending {
   };
   std::shared_ptr<Seen> seen_ = std::make_shared<Seen>();
 };
+
+TEST_CASE("a session that ends with its peer is counted once") {
+  Trio nodes;
+  nodes.a.call<&losses::add>("b", 1, 2).get();
+  nodes.world.kill("b");
+  nodes.world.run_for(20s);
+  CHECK(nodes.state_of(nodes.a, "b") == PeerState::lost);
+  CHECK(nodes.a.core()->peers().standing("b").sessions_ended == 1);
+  CHECK(nodes.root.core()->peers().standing("b").sessions_ended == 1);
+}
 
 TEST_CASE("promise 6: a call under way to a process that is killed ends at once as PeerLost") {
   Trio trio;

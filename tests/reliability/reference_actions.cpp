@@ -35,6 +35,7 @@ void ReferenceProgram::expose_all(const std::shared_ptr<Life>& life) {
   node.expose<&Thing::keep>();
   node.expose<&Thing::give>();
   node.expose<&Thing::drop>();
+  repeat_messages(life);
   node.expose("take", [this, life](Id thing, RRef<Thing> handle, const Bytes& /*ballast*/) {
     if (one_in(3)) return;  // and drops it
     receive(*life, thing, std::move(handle));

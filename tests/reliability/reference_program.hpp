@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -110,6 +111,11 @@ class ReferenceProgram {
   void live(const std::shared_ptr<Life>& life, Node node);
   void expose_all(const std::shared_ptr<Life>& life);
   [[nodiscard]] std::shared_ptr<Life> some_life();
+
+  // reference_repeats.cpp
+  void repeat_messages(const std::shared_ptr<Life>& life);
+  template <class... Args, class Handle>
+  void expose_repeated(const std::shared_ptr<Life>& life, std::string_view name, Handle handle);
 
   // reference_actions.cpp
   void act();

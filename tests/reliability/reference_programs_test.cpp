@@ -13,7 +13,7 @@ TEST_CASE("no object goes while there is a handle, and none stays, in random pro
   if (outcomes.empty()) return;
   // What never happens is not tested.
   for (const char* what :
-       {"value", "objects", "OwnerLost", "RRefExpired", "PeerLost", "TimedOut"}) {
+       {"value", "objects", "repeated", "OwnerLost", "RRefExpired", "PeerLost", "TimedOut"}) {
     INFO(what);
     CHECK(outcomes[what] > 0);
   }

@@ -121,6 +121,17 @@ TEST_CASE("calls of the batcher of an object that cannot be made, or of another 
   CHECK(outcome(nowhere.call<&Summer::add>(1)).code() == ErrorCode::not_found);
 }
 
+TEST_CASE("a call of the batcher of an object of the owner's former life says that it is lost") {
+  const BatchWorld nodes;
+  const auto summer = nodes.user.create<Summer>("owner", 10);
+  detail::ObjectId object = summer.reference().object();
+  ++object.owner;
+  const auto result = outcome(nodes.user.call<int(detail::ObjectId, int)>(
+      "owner", "batchrpc.method:batched::Summer::add", object, 1));
+  CHECK(result.code() == ErrorCode::owner_lost);
+  CHECK_FALSE(test::may_have_run(result.error()));
+}
+
 TEST_CASE("a cancelled call of an object's batcher leaves its batch") {
   const BatchWorld nodes;
   const auto summer = nodes.user.create<Summer>("owner", 10);

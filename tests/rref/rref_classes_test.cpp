@@ -33,6 +33,7 @@ class Square : public Shape, public Named {
   }
   double area() const override { return side_ * side_; }
   double side() const { return side_; }
+  std::unique_ptr<Square> half() const { return std::make_unique<Square>(side_ / 2); }
 
  private:
   double side_;
@@ -218,6 +219,23 @@ TEST_CASE("a factory that fails, or makes nothing, fails the calls on what it wa
   CHECK(outcome(nowhere.create<&Shelf::take>(1.0).call<&Square::area>()).code() ==
         ErrorCode::not_found);
   CHECK(shelf.call<&Shelf::first>().get() == 5);
+}
+
+TEST_CASE("what an object was to make that could not be made fails with that one's error") {
+  const ClassWorld nodes;
+  nodes.owner.expose_class<Square(double)>();
+  nodes.owner.expose_factory<&Square::half>();
+  const auto square = nodes.user.create<Square>("owner", -1.0);
+  const auto half = square.create<&Square::half>();
+  const auto quarter = half.create<&Square::half>();
+  for (const auto& result :
+       {outcome(square.call<&Square::side>()), outcome(half.call<&Square::side>()),
+        outcome(quarter.call<&Square::side>())}) {
+    CHECK(result.code() == ErrorCode::remote_error);
+    CHECK_THAT(result.message(), Catch::Contains("a negative side"));
+    CHECK_THAT(result.message(), Catch::Contains("the constructor of classes::Square"));
+    CHECK_THAT(result.message(), !Catch::Contains("DidNotRun"));
+  }
 }
 
 TEST_CASE("a handle says when its object is ready, or why it never will be") {

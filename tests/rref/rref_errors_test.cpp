@@ -5,6 +5,34 @@
 // What goes wrong with objects behind handles: each has a typed error, and the next correct call
 // works.
 
+namespace objects {
+
+/// Cannot be negative, on the wire.
+struct Pressure {
+  int pascals = 0;
+};
+
+class Gauge {
+ public:
+  explicit Gauge(Pressure pressure) : pressure_(pressure) {}
+  int read() { return pressure_.pascals; }
+
+ private:
+  Pressure pressure_;
+};
+
+}  // namespace objects
+
+template <>
+struct batchrpc::Codec<objects::Pressure> {
+  using Wire = int;
+  static Wire encode(const objects::Pressure& pressure) { return pressure.pascals; }
+  static objects::Pressure decode(Wire wire) {
+    if (wire < 0) throw std::runtime_error("no pressure is negative");
+    return {wire};
+  }
+};
+
 namespace batchrpc {
 namespace {
 
@@ -12,7 +40,9 @@ using namespace std::chrono_literals;
 using objects::Broken;
 using objects::Counter;
 using objects::Diary;
+using objects::Gauge;
 using objects::Point;
+using objects::Pressure;
 using objects::Refusing;
 using test::ObjectWorld;
 using test::outcome;
@@ -177,6 +207,43 @@ TEST_CASE("an empty handle refuses to be used, and says so") {
   CHECK_THROWS_AS(empty.is_owner(), InvalidArgument);
   CHECK_THROWS_AS(empty.local(), InvalidArgument);
   CHECK_THROWS_AS(empty.call<&Counter::add>(1), InvalidArgument);
+}
+
+TEST_CASE("an argument that cannot be decoded fails the calls made at once, and at once") {
+  const ObjectWorld nodes;
+  nodes.owner.expose_class<Gauge(Pressure)>();
+  nodes.owner.expose<&Gauge::read>();
+  const auto gauge = nodes.user.create<Gauge>("owner", Pressure{-1});
+  const auto result = outcome(gauge.call<&Gauge::read>());
+  CHECK(says(message_of(result), "no pressure is negative"));
+  CHECK(nodes.world.time() < 5s);
+  CHECK(nodes.user.create<Gauge>("owner", Pressure{5}).call<&Gauge::read>().get() == 5);
+}
+
+TEST_CASE("a handle of another group is sent, refused when it is used, and forgotten") {
+  const ObjectWorld nodes;
+  const test::VirtualWorld world;
+  NodeOptions options = nodes.world.options("elsewhere");
+  options.join = "inproc://elsewhere";
+  const Node stranger(options);
+  test::expose_objects(stranger);
+  nodes.third.expose("use",
+                     [](const RRef<Counter>& handle) { return handle.call<&Counter::add>(1); });
+  const auto foreign = stranger.own(std::make_shared<Counter>(1));
+  const auto result = outcome(nodes.user.call<int(RRef<Counter>)>("third", "use", foreign));
+  CHECK(result.code() == ErrorCode::not_found);
+  CHECK(says(message_of(result), "elsewhere"));
+  CHECK(foreign.call<&Counter::add>(1).get() == 2);
+  nodes.world.run_for(45s);
+  CHECK(stranger.rrefs().in_flight == 0);
+  CHECK(nodes.third.rrefs().used.empty());
+}
+
+TEST_CASE("a node that has ended owns nothing, though it never had objects before") {
+  test::VirtualWorld world;
+  Node node = world.root();
+  node.shutdown(0s);
+  CHECK_THROWS_AS(node.own(std::make_shared<Counter>(1)), ShutDown);
 }
 
 TEST_CASE("an object cannot be created on a peer that nobody knows") {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rref/objects.hpp"
+#include "rref/rref_messages.hpp"
 
 // What keeps an object alive, and what does not, when nodes are cut off, die or return: the rules
 // of docs/rref-protocol.md.
@@ -12,19 +13,12 @@ namespace batchrpc {
 namespace {
 
 using namespace std::chrono_literals;
+using detail::HoldUpdate;
 using objects::Counter;
 using objects::Holder;
 using test::ObjectWorld;
 using test::outcome;
 using test::VirtualWorld;
-
-/// What a node tells an owner of what it holds, as it travels.
-struct Update {
-  detail::ObjectId object{};
-  std::uint8_t kind = 1;  // hold
-  std::pair<std::uint64_t, std::uint64_t> fork{};
-  std::string parent{};
-};
 
 /// Handles that the third node keeps.
 struct KeepingWorld : ObjectWorld {
@@ -172,6 +166,24 @@ TEST_CASE("R4: the lease is a setting, and not shorter than a peer may be silent
   CHECK_THROWS_WITH(Node(options), Catch::Contains("rref_lease"));
 }
 
+TEST_CASE("R4: whoever logs that a lease is over may look at what is held") {
+  VirtualWorld world;
+  std::optional<Node> owner;
+  std::size_t left = 1;
+  NodeOptions options = world.options("owner");
+  options.log_sink = [&](LogLevel /*level*/, std::string_view line) {
+    if (line.find("are released") != std::string_view::npos) left = owner->rrefs().owned.size();
+  };
+  owner.emplace(options);
+  const Node user = world.join("user");
+  test::expose_objects(*owner);
+  const auto counter = user.create<Counter>("owner", 1);
+  counter.ready().get();
+  world.network->partition("user", "owner");
+  world.run_for(40s);
+  CHECK(left == 0);
+}
+
 TEST_CASE("R5: what a killed node held is released soon") {
   const ObjectWorld nodes;
   const auto counter = nodes.user.create<Counter>("owner", 1);
@@ -202,6 +214,56 @@ TEST_CASE("R5: a node that dies may have passed a handle on of which the owner h
   kept = {};
   nodes.world.run_for(3s);
   CHECK(Counter::alive == 0);
+}
+
+TEST_CASE("R5: a node that was cut off, and then dies, has its time all the same") {
+  VirtualWorld world;
+  const Node owner = world.root("owner");
+  std::optional<Node> user(world.join("user"));
+  Counter::alive = 0;
+  test::expose_objects(owner);
+  user->create<Counter>("owner", 1).ready().get();
+  const auto counter = user->create<Counter>("owner", 2);
+  counter.ready().get();
+  world.network->partition("user", "owner");
+  world.run_for(20s);
+  CHECK(Counter::alive == 1);
+  world.kill("user");
+  user.reset();
+  world.network->heal("user", "owner");
+  world.network->rejoin("user");
+  user.emplace(world.join("user"));
+  world.run_for(3s);
+  CHECK(Counter::alive == 1);  // a handle that it has sent may be arriving
+  world.run_for(5s);
+  CHECK(Counter::alive == 0);
+}
+
+TEST_CASE("R5: a receiver that was restarted before anybody looked has its time as well") {
+  KeepingWorld nodes;
+  const Node fourth = nodes.world.join("fourth");
+  RRef<Counter> kept;
+  fourth.expose("keep", [&kept](RRef<Counter> handle) { kept = std::move(handle); });
+  std::optional<Node> passing(nodes.world.join("passing"));
+  passing->expose("pass", [&passing](const RRef<Counter>& handle) {
+    return passing->call<void(RRef<Counter>)>("fourth", "keep", handle);
+  });
+  nodes.user.call<void()>("owner", "nothing").then([](const Result<void>& /*warm*/) {});
+  nodes.world.network->set_link("passing", "owner", {.latency = 4s});
+  nodes.world.network->set_link("fourth", "owner", {.latency = 4s});
+  Future<void> passed = nodes.user.call<void(RRef<Counter>)>(
+      "passing", "pass", nodes.user.create<Counter>("owner", 1));
+  nodes.world.run_for(50ms);
+  REQUIRE(kept);
+  nodes.world.kill("passing");
+  passing.reset();
+  nodes.world.network->set_link("passing", "owner", {});
+  nodes.world.network->rejoin("passing");
+  passing.emplace(nodes.world.join("passing"));
+  nodes.world.run_for(3s);
+  CHECK(Counter::alive == 1);
+  nodes.world.run_for(10s);
+  CHECK(kept.call<&Counter::add>(1).get() == 2);
 }
 
 TEST_CASE("R5: a node that ends gives its handles back, but those on their way") {
@@ -317,10 +379,13 @@ TEST_CASE("R8: no more objects are awaited than a limit, whatever peers speak of
   nodes.user.create<Counter>("owner", 1).ready().get();
   const auto handle = nodes.user.create<Counter>("owner", 2);
   const std::uint64_t owner = handle.reference().object().owner;
-  std::vector<Update> updates;
-  for (std::uint64_t i = 1; i <= 70'000; ++i)
-    updates.push_back({.object = {.owner = owner, .creator = 5, .number = i}});
-  nodes.user.notify<void(std::vector<Update>)>("owner", "batchrpc.rref.hold", updates);
+  std::vector<HoldUpdate> updates;
+  for (std::uint64_t i = 1; i <= 70'000; ++i) {
+    updates.push_back({.object = {.owner = owner, .creator = 5, .number = i},
+                       .kind = HoldUpdate::hold,
+                       .number = i});
+  }
+  nodes.third.notify<void(std::vector<HoldUpdate>)>("owner", detail::kHold, updates);
   nodes.world.run_for(1s);
   std::size_t awaited = 0;
   for (const OwnedRRefs& owned : nodes.owner.rrefs().owned) {
@@ -338,8 +403,9 @@ TEST_CASE("R8: what a node holds goes with it, whatever objects it speaks of") {
   counter.ready().get();
   const std::uint64_t owner = counter.reference().object().owner;
   // Of no node that can be: incarnations are not zero.
-  const std::vector<Update> updates{{.object = {.owner = owner, .creator = 0, .number = 7}}};
-  nodes.third.notify<void(std::vector<Update>)>("owner", "batchrpc.rref.hold", updates);
+  const std::vector<HoldUpdate> updates{
+      {.object = {.owner = owner, .creator = 0, .number = 7}, .kind = HoldUpdate::hold}};
+  nodes.third.notify<void(std::vector<HoldUpdate>)>("owner", detail::kHold, updates);
   nodes.world.run_for(10ms);
   REQUIRE(nodes.owner.rrefs().owned.size() == 2);
   nodes.world.kill("third");

@@ -238,7 +238,8 @@ class BATCHRPC_EXPORT Node {
   /// Lets peers create objects by a function, or by a method of an object behind an RRef, which
   /// returns the object, a shared_ptr or unique_ptr to it, or a Future of these:
   /// `node.create<&open_store>(peer, path)`, `store.create<&Store::table>(name)`. Again, it changes
-  /// nothing.
+  /// nothing. What is made of an object that could not be made fails with that one's error; a null
+  /// pointer is a failure, too. Throws ShutDown.
   template <auto F>
   void expose_factory() const;
   /// Takes expose_class back: later calls of create() and to_here() get NotFound; objects stay, and
@@ -264,6 +265,11 @@ class BATCHRPC_EXPORT Node {
   /// on the handle at once. `node.create<ParameterServer(Config)>(peer, path)` names the
   /// constructor as expose_class does, and the arguments are converted to its types;
   /// `node.create<ParameterServer>(peer, config)` takes the arguments' own types to be its types.
+  ///
+  /// Calls on the handle fail with what the creation failed with: RemoteError (the constructor
+  /// threw, or the decoding of an argument), NotFound (the class is not exposed, or the peer not
+  /// known), BadSignature (another constructor is), PeerLost, NotSent or TimedOut. Throws ShutDown,
+  /// NotFound of a rank that nobody has, and what encoding the arguments throws.
   template <class Constructor, class... Args>
   RRef<typename detail::ConstructorTraits<Constructor>::Class> create(PeerRef peer,
                                                                       Args&&... args) const;
@@ -272,7 +278,8 @@ class BATCHRPC_EXPORT Node {
   template <auto F, class... Args>
   auto create(PeerRef peer, Args&&... args) const;
 
-  /// A handle to an object of this process, to be passed on.
+  /// A handle to an object of this process, to be passed on. Throws InvalidArgument for a null
+  /// pointer, and ShutDown.
   template <class T>
   RRef<T> own(std::shared_ptr<T> object) const;
 

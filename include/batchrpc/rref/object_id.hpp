@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "batchrpc/base/export.hpp"
+
 namespace batchrpc::detail {
 
 /// Names an object for all nodes and times: the incarnations of the node that owns it and of the
@@ -16,11 +18,9 @@ struct ObjectId {
   friend auto operator<=>(const ObjectId&, const ObjectId&) = default;
 };
 
+/// Another one in each process, since peers choose the ids.
 struct ObjectIdHash {
-  // Incarnations are random, and numbers follow each other: so do the places in a table.
-  std::size_t operator()(const ObjectId& id) const noexcept {
-    return static_cast<std::size_t>(id.creator + id.number);
-  }
+  BATCHRPC_EXPORT std::size_t operator()(const ObjectId& id) const noexcept;
 };
 
 }  // namespace batchrpc::detail

@@ -106,7 +106,8 @@ BATCHRPC_EXPORT void create_object(ObjectId object, std::string_view type, MakeO
 BATCHRPC_EXPORT void run_on_object(ObjectId object, std::string_view type, ObjectJob job);
 /// Takes over an object of this process; returns the first reference.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<Reference> own_object(
-    const std::shared_ptr<NodeCore>& core, std::string_view type, std::shared_ptr<void> object);
+    const std::shared_ptr<NodeCore>& core, std::string_view type,
+    const std::shared_ptr<void>& object);
 /// Objects of the class `type` may be used as `base`.
 BATCHRPC_EXPORT void allow_as(const std::shared_ptr<NodeCore>& core, std::string_view type,
                               std::string_view base, Upcast cast);

@@ -26,7 +26,14 @@ namespace batchrpc {
 /// Node::expose_class and Node::expose.
 ///
 /// Thread-safe like a shared_ptr: copies may be used on several threads, one handle on one thread
-/// at a time. When the owner dies, calls end with PeerLost or NotSent.
+/// at a time.
+///
+/// Calls fail as Node::call does, and beside that with OwnerLost (the owner has ended, or was
+/// restarted: there is no object any more), RRefExpired (this node was out of the owner's reach for
+/// longer than NodeOptions::rref_lease, and the object is gone), InvalidArgument (the object is no
+/// T), and NotFound (the object's creation never came to its owner, or failed there); none of them
+/// has run then. When the owner dies, calls end with PeerLost or NotSent, and with OwnerLost once
+/// another incarnation of it is known.
 template <class T>
 class RRef {
  public:
@@ -56,8 +63,9 @@ class RRef {
   /// Whether the object lives in the node that this handle came to, or was made in.
   [[nodiscard]] bool is_owner() const { return get().is_owner(); }
 
-  /// On the owner, the object itself; throws InvalidArgument elsewhere, NotFound before it is
-  /// constructed.
+  /// On the owner, the object itself, which lives as long as what is returned does. Throws
+  /// InvalidArgument elsewhere and where the object is no T, NotFound before it is constructed,
+  /// what its constructor threw, and ShutDown after the node's end.
   [[nodiscard]] std::shared_ptr<T> local() const {
     return std::static_pointer_cast<T>(get().local(detail::class_name<T>()));
   }
@@ -110,16 +118,18 @@ class RRef {
   }
 
   /// A handle to the object that the method `M` makes, at once: it stays with the owner, which has
-  /// exposed M with Node::expose_factory. Methods may be called on the handle at once.
+  /// exposed M with Node::expose_factory. Methods may be called on the handle at once. They fail as
+  /// those of Node::create do, and with the error of this object, where that could not be made.
   template <auto M, class... Args>
   auto create(Args&&... args) const;
 
-  /// Ready when the object is constructed; fails with what its constructor threw.
+  /// Ready when the object is constructed; fails with what its constructor threw, and as call()
+  /// does.
   [[nodiscard]] Future<void> ready() const {
     return send_to<void, std::tuple<>>(detail::kReady, CallOptions{});
   }
 
-  /// A copy of the object, of a class that can travel.
+  /// A copy of the object, of a class that can travel; fails as call() does.
   [[nodiscard]] Future<T> to_here() const {
     return send_to<T, std::tuple<>>(detail::value_name<T>(), CallOptions{});
   }
@@ -384,7 +394,7 @@ template <class T>
 RRef<T> Node::own(std::shared_ptr<T> object) const {
   if (!object) throw InvalidArgument("own(): there is no object");
   detail::use_objects(core());
-  return RRef<T>(detail::own_object(core(), detail::class_name<T>(), std::move(object)));
+  return RRef<T>(detail::own_object(core(), detail::class_name<T>(), object));
 }
 
 }  // namespace batchrpc

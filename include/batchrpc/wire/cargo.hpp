@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "batchrpc/base/export.hpp"
@@ -15,8 +16,10 @@ class BATCHRPC_EXPORT Cargo {
   Cargo(const Cargo&) = delete;
   Cargo& operator=(const Cargo&) = delete;
 
-  /// The message goes to the node of that name. At most once; under a lock of the library's.
-  virtual void sent_to(std::string_view peer, bool as_reply) noexcept = 0;
+  /// The message goes to the node of that name and incarnation (0: not known yet). At most once;
+  /// under a lock of the library's.
+  virtual void sent_to(std::string_view peer, std::uint64_t incarnation,
+                       bool as_reply) noexcept = 0;
   /// It was taken back, or refused: nobody has it.
   virtual void taken_back() noexcept = 0;
 };
