@@ -21,7 +21,7 @@ namespace batchrpc_examples {
 enum class UpdateMode : unsigned char {
   batch,  ///< the mean of all trainers', in one batch that answers all
   sync,   ///< the same with a call a trainer, counted by hand
-  async,  ///< each by itself, on arrival
+  async,  ///< each by itself, on arrival: one model is sent while the next is written
 };
 
 /// What a trainer is told when it may begin.

@@ -113,11 +113,7 @@ struct Training {
   std::uint16_t port = free_port();
 };
 
-TEST_CASE("a parameter server's model is that of one process, and the same bits in each run") {
-  const bool is_tutorial = GENERATE(true, false);
-  const std::size_t iterations = is_tutorial ? 6 : 2;
-  Words words = is_tutorial ? Words{"--trainers", "5", "--transport", "tcp"}
-                            : Words{"--trainers", "3", "--transport", "unix", "--servers", "2"};
+void check_twice(std::size_t iterations, Words words) {
   const Folder folder;
   std::string hash;
   words.insert(words.end(), {"--iterations", std::to_string(iterations), "--check", "--json",
@@ -130,6 +126,14 @@ TEST_CASE("a parameter server's model is that of one process, and the same bits 
     if (round == 1) CHECK(report.at("parameters_hash") == hash);
     hash = report.at("parameters_hash");
   }
+}
+
+TEST_CASE("a parameter server's model is that of one process, and the same bits in each run") {
+  check_twice(6, {"--trainers", "5", "--transport", "tcp"});
+}
+
+TEST_CASE("the model of two servers is that of one process, and the same bits in each run") {
+  check_twice(2, {"--trainers", "3", "--transport", "unix", "--servers", "2"});
 }
 
 TEST_CASE("a parameter server trains in each mode, and draws the time by phase") {
