@@ -244,11 +244,12 @@ TEST_CASE("R5: a receiver that was restarted before anybody looked has its time 
   const Node fourth = nodes.world.join("fourth");
   RRef<Counter> kept;
   fourth.expose("keep", [&kept](RRef<Counter> handle) { kept = std::move(handle); });
-  std::optional<Node> passing(nodes.world.join("passing"));
+  NodeOptions options = nodes.world.joining("passing");
+  options.shutdown_timeout = 0s;
+  std::optional<Node> passing(options);
   passing->expose("pass", [&passing](const RRef<Counter>& handle) {
     return passing->call<void(RRef<Counter>)>("fourth", "keep", handle);
   });
-  nodes.user.call<void()>("owner", "nothing").then([](const Result<void>& /*warm*/) {});
   nodes.world.network->set_link("passing", "owner", {.latency = 4s});
   nodes.world.network->set_link("fourth", "owner", {.latency = 4s});
   Future<void> passed = nodes.user.call<void(RRef<Counter>)>(

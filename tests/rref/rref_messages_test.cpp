@@ -5,8 +5,10 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <ctime>
-#include <optional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "node/member.hpp"
@@ -35,6 +37,15 @@ void tell(const Node& from, const Updates& updates, const std::string& owner = "
 
 HoldUpdate update(HoldUpdate::Kind kind, std::uint64_t number, const ObjectId& object = {}) {
   return {.object = object, .kind = kind, .fork = {}, .parent = {}, .number = number};
+}
+
+/// In place of the library's own function of that name.
+template <class Function>
+void expose(const Node& node, std::string_view name, Function function) {
+  node.core()->functions().remove(name);
+  node.core()->expose(
+      std::make_shared<detail::TypedFunction<Function, detail::FunctionTraits<Function>>>(
+          std::string(name), std::move(function), ExposeOptions{.short_handler = true}));
 }
 
 /// How many objects of the owner's that node holds, as the owner knows.
@@ -98,7 +109,32 @@ TEST_CASE("R6: what was told over a session that has ended does not undo the lis
   CHECK(held_by("third", nodes.owner) == 1);
   nodes.a = nodes.b = {};
   nodes.world.run_for(3s);
-  CHECK(Counter::alive == 1);  // the second
+  CHECK(Counter::alive == 1);
+  CHECK(
+      nodes.third
+          .call<int(ObjectId, int)>("owner", "batchrpc.method:objects::Counter::add", nodes.id_b, 1)
+          .get() == 3);
+}
+
+TEST_CASE("R3: a fork is not asked after while it is being confirmed") {
+  const TellingWorld nodes;
+  nodes.third.expose("drop", [](const RRef<Counter>& /*handle*/) {});
+  const auto pass = [&nodes] {
+    nodes.user.call<void(RRef<Counter>)>("third", "drop", nodes.a).get();
+  };
+  pass();
+  int asked = 0;
+  expose(nodes.third, detail::kAsk, [&asked](const std::vector<detail::ForkQuestion>& forks) {
+    asked += static_cast<int>(forks.size());
+    return std::vector<Fork>();
+  });
+  nodes.world.network->set_link("third", "owner", {.latency = 400ms});
+  for (int i = 0; i < 10; ++i) {  // at any moment between two ticks
+    pass();
+    nodes.world.run_for(700ms);
+  }
+  CHECK(asked == 0);
+  CHECK(nodes.user.rrefs().in_flight == 0);
 }
 
 TEST_CASE("R6: what a list does not name is released within a second, and nothing else is") {
@@ -150,14 +186,9 @@ TEST_CASE("R6: lists cost no more than they are long, however many objects there
 TEST_CASE("R2: a hold that could not be noted is not confirmed, and calls are told of the limit") {
   const TellingWorld nodes;
   int arrived = 0;
-  nodes.third.core()->expose(
-      std::make_shared<detail::TypedFunction<std::function<void(std::vector<Fork>)>,
-                                             detail::FunctionTraits<void(std::vector<Fork>)>>>(
-          std::string(detail::kArrived),
-          [&arrived](const std::vector<Fork>& forks) { arrived += static_cast<int>(forks.size()); },
-          ExposeOptions{.short_handler = true}));
-  const ObjectId mine =
-      nodes.third.core()->incarnation() != 0 ? ObjectId{nodes.id_a.owner, 6, 1} : ObjectId();
+  expose(nodes.third, detail::kArrived,
+         [&arrived](const std::vector<Fork>& forks) { arrived += static_cast<int>(forks.size()); });
+  const ObjectId other{.owner = nodes.id_a.owner, .creator = 6, .number = 1};
   std::uint64_t number = 0;
   Updates updates;
   const auto add = [&](const ObjectId& object) {
@@ -172,7 +203,7 @@ TEST_CASE("R2: a hold that could not be noted is not confirmed, and calls are to
   nodes.settle();
   CHECK(arrived == 65'536);
   updates.clear();
-  add(mine);
+  add(other);
   add(nodes.id_a);
   tell(nodes.third, updates);
   nodes.settle();
@@ -181,7 +212,7 @@ TEST_CASE("R2: a hold that could not be noted is not confirmed, and calls are to
     return outcome(nodes.third.call<int(ObjectId, int)>(
         "owner", "batchrpc.method:objects::Counter::add", object, 1));
   };
-  CHECK(call(mine).code() == ErrorCode::overloaded);
+  CHECK(call(other).code() == ErrorCode::overloaded);
   CHECK(call(nodes.id_a).value() == 2);
 }
 
