@@ -186,7 +186,8 @@ std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
   add_training_options(app, options);
   add_traffic_options(app, options, no_sum);
   app.add_option("--checkpoint", options.checkpoint,
-                 "a folder to which the servers write the model, and from which they go on");
+                 "a folder, which is there, to which the servers write the model, and from which "
+                 "they go on");
   app.add_option("--checkpoint-every", options.checkpoint_every, "iterations")
       ->check(between(1, 1'000'000))
       ->capture_default_str();

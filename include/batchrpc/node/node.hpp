@@ -278,8 +278,8 @@ class BATCHRPC_EXPORT Node {
   template <auto F, class... Args>
   auto create(PeerRef peer, Args&&... args) const;
 
-  /// A handle to an object of this process, to be passed on. Throws InvalidArgument for a null
-  /// pointer, and ShutDown.
+  /// A handle to an object of this process. To be called once an object, since methods of handles
+  /// of two calls may run at once. Throws InvalidArgument for a null pointer, and ShutDown.
   template <class T>
   RRef<T> own(std::shared_ptr<T> object) const;
 
