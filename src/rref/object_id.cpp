@@ -5,7 +5,7 @@
 namespace batchrpc::detail {
 
 // Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997. The
-// objects of a creator follow each other: so do their places, 64 at a time.
+// objects of a creator follow each other: so do their places, 4096 at a time.
 std::size_t ObjectIdHash::operator()(const ObjectId& id) const noexcept {
   struct Multipliers {
     std::uint64_t owner = random_odd();
@@ -13,7 +13,7 @@ std::size_t ObjectIdHash::operator()(const ObjectId& id) const noexcept {
     std::uint64_t number = random_odd();
   };
   static const Multipliers by{};
-  constexpr unsigned kFollowing = 6;  // bits
+  constexpr unsigned kFollowing = 12;  // bits
   const std::uint64_t mixed =
       id.owner * by.owner + id.creator * by.creator + (id.number >> kFollowing) * by.number;
   return static_cast<std::size_t>((mixed >> 32) + id.number % (1U << kFollowing));
