@@ -118,8 +118,9 @@ class Losses {
   void add(const std::string& trainer, const std::string& why, std::size_t others) {
     const std::lock_guard lock(mutex_);
     lost_.push_back(trainer);
-    say(trainer + " is lost: " + why + "; the training goes on with " + std::to_string(others) +
-        " others");
+    say(trainer + " is lost: " + why + "; " +
+        (others > 0 ? "the training goes on with " + std::to_string(others) + " of the trainers"
+                    : "nobody is left to train"));
   }
   [[nodiscard]] std::vector<std::string> all() const {
     const std::lock_guard lock(mutex_);
