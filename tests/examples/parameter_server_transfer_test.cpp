@@ -1,4 +1,5 @@
 #include <c10/core/Allocator.h>
+#include <torch/version.h>
 
 #include <atomic>
 #include <batchrpc/batchrpc.hpp>
@@ -47,10 +48,19 @@ class LargeBlocks final : public c10::Allocator {
   LargeBlocks(const LargeBlocks&) = delete;
   LargeBlocks& operator=(const LargeBlocks&) = delete;
 
+#if TORCH_VERSION_MAJOR >= 2
+  c10::DataPtr allocate(std::size_t bytes) override {
+#else
   c10::DataPtr allocate(std::size_t bytes) const override {
+#endif
     count(bytes);
     return real_->allocate(bytes);
   }
+#if TORCH_VERSION_MAJOR >= 2
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    default_copy_data(to, from, bytes);
+  }
+#endif
   c10::DeleterFnPtr raw_deleter() const override { return real_->raw_deleter(); }
 
   static void count(std::size_t bytes) {
