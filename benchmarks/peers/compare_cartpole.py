@@ -12,32 +12,18 @@ import argparse
 import json
 import pathlib
 import statistics
-import subprocess
-import sys
-import tempfile
+
+from compare_common import run, run_for_report
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PEER = FOLDER / "cartpole_torch_rpc.py"
 PROGRAM = FOLDER.parent.parent / "build" / "release" / "bin" / "cartpole"
 
 
-def run(command, limit):
-    try:
-        result = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        sys.exit(f"{command[0]}: {error}")
-    if result.returncode != 0:
-        sys.exit(f"{' '.join(command)} exited with {result.returncode}:\n{result.stderr[-2000:]}")
-    return result.stdout
-
-
 def run_program(program, extra, observers, batch, options):
-    with tempfile.TemporaryDirectory() as folder:
-        report = pathlib.Path(folder) / "report.json"
-        command = [str(program), "--world-size", str(observers + 1), "--batch", str(batch).lower()]
-        command += ["--episodes", str(options.episodes), "--steps", str(options.steps)]
-        run([*command, "--json", str(report), *extra], options.limit)
-        return json.loads(report.read_text(encoding="utf-8"))["work_seconds"]
+    command = [program, "--world-size", observers + 1, "--batch", str(batch).lower()]
+    command += ["--episodes", options.episodes, "--steps", options.steps, *extra]
+    return run_for_report(command, options.limit)["work_seconds"]
 
 
 def run_peer(observers, batch, options):

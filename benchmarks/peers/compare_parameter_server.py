@@ -22,9 +22,8 @@ import argparse
 import json
 import pathlib
 import statistics
-import subprocess
-import sys
-import tempfile
+
+from compare_common import run_for_report
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 PEER = FOLDER / "parameter_server_torch_rpc.py"
@@ -32,34 +31,21 @@ PROGRAMS = FOLDER.parent.parent / "build" / "release" / "bin"
 PEER_NAME = "torch.distributed.rpc"
 
 
-def run(command, limit):
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "report.json"
-        command = [*map(str, command), "--json", str(path)]
-        try:
-            result = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            sys.exit(f"{command[0]}: {error}")
-        if result.returncode != 0:
-            sys.exit(f"{' '.join(command)}: exit code {result.returncode}\n{result.stderr[-2000:]}")
-        return json.loads(path.read_text(encoding="utf-8"))
-
-
 def our_run(options, *words):
     command = [options.programs / "parameter_server", "--quiet", "--trainers", options.trainers]
-    return run([*command, "--iterations", options.iterations, *words], options.limit)
+    return run_for_report([*command, "--iterations", options.iterations, *words], options.limit)
 
 
 def peer_run(options, *words):
     command = [options.python, PEER, "--trainers", options.trainers]
-    return run([*command, "--iterations", options.iterations, *words], options.limit)
+    return run_for_report([*command, "--iterations", options.iterations, *words], options.limit)
 
 
 def floor_run(options, threads, *words):
     command = [options.programs / "parameter_server_floor", "--trainers", options.trainers]
     command += ["--iterations", options.iterations, *words]
     return min(
-        (run([*command, "--threads", count], options.limit) for count in threads),
+        (run_for_report([*command, "--threads", count], options.limit) for count in threads),
         key=lambda report: report["work_seconds"],
     )
 
