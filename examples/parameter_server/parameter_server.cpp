@@ -68,11 +68,11 @@ ParameterServer::Update ParameterServer::make_update() {
   rpc::BatchOptions options;
   options.max_size = options_.mode == UpdateMode::async ? 1 : kMostTrainers;
   options.order_by_peer = options_.in_order_of_ranks;
-  // In order of ranks the gradients of all are there before the first is added; of those, too, who
-  // come late.
   // One gradient at a time: a second one that comes in meanwhile would save a tenth of the time and
   // take the memory of another model.
   options.max_queue_bytes = std::max(message + 65536, kLeastQueue);
+  // In order of ranks the gradients of all are there before the first is added; of those, too, who
+  // come late.
   if (options_.in_order_of_ranks) {
     options.max_queue_bytes =
         std::max(options.max_queue_bytes, (message + 4096) * (options_.trainers + 64));

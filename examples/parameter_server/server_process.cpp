@@ -234,7 +234,7 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
   give_back_freed_memory();  // the module's, of many sizes
   const std::int64_t memory_without = resident_bytes() - run.message_bytes;
 
-  std::shared_ptr<ParameterServer> server;
+  std::shared_ptr<ParameterServer> server;  // made later, and outlives the node
   const rpc::Node node(node_options(options));
   std::optional<OtherProcesses> processes;
   if (starts_others) processes.emplace(options, arguments);
