@@ -121,6 +121,7 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
   {
     const std::lock_guard lock(mutex_);
     reference = find(wire.object);
+    if (reference && arrived_here(wire.fork, *reference)) return reference;
     if (!reference) {
       reference = make(link, wire.object);
       if (link->is_self()) objects_.hold_here(wire.object);
@@ -134,12 +135,15 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
       return reference;
     }
   }
-  if (wire.fork.parent == core_.incarnation()) {
-    arrived({}, {wire.fork});
-  } else {
-    outbox_.add(parent, wire.fork);
-  }
+  if (wire.fork.parent != core_.incarnation()) outbox_.add(parent, wire.fork);
   return reference;
+}
+
+// Under the lock. Whether `fork` was to this node itself, of which nobody need hear.
+bool References::arrived_here(const Fork& fork, const Reference& reference) {
+  const auto at = fork.parent == core_.incarnation() ? sent_.find(fork.number) : sent_.end();
+  if (at == sent_.end() || at->second.reference.get() != &reference) return false;
+  return at->second.receiver == core_.name() && sent_.erase(fork.number) == 1;
 }
 
 void References::dropped(const Reference& reference) {
@@ -252,8 +256,8 @@ void References::arrived(std::string_view from, const std::vector<Fork>& forks) 
     const auto at = fork.parent == core_.incarnation() ? sent_.find(fork.number) : sent_.end();
     if (at == sent_.end()) continue;
     const Sent& sent = at->second;
-    const bool may_know = from.empty() || from == sent.receiver || from == sent.reference->owner();
-    if (may_know) there.push_back(sent_.extract(at));
+    if (from == sent.receiver || from == sent.reference->owner())
+      there.push_back(sent_.extract(at));
   }
 }
 
@@ -308,23 +312,28 @@ void References::look_after_owners() {
       owners.push_back({.name = owner.name, .rank = -1, .incarnation = incarnation});
     }
   }
+  const TimePoint now = core_.loop()->coarse_now();
   for (const PeerIdentity& owner : owners) {
     const PeerStanding standing = core_.peers().standing(owner.name);
     const bool is_it = standing.incarnation == owner.incarnation;
+    const bool is_there = is_it && standing.live;
     if (is_it ? standing.left : !core_.peers().is_current(owner)) {
       lose_owner(owner, is_it ? "has shut down" : "was restarted");
-    } else if (!is_it) {
-      forget_stranger(owner);
-    } else if (standing.live) {
-      const std::lock_guard lock(mutex_);
-      const auto at = owners_.find(owner.incarnation);
-      if (at == owners_.end()) continue;
-      const auto told = std::exchange(at->second.sessions_ended, standing.sessions_ended);
-      const bool failed = std::exchange(at->second.not_told, false);
-      if (failed || told != standing.sessions_ended) tell_all(owner.incarnation, owner.name);
-    } else if (!standing.dead) {
-      core_.peers().seek(owner.name);
+      continue;
     }
+    if (!is_it) forget_stranger(owner);
+    if (is_it && !is_there && !standing.dead) core_.peers().seek(owner.name);
+    const std::lock_guard lock(mutex_);
+    const auto at = owners_.find(owner.incarnation);
+    if (at == owners_.end()) continue;
+    Owner& known = at->second;
+    // Never sooner than by the lease: the owner may see this node otherwise than it is seen.
+    known.expired =
+        known.absence.is_over(is_there ? Presence::there : Presence::away, now, core_.options());
+    if (!is_there) continue;
+    const auto told = std::exchange(known.sessions_ended, standing.sessions_ended);
+    const bool failed = std::exchange(known.not_told, false);
+    if (failed || told != standing.sessions_ended) tell_all(owner.incarnation, owner.name);
   }
 }
 
@@ -373,28 +382,39 @@ void References::look_after_forks() {
   const std::lock_guard lock(mutex_);
   for (auto at = sent_.begin(); at != sent_.end();) {
     const auto next = std::next(at);
-    Sent& sent = at->second;
-    const auto known = sent.over ? receivers.find(sent.receiver) : receivers.end();
-    if (known != receivers.end()) {
-      const PeerStanding& standing = known->second;
-      if (sent.incarnation == 0) sent.incarnation = standing.incarnation;
-      const bool is_it = sent.incarnation == standing.incarnation && standing.incarnation != 0;
-      Presence presence = Presence::away;
-      if (is_it && standing.live) {
-        presence = Presence::there;
-        if (now >= sent.ask_from) {
-          outbox_.add(sent.receiver, ForkQuestion{.object = sent.reference->object(),
-                                                  .fork = {core_.incarnation(), at->first}});
-        }
-      } else if (is_it ? standing.dead : standing.incarnation != 0) {
-        presence = Presence::dead;
-      }
-      // It may have passed the handle on before it died (R5).
-      const bool expired = sent.absence.is_over(presence, now, core_.options());
-      if (expired || sent.reference->link()->is_lost()) ended.push_back(sent_.extract(at));
+    const auto known = at->second.over ? receivers.find(at->second.receiver) : receivers.end();
+    if (known != receivers.end() && has_ended(at->first, at->second, known->second, now)) {
+      ended.push_back(sent_.extract(at));
     }
     at = next;
   }
+}
+
+// Under the lock. Of one whose message is over; asks its receiver after it.
+bool References::has_ended(std::uint64_t number, Sent& sent, const PeerStanding& receiver,
+                           TimePoint now) {
+  const OwnerLink& link = *sent.reference->link();
+  if (link.is_lost()) return true;
+  if (const auto owner = owners_.find(link.incarnation());
+      owner != owners_.end() && owner->second.expired) {
+    return true;
+  }
+  // This node is its receiver, and has not decoded it.
+  if (sent.receiver == core_.name()) return now >= sent.ask_from;
+  if (sent.incarnation == 0) sent.incarnation = receiver.incarnation;
+  const bool is_it = sent.incarnation == receiver.incarnation && receiver.incarnation != 0;
+  Presence presence = Presence::away;
+  if (is_it && receiver.live) {
+    presence = Presence::there;
+    if (now >= sent.ask_from) {
+      outbox_.add(sent.receiver, ForkQuestion{.object = sent.reference->object(),
+                                              .fork = {core_.incarnation(), number}});
+    }
+  } else if (is_it ? receiver.dead : receiver.incarnation != 0) {
+    presence = Presence::dead;
+  }
+  // It may have passed the handle on before it died (R5).
+  return sent.absence.is_over(presence, now, core_.options());
 }
 
 }  // namespace batchrpc::detail

@@ -77,7 +77,7 @@ class References : public std::enable_shared_from_this<References> {
   /// What could not be sent to the owners of that name is lost.
   void not_told(std::string_view owner);
 
-  /// What peers tell: `from` is who; empty: this node itself.
+  /// What peers tell, `from` whom.
   /// @{
   void arrived(std::string_view from, const std::vector<Fork>& forks);
   /// Returns the forks that need not be kept.
@@ -103,6 +103,8 @@ class References : public std::enable_shared_from_this<References> {
     std::weak_ptr<OwnerLink> link{};
     std::uint64_t sessions_ended = 0;  // when it was told all
     bool not_told = false;             // something, since
+    Absence absence{};
+    bool expired = false;  // what this node holds there (R4)
   };
   // A handle that was sent.
   struct Sent {
@@ -118,6 +120,7 @@ class References : public std::enable_shared_from_this<References> {
   using SentForks = std::unordered_map<std::uint64_t, Sent>;
 
   std::shared_ptr<OwnerLink> link_to(std::string_view name, std::uint64_t incarnation);
+  bool arrived_here(const Fork& fork, const Reference& reference);
   std::shared_ptr<Reference> find(const ObjectId& object) const;
   std::shared_ptr<Reference> make(const std::shared_ptr<OwnerLink>& link, const ObjectId& object);
   ObjectId next_object(std::uint64_t owner);
@@ -125,6 +128,7 @@ class References : public std::enable_shared_from_this<References> {
   void lose_owner(const PeerIdentity& owner, const std::string& why);
   void forget_stranger(const PeerIdentity& owner);
   void look_after_forks();
+  bool has_ended(std::uint64_t number, Sent& sent, const PeerStanding& receiver, TimePoint now);
   void tell_all(std::uint64_t owner, const std::string& name);
 
   NodeCore& core_;

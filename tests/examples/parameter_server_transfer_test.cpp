@@ -85,7 +85,7 @@ std::uint64_t received_from(const rpc::Node& node, const std::string& name) {
 }
 
 TEST_CASE("A trainer that is killed while its gradient is on the way spoils nothing") {
-  rpc::SimulatedWorld world(GENERATE(range(1, 4)));
+  rpc::SimulatedWorld world(GENERATE(range(1U, 4U)));
   world.network().set_link({.latency = 1ms, .bandwidth = 100'000'000});
   const auto server = std::make_shared<ParameterServer>(
       ServerOptions{.trainers = 3}, at::zeros({kElements}), kElements,

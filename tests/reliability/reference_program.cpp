@@ -229,6 +229,7 @@ void ReferenceProgram::kill(int host) {
   if (life->dead || !life->node) return;
   life->dead = true;
   world_.kill(life->name);
+  if (one_in(4)) return;  // for good
   world_.after(some_time(12s), [this, host] {
     const auto next = begin_life(host);
     lives_.at(static_cast<std::size_t>(host)) = next;
@@ -280,6 +281,7 @@ void ReferenceProgram::end() {
     complain("thing " + std::to_string(id) + " of " + owner.name + " lives, and has no handle");
   }
   for (const auto& life : lives_) {
+    if (life->dead) continue;
     if (!life->node) {
       complain(life->name + " could not join again");
       continue;

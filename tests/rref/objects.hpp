@@ -174,4 +174,12 @@ struct ObjectWorld {
   void settle() const { world.run_for(std::chrono::seconds(1)); }
 };
 
+/// Handles that the third node keeps.
+struct KeepingWorld : ObjectWorld {
+  KeepingWorld() {
+    third.expose("keep", [this](RRef<objects::Counter> handle) { kept = std::move(handle); });
+  }
+  RRef<objects::Counter> kept;
+};
+
 }  // namespace batchrpc::test

@@ -16,17 +16,10 @@ using namespace std::chrono_literals;
 using detail::HoldUpdate;
 using objects::Counter;
 using objects::Holder;
+using test::KeepingWorld;
 using test::ObjectWorld;
 using test::outcome;
 using test::VirtualWorld;
-
-/// Handles that the third node keeps.
-struct KeepingWorld : ObjectWorld {
-  KeepingWorld() {
-    third.expose("keep", [this](RRef<Counter> handle) { kept = std::move(handle); });
-  }
-  RRef<Counter> kept;
-};
 
 TEST_CASE("R1: an object is destroyed within a second of its last release") {
   const ObjectWorld nodes;
@@ -34,71 +27,6 @@ TEST_CASE("R1: an object is destroyed within a second of its last release") {
   counter.ready().get();
   counter = {};
   nodes.world.run_for(10ms);
-  CHECK(Counter::alive == 0);
-}
-
-TEST_CASE("R2: the sender of a handle may die as soon as that has arrived") {
-  KeepingWorld nodes;
-  nodes.world.network->set_link("third", "owner", {.latency = 2s});
-  {
-    const auto counter = nodes.user.create<Counter>("owner", 1);
-    nodes.user.call<void(RRef<Counter>)>("third", "keep", counter).get();
-  }
-  nodes.world.kill("user");
-  nodes.world.run_for(40s);
-  CHECK(nodes.kept.call<&Counter::add>(1).get() == 2);
-  nodes.kept = {};
-  nodes.world.run_for(10s);
-  CHECK(Counter::alive == 0);
-}
-
-TEST_CASE(
-    "R2: a handle that is on its way when its sender has dropped its own arrives to an object") {
-  KeepingWorld nodes;
-  nodes.world.network->set_link("user", "third", {.latency = 2s});
-  nodes.user.notify<void(RRef<Counter>)>("third", "keep", nodes.user.create<Counter>("owner", 1));
-  nodes.world.run_for(3s);
-  CHECK(Counter::alive == 1);
-  nodes.world.run_for(30s);
-  CHECK(nodes.kept.call<&Counter::add>(1).get() == 2);
-}
-
-TEST_CASE("R3: handles in messages that nobody decodes are given back") {
-  const ObjectWorld nodes;
-  nodes.world.network->set_link("user", "third", {.latency = 500ms});
-  const auto call = [&](const char* function) {
-    return outcome(nodes.user.call<void(RRef<Counter>)>("third", function,
-                                                        nodes.user.create<Counter>("owner", 1)));
-  };
-  CHECK(call("nothing").code() == ErrorCode::not_found);
-  nodes.third.expose("other", [](int) {});
-  CHECK(call("other").code() == ErrorCode::bad_signature);
-  nodes.user.notify<void(RRef<Counter>)>("third", "nothing",
-                                         nodes.user.create<Counter>("owner", 1));
-  nodes.third.expose("give", [&nodes] { return nodes.third.create<Counter>("owner", 1); });
-  Future<RRef<Counter>> late =
-      nodes.user.call_with<RRef<Counter>()>({.timeout = 800ms}, "third", "give");
-  CHECK(outcome(std::move(late)).code() == ErrorCode::timed_out);
-  nodes.world.run_for(15s);  // a reply may be on its way for long
-  CHECK(Counter::alive == 0);
-  CHECK(nodes.user.rrefs().in_flight == 0);
-  CHECK(nodes.third.rrefs().in_flight == 0);
-}
-
-TEST_CASE("R3: a handle waits with the message that carries it, however long that takes") {
-  KeepingWorld nodes;
-  const auto lock = std::make_shared<AsyncMutex>();
-  nodes.third.expose("wait",
-                     [](const RRef<Counter>& handle) { return handle.call<&Counter::add>(1); },
-                     {.exclusive = lock});
-  std::optional<AsyncMutex::Guard> held = lock->try_lock();
-  Future<int> sum = nodes.user.call_with<int(RRef<Counter>)>(
-      {.timeout = Duration::max()}, "third", "wait", nodes.user.create<Counter>("owner", 1));
-  nodes.world.run_for(10min);
-  CHECK(Counter::alive == 1);
-  held.reset();
-  CHECK(sum.get() == 2);
-  nodes.world.run_for(3s);
   CHECK(Counter::alive == 0);
 }
 
@@ -439,44 +367,6 @@ TEST_CASE("R9: to pass a handle on takes no more messages than one call, and to 
   nodes.world.run_for(100ms);
   CHECK(messages == 1);
   nodes.world.network->set_trace({});
-}
-
-TEST_CASE("a node tells what objects it has, who holds them, and whose it holds itself") {
-  KeepingWorld nodes;
-  const auto first = nodes.user.create<Counter>("owner", 1);
-  const auto second = nodes.user.create<Counter>("owner", 1);
-  const auto own = nodes.owner.own(std::make_shared<Counter>(7));
-  nodes.user.call<void(RRef<Counter>)>("third", "keep", first).get();
-  nodes.world.run_for(3s);
-  const RRefReport report = nodes.owner.rrefs();
-  REQUIRE(report.owned.size() == 1);
-  const OwnedRRefs& counters = report.owned.at(0);
-  CHECK(counters.type == "objects::Counter");
-  CHECK(counters.objects == 3);
-  CHECK(counters.held_here == 1);
-  CHECK(counters.waiting_calls == 0);
-  REQUIRE(counters.holders.size() == 2);
-  CHECK(counters.holders.at(0).node == "third");
-  CHECK(counters.holders.at(0).objects == 1);
-  CHECK(counters.holders.at(1).node == "user");
-  CHECK(counters.holders.at(1).objects == 2);
-  CHECK(counters.holders.at(1).held_for >= 3s);
-  CHECK(counters.holders.at(1).held_for <= 4s);
-  CHECK(nodes.user.rrefs().used.at(0).owner == "owner");
-  CHECK(nodes.user.rrefs().used.at(0).objects == 2);
-  CHECK(nodes.user.rrefs().owned.empty());
-}
-
-TEST_CASE("a node that ends lists what others hold of it, by type and holder") {
-  KeepingWorld nodes;
-  const auto first = nodes.user.create<Counter>("owner", 1);
-  const auto second = nodes.user.create<Counter>("owner", 1);
-  nodes.user.call<void(RRef<Counter>)>("third", "keep", first).get();
-  nodes.world.run_for(2s);
-  const auto left = nodes.owner.shutdown(0s);
-  REQUIRE(left.size() == 2);
-  CHECK_THAT(left.at(0), Catch::StartsWith("third holds 1 RRef to objects::Counter, since 2"));
-  CHECK_THAT(left.at(1), Catch::StartsWith("user holds 2 RRefs to objects::Counter, since 2"));
 }
 
 }  // namespace
