@@ -10,9 +10,11 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(BATCHRPC_CCACHE ccache)
   mark_as_advanced(BATCHRPC_CCACHE)
   if(BATCHRPC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    # The sloppiness is what ccache needs to cache a file that uses a precompiled header.
+    # The sloppiness is what ccache needs to cache a file that uses a precompiled header. Relative to the
+    # base, what one build folder has compiled is what another one needs.
     set(CMAKE_CXX_COMPILER_LAUNCHER
-        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${BATCHRPC_CCACHE})
+        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+        CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${BATCHRPC_CCACHE})
   endif()
 
   if(BATCHRPC_SANITIZE)
@@ -22,9 +24,6 @@ if(PROJECT_IS_TOP_LEVEL)
     if(sanitizers MATCHES "address.*undefined")
       # The address sanitizer finds these too, and to check for them takes longest to compile.
       add_compile_options(-fno-sanitize=null,object-size)
-    endif()
-    if(BATCHRPC_FUZZ)
-      add_compile_options(-fsanitize=fuzzer-no-link)
     endif()
     if(sanitizers MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options(-Wno-tsan)  # Asio's fences, which g++'s thread sanitizer does not know

@@ -26,14 +26,14 @@ if [ ${#targets[@]} = 0 ]; then
   done
 fi
 
-cmake --preset fuzz >/dev/null
-cmake --build build/fuzz --parallel "$(nproc)" "${targets[@]/#/--target=fuzz_}"
+cmake --preset asan -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
+cmake --build build/asan --parallel "$(nproc)" "${targets[@]/#/--target=fuzz_}"
 
 fuzz() {  # <target>: in 2 GiB, no block of more than 256 MiB, and no input for longer than 20 s
   local kept=build/fuzz/corpus/$1 log=build/fuzz/$1.log
   mkdir -p "$kept" build/fuzz/failures
   ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-    build/fuzz/bin/fuzz_"$1" -max_total_time="$seconds" -rss_limit_mb=2048 -malloc_limit_mb=256 \
+    build/asan/bin/fuzz_"$1" -max_total_time="$seconds" -rss_limit_mb=2048 -malloc_limit_mb=256 \
     -timeout=20 -max_len=8192 -print_final_stats=1 -artifact_prefix=build/fuzz/failures/"$1"- \
     "$kept" tests/fuzz/corpus/"$1" >"$log" 2>&1
 }

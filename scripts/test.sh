@@ -13,7 +13,7 @@ case ${1:-} in
   --long) export BATCHRPC_LONG_TESTS=1 ;;
   *) echo "usage: scripts/test.sh [--long]" >&2 && exit 2 ;;
 esac
-scripts/setup.sh
+scripts/setup.sh ${BATCHRPC_LONG_TESTS:+--ci}  # clang has the sanitizer
 if [ -n "${BATCHRPC_LONG_TESTS:-}" ]; then
   cmake --preset asan >/dev/null
   cmake --build build/asan --parallel "$(nproc)" --target test_node

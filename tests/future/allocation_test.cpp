@@ -1,12 +1,7 @@
 // How often futures allocate, counted by replacing operator new for this whole test program. Not
 // under sanitizers, which have an operator new of their own.
-#if defined(__has_feature)
-#define BATCHRPC_TEST_HAS_FEATURE(x) __has_feature(x)
-#else
-#define BATCHRPC_TEST_HAS_FEATURE(x) 0
-#endif
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
-    !BATCHRPC_TEST_HAS_FEATURE(address_sanitizer) && !BATCHRPC_TEST_HAS_FEATURE(thread_sanitizer)
+#include "sanitizers.hpp"
+#if !BATCHRPC_TEST_ASAN && !BATCHRPC_TEST_TSAN
 
 #include <malloc.h>
 

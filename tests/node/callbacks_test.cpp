@@ -4,6 +4,7 @@
 #include "long_tests.hpp"
 #include "node/largest_allocation.hpp"
 #include "node/virtual_world.hpp"
+#include "sanitizers.hpp"
 
 // What a callback may do: everything. And what is left behind by what is over: nothing.
 
@@ -17,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::outcome;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if BATCHRPC_TEST_ASAN || BATCHRPC_TEST_TSAN
 constexpr int kManyCalls = 100'000;
 constexpr int kManyNodes = 1000;
 #else

@@ -17,6 +17,7 @@
 #include "batchrpc/batchrpc.hpp"
 #include "child.hpp"
 #include "node/real_nodes.hpp"
+#include "sanitizers.hpp"
 
 // Promise 5 of docs/reliability.md between processes: what they have in memory.
 
@@ -32,17 +33,7 @@ constexpr std::size_t kCredit = 64 * kMiB;
 constexpr std::size_t kOffered = 10 * 1024 * kMiB;
 
 // Sanitizers have memory of their own.
-#if defined(__has_feature)
-#define BATCHRPC_TEST_HAS_FEATURE(x) __has_feature(x)
-#else
-#define BATCHRPC_TEST_HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    BATCHRPC_TEST_HAS_FEATURE(address_sanitizer) || BATCHRPC_TEST_HAS_FEATURE(thread_sanitizer)
-constexpr bool kMeasures = false;
-#else
-constexpr bool kMeasures = true;
-#endif
+constexpr bool kMeasures = !BATCHRPC_TEST_ASAN && !BATCHRPC_TEST_TSAN;
 
 /// VmRSS of a process, in bytes.
 std::size_t resident(pid_t pid) {

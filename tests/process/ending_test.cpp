@@ -2,6 +2,7 @@
 #include <string>
 
 #include "child.hpp"
+#include "sanitizers.hpp"
 
 // Programs that end with nodes alive and calls in flight (tests/helpers/ending_program.cpp): their
 // exit code is the one that they gave, so nothing crashed, and nothing hung.
@@ -36,7 +37,7 @@ TEST_CASE("exit() while a handler does not return ends the program") {
 }
 
 // The address sanitizer's allocator does not survive a fork() while another thread is inside it.
-#ifndef __SANITIZE_ADDRESS__
+#if !BATCHRPC_TEST_ASAN
 
 TEST_CASE("calls of a forked child fail with ShutDown, and the parent's nodes go on") {
   for (int round = 0; round < 10; ++round)
@@ -48,7 +49,7 @@ TEST_CASE("a forked child may drop its copies of nodes and handles that the pare
 }
 
 // The thread sanitizer takes the threads of a child for its parent's, now and then.
-#ifndef __SANITIZE_THREAD__
+#if !BATCHRPC_TEST_TSAN
 TEST_CASE("a forked child may make nodes of its own") {
   CHECK(end_of("fork_and_start_nodes") == 0);
 }

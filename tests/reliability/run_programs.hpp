@@ -8,6 +8,7 @@
 
 #include "batchrpc/testing.hpp"
 #include "long_tests.hpp"
+#include "sanitizers.hpp"
 
 namespace batchrpc::test {
 
@@ -19,9 +20,7 @@ using Outcomes = std::map<std::string, std::uint64_t>;
 template <class Program>
 Outcomes run_programs(const std::string& what) {
   auto count = static_cast<std::uint64_t>(times_on_one_thread(10'000, 100'000));
-#ifdef __SANITIZE_ADDRESS__
-  count /= 10;
-#endif
+  if (BATCHRPC_TEST_ASAN) count /= 10;
   Outcomes outcomes;
   std::uint64_t programs = 0;
   for_each_seed(1, count, [&](std::uint64_t seed) {

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "sanitizers.hpp"
+
 namespace batchrpc::test {
 
 /// How often a stress test repeats: `with_long` times in the long form of the tests
@@ -14,11 +16,7 @@ inline int times(int normal, int with_long) {
 
 /// The same for a test on one thread, where the thread sanitizer sees little: a tenth under it.
 inline int times_on_one_thread(int normal, int with_long) {
-#ifdef __SANITIZE_THREAD__
-  constexpr int kShare = 10;
-#else
-  constexpr int kShare = 1;
-#endif
+  constexpr int kShare = BATCHRPC_TEST_TSAN ? 10 : 1;
   return times(normal, with_long) / kShare;
 }
 
