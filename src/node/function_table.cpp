@@ -113,7 +113,7 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                    "; call expose_class there before an object is created or copied");
   }
   if (!function) {
-    const std::string near = suggest(name, names());
+    const std::string near = suggest(shown_name(name), shown_names_like(name));
     throw NotFound("no function '" + std::string(shown_name(name)) + "' is exposed on " +
                    std::string(node) + "; " +
                    (near.empty() ? "expose it there before it is called" : near));
@@ -128,6 +128,16 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                             : "; build caller and callee from one declaration"));
   }
   return function;
+}
+
+// Of functions of the same kind: methods, factories, or what has no reserved name.
+std::vector<std::string> FunctionTable::shown_names_like(std::string_view name) const {
+  const auto kind = name.substr(0, name.size() - shown_name(name).size());
+  std::vector<std::string> alike;
+  for (const std::string& other : names()) {
+    if (other.starts_with(kind)) alike.push_back(other.substr(kind.size()));
+  }
+  return alike;
 }
 
 std::vector<std::string> FunctionTable::names() const {

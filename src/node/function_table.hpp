@@ -37,6 +37,8 @@ class FunctionTable {
   void clear();
 
  private:
+  [[nodiscard]] std::vector<std::string> shown_names_like(std::string_view name) const;
+
   using Map = std::map<std::string, std::shared_ptr<detail::ExposedFunction>, std::less<>>;
 
   mutable std::shared_mutex mutex_;

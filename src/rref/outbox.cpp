@@ -1,6 +1,7 @@
 #include "rref/outbox.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "rref/rref_parts.hpp"
@@ -65,11 +66,13 @@ void Outbox::flush() {
     scheduled_ = false;
     leaving.swap(mail_);
   }
+  std::set<std::string> not_told;
   for (const auto& [peer, mail] : leaving) {
     // Nobody is to be connected to for this who is gone.
     if (core_.peers().standing(peer).live && send(peer, mail)) continue;
-    if (!mail.updates.empty()) core_.extension<RrefParts>()->references->not_told(peer);
+    if (!mail.updates.empty()) not_told.insert(peer);
   }
+  if (!not_told.empty()) core_.extension<RrefParts>()->references->not_told(not_told);
 }
 
 bool Outbox::send(const std::string& peer, const Mail& mail) {

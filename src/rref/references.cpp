@@ -66,6 +66,14 @@ std::shared_ptr<OwnerLink> References::link_to(std::string_view name, std::uint6
   const auto [at, added] = owners_.try_emplace(incarnation);
   auto link = at->second.link.lock();
   if (link && link->name() == name) return link;
+  if (!added && incarnation != 0 && at->second.name != name) {
+    // An incarnation has one name, the one that it has said itself.
+    if (standing.incarnation != incarnation) {
+      throw InvalidArgument("a handle says that an object of " + at->second.name + " is of " +
+                            std::string(name));
+    }
+    if (link) link->lose(owner_lost(link->name(), "never had it"));
+  }
   link = std::make_shared<OwnerLink>(*this, std::string(name), incarnation, is_self);
   if (!is_self && name == core_.name()) link->lose(owner_lost(link->name(), "was restarted"));
   at->second.name = name;
@@ -118,9 +126,13 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
   const auto link = link_to(wire.owner, wire.object.owner);
   const std::string& parent = wire.parent.empty() ? wire.owner : wire.parent;
   std::shared_ptr<Reference> reference;
+  std::shared_ptr<Reference> mistaken;  // let go without the lock
   {
     const std::lock_guard lock(mutex_);
     reference = find(wire.object);
+    if (reference && reference->link() != link && reference->link()->is_lost()) {
+      mistaken = std::move(reference);
+    }
     if (reference && arrived_here(wire.fork, *reference)) return reference;
     if (!reference) {
       reference = make(link, wire.object);
@@ -141,9 +153,17 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
 
 // Under the lock. Whether `fork` was to this node itself, of which nobody need hear.
 bool References::arrived_here(const Fork& fork, const Reference& reference) {
-  const auto at = fork.parent == core_.incarnation() ? sent_.find(fork.number) : sent_.end();
+  const auto at = fork.parent == core_.incarnation() ? find_sent(fork.number) : sent_.end();
   if (at == sent_.end() || at->second.reference.get() != &reference) return false;
-  return at->second.receiver == core_.name() && sent_.erase(fork.number) == 1;
+  if (at->second.receiver != core_.name()) return false;
+  sent_.erase(at);
+  return true;
+}
+
+// Under the lock.
+References::SentForks::iterator References::find_sent(std::uint64_t number) {
+  const auto at = sent_.find(number >> 32);
+  return at != sent_.end() && at->second.number == number ? at : sent_.end();
 }
 
 void References::dropped(const Reference& reference) {
@@ -159,10 +179,10 @@ void References::dropped(const Reference& reference) {
   }
 }
 
-void References::not_told(std::string_view owner) {
+void References::not_told(const std::set<std::string>& owners) {
   const std::lock_guard lock(mutex_);
   for (auto& [incarnation, known] : owners_) {
-    if (known.name == owner) known.not_told = true;
+    if (owners.contains(known.name)) known.not_told = true;
   }
 }
 
@@ -202,7 +222,10 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
-    number = next_fork_++;
+    while (sent_.contains(next_fork_))
+      ++next_fork_;
+    // What peers could guess, they could end.
+    number = std::uint64_t{next_fork_++} << 32 | random_();
   }
   message.add_cargo(std::make_shared<ForkCargo>(weak_from_this(), number));
   const bool own = reference->is_owner();
@@ -211,14 +234,14 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
                      .parent = own ? std::string() : core_.name(),
                      .fork = {core_.incarnation(), number}};
   const std::lock_guard lock(mutex_);
-  if (!closed_) sent_[number].reference = std::move(reference);
+  if (!closed_) sent_[number >> 32] = {.number = number, .reference = std::move(reference)};
   return wire;
 }
 
 void References::left(std::uint64_t number, std::string_view receiver, std::uint64_t incarnation,
                       bool as_reply) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto at = sent_.find(number);
+  const auto at = find_sent(number);
   if (at == sent_.end()) return;
   at->second.receiver = receiver;
   at->second.incarnation = incarnation;
@@ -229,7 +252,7 @@ void References::left(std::uint64_t number, std::string_view receiver, std::uint
 void References::message_over(std::uint64_t number) noexcept {
   SentForks::node_type never_left;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
-  const auto at = sent_.find(number);
+  const auto at = find_sent(number);
   if (at == sent_.end()) return;
   if (!at->second.left) {
     never_left = sent_.extract(at);
@@ -245,7 +268,7 @@ void References::message_over(std::uint64_t number) noexcept {
 
 void References::taken_back(std::uint64_t number) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto at = sent_.find(number);
+  const auto at = find_sent(number);
   if (at != sent_.end()) at->second.left = false;
 }
 
@@ -253,7 +276,7 @@ void References::arrived(std::string_view from, const std::vector<Fork>& forks) 
   std::vector<SentForks::node_type> there;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   for (const Fork& fork : forks) {
-    const auto at = fork.parent == core_.incarnation() ? sent_.find(fork.number) : sent_.end();
+    const auto at = fork.parent == core_.incarnation() ? find_sent(fork.number) : sent_.end();
     if (at == sent_.end()) continue;
     const Sent& sent = at->second;
     if (from == sent.receiver || from == sent.reference->owner())
@@ -312,27 +335,21 @@ void References::look_after_owners() {
       owners.push_back({.name = owner.name, .rank = -1, .incarnation = incarnation});
     }
   }
-  const TimePoint now = core_.loop()->coarse_now();
   for (const PeerIdentity& owner : owners) {
     const PeerStanding standing = core_.peers().standing(owner.name);
     const bool is_it = standing.incarnation == owner.incarnation;
-    const bool is_there = is_it && standing.live;
     if (is_it ? standing.left : !core_.peers().is_current(owner)) {
       lose_owner(owner, is_it ? "has shut down" : "was restarted");
       continue;
     }
     if (!is_it) forget_stranger(owner);
-    if (is_it && !is_there && !standing.dead) core_.peers().seek(owner.name);
+    if (is_it && !standing.live && !standing.dead) core_.peers().seek(owner.name);
+    if (!is_it || !standing.live) continue;
     const std::lock_guard lock(mutex_);
     const auto at = owners_.find(owner.incarnation);
     if (at == owners_.end()) continue;
-    Owner& known = at->second;
-    // Never sooner than by the lease: the owner may see this node otherwise than it is seen.
-    known.expired =
-        known.absence.is_over(is_there ? Presence::there : Presence::away, now, core_.options());
-    if (!is_there) continue;
-    const auto told = std::exchange(known.sessions_ended, standing.sessions_ended);
-    const bool failed = std::exchange(known.not_told, false);
+    const auto told = std::exchange(at->second.sessions_ended, standing.sessions_ended);
+    const bool failed = std::exchange(at->second.not_told, false);
     if (failed || told != standing.sessions_ended) tell_all(owner.incarnation, owner.name);
   }
 }
@@ -383,7 +400,7 @@ void References::look_after_forks() {
   for (auto at = sent_.begin(); at != sent_.end();) {
     const auto next = std::next(at);
     const auto known = at->second.over ? receivers.find(at->second.receiver) : receivers.end();
-    if (known != receivers.end() && has_ended(at->first, at->second, known->second, now)) {
+    if (known != receivers.end() && has_ended(at->second, known->second, now)) {
       ended.push_back(sent_.extract(at));
     }
     at = next;
@@ -391,14 +408,11 @@ void References::look_after_forks() {
 }
 
 // Under the lock. Of one whose message is over; asks its receiver after it.
-bool References::has_ended(std::uint64_t number, Sent& sent, const PeerStanding& receiver,
-                           TimePoint now) {
-  const OwnerLink& link = *sent.reference->link();
-  if (link.is_lost()) return true;
-  if (const auto owner = owners_.find(link.incarnation());
-      owner != owners_.end() && owner->second.expired) {
-    return true;
-  }
+bool References::has_ended(Sent& sent, const PeerStanding& receiver, TimePoint now) {
+  const NodeOptions& options = core_.options();
+  if (sent.reference->link()->is_lost()) return true;
+  // A receiver that was in the owner's reach has told it by now.
+  if (now >= sent.ask_from + std::max(options.rref_lease, options.dead_after)) return true;
   // This node is its receiver, and has not decoded it.
   if (sent.receiver == core_.name()) return now >= sent.ask_from;
   if (sent.incarnation == 0) sent.incarnation = receiver.incarnation;
@@ -408,13 +422,13 @@ bool References::has_ended(std::uint64_t number, Sent& sent, const PeerStanding&
     presence = Presence::there;
     if (now >= sent.ask_from) {
       outbox_.add(sent.receiver, ForkQuestion{.object = sent.reference->object(),
-                                              .fork = {core_.incarnation(), number}});
+                                              .fork = {core_.incarnation(), sent.number}});
     }
   } else if (is_it ? receiver.dead : receiver.incarnation != 0) {
     presence = Presence::dead;
   }
   // It may have passed the handle on before it died (R5).
-  return sent.absence.is_over(presence, now, core_.options());
+  return sent.absence.is_over(presence, now, options);
 }
 
 }  // namespace batchrpc::detail

@@ -6,6 +6,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -74,8 +76,8 @@ class References : public std::enable_shared_from_this<References> {
   void taken_back(std::uint64_t number) noexcept;
   /// @}
 
-  /// What could not be sent to the owners of that name is lost.
-  void not_told(std::string_view owner);
+  /// What could not be sent to the owners of these names is lost.
+  void not_told(const std::set<std::string>& owners);
 
   /// What peers tell, `from` whom.
   /// @{
@@ -103,12 +105,11 @@ class References : public std::enable_shared_from_this<References> {
     std::weak_ptr<OwnerLink> link{};
     std::uint64_t sessions_ended = 0;  // when it was told all
     bool not_told = false;             // something, since
-    Absence absence{};
-    bool expired = false;  // what this node holds there (R4)
   };
   // A handle that was sent.
   struct Sent {
-    std::shared_ptr<Reference> reference;
+    std::uint64_t number = 0;
+    std::shared_ptr<Reference> reference{};
     std::string receiver{};
     std::uint64_t incarnation = 0;  // of the receiver, once that is known
     Absence absence{};
@@ -117,9 +118,11 @@ class References : public std::enable_shared_from_this<References> {
     bool left = false;
     bool over = false;
   };
+  // By the upper half of their numbers, which counts.
   using SentForks = std::unordered_map<std::uint64_t, Sent>;
 
   std::shared_ptr<OwnerLink> link_to(std::string_view name, std::uint64_t incarnation);
+  SentForks::iterator find_sent(std::uint64_t number);
   bool arrived_here(const Fork& fork, const Reference& reference);
   std::shared_ptr<Reference> find(const ObjectId& object) const;
   std::shared_ptr<Reference> make(const std::shared_ptr<OwnerLink>& link, const ObjectId& object);
@@ -128,7 +131,7 @@ class References : public std::enable_shared_from_this<References> {
   void lose_owner(const PeerIdentity& owner, const std::string& why);
   void forget_stranger(const PeerIdentity& owner);
   void look_after_forks();
-  bool has_ended(std::uint64_t number, Sent& sent, const PeerStanding& receiver, TimePoint now);
+  bool has_ended(Sent& sent, const PeerStanding& receiver, TimePoint now);
   void tell_all(std::uint64_t owner, const std::string& name);
 
   NodeCore& core_;
@@ -138,7 +141,8 @@ class References : public std::enable_shared_from_this<References> {
   std::unordered_map<ObjectId, Reference*, ObjectIdHash> all_;
   std::map<std::uint64_t, Owner> owners_;  // by incarnation
   SentForks sent_;
-  std::uint64_t next_fork_ = 1;
+  std::uint32_t next_fork_ = 1;
+  std::random_device random_;
   std::uint64_t next_object_ = 1;
   bool closed_ = false;
 };

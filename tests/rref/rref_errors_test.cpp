@@ -147,6 +147,17 @@ TEST_CASE("a method that is not exposed gives NotFound, which names it") {
   CHECK(counter.call<&Counter::add>(2).get() == 7);
 }
 
+TEST_CASE("a method that is exposed under a name that is nearly the same is suggested") {
+  const ObjectWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  nodes.owner.expose_as<&Counter::value>("amount");
+  const auto result = outcome(counter.call<int()>("amuont"));
+  CHECK(result.code() == ErrorCode::not_found);
+  CHECK_THAT(result.message(), Catch::Contains("did you mean 'amount'?"));
+  CHECK_THAT(outcome(nodes.user.call<int()>("owner", "amuont")).message(),
+             !Catch::Contains("did you mean"));
+}
+
 TEST_CASE("a constructor with other arguments gives BadSignature, which names both") {
   const ObjectWorld nodes;
   const RRef<Counter> counter = nodes.user.create<Counter>("owner", std::string("five"));

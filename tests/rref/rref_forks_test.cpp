@@ -1,7 +1,11 @@
 #include <catch2/catch.hpp>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "node/node_core.hpp"
 #include "rref/objects.hpp"
 
 // Handles on their way, and what keeps their objects meanwhile: R2 and R3 of docs/rref-protocol.md.
@@ -150,6 +154,93 @@ TEST_CASE("R3: a handle waits for an owner that is out of reach for less than th
   nodes.world.run_for(10s);
   CHECK(nodes.user.rrefs().in_flight == 0);
   CHECK(nodes.kept.call<&Counter::add>(1).get() == 2);
+}
+
+TEST_CASE("R3: an object of its own that a node sends to itself goes within a second") {
+  const ObjectWorld nodes;
+  nodes.user.expose("keep", [](const RRef<Counter>& /*handle*/) {});
+  for (int i = 0; i < 10; ++i) {  // at any time between two ticks
+    auto own = nodes.user.own(std::make_shared<Counter>(1));
+    nodes.user.call<void(RRef<Counter>)>("user", "keep", own).get();
+    own = {};
+    nodes.world.run_for(1s);
+    CHECK(Counter::alive == 0);
+    nodes.world.run_for(2370ms);
+  }
+}
+
+TEST_CASE("R3: a handle of the dead that a node has sent to itself and not decoded is given back") {
+  const ObjectWorld nodes;
+  nodes.user.expose("other", [](int) {});
+  auto counter = nodes.user.create<Counter>("owner", 1);
+  counter.ready().get();
+  const auto lock = std::make_shared<AsyncMutex>();
+  nodes.user.expose("wait", [](const RRef<Counter>& /*handle*/) {}, {.exclusive = lock});
+  nodes.world.kill("owner");
+  {
+    const std::optional<AsyncMutex::Guard> held = lock->try_lock();
+    CHECK(
+        outcome(nodes.user.call_with<void(RRef<Counter>)>({.timeout = 2s}, "user", "wait", counter))
+            .code() == ErrorCode::timed_out);
+  }
+  counter = {};
+  nodes.world.run_for(5s);
+  CHECK(nodes.user.rrefs().in_flight == 0);
+}
+
+TEST_CASE("R3: who is out of the owner's reach for long may pass on what another keeps alive") {
+  test::VirtualWorld world;
+  const ObjectWorld::LastTasks last_tasks{world};
+  objects::Counter::alive = 0;
+  const Node root = world.root("root");
+  const Node owner = world.join("owner");
+  const Node first = world.join("first");
+  const Node second = world.join("second");
+  const Node third = world.join("third");
+  test::expose_objects(owner);
+  RRef<Counter> kept;
+  third.expose("keep", [&kept](RRef<Counter> handle) { kept = std::move(handle); });
+  second.expose("pass", [&second](const RRef<Counter>& handle) {
+    second.notify<void(RRef<Counter>)>("third", "keep", handle);
+  });
+  auto counter = first.create<Counter>("owner", 1);
+  const auto another = second.create<Counter>("owner", 1);
+  third.create<Counter>("owner", 1).ready().get();  // all know the owner
+  counter.ready().get();
+  another.ready().get();
+  world.network->partition("second", "owner");
+  world.run_for(45s);
+  world.network->partition("third", "owner");
+  world.run_for(1s);
+  first.call<void(RRef<Counter>)>("second", "pass", counter).get();
+  counter = {};
+  world.run_for(10s);
+  world.network->heal("third", "owner");
+  world.run_for(10s);
+  CHECK(kept.call<&Counter::add>(1).get() == 2);
+}
+
+TEST_CASE("R3: handles that an owner does not answer for end with the lease") {
+  const ObjectWorld nodes;
+  const Node evil = nodes.world.join("evil");
+  struct Forged {
+    std::string owner{};
+    detail::ObjectId object{};
+    std::string parent{};
+    std::pair<std::uint64_t, std::uint64_t> fork{};
+  };
+  nodes.third.expose("back", [](RRef<Counter> handle) { return handle; });
+  nodes.user.expose("round", [&nodes](const RRef<Counter>& handle) {
+    return nodes.user.call<RRef<Counter>(RRef<Counter>)>("third", "back", handle)
+        .then([](const RRef<Counter>& /*handle*/) {});
+  });
+  // Of a node that lives, and has never had objects.
+  const std::uint64_t stranger = evil.core()->incarnation();
+  nodes.owner.call<void(Forged)>("user", "round", {.owner = "evil", .object = {stranger, 5, 1}})
+      .get();
+  nodes.world.run_for(60s);
+  CHECK(nodes.user.rrefs().in_flight == 0);
+  CHECK(nodes.third.rrefs().in_flight == 0);
 }
 
 }  // namespace

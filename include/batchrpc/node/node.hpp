@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "batchrpc/future/future.hpp"
+#include "batchrpc/node/argument_check.hpp"
 #include "batchrpc/node/caller.hpp"
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/node_options.hpp"
@@ -221,7 +222,7 @@ class BATCHRPC_EXPORT Node {
         std::move(name), std::move(callable), std::move(how)));
   }
 
-  // --- objects behind remote references: defined in batchrpc/rref/rref.hpp
+  // --- objects behind remote references: defined in batchrpc/rref/exposing_objects.hpp
 
   /// Lets peers create objects: `node.expose_class<ParameterServer(Config)>()` names a class and
   /// one of its constructors. Where the class can travel, `RRef::to_here()` works as well. Again,
@@ -377,8 +378,7 @@ class BATCHRPC_EXPORT Node {
                                          const CallOptions& options, PeerRef peer,
                                          const std::tuple<Params...>* /*types*/,
                                          Args&&... args) const {
-    static_assert(sizeof...(Params) == sizeof...(Args),
-                  "the function takes another number of arguments");
+    detail::Takes<Params...>::template check<Args...>();
     return detail::send_call<R, Params...>(submitter(peer), function, detail::outgoing(options),
                                            std::forward<Args>(args)...);
   }
@@ -386,8 +386,7 @@ class BATCHRPC_EXPORT Node {
   template <class... Params, class... Args>
   void notify_typed(const detail::FunctionKey& function, PeerRef peer,
                     const std::tuple<Params...>* /*types*/, Args&&... args) const {
-    static_assert(sizeof...(Params) == sizeof...(Args),
-                  "the function takes another number of arguments");
+    detail::Takes<Params...>::template check<Args...>();
     detail::send_notification<Params...>(submitter(peer), function, std::forward<Args>(args)...);
   }
 
@@ -395,8 +394,7 @@ class BATCHRPC_EXPORT Node {
   auto call_all_typed(const detail::FunctionKey& function, const CallOptions& options,
                       const Peers& peers, const std::tuple<Params...>* /*types*/,
                       const Args&... args) const {
-    static_assert(sizeof...(Params) == sizeof...(Args),
-                  "the function takes another number of arguments");
+    detail::Takes<Params...>::template check<const Args&...>();
     using Received = detail::Received<R>;
     std::vector<Future<Received>> futures;
     const detail::EncoderLease encoded;

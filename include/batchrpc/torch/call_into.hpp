@@ -13,6 +13,7 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
+#include "batchrpc/node/argument_check.hpp"
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/rref/rref.hpp"
 #include "batchrpc/torch/tensor.hpp"
@@ -34,8 +35,7 @@ Future<void> call_into_typed(const Submit& submit, const FunctionKey& function,
                              const std::tuple<Params...>* /*types*/, Args&&... args) {
   static_assert(std::same_as<typename Traits::Result, at::Tensor>,
                 "call_into() receives the result of a function that returns one at::Tensor");
-  static_assert(sizeof...(Params) == sizeof...(Args),
-                "the function takes another number of arguments");
+  Takes<Params...>::template check<Args...>();
   try {
     require_receiving(out);
     const EncoderLease encoder;
