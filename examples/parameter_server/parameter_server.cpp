@@ -120,6 +120,10 @@ rpc::Future<TrainingStart> ParameterServer::join() {
   });
 }
 
+void ParameterServer::report(const IterationReport& report) {
+  events_.reported(caller().name, report);
+}
+
 void ParameterServer::keep_result(at::Tensor values) {
   const std::lock_guard lock(result_mutex_);
   result_ = std::move(values);

@@ -18,6 +18,7 @@
 #include "common/resident_memory.hpp"
 #include "parameter_server/checkpoints.hpp"
 #include "parameter_server/flat_parameters.hpp"
+#include "parameter_server/loss_watch.hpp"
 #include "parameter_server/notice.hpp"
 #include "parameter_server/resnet.hpp"
 #include "parameter_server/server_functions.hpp"
@@ -266,7 +267,11 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
       });
   ServerEvents events;
   events.updated = [record](const UpdateReport& update) { record->updated(update); };
-  events.reported = [record](const IterationReport& report) { record->reported(report); };
+  events.reported = [record, watch = std::make_shared<LossWatch>(&say)](
+                        const std::string& trainer, const IterationReport& report) {
+    watch->reported(trainer, report);
+    record->reported(report);
+  };
   if (checkpoints) {
     events.checkpoint = [checkpoints](const UpdateReport& update, SharedModel& model) {
       checkpoints->updated(update, model);
