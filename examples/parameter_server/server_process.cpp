@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/counted.hpp"
 #include "common/meeting_place.hpp"
 #include "common/process.hpp"
 #include "common/resident_memory.hpp"
@@ -165,7 +166,7 @@ std::int64_t first_iteration(const rpc::Node& node, const ParameterServerOptions
   const std::int64_t iteration = newest_common(all);
   if (iteration >= options.iterations) {
     throw CheckpointError("nothing is left to do: the checkpoints in " + options.checkpoint +
-                          " have had " + std::to_string(iteration) + " iterations, and " +
+                          " have had " + counted(iteration, "iteration") + ", and " +
                           "--iterations, which counts those, too, is " +
                           std::to_string(options.iterations));
   }
@@ -253,8 +254,8 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
     run.first_iteration = how.first_iteration;
     if (resumed) run.gradients = resumed->history;
     if (resumed && options.rank == 0 && !options.quiet) {
-      std::cout << "Going on from the checkpoints after " << run.first_iteration << " iterations"
-                << std::endl;
+      std::cout << "Going on from the checkpoints after "
+                << counted(run.first_iteration, "iteration") << std::endl;
     }
   }
 
@@ -308,7 +309,7 @@ ServerRun run_server(ParameterServerOptions options, const std::vector<std::stri
   }
   if (finished < options.iterations) {
     throw std::runtime_error("every trainer is lost, after " + std::to_string(finished) + " of " +
-                             std::to_string(options.iterations) + " iterations");
+                             counted(options.iterations, "iteration"));
   }
   if (processes) run.failed_servers = processes->wait();
   return run;

@@ -167,7 +167,7 @@ TEST_CASE("training goes on without a trainer that is killed, and with one that 
   ChildProcess killed = training.rank(2);
   REQUIRE(has_printed(folder, "0.out", "| 2 trainers |"));
   killed.signal(SIGKILL);
-  REQUIRE(has_printed(folder, "0.out", "| 1 trainers |"));
+  REQUIRE(has_printed(folder, "0.out", "| 1 trainer |"));
   CHECK_THAT(folder.text("0.err"), Catch::Contains("Notice: trainer1 is lost: "));
   ChildProcess again = training.rank(2);
   ChildProcess another = training.rank(3);
@@ -262,7 +262,7 @@ TEST_CASE("an asynchronous training fails when every trainer is killed") {
       folder, 2, {"--iterations", "1000000", "--synthetic", "--no-sum", "--mode", "async"});
   ChildProcess server = training.rank(0);
   ChildProcess trainer = training.rank(1);
-  REQUIRE(has_printed(folder, "0.out", "| 1 trainers |"));
+  REQUIRE(has_printed(folder, "0.out", "| 1 trainer |"));
   trainer.signal(SIGKILL);
   CHECK(server.wait_for(60s)->code == 1);
   CHECK_THAT(folder.text("0.err"), Catch::Contains("every trainer is lost, after "));
@@ -275,7 +275,7 @@ TEST_CASE("a server tells that another one is lost") {
   ChildProcess server = training.rank(0);
   ChildProcess killed = training.rank(1);
   ChildProcess trainer = training.rank(2);
-  REQUIRE(has_printed(folder, "0.out", "| 1 trainers |"));
+  REQUIRE(has_printed(folder, "0.out", "| 1 trainer |"));
   killed.signal(SIGKILL);
   CHECK(trainer.wait_for(60s)->code == 1);
   CHECK(server.wait_for(60s)->code == 1);
