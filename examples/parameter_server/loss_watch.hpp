@@ -20,7 +20,7 @@ class LossWatch {
     if (std::isfinite(report.loss)) return;
     std::call_once(told_, [&] {
       tell_("the loss of " + trainer + " in iteration " + std::to_string(report.iteration) +
-            " is " + std::to_string(report.loss) +
+            " is " + (std::isnan(report.loss) ? "NaN" : "infinite") +
             "; with --refuse-nan gradients of NaN or infinity are refused");
     });
   }

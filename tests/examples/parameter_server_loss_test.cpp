@@ -9,7 +9,8 @@ namespace batchrpc_examples {
 namespace {
 
 TEST_CASE("The first loss that is no finite number is told, with its trainer and iteration") {
-  const double loss = GENERATE(std::nan(""), HUGE_VAL, -HUGE_VAL);
+  const auto [loss, word] = GENERATE(table<double, std::string>(
+      {{std::nan(""), "NaN"}, {HUGE_VAL, "infinite"}, {-HUGE_VAL, "infinite"}}));
   CAPTURE(loss);
   std::vector<std::string> told;
   LossWatch watch([&](const std::string& notice) { told.push_back(notice); });
@@ -18,7 +19,7 @@ TEST_CASE("The first loss that is no finite number is told, with its trainer and
   watch.reported("trainer1", {.iteration = 3, .loss = loss});
   watch.reported("trainer0", {.iteration = 4, .loss = loss});
   REQUIRE(told.size() == 1);
-  CHECK_THAT(told[0], Catch::Contains("trainer1 in iteration 3 is " + std::to_string(loss)));
+  CHECK_THAT(told[0], Catch::Contains("trainer1 in iteration 3 is " + word));
 }
 
 }  // namespace
