@@ -91,10 +91,11 @@ nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& 
       {"work_seconds", run.work_seconds},
       {"first_iteration", run.first_iteration},
       {"server_memory_bytes", run.memory_bytes},
-      {"parameters_hash", values_hash(run.values)},
       {"lost_trainers", run.lost},
       {"checkpoint_error", run.checkpoint_error},
       {"failed_servers", run.failed_servers}};
+  if (run.values.defined()) json["parameters_hash"] = values_hash(run.values);
+  if (!run.error.empty()) json["error"] = run.error;
   Json iterations = Json::array();
   for (const IterationRecord& iteration : run.iterations)
     iterations.push_back(iteration_json(iteration));

@@ -295,6 +295,7 @@ class ServerProcess {
     }
   }
 
+  /// Also of a run that fails.
   void measure() {
     if (begun_) run_.work_seconds = seconds_between(*begun_, Clock::now());
     run_.memory_bytes = most_resident_bytes() - memory_without_;
@@ -355,22 +356,25 @@ class ServerProcess {
 
 }  // namespace
 
-ServerRun run_server(ParameterServerOptions options, const std::vector<std::string>& arguments,
-                     Clock::time_point started, const InterruptFlag& interrupts) {
+void run_server(ParameterServerOptions options, const std::vector<std::string>& arguments,
+                Clock::time_point started, const InterruptFlag& interrupts, ServerRun& run) {
   use_one_torch_thread();
   const bool starts_others = !options.rank;
   if (starts_others) {
     options.rank = 0;
     options.join = new_meeting_place("parameter_server", options.transport);
   }
-  ServerRun run;
   ServerProcess process(options, interrupts, run);
   if (starts_others) process.start_others(arguments);
-  process.agree_on_checkpoint();
-  process.serve(started);
+  try {
+    process.agree_on_checkpoint();
+    process.serve(started);
+  } catch (...) {
+    process.measure();
+    throw;
+  }
   process.measure();
   process.finish();
-  return run;
 }
 
 }  // namespace batchrpc_examples
