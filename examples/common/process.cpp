@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -100,6 +101,13 @@ ProcessExit exit_of(int status) {
 std::string ProcessExit::describe() const {
   if (signal == 0) return "exited with code " + std::to_string(code);
   return "was ended by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
+}
+
+std::string running_program() {
+  const std::string link = "/proc/self/exe";
+  std::error_code unknown;
+  const auto path = std::filesystem::read_symlink(link, unknown);
+  return std::filesystem::exists(path, unknown) ? path.string() : link;
 }
 
 ChildProcess::ChildProcess(const ProcessOptions& options) {

@@ -22,11 +22,15 @@ struct ProcessExit {
   [[nodiscard]] std::string describe() const;
 };
 
+/// The path of the program that is running, under whose name a child of it is seen; where its file
+/// is gone, as after an update, one that still starts it.
+std::string running_program();
+
 struct ProcessOptions {
   std::vector<std::string> arguments{};  ///< without the program's name
   std::vector<std::pair<std::string, std::string>>
-      environment{};                       ///< added to, or instead of, ours
-  std::string program = "/proc/self/exe";  ///< a path; by default the program that is running
+      environment{};                        ///< added to, or instead of, ours
+  std::string program = running_program();  ///< a path
 
   /// What the kernel sends the child when we die without having stopped it; 0: nothing, when the
   /// child finds out by itself and has something to say about it.

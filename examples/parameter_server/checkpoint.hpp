@@ -14,21 +14,26 @@ class CheckpointError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A checkpoint is not as it was written.
+class DamagedCheckpoint : public CheckpointError {
+ public:
+  using CheckpointError::CheckpointError;
+};
+
 struct Checkpoint {
   std::int64_t iterations = 0;  ///< that the model has had
+  std::int64_t servers = 1;     ///< that share the model
+  std::string settings;         ///< of the training, in one line for people
+  std::string history;          ///< of what gradients they were, for people
   at::Tensor values;            ///< float32 [elements]
   at::Tensor velocity;          ///< float32 [parameters]; undefined without momentum
-  std::string history;          ///< of what gradients they were, for people
 };
 
 /// Writes a file beside `path` and, once it is on the disk, puts it in the place of `path`. Throws
-/// CheckpointError; what was there before then stays. `settings` are one line for people.
-void write_checkpoint(const std::string& path, const std::string& settings,
-                      const Checkpoint& checkpoint);
+/// CheckpointError; what was there before then stays.
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 
-/// Throws CheckpointError when it is not there, damaged, or not of these settings and these sizes
-/// of values and velocity.
-Checkpoint read_checkpoint(const std::string& path, const std::string& settings,
-                           std::int64_t elements, std::int64_t parameters);
+/// Throws CheckpointError when it is not there, DamagedCheckpoint when it is not whole.
+Checkpoint read_checkpoint(const std::string& path);
 
 }  // namespace batchrpc_examples

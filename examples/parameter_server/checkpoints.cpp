@@ -36,6 +36,7 @@ Checkpoints::Checkpoints(const ParameterServerOptions& options)
     : folder_(options.checkpoint),
       server_(server_name(options.rank.value())),
       settings_(model_settings(options)),
+      servers_(options.servers),
       every_(options.checkpoint_every),
       iterations_(options.iterations),
       trainers_(options.trainers),
@@ -63,16 +64,50 @@ std::vector<std::int64_t> Checkpoints::written() const {
 }
 
 std::vector<std::int64_t> Checkpoints::restorable() const {
-  std::vector<std::int64_t> all = written();
-  if (all.size() < kKept) all.insert(all.begin(), 0);
-  return all;
+  const std::vector<std::int64_t> all = written();
+  std::vector<std::int64_t> whole;
+  for (const std::int64_t each : all) {
+    try {
+      (void)read(each);
+      whole.push_back(each);
+    } catch (const DamagedCheckpoint& error) {
+      say(std::string(error.what()) + "; it is passed over");
+    }
+  }
+  if (whole.empty() && !all.empty()) {
+    throw CheckpointError("all checkpoints of " + server_ + " in " + folder_ +
+                          " are damaged: to begin anew, remove them, or name another folder");
+  }
+  if (all.size() < kKept) whole.insert(whole.begin(), 0);
+  return whole;
+}
+
+Checkpoint Checkpoints::read(std::int64_t iterations) const {
+  Checkpoint checkpoint = read_checkpoint(path(iterations));
+  if (checkpoint.servers != servers_) {
+    throw CheckpointError(path(iterations) + ": is of a training with --servers " +
+                          std::to_string(checkpoint.servers) + ", and this one is with --servers " +
+                          std::to_string(servers_) +
+                          ": go on with as many servers as there were, "
+                          "or name another folder to begin anew");
+  }
+  if (checkpoint.settings != settings_) {
+    throw CheckpointError(path(iterations) + ": is of another training: " + checkpoint.settings +
+                          "; this one is " + settings_);
+  }
+  return checkpoint;
 }
 
 std::optional<Checkpoint> Checkpoints::restore(std::int64_t iterations, std::int64_t elements,
                                                std::int64_t parameters) {
   std::optional<Checkpoint> checkpoint;
   if (iterations > 0) {
-    checkpoint = read_checkpoint(path(iterations), settings_, elements, parameters);
+    checkpoint = read(iterations);
+    const at::Tensor& velocity = checkpoint->velocity;
+    if (checkpoint->values.numel() != elements ||
+        (velocity.defined() && velocity.numel() != parameters)) {
+      throw CheckpointError(path(iterations) + ": is of a model of another size");
+    }
   }
   forget_after(iterations);
   const std::lock_guard lock(mutex_);
@@ -111,7 +146,12 @@ void Checkpoints::write(std::int64_t iterations, const SharedModel& model) {
   last_ = iterations;
   try {
     model.use([&](const at::Tensor& values, const at::Tensor& velocity) {
-      write_checkpoint(path(iterations), settings_, {iterations, values, velocity, history_});
+      write_checkpoint(path(iterations), {.iterations = iterations,
+                                          .servers = servers_,
+                                          .settings = settings_,
+                                          .history = history_,
+                                          .values = values,
+                                          .velocity = velocity});
     });
     error_.clear();
     const std::vector<std::int64_t> all = written();

@@ -26,7 +26,9 @@ class Checkpoints {
   /// For a process with a rank, and a folder.
   explicit Checkpoints(const ParameterServerOptions& options);
 
-  /// Of the checkpoints that there are; and 0, the beginning, when there are fewer than two.
+  /// Of the checkpoints that there are; and 0, the beginning, when there are fewer than two. People
+  /// are told of those that are damaged, which do not count. Throws CheckpointError when one is of
+  /// another training, and when all are damaged.
   [[nodiscard]] std::vector<std::int64_t> restorable() const;
 
   /// Reads the checkpoint of that iteration, none of 0, and forgets newer ones and what was not
@@ -47,12 +49,14 @@ class Checkpoints {
   [[nodiscard]] std::string path(std::int64_t iterations) const;
   [[nodiscard]] std::string file(std::int64_t iterations) const;
   [[nodiscard]] std::vector<std::int64_t> written() const;
+  [[nodiscard]] Checkpoint read(std::int64_t iterations) const;
   void forget_after(std::int64_t iterations) const;
   void write(std::int64_t iterations, const SharedModel& model);
 
   const std::string folder_;
   const std::string server_;
   const std::string settings_;
+  const std::int64_t servers_;
   const std::int64_t every_;
   const std::int64_t iterations_;
   const std::int64_t trainers_;

@@ -3,6 +3,7 @@
 #include "common/command_line.hpp"
 #include "common/interrupt.hpp"
 #include "common/process.hpp"
+#include "parameter_server/notice.hpp"
 #include "parameter_server/options.hpp"
 #include "parameter_server/reference.hpp"
 #include "parameter_server/report.hpp"
@@ -33,6 +34,18 @@ std::optional<CheckResult> check(const ParameterServerOptions& options, const Se
   return result;
 }
 
+// That there is no report either must not hide why.
+void report_failure(const ParameterServerOptions& options, ServerRun& run,
+                    const std::exception& error) {
+  if (options.rank.value_or(0) != 0) return;
+  run.error = error.what();
+  try {
+    write_results(options, run, std::nullopt);
+  } catch (const std::exception& unwritten) {
+    say(unwritten.what());
+  }
+}
+
 int run(int argc, const char* const* argv) {
   const auto started = std::chrono::steady_clock::now() - process_age();
   const auto options = parse_parameter_server_options(argc, argv);
@@ -42,8 +55,19 @@ int run(int argc, const char* const* argv) {
     return 0;
   }
   const InterruptFlag interrupts;
-  const ServerRun result =
-      run_server(*options, std::vector<std::string>(argv + 1, argv + argc), started, interrupts);
+  ServerRun result;
+  try {
+    run_server(*options, std::vector<std::string>(argv + 1, argv + argc), started, interrupts,
+               result);
+  } catch (const Interrupted& interrupted) {
+    // A server that another one started is ended by that one, which says why.
+    if (options->launched) return interrupted.exit_code();
+    report_failure(*options, result, interrupted);
+    throw;
+  } catch (const std::exception& error) {
+    report_failure(*options, result, error);
+    throw;
+  }
   if (options->rank.value_or(0) != 0) return result.checkpoint_error.empty() ? 0 : 1;
   std::cout << summary(*options, result) << std::endl;
   const auto checked = check(*options, result);

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "common/command_line.hpp"
+#include "common/counted.hpp"
 #include "common/meeting_place.hpp"
 #include "common/option_checks.hpp"
 
@@ -114,6 +115,7 @@ void add_traffic_options(CLI::App& app, ParameterServerOptions& options, bool& n
       ->default_str("auto");
   app.add_option("--device", options.cuda, "where trainers compute")
       ->transform(one_of(kDevices))
+      ->type_name("ENUM")
       ->default_str("cpu");
   app.add_flag("--synthetic", options.synthetic,
                "nobody computes: traffic and summing only, the model stays as it is");
@@ -245,8 +247,9 @@ std::string model_settings(const ParameterServerOptions& options) {
 
 std::string gradient_settings(const ParameterServerOptions& options) {
   std::ostringstream text;
-  text << options.trainers << " trainers, each with " << options.batch_size << " images of "
-       << options.image << " pixels, computed by " << (options.cuda ? "CUDA" : "the CPU");
+  text << counted(options.trainers, "trainer") << ", each with "
+       << counted(options.batch_size, "image") << " of " << counted(options.image, "pixel")
+       << ", computed by " << (options.cuda ? "CUDA" : "the CPU");
   return text.str();
 }
 

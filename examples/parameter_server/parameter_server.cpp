@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "common/counted.hpp"
+
 namespace batchrpc_examples {
 
 namespace rpc = batchrpc;
@@ -95,7 +97,7 @@ void ParameterServer::check_caller(bool by_hand) const {
   }
   if (own_iteration(trainer.name) >= options_.iterations) {
     throw rpc::InvalidArgument("the training is over, after " +
-                               std::to_string(options_.iterations) + " iterations");
+                               counted(options_.iterations, "iteration"));
   }
 }
 
@@ -118,6 +120,10 @@ rpc::Future<TrainingStart> ParameterServer::join() {
                          .elements = model_.elements(),
                          .mode = options_.mode};
   });
+}
+
+void ParameterServer::report(const IterationReport& report) {
+  events_.reported(caller().name, report);
 }
 
 void ParameterServer::keep_result(at::Tensor values) {

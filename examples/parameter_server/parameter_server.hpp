@@ -66,7 +66,9 @@ struct ServerOptions {
 /// What is told of a server, on its threads; short.
 struct ServerEvents {
   std::function<void(const UpdateReport&)> updated = [](const UpdateReport&) {};
-  std::function<void(const IterationReport&)> reported = [](const IterationReport&) {};
+  /// With the trainer's name.
+  std::function<void(const std::string&, const IterationReport&)> reported =
+      [](const std::string&, const IterationReport&) {};
   /// After an update that finishes an iteration, before anybody has the new model.
   std::function<void(const UpdateReport&, SharedModel&)> checkpoint{};
 };
@@ -89,7 +91,7 @@ class ParameterServer {
   /// By mode `sync`, and only there; else as update_and_fetch_model. What is counted by hand is not
   /// taken in by turns: memory grows with the number of trainers.
   batchrpc::Future<at::Tensor> update_by_hand(const at::Tensor& gradient);
-  void report(const IterationReport& report) { events_.reported(report); }
+  void report(const IterationReport& report);
   /// Keeps what a trainer has in the end, the whole model, for result().
   void keep_result(at::Tensor values);
   /// Undefined unless one was kept.

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/command_line.hpp"
+#include "common/counted.hpp"
 #include "common/machine.hpp"
 #include "common/meeting_place.hpp"
 #include "common/statistics.hpp"
@@ -90,10 +91,11 @@ nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& 
       {"work_seconds", run.work_seconds},
       {"first_iteration", run.first_iteration},
       {"server_memory_bytes", run.memory_bytes},
-      {"parameters_hash", values_hash(run.values)},
       {"lost_trainers", run.lost},
       {"checkpoint_error", run.checkpoint_error},
       {"failed_servers", run.failed_servers}};
+  if (run.values.defined()) json["parameters_hash"] = values_hash(run.values);
+  if (!run.error.empty()) json["error"] = run.error;
   Json iterations = Json::array();
   for (const IterationRecord& iteration : run.iterations)
     iterations.push_back(iteration_json(iteration));
@@ -111,8 +113,8 @@ nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& 
 
 Figure phases_figure(const ParameterServerOptions& options, const ServerRun& run) {
   Figure figure;
-  figure.title = "ResNet-50, " + std::to_string(options.trainers) + " trainers, mode " +
-                 to_string(options.mode);
+  figure.title =
+      "ResNet-50, " + counted(options.trainers, "trainer") + ", mode " + to_string(options.mode);
   figure.subtitle = summary(options, run);
   figure.x = {.label = "iteration", .whole_numbers = true};
   figure.y = {.label = "seconds", .from = 0};
@@ -136,8 +138,9 @@ std::string summary(const ParameterServerOptions& options, const ServerRun& run)
   std::array<char, 200> text{};
   const auto iterations = run.iterations.size();
   std::snprintf(text.data(), text.size(),
-                "%zu iterations of %d trainers in %.2f s (median %.3f s), after %.2f s of set-up",
-                iterations, options.trainers, run.work_seconds,
+                "%s of %s in %.2f s (median %.3f s), after %.2f s of set-up",
+                counted(static_cast<long long>(iterations), "iteration").c_str(),
+                counted(options.trainers, "trainer").c_str(), run.work_seconds,
                 iterations > 0 ? median(iteration_seconds(run)) : 0.0, run.setup_seconds);
   return text.data();
 }

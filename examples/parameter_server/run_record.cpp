@@ -5,16 +5,19 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/counted.hpp"
+
 namespace batchrpc_examples {
 
 std::string progress_line(const IterationRecord& record, bool with_staleness) {
   std::array<char, 240> text{};
   std::snprintf(text.data(), text.size(),
-                "Iteration %lld | loss %.4f | %d trainers | %.2f s | %.0f MB/s | waiting %.2f s, "
+                "Iteration %lld | loss %.4f | %s | %.2f s | %.0f MB/s | waiting %.2f s, "
                 "computing %.2f s",
-                static_cast<long long>(record.iteration), record.loss, record.trainers,
-                record.seconds, record.seconds > 0 ? record.bytes / record.seconds / 1e6 : 0.0,
-                record.wait_seconds, record.compute_seconds);
+                static_cast<long long>(record.iteration), record.loss,
+                counted(record.trainers, "trainer").c_str(), record.seconds,
+                record.seconds > 0 ? record.bytes / record.seconds / 1e6 : 0.0, record.wait_seconds,
+                record.compute_seconds);
   std::string line = text.data();
   if (with_staleness) {
     std::snprintf(text.data(), text.size(), " | staleness %.1f", record.mean_staleness);

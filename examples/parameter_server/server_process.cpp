@@ -13,11 +13,13 @@
 #include <thread>
 #include <utility>
 
+#include "common/counted.hpp"
 #include "common/meeting_place.hpp"
 #include "common/process.hpp"
 #include "common/resident_memory.hpp"
 #include "parameter_server/checkpoints.hpp"
 #include "parameter_server/flat_parameters.hpp"
+#include "parameter_server/loss_watch.hpp"
 #include "parameter_server/notice.hpp"
 #include "parameter_server/resnet.hpp"
 #include "parameter_server/server_functions.hpp"
@@ -132,8 +134,9 @@ class Losses {
   std::vector<std::string> lost_;
 };
 
-ServerOptions server_options(const ParameterServerOptions& options) {
+ServerOptions server_options(const ParameterServerOptions& options, std::int64_t first_iteration) {
   return {.trainers = static_cast<std::size_t>(options.trainers),
+          .first_iteration = first_iteration,
           .iterations = options.iterations,
           .mode = options.mode,
           .sum = {.add = options.sum, .refuse_nan = options.refuse_nan},
@@ -141,10 +144,10 @@ ServerOptions server_options(const ParameterServerOptions& options) {
           .in_order_of_ranks = options.check};
 }
 
-/// The iteration that all servers go on from, by what each has on its disk.
+/// The iteration that all servers go on from, by what each has on its disk, and this one its `own`.
 std::int64_t first_iteration(const rpc::Node& node, const ParameterServerOptions& options,
-                             const Checkpoints& checkpoints, const std::function<void()>& check) {
-  const std::vector<std::int64_t> own = checkpoints.restorable();
+                             const std::vector<std::int64_t>& own,
+                             const std::function<void()>& check) {
   node.expose("restorable", [own] { return own; });
   Restorable all{{server_name(*options.rank), own}};
   const auto wait = [&](const auto& future) {
@@ -164,7 +167,7 @@ std::int64_t first_iteration(const rpc::Node& node, const ParameterServerOptions
   const std::int64_t iteration = newest_common(all);
   if (iteration >= options.iterations) {
     throw CheckpointError("nothing is left to do: the checkpoints in " + options.checkpoint +
-                          " have had " + std::to_string(iteration) + " iterations, and " +
+                          " have had " + counted(iteration, "iteration") + ", and " +
                           "--iterations, which counts those, too, is " +
                           std::to_string(options.iterations));
   }
@@ -216,97 +219,162 @@ void wait_for_trainers(const TrainingGroup& group, const std::function<void()>& 
   }
 }
 
+std::shared_ptr<RunRecord> make_record(const ParameterServerOptions& options, const Part& part) {
+  const double bytes =
+      static_cast<double>(part.parameters_of_all + part.elements_of_all) * sizeof(float);
+  const bool is_async = options.mode == UpdateMode::async;
+  return std::make_shared<RunRecord>(
+      bytes, [quiet = options.quiet, is_async](const IterationRecord& iteration) {
+        if (!quiet) std::cout << progress_line(iteration, is_async) << std::endl;
+      });
+}
+
+ServerEvents server_events(const std::shared_ptr<RunRecord>& record,
+                           const std::shared_ptr<Checkpoints>& checkpoints) {
+  ServerEvents events;
+  events.updated = [record](const UpdateReport& update) { record->updated(update); };
+  events.reported = [record, watch = std::make_shared<LossWatch>(&say)](
+                        const std::string& trainer, const IterationReport& report) {
+    watch->reported(trainer, report);
+    record->reported(report);
+  };
+  if (checkpoints) {
+    events.checkpoint = [checkpoints](const UpdateReport& update, SharedModel& model) {
+      checkpoints->updated(update, model);
+    };
+  }
+  return events;
+}
+
+/// A server from its beginning to its end; what there is to tell goes into `run`.
+class ServerProcess {
+ public:
+  /// For options with a rank. Its checkpoints are looked at before another process knows of it.
+  ServerProcess(const ParameterServerOptions& options, const InterruptFlag& interrupts,
+                ServerRun& run)
+      : options_(options), interrupts_(interrupts), run_(run), part_(first_values(options)) {
+    run_.elements = part_.parameters_of_all;
+    run_.message_bytes = static_cast<std::int64_t>(part_.values.nbytes());
+    run_.gradients = gradient_settings(options);
+    give_back_freed_memory();  // the module's, of many sizes
+    memory_without_ = resident_bytes() - run_.message_bytes;
+    record_ = make_record(options, part_);
+    if (!options.checkpoint.empty()) {
+      checkpoints_ = std::make_shared<Checkpoints>(options);
+      restorable_ = checkpoints_->restorable();
+    }
+    node_.emplace(node_options(options));
+  }
+
+  void start_others(const std::vector<std::string>& arguments) {
+    processes_.emplace(options_, arguments);
+  }
+
+  void agree_on_checkpoint() {
+    if (!checkpoints_) return;
+    run_.first_iteration =
+        first_iteration(*node_, options_, restorable_, [this] { check_beginning(); });
+    resumed_ = checkpoints_->restore(run_.first_iteration, part_.values.numel(), part_.parameters);
+    if (!resumed_) return;
+    run_.gradients = resumed_->history;
+    if (options_.rank == 0 && !options_.quiet) {
+      std::cout << "Going on from the checkpoints after "
+                << counted(run_.first_iteration, "iteration") << std::endl;
+    }
+  }
+
+  void serve(Clock::time_point started) {
+    begin();
+    wait_for_trainers(
+        server_->group(), [this] { check_beginning(); }, *node_);
+    begun_ = Clock::now();
+    run_.setup_seconds = seconds_between(started, *begun_);
+    while (!server_->group().over()) {
+      interrupts_.check();
+      std::this_thread::sleep_for(5ms);
+    }
+  }
+
+  /// Also of a run that fails.
+  void measure() {
+    if (begun_) run_.work_seconds = seconds_between(*begun_, Clock::now());
+    run_.memory_bytes = most_resident_bytes() - memory_without_;
+    run_.iterations = record_->finish();
+    run_.lost = losses_->all();
+    if (run_.gradients == gradient_settings(options_) && trainers_changed(options_, run_)) {
+      run_.gradients = kChangingTrainers;
+    }
+  }
+
+  void finish() {
+    run_.values = server_->result();
+    if (!run_.values.defined()) run_.values = server_->model().values();
+    const std::int64_t finished = server_->group().iteration();
+    if (checkpoints_) {
+      checkpoints_->finish(finished, server_->model());
+      run_.checkpoint_error = checkpoints_->error();
+    }
+    if (finished < options_.iterations) {
+      throw std::runtime_error("every trainer is lost, after " + std::to_string(finished) + " of " +
+                               counted(options_.iterations, "iteration"));
+    }
+    if (processes_) run_.failed_servers = processes_->wait();
+  }
+
+ private:
+  void check_beginning() {
+    interrupts_.check();
+    if (processes_) processes_->check();
+  }
+
+  void begin() {
+    server_ = std::make_shared<ParameterServer>(
+        server_options(options_, run_.first_iteration), std::move(part_.values), part_.parameters,
+        SgdOptions{.learning_rate = options_.learning_rate, .momentum = options_.momentum},
+        server_events(record_, checkpoints_));
+    if (resumed_) server_->model().restore(resumed_->values, resumed_->velocity);
+    resumed_.reset();
+    watch_peers(*node_, server_, losses_, options_);
+    expose(*node_, server_);
+  }
+
+  const ParameterServerOptions options_;
+  const InterruptFlag& interrupts_;
+  ServerRun& run_;
+  Part part_;
+  std::int64_t memory_without_ = 0;
+  std::shared_ptr<RunRecord> record_;
+  std::shared_ptr<Checkpoints> checkpoints_;  // none without a folder
+  std::vector<std::int64_t> restorable_;
+  std::optional<Checkpoint> resumed_;
+  std::optional<Clock::time_point> begun_;  // the first iteration
+  const std::shared_ptr<Losses> losses_ = std::make_shared<Losses>();
+  std::shared_ptr<ParameterServer> server_;  // outlives the node
+  std::optional<rpc::Node> node_;
+  std::optional<OtherProcesses> processes_;
+};
+
 }  // namespace
 
-ServerRun run_server(ParameterServerOptions options, const std::vector<std::string>& arguments,
-                     Clock::time_point started, const InterruptFlag& interrupts) {
+void run_server(ParameterServerOptions options, const std::vector<std::string>& arguments,
+                Clock::time_point started, const InterruptFlag& interrupts, ServerRun& run) {
   use_one_torch_thread();
   const bool starts_others = !options.rank;
   if (starts_others) {
     options.rank = 0;
     options.join = new_meeting_place("parameter_server", options.transport);
   }
-  ServerRun run;
-  ServerOptions how = server_options(options);
-  Part part = first_values(options);
-  run.elements = part.parameters_of_all;
-  run.message_bytes = static_cast<std::int64_t>(part.values.nbytes());
-  give_back_freed_memory();  // the module's, of many sizes
-  const std::int64_t memory_without = resident_bytes() - run.message_bytes;
-
-  std::shared_ptr<ParameterServer> server;  // made later, and outlives the node
-  const rpc::Node node(node_options(options));
-  std::optional<OtherProcesses> processes;
-  if (starts_others) processes.emplace(options, arguments);
-  const auto check = [&] {
-    interrupts.check();
-    if (processes) processes->check();
-  };
-  run.gradients = gradient_settings(options);
-  std::shared_ptr<Checkpoints> checkpoints;
-  std::optional<Checkpoint> resumed;
-  if (!options.checkpoint.empty()) {
-    checkpoints = std::make_shared<Checkpoints>(options);
-    how.first_iteration = first_iteration(node, options, *checkpoints, check);
-    resumed = checkpoints->restore(how.first_iteration, part.values.numel(), part.parameters);
-    run.first_iteration = how.first_iteration;
-    if (resumed) run.gradients = resumed->history;
-    if (resumed && options.rank == 0 && !options.quiet) {
-      std::cout << "Going on from the checkpoints after " << run.first_iteration << " iterations"
-                << std::endl;
-    }
+  ServerProcess process(options, interrupts, run);
+  if (starts_others) process.start_others(arguments);
+  try {
+    process.agree_on_checkpoint();
+    process.serve(started);
+  } catch (...) {
+    process.measure();
+    throw;
   }
-
-  const auto losses = std::make_shared<Losses>();
-  const bool is_async = options.mode == UpdateMode::async;
-  const auto record = std::make_shared<RunRecord>(
-      static_cast<double>(part.parameters_of_all + part.elements_of_all) * sizeof(float),
-      [quiet = options.quiet, is_async](const IterationRecord& iteration) {
-        if (!quiet) std::cout << progress_line(iteration, is_async) << std::endl;
-      });
-  ServerEvents events;
-  events.updated = [record](const UpdateReport& update) { record->updated(update); };
-  events.reported = [record](const IterationReport& report) { record->reported(report); };
-  if (checkpoints) {
-    events.checkpoint = [checkpoints](const UpdateReport& update, SharedModel& model) {
-      checkpoints->updated(update, model);
-    };
-  }
-  server = std::make_shared<ParameterServer>(
-      how, std::move(part.values), part.parameters,
-      SgdOptions{.learning_rate = options.learning_rate, .momentum = options.momentum}, events);
-  if (resumed) server->model().restore(resumed->values, resumed->velocity);
-  resumed.reset();
-  watch_peers(node, server, losses, options);
-  expose(node, server);
-
-  wait_for_trainers(server->group(), check, node);
-  const auto begun = Clock::now();
-  while (!server->group().over()) {
-    interrupts.check();
-    std::this_thread::sleep_for(5ms);
-  }
-  run.setup_seconds = seconds_between(started, begun);
-  run.work_seconds = seconds_between(begun, Clock::now());
-  run.memory_bytes = most_resident_bytes() - memory_without;
-  run.iterations = record->finish();
-  run.lost = losses->all();
-  if (run.gradients == gradient_settings(options) && trainers_changed(options, run)) {
-    run.gradients = kChangingTrainers;
-  }
-  run.values = server->result();
-  if (!run.values.defined()) run.values = server->model().values();
-  const std::int64_t finished = server->group().iteration();
-  if (checkpoints) {
-    checkpoints->finish(finished, server->model());
-    run.checkpoint_error = checkpoints->error();
-  }
-  if (finished < options.iterations) {
-    throw std::runtime_error("every trainer is lost, after " + std::to_string(finished) + " of " +
-                             std::to_string(options.iterations) + " iterations");
-  }
-  if (processes) run.failed_servers = processes->wait();
-  return run;
+  process.measure();
+  process.finish();
 }
 
 }  // namespace batchrpc_examples

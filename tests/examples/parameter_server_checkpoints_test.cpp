@@ -27,6 +27,9 @@ struct World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
+  [[nodiscard]] std::string file(std::int64_t iterations) const {
+    return options.checkpoint + "/server0." + std::to_string(iterations) + ".checkpoint";
+  }
   void update(Checkpoints& checkpoints, std::int64_t finished) {
     model.step(at::ones({10}));
     checkpoints.updated({.finished = finished, .gradients = options.trainers}, model);
@@ -71,6 +74,57 @@ TEST_CASE("Checkpoints newer than the one that a training goes on from are forgo
   CHECK(again.restorable() == Iterations{0, 1});
   CHECK_FALSE(again.restore(0, 10, 10));
   CHECK(std::filesystem::is_empty(world.options.checkpoint));
+}
+
+TEST_CASE("A damaged checkpoint is passed over, unless there is none beside it") {
+  World world;
+  Checkpoints checkpoints(world.options);
+  world.update(checkpoints, 1);
+  SECTION("the only one") {
+    std::filesystem::resize_file(world.file(1), 100);
+    CHECK_THROWS_WITH(checkpoints.restorable(), Catch::Contains("all checkpoints of server0") &&
+                                                    Catch::Contains("are damaged"));
+  }
+  SECTION("the newest") {
+    world.update(checkpoints, 2);
+    std::ofstream(world.file(2)) << "garbage";
+    CHECK(checkpoints.restorable() == Iterations{1});
+    CHECK(checkpoints.restore(1, 10, 10)->iterations == 1);
+    CHECK_FALSE(std::filesystem::exists(world.file(2)));
+  }
+  SECTION("the last but one") {
+    world.update(checkpoints, 2);
+    std::ofstream(world.file(1), std::ios::app) << "garbage";
+    CHECK(checkpoints.restorable() == Iterations{2});
+  }
+  SECTION("both") {
+    world.update(checkpoints, 2);
+    for (const int iterations : {1, 2})
+      std::filesystem::resize_file(world.file(iterations), 0);
+    CHECK_THROWS_AS(checkpoints.restorable(), CheckpointError);
+    CHECK(std::filesystem::exists(world.file(1)));
+  }
+}
+
+TEST_CASE("A checkpoint of another training is refused, and both are named") {
+  World world;
+  Checkpoints first(world.options);
+  world.update(first, 1);
+  SECTION("with other settings") {
+    world.options.learning_rate = 0.25;
+    CHECK_THROWS_WITH(Checkpoints(world.options).restorable(),
+                      Catch::Contains("lr 0.001") && Catch::Contains("lr 0.25"));
+  }
+  SECTION("of another number of servers, with what to do") {
+    world.options.servers = 3;
+    CHECK_THROWS_AS(Checkpoints(world.options).restorable(), CheckpointError);
+    CHECK_THROWS_WITH(Checkpoints(world.options).restorable(),
+                      Catch::Contains(world.file(1)) && Catch::Contains("--servers 1") &&
+                          Catch::Contains("--servers 3") && Catch::Contains("go on with"));
+  }
+  SECTION("of a model of another size") {
+    CHECK_THROWS_WITH(first.restore(1, 9, 9), Catch::Contains("another size"));
+  }
 }
 
 TEST_CASE("Checkpoints are written every so many iterations, and at the end") {

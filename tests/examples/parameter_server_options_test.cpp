@@ -89,6 +89,15 @@ TEST_CASE("parameter_server refuses what is out of range, or does not go togethe
   if (!torch::cuda::is_available()) refuse({"--device", "cuda"}, "no CUDA device");
 }
 
+TEST_CASE("parameter_server's usage names the devices") {
+  try {
+    parse({"--device", "moon"});
+    FAIL("there is no such device");
+  } catch (const UsageError& error) {
+    CHECK_THAT(error.usage(), Catch::Contains("--device ENUM:cpu|cuda=cpu"));
+  }
+}
+
 TEST_CASE("parameter_server refuses a figure whose .png cannot be written") {
   const auto folder = std::filesystem::temp_directory_path() /
                       ("batchrpc_options_test_" + std::to_string(::getpid()));
@@ -138,6 +147,8 @@ TEST_CASE("What a checkpoint must have in common tells numbers apart, and modes"
 TEST_CASE("Whose gradients a model has had are the same words for the same gradients alone") {
   const std::string settings = gradient_settings(parse({}));
   CHECK(gradient_settings(parse({"--servers", "2", "--iterations", "9"})) == settings);
+  CHECK(settings == "5 trainers, each with 20 images of 64 pixels, computed by the CPU");
+  CHECK_THAT(gradient_settings(parse({"--trainers", "1"})), Catch::StartsWith("1 trainer, each "));
   CHECK(gradient_settings(parse({"--trainers", "2"})) != settings);
   CHECK(gradient_settings(parse({"--batch-size", "2"})) != settings);
   CHECK(gradient_settings(parse({"--image", "65"})) != settings);

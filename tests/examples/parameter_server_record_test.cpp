@@ -27,6 +27,11 @@ TEST_CASE("An iteration is told when all who sent a gradient have reported") {
   CHECK(lines.all[0].bytes == 20);
 }
 
+TEST_CASE("The line of an iteration counts its trainers") {
+  CHECK_THAT(progress_line({.trainers = 1}, false), Catch::Contains(" | 1 trainer | "));
+  CHECK_THAT(progress_line({.trainers = 2}, false), Catch::Contains(" | 2 trainers | "));
+}
+
 TEST_CASE("An iteration of a trainer that was lost is told with the next one") {
   Lines lines;
   RunRecord record(10, lines.take());

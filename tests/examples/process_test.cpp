@@ -47,6 +47,12 @@ TEST_CASE("a child is this program by default, and gets the environment it is gi
   CHECK(end.describe() == "exited with code 42");
 }
 
+TEST_CASE("a child that is this program is seen under its name") {
+  const std::filesystem::path program = ProcessOptions().program;
+  CHECK(program.filename() == "test_examples");
+  CHECK(std::filesystem::equivalent(program, "/proc/self/exe"));
+}
+
 TEST_CASE("a child gets its arguments, our environment and what replaces parts of it") {
   ::setenv("BATCHRPC_EXAMPLES_TEST_KEPT", "kept", 1);
   ::setenv("BATCHRPC_EXAMPLES_TEST_REPLACED", "old", 1);

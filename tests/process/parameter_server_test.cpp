@@ -167,7 +167,7 @@ TEST_CASE("training goes on without a trainer that is killed, and with one that 
   ChildProcess killed = training.rank(2);
   REQUIRE(has_printed(folder, "0.out", "| 2 trainers |"));
   killed.signal(SIGKILL);
-  REQUIRE(has_printed(folder, "0.out", "| 1 trainers |"));
+  REQUIRE(has_printed(folder, "0.out", "| 1 trainer |"));
   CHECK_THAT(folder.text("0.err"), Catch::Contains("Notice: trainer1 is lost: "));
   ChildProcess again = training.rank(2);
   ChildProcess another = training.rank(3);
@@ -235,6 +235,44 @@ TEST_CASE("servers go on from the newest checkpoint that all have, or say why no
   CHECK_THAT(folder.text("all.err"), Catch::Contains("server0 from 0, server1 from 3 4"));
 }
 
+TEST_CASE("checkpoints of another number of servers are refused, with what to do") {
+  const Folder folder;
+  const auto train = [&](const std::string& servers) {
+    return run(folder, {"--trainers", "1", "--iterations", "1", "--servers", servers,
+                        "--checkpoint", folder.file(""), "--json", folder.file("report")});
+  };
+  CHECK(train("2") == 0);
+  const std::string others = GENERATE("1", "3");
+  CHECK(train(others) == 1);
+  const std::string error = folder.text("all.err");
+  CHECK_THAT(error, Catch::Contains("server0.1.checkpoint: is of a training with --servers 2, and "
+                                    "this one is with --servers " +
+                                    others + ": go on with"));
+  CHECK(std::count(error.begin(), error.end(), '\n') == 1);
+  CHECK_THAT(folder.json("report").at("error").get<std::string>(), Catch::Contains("--servers 2"));
+}
+
+TEST_CASE("servers go on from the newest checkpoint that is damaged at none of them") {
+  const Folder folder;
+  const auto train = [&](const std::string& iterations) {
+    return run(folder, {"--trainers", "1", "--iterations", iterations, "--servers", "2",
+                        "--checkpoint", folder.file(""), "--json", folder.file("report")});
+  };
+  CHECK(train("2") == 0);
+  std::filesystem::resize_file(folder.file("server1.2.checkpoint"), 1000);
+  CHECK(train("3") == 0);
+  CHECK_THAT(folder.text("all.err"),
+             Catch::StartsWith("Notice: ") && Catch::Contains("server1.2.checkpoint: is cut off"));
+  CHECK(folder.json("report").at("first_iteration") == 1);
+
+  for (const std::string name : {"server1.2.checkpoint", "server1.3.checkpoint"})
+    std::ofstream(folder.file(name)) << "garbage";
+  CHECK(train("4") == 1);
+  CHECK_THAT(folder.text("all.err"), Catch::Contains("all checkpoints of server1") &&
+                                         Catch::Contains("are damaged") &&
+                                         !Catch::Contains("interrupted"));
+}
+
 TEST_CASE("a checkpoint that another server cannot write makes the command fail") {
   const Folder folder;
   std::filesystem::create_directory(folder.file("server1.1.checkpoint.new"));
@@ -256,16 +294,40 @@ TEST_CASE("a trainer of another mode ends, and says why") {
   CHECK(server.wait_for(60s)->success());
 }
 
-TEST_CASE("an asynchronous training fails when every trainer is killed") {
+TEST_CASE("a training that fails reports why, and what it has measured") {
   const Folder folder;
-  const Training training(
-      folder, 2, {"--iterations", "1000000", "--synthetic", "--no-sum", "--mode", "async"});
+  const Training training(folder, 2,
+                          {"--iterations", "1000000", "--synthetic", "--no-sum", "--mode", "async",
+                           "--json", folder.file("report")});
   ChildProcess server = training.rank(0);
   ChildProcess trainer = training.rank(1);
-  REQUIRE(has_printed(folder, "0.out", "| 1 trainers |"));
-  trainer.signal(SIGKILL);
-  CHECK(server.wait_for(60s)->code == 1);
-  CHECK_THAT(folder.text("0.err"), Catch::Contains("every trainer is lost, after "));
+  REQUIRE(has_printed(folder, "0.out", "| 1 trainer |"));
+  std::string why;
+  SECTION("when every trainer is killed") {
+    trainer.signal(SIGKILL);
+    CHECK(server.wait_for(60s)->code == 1);
+    why = "every trainer is lost, after ";
+  }
+  SECTION("when it is interrupted") {
+    server.signal(SIGTERM);
+    CHECK(server.wait_for(60s)->code == 128 + SIGTERM);
+    why = "interrupted";
+  }
+  CHECK_THAT(folder.text("0.err"), Catch::Contains(why));
+  const nlohmann::json report = folder.json("report");
+  CHECK_THAT(report.at("error").get<std::string>(), Catch::StartsWith(why));
+  CHECK_FALSE(report.at("iterations").empty());
+  CHECK(report.at("work_seconds") > 0);
+}
+
+TEST_CASE("a training whose loss is NaN goes on, and says so once") {
+  const Folder folder;
+  CHECK(run(folder, {"--trainers", "2", "--iterations", "4", "--lr", "1000000", "--json",
+                     folder.file("report")}) == 0);
+  const std::string error = folder.text("all.err");
+  CHECK_THAT(error, Catch::StartsWith("Notice: the loss of trainer"));
+  CHECK(std::count(error.begin(), error.end(), '\n') == 1);
+  CHECK_FALSE(folder.json("report").contains("error"));
 }
 
 TEST_CASE("a server tells that another one is lost") {
@@ -275,7 +337,7 @@ TEST_CASE("a server tells that another one is lost") {
   ChildProcess server = training.rank(0);
   ChildProcess killed = training.rank(1);
   ChildProcess trainer = training.rank(2);
-  REQUIRE(has_printed(folder, "0.out", "| 1 trainers |"));
+  REQUIRE(has_printed(folder, "0.out", "| 1 trainer |"));
   killed.signal(SIGKILL);
   CHECK(trainer.wait_for(60s)->code == 1);
   CHECK(server.wait_for(60s)->code == 1);
