@@ -155,7 +155,6 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
 bool References::arrived_here(const Fork& fork, const Reference& reference) {
   const auto at = fork.parent == core_.incarnation() ? find_sent(fork.number) : sent_.end();
   if (at == sent_.end() || at->second.reference.get() != &reference) return false;
-  if (at->second.receiver != core_.name()) return false;
   sent_.erase(at);
   return true;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -115,6 +116,14 @@ class Holder {
 
  private:
   batchrpc::RRef<Counter> held_;
+};
+
+/// As an RRef is on the wire, for who makes one up.
+struct Forged {
+  std::string owner{};
+  batchrpc::detail::ObjectId object{};
+  std::string parent{};
+  std::pair<std::uint64_t, std::uint64_t> fork{};
 };
 
 }  // namespace objects

@@ -20,17 +20,10 @@ using namespace std::chrono_literals;
 using detail::HoldUpdate;
 using detail::ObjectId;
 using objects::Counter;
+using objects::Forged;
 using test::KeepingWorld;
 using test::ObjectWorld;
 using test::outcome;
-
-/// As an RRef is on the wire.
-struct Forged {
-  std::string owner{};
-  ObjectId object{};
-  std::string parent{};
-  std::pair<std::uint64_t, std::uint64_t> fork{};
-};
 
 struct ForgedWorld : ObjectWorld {
   ForgedWorld() {

@@ -3,7 +3,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "node/node_core.hpp"
 #include "rref/objects.hpp"
@@ -223,12 +222,6 @@ TEST_CASE("R3: who is out of the owner's reach for long may pass on what another
 TEST_CASE("R3: handles that an owner does not answer for end with the lease") {
   const ObjectWorld nodes;
   const Node evil = nodes.world.join("evil");
-  struct Forged {
-    std::string owner{};
-    detail::ObjectId object{};
-    std::string parent{};
-    std::pair<std::uint64_t, std::uint64_t> fork{};
-  };
   nodes.third.expose("back", [](RRef<Counter> handle) { return handle; });
   nodes.user.expose("round", [&nodes](const RRef<Counter>& handle) {
     return nodes.user.call<RRef<Counter>(RRef<Counter>)>("third", "back", handle)
@@ -236,8 +229,8 @@ TEST_CASE("R3: handles that an owner does not answer for end with the lease") {
   });
   // Of a node that lives, and has never had objects.
   const std::uint64_t stranger = evil.core()->incarnation();
-  nodes.owner.call<void(Forged)>("user", "round", {.owner = "evil", .object = {stranger, 5, 1}})
-      .get();
+  const objects::Forged handle{.owner = "evil", .object = {stranger, 5, 1}};
+  nodes.owner.call<void(objects::Forged)>("user", "round", handle).get();
   nodes.world.run_for(60s);
   CHECK(nodes.user.rrefs().in_flight == 0);
   CHECK(nodes.third.rrefs().in_flight == 0);
