@@ -107,17 +107,7 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                                                                 std::string_view signature,
                                                                 std::string_view node) const {
   auto function = find(name);
-  if (!function && (name.starts_with(kCreatePrefix) || name.starts_with(kValue))) {
-    throw NotFound("no class '" + std::string(shown_name(name)) + "' is exposed on " +
-                   std::string(node) +
-                   "; call expose_class there before an object is created or copied");
-  }
-  if (!function) {
-    const std::string near = suggest(shown_name(name), shown_names_like(name));
-    throw NotFound("no function '" + std::string(shown_name(name)) + "' is exposed on " +
-                   std::string(node) + "; " +
-                   (near.empty() ? "expose it there before it is called" : near));
-  }
+  if (!function) throw NotFound(why_not_found(name, node));
   if (function->signature != signature) {
     throw BadSignature((name.starts_with(kCreatePrefix) ? "the constructor of '" : "'") +
                        std::string(shown_name(name)) + "' on " + std::string(node) +
@@ -128,6 +118,31 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
                             : "; build caller and callee from one declaration"));
   }
   return function;
+}
+
+std::string FunctionTable::why_not_found(std::string_view name, std::string_view node) const {
+  const std::string shown(shown_name(name));
+  const std::string quoted = "'" + shown + "'";
+  const std::string exposed = " is exposed on " + std::string(node);
+  const bool is_method = name.starts_with(kMethodPrefix);
+  if (name.starts_with(kCreatePrefix) || name.starts_with(kValue)) {
+    return "no class or factory " + quoted + exposed +
+           "; call expose_class or expose_factory there before an object is created or copied";
+  }
+  if (is_method && find(shown)) {
+    return quoted + exposed + " as a function: call it on the node, not on an RRef";
+  }
+  if (name == shown && find(std::string(kMethodPrefix) + shown)) {
+    return quoted + exposed + " as a method of objects: call it on an RRef";
+  }
+  const bool is_factory = name.starts_with(kOpenPrefix);
+  const std::string near = suggest(shown, shown_names_like(name));
+  const char* const remedy = is_factory ? "call expose_factory there before it makes an object"
+                                        : "expose it there before it is called";
+  return (is_factory  ? "no factory "
+          : is_method ? "no method "
+                      : "no function ") +
+         quoted + exposed + "; " + (near.empty() ? remedy : near);
 }
 
 // Of functions of the same kind: methods, factories, or what has no reserved name.

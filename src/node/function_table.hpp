@@ -37,6 +37,7 @@ class FunctionTable {
   void clear();
 
  private:
+  [[nodiscard]] std::string why_not_found(std::string_view name, std::string_view node) const;
   [[nodiscard]] std::vector<std::string> shown_names_like(std::string_view name) const;
 
   using Map = std::map<std::string, std::shared_ptr<detail::ExposedFunction>, std::less<>>;

@@ -6,6 +6,7 @@
 #include "batchrpc/base/error.hpp"
 #include "node/node_core.hpp"
 #include "rref/rref_parts.hpp"
+#include "wire/frame.hpp"
 
 // The objects and their calls; by whom they are held is in object_holds.cpp.
 namespace batchrpc::detail {
@@ -20,14 +21,22 @@ constexpr std::size_t kGoneKept = 65536;
 // What methods of an object fail with when its constructor threw `thrown`, or never ran.
 std::exception_ptr ObjectTable::construction_error(std::string_view type,
                                                    const std::exception_ptr& thrown) const {
+  const std::string constructor = "the constructor of " + std::string(type);
   try {
     std::rethrow_exception(thrown);
   } catch (const DidNotRun& maker) {  // there is none of the object that was to make it
     return maker.error;
+  } catch (const RemoteError&) {  // below
+  } catch (const Error& known) {  // as it is, as one of a method
+    const std::string text = constructor + " on " + core_.name() + ": " + known.what();
+    if (const auto* const busy = dynamic_cast<const Overloaded*>(&known)) {
+      return std::make_exception_ptr(Overloaded(text, busy->retry_after(), false));
+    }
+    if (!wire::is_of_one_call(known.code())) return make_error(known.code(), text, false);
   } catch (...) {  // below
   }
-  return std::make_exception_ptr(RemoteError(describe(thrown), type_name(thrown), core_.name(),
-                                             "the constructor of " + std::string(type)));
+  return std::make_exception_ptr(
+      RemoteError(describe(thrown), type_name(thrown), core_.name(), constructor));
 }
 
 // Under the lock.

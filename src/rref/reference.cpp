@@ -92,6 +92,7 @@ void follow_node(NodeCore& core, const std::shared_ptr<RrefParts>& all) {
         parts->objects->close();
         return;
       case PeerChange::Kind::leaving:
+        parts->references->give_back();
         parts->outbox->flush();
         return;
     }

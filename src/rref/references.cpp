@@ -315,6 +315,19 @@ void References::close() {
   }
 }
 
+void References::give_back() {
+  std::vector<std::pair<ObjectId, std::string>> held;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [object, reference] : all_) {
+    const OwnerLink& link = *reference->link();
+    if (!link.is_self() && !link.is_lost()) held.emplace_back(object, link.name());
+  }
+  all_.clear();
+  std::sort(held.begin(), held.end());  // in order, whatever the hash
+  for (const auto& [object, owner] : held)
+    outbox_.add(owner, {.object = object, .kind = HoldUpdate::release});
+}
+
 // --- now and then
 
 void References::tick() {

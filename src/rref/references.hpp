@@ -92,6 +92,8 @@ class References : public std::enable_shared_from_this<References> {
   void tick();
   /// This node ends: what it has sent is left to the owners (R5).
   void close();
+  /// The last that it tells: handles that outlive it are of no use to anybody.
+  void give_back();
 
   /// How many objects this node refers to, by their owners' names.
   [[nodiscard]] std::map<std::string, std::size_t> count() const;

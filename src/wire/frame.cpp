@@ -66,15 +66,14 @@ std::tuple<Fields...> body_of(const FrameView& frame) {
 
 constexpr std::size_t kLongestText = 16 * 1024;
 
-// Errors that tell how a call went on its way.
+}  // namespace
+
 bool is_of_one_call(ErrorCode code) noexcept {
   return code == ErrorCode::not_sent || code == ErrorCode::unknown ||
          code == ErrorCode::peer_lost || code == ErrorCode::timed_out ||
          code == ErrorCode::bad_signature || code == ErrorCode::owner_lost ||
          code == ErrorCode::rref_expired;
 }
-
-}  // namespace
 
 void finish_frame(Encoder& encoder, FrameHeader header) {
   std::vector<Word>& words = encoder.words();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
+#include "batchrpc/base/error.hpp"
 #include "batchrpc/wire/decoder.hpp"
 #include "batchrpc/wire/encoder.hpp"
 #include "batchrpc/wire/envelope.hpp"
@@ -126,6 +127,9 @@ void make_void(std::span<std::byte> frame) noexcept;
 /// says nothing of it, so that this travels as a remote_error. A very long message is cut.
 [[nodiscard]] std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
                                             bool began = false);
+/// Whether errors of that code tell how a call went on its way: thrown by a function, they are of
+/// another call, and travel as a remote_error.
+[[nodiscard]] bool is_of_one_call(ErrorCode code) noexcept;
 
 /// A frame as it was received; the words stay the receiver's.
 struct FrameView {

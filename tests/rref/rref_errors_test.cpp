@@ -84,9 +84,10 @@ TEST_CASE("what a constructor throws is of one type for the calls made at once a
   const auto at_once = outcome(refusing.call<&Refusing::use>());
   const auto later = outcome(refusing.call<&Refusing::use>());
   for (const auto& result : {at_once, later}) {
-    CHECK(result.code() == ErrorCode::remote_error);
+    CHECK(result.code() == ErrorCode::invalid_argument);
     CHECK(says(message_of(result), "the constructor of objects::Refusing on owner"));
     CHECK(says(message_of(result), "not today"));
+    CHECK_FALSE(test::may_have_run(result.error()));
   }
 }
 
@@ -145,6 +146,19 @@ TEST_CASE("a method that is not exposed gives NotFound, which names it") {
   CHECK(says(message_of(result), "objects::Counter::hidden"));
   CHECK(says(message_of(result), "owner"));
   CHECK(counter.call<&Counter::add>(2).get() == 7);
+}
+
+TEST_CASE("what is exposed in another way than it is used says so") {
+  const ObjectWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  nodes.owner.expose("plain", [](int n) { return n; });
+  const auto message = [](auto future) { return message_of(outcome(std::move(future))); };
+  CHECK(says(message(counter.call<int(int)>("plain", 3)), "as a function: call it on the node"));
+  CHECK(says(message(nodes.user.call<int(int)>("owner", "objects::Counter::add", 3)),
+             "as a method of objects: call it on an RRef"));
+  CHECK(says(message(counter.create<&Counter::value>().ready()), "call expose_factory there"));
+  CHECK(says(message(nodes.user.create<Refusing>("owner").ready()),
+             "call expose_class or expose_factory there"));
 }
 
 TEST_CASE("a method that is exposed under a name that is nearly the same is suggested") {

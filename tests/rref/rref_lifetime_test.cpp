@@ -213,6 +213,16 @@ TEST_CASE("R5: a node that ends gives its handles back, but those on their way")
   CHECK(nodes.kept.call<&Counter::add>(1).get() == 2);
 }
 
+TEST_CASE("R5: a node that ends gives back the handles that outlive it") {
+  const ObjectWorld nodes;
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  counter.ready().get();
+  nodes.user.shutdown(0s);
+  nodes.world.run_for(100ms);
+  CHECK(Counter::alive == 0);
+  CHECK(outcome(counter.call<&Counter::add>(1)).code() == ErrorCode::shut_down);
+}
+
 TEST_CASE("R6: what was released while the owner was out of reach is released when it is back") {
   const ObjectWorld nodes;
   std::vector<RRef<Counter>> counters;
