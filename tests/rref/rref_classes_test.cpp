@@ -209,12 +209,12 @@ TEST_CASE("a factory that fails, or makes nothing, fails the calls on what it wa
   const auto shelf = nodes.user.create<&classes::open_shelf>("owner", 5.0);
   const auto negative = shelf.create<&Shelf::take>(-10.0);
   const auto result = outcome(negative.call<&Square::area>());
-  CHECK(result.code() == ErrorCode::remote_error);
+  CHECK(result.code() == ErrorCode::invalid_argument);
   CHECK_THAT(result.message(), Catch::Contains("a negative side"));
   CHECK(outcome(shelf.create<&Shelf::take>(200.0).call<&Square::area>()).code() ==
-        ErrorCode::remote_error);
+        ErrorCode::invalid_argument);
   CHECK(outcome(nodes.user.create<&classes::open_none>("owner", 1.0).ready()).code() ==
-        ErrorCode::remote_error);
+        ErrorCode::invalid_argument);
   const auto nowhere = nodes.user.create<&classes::open_shelf>("third", 5.0);
   CHECK(outcome(nowhere.create<&Shelf::take>(1.0).call<&Square::area>()).code() ==
         ErrorCode::not_found);

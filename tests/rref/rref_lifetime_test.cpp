@@ -214,7 +214,7 @@ TEST_CASE("R5: a node that ends gives its handles back, but those on their way")
 }
 
 TEST_CASE("R5: a node that ends gives back the handles that outlive it") {
-  const ObjectWorld nodes;
+  ObjectWorld nodes;
   const auto counter = nodes.user.create<Counter>("owner", 1);
   counter.ready().get();
   nodes.user.shutdown(0s);
