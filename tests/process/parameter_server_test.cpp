@@ -356,10 +356,18 @@ TEST_CASE(
   CHECK(messages < 4.5);
 }
 
-TEST_CASE("wrong options of parameter_server are answered with its usage and exit code 2") {
+TEST_CASE("the help of parameter_server names the devices") {
+  const Folder folder;
+  CHECK(run(folder, {"--help"}) == 0);
+  CHECK_THAT(folder.text("all.out"), Catch::Contains("--device ENUM:cpu|cuda=cpu"));
+}
+
+TEST_CASE("wrong options of parameter_server are answered with one line and exit code 2") {
   const Folder folder;
   CHECK(run(folder, {"--trainers", "none"}) == 2);
-  CHECK_THAT(folder.text("all.err"), Catch::Contains("Usage:"));
+  const std::string error = folder.text("all.err");
+  CHECK_THAT(error, Catch::StartsWith("parameter_server: ") && Catch::EndsWith("; see --help\n"));
+  CHECK(std::count(error.begin(), error.end(), '\n') == 1);
 }
 
 }  // namespace
