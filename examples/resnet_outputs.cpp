@@ -54,7 +54,7 @@ Tensors gradients(const ResNet50& model) {
 }
 
 int run(int argc, const char* const* argv) {
-  if (argc != 3) throw UsageError("which files?", "usage: resnet_outputs INPUT OUTPUT\n");
+  if (argc != 3) throw UsageError("which files? usage: resnet_outputs INPUT OUTPUT");
   const c10::impl::GenericDict input = read(argv[1]);
   const at::Tensor images = input.at("images").toTensor();
   const at::Tensor labels = input.at("labels").toTensor();

@@ -17,9 +17,7 @@ namespace batchrpc_examples {
 
 bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
                         const std::function<void()>& check) {
-  const auto with_usage = [&app](const std::exception& error) {
-    return UsageError(error.what(), app.help());
-  };
+  const std::string see_help = "; see --help";
   try {
     app.parse(argc, argv);
     check();
@@ -28,9 +26,9 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
     app.exit(asked);
     return false;
   } catch (const CLI::Error& error) {
-    throw with_usage(error);
+    throw UsageError(error.what() + see_help);
   } catch (const UsageError& error) {
-    throw with_usage(error);
+    throw UsageError(error.what() + see_help);
   }
 }
 
@@ -39,7 +37,6 @@ int run_program(const std::string& name, int (*run)(int argc, const char* const*
   try {
     return run(argc, argv);
   } catch (const UsageError& error) {
-    std::cerr << error.usage();
     std::cerr << name << ": " << error.what() << std::endl;
     return 2;
   } catch (const batchrpc::InvalidArgument& error) {  // an address, say

@@ -3,7 +3,6 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace CLI {
 class App;
@@ -11,22 +10,15 @@ class App;
 
 namespace batchrpc_examples {
 
-/// The command line is wrong: `what()` says how. For standard error, behind the usage where there
-/// is one, and exit code 2.
+/// The command line is wrong: `what()` says how. For standard error, and exit code 2.
 class UsageError : public std::runtime_error {
  public:
-  explicit UsageError(const std::string& what, std::string usage = {})
-      : std::runtime_error(what), usage_(std::move(usage)) {}
-
-  [[nodiscard]] const std::string& usage() const noexcept { return usage_; }
-
- private:
-  std::string usage_;
+  using std::runtime_error::runtime_error;
 };
 
 /// Parses the command line into what the options of `app` are bound to, and runs `check`, which may
-/// throw UsageError too: the usage is added to it. False when all that was asked for was help,
-/// which has been printed. Throws UsageError.
+/// throw UsageError too: where help is to be found is added to it. False when all that was asked
+/// for was help, which has been printed. Throws UsageError.
 bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
                         const std::function<void()>& check);
 

@@ -49,6 +49,7 @@ class Interrupted : public std::exception {
 /// An InterruptHandler for programs that look now and then whether they are to end.
 class InterruptFlag {
  public:
+  [[nodiscard]] bool is_set() const { return signal_.load() != 0; }
   /// Throws Interrupted when a signal has come.
   void check() const {
     if (const int signal = signal_.load()) throw Interrupted(signal);

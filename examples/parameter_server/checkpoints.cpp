@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "common/counted.hpp"
 #include "parameter_server/notice.hpp"
 
 namespace batchrpc_examples {
@@ -18,16 +19,19 @@ std::int64_t newest_common(const Restorable& restorable) {
   std::vector<std::int64_t> common = restorable.begin()->second;
   std::ostringstream text;
   for (const auto& [server, iterations] : restorable) {
-    text << (text.tellp() > 0 ? ", " : "") << server << " from";
-    for (const std::int64_t each : iterations)
-      text << ' ' << each;
+    text << (text.tellp() > 0 ? ", " : "") << server << " has";
+    for (const std::int64_t each : iterations) {
+      if (each > 0) text << ' ' << each;
+    }
+    if (iterations == std::vector<std::int64_t>{0}) text << " none";
     std::erase_if(common, [&its = iterations](std::int64_t each) {
       return std::find(its.begin(), its.end(), each) == its.end();
     });
   }
   if (common.empty()) {
-    throw CheckpointError("the servers' checkpoints have no iteration in common; they can go on: " +
-                          text.str());
+    throw CheckpointError("the servers' checkpoints have no iteration in common: " + text.str() +
+                          "; put back what is missing, or to begin anew remove them all, or name "
+                          "another folder");
   }
   return *std::max_element(common.begin(), common.end());
 }
@@ -133,16 +137,16 @@ void Checkpoints::updated(const UpdateReport& update, const SharedModel& model) 
   const std::lock_guard lock(mutex_);
   if (update.gradients != trainers_) history_ = kChangingTrainers;
   if (update.finished / every_ != last_ / every_ || update.finished == iterations_) {
-    write(update.finished, model);
+    write(update.finished, model, update.finished == iterations_);
   }
 }
 
 void Checkpoints::finish(std::int64_t iterations, const SharedModel& model) {
   const std::lock_guard lock(mutex_);
-  if (iterations > last_) write(iterations, model);
+  if (iterations > last_) write(iterations, model, true);
 }
 
-void Checkpoints::write(std::int64_t iterations, const SharedModel& model) {
+void Checkpoints::write(std::int64_t iterations, const SharedModel& model, bool is_last) {
   last_ = iterations;
   try {
     model.use([&](const at::Tensor& values, const at::Tensor& velocity) {
@@ -158,9 +162,8 @@ void Checkpoints::write(std::int64_t iterations, const SharedModel& model) {
     for (std::size_t i = 0; i + kKept < all.size(); ++i)
       std::filesystem::remove(path(all[i]));
   } catch (const std::exception& error) {
-    error_ = error.what();
-    say("no checkpoint after iteration " + std::to_string(iterations - 1) + ": " + error_ +
-        "; the training goes on");
+    error_ = "no checkpoint after " + counted(iterations, "iteration") + ": " + error.what();
+    if (!is_last) say(error_ + "; the training goes on");
   }
 }
 

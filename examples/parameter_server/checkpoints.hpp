@@ -37,7 +37,7 @@ class Checkpoints {
                                     std::int64_t parameters);
 
   /// After an update that finishes an iteration: writes a checkpoint if it is time. What goes wrong
-  /// is told to people, and kept for error().
+  /// is kept for error(), and told to people unless it was the last.
   void updated(const UpdateReport& update, const SharedModel& model);
   /// The training is over after so many: writes the last one, if it is not there.
   void finish(std::int64_t iterations, const SharedModel& model);
@@ -51,7 +51,7 @@ class Checkpoints {
   [[nodiscard]] std::vector<std::int64_t> written() const;
   [[nodiscard]] Checkpoint read(std::int64_t iterations) const;
   void forget_after(std::int64_t iterations) const;
-  void write(std::int64_t iterations, const SharedModel& model);
+  void write(std::int64_t iterations, const SharedModel& model, bool is_last);
 
   const std::string folder_;
   const std::string server_;

@@ -3,6 +3,7 @@
 #include "common/command_line.hpp"
 #include "common/interrupt.hpp"
 #include "common/process.hpp"
+#include "parameter_server/agreement.hpp"
 #include "parameter_server/notice.hpp"
 #include "parameter_server/options.hpp"
 #include "parameter_server/reference.hpp"
@@ -32,6 +33,15 @@ std::optional<CheckResult> check(const ParameterServerOptions& options, const Se
             << (result.passed() ? "passed" : "FAILED") << "); hash " << values_hash(run.values)
             << std::endl;
   return result;
+}
+
+/// Of a run that came to its end; empty: none.
+std::string failure(const ServerRun& run, const std::optional<CheckResult>& checked) {
+  if (!run.checkpoint_error.empty()) return run.checkpoint_error;
+  if (!run.failed_servers.empty()) return run.failed_servers.front();
+  if (!checked || checked->passed()) return "";
+  return checked->not_checked.empty() ? "the parameters differ from those of one process"
+                                      : "not checked: " + checked->not_checked;
 }
 
 // That there is no report either must not hide why.
@@ -64,17 +74,22 @@ int run(int argc, const char* const* argv) {
     if (options->launched) return interrupted.exit_code();
     report_failure(*options, result, interrupted);
     throw;
+  } catch (const NoAgreement&) {
+    if (options->launched) return 1;  // server 0 says why
+    throw;
   } catch (const std::exception& error) {
     report_failure(*options, result, error);
     throw;
   }
-  if (options->rank.value_or(0) != 0) return result.checkpoint_error.empty() ? 0 : 1;
-  std::cout << summary(*options, result) << std::endl;
-  const auto checked = check(*options, result);
-  write_results(*options, result, checked);
-  const bool failed = (checked && !checked->passed()) || !result.checkpoint_error.empty() ||
-                      !result.failed_servers.empty();
-  return failed ? 1 : 0;
+  std::optional<CheckResult> checked;
+  if (options->rank.value_or(0) == 0) {
+    std::cout << summary(*options, result) << std::endl;
+    checked = check(*options, result);
+  }
+  result.error = failure(result, checked);
+  if (options->rank.value_or(0) == 0) write_results(*options, result, checked);
+  if (!result.error.empty()) throw std::runtime_error(result.error);
+  return 0;
 }
 
 }  // namespace

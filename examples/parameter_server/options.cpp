@@ -5,6 +5,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <array>
 #include <batchrpc/base/address.hpp>
 #include <charconv>
 #include <cstdlib>
@@ -38,6 +39,12 @@ int number_in_environment(const char* name) {
     throw UsageError(std::string("the environment variable ") + name + " is no number: " + text);
   }
   return value;
+}
+
+/// The shortest text that is read as the same number.
+std::string shortest(double number) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
 void take_environment(const CLI::App& app, ParameterServerOptions& options) {
@@ -237,10 +244,9 @@ batchrpc::NodeOptions node_options(const ParameterServerOptions& options) {
 
 std::string model_settings(const ParameterServerOptions& options) {
   std::ostringstream text;
-  text.precision(std::numeric_limits<double>::max_digits10);
   text << "ResNet-50 of " << options.classes << " classes, seed " << options.seed << ", lr "
-       << options.learning_rate << ", momentum " << options.momentum << ", mode "
-       << to_string(options.mode) << ", part " << options.rank.value_or(0) << " of "
+       << shortest(options.learning_rate) << ", momentum " << shortest(options.momentum)
+       << ", mode " << to_string(options.mode) << ", part " << options.rank.value_or(0) << " of "
        << options.servers << (options.buffers ? ", with buffers" : "");
   return text.str();
 }

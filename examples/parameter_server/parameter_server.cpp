@@ -138,6 +138,11 @@ at::Tensor ParameterServer::result() const {
 
 void ParameterServer::leave() { lose(caller()); }
 
+void ParameterServer::fail(const std::string& why) {
+  events_.failed(caller().name, why);
+  lose(caller());
+}
+
 bool ParameterServer::lose(const rpc::PeerIdentity& trainer) {
   const bool was_there = group_.leave(trainer);
   if (options_.mode == UpdateMode::sync) update_when_all_are_there();

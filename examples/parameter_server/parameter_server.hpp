@@ -69,6 +69,9 @@ struct ServerEvents {
   /// With the trainer's name.
   std::function<void(const std::string&, const IterationReport&)> reported =
       [](const std::string&, const IterationReport&) {};
+  /// A trainer ends before the training does; with its name, and why.
+  std::function<void(const std::string&, const std::string&)> failed = [](const std::string&,
+                                                                          const std::string&) {};
   /// After an update that finishes an iteration, before anybody has the new model.
   std::function<void(const UpdateReport&, SharedModel&)> checkpoint{};
 };
@@ -98,6 +101,8 @@ class ParameterServer {
   [[nodiscard]] at::Tensor result() const;
   /// The caller has finished.
   void leave();
+  /// The caller cannot go on, and says why.
+  void fail(const std::string& why);
 
   /// A trainer is gone. Returns whether it was in the training.
   bool lose(const batchrpc::PeerIdentity& trainer);

@@ -92,6 +92,7 @@ nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& 
       {"first_iteration", run.first_iteration},
       {"server_memory_bytes", run.memory_bytes},
       {"lost_trainers", run.lost},
+      {"failed_trainers", run.failed_trainers},
       {"checkpoint_error", run.checkpoint_error},
       {"failed_servers", run.failed_servers}};
   if (run.values.defined()) json["parameters_hash"] = values_hash(run.values);

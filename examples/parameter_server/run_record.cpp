@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -11,10 +12,11 @@ namespace batchrpc_examples {
 
 std::string progress_line(const IterationRecord& record, bool with_staleness) {
   std::array<char, 240> text{};
+  const double loss = std::isnan(record.loss) ? std::abs(record.loss) : record.loss;  // no "-nan"
   std::snprintf(text.data(), text.size(),
                 "Iteration %lld | loss %.4f | %s | %.2f s | %.0f MB/s | waiting %.2f s, "
                 "computing %.2f s",
-                static_cast<long long>(record.iteration), record.loss,
+                static_cast<long long>(record.iteration), loss,
                 counted(record.trainers, "trainer").c_str(), record.seconds,
                 record.seconds > 0 ? record.bytes / record.seconds / 1e6 : 0.0, record.wait_seconds,
                 record.compute_seconds);

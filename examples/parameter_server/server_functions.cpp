@@ -14,6 +14,7 @@ void expose(const rpc::Node& node, const std::shared_ptr<ParameterServer>& serve
   node.expose<&ParameterServer::report>();
   node.expose<&ParameterServer::keep_result>();
   node.expose<&ParameterServer::leave>();
+  node.expose<&ParameterServer::fail>();
   node.expose("find_server", [handle = node.own(server)] { return handle; });
 }
 

@@ -15,12 +15,14 @@
 
 #include "common/counted.hpp"
 #include "common/meeting_place.hpp"
-#include "common/process.hpp"
 #include "common/resident_memory.hpp"
+#include "parameter_server/agreement.hpp"
 #include "parameter_server/checkpoints.hpp"
 #include "parameter_server/flat_parameters.hpp"
 #include "parameter_server/loss_watch.hpp"
+#include "parameter_server/losses.hpp"
 #include "parameter_server/notice.hpp"
+#include "parameter_server/other_processes.hpp"
 #include "parameter_server/resnet.hpp"
 #include "parameter_server/server_functions.hpp"
 #include "torch_settings/torch_settings.hpp"
@@ -35,7 +37,6 @@ namespace {
 
 constexpr auto kTrainersAreThereWithin = 60s;
 constexpr auto kServersAreThereWithin = 60s;
-constexpr auto kServersEndWithin = 60s;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -46,53 +47,6 @@ std::int64_t most_resident_bytes() {
   ::getrusage(RUSAGE_SELF, &usage);
   return std::int64_t{usage.ru_maxrss} * 1024;
 }
-
-/// The other processes, started by that of server 0.
-class OtherProcesses {
- public:
-  OtherProcesses(const ParameterServerOptions& options, std::vector<std::string> arguments)
-      : servers_(static_cast<std::size_t>(options.servers)) {
-    ProcessOptions process;
-    process.arguments = std::move(arguments);
-    process.arguments.insert(process.arguments.end(),
-                             {"--launched", "--join", options.join, "--rank", ""});
-    process.parent_death_signal = 0;  // they notice by themselves, and say so
-    for (int rank = 1; rank < options.servers + options.trainers; ++rank) {
-      process.arguments.back() = std::to_string(rank);
-      processes_.emplace_back(process);
-    }
-  }
-  ~OtherProcesses() { stop_all(processes_); }
-  OtherProcesses(const OtherProcesses&) = delete;
-  OtherProcesses& operator=(const OtherProcesses&) = delete;
-
-  void check() {
-    for (ChildProcess& process : processes_) {
-      if (const auto end = process.poll()) {
-        throw std::runtime_error("a process of the training " + end->describe() +
-                                 " before it had begun");
-      }
-    }
-  }
-  /// Until they have ended; servers have a last checkpoint to write. Gives those of them that
-  /// failed.
-  std::vector<std::string> wait() {
-    std::vector<std::string> failed;
-    for (std::size_t i = 0; i < processes_.size(); ++i) {
-      const bool is_server = i + 1 < servers_;
-      const auto end = processes_[i].wait_for(is_server ? kServersEndWithin : 1s);
-      if (!is_server || (end && end->success())) continue;
-      failed.push_back(server_name(static_cast<int>(i) + 1) + " " +
-                       (end ? end->describe() : "does not end"));
-      say(failed.back());
-    }
-    return failed;
-  }
-
- private:
-  const std::size_t servers_;
-  std::vector<ChildProcess> processes_;
-};
 
 struct Part {
   at::Tensor values;            // parameters, and in the last part the buffers
@@ -114,26 +68,6 @@ Part first_values(const ParameterServerOptions& options) {
   return part;
 }
 
-/// Who was lost while the training needed them.
-class Losses {
- public:
-  void add(const std::string& trainer, const std::string& why, std::size_t others) {
-    const std::lock_guard lock(mutex_);
-    lost_.push_back(trainer);
-    say(trainer + " is lost: " + why + "; " +
-        (others > 0 ? "the training goes on with " + std::to_string(others) + " of the trainers"
-                    : "nobody is left to train"));
-  }
-  [[nodiscard]] std::vector<std::string> all() const {
-    const std::lock_guard lock(mutex_);
-    return lost_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> lost_;
-};
-
 ServerOptions server_options(const ParameterServerOptions& options, std::int64_t first_iteration) {
   return {.trainers = static_cast<std::size_t>(options.trainers),
           .first_iteration = first_iteration,
@@ -146,38 +80,40 @@ ServerOptions server_options(const ParameterServerOptions& options, std::int64_t
 
 /// The iteration that all servers go on from, by what each has on its disk, and this one its `own`.
 std::int64_t first_iteration(const rpc::Node& node, const ParameterServerOptions& options,
-                             const std::vector<std::int64_t>& own,
-                             const std::function<void()>& check) {
-  node.expose("restorable", [own] { return own; });
-  Restorable all{{server_name(*options.rank), own}};
+                             const OwnCheckpoints& own, const std::function<void()>& check) {
+  const std::string name = server_name(*options.rank);
   const auto wait = [&](const auto& future) {
     while (!future.wait_for(5ms))
       check();
+    return future.get();
   };
-  for (int index = 0; index < options.servers; ++index) {
-    if (index == *options.rank) continue;
-    const std::string name = server_name(index);
-    auto there = node.wait_for_peer(name, kServersAreThereWithin);
-    wait(there);
-    there.get();
-    auto theirs = node.call<std::vector<std::int64_t>()>(name, "restorable");
-    wait(theirs);
-    all[name] = theirs.get();
+  if (options.rank != 0) {
+    wait(node.wait_for_peer(server_name(0), kServersAreThereWithin));
+    const auto agreed = wait(node.call<AgreedIteration(std::string, OwnCheckpoints)>(
+        server_name(0), "agree", name, own));
+    if (!agreed.error.empty()) throw NoAgreement(agreed.error);
+    return agreed.iteration;
   }
-  const std::int64_t iteration = newest_common(all);
-  if (iteration >= options.iterations) {
-    throw CheckpointError("nothing is left to do: the checkpoints in " + options.checkpoint +
-                          " have had " + counted(iteration, "iteration") + ", and " +
-                          "--iterations, which counts those, too, is " +
-                          std::to_string(options.iterations));
+  const auto agreement = std::make_shared<Agreement>(options);
+  node.expose("agree", [agreement](const std::string& server, const OwnCheckpoints& its) {
+    return agreement->tell(server, its);
+  });
+  const auto end = Clock::now() + kServersAreThereWithin;
+  const auto agreed = agreement->tell(name, own);
+  while (!agreed.wait_for(5ms)) {
+    check();
+    if (Clock::now() > end) {
+      throw std::runtime_error(agreement->missing().front() + " has not come within 60 s");
+    }
   }
-  return iteration;
+  if (const std::string error = agreed.get().error; !error.empty()) throw CheckpointError(error);
+  return agreed.get().iteration;
 }
 
 void watch_peers(const rpc::Node& node, const std::shared_ptr<ParameterServer>& server,
                  const std::shared_ptr<Losses>& losses, const ParameterServerOptions& options) {
   std::set<std::string> servers;
-  for (int index = 0; options.rank == 0 && index < options.servers; ++index)
+  for (int index = 0; index < options.servers; ++index)
     servers.insert(server_name(index));
   node.on_membership([workers = node.workers(), weak = std::weak_ptr(server), losses,
                       servers = std::move(servers),
@@ -187,10 +123,10 @@ void watch_peers(const rpc::Node& node, const std::shared_ptr<ParameterServer>& 
       const auto alive = weak.lock();
       if (!alive) return;
       if (servers.contains(peer.name) && alive->group().iteration() < iterations) {
-        say(peer.name + " is lost: " + reason + "; the trainers end");
+        losses->server_lost(peer.name, reason);
       }
       if (!alive->lose({peer.name, peer.rank, peer.incarnation})) return;
-      losses->add(peer.name, reason, alive->group().members().size());
+      losses->trainer_lost(peer.name, reason, alive->group().members().size());
     });
   });
 }
@@ -219,6 +155,16 @@ void wait_for_trainers(const TrainingGroup& group, const std::function<void()>& 
   }
 }
 
+/// Server 0 tells people, the others only know.
+std::shared_ptr<Losses> make_losses(const ParameterServerOptions& options,
+                                    const InterruptFlag& interrupts) {
+  return std::make_shared<Losses>(
+      [speaks = options.rank == 0](const std::string& notice) {
+        if (speaks) say(notice);
+      },
+      [&interrupts] { return interrupts.is_set(); });
+}
+
 std::shared_ptr<RunRecord> make_record(const ParameterServerOptions& options, const Part& part) {
   const double bytes =
       static_cast<double>(part.parameters_of_all + part.elements_of_all) * sizeof(float);
@@ -230,13 +176,18 @@ std::shared_ptr<RunRecord> make_record(const ParameterServerOptions& options, co
 }
 
 ServerEvents server_events(const std::shared_ptr<RunRecord>& record,
-                           const std::shared_ptr<Checkpoints>& checkpoints) {
+                           const std::shared_ptr<Checkpoints>& checkpoints,
+                           const std::shared_ptr<Losses>& losses) {
   ServerEvents events;
+  const auto tell = [losses](const std::string& notice) { losses->tell(notice); };
   events.updated = [record](const UpdateReport& update) { record->updated(update); };
-  events.reported = [record, watch = std::make_shared<LossWatch>(&say)](
+  events.reported = [record, watch = std::make_shared<LossWatch>(tell)](
                         const std::string& trainer, const IterationReport& report) {
     watch->reported(trainer, report);
     record->reported(report);
+  };
+  events.failed = [losses](const std::string& trainer, const std::string& why) {
+    losses->trainer_failed(trainer, why);
   };
   if (checkpoints) {
     events.checkpoint = [checkpoints](const UpdateReport& update, SharedModel& model) {
@@ -252,7 +203,11 @@ class ServerProcess {
   /// For options with a rank. Its checkpoints are looked at before another process knows of it.
   ServerProcess(const ParameterServerOptions& options, const InterruptFlag& interrupts,
                 ServerRun& run)
-      : options_(options), interrupts_(interrupts), run_(run), part_(first_values(options)) {
+      : options_(options),
+        interrupts_(interrupts),
+        run_(run),
+        part_(first_values(options)),
+        losses_(make_losses(options, interrupts)) {
     run_.elements = part_.parameters_of_all;
     run_.message_bytes = static_cast<std::int64_t>(part_.values.nbytes());
     run_.gradients = gradient_settings(options);
@@ -261,7 +216,12 @@ class ServerProcess {
     record_ = make_record(options, part_);
     if (!options.checkpoint.empty()) {
       checkpoints_ = std::make_shared<Checkpoints>(options);
-      restorable_ = checkpoints_->restorable();
+      try {
+        own_checkpoints_.iterations = checkpoints_->restorable();
+      } catch (const CheckpointError& error) {
+        if (options.rank == 0) throw;
+        own_checkpoints_.error = error.what();  // for server 0
+      }
     }
     node_.emplace(node_options(options));
   }
@@ -273,11 +233,11 @@ class ServerProcess {
   void agree_on_checkpoint() {
     if (!checkpoints_) return;
     run_.first_iteration =
-        first_iteration(*node_, options_, restorable_, [this] { check_beginning(); });
+        first_iteration(*node_, options_, own_checkpoints_, [this] { check_beginning(); });
     resumed_ = checkpoints_->restore(run_.first_iteration, part_.values.numel(), part_.parameters);
     if (!resumed_) return;
     run_.gradients = resumed_->history;
-    if (options_.rank == 0 && !options_.quiet) {
+    if (options_.rank == 0) {
       std::cout << "Going on from the checkpoints after "
                 << counted(run_.first_iteration, "iteration") << std::endl;
     }
@@ -300,7 +260,10 @@ class ServerProcess {
     if (begun_) run_.work_seconds = seconds_between(*begun_, Clock::now());
     run_.memory_bytes = most_resident_bytes() - memory_without_;
     run_.iterations = record_->finish();
-    run_.lost = losses_->all();
+    losses_->end();
+    run_.lost = losses_->trainers();
+    run_.failed_trainers = losses_->failed_trainers();
+    run_.failed_servers = lost_servers();
     if (run_.gradients == gradient_settings(options_) && trainers_changed(options_, run_)) {
       run_.gradients = kChangingTrainers;
     }
@@ -314,14 +277,32 @@ class ServerProcess {
       checkpoints_->finish(finished, server_->model());
       run_.checkpoint_error = checkpoints_->error();
     }
-    if (finished < options_.iterations) {
-      throw std::runtime_error("every trainer is lost, after " + std::to_string(finished) + " of " +
-                               counted(options_.iterations, "iteration"));
-    }
+    if (finished < options_.iterations) throw std::runtime_error(why_unfinished(finished));
     if (processes_) run_.failed_servers = processes_->wait();
   }
 
  private:
+  [[nodiscard]] std::vector<std::string> lost_servers() {
+    std::vector<std::string> all;
+    for (const auto& [name, why] : losses_->servers()) {
+      std::string end;
+      for (int index = 1; processes_ && index < options_.servers; ++index) {
+        if (server_name(index) == name) end = processes_->end_of_server(index);
+      }
+      all.push_back(name + (end.empty() ? " is lost: " + why : " " + end));
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::string why_unfinished(std::int64_t finished) const {
+    const std::string after =
+        ", after " + std::to_string(finished) + " of " + counted(options_.iterations, "iteration");
+    if (!run_.failed_servers.empty()) return run_.failed_servers.front() + after;
+    if (run_.failed_trainers.empty()) return "every trainer is lost" + after;
+    return "every trainer is lost or has failed" + after +
+           "; the last failure: " + run_.failed_trainers.back();
+  }
+
   void check_beginning() {
     interrupts_.check();
     if (processes_) processes_->check();
@@ -331,7 +312,7 @@ class ServerProcess {
     server_ = std::make_shared<ParameterServer>(
         server_options(options_, run_.first_iteration), std::move(part_.values), part_.parameters,
         SgdOptions{.learning_rate = options_.learning_rate, .momentum = options_.momentum},
-        server_events(record_, checkpoints_));
+        server_events(record_, checkpoints_, losses_));
     if (resumed_) server_->model().restore(resumed_->values, resumed_->velocity);
     resumed_.reset();
     watch_peers(*node_, server_, losses_, options_);
@@ -342,13 +323,13 @@ class ServerProcess {
   const InterruptFlag& interrupts_;
   ServerRun& run_;
   Part part_;
+  const std::shared_ptr<Losses> losses_;
   std::int64_t memory_without_ = 0;
   std::shared_ptr<RunRecord> record_;
   std::shared_ptr<Checkpoints> checkpoints_;  // none without a folder
-  std::vector<std::int64_t> restorable_;
+  OwnCheckpoints own_checkpoints_;
   std::optional<Checkpoint> resumed_;
-  std::optional<Clock::time_point> begun_;  // the first iteration
-  const std::shared_ptr<Losses> losses_ = std::make_shared<Losses>();
+  std::optional<Clock::time_point> begun_;   // the first iteration
   std::shared_ptr<ParameterServer> server_;  // outlives the node
   std::optional<rpc::Node> node_;
   std::optional<OtherProcesses> processes_;

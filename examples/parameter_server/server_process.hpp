@@ -23,7 +23,8 @@ struct ServerRun {
   std::vector<IterationRecord> iterations;
   std::vector<std::string> lost{};
   std::string gradients;  ///< whose the model has had: as gradient_settings(), or others
-  std::vector<std::string> failed_servers{};  ///< and how they ended
+  std::vector<std::string> failed_trainers{};  ///< and why, of those who have said it
+  std::vector<std::string> failed_servers{};   ///< and how they ended
   std::string checkpoint_error;  ///< why the last checkpoint was not written; empty: it was
   at::Tensor values;  ///< with --check those that trainer 0 has, else this server's part;
                       ///< undefined when the run failed before its end
@@ -31,8 +32,9 @@ struct ServerRun {
 };
 
 /// Runs a server, and where the options have no rank starts all other processes with
-/// `arguments`, the command line. Throws std::runtime_error when every trainer is lost or too few
-/// come, CheckpointError, and Interrupted; `run` then holds what was measured until there.
+/// `arguments`, the command line. Throws std::runtime_error when no trainer is left or too few
+/// come, CheckpointError (NoAgreement where server 0 says why), and Interrupted; `run` then holds
+/// what was measured until there.
 void run_server(ParameterServerOptions options, const std::vector<std::string>& arguments,
                 std::chrono::steady_clock::time_point started, const InterruptFlag& interrupts,
                 ServerRun& run);

@@ -21,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr auto kServersAreThereWithin = std::chrono::seconds(60);
+constexpr auto kServersHearWithin = std::chrono::seconds(1);
 constexpr int kMostAttempts = 10;
 
 double seconds_between(Clock::time_point from, Clock::time_point to) {
@@ -90,6 +91,15 @@ class Servers {
     rpc::when_all(std::move(left)).get();
   }
 
+  /// Tells those servers that are there why this trainer ends.
+  void fail(const std::string& why) {
+    std::vector<rpc::Future<void>> told;
+    for (const auto& server : servers_)
+      told.push_back(server.call<&ParameterServer::fail>(why));
+    for (const auto& each : told)
+      each.wait_for(kServersHearWithin);
+  }
+
  private:
   std::vector<TrainingStart> join_each() const {
     std::vector<rpc::Future<TrainingStart>> joining;
@@ -123,10 +133,7 @@ class Servers {
   std::vector<Shard> values_;
 };
 
-void train(const rpc::Node& node, const ParameterServerOptions& options) {
-  std::unique_ptr<TrainerModel> model;
-  if (!options.synthetic) model = std::make_unique<TrainerModel>(options);
-  Servers servers(node, options);
+void train(Servers& servers, TrainerModel* model, const ParameterServerOptions& options) {
   const TrainingStart start = servers.join();
   const at::Tensor values = model ? model->values() : at::empty({start.elements});
   const at::Tensor gradients = model ? model->gradients() : at::ones({start.parameters});
@@ -153,6 +160,18 @@ void train(const rpc::Node& node, const ParameterServerOptions& options) {
   }
   if (options.check && options.trainer_index() == 0) servers.keep_result(values);
   servers.leave();
+}
+
+void train(const rpc::Node& node, const ParameterServerOptions& options) {
+  std::unique_ptr<TrainerModel> model;
+  if (!options.synthetic) model = std::make_unique<TrainerModel>(options);
+  Servers servers(node, options);
+  try {
+    train(servers, model.get(), options);
+  } catch (const std::exception& error) {
+    servers.fail(error.what());
+    throw;
+  }
 }
 
 }  // namespace

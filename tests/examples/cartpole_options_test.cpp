@@ -27,7 +27,6 @@ void refuse(const std::vector<const char*>& arguments, const std::string& becaus
     FAIL("these options were accepted");
   } catch (const UsageError& error) {
     CHECK_THAT(error.what(), Catch::Contains(because));
-    CHECK_THAT(error.usage(), Catch::Contains("Usage:"));
   }
 }
 
@@ -53,7 +52,7 @@ class Environment {
 /// The same, and nothing more is said.
 void refuse_ending(const std::vector<const char*>& arguments, const std::string& end) {
   refuse(arguments, end);
-  CHECK_THROWS_WITH(parse(arguments), Catch::EndsWith(end));
+  CHECK_THROWS_WITH(parse(arguments), Catch::EndsWith(end + "; see --help"));
 }
 
 TEST_CASE("cartpole without options starts eleven processes for ten episodes in batches") {

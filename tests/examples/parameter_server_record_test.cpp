@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <limits>
 #include <vector>
 
 namespace batchrpc_examples {
@@ -30,6 +31,12 @@ TEST_CASE("An iteration is told when all who sent a gradient have reported") {
 TEST_CASE("The line of an iteration counts its trainers") {
   CHECK_THAT(progress_line({.trainers = 1}, false), Catch::Contains(" | 1 trainer | "));
   CHECK_THAT(progress_line({.trainers = 2}, false), Catch::Contains(" | 2 trainers | "));
+}
+
+TEST_CASE("The line of an iteration shows a loss of NaN without a sign") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double loss : {nan, -nan})
+    CHECK_THAT(progress_line({.loss = loss}, false), Catch::Contains(" | loss nan | "));
 }
 
 TEST_CASE("An iteration of a trainer that was lost is told with the next one") {

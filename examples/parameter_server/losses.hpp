@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace batchrpc_examples {
+
+/// Who was lost, or failed, while the training needed them; tells people so, until the training
+/// ends or is interrupted: who goes then is not missed. Thread-safe.
+class Losses {
+ public:
+  Losses(std::function<void(const std::string&)> tell, std::function<bool()> interrupted)
+      : tell_(std::move(tell)), interrupted_(std::move(interrupted)) {}
+
+  void tell(const std::string& notice) const {
+    const std::lock_guard lock(mutex_);
+    if (needed()) tell_(notice);
+  }
+  /// `others` still train. Trainers of which a server is lost end, and are not lost.
+  void trainer_lost(const std::string& trainer, const std::string& why, std::size_t others) {
+    const std::lock_guard lock(mutex_);
+    if (!needed() || !servers_.empty()) return;
+    trainers_.push_back(trainer);
+    tell_(trainer + " is lost: " + why + "; " +
+          (others > 0 ? "the training goes on with " + std::to_string(others) + " of the trainers"
+                      : "nobody is left to train"));
+  }
+  /// It has said why.
+  void trainer_failed(const std::string& trainer, const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (!needed() || !servers_.empty()) return;
+    failed_trainers_.push_back(trainer + ": " + why);
+    tell_(trainer + " ends: " + why);
+  }
+  void server_lost(const std::string& server, const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (!needed()) return;
+    servers_[server] = why;
+    tell_(server + " is lost: " + why + "; the trainers end");
+  }
+  /// From here on nobody is needed.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+
+  [[nodiscard]] std::vector<std::string> trainers() const {
+    const std::lock_guard lock(mutex_);
+    return trainers_;
+  }
+  /// Such as "trainer0: the gradient holds NaN or infinity".
+  [[nodiscard]] std::vector<std::string> failed_trainers() const {
+    const std::lock_guard lock(mutex_);
+    return failed_trainers_;
+  }
+  /// Why, by name.
+  [[nodiscard]] std::map<std::string, std::string> servers() const {
+    const std::lock_guard lock(mutex_);
+    return servers_;
+  }
+
+ private:
+  [[nodiscard]] bool needed() const { return !ended_ && !interrupted_(); }
+
+  const std::function<void(const std::string&)> tell_;
+  const std::function<bool()> interrupted_;
+  mutable std::mutex mutex_;
+  bool ended_ = false;
+  std::vector<std::string> trainers_;
+  std::vector<std::string> failed_trainers_;
+  std::map<std::string, std::string> servers_;
+};
+
+}  // namespace batchrpc_examples

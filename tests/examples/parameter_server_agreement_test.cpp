@@ -1,0 +1,50 @@
+#include "parameter_server/agreement.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+namespace batchrpc_examples {
+namespace {
+
+ParameterServerOptions two_servers() {
+  ParameterServerOptions options;
+  options.servers = 2;
+  options.iterations = 6;
+  options.checkpoint = "folder";
+  return options;
+}
+
+TEST_CASE("All parameter servers hear from which iteration they go on when all have told") {
+  Agreement agreement(two_servers());
+  const auto first = agreement.tell("server0", {.iterations = {3, 4}, .error = {}});
+  CHECK_FALSE(first.ready());
+  CHECK(agreement.missing() == std::vector<std::string>{"server1"});
+  const auto second = agreement.tell("server1", {.iterations = {2, 3}, .error = {}});
+  CHECK(first.get().iteration == 3);
+  CHECK(second.get().iteration == 3);
+  CHECK(first.get().error.empty());
+}
+
+TEST_CASE("All parameter servers hear why they cannot go on") {
+  Agreement agreement(two_servers());
+  OwnCheckpoints own;
+  std::string why;
+  SECTION("because one of them cannot") {
+    own.error = why = "all checkpoints of server1 are damaged";
+  }
+  SECTION("because they have no iteration in common") {
+    own.iterations = {1, 2};
+    why = "no iteration in common";
+  }
+  SECTION("because nothing is left to do") {
+    own.iterations = {5, 6};
+    why = "nothing is left to do";
+  }
+  const auto first = agreement.tell("server0", {.iterations = {5, 6}, .error = {}});
+  const auto second = agreement.tell("server1", own);
+  CHECK_THAT(first.get().error, Catch::Contains(why));
+  CHECK_THAT(second.get().error, Catch::Contains(why));
+}
+
+}  // namespace
+}  // namespace batchrpc_examples
