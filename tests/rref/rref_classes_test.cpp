@@ -209,7 +209,7 @@ TEST_CASE("a factory that fails, or makes nothing, fails the calls on what it wa
   const auto shelf = nodes.user.create<&classes::open_shelf>("owner", 5.0);
   const auto negative = shelf.create<&Shelf::take>(-10.0);
   const auto result = outcome(negative.call<&Square::area>());
-  CHECK(result.code() == ErrorCode::invalid_argument);
+  CHECK(result.code() == ErrorCode::remote_error);
   CHECK_THAT(result.message(), Catch::Contains("a negative side"));
   CHECK(outcome(shelf.create<&Shelf::take>(200.0).call<&Square::area>()).code() ==
         ErrorCode::invalid_argument);
