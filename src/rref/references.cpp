@@ -153,7 +153,7 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
 
 // Under the lock. Whether `fork` was to this node itself, of which nobody need hear.
 bool References::arrived_here(const Fork& fork, const Reference& reference) {
-  const auto at = fork.parent == core_.incarnation() ? find_sent(fork.number) : sent_.end();
+  const auto at = find_sent(fork);
   if (at == sent_.end() || at->second.reference.get() != &reference) return false;
   sent_.erase(at);
   return true;
@@ -163,6 +163,11 @@ bool References::arrived_here(const Fork& fork, const Reference& reference) {
 References::SentForks::iterator References::find_sent(std::uint64_t number) {
   const auto at = sent_.find(number >> 32);
   return at != sent_.end() && at->second.number == number ? at : sent_.end();
+}
+
+// Under the lock.
+References::SentForks::iterator References::find_sent(const Fork& fork) {
+  return fork.parent == core_.incarnation() ? find_sent(fork.number) : sent_.end();
 }
 
 void References::dropped(const Reference& reference) {
@@ -275,7 +280,7 @@ void References::arrived(std::string_view from, const std::vector<Fork>& forks) 
   std::vector<SentForks::node_type> there;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   for (const Fork& fork : forks) {
-    const auto at = fork.parent == core_.incarnation() ? find_sent(fork.number) : sent_.end();
+    const auto at = find_sent(fork);
     if (at == sent_.end()) continue;
     const Sent& sent = at->second;
     if (from == sent.receiver || from == sent.reference->owner())
@@ -352,17 +357,18 @@ void References::look_after_owners() {
     const bool is_it = standing.incarnation == owner.incarnation;
     if (is_it ? standing.left : !core_.peers().is_current(owner)) {
       lose_owner(owner, is_it ? "has shut down" : "was restarted");
-      continue;
+    } else if (!is_it) {
+      forget_stranger(owner);
+    } else if (standing.live) {
+      const std::lock_guard lock(mutex_);
+      const auto at = owners_.find(owner.incarnation);
+      if (at == owners_.end()) continue;
+      const auto told = std::exchange(at->second.sessions_ended, standing.sessions_ended);
+      const bool failed = std::exchange(at->second.not_told, false);
+      if (failed || told != standing.sessions_ended) tell_all(owner.incarnation, owner.name);
+    } else if (!standing.dead) {
+      core_.peers().seek(owner.name);
     }
-    if (!is_it) forget_stranger(owner);
-    if (is_it && !standing.live && !standing.dead) core_.peers().seek(owner.name);
-    if (!is_it || !standing.live) continue;
-    const std::lock_guard lock(mutex_);
-    const auto at = owners_.find(owner.incarnation);
-    if (at == owners_.end()) continue;
-    const auto told = std::exchange(at->second.sessions_ended, standing.sessions_ended);
-    const bool failed = std::exchange(at->second.not_told, false);
-    if (failed || told != standing.sessions_ended) tell_all(owner.incarnation, owner.name);
   }
 }
 

@@ -125,6 +125,7 @@ class References : public std::enable_shared_from_this<References> {
 
   std::shared_ptr<OwnerLink> link_to(std::string_view name, std::uint64_t incarnation);
   SentForks::iterator find_sent(std::uint64_t number);
+  SentForks::iterator find_sent(const Fork& fork);
   bool arrived_here(const Fork& fork, const Reference& reference);
   std::shared_ptr<Reference> find(const ObjectId& object) const;
   std::shared_ptr<Reference> make(const std::shared_ptr<OwnerLink>& link, const ObjectId& object);
