@@ -7,10 +7,9 @@
 namespace batchrpc_examples {
 
 ObserverProcesses::ObserverProcesses(const GroupOptions& group) {
-  const auto self = std::filesystem::read_symlink("/proc/self/exe");
-  const auto light = self.parent_path() / "cartpole_observer";
   ProcessOptions process;
-  process.program = std::filesystem::exists(light) ? light : self;
+  const auto light = std::filesystem::path(process.program).parent_path() / "cartpole_observer";
+  if (std::filesystem::exists(light)) process.program = light;
   process.parent_death_signal = 0;  // an observer notices by itself that the agent is gone
   processes_.reserve(static_cast<std::size_t>(group.world_size));
   for (int rank = 1; rank < group.world_size; ++rank) {

@@ -14,55 +14,13 @@
 
 #include "common/free_port.hpp"
 #include "common/process.hpp"
+#include "process/program_run.hpp"
 
 // The program `cartpole`, as people start it.
 namespace batchrpc_examples {
 namespace {
 
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-using Words = std::vector<std::string>;
-
 const std::string kPrograms = BATCHRPC_BIN_DIR;
-
-// A folder of a test's own.
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / name()) {
-    std::filesystem::create_directory(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
-  [[nodiscard]] std::string text(const std::string& name) const {
-    std::ifstream stream(file(name));
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  [[nodiscard]] nlohmann::json json(const std::string& name) const {
-    return nlohmann::json::parse(text(name));
-  }
-
- private:
-  static std::string name() {
-    static int count = 0;
-    return "batchrpc_cartpole_test_" + std::to_string(::getpid()) + "_" + std::to_string(count++);
-  }
-  std::filesystem::path path_;
-};
-
-// Starts a program with its output in files of the folder: NAME.out and NAME.err.
-ChildProcess start(const Folder& folder, const std::string& name, const Words& command,
-                   const std::vector<std::pair<std::string, std::string>>& environment = {}) {
-  ProcessOptions options;
-  options.program = "/bin/sh";
-  options.arguments = {"-c", "out=$1; err=$2; shift 2; exec \"$@\" > \"$out\" 2> \"$err\"", "sh",
-                       folder.file(name + ".out"), folder.file(name + ".err")};
-  options.arguments.insert(options.arguments.end(), command.begin(), command.end());
-  options.environment = environment;
-  return ChildProcess(options);
-}
 
 Words cartpole(const Words& arguments, const std::string& program = "cartpole") {
   Words command{kPrograms + "/" + program};
@@ -72,21 +30,7 @@ Words cartpole(const Words& arguments, const std::string& program = "cartpole") 
 
 // Runs to its end; gives the exit code, or minus the signal.
 int run(const Folder& folder, const Words& arguments) {
-  ChildProcess child = start(folder, "cartpole", cartpole(arguments));
-  const auto end = child.wait_for(60s);
-  UNSCOPED_INFO("stderr: " << folder.text("cartpole.err"));
-  REQUIRE(end);
-  return end->signal != 0 ? -end->signal : end->code;
-}
-
-template <class Condition>
-bool becomes_true(Condition condition, std::chrono::seconds limit) {
-  const auto deadline = Clock::now() + limit;
-  while (!condition()) {
-    if (Clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(10ms);
-  }
-  return true;
+  return end_of(start(folder, "cartpole", cartpole(arguments)), folder, "cartpole", 60s);
 }
 
 // Of a process that still runs: the running children.
@@ -105,8 +49,7 @@ bool runs(pid_t pid) {
 }
 
 bool has_begun(const Folder& folder, const std::string& name = "cartpole") {
-  return becomes_true(
-      [&] { return folder.text(name + ".out").find("Episode 0 ") != std::string::npos; }, 30s);
+  return has_printed(folder, name + ".out", "Episode 0 ", 30s);
 }
 
 const Words kEndless{"--episodes", "1000000", "--steps", "100"};

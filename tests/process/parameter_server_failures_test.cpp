@@ -133,9 +133,10 @@ TEST_CASE("a training whose gradients are refused says why") {
 
 TEST_CASE("a parameter server that is interrupted misses nobody") {
   const Folder folder;
-  ChildProcess server = start(folder, "all",
-                              {"--trainers", "2", "--servers", "2", "--iterations", "1000000",
-                               "--synthetic", "--no-sum", "--json", folder.file("report")});
+  ChildProcess server =
+      start(folder, "all",
+            parameter_server({"--trainers", "2", "--servers", "2", "--iterations", "1000000",
+                              "--synthetic", "--no-sum", "--json", folder.file("report")}));
   REQUIRE(has_printed(folder, "all.out", "| 2 trainers |"));
   const int number = GENERATE(SIGTERM, SIGINT);
   server.signal(number);

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/process.hpp"
+
+// Programs, as people start them.
+namespace batchrpc_examples {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using Words = std::vector<std::string>;
+
+/// A folder of a test's own.
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / name()) {
+    std::filesystem::create_directory(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ / name; }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    std::ifstream stream(file(name));
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  [[nodiscard]] nlohmann::json json(const std::string& name) const {
+    return nlohmann::json::parse(text(name));
+  }
+
+ private:
+  static std::string name() {
+    static int count = 0;
+    return "batchrpc_process_test_" + std::to_string(::getpid()) + "_" + std::to_string(count++);
+  }
+  std::filesystem::path path_;
+};
+
+/// Starts a program with its output in files of the folder: NAME.out and NAME.err.
+inline ChildProcess start(
+    const Folder& folder, const std::string& name, const Words& command,
+    const std::vector<std::pair<std::string, std::string>>& environment = {}) {
+  ProcessOptions options;
+  options.program = "/bin/sh";
+  options.arguments = {"-c", "out=$1; err=$2; shift 2; exec \"$@\" > \"$out\" 2> \"$err\"", "sh",
+                       folder.file(name + ".out"), folder.file(name + ".err")};
+  options.arguments.insert(options.arguments.end(), command.begin(), command.end());
+  options.environment = environment;
+  return ChildProcess(options);
+}
+
+/// Waits for its end; gives the exit code, or minus the signal.
+inline int end_of(ChildProcess child, const Folder& folder, const std::string& name,
+                  std::chrono::seconds limit) {
+  const auto end = child.wait_for(limit);
+  UNSCOPED_INFO("stderr: " << folder.text(name + ".err"));
+  REQUIRE(end);
+  return end->signal != 0 ? -end->signal : end->code;
+}
+
+template <class Condition>
+bool becomes_true(Condition condition, std::chrono::seconds limit = 60s) {
+  const auto deadline = Clock::now() + limit;
+  while (!condition()) {
+    if (Clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(10ms);
+  }
+  return true;
+}
+
+inline bool has_printed(const Folder& folder, const std::string& name, const std::string& text,
+                        std::chrono::seconds limit = 60s) {
+  return becomes_true([&] { return folder.text(name).find(text) != std::string::npos; }, limit);
+}
+
+}  // namespace batchrpc_examples
