@@ -88,9 +88,9 @@ std::unique_ptr<Stream> Connection::release() {
   return std::move(stream_);
 }
 
-void Connection::open(bool keep) {
+void Connection::open(bool keep, bool answers) {
   open_ = true;
-  output_.open(keep);
+  output_.open(keep, answers);
   flush();
 }
 

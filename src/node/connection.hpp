@@ -61,9 +61,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Gives the stream away, of which nothing but the handshake was read, and closes.
   [[nodiscard]] std::unique_ptr<Stream> release();
 
-  /// The handshake is over: frames that waited are sent, larger ones are accepted. `keep`: see
+  /// The handshake is over: frames that waited are sent, larger ones are accepted. As
   /// OutputQueue::open().
-  void open(bool keep);
+  void open(bool keep, bool answers);
 
   [[nodiscard]] OutputQueue& output() noexcept { return output_; }
 

@@ -47,8 +47,10 @@ std::uint64_t OutputQueue::unacknowledged() const {
 std::size_t OutputQueue::paused_bytes() const {
   const std::lock_guard lock(mutex_);
   std::size_t bytes = 0;
-  for (const LargePayloads& entry : paused_)
-    bytes += entry.rest();
+  for (const auto* entries : {&unanswered_, &paused_}) {
+    for (const LargePayloads& entry : *entries)
+      bytes += entry.rest();
+  }
   return error_ ? 0 : bytes;
 }
 

@@ -14,6 +14,7 @@ namespace {
 // Large enough that its own system call does not show, small enough that a call behind it does not
 // wait.
 constexpr std::size_t kChunkBytes = 256 * 1024;
+static_assert(wire::kUnaskedBytes % kChunkBytes == 0);
 // Buffers that are used again for the next rounds.
 constexpr std::size_t kSpares = 4;
 constexpr std::size_t kSpareBytes = 64 * 1024;
@@ -86,10 +87,11 @@ void OutputQueue::attach(Stream* stream) {
   stream_ = stream;
 }
 
-void OutputQueue::open(bool keep) {
+void OutputQueue::open(bool keep, bool answers) {
   const std::lock_guard lock(mutex_);
   open_ = true;
   keep_ = keep;
+  answers_ = answers;
 }
 
 void OutputQueue::wait_for_writer(std::unique_lock<std::mutex>& lock) {
@@ -112,6 +114,7 @@ void OutputQueue::detach() {
 void OutputQueue::close() {
   // Destroyed without the lock: memory may have the user's deleter.
   std::deque<LargePayloads> large;
+  std::deque<LargePayloads> unanswered;
   std::deque<LargePayloads> paused;
   std::deque<Round> rounds;
   std::vector<Bytes> released;
@@ -126,6 +129,7 @@ void OutputQueue::close() {
   written_ = 0;
   rounds.swap(rounds_);
   large.swap(large_);
+  unanswered.swap(unanswered_);
   paused.swap(paused_);
   released.swap(released_);
   queued_held_ = {};
@@ -277,11 +281,19 @@ void OutputQueue::take_chunk(Round& round) {
                       .padding = wire::padded(size) - size};
   sender.offset += size;
   if (sender.skip_what_is_sent()) {
-    large_.push_back(std::move(sender));
+    (waits_for_answer(sender) ? unanswered_ : large_).push_back(std::move(sender));
   } else {
     (sender.of_reply ? round.held.replies : round.held.calls) += sender.bytes;
     release(std::move(sender));
   }
+}
+
+bool OutputQueue::waits_for_answer(const LargePayloads& sender) const {
+  if (!answers_ || sender.of_reply || sender.asked_for) return false;
+  const std::size_t left = sender.rest();
+  const std::size_t next =
+      std::min(kChunkBytes, sender.payloads[sender.index].size() - sender.offset);
+  return sender.bytes > wire::kUnaskedBytes && sender.bytes - left + next > wire::kUnaskedBytes;
 }
 
 void OutputQueue::release(LargePayloads sent) {

@@ -41,8 +41,8 @@ class OutputQueue {
   /// Takes the frame of a call back, unless it has been taken to be written: then false. It leaves
   /// without effect; its payloads are moved to `payloads`. By who holds mutex().
   bool retract_locked(Place place, std::vector<Bytes>& payloads);
-  /// Has what is left of a call's payloads wait, or go on; the chunk that is being written leaves.
-  /// Nothing happens where none is left. By who holds mutex().
+  /// Has what is left of a call's payloads wait; the chunk that is being written leaves. Or has them
+  /// go on, as many as there are. Nothing happens where none is left. By who holds mutex().
   void pause_locked(std::uint64_t call);
   void resume_locked(std::uint64_t call);
   /// Moves the payloads of a call that have not been taken to be written as a whole to `payloads`:
@@ -58,9 +58,10 @@ class OutputQueue {
   void append_acknowledgement(std::span<const Word> frame);
 
   /// Writes to `stream`, until detach(): what append_first() brings, and from open() on the rest.
-  /// `keep`: what is written is kept until it is acknowledged.
+  /// `keep`: what is written is kept until it is acknowledged. `answers`: the peer says of each call
+  /// with more payload than wire::kUnaskedBytes whether it may come; beyond those it waits for that.
   void attach(Stream* stream);
-  void open(bool keep);
+  void open(bool keep, bool answers);
   /// The stream is of no more use; frames wait for the next one. When this returns, no thread is
   /// inside a try_write.
   void detach();
@@ -152,6 +153,7 @@ class OutputQueue {
     std::size_t index = 0;    // of the payload that is being sent
     std::size_t offset = 0;   // and how much of it is gone
     std::uint64_t bytes = 0;  // of all payloads
+    bool asked_for = false;
     bool skip_what_is_sent();
     [[nodiscard]] std::size_t rest() const;
   };
@@ -164,6 +166,7 @@ class OutputQueue {
   std::span<const std::span<const std::byte>> buffers_to_write(Buffers& buffers) const;
   static std::optional<LargePayloads> take(std::deque<LargePayloads>& from, std::uint64_t call);
   void take_chunk(Round& round);
+  [[nodiscard]] bool waits_for_answer(const LargePayloads& sender) const;
   void release(LargePayloads sent);
   void hold(const Held& more);
   void let_go(const Held& held);
@@ -185,6 +188,7 @@ class OutputQueue {
   std::size_t written_ = 0;                    // of first_, or of that round
   std::vector<std::vector<std::byte>> spare_;  // empty buffers
   std::deque<LargePayloads> large_;            // each sends a chunk in turn
+  std::deque<LargePayloads> unanswered_;       // the peer has yet to say whether it wants them
   std::deque<LargePayloads> paused_;           // the peer does not want them yet
   std::vector<Bytes> released_;                // sent; to be given back
   std::uint64_t appended_ = 0;                 // bytes of frames, in all
@@ -198,6 +202,7 @@ class OutputQueue {
   std::atomic<std::uint64_t> held_replies_{0};  // changed with the lock
   bool open_ = false;
   bool keep_ = false;
+  bool answers_ = false;
   bool closed_ = false;
   bool busy_ = false;         // a writer is at work, or waits for the stream to become writable
   bool blocked_ = false;      // it waits

@@ -32,7 +32,9 @@ std::optional<OutputQueue::LargePayloads> OutputQueue::take(std::deque<LargePayl
 }
 
 void OutputQueue::pause_locked(std::uint64_t call) {
-  if (auto payloads = take(large_, call)) {
+  auto payloads = take(large_, call);
+  if (!payloads) payloads = take(unanswered_, call);
+  if (payloads) {
     held_calls_ -= payloads->bytes;
     held_paused_ += payloads->bytes;
     paused_.push_back(std::move(*payloads));
@@ -40,11 +42,16 @@ void OutputQueue::pause_locked(std::uint64_t call) {
 }
 
 void OutputQueue::resume_locked(std::uint64_t call) {
-  if (auto payloads = take(paused_, call)) {
+  auto payloads = take(paused_, call);
+  if (payloads) {
     held_paused_ -= payloads->bytes;
     held_calls_ += payloads->bytes;
-    large_.push_back(std::move(*payloads));
   }
+  if (!payloads) payloads = take(unanswered_, call);
+  if (!payloads) payloads = take(large_, call);
+  if (!payloads) return;
+  payloads->asked_for = true;
+  large_.push_back(std::move(*payloads));
 }
 
 bool OutputQueue::cut_off_locked(std::uint64_t call, std::vector<Bytes>& payloads) {

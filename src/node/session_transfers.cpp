@@ -98,6 +98,9 @@ void Session::expect_call(const wire::FrameView& frame) {
     connection_->flush();  // what comes until it is there must be set aside
   }
   const bool is_shut = gate->is_shut();
+  if (!is_shut && bytes > wire::kUnaskedBytes && peer_minor_ >= wire::kMinorWithAnswers) {
+    send_credit(id, wire::kAllCredit);
+  }
   assembler_.receive(id, std::move(reception), is_shut ? std::move(gate) : nullptr);
 }
 

@@ -16,9 +16,11 @@
 namespace batchrpc::wire {
 
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 2;
+inline constexpr std::uint16_t kMinor = 3;
 /// From this minor version on, a session outlives its connection.
 inline constexpr std::uint16_t kMinorWithSessions = 2;
+/// From this minor version on, a credit answers each call with more payload than kUnaskedBytes.
+inline constexpr std::uint16_t kMinorWithAnswers = 3;
 
 enum class FrameKind : std::uint16_t {
   hello,
@@ -48,6 +50,8 @@ inline constexpr std::uint16_t kResumed = 8;         // a hello: goes on with a 
 /// The credits for a call's payloads: none of them is to be sent, or all.
 inline constexpr std::uint64_t kNoCredit = 0;
 inline constexpr std::uint64_t kAllCredit = ~std::uint64_t{0};
+/// So much of a call's payloads is sent before a credit has come for them.
+inline constexpr std::uint64_t kUnaskedBytes = std::uint64_t{1} << 20;
 
 /// The scalars of a frame.
 struct FrameHeader {

@@ -99,6 +99,46 @@ TEST_CASE("a sender is told to wait, then to send") {
   CHECK_FALSE(target.peer.frame(FrameKind::credit));
 }
 
+TEST_CASE("a sender is asked for calls of more than 1 MiB, from minor version 3 on") {
+  for (const std::uint16_t minor : {wire::kMinorWithAnswers, wire::kMinorWithSessions}) {
+    Target target(minor);
+    target.told->holds = false;
+    target.call_with_payload(5, 1, kMiB);
+    target.call_with_payload(6, 2, kMiB + 1);
+    const auto credit = target.peer.frame(FrameKind::credit);
+    REQUIRE(credit.has_value() == (minor == wire::kMinorWithAnswers));
+    if (!credit) continue;
+    CHECK(wire::parse_frame(*credit).header.id == 6);
+    CHECK(wire::parse_frame(*credit).header.value == wire::kAllCredit);
+    CHECK_FALSE(target.peer.frame(FrameKind::credit));
+    target.call_with_payload(7, 3, 2 * kMiB);
+    target.told->calls.at(3).gate->open();  // which was not shut
+    CHECK(target.received(FrameKind::credit).first == std::vector<std::uint64_t>{7});
+  }
+}
+
+TEST_CASE("a call is sent to 1 MiB, and to its end when its receiver asks; or it times out") {
+  constexpr std::uint64_t kFirst = std::uint64_t{1} << 32;  // the node's first call
+  for (const bool asked : {true, false}) {
+    Target target;
+    auto call = target.node.call_with<Swallow>({.timeout = 4s}, "raw", "swallow", 1,
+                                               Bytes::allocate(4 * kMiB));
+    target.world.run_for(1s);
+    CHECK(target.received(FrameKind::cancel).second == kMiB);
+    target.world.run_for(1s);
+    CHECK(target.received(FrameKind::cancel).second == 0);
+    if (asked) target.send(FrameKind::credit, kFirst, wire::kAllCredit);
+    target.world.run_for(1s);
+    CHECK(target.received(FrameKind::cancel).second == (asked ? 3 * kMiB : 0));
+    target.world.run_for(2s);
+    const auto result = outcome(std::move(call));
+    CHECK(result.code() == ErrorCode::timed_out);
+    CHECK(test::may_have_run(result.error()) == asked);
+    CHECK(target.received(FrameKind::cancel).first == std::vector<std::uint64_t>{kFirst});
+    CHECK_FALSE(target.peer.closed());
+  }
+}
+
 TEST_CASE("a sender of minor version 0 does not wait, and its call runs all the same") {
   Target target(0);
   for (const std::size_t chunks : {std::size_t{1}, std::size_t{20}, std::size_t{100}}) {
@@ -208,8 +248,9 @@ TEST_CASE("any credits and cancels leave a node as it is") {
     const std::uint64_t id = random() % 8 == 0 ? random() : ids[random() % ids.size()];
     switch (random() % 16) {
       case 0: {  // of the node, with a payload; answered by nobody
+        const std::size_t size = random() % 4 == 0 ? 1'500'000 : 300'000;
         calls.push_back(target.node.call_with<Swallow>({.timeout = 1s}, "raw", "swallow", 1,
-                                                       Bytes::allocate(300'000)));
+                                                       Bytes::allocate(size)));
         break;
       }
       case 1: {

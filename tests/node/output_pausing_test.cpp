@@ -13,7 +13,7 @@ using test::filled;
 using test::ping;
 
 struct Fixture : test::OutputFixture {
-  Fixture() { queue.open(false); }
+  explicit Fixture(bool answers = false) { queue.open(false, answers); }
   void pause(std::uint64_t call) {
     const std::lock_guard lock(queue.mutex());
     queue.pause_locked(call);
@@ -60,6 +60,77 @@ TEST_CASE("payloads that wait let all others pass, and go on where they were") {
   CHECK(f.queue.paused_bytes() == 0);
   f.write_all();
   CHECK(f.sent().at(1) == 1'000'000);
+}
+
+TEST_CASE("a peer that answers gets 1 MiB of a call's payloads before it has asked for them") {
+  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  Fixture f(true);
+  append_call(f.queue, 1, {filled(400'000, 1), filled(3 * kMiB, 1)});
+  append_call(f.queue, 2, {filled(kMiB, 2)});
+  const auto held = [&f] {
+    const std::lock_guard lock(f.queue.mutex());
+    return std::pair(f.queue.held_calls_locked(), f.queue.held_paused_locked());
+  };
+  const auto [all, none] = held();
+  f.write_all();
+  const std::uint64_t before = f.sent().at(1);
+  CHECK(before <= kMiB);
+  CHECK(before > kMiB - 256 * 1024);
+  CHECK(f.sent().at(2) == kMiB);
+  CHECK(f.queue.queued_bytes() == 0);  // so that pings are answered meanwhile
+  CHECK(f.queue.paused_bytes() == 400'000 + 3 * kMiB - before);
+  CHECK(held().first == 400'000 + 3 * kMiB);  // unlike those that the peer has wait
+  CHECK(held().second == 0);
+  SECTION("they go on when it asks") { f.resume(1); }
+  SECTION("they may have to wait first, or longer") {
+    f.pause(1);
+    CHECK(held().second == 400'000 + 3 * kMiB);
+    f.write_all();
+    CHECK(f.sent().at(1) == before);
+    f.resume(1);
+    f.pause(1);
+    f.write_all();
+    CHECK(f.sent().at(1) == before);
+    f.resume(1);
+  }
+  f.write_all();
+  CHECK(f.sent().at(1) == 400'000 + 3 * kMiB);
+  CHECK(f.queue.paused_bytes() == 0);
+  CHECK(held() == std::pair(none, none));
+  CHECK(all > 0);
+}
+
+TEST_CASE("who is asked early sends all at once; and replies need not be asked for") {
+  Fixture f(true);
+  append_call(f.queue, 1, {filled(3'000'000, 1)});
+  f.resume(1);
+  Encoder encoder(wire::kEnvelopeWords);
+  encoder.payloads().push_back(filled(2'000'000, 4));
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = 4});
+  f.queue.append(encoder.words(), 4, true, std::move(encoder.payloads()));
+  f.write_all();
+  CHECK(f.sent() == std::map<std::uint64_t, std::uint64_t>{{1, 3'000'000}, {4, 2'000'000}});
+}
+
+TEST_CASE("what has yet to be asked for is cut off, or let go at the end") {
+  for (const bool closed : {true, false}) {
+    Fixture f(true);
+    auto owner = std::make_shared<std::vector<std::byte>>(3'000'000);
+    const std::weak_ptr<void> watch = owner;
+    append_call(f.queue, 1, {Bytes(owner, std::span<const std::byte>(*owner))});
+    owner.reset();
+    f.write_all();
+    CHECK_FALSE(watch.expired());
+    if (closed) {
+      f.queue.close();
+    } else {
+      CHECK(f.cut_off(1));
+      f.payloads.clear();
+      CHECK_FALSE(f.cut_off(1));
+    }
+    CHECK(watch.expired());
+    CHECK(f.queue.paused_bytes() == 0);
+  }
 }
 
 TEST_CASE("to have payloads wait or go on that are not there does nothing") {
