@@ -41,8 +41,8 @@ class OutputQueue {
   /// Takes the frame of a call back, unless it has been taken to be written: then false. It leaves
   /// without effect; its payloads are moved to `payloads`. By who holds mutex().
   bool retract_locked(Place place, std::vector<Bytes>& payloads);
-  /// Has what is left of a call's payloads wait; the chunk that is being written leaves. Or has them
-  /// go on, as many as there are. Nothing happens where none is left. By who holds mutex().
+  /// Has what is left of a call's payloads wait; the chunk that is being written leaves. Or has
+  /// them go on, as many as there are. Nothing happens where none is left. By who holds mutex().
   void pause_locked(std::uint64_t call);
   void resume_locked(std::uint64_t call);
   /// Moves the payloads of a call that have not been taken to be written as a whole to `payloads`:
@@ -58,8 +58,9 @@ class OutputQueue {
   void append_acknowledgement(std::span<const Word> frame);
 
   /// Writes to `stream`, until detach(): what append_first() brings, and from open() on the rest.
-  /// `keep`: what is written is kept until it is acknowledged. `answers`: the peer says of each call
-  /// with more payload than wire::kUnaskedBytes whether it may come; beyond those it waits for that.
+  /// `keep`: what is written is kept until it is acknowledged. `answers`: the peer says of each
+  /// call with more payload than wire::kUnaskedBytes whether it may come; beyond those it waits for
+  /// that.
   void attach(Stream* stream);
   void open(bool keep, bool answers);
   /// The stream is of no more use; frames wait for the next one. When this returns, no thread is

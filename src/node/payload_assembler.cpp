@@ -10,7 +10,8 @@ namespace batchrpc {
 namespace {
 
 constexpr std::size_t kMaxAssemblies = 4096;
-// What may be set aside of a held call: more than is on its way when its sender learns of it.
+// What may be set aside of a held call. A peer that awaits our answer sends wire::kUnaskedBytes; of
+// others more than is on its way when they learn of it, unless sockets hold more.
 constexpr std::uint64_t kMaxEarlyBytes = std::uint64_t{8} << 20;
 
 std::uint64_t key_of(std::uint64_t id, bool of_reply) { return id * 2 + (of_reply ? 1 : 0); }

@@ -117,7 +117,7 @@ TEST_CASE("a sender is asked for calls of more than 1 MiB, from minor version 3 
   }
 }
 
-TEST_CASE("a call is sent to 1 MiB, and to its end when its receiver asks; or it times out") {
+TEST_CASE("a call is sent to 1 MiB, and to its end when its receiver asks, or it times out") {
   constexpr std::uint64_t kFirst = std::uint64_t{1} << 32;  // the node's first call
   for (const bool asked : {true, false}) {
     Target target;

@@ -100,7 +100,7 @@ TEST_CASE("a peer that answers gets 1 MiB of a call's payloads before it has ask
   CHECK(all > 0);
 }
 
-TEST_CASE("who is asked early sends all at once; and replies need not be asked for") {
+TEST_CASE("who is asked early sends all at once, and replies need not be asked for") {
   Fixture f(true);
   append_call(f.queue, 1, {filled(3'000'000, 1)});
   f.resume(1);

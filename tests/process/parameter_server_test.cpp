@@ -100,8 +100,8 @@ TEST_CASE(
     "a server's memory is that of model, sum, optimizer and half as much again as a message") {
   for (const std::string transport : {"tcp", "unix"}) {
     const Folder folder;
-    CHECK(run(folder, {"--trainers", "5", "--iterations", "3", "--batch-size", "2", "--image", "32", "--transport",
-                       transport, "--json", folder.file("report")}) == 0);
+    CHECK(run(folder, {"--trainers", "5", "--iterations", "4", "--transport", transport, "--json",
+                       folder.file("report")}) == 0);
     const nlohmann::json report = folder.json("report");
     const double messages =
         report.at("server_memory_bytes").get<double>() / report.at("message_bytes").get<double>();

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kActing = 3s;
-constexpr std::size_t kPool = 768 * 1024;
+constexpr std::size_t kPool = 1536 * 1024;  // more than is sent before it is asked for
 constexpr std::size_t kOffsets = 4096;
 
 // All payloads are parts of it, so that they cost nothing to make and to compare.
@@ -111,7 +111,7 @@ void RandomProgram::live(const std::shared_ptr<Life>& life, Node node) {
 
 void RandomProgram::run() {
   narrow_ = one_in(3);
-  largest_ = narrow_ ? 2000 : one_in(3) ? kPool : 40'000;
+  largest_ = narrow_ ? 2000 : one_in(3) ? (one_in(4) ? kPool : kPool / 2) : 40'000;
   world_.network().set_link({.latency = some_time(2ms), .jitter = some_time(1ms)});
   for (int host = 0; host < hosts_; ++host) {
     const auto life = lives_.emplace_back(begin_life(host));

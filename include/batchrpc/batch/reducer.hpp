@@ -51,7 +51,7 @@ inline constexpr bool kIsReduce<Reduce<Reducer>> = true;
 /// accumulated when the batch is complete, in the order of their callers' ranks.
 ///
 /// Large rows of peers are taken in two at a time: while one is accumulated the next comes in, and
-/// the others wait at their senders, but for what of them was on its way (at most 8 MiB each). So
+/// the others wait at their senders, but for at most 1 MiB of each. So
 /// memory does not grow with the number of callers; but with order_by_peer it does.
 template <class Reducer>
 detail::Reduce<std::remove_cvref_t<Reducer>> reduce(Reducer&& reducer) {

@@ -23,16 +23,17 @@ class BATCHRPC_EXPORT TransferGate {
 
 /// What a function says of a call whose payloads have yet to come.
 ///
-/// A call that is held costs its sender the memory of its payloads, and this node next to none: a
-/// few chunks that were on their way are set aside, and copied when the gate is open. A sender of
-/// protocol 1.0 does not wait: its call comes, and runs, though the gate is shut.
+/// A call that is held costs its sender the memory of its payloads, and this node next to none: the
+/// first chunks, at most 1 MiB, are set aside, and copied when the gate is open; of senders before
+/// protocol 1.3, 8 MiB. A sender of protocol 1.0 does not wait: its call comes, and runs, though
+/// the gate is shut.
 struct Reception {
   /// Comes back with the call (IncomingCall::take_reception). Let go of when that will never be: it
   /// was cancelled, or its connection ended; on the driving thread, without a lock, as `target` is.
   std::shared_ptr<void> kept{};
   /// Where the payloads go; null: to memory of the library's. Those that it has chosen memory for
   /// own it, so that it lives as long as they do. Of a held call it is asked when the gate is open;
-  /// else when the call has come all the same, or 8 MiB of it have.
+  /// else when the call has come all the same, or more of it than is set aside.
   std::shared_ptr<PayloadTarget> target{};
   /// The sender is to wait until the gate is opened.
   bool held = false;
