@@ -92,7 +92,7 @@ class Servers {
   }
 
   /// Tells those servers that are there why this trainer ends.
-  void fail(const std::string& why) {
+  void fail(const std::string& why) const {
     std::vector<rpc::Future<void>> told;
     for (const auto& server : servers_)
       told.push_back(server.call<&ParameterServer::fail>(why));
@@ -162,6 +162,13 @@ void train(Servers& servers, TrainerModel* model, const ParameterServerOptions& 
   servers.leave();
 }
 
+bool is_server_gone(const std::exception& error) {
+  const auto* const known = dynamic_cast<const rpc::Error*>(&error);
+  return known != nullptr &&
+         (known->code() == rpc::ErrorCode::peer_lost || known->code() == rpc::ErrorCode::not_sent ||
+          known->code() == rpc::ErrorCode::owner_lost);
+}
+
 void train(const rpc::Node& node, const ParameterServerOptions& options) {
   std::unique_ptr<TrainerModel> model;
   if (!options.synthetic) model = std::make_unique<TrainerModel>(options);
@@ -169,7 +176,8 @@ void train(const rpc::Node& node, const ParameterServerOptions& options) {
   try {
     train(servers, model.get(), options);
   } catch (const std::exception& error) {
-    servers.fail(error.what());
+    // Of a server that is gone the others hear by themselves, and that it is the cause.
+    if (!is_server_gone(error)) servers.fail(error.what());
     throw;
   }
 }
@@ -184,14 +192,9 @@ void run_trainer(const ParameterServerOptions& options) {
   try {
     const rpc::Node node(node_options(options));
     train(node, options);
-  } catch (const rpc::PeerLost& error) {
-    throw std::runtime_error(name + " ends, for its server is gone: " + error.what());
-  } catch (const rpc::NotSent& error) {
-    throw std::runtime_error(name + " ends, for its server is gone: " + error.what());
-  } catch (const rpc::OwnerLost& error) {
-    throw std::runtime_error(name + " ends, for its server is gone: " + error.what());
   } catch (const std::exception& error) {
-    throw std::runtime_error(name + ": " + error.what());
+    throw std::runtime_error(
+        name + (is_server_gone(error) ? " ends, for its server is gone: " : ": ") + error.what());
   }
 }
 

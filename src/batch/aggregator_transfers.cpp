@@ -3,7 +3,7 @@
 #include "batch/aggregator.hpp"
 
 // Large calls wait at their senders until there is room for them: a queue that is full of
-// announcements takes no memory.
+// announcements takes no memory but for what comes unasked, at most 1 MiB of each.
 namespace batchrpc::detail {
 namespace {
 

@@ -88,9 +88,9 @@ std::unique_ptr<Stream> Connection::release() {
   return std::move(stream_);
 }
 
-void Connection::open(bool keep, bool answers) {
+void Connection::open(const OutputQueue::Agreed& agreed) {
   open_ = true;
-  output_.open(keep, answers);
+  output_.open(agreed);
   flush();
 }
 

@@ -61,9 +61,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// Gives the stream away, of which nothing but the handshake was read, and closes.
   [[nodiscard]] std::unique_ptr<Stream> release();
 
-  /// The handshake is over: frames that waited are sent, larger ones are accepted. As
-  /// OutputQueue::open().
-  void open(bool keep, bool answers);
+  /// The handshake is over: frames that waited are sent, larger ones are accepted.
+  void open(const OutputQueue::Agreed& agreed);
 
   [[nodiscard]] OutputQueue& output() noexcept { return output_; }
 

@@ -16,14 +16,20 @@ std::size_t OutputQueue::LargePayloads::rest() const {
   return left - offset;
 }
 
+std::size_t OutputQueue::rest_of(const std::deque<LargePayloads>& all) {
+  std::size_t bytes = 0;
+  for (const LargePayloads& entry : all)
+    bytes += entry.rest();
+  return bytes;
+}
+
 std::size_t OutputQueue::queued_bytes() const {
   const std::lock_guard lock(mutex_);
   std::size_t bytes = first_.size() + queued_.size() - written_;
   for (std::size_t i = next_; i < rounds_.size(); ++i)
     bytes += rounds_[i].size();
-  for (const LargePayloads& entry : large_)
-    bytes += entry.rest();
-  return error_ && !keep_ ? 0 : bytes;
+  bytes += rest_of(large_);
+  return error_ && !agreed_.keeps ? 0 : bytes;
 }
 
 std::size_t OutputQueue::kept_bytes() const {
@@ -44,14 +50,14 @@ std::uint64_t OutputQueue::unacknowledged() const {
   return sequence_ - acknowledged_;
 }
 
+std::size_t OutputQueue::unanswered_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return error_ && !agreed_.keeps ? 0 : rest_of(unanswered_);
+}
+
 std::size_t OutputQueue::paused_bytes() const {
   const std::lock_guard lock(mutex_);
-  std::size_t bytes = 0;
-  for (const auto* entries : {&unanswered_, &paused_}) {
-    for (const LargePayloads& entry : *entries)
-      bytes += entry.rest();
-  }
-  return error_ ? 0 : bytes;
+  return error_ ? 0 : rest_of(paused_);
 }
 
 std::size_t OutputQueue::unconfirmed_bytes() const {

@@ -14,7 +14,6 @@ namespace {
 // Large enough that its own system call does not show, small enough that a call behind it does not
 // wait.
 constexpr std::size_t kChunkBytes = 256 * 1024;
-static_assert(wire::kUnaskedBytes % kChunkBytes == 0);
 // Buffers that are used again for the next rounds.
 constexpr std::size_t kSpares = 4;
 constexpr std::size_t kSpareBytes = 64 * 1024;
@@ -87,11 +86,10 @@ void OutputQueue::attach(Stream* stream) {
   stream_ = stream;
 }
 
-void OutputQueue::open(bool keep, bool answers) {
+void OutputQueue::open(const Agreed& agreed) {
   const std::lock_guard lock(mutex_);
   open_ = true;
-  keep_ = keep;
-  answers_ = answers;
+  agreed_ = agreed;
 }
 
 void OutputQueue::wait_for_writer(std::unique_lock<std::mutex>& lock) {
@@ -289,11 +287,10 @@ void OutputQueue::take_chunk(Round& round) {
 }
 
 bool OutputQueue::waits_for_answer(const LargePayloads& sender) const {
-  if (!answers_ || sender.of_reply || sender.asked_for) return false;
-  const std::size_t left = sender.rest();
+  if (!agreed_.answers || sender.of_reply || sender.answered) return false;
   const std::size_t next =
       std::min(kChunkBytes, sender.payloads[sender.index].size() - sender.offset);
-  return sender.bytes > wire::kUnaskedBytes && sender.bytes - left + next > wire::kUnaskedBytes;
+  return sender.bytes - sender.rest() + next > wire::kUnaskedBytes;
 }
 
 void OutputQueue::release(LargePayloads sent) {
@@ -321,7 +318,7 @@ void OutputQueue::advance(std::size_t bytes) {
 
 // Drops the rounds that nobody will need again; never one that is being written.
 void OutputQueue::drop_acknowledged() {
-  while (next_ > 0 && (!keep_ || rounds_.front().last <= acknowledged_)) {
+  while (next_ > 0 && (!agreed_.keeps || rounds_.front().last <= acknowledged_)) {
     drop_at(0);
     --next_;
   }

@@ -41,8 +41,9 @@ class OutputQueue {
   /// Takes the frame of a call back, unless it has been taken to be written: then false. It leaves
   /// without effect; its payloads are moved to `payloads`. By who holds mutex().
   bool retract_locked(Place place, std::vector<Bytes>& payloads);
-  /// Has what is left of a call's payloads wait; the chunk that is being written leaves. Or has
-  /// them go on, as many as there are. Nothing happens where none is left. By who holds mutex().
+  /// Has what is left of a call's payloads wait; the chunk that is being written leaves. Or has it
+  /// go on, also beyond wire::kUnaskedBytes. Nothing happens where none is left. By who holds
+  /// mutex().
   void pause_locked(std::uint64_t call);
   void resume_locked(std::uint64_t call);
   /// Moves the payloads of a call that have not been taken to be written as a whole to `payloads`:
@@ -57,12 +58,15 @@ class OutputQueue {
   /// Appends a frame that tells what was received, unless another is queued, which will.
   void append_acknowledgement(std::span<const Word> frame);
 
+  /// What both sides have agreed on.
+  struct Agreed {
+    bool keeps = false;    ///< what is written is kept until it is acknowledged
+    bool answers = false;  ///< each call with more payload than wire::kUnaskedBytes gets a credit:
+                           ///< the rest waits for it
+  };
   /// Writes to `stream`, until detach(): what append_first() brings, and from open() on the rest.
-  /// `keep`: what is written is kept until it is acknowledged. `answers`: the peer says of each
-  /// call with more payload than wire::kUnaskedBytes whether it may come; beyond those it waits for
-  /// that.
   void attach(Stream* stream);
-  void open(bool keep, bool answers);
+  void open(const Agreed& agreed);
   /// The stream is of no more use; frames wait for the next one. When this returns, no thread is
   /// inside a try_write.
   void detach();
@@ -98,9 +102,11 @@ class OutputQueue {
   /// anything. So nobody calls this who has writing on this queue to do or to arrange.
   void give_back();
 
-  /// What the stream has yet to take, but for payloads that wait; those; what it has taken that may
-  /// still be lost; and what is kept until it is acknowledged. Zero when it takes no more.
+  /// What the stream has yet to take, but for payloads that wait; those that wait for the peer's
+  /// credit; those that it has told to; what the stream has taken that may still be lost; and what
+  /// is kept until it is acknowledged. Zero when it takes no more.
   [[nodiscard]] std::size_t queued_bytes() const;
+  [[nodiscard]] std::size_t unanswered_bytes() const;
   [[nodiscard]] std::size_t paused_bytes() const;
   [[nodiscard]] std::size_t unconfirmed_bytes() const;
   [[nodiscard]] std::size_t kept_bytes() const;
@@ -154,7 +160,7 @@ class OutputQueue {
     std::size_t index = 0;    // of the payload that is being sent
     std::size_t offset = 0;   // and how much of it is gone
     std::uint64_t bytes = 0;  // of all payloads
-    bool asked_for = false;
+    bool answered = false;    // with a credit
     bool skip_what_is_sent();
     [[nodiscard]] std::size_t rest() const;
   };
@@ -166,6 +172,8 @@ class OutputQueue {
   bool take_round();
   std::span<const std::span<const std::byte>> buffers_to_write(Buffers& buffers) const;
   static std::optional<LargePayloads> take(std::deque<LargePayloads>& from, std::uint64_t call);
+  std::optional<LargePayloads> take(std::uint64_t call);
+  static std::size_t rest_of(const std::deque<LargePayloads>& all);
   void take_chunk(Round& round);
   [[nodiscard]] bool waits_for_answer(const LargePayloads& sender) const;
   void release(LargePayloads sent);
@@ -189,7 +197,7 @@ class OutputQueue {
   std::size_t written_ = 0;                    // of first_, or of that round
   std::vector<std::vector<std::byte>> spare_;  // empty buffers
   std::deque<LargePayloads> large_;            // each sends a chunk in turn
-  std::deque<LargePayloads> unanswered_;       // the peer has yet to say whether it wants them
+  std::deque<LargePayloads> unanswered_;       // wait for a credit, since so much of them has left
   std::deque<LargePayloads> paused_;           // the peer does not want them yet
   std::vector<Bytes> released_;                // sent; to be given back
   std::uint64_t appended_ = 0;                 // bytes of frames, in all
@@ -202,8 +210,7 @@ class OutputQueue {
   std::uint64_t held_paused_ = 0;
   std::atomic<std::uint64_t> held_replies_{0};  // changed with the lock
   bool open_ = false;
-  bool keep_ = false;
-  bool answers_ = false;
+  Agreed agreed_;
   bool closed_ = false;
   bool busy_ = false;         // a writer is at work, or waits for the stream to become writable
   bool blocked_ = false;      // it waits

@@ -31,10 +31,19 @@ std::optional<OutputQueue::LargePayloads> OutputQueue::take(std::deque<LargePayl
   return taken;
 }
 
+// The same, whether they wait or not; they count among those that do not.
+std::optional<OutputQueue::LargePayloads> OutputQueue::take(std::uint64_t call) {
+  if (auto payloads = take(paused_, call)) {
+    held_paused_ -= payloads->bytes;
+    held_calls_ += payloads->bytes;
+    return payloads;
+  }
+  if (auto payloads = take(unanswered_, call)) return payloads;
+  return take(large_, call);
+}
+
 void OutputQueue::pause_locked(std::uint64_t call) {
-  auto payloads = take(large_, call);
-  if (!payloads) payloads = take(unanswered_, call);
-  if (payloads) {
+  if (auto payloads = take(call)) {
     held_calls_ -= payloads->bytes;
     held_paused_ += payloads->bytes;
     paused_.push_back(std::move(*payloads));
@@ -42,21 +51,14 @@ void OutputQueue::pause_locked(std::uint64_t call) {
 }
 
 void OutputQueue::resume_locked(std::uint64_t call) {
-  auto payloads = take(paused_, call);
-  if (payloads) {
-    held_paused_ -= payloads->bytes;
-    held_calls_ += payloads->bytes;
+  if (auto payloads = take(call)) {
+    payloads->answered = true;
+    large_.push_back(std::move(*payloads));
   }
-  if (!payloads) payloads = take(unanswered_, call);
-  if (!payloads) payloads = take(large_, call);
-  if (!payloads) return;
-  payloads->asked_for = true;
-  large_.push_back(std::move(*payloads));
 }
 
 bool OutputQueue::cut_off_locked(std::uint64_t call, std::vector<Bytes>& payloads) {
-  resume_locked(call);
-  auto large = take(large_, call);
+  auto large = take(call);
   if (!large) return false;
   if (large->index == 0 && large->offset == 0) {
     let_go({.calls = large->bytes});

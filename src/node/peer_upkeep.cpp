@@ -118,7 +118,7 @@ bool PeerTable::is_finished() const {
     Session& session = *entry.second;
     const OutputQueue& output = session.connection().output();
     return session.pending_calls() == 0 && session.answering() == 0 && output.queued_bytes() == 0 &&
-           output.paused_bytes() == 0;
+           output.unanswered_bytes() == 0 && output.paused_bytes() == 0;
   });
 }
 
@@ -145,6 +145,10 @@ std::vector<std::string> PeerTable::pending() const {
     }
     if (const std::size_t bytes = session->connection().output().queued_bytes(); bytes > 0) {
       texts.push_back(std::to_string(bytes) + " bytes to " + name);
+    }
+    if (const std::size_t bytes = session->connection().output().unanswered_bytes(); bytes > 0) {
+      texts.push_back(std::to_string(bytes) + " bytes to " + name +
+                      ", which has not asked for them");
     }
     if (const std::size_t bytes = session->connection().output().paused_bytes(); bytes > 0) {
       texts.push_back(std::to_string(bytes) + " bytes to " + name + ", which has them wait");

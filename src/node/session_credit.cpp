@@ -145,7 +145,7 @@ void Session::forget_promised_credit() {
 
 bool Session::is_behind() const {
   const OutputQueue& output = connection_->output();
-  return output.queued_bytes() + output.kept_bytes() > credit_limit_;
+  return output.queued_bytes() + output.unanswered_bytes() + output.kept_bytes() > credit_limit_;
 }
 
 // Whether a call is refused since the peer has not taken the replies to others. Throws BadMessage

@@ -59,7 +59,7 @@ void Session::attached() {
         .count = sent_again_});
   attached_.store(true, std::memory_order_release);
   open_.store(true, std::memory_order_release);
-  connection_->open(resumable_, peer_minor_ >= wire::kMinorWithAnswers);
+  connection_->open({.keeps = resumable_, .answers = peer_minor_ >= wire::kMinorWithAnswers});
 }
 
 void Session::handle_handshake(const wire::FrameView& frame) {

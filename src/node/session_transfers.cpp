@@ -93,14 +93,11 @@ void Session::expect_call(const wire::FrameView& frame) {
   const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   auto gate = std::make_shared<CallGate>(weak_from_this(), id, bytes);
   detail::Reception reception = announce(frame, deadline, gate);
-  if (reception.held) {
-    gate->hold();
-    connection_->flush();  // what comes until it is there must be set aside
-  }
+  if (reception.held) gate->hold();
   const bool is_shut = gate->is_shut();
-  if (!is_shut && bytes > wire::kUnaskedBytes && peer_minor_ >= wire::kMinorWithAnswers) {
-    send_credit(id, wire::kAllCredit);
-  }
+  const bool waits = bytes > wire::kUnaskedBytes && peer_minor_ >= wire::kMinorWithAnswers;
+  if (waits && !is_shut) send_credit(id, wire::kAllCredit);
+  if (waits || reception.held) connection_->flush();  // soon its sender stops, or sends too much
   assembler_.receive(id, std::move(reception), is_shut ? std::move(gate) : nullptr);
 }
 

@@ -238,7 +238,11 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
                      .parent = own ? std::string() : core_.name(),
                      .fork = {core_.incarnation(), number}};
   const std::lock_guard lock(mutex_);
-  if (!closed_) sent_[number >> 32] = {.number = number, .reference = std::move(reference)};
+  if (closed_) {
+    if (!own) all_.erase(reference->object());  // as close() does: it may arrive somewhere yet
+  } else {
+    sent_[number >> 32] = {.number = number, .reference = std::move(reference)};
+  }
   return wire;
 }
 

@@ -109,6 +109,27 @@ TEST_CASE("held calls take next to no memory where they are to go") {
   }
 }
 
+TEST_CASE("of a held call no more than 1 MiB comes, however much is on its way") {
+  Pair pair;
+  std::vector<Node> senders;
+  for (int i = 0; i < 5; ++i)
+    senders.push_back(pair.world.join("sender" + std::to_string(i)));
+  for (const Node& sender : senders)
+    (void)sender.call<int(int)>("b", "twice", 1).get();
+  pair.world.network->set_link({.latency = 50ms, .capacity = 64 * kMiB});
+  const Bytes gradients = scribbled(kLarge, 5);
+  const std::size_t before = test::allocated_bytes();
+  std::vector<Future<std::size_t>> held;
+  for (std::size_t i = 0; i < 5; ++i)
+    held.push_back(senders[i].call<Swallow>("b", "swallow", static_cast<int>(i), gradients));
+  pair.world.run_for(1s);
+  CHECK(test::allocated_bytes() < before + 5 * (kMiB + 100 * 1024));
+  for (std::size_t i = 0; i < 5; ++i) {
+    pair.told->calls.at(static_cast<int>(i)).gate->open();
+    CHECK(std::move(held[i]).get() == kLarge);
+  }
+}
+
 TEST_CASE("a call whose gate is opened before it was held does not wait") {
   Pair pair;
   pair.told->on_announce = [&](int number) { pair.told->calls.at(number).gate->open(); };
