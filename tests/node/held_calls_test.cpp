@@ -111,12 +111,12 @@ TEST_CASE("held calls take next to no memory where they are to go") {
 
 TEST_CASE("of a held call no more than 1 MiB comes, however much is on its way") {
   Pair pair;
+  pair.world.network->set_link({.latency = 50ms, .capacity = 64 * kMiB});
   std::vector<Node> senders;
   for (int i = 0; i < 5; ++i)
     senders.push_back(pair.world.join("sender" + std::to_string(i)));
   for (const Node& sender : senders)
     (void)sender.call<int(int)>("b", "twice", 1).get();
-  pair.world.network->set_link({.latency = 50ms, .capacity = 64 * kMiB});
   const Bytes gradients = scribbled(kLarge, 5);
   const std::size_t before = test::allocated_bytes();
   std::vector<Future<std::size_t>> held;
