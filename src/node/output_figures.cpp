@@ -16,7 +16,8 @@ std::size_t OutputQueue::LargePayloads::rest() const {
   return left - offset;
 }
 
-std::size_t OutputQueue::rest_of(const std::deque<LargePayloads>& all) {
+template <class Calls>
+std::size_t OutputQueue::rest_of(const Calls& all) {
   std::size_t bytes = 0;
   for (const LargePayloads& entry : all)
     bytes += entry.rest();

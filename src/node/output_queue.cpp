@@ -112,8 +112,8 @@ void OutputQueue::detach() {
 void OutputQueue::close() {
   // Destroyed without the lock: memory may have the user's deleter.
   std::deque<LargePayloads> large;
-  std::deque<LargePayloads> unanswered;
-  std::deque<LargePayloads> paused;
+  std::vector<LargePayloads> unanswered;
+  std::vector<LargePayloads> paused;
   std::deque<Round> rounds;
   std::vector<Bytes> released;
   std::unique_lock lock(mutex_);
@@ -279,7 +279,11 @@ void OutputQueue::take_chunk(Round& round) {
                       .padding = wire::padded(size) - size};
   sender.offset += size;
   if (sender.skip_what_is_sent()) {
-    (waits_for_answer(sender) ? unanswered_ : large_).push_back(std::move(sender));
+    if (waits_for_answer(sender)) {
+      unanswered_.push_back(std::move(sender));
+    } else {
+      large_.push_back(std::move(sender));
+    }
   } else {
     (sender.of_reply ? round.held.replies : round.held.calls) += sender.bytes;
     release(std::move(sender));

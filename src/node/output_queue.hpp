@@ -171,9 +171,11 @@ class OutputQueue {
   bool fill();
   bool take_round();
   std::span<const std::span<const std::byte>> buffers_to_write(Buffers& buffers) const;
-  static std::optional<LargePayloads> take(std::deque<LargePayloads>& from, std::uint64_t call);
+  template <class Calls>
+  static std::optional<LargePayloads> take(Calls& from, std::uint64_t call);
   std::optional<LargePayloads> take(std::uint64_t call);
-  static std::size_t rest_of(const std::deque<LargePayloads>& all);
+  template <class Calls>
+  static std::size_t rest_of(const Calls& all);
   void take_chunk(Round& round);
   [[nodiscard]] bool waits_for_answer(const LargePayloads& sender) const;
   void release(LargePayloads sent);
@@ -197,8 +199,8 @@ class OutputQueue {
   std::size_t written_ = 0;                    // of first_, or of that round
   std::vector<std::vector<std::byte>> spare_;  // empty buffers
   std::deque<LargePayloads> large_;            // each sends a chunk in turn
-  std::deque<LargePayloads> unanswered_;       // wait for a credit, since so much of them has left
-  std::deque<LargePayloads> paused_;           // the peer does not want them yet
+  std::vector<LargePayloads> unanswered_;      // wait for a credit, since so much of them has left
+  std::vector<LargePayloads> paused_;          // the peer does not want them yet
   std::vector<Bytes> released_;                // sent; to be given back
   std::uint64_t appended_ = 0;                 // bytes of frames, in all
   std::uint64_t taken_ = 0;                    // of these, in rounds

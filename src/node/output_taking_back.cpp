@@ -20,8 +20,8 @@ bool OutputQueue::retract_locked(Place place, std::vector<Bytes>& payloads) {
 }
 
 // Takes the payloads of a call out of those that are to be sent.
-std::optional<OutputQueue::LargePayloads> OutputQueue::take(std::deque<LargePayloads>& from,
-                                                            std::uint64_t call) {
+template <class Calls>
+std::optional<OutputQueue::LargePayloads> OutputQueue::take(Calls& from, std::uint64_t call) {
   const auto at = std::find_if(from.begin(), from.end(), [&](const LargePayloads& entry) {
     return entry.call == call && !entry.of_reply;
   });
