@@ -143,16 +143,13 @@ std::vector<std::string> PeerTable::pending() const {
       texts.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
                       ", still being answered here" + (functions.empty() ? "" : ": ") + functions);
     }
-    if (const std::size_t bytes = session->connection().output().queued_bytes(); bytes > 0) {
-      texts.push_back(std::to_string(bytes) + " bytes to " + name);
-    }
-    if (const std::size_t bytes = session->connection().output().unanswered_bytes(); bytes > 0) {
-      texts.push_back(std::to_string(bytes) + " bytes to " + name +
-                      ", which has not asked for them");
-    }
-    if (const std::size_t bytes = session->connection().output().paused_bytes(); bytes > 0) {
-      texts.push_back(std::to_string(bytes) + " bytes to " + name + ", which has them wait");
-    }
+    const auto tell_bytes = [&texts, &to = name](std::size_t bytes, const char* why) {
+      if (bytes > 0) texts.push_back(std::to_string(bytes) + " bytes to " + to + why);
+    };
+    const OutputQueue& output = session->connection().output();
+    tell_bytes(output.queued_bytes(), "");
+    tell_bytes(output.unanswered_bytes(), ", which has not asked for them");
+    tell_bytes(output.paused_bytes(), ", which has them wait");
   }
   return texts;
 }

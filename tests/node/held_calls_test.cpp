@@ -83,13 +83,19 @@ TEST_CASE("several held calls go on in the order in which they may") {
   }
 }
 
-TEST_CASE("held calls take next to no memory where they are to go") {
-  Pair pair;
+/// Connected to `b`.
+std::vector<Node> five_senders(test::VirtualWorld& world) {
   std::vector<Node> senders;
   for (int i = 0; i < 5; ++i)
-    senders.push_back(pair.world.join("sender" + std::to_string(i)));
+    senders.push_back(world.join("sender" + std::to_string(i)));
   for (const Node& sender : senders)
     (void)sender.call<int(int)>("b", "twice", 1).get();
+  return senders;
+}
+
+TEST_CASE("held calls take next to no memory where they are to go") {
+  Pair pair;
+  const std::vector<Node> senders = five_senders(pair.world);
   const Bytes gradients = scribbled(kLarge, 5);
   const std::size_t before = test::allocated_bytes();
   std::vector<Future<std::size_t>> held;
@@ -112,11 +118,7 @@ TEST_CASE("held calls take next to no memory where they are to go") {
 TEST_CASE("of a held call no more than 1 MiB comes, however much is on its way") {
   Pair pair;
   pair.world.network->set_link({.latency = 50ms, .capacity = 64 * kMiB});
-  std::vector<Node> senders;
-  for (int i = 0; i < 5; ++i)
-    senders.push_back(pair.world.join("sender" + std::to_string(i)));
-  for (const Node& sender : senders)
-    (void)sender.call<int(int)>("b", "twice", 1).get();
+  const std::vector<Node> senders = five_senders(pair.world);
   const Bytes gradients = scribbled(kLarge, 5);
   const std::size_t before = test::allocated_bytes();
   std::vector<Future<std::size_t>> held;
