@@ -61,7 +61,7 @@ TEST_CASE(
   CHECK(pair.a.create<Sum>("b", 5).call<&Sum::get>().get() == 5);
 }
 
-TEST_CASE("of an overloaded method one is exposed, and a second one is refused") {
+TEST_CASE("of an overloaded method one is exposed, and a second one needs another name") {
   const Pair pair;
   constexpr auto kOne = static_cast<int (Sum::*)(int)>(&Sum::add);
   constexpr auto kTwo = static_cast<int (Sum::*)(int, int)>(&Sum::add);
@@ -69,6 +69,11 @@ TEST_CASE("of an overloaded method one is exposed, and a second one is refused")
   pair.b.expose<kOne>();
   CHECK_THROWS_WITH(pair.b.expose<kTwo>(), Contains("'exposing_objects::Sum::add'") &&
                                                Contains("i32(i32), not i32(i32,i32)"));
+  pair.b.expose_as<kTwo>("add two");
+  pair.b.expose_class<Sum(int)>();
+  const auto sum = pair.a.create<Sum>("b", 5);
+  CHECK(sum.call<kOne>(1).get() == 6);
+  CHECK(sum.call<int(int, int)>("add two", 1, 2).get() == 9);
 }
 
 TEST_CASE("a class can be taken back, and exposed with another constructor, and its objects stay") {
@@ -97,6 +102,21 @@ TEST_CASE("a method behind remote references can be taken back, and exposed agai
   CHECK(outcome(sum.call<&Sum::get>()).code() == ErrorCode::not_found);
   pair.b.expose<&Sum::get>();
   CHECK(sum.call<&Sum::get>().get() == 5);
+}
+
+TEST_CASE("what is created and called before its class is exposed waits for it, for a while") {
+  VirtualWorld world;
+  const Node root = world.root();
+  NodeOptions options = world.joining("slow");
+  options.expose_within = 5s;
+  const Node slow(options);
+  const auto sum = root.create<Sum(int)>("slow", 5);
+  auto five = sum.call<&Sum::get>();
+  world.run_for(2s);
+  CHECK_FALSE(five.ready());
+  slow.expose_class<Sum(int)>();
+  slow.expose<&Sum::get>();
+  CHECK(five.get() == 5);
 }
 
 TEST_CASE("classes and their methods are listed by their names, and have schemas") {

@@ -172,6 +172,14 @@ TEST_CASE("a method that is exposed under a name that is nearly the same is sugg
              !Catch::Contains("did you mean"));
 }
 
+TEST_CASE("an error of ready() calls it so") {
+  const ObjectWorld nodes;
+  nodes.world.network->partition("user", "owner");
+  const auto made = outcome(nodes.user.create<Counter>("owner", 1).ready());
+  CHECK(made.code() == ErrorCode::peer_lost);
+  CHECK(says(message_of(made), "'ready()'"));
+}
+
 TEST_CASE("a constructor with other arguments gives BadSignature, which names both") {
   const ObjectWorld nodes;
   const RRef<Counter> counter = nodes.user.create<Counter>("owner", std::string("five"));

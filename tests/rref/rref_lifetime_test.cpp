@@ -223,6 +223,29 @@ TEST_CASE("R5: a node that ends gives back the handles that outlive it") {
   CHECK(outcome(counter.call<&Counter::add>(1)).code() == ErrorCode::shut_down);
 }
 
+TEST_CASE("R5: nor does it give back a handle that leaves it while it is ending") {
+  ObjectWorld nodes;
+  Promise<void> open;
+  nodes.user.expose("give", [&] {
+    return open.get_future().then([made = nodes.user.create<Counter>("owner", 1)] { return made; });
+  });
+  // So that the node, when it has told its objects to end, still has something to send.
+  nodes.world.network->set_link("user", "far", {.latency = 20ms, .capacity = std::size_t{64} << 10});
+  const Node far = nodes.world.join("far");
+  far.expose("store", [](const Bytes& /*bytes*/) {});
+  const auto given = nodes.third.call<RRef<Counter>()>("user", "give");
+  const auto slow = nodes.user.call<void(Bytes)>("far", "store", Bytes::allocate(64 << 20));
+  nodes.world.run_for(100ms);
+  nodes.world.network->set_link("third", "owner", {.latency = 1s});
+  nodes.world.loop->schedule(nodes.world.loop->now() + 1500ms, [&] { open.set_value(); });
+  nodes.user.shutdown(1s);
+  nodes.world.run_for(100ms);
+  REQUIRE(given.ready());
+  CHECK(Counter::alive == 1);
+  nodes.world.run_for(20s);
+  CHECK(given.get().call<&Counter::add>(1).get() == 2);
+}
+
 TEST_CASE("R6: what was released while the owner was out of reach is released when it is back") {
   const ObjectWorld nodes;
   std::vector<RRef<Counter>> counters;

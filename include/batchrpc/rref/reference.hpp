@@ -82,7 +82,7 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
 };
 
 /// The library's own method of all objects: ready when they are constructed.
-inline constexpr std::string_view kReady = "batchrpc.rref.ready";
+inline constexpr std::string_view kReady = "batchrpc.object:ready()";
 
 /// What runs on an object: it gets the object, or the error in its place. Must not throw.
 using ObjectJob = UniqueFunction<void(Result<std::shared_ptr<void>>)>;
