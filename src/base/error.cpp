@@ -75,11 +75,11 @@ OwnerLost::~OwnerLost() = default;
 RRefExpired::~RRefExpired() = default;
 
 RemoteError::RemoteError(std::string_view thrown_what, std::string_view type, std::string_view node,
-                         std::string_view function)
+                         std::string_view function, bool may_have_run)
     : Error(ErrorCode::remote_error,
             std::string(function) + " on " + std::string(node) + " threw " + std::string(type) +
                 ": " + std::string(thrown_what),
-            true),
+            may_have_run),
       what_(std::string(thrown_what)),
       type_(std::string(type)),
       node_(std::string(node)),

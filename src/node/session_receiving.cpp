@@ -258,7 +258,9 @@ void Session::handle_error(const wire::FrameView& frame) {
   const auto code = static_cast<ErrorCode>(body.code);
   std::exception_ptr error;
   if (code == ErrorCode::remote_error) {
-    error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(), name));
+    error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(),
+                                                body.function.empty() ? name : body.function,
+                                                body.may_have_run));
   } else {
     // Who joins has called no function that he knows of.
     const std::string quoted = "'" + name + "'";

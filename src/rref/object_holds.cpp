@@ -198,9 +198,10 @@ std::vector<OwnedRRefs> ObjectTable::report() const {
 std::vector<std::string> ObjectTable::held_by_others() const {
   std::vector<std::string> lines;
   for (const OwnedRRefs& owned : report()) {
+    const std::string what = owned.type.empty() ? "what was never made" : owned.type;
     for (const RRefHolder& holder : owned.holders) {
       lines.push_back(holder.node + " holds " + std::to_string(holder.objects) +
-                      (holder.objects == 1 ? " RRef to " : " RRefs to ") + owned.type + ", since " +
+                      (holder.objects == 1 ? " RRef to " : " RRefs to ") + what + ", since " +
                       text_of(holder.held_for));
     }
   }

@@ -18,17 +18,16 @@ constexpr std::size_t kGoneKept = 65536;
 
 }  // namespace
 
-// What methods of an object fail with when its constructor threw `thrown`, or never ran.
-std::exception_ptr ObjectTable::construction_error(std::string_view type,
-                                                   const std::exception_ptr& thrown) const {
-  const std::string constructor = "the constructor of " + std::string(type);
+// What methods of an object fail with when what was to make it threw `thrown`, or never ran.
+std::exception_ptr ObjectTable::making_error(const std::string& maker,
+                                             const std::exception_ptr& thrown) const {
   try {
     std::rethrow_exception(thrown);
-  } catch (const DidNotRun& maker) {  // there is none of the object that was to make it
-    return maker.error;
+  } catch (const DidNotRun& missing) {  // there is none of the object that was to make it
+    return missing.error;
   } catch (const RemoteError&) {  // below
   } catch (const Error& known) {  // as it is, as one of a method
-    const std::string text = constructor + " on " + core_.name() + ": " + known.what();
+    const std::string text = maker + " on " + core_.name() + ": " + known.what();
     if (const auto* const busy = dynamic_cast<const Overloaded*>(&known)) {
       return std::make_exception_ptr(Overloaded(text, busy->retry_after(), false));
     }
@@ -36,7 +35,7 @@ std::exception_ptr ObjectTable::construction_error(std::string_view type,
   } catch (...) {  // below
   }
   return std::make_exception_ptr(
-      RemoteError(describe(thrown), type_name(thrown), core_.name(), constructor));
+      RemoteError(describe(thrown), type_name(thrown), core_.name(), maker, false));
 }
 
 // Under the lock.
@@ -59,6 +58,7 @@ std::exception_ptr ObjectTable::restarted_error() const {
                                            " was restarted since; create another"));
 }
 
+// For this process itself; others are told core_.refusal().
 std::exception_ptr ObjectTable::closed_error() const {
   return std::make_exception_ptr(
       ShutDown("node " + core_.name() + " is shut down; make a new one"));
@@ -109,7 +109,7 @@ std::shared_ptr<void> ObjectTable::find(const ObjectId& object, std::string_view
 // Under the lock. Why an object that is not known will not be; null: it may come yet. It is known
 // before anybody can speak of it where this node is its creator.
 std::exception_ptr ObjectTable::why_unknown(const ObjectId& object) const {
-  if (closed_) return closed_error();
+  if (closed_) return core_.refusal();
   if (object.owner != core_.incarnation()) return restarted_error();  // R7
   const bool may_come = object.creator != core_.incarnation() && !gone_.contains(object);
   return may_come ? nullptr : gone_error(object);
@@ -190,7 +190,8 @@ std::shared_ptr<void> ObjectTable::expect(const ObjectId& object) {
 }
 
 void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
-                         MakeObject make_it, UniqueFunction<void(Result<void>)> done) {
+                         std::string_view maker, MakeObject make_it,
+                         UniqueFunction<void(Result<void>)> done) {
   if (object.creator != user.incarnation) {
     throw InvalidArgument("an object is named by the node that creates it");
   }
@@ -211,15 +212,15 @@ void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::
   if (user.incarnation != core_.incarnation()) {
     hold(created, holders_.at(user), core_.loop()->coarse_now());
   }
-  line.jobs[0].run = [this, object, make_it = std::move(make_it),
+  line.jobs[0].run = [this, object, maker, make_it = std::move(make_it),
                       done = std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
-    make(object, std::move(make_it), std::move(done), turn);
+    make(object, maker, std::move(make_it), std::move(done), turn);
   };
   start(object, created);
 }
 
 // The object is in line until it is made.
-void ObjectTable::make(const ObjectId& object, MakeObject make_it,
+void ObjectTable::make(const ObjectId& object, std::string_view maker, MakeObject make_it,
                        UniqueFunction<void(Result<void>)> done,
                        const Result<std::shared_ptr<void>>& turn) {
   if (!turn) {
@@ -232,18 +233,20 @@ void ObjectTable::make(const ObjectId& object, MakeObject make_it,
   } catch (...) {
     value = make_failed_future<std::shared_ptr<void>>(std::current_exception());
   }
-  std::move(value).then([weak = weak_from_this(), object,
+  std::move(value).then([weak = weak_from_this(), object, maker,
                          done = std::move(done)](Result<std::shared_ptr<void>> result) mutable {
-    if (const auto self = weak.lock()) self->made(object, std::move(result), std::move(done));
+    if (const auto self = weak.lock())
+      self->made(object, maker, std::move(result), std::move(done));
   });
 }
 
-void ObjectTable::made(const ObjectId& object, Result<std::shared_ptr<void>> value,
+void ObjectTable::made(const ObjectId& object, std::string_view maker,
+                       Result<std::shared_ptr<void>> value,
                        UniqueFunction<void(Result<void>)> done) {
   if (value && !value.value()) {
-    value = std::make_exception_ptr(InvalidArgument("what makes the object returned none"));
+    value = std::make_exception_ptr(InvalidArgument("it returned no object"));
   }
-  std::exception_ptr for_methods;
+  std::exception_ptr error;
   {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
@@ -251,14 +254,16 @@ void ObjectTable::made(const ObjectId& object, Result<std::shared_ptr<void>> val
       if (value) {
         at->second.value = std::move(value).value();
       } else {
-        for_methods = construction_error(at->second.type->name, value.error());
-        at->second.failed = for_methods;
+        const std::exception_ptr failed =
+            making_error(maker_text(maker, at->second.type->name), value.error());
+        at->second.failed = failed;
+        error = code_of(failed) == ErrorCode::remote_error ? value.error() : failed;
       }
     } else if (!value) {
-      for_methods = value.error();
+      error = value.error();
     }
   }
-  done(for_methods ? Result<void>(for_methods) : Result<void>());
+  done(error ? Result<void>(error) : Result<void>());
   turn_over(object);
 }
 
@@ -316,7 +321,10 @@ void ObjectTable::run(const ObjectId& object, std::string_view type, ObjectJob j
       Job& waiting = line.jobs[key.second];
       waiting.type = type;
       waiting.run = std::move(job);
-      if (call) cancelled = !waiting.hook.emplace(weak_from_this(), key).attach(call);
+      if (call) {
+        call->set_in_line(true);
+        cancelled = !waiting.hook.emplace(weak_from_this(), key).attach(call);
+      }
       if (known->type != nullptr) start(object, *known);
     }
   }
@@ -427,7 +435,7 @@ void ObjectTable::close() {
     if (!entry.line) continue;
     core_.loop()->cancel(entry.line->timer);
     for (auto& [number, job] : entry.line->jobs) {
-      job.run(closed_error());
+      job.run(core_.refusal());
     }
   }
 }

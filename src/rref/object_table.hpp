@@ -25,6 +25,11 @@
 
 namespace batchrpc::detail {
 
+/// What an error calls the `maker` of a `type`: see create_object().
+[[nodiscard]] inline std::string maker_text(std::string_view maker, std::string_view type) {
+  return (maker == type ? "the constructor of " : "") + std::string(maker);
+}
+
 /// The objects that one node owns, by whom they are held, and the calls that wait for them. An
 /// object is destroyed when no node holds it and nothing waits or runs (R1), or when its node ends.
 /// Thread-safe.
@@ -35,7 +40,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
 
   /// By `user`, who holds it from now on.
   void create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
-              MakeObject make, UniqueFunction<void(Result<void>)> done);
+              std::string_view maker, MakeObject make, UniqueFunction<void(Result<void>)> done);
   /// The creation of the object is coming in, for as long as what is returned lives (may be null);
   /// so long, calls wait for it.
   [[nodiscard]] std::shared_ptr<void> expect(const ObjectId& object);
@@ -113,8 +118,8 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   static constexpr std::size_t kMostAwaited = 65536;
   struct Coming;
 
-  [[nodiscard]] std::exception_ptr construction_error(std::string_view type,
-                                                      const std::exception_ptr& thrown) const;
+  [[nodiscard]] std::exception_ptr making_error(const std::string& maker,
+                                                const std::exception_ptr& thrown) const;
   [[nodiscard]] std::exception_ptr gone_error(const ObjectId& object) const;
   [[nodiscard]] std::exception_ptr expired_error() const;
   [[nodiscard]] std::exception_ptr restarted_error() const;
@@ -128,9 +133,9 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   void wait_for_creation(const ObjectId& object, Entry& entry);
   void give_up_on(const ObjectId& object);
   void run_next(const ObjectId& object);
-  void make(const ObjectId& object, MakeObject make, UniqueFunction<void(Result<void>)> done,
-            const Result<std::shared_ptr<void>>& turn);
-  void made(const ObjectId& object, Result<std::shared_ptr<void>> value,
+  void make(const ObjectId& object, std::string_view maker, MakeObject make,
+            UniqueFunction<void(Result<void>)> done, const Result<std::shared_ptr<void>>& turn);
+  void made(const ObjectId& object, std::string_view maker, Result<std::shared_ptr<void>> value,
             UniqueFunction<void(Result<void>)> done);
   void turn_over(const ObjectId& object);
   void start(const ObjectId& object, Entry& entry);

@@ -1,6 +1,7 @@
 #include "batchrpc/rref/reference.hpp"
 
 #include "batchrpc/base/error.hpp"
+#include "rref/object_table.hpp"
 #include "rref/rref_parts.hpp"
 #include "rref/tell.hpp"
 
@@ -73,6 +74,18 @@ bool surely_failed(const std::exception_ptr& error) {
     return !known.may_have_run();
   } catch (...) {
     return true;
+  }
+}
+
+// What methods of an object fail with whose creation has failed with `error`: as the owner says it.
+std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view type) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const RemoteError& thrown) {
+    return std::make_exception_ptr(RemoteError(thrown.thrown_what(), thrown.type(), thrown.node(),
+                                               maker_text(thrown.function(), type), false));
+  } catch (...) {
+    return error;
   }
 }
 
@@ -171,18 +184,18 @@ void Reference::fail(std::exception_ptr error) {
   if (!failed_) failed_ = std::move(error);
 }
 
-void Reference::creation_failed(const std::exception_ptr& error) {
+void Reference::creation_failed(const std::exception_ptr& error, std::string_view type) {
   // Where it may have run, the owner knows (R6, R8).
-  if (surely_failed(error)) fail(error);
+  if (surely_failed(error)) fail(for_methods(error, type));
   // Calls that were sent already wait there, unless the constructor itself was what failed.
   tell(*core_, owner(), kAbandon, object_, static_cast<std::uint16_t>(code_of(error)),
        describe(error));
 }
 
-void create_object(ObjectId object, std::string_view type, MakeObject make,
+void create_object(ObjectId object, std::string_view type, std::string_view maker, MakeObject make,
                    UniqueFunction<void(Result<void>)> done) {
   objects_of(*node_of_this_message())
-      .create(object, caller(), type, std::move(make), std::move(done));
+      .create(object, caller(), type, maker, std::move(make), std::move(done));
 }
 
 std::shared_ptr<void> expect_object(ObjectId object) {

@@ -64,6 +64,7 @@ struct Error {
   message @2 :Text;         # for remote_error: what() of the exception thrown
   type @3 :Text;            # its C++ type
   retryAfter @4 :UInt64;    # microseconds, of Overloaded: when there may be room; 0: not known
+  function @5 :Text;        # for remote_error: what threw; empty: the function that was called
 }
 
 struct Goodbye {

@@ -192,6 +192,11 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
     std::rethrow_exception(error);
   } catch (const RemoteError& nested) {
     body.type = nested.type();  // a remote function that failed because another one had thrown
+    if (!began) {               // or never ran, because its object's constructor had
+      body.message = std::string_view(nested.thrown_what()).substr(0, kLongestText);
+      body.function = std::string_view(nested.function()).substr(0, kLongestText);
+      body.may_have_run = false;
+    }
   } catch (const Error& known) {
     if (!began || !is_of_one_call(known.code())) {
       body.code = static_cast<std::uint16_t>(known.code());
@@ -201,7 +206,7 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
   } catch (...) {  // anything else travels as a remote_error
   }
   return frame_with_body({.kind = FrameKind::error, .id = id}, body.code, body.may_have_run,
-                         body.message, body.type, body.retry_after);
+                         body.message, body.type, body.retry_after, body.function);
 }
 
 std::optional<std::uint64_t> frame_words(Word first) noexcept {
@@ -249,8 +254,8 @@ Definition read_definition(const FrameView& frame) {
 
 ErrorBody read_error(const FrameView& frame) {
   ErrorBody body;
-  std::tie(body.code, body.may_have_run, body.message, body.type, body.retry_after) =
-      body_of<std::uint16_t, bool, std::string, std::string, std::uint64_t>(frame);
+  std::tie(body.code, body.may_have_run, body.message, body.type, body.retry_after, body.function) =
+      body_of<std::uint16_t, bool, std::string, std::string, std::uint64_t, std::string>(frame);
   return body;
 }
 

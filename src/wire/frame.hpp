@@ -88,6 +88,7 @@ struct ErrorBody {
   std::string message{};
   std::string type{};
   std::uint64_t retry_after = 0;  ///< microseconds
+  std::string function{};         ///< what threw, where it is not the function that was called
 };
 
 struct Goodbye {

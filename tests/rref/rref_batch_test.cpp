@@ -132,6 +132,14 @@ TEST_CASE("a call of the batcher of an object of the owner's former life says th
   CHECK_FALSE(test::may_have_run(result.error()));
 }
 
+TEST_CASE("notifications of an object's batcher are rows of its batches") {
+  const BatchWorld nodes;
+  const auto summer = nodes.user.create<Summer>("owner", 10);
+  summer.notify<&Summer::add>(1);
+  summer.notify<&Summer::add>(2);
+  CHECK(summer.call<&Summer::add>(3).get() == 16);
+}
+
 TEST_CASE("a cancelled call of an object's batcher leaves its batch") {
   const BatchWorld nodes;
   const auto summer = nodes.user.create<Summer>("owner", 10);

@@ -263,5 +263,14 @@ TEST_CASE("notifications of an object keep their place among calls, large ones t
   CHECK_THROWS_AS(RRef<Diary>().notify<&Diary::note>("e"), InvalidArgument);
 }
 
+TEST_CASE("notifications run methods that return something, by their names, too") {
+  const ObjectWorld nodes;
+  nodes.owner.expose_as<&Counter::add>("more");
+  const auto counter = nodes.user.create<Counter>("owner", 5);
+  counter.notify<&Counter::add>(1);
+  counter.notify<int(int)>("more", 10);
+  CHECK(counter.call<&Counter::value>().get() == 16);
+}
+
 }  // namespace
 }  // namespace batchrpc

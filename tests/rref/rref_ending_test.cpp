@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rref/objects.hpp"
 
@@ -160,11 +161,15 @@ TEST_CASE("promise 8: a method that waits for its object when the owner ends has
   w.user.call<void(RRef<Counter>)>("third", "use", counter).get();
   w.settle();
   CHECK_FALSE(result);
-  w.owner.shutdown(1s);
+  CHECK(w.owner.shutdown(1s) ==
+        std::vector<std::string>{"1 call of third, still being answered here: "
+                                 "objects::Counter::value; of these 1 has not begun",
+                                 "third holds 1 RRef to what was never made, since 2 s"});
   w.settle();
   REQUIRE(result);
   REQUIRE(result->code() == ErrorCode::shut_down);
   CHECK_FALSE(test::may_have_run(result->error()));
+  CHECK_THAT(result->message(), Catch::Contains("node owner is shutting down"));
 }
 
 }  // namespace

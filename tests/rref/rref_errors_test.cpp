@@ -1,4 +1,8 @@
 #include <catch2/catch.hpp>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "rref/objects.hpp"
 
@@ -20,6 +24,9 @@ class Gauge {
  private:
   Pressure pressure_;
 };
+
+inline std::unique_ptr<Broken> fail_to_make() { throw std::logic_error("not made"); }
+inline std::unique_ptr<Counter> make_counter() { return std::make_unique<Counter>(1); }
 
 }  // namespace objects
 
@@ -91,6 +98,36 @@ TEST_CASE("what a constructor throws is of one type for the calls made at once a
   }
 }
 
+void check_parts(const std::exception_ptr& error, const std::string& maker, const std::string& type,
+                 const std::string& what) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const RemoteError& thrown) {
+    CHECK(thrown.function() == maker);
+    CHECK(thrown.node() == std::string("owner"));
+    CHECK(thrown.type() == type);
+    CHECK(thrown.thrown_what() == what);
+    CHECK_FALSE(thrown.may_have_run());
+  }
+}
+
+TEST_CASE("what has made no object, and what it threw, is the same whoever asks, and when") {
+  const ObjectWorld nodes;
+  nodes.owner.expose_factory<&objects::fail_to_make>();
+  const auto check = [](const RRef<Broken>& broken, const std::string& maker,
+                        const std::string& type, const std::string& what) {
+    const auto at_once = outcome(broken.call<&Broken::use>());
+    const auto ready = outcome(broken.ready());
+    const auto later = outcome(broken.call<&Broken::use>());
+    for (const auto& error : {at_once.error(), ready.error(), later.error()})
+      check_parts(error, maker, type, what);
+  };
+  check(nodes.user.create<Broken>("owner", true), "the constructor of objects::Broken",
+        "std::runtime_error", "there is no disk");
+  check(nodes.user.create<&objects::fail_to_make>("owner"), "objects::fail_to_make",
+        "std::logic_error", "not made");
+}
+
 TEST_CASE("a constructor may throw anything") {
   const ObjectWorld nodes;
   const RRef<Broken> broken = nodes.user.create<Broken>("owner", false);
@@ -146,6 +183,23 @@ TEST_CASE("a method that is not exposed gives NotFound, which names it") {
   CHECK(says(message_of(result), "objects::Counter::hidden"));
   CHECK(says(message_of(result), "owner"));
   CHECK(counter.call<&Counter::add>(2).get() == 7);
+}
+
+TEST_CASE("a node that was moved from neither makes nor exposes nor owns objects") {
+  ObjectWorld nodes;
+  const Node moved = std::move(nodes.user);
+  const Node& empty = nodes.user;  // NOLINT: that is what is tested
+  CHECK_THROWS_AS(empty.create<Counter>("owner", 1), InvalidArgument);
+  CHECK_THROWS_AS(empty.create<Counter(int)>("owner", 1), InvalidArgument);
+  CHECK_THROWS_AS(empty.create<&objects::make_counter>("owner"), InvalidArgument);
+  CHECK_THROWS_AS(empty.own(std::make_shared<Counter>(1)), InvalidArgument);
+  CHECK_THROWS_AS(empty.expose_class<Counter(int)>(), InvalidArgument);
+  CHECK_THROWS_AS((empty.expose_implementation<Counter, Counter(int)>()), InvalidArgument);
+  CHECK_THROWS_AS(empty.expose_factory<&objects::make_counter>(), InvalidArgument);
+  CHECK_THROWS_AS(empty.expose<&Counter::add>(), InvalidArgument);
+  CHECK_THROWS_AS(empty.unexpose<&Counter::add>(), InvalidArgument);
+  CHECK_THROWS_AS(empty.unexpose_class<Counter>(), InvalidArgument);
+  CHECK_THROWS_AS(empty.rrefs(), InvalidArgument);
 }
 
 TEST_CASE("what is exposed in another way than it is used says so") {

@@ -75,9 +75,10 @@ class BATCHRPC_EXPORT Error : public std::runtime_error {
 /// The remote function threw. `what()` says where and what; the parts are there one by one.
 class BATCHRPC_EXPORT RemoteError : public Error {
  public:
-  /// `type` is the demangled C++ type of what was thrown, `thrown_what` its `what()`.
+  /// `type` is the demangled C++ type of what was thrown, `thrown_what` its `what()`. Methods have
+  /// not run where the constructor of their object threw.
   RemoteError(std::string_view thrown_what, std::string_view type, std::string_view node,
-              std::string_view function);
+              std::string_view function, bool may_have_run = true);
   ~RemoteError() override;
 
   /// The what() of what was thrown and its demangled C++ type; the node and the function that

@@ -97,8 +97,12 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
   }
   /// Whether it has not begun to run, and may yet.
   [[nodiscard]] bool waits() const noexcept {
-    return phase_of(state_.load(std::memory_order_acquire)) == Phase::waiting;
+    const std::uint8_t phase = phase_of(state_.load(std::memory_order_acquire));
+    return phase == Phase::waiting ||
+           (phase == Phase::running && in_line_.load(std::memory_order_relaxed));
   }
+  /// Of a call that has started: what was started only waits for the turn of what is to run.
+  void set_in_line(bool in_line) noexcept { in_line_.store(in_line, std::memory_order_relaxed); }
   /// Whether it is being answered still.
   [[nodiscard]] bool under_way() const noexcept {
     return is_under_way(state_.load(std::memory_order_acquire));
@@ -144,6 +148,7 @@ class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState>
   std::unique_ptr<Watch> watch_;  // null: nobody has asked for it
   SmallMutex mutex_;
   std::atomic<std::uint8_t> state_;
+  std::atomic<bool> in_line_{false};
 };
 
 }  // namespace batchrpc::detail

@@ -344,7 +344,10 @@ class BATCHRPC_EXPORT Node {
   [[nodiscard]] Host host() const;
 
   /// For parts of the library.
-  [[nodiscard]] const std::shared_ptr<NodeCore>& core() const noexcept { return core_; }
+  [[nodiscard]] const std::shared_ptr<NodeCore>& core() const {
+    static_cast<void>(live_core());
+    return core_;
+  }
   /// For parts of the library: sends a call that is encoded already.
   void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
               Encoder& encoder, detail::ReplyHandler&& handler) const;

@@ -58,7 +58,7 @@ void Node::expose_creation(const std::tuple<Params...>* /*types*/) const {
     return detail::object_of(std::make_shared<T>(std::move(arguments)...));
   };
   this->expose_reserved(detail::create_name<Named>(),
-                        detail::Creation<T, decltype(make), Params...>{make});
+                        detail::Creation<T, decltype(make), Params...>{make, detail::class_name<T>()});
 }
 
 template <auto F>
@@ -76,13 +76,15 @@ void Node::expose_factory() const {
             });
       };
       this->expose_reserved(detail::factory_name<F>(),
-                            detail::MemberCreation<T, decltype(make), Params...>{make});
+                            detail::MemberCreation<T, decltype(make), Params...>{
+                                make, detail::function_name<F>()});
     } else {
       const auto make = [](Params... arguments) {
         return detail::object_of(F(std::move(arguments)...));
       };
       this->expose_reserved(detail::factory_name<F>(),
-                            detail::Creation<T, decltype(make), Params...>{make});
+                            detail::Creation<T, decltype(make), Params...>{
+                                make, detail::function_name<F>()});
     }
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
@@ -139,6 +141,8 @@ RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRe
 
 template <auto F, class... Args>
 auto Node::create(PeerRef peer, Args&&... args) const {
+  static_assert(!std::is_member_function_pointer_v<decltype(F)>,
+                "a method makes an object by the handle of its own: handle.create<&T::method>(...)");
   using Traits = detail::FunctionTraits<decltype(F)>;
   return create_by<typename detail::MadeObject<typename Traits::Result>::Class>(
       detail::factory_name<F>(), peer, static_cast<typename Traits::Arguments*>(nullptr),
@@ -157,7 +161,7 @@ RRef<T> Node::create_by(const std::string& name, PeerRef peer,
                    static_cast<typename Traits::Arguments*>(nullptr), reference->object(),
                    std::forward<Args>(args)...)
       .then([reference](Result<void> created) {
-        if (!created) reference->creation_failed(created.error());
+        if (!created) reference->creation_failed(created.error(), detail::class_name<T>());
       });
   return RRef<T>(std::move(reference));
 }

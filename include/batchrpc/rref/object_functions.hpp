@@ -95,12 +95,13 @@ std::shared_ptr<void> upcast(const std::shared_ptr<void>& object) {
 template <class T, class Make, class... Params>
 struct Creation {
   Make make;
+  std::string_view maker;
 
   Future<void> operator()(ObjectId object, Params... arguments) const {
     Promise<void> promise;
     Future<void> future = promise.get_future();
     create_object(
-        object, class_name<T>(),
+        object, class_name<T>(), maker,
         [make = make, ... arguments = std::move(arguments)]() mutable {
           return make(std::move(arguments)...);
         },
@@ -119,16 +120,17 @@ struct Creation {
 // The same by a method of another object, which the call names first.
 template <class T, class Make, class... Params>
 struct MemberCreation {
-  Make make;  // (maker, arguments...): Future<std::shared_ptr<void>>
+  Make make;  // (object, arguments...): Future<std::shared_ptr<void>>
+  std::string_view maker;
 
-  Future<void> operator()(ObjectId maker, ObjectId object, Params... arguments) const {
+  Future<void> operator()(ObjectId of, ObjectId object, Params... arguments) const {
     const auto pass_on = [](Future<std::shared_ptr<void>> future) { return future; };
-    return Creation<T, decltype(pass_on), Future<std::shared_ptr<void>>>{pass_on}(
-        object, make(maker, std::move(arguments)...));
+    return Creation<T, decltype(pass_on), Future<std::shared_ptr<void>>>{pass_on, maker}(
+        object, make(of, std::move(arguments)...));
   }
   [[nodiscard]] Reception announce(Decoder& arguments,
                                    const std::shared_ptr<TransferGate>& /*gate*/) const {
-    const auto [maker, object] =
+    const auto [of, object] =
         decode_struct<ObjectId, ObjectId>(arguments, wire::kBodyPointer - 1);
     return {.kept = expect_object(object)};
   }
@@ -153,6 +155,7 @@ Future<R> call_object(ObjectId id, Method method) {
                     promise.set_error(std::make_exception_ptr(DidNotRun{over}));
                     return;
                   }
+                  if (context.call()) context.call()->set_in_line(false);
                   try {
                     const auto self = std::static_pointer_cast<T>(object.value());
                     std::optional<ContextScope> scope(context);

@@ -103,18 +103,20 @@ class RRef {
   /// Sends a call whose result nobody waits for, as Node::notify does, in order with other calls.
   template <auto M, class... Args>
   void notify(Args&&... args) const {
+    using Traits = detail::FunctionTraits<decltype(M)>;
     check_class<M>();
-    send_notice(detail::method_name(detail::function_name<M>()),
-                static_cast<typename detail::FunctionTraits<decltype(M)>::Arguments*>(nullptr),
-                std::forward<Args>(args)...);
+    send_notice<typename Traits::Result>(detail::method_name(detail::function_name<M>()),
+                                         static_cast<typename Traits::Arguments*>(nullptr),
+                                         std::forward<Args>(args)...);
   }
   /// The same of a method that has a name.
   template <class Function, class... Args>
   requires std::is_function_v<Function>
   void notify(std::string_view method, Args&&... args) const {
-    send_notice(detail::method_name(method),
-                static_cast<typename detail::FunctionTraits<Function>::Arguments*>(nullptr),
-                std::forward<Args>(args)...);
+    using Traits = detail::FunctionTraits<Function>;
+    send_notice<typename Traits::Result>(detail::method_name(method),
+                                         static_cast<typename Traits::Arguments*>(nullptr),
+                                         std::forward<Args>(args)...);
   }
 
   /// A handle to the object that the method `M` makes, at once: it stays with the owner, which has
@@ -186,11 +188,11 @@ class RRef {
     }(static_cast<Parameters*>(nullptr));
   }
 
-  template <class... Params, class... Args>
+  template <class R, class... Params, class... Args>
   void send_notice(const std::string& name, const std::tuple<Params...>* /*types*/,
                    Args&&... args) const {
     detail::Takes<Params...>::template check<Args...>();
-    const auto key = detail::function_key(name, signature<void, detail::ObjectId, Params...>());
+    const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
     [&](const Params&... arguments) {
       const detail::EncoderLease encoder;
       encode_struct<detail::ObjectId, Params...>(*encoder, wire::kBodyPointer, get().object(),
@@ -241,7 +243,7 @@ auto RRef<T>::create(Args&&... args) const {
         std::forward<Args>(args)...);
   };
   send_as(static_cast<typename Traits::Arguments*>(nullptr)).then([made](Result<void> created) {
-    if (!created) made->creation_failed(created.error());
+    if (!created) made->creation_failed(created.error(), detail::class_name<Made>());
   });
   return RRef<Made>(std::move(made));
 }
