@@ -267,6 +267,24 @@ TEST_CASE("an exception of any type travels with what it says and its type") {
   CHECK_FALSE(number.message.empty());
 }
 
+TEST_CASE("what another function threw is told as that one's where the called one never ran") {
+  const auto thrown = std::make_exception_ptr(
+      RemoteError("no disk", "std::runtime_error", "owner", "the constructor of Store", false));
+  const auto never_ran = wire::error_frame(1, thrown, false);
+  const auto body = wire::read_error(wire::parse_frame(never_ran));
+  CHECK(body.message == "no disk");
+  CHECK(body.type == "std::runtime_error");
+  CHECK(body.function == "the constructor of Store");
+  CHECK_FALSE(body.may_have_run);
+  CapnpView view(never_ran);
+  CHECK(std::string((*view).getError().getFunction().cStr()) == body.function);
+  const auto passed_on = wire::error_frame(1, thrown, true);
+  const auto nested = wire::read_error(wire::parse_frame(passed_on));
+  CHECK(nested.function.empty());
+  CHECK(nested.message.find("the constructor of Store on owner threw") != std::string::npos);
+  CHECK(nested.may_have_run);
+}
+
 TEST_CASE("of a function that had begun, no error promises that it did not run") {
   const auto body_of = [](const std::exception_ptr& error, bool began) {
     const auto words = wire::error_frame(1, error, began);
