@@ -230,7 +230,8 @@ TEST_CASE("R5: nor does it give back a handle that leaves it while it is ending"
     return open.get_future().then([made = nodes.user.create<Counter>("owner", 1)] { return made; });
   });
   // So that the node, when it has told its objects to end, still has something to send.
-  nodes.world.network->set_link("user", "far", {.latency = 20ms, .capacity = std::size_t{64} << 10});
+  nodes.world.network->set_link("user", "far",
+                                {.latency = 20ms, .capacity = std::size_t{64} << 10});
   const Node far = nodes.world.join("far");
   far.expose("store", [](const Bytes& /*bytes*/) {});
   const auto given = nodes.third.call<RRef<Counter>()>("user", "give");

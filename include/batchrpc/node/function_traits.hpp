@@ -27,6 +27,9 @@ struct Signature {
   static constexpr bool kAsynchronous = Unwrapped<R>::kAsynchronous;
   /// What travels: the parameters without references and cv-qualifiers.
   using Arguments = std::tuple<std::remove_cvref_t<Params>...>;
+  /// Whether each parameter takes what has arrived: no T& does.
+  static constexpr bool kTakesTemporaries =
+      (std::is_convertible_v<std::remove_cvref_t<Params>, Params&&> && ...);
 };
 
 /// The signature of a function, a member function (without its object) or a callable with one call
@@ -62,6 +65,15 @@ requires std::is_object_v<F>
 struct FunctionTraits<F C::*> : FunctionTraits<F> {
   using Class = C;
 };
+
+/// Says in words, at compile time, why a function cannot be exposed.
+template <class Traits>
+constexpr bool takes_temporaries() {
+  static_assert(Traits::kTakesTemporaries,
+                "a function that is exposed cannot change its caller's arguments: let it take T, "
+                "const T& or T&& instead of T&, and return what is new");
+  return Traits::kTakesTemporaries;
+}
 
 constexpr bool is_plain_name(std::string_view name) {
   for (const char c : name) {

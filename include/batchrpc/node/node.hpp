@@ -218,8 +218,10 @@ class BATCHRPC_EXPORT Node {
       callable.exposed_on(host());
       how.short_handler = true;
     }
-    expose_function(std::make_shared<detail::TypedFunction<Callable, Traits>>(
-        std::move(name), std::move(callable), std::move(how)));
+    if constexpr (detail::takes_temporaries<Traits>()) {
+      expose_function(std::make_shared<detail::TypedFunction<Callable, Traits>>(
+          std::move(name), std::move(callable), std::move(how)));
+    }
   }
 
   // --- objects behind remote references: defined in batchrpc/rref/exposing_objects.hpp
@@ -429,8 +431,11 @@ class BATCHRPC_EXPORT Node {
     const auto bound = [object = std::move(object)]<class... A>(A&&... args) {
       return ((*object).*M)(std::forward<A>(args)...);
     };
-    expose_function(std::make_shared<detail::TypedFunction<std::decay_t<decltype(bound)>, Traits>>(
-        std::string(detail::function_name<M>()), bound, options));
+    if constexpr (detail::takes_temporaries<Traits>()) {
+      expose_function(
+          std::make_shared<detail::TypedFunction<std::decay_t<decltype(bound)>, Traits>>(
+              std::string(detail::function_name<M>()), bound, options));
+    }
   }
 
   void expose_function(std::shared_ptr<detail::ExposedFunction> function) const;

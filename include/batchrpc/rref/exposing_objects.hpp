@@ -53,12 +53,22 @@ void Node::allow_as() const {
 // Creations of a `Named` make a T.
 template <class Named, class T, class... Params>
 void Node::expose_creation(const std::tuple<Params...>* /*types*/) const {
-  detail::use_objects(core());
-  const auto make = [](Params... arguments) {
-    return detail::object_of(std::make_shared<T>(std::move(arguments)...));
-  };
-  this->expose_reserved(detail::create_name<Named>(),
-                        detail::Creation<T, decltype(make), Params...>{make, detail::class_name<T>()});
+  static_assert(!std::is_abstract_v<T>,
+                "no object is of an abstract class: expose a class that implements it, by "
+                "expose_implementation<Interface, T(int)>()");
+  static_assert(
+      std::is_abstract_v<T> || std::is_constructible_v<T, Params...>,
+      "the class has no public constructor that takes these types (as T, const T& or T&&), or "
+      "no public destructor");
+  if constexpr (std::is_constructible_v<T, Params...>) {
+    detail::use_objects(core());
+    const auto make = [](Params... arguments) {
+      return detail::object_of(std::make_shared<T>(std::move(arguments)...));
+    };
+    this->expose_reserved(
+        detail::create_name<Named>(),
+        detail::Creation<T, decltype(make), Params...>{make, detail::class_name<T>()});
+  }
 }
 
 template <auto F>
@@ -75,16 +85,16 @@ void Node::expose_factory() const {
               return detail::object_of((self.*F)(std::move(arguments)...));
             });
       };
-      this->expose_reserved(detail::factory_name<F>(),
-                            detail::MemberCreation<T, decltype(make), Params...>{
-                                make, detail::function_name<F>()});
+      this->expose_reserved(
+          detail::factory_name<F>(),
+          detail::MemberCreation<T, decltype(make), Params...>{make, detail::function_name<F>()});
     } else {
       const auto make = [](Params... arguments) {
         return detail::object_of(F(std::move(arguments)...));
       };
-      this->expose_reserved(detail::factory_name<F>(),
-                            detail::Creation<T, decltype(make), Params...>{
-                                make, detail::function_name<F>()});
+      this->expose_reserved(
+          detail::factory_name<F>(),
+          detail::Creation<T, decltype(make), Params...>{make, detail::function_name<F>()});
     }
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
@@ -111,7 +121,7 @@ void Node::expose_as(std::string_view name) const {
     if constexpr (std::is_member_object_pointer_v<decltype(M)>) {
       this->expose_reserved(detail::method_name(name),
                             detail::BatchedMethod<M, T, R, Params...>{this->host()});
-    } else {
+    } else if constexpr (detail::takes_temporaries<Traits>()) {
       const auto method = [](detail::ObjectId object, Params... arguments) -> Future<R> {
         return detail::call_object<R, T>(object,
                                          [... arguments = std::move(arguments)](T& self) mutable {
@@ -141,8 +151,9 @@ RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRe
 
 template <auto F, class... Args>
 auto Node::create(PeerRef peer, Args&&... args) const {
-  static_assert(!std::is_member_function_pointer_v<decltype(F)>,
-                "a method makes an object by the handle of its own: handle.create<&T::method>(...)");
+  static_assert(
+      !std::is_member_function_pointer_v<decltype(F)>,
+      "a method makes an object by the handle of its own: handle.create<&T::method>(...)");
   using Traits = detail::FunctionTraits<decltype(F)>;
   return create_by<typename detail::MadeObject<typename Traits::Result>::Class>(
       detail::factory_name<F>(), peer, static_cast<typename Traits::Arguments*>(nullptr),

@@ -130,8 +130,7 @@ struct MemberCreation {
   }
   [[nodiscard]] Reception announce(Decoder& arguments,
                                    const std::shared_ptr<TransferGate>& /*gate*/) const {
-    const auto [of, object] =
-        decode_struct<ObjectId, ObjectId>(arguments, wire::kBodyPointer - 1);
+    const auto [of, object] = decode_struct<ObjectId, ObjectId>(arguments, wire::kBodyPointer - 1);
     return {.kept = expect_object(object)};
   }
 };

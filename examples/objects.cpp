@@ -1,0 +1,120 @@
+// Objects in other processes, of which `objects` starts three. The user makes an average at the
+// owner, which has chosen its class, and gives a handle to an explorer that lives in the worker.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <batchrpc/batchrpc.hpp>
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace rpc = batchrpc;
+
+// What the others know of it. Methods of one object run one at a time: no lock.
+struct Average {
+  virtual ~Average() = default;
+  virtual double add(double value) = 0;
+};
+
+struct Mean : Average {
+  explicit Mean(double first) : sum(first) {}
+  double add(double value) override { return (sum += value) / ++count; }
+  double sum;
+  int count = 1;
+};
+
+struct Explorer {
+  explicit Explorer(rpc::RRef<Average> handle) : rewards(std::move(handle)) {}
+  rpc::Future<double> play(double reward) { return rewards.call<&Average::add>(reward); }
+  rpc::RRef<Average> rewards;
+};
+
+std::vector<std::string> holders(const rpc::RRefReport& report) {
+  std::vector<std::string> lines;
+  for (const rpc::OwnedRRefs& owned : report.owned) {
+    for (const rpc::RRefHolder& by : owned.holders)
+      lines.push_back(by.node + " holds " + std::to_string(by.objects) + " " + owned.type);
+  }
+  return lines;
+}
+
+// Prints who holds what once there are so many: the owner hears of it a moment later.
+void tell_holders(const rpc::Node& node, unsigned count) {
+  std::vector<std::string> lines;
+  do {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    lines = node.call<std::vector<std::string>()>("owner", "holders").get();
+  } while (lines.size() != count);
+  for (const std::string& line : lines)
+    std::cout << "  " << line << '\n';
+  if (lines.empty()) std::cout << "  nobody holds anything\n";
+}
+
+void use(const rpc::Node& node) {
+  rpc::RRef<Average> rewards = node.create<Average(double)>("owner", 1.0);  // returns at once
+  rpc::RRef<Explorer> explorer = node.create<Explorer(rpc::RRef<Average>)>("worker", rewards);
+  rpc::Future<double> two = rewards.call<&Average::add>(3.0);  // nothing has waited yet
+  std::cout << "average of 1 and 3: " << two.get() << '\n';
+  std::cout << "and of 5, by the explorer: " << explorer.call<&Explorer::play>(5.0).get() << '\n';
+  tell_holders(node, 2);
+
+  rewards = {};  // the explorer's handle keeps it
+  std::cout << "and of 7, by the explorer: " << explorer.call<&Explorer::play>(7.0).get() << '\n';
+  tell_holders(node, 1);
+
+  explorer = {};  // the explorer ends, and its handle with it
+  std::cout << "the explorer is let go\n";
+  tell_holders(node, 0);
+}
+
+int run(const std::string& name, int rank, const std::string& join) {
+  try {
+    rpc::Node node({.name = name, .rank = rank, .world_size = 3, .join = join});
+    rpc::Promise<void> done;
+    rpc::Future<void> is_done = done.get_future();
+    node.expose("finish", [&done] { done.set_value(); });
+
+    if (name == "owner") {
+      node.expose_implementation<Average, Mean(double)>();
+      node.expose<&Average::add>();
+      node.expose("holders", [&node] { return holders(node.rrefs()); });
+      is_done.get();
+    } else if (name == "worker") {
+      node.expose_class<Explorer(rpc::RRef<Average>)>();
+      node.expose<&Explorer::play>();
+      is_done.get();
+    } else {
+      use(node);
+      rpc::when_all(node.call_all<void()>(node.peers(), "finish")).get();
+    }
+  } catch (const rpc::Error& error) {
+    std::cerr << "objects, " << name << ": " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
+
+int main(int argc, char**) {
+  if (argc > 1) {
+    std::cerr << "usage: objects   (it starts its three processes itself)\n";
+    return 2;
+  }
+  const std::string join = "unix-abstract:objects-" + std::to_string(::getpid());
+  // Before there is a node, which has threads.
+  const pid_t owner = ::fork();
+  if (owner == 0) return run("owner", 1, join);
+  const pid_t worker = ::fork();
+  if (worker == 0) return run("worker", 2, join);
+  int status = run("user", 0, join);
+  for (const pid_t child : {owner, worker}) {
+    if (status != 0 && child > 0) ::kill(child, SIGTERM);  // nobody tells it to finish
+    int ended = 0;
+    if (::waitpid(child, &ended, 0) < 0 || ended != 0) status = 1;
+  }
+  return status;
+}
