@@ -12,12 +12,19 @@ TEST_CASE("servers go on from the newest checkpoint that all have, or say why no
                 "--checkpoint", folder.file(""), "--json", folder.file("report")});
   };
   CHECK(train("2", "2") == 0);
-  CHECK(train("2", "2") == 1);
-  CHECK_THAT(folder.text("all.err"), Catch::Contains("nothing is left to do"));
+  CHECK(train("2", "2") == 0);
+  CHECK_THAT(folder.text("all.err"), Catch::StartsWith("Notice: nothing is left to do: ") &&
+                                         Catch::Contains("have had 2 iterations"));
+  CHECK(folder.json("report").at("check").at("passed") == true);
+  CHECK(train("2", "1") == 1);  // --check has nothing to compare with
+  CHECK_THAT(folder.json("report").at("error").get<std::string>(),
+             Catch::Contains("the model has had 2 iterations, one process would have 1"));
 
   // As if server 1 had been killed before it wrote its last one.
   REQUIRE(std::filesystem::remove(folder.file("server1.2.checkpoint")));
   CHECK(train("2", "3") == 0);
+  CHECK_THAT(folder.text("all.err"),
+             Catch::Contains("server0.2.checkpoint is newer than what all servers have"));
   CHECK(folder.json("report").at("first_iteration") == 1);
   CHECK(folder.json("report").at("check").at("relative_difference") <= 1e-6);
 
@@ -35,6 +42,21 @@ TEST_CASE("servers go on from the newest checkpoint that all have, or say why no
   const std::string error = folder.text("all.err");
   CHECK_THAT(error, Catch::Contains("server0 has none, server1 has 3 4; put back"));
   CHECK(std::count(error.begin(), error.end(), '\n') == 1);
+}
+
+TEST_CASE("servers with a checkpoint each, and none in common, remove nothing") {
+  const Folder folder;
+  const auto train = [&](const std::string& iterations) {
+    return run(folder, {"--trainers", "1", "--servers", "2", "--iterations", iterations,
+                        "--checkpoint", folder.file("")});
+  };
+  CHECK(train("2") == 0);
+  REQUIRE(std::filesystem::remove(folder.file("server0.1.checkpoint")));
+  REQUIRE(std::filesystem::remove(folder.file("server1.2.checkpoint")));
+  CHECK(train("3") == 1);
+  CHECK_THAT(folder.text("all.err"), Catch::Contains("server0 has 2, server1 has 1; put back"));
+  CHECK(std::filesystem::exists(folder.file("server0.2.checkpoint")));
+  CHECK(std::filesystem::exists(folder.file("server1.1.checkpoint")));
 }
 
 TEST_CASE("checkpoints of another number of servers are refused, with what to do") {
