@@ -38,7 +38,7 @@ std::optional<CheckResult> check(const ParameterServerOptions& options, const Se
   std::cout << "Checked: the parameters differ from those of one process"
             << (options.cuda ? ", which computes with CUDA as the trainers do," : "") << " by "
             << result.relative_difference << " of their value at the most ("
-            << (result.passed() ? "passed" : "FAILED") << "); hash " << values_hash(run.values)
+            << (result.passed() ? "passed" : "FAILED") << "); hash " << parameters_hash(run)
             << std::endl;
   return result;
 }

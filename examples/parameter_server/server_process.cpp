@@ -25,6 +25,7 @@
 #include "parameter_server/other_processes.hpp"
 #include "parameter_server/resnet.hpp"
 #include "parameter_server/server_functions.hpp"
+#include "parameter_server/waiting_notice.hpp"
 #include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples {
@@ -186,6 +187,9 @@ ServerEvents server_events(const std::shared_ptr<RunRecord>& record,
     watch->reported(trainer, report);
     record->reported(report);
   };
+  events.joined = [losses](const rpc::PeerIdentity& trainer, std::size_t all) {
+    losses->trainer_joined(trainer.name, trainer.incarnation, all);
+  };
   events.failed = [losses](const std::string& trainer, const std::string& why) {
     losses->trainer_failed(trainer, why);
   };
@@ -223,6 +227,7 @@ class ServerProcess {
         own_checkpoints_.error = error.what();  // for server 0
       }
     }
+    const auto waiting = notice_of_waiting(options, server_name(0) + " at " + options.join);
     node_.emplace(node_options(options));
   }
 

@@ -141,6 +141,17 @@ TEST_CASE("a trainer of another mode ends, and says why") {
   CHECK(folder.json("report").at("failed_trainers").size() == 1);
 }
 
+TEST_CASE("a trainer, or another server, that waits for server 0 says where") {
+  const Folder folder;
+  const Training training(folder, 3, {"--servers", "2"});
+  const ChildProcess server = training.rank(1);
+  const ChildProcess trainer = training.rank(2);
+  const std::string where =
+      " waits for server0 at tcp://127.0.0.1:" + std::to_string(training.port);
+  CHECK(has_printed(folder, "1.err", "Notice: server1" + where));
+  CHECK(has_printed(folder, "2.err", "Notice: trainer0" + where));
+}
+
 TEST_CASE("a training whose gradients are refused says why") {
   const Folder folder;
   CHECK(run(folder, {"--trainers", "2", "--iterations", "3", "--lr", "1000000", "--refuse-nan",
@@ -151,6 +162,26 @@ TEST_CASE("a training whose gradients are refused says why") {
                  Catch::Contains(": the gradient holds NaN or infinity"));
   CHECK(report.at("failed_trainers").size() == 2);
   CHECK(report.at("lost_trainers").empty());
+}
+
+TEST_CASE("a trainer that stands still is lost, and has not failed when it wakes") {
+  const Folder folder;
+  const Training training(
+      folder, 3,
+      {"--iterations", "1000000", "--synthetic", "--no-sum", "--json", folder.file("report")});
+  ChildProcess server = training.rank(0);
+  const ChildProcess trainer = training.rank(1);
+  ChildProcess stopped = training.rank(2);
+  REQUIRE(has_printed(folder, "0.out", "| 2 trainers |"));
+  stopped.signal(SIGSTOP);
+  REQUIRE(has_printed(folder, "0.err", "trainer1 is lost: "));
+  stopped.signal(SIGCONT);
+  CHECK(stopped.wait_for(60s)->code == 1);
+  CHECK_THAT(folder.text("2.err"), Catch::StartsWith("parameter_server: trainer1"));
+  server.signal(SIGTERM);
+  CHECK(server.wait_for(60s)->code == 128 + SIGTERM);
+  CHECK(folder.json("report").at("lost_trainers") == Words{"trainer1"});
+  CHECK(folder.json("report").at("failed_trainers").empty());
 }
 
 TEST_CASE("a parameter server that is interrupted misses nobody") {
