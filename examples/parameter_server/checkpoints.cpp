@@ -16,14 +16,15 @@ constexpr std::size_t kKept = 2;
 }  // namespace
 
 std::int64_t newest_common(const Restorable& restorable) {
+  const auto has_none = [](const auto& server) { return server.second.empty(); };
+  if (std::all_of(restorable.begin(), restorable.end(), has_none)) return 0;
   std::vector<std::int64_t> common = restorable.begin()->second;
   std::ostringstream text;
   for (const auto& [server, iterations] : restorable) {
     text << (text.tellp() > 0 ? ", " : "") << server << " has";
-    for (const std::int64_t each : iterations) {
-      if (each > 0) text << ' ' << each;
-    }
-    if (iterations == std::vector<std::int64_t>{0}) text << " none";
+    for (const std::int64_t each : iterations)
+      text << ' ' << each;
+    if (iterations.empty()) text << " none";
     std::erase_if(common, [&its = iterations](std::int64_t each) {
       return std::find(its.begin(), its.end(), each) == its.end();
     });
@@ -82,7 +83,6 @@ std::vector<std::int64_t> Checkpoints::restorable() const {
     throw CheckpointError("all checkpoints of " + server_ + " in " + folder_ +
                           " are damaged: to begin anew, remove them, or name another folder");
   }
-  if (all.size() < kKept) whole.insert(whole.begin(), 0);
   return whole;
 }
 
@@ -123,7 +123,9 @@ std::optional<Checkpoint> Checkpoints::restore(std::int64_t iterations, std::int
 // What is newer would be of another training than what the servers write from now on.
 void Checkpoints::forget_after(std::int64_t iterations) const {
   for (const std::int64_t each : written()) {
-    if (each > iterations) std::filesystem::remove(path(each));
+    if (each <= iterations) continue;
+    say(path(each) + " is newer than what all servers have, and removed");
+    std::filesystem::remove(path(each));
   }
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     const std::string name = entry.path().filename();

@@ -12,11 +12,12 @@
 
 namespace batchrpc_examples {
 
-/// Iterations from which each server can go on, by its name.
+/// Iterations of which each server has a checkpoint, by its name.
 using Restorable = std::map<std::string, std::vector<std::int64_t>>;
 
-/// The newest from which all can. Throws CheckpointError, which tells what each has, when there is
-/// none.
+/// The newest from which all can go on: 0, the beginning, when none has a checkpoint. Throws
+/// CheckpointError, which tells what each has, when they have none in common; also when a server
+/// has none at all: whether it never wrote one, or has lost it, cannot be told.
 std::int64_t newest_common(const Restorable& restorable);
 
 /// The checkpoints of one server in a folder: the last two, for servers that are killed together
@@ -26,13 +27,12 @@ class Checkpoints {
   /// For a process with a rank, and a folder.
   explicit Checkpoints(const ParameterServerOptions& options);
 
-  /// Of the checkpoints that there are; and 0, the beginning, when there are fewer than two. People
-  /// are told of those that are damaged, which do not count. Throws CheckpointError when one is of
-  /// another training, and when all are damaged.
+  /// Of the checkpoints that there are. People are told of those that are damaged, which do not
+  /// count. Throws CheckpointError when one is of another training, and when all are damaged.
   [[nodiscard]] std::vector<std::int64_t> restorable() const;
 
-  /// Reads the checkpoint of that iteration, none of 0, and forgets newer ones and what was not
-  /// written to its end. Throws CheckpointError.
+  /// Reads the checkpoint of that iteration, none of 0, and removes newer ones, of which people are
+  /// told, and what was not written to its end. Throws CheckpointError.
   std::optional<Checkpoint> restore(std::int64_t iterations, std::int64_t elements,
                                     std::int64_t parameters);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -8,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "common/counted.hpp"
+
 namespace batchrpc_examples {
 
-/// Who was lost, or failed, while the training needed them; tells people so, until the training
-/// ends or is interrupted: who goes then is not missed. Thread-safe.
+/// Who was lost, failed, or joined while the training needed them; tells people so, until the
+/// training ends or is interrupted: who goes then is not missed. Thread-safe.
 class Losses {
  public:
   Losses(std::function<void(const std::string&)> tell, std::function<bool()> interrupted)
@@ -20,6 +23,14 @@ class Losses {
   void tell(const std::string& notice) const {
     const std::lock_guard lock(mutex_);
     if (needed()) tell_(notice);
+  }
+  /// One that comes late; `all` train then. It is told once, however often it is said.
+  void trainer_joined(const std::string& trainer, std::uint64_t incarnation, std::size_t all) {
+    const std::lock_guard lock(mutex_);
+    if (!needed() || !servers_.empty()) return;
+    if (std::exchange(joined_[trainer], incarnation) == incarnation) return;
+    tell_(trainer + " has joined; the training goes on with " +
+          counted(static_cast<long long>(all), "trainer"));
   }
   /// `others` still train. Trainers of which a server is lost end, and are not lost.
   void trainer_lost(const std::string& trainer, const std::string& why, std::size_t others) {
@@ -71,6 +82,7 @@ class Losses {
   const std::function<bool()> interrupted_;
   mutable std::mutex mutex_;
   bool ended_ = false;
+  std::map<std::string, std::uint64_t> joined_;
   std::vector<std::string> trainers_;
   std::vector<std::string> failed_trainers_;
   std::map<std::string, std::string> servers_;

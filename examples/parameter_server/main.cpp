@@ -1,6 +1,7 @@
 #include <iostream>
 
 #include "common/command_line.hpp"
+#include "common/counted.hpp"
 #include "common/interrupt.hpp"
 #include "common/process.hpp"
 #include "parameter_server/agreement.hpp"
@@ -15,14 +16,21 @@ namespace {
 
 using namespace batchrpc_examples;
 
+CheckResult not_checked(const std::string& why) {
+  std::cout << "Not checked: " << why << std::endl;
+  return {.not_checked = why};
+}
+
 std::optional<CheckResult> check(const ParameterServerOptions& options, const ServerRun& run) {
   if (!options.check) return std::nullopt;
   const std::string gradients = gradient_settings(options);
   if (run.gradients != gradients) {
-    CheckResult result{.not_checked = "the model has had gradients of " + run.gradients +
-                                      ", one process would have those of " + gradients};
-    std::cout << "Not checked: " << result.not_checked << std::endl;
-    return result;
+    return not_checked("the model has had gradients of " + run.gradients +
+                       ", one process would have those of " + gradients);
+  }
+  if (run.first_iteration > options.iterations) {
+    return not_checked("the model has had " + counted(run.first_iteration, "iteration") +
+                       ", one process would have " + std::to_string(options.iterations));
   }
   const at::Tensor alone = train_alone(options);
   const at::Tensor parameters = run.values.slice(0, 0, alone.numel());  // without buffers
@@ -30,7 +38,7 @@ std::optional<CheckResult> check(const ParameterServerOptions& options, const Se
   std::cout << "Checked: the parameters differ from those of one process"
             << (options.cuda ? ", which computes with CUDA as the trainers do," : "") << " by "
             << result.relative_difference << " of their value at the most ("
-            << (result.passed() ? "passed" : "FAILED") << "); hash " << values_hash(run.values)
+            << (result.passed() ? "passed" : "FAILED") << "); hash " << parameters_hash(run)
             << std::endl;
   return result;
 }

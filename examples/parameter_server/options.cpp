@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <sstream>
+#include <system_error>
 
 #include "common/command_line.hpp"
 #include "common/counted.hpp"
@@ -145,6 +146,21 @@ void check_folder(const ParameterServerOptions& options) {
   check_writable("--checkpoint", options.checkpoint + "/" + server + ".writable");
 }
 
+std::filesystem::path resolved(const std::string& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+  return error ? std::filesystem::absolute(path).lexically_normal() : whole;
+}
+
+void check_different_files(const ParameterServerOptions& options) {
+  if (options.json.empty() || options.figure.empty()) return;
+  for (const std::string& drawn : {options.figure, png_beside(options.figure)}) {
+    if (resolved(options.json) == resolved(drawn)) {
+      throw UsageError("--json " + options.json + ": --figure writes to the same file");
+    }
+  }
+}
+
 void check_together(const CLI::App& app, const ParameterServerOptions& options, bool no_sum) {
   if (no_sum && !options.synthetic) throw UsageError("--no-sum needs --synthetic");
   if (options.check && options.synthetic) {
@@ -168,6 +184,7 @@ void check_together(const CLI::App& app, const ParameterServerOptions& options, 
     throw UsageError("--figure " + options.figure +
                      ": name a file that ends in .svg; a .png is written beside it");
   }
+  check_different_files(options);
   if (options.synthetic && !options.checkpoint.empty()) {
     throw UsageError("--checkpoint and --synthetic exclude each other: the model stays as it is");
   }
@@ -189,7 +206,8 @@ std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
       "every iteration each trainer sends all gradients to the server and gets the updated model "
       "as the answer. After the batch RPC tutorial of PyTorch. One process of several where "
       "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE are in the environment: servers first, then "
-      "trainers; else it starts all of them.");
+      "trainers; a RANK from WORLD_SIZE on is a trainer that comes in addition. Else it starts all "
+      "of them.");
   ParameterServerOptions options;
   bool no_sum = false;
   add_training_options(app, options);

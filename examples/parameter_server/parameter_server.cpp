@@ -109,11 +109,13 @@ void ParameterServer::wait_for(const std::vector<std::string>& trainers) {
 }
 
 rpc::Future<TrainingStart> ParameterServer::join() {
-  return group_.join(caller()).then([this, trainer = caller().name](std::int64_t iteration) {
+  const bool is_late = group_.started();
+  return group_.join(caller()).then([this, trainer = caller(), is_late](std::int64_t iteration) {
     if (options_.mode == UpdateMode::async) {
       const std::lock_guard lock(progress_mutex_);
-      progress_[trainer] = {.version = version_, .iteration = iteration};
+      progress_[trainer.name] = {.version = version_, .iteration = iteration};
     }
+    if (is_late) events_.joined(trainer, group_.members().size());
     return TrainingStart{.iteration = iteration,
                          .iterations = options_.iterations,
                          .parameters = model_.parameters(),
@@ -139,7 +141,8 @@ at::Tensor ParameterServer::result() const {
 void ParameterServer::leave() { lose(caller()); }
 
 void ParameterServer::fail(const std::string& why) {
-  events_.failed(caller().name, why);
+  // Who stood still and was lost is told of already.
+  if (group_.knows(caller())) events_.failed(caller().name, why);
   lose(caller());
 }
 

@@ -69,7 +69,11 @@ struct ServerEvents {
   /// With the trainer's name.
   std::function<void(const std::string&, const IterationReport&)> reported =
       [](const std::string&, const IterationReport&) {};
-  /// A trainer ends before the training does; with its name, and why.
+  /// A trainer is in a training that had begun; with the number of all. Of several servers, each
+  /// time that it tries until they are in the same iteration.
+  std::function<void(const batchrpc::PeerIdentity&, std::size_t)> joined =
+      [](const batchrpc::PeerIdentity&, std::size_t) {};
+  /// A trainer that is not lost ends before the training does; with its name, and why.
   std::function<void(const std::string&, const std::string&)> failed = [](const std::string&,
                                                                           const std::string&) {};
   /// After an update that finishes an iteration, before anybody has the new model.

@@ -33,9 +33,11 @@ Json settings_json(const ParameterServerOptions& options) {
           {"device", options.cuda ? "cuda" : "cpu"},
           {"synthetic", options.synthetic},
           {"sum", options.sum},
+          {"refuse_nan", options.refuse_nan},
           {"buffers", options.buffers},
           {"check", options.check},
           {"checkpoint", !options.checkpoint.empty()},
+          {"checkpoint_every", options.checkpoint_every},
           {"transport", transport_word(options.transport)},
           {"seed", options.seed}};
 }
@@ -61,8 +63,6 @@ std::vector<double> iteration_seconds(const ServerRun& run) {
   return seconds;
 }
 
-}  // namespace
-
 std::string values_hash(const at::Tensor& values) {
   const at::Tensor dense = values.contiguous();
   const auto* bytes = static_cast<const char*>(dense.data_ptr());
@@ -75,6 +75,12 @@ std::string values_hash(const at::Tensor& values) {
   std::array<char, 17> text{};
   std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
   return text.data();
+}
+
+}  // namespace
+
+std::string parameters_hash(const ServerRun& run) {
+  return values_hash(run.values.slice(0, 0, run.elements));
 }
 
 nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& run,
@@ -95,7 +101,7 @@ nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& 
       {"failed_trainers", run.failed_trainers},
       {"checkpoint_error", run.checkpoint_error},
       {"failed_servers", run.failed_servers}};
-  if (run.values.defined()) json["parameters_hash"] = values_hash(run.values);
+  if (run.values.defined()) json["parameters_hash"] = parameters_hash(run);
   if (!run.error.empty()) json["error"] = run.error;
   Json iterations = Json::array();
   for (const IterationRecord& iteration : run.iterations)

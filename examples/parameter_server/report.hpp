@@ -25,8 +25,8 @@ nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& 
 Figure phases_figure(const ParameterServerOptions& options, const ServerRun& run);
 /// One line for people.
 std::string summary(const ParameterServerOptions& options, const ServerRun& run);
-/// Of the parameters: equal for equal bits.
-std::string values_hash(const at::Tensor& values);
+/// Of the values, which are not undefined, without buffers: equal for equal bits.
+std::string parameters_hash(const ServerRun& run);
 
 /// Writes what the options ask for, and says so.
 void write_results(const ParameterServerOptions& options, const ServerRun& run,

@@ -25,6 +25,7 @@
 #include "parameter_server/other_processes.hpp"
 #include "parameter_server/resnet.hpp"
 #include "parameter_server/server_functions.hpp"
+#include "parameter_server/waiting_notice.hpp"
 #include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples {
@@ -186,6 +187,9 @@ ServerEvents server_events(const std::shared_ptr<RunRecord>& record,
     watch->reported(trainer, report);
     record->reported(report);
   };
+  events.joined = [losses](const rpc::PeerIdentity& trainer, std::size_t all) {
+    losses->trainer_joined(trainer.name, trainer.incarnation, all);
+  };
   events.failed = [losses](const std::string& trainer, const std::string& why) {
     losses->trainer_failed(trainer, why);
   };
@@ -223,6 +227,7 @@ class ServerProcess {
         own_checkpoints_.error = error.what();  // for server 0
       }
     }
+    const auto waiting = notice_of_waiting(options, server_name(0) + " at " + options.join);
     node_.emplace(node_options(options));
   }
 
@@ -237,10 +242,7 @@ class ServerProcess {
     resumed_ = checkpoints_->restore(run_.first_iteration, part_.values.numel(), part_.parameters);
     if (!resumed_) return;
     run_.gradients = resumed_->history;
-    if (options_.rank == 0) {
-      std::cout << "Going on from the checkpoints after "
-                << counted(run_.first_iteration, "iteration") << std::endl;
-    }
+    if (options_.rank == 0) tell_where_it_goes_on();
   }
 
   void serve(Clock::time_point started) {
@@ -301,6 +303,17 @@ class ServerProcess {
     if (run_.failed_trainers.empty()) return "every trainer is lost" + after;
     return "every trainer is lost or has failed" + after +
            "; the last failure: " + run_.failed_trainers.back();
+  }
+
+  // Where nothing is left to do trainers come all the same, and end with success.
+  void tell_where_it_goes_on() const {
+    const std::string had = counted(run_.first_iteration, "iteration");
+    if (run_.first_iteration < options_.iterations) {
+      std::cout << "Going on from the checkpoints after " << had << std::endl;
+    } else {
+      say("nothing is left to do: the checkpoints in " + options_.checkpoint + " have had " + had +
+          ", and --iterations, which counts those, too, is " + std::to_string(options_.iterations));
+    }
   }
 
   void check_beginning() {

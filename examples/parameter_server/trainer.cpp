@@ -11,6 +11,7 @@
 
 #include "parameter_server/server_functions.hpp"
 #include "parameter_server/trainer_model.hpp"
+#include "parameter_server/waiting_notice.hpp"
 #include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples {
@@ -33,6 +34,7 @@ class Servers {
  public:
   Servers(const rpc::Node& node, const ParameterServerOptions& options) : mode_(options.mode) {
     for (int index = 0; index < options.servers; ++index) {
+      const auto waiting = notice_of_waiting(options, server_name(index));
       node.wait_for_peer(server_name(index), kServersAreThereWithin).get();
       servers_.push_back(find_server(node, server_name(index)));
     }
@@ -48,12 +50,12 @@ class Servers {
         return start.iteration != starts[0].iteration;
       });
       if (other == starts.end()) return divide(starts);
-      leave();
       if (attempt == kMostAttempts) {
         throw std::runtime_error(
             "the servers are not in the same iteration: " + std::to_string(starts[0].iteration) +
             " and " + std::to_string(other->iteration));
       }
+      leave();
     }
   }
 
@@ -162,6 +164,11 @@ void train(Servers& servers, TrainerModel* model, const ParameterServerOptions& 
   servers.leave();
 }
 
+rpc::Node join_servers(const ParameterServerOptions& options) {
+  const auto waiting = notice_of_waiting(options, server_name(0) + " at " + options.join);
+  return rpc::Node(node_options(options));
+}
+
 bool is_server_gone(const std::exception& error) {
   const auto* const known = dynamic_cast<const rpc::Error*>(&error);
   return known != nullptr &&
@@ -190,7 +197,7 @@ void run_trainer(const ParameterServerOptions& options) {
   use_one_torch_thread();
   const std::string name = trainer_name(options.trainer_index());
   try {
-    const rpc::Node node(node_options(options));
+    const rpc::Node node = join_servers(options);
     train(node, options);
   } catch (const std::exception& error) {
     throw std::runtime_error(

@@ -69,10 +69,9 @@ bool TrainingGroup::leave(const Trainer& trainer) {
   Admitted admitted;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = waiting_.find(trainer.name);
-    if (found != waiting_.end() && found->second.trainer.incarnation == trainer.incarnation) {
-      dropped = std::move(found->second);
-      waiting_.erase(found);
+    if (is_waiting(trainer)) {
+      dropped = std::exchange(waiting_[trainer.name], {});
+      waiting_.erase(trainer.name);
       return true;
     }
     if (!is_member(trainer)) return false;
@@ -121,6 +120,16 @@ std::int64_t TrainingGroup::iteration() const {
 bool TrainingGroup::is_member(const Trainer& trainer) const {
   const auto found = members_.find(trainer.name);
   return found != members_.end() && found->second.incarnation == trainer.incarnation;
+}
+
+bool TrainingGroup::is_waiting(const Trainer& trainer) const {
+  const auto found = waiting_.find(trainer.name);
+  return found != waiting_.end() && found->second.trainer.incarnation == trainer.incarnation;
+}
+
+bool TrainingGroup::knows(const Trainer& trainer) const {
+  const std::lock_guard lock(mutex_);
+  return is_member(trainer) || is_waiting(trainer);
 }
 
 bool TrainingGroup::contains(const Trainer& trainer) const {

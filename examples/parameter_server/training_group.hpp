@@ -40,6 +40,8 @@ class TrainingGroup {
 
   [[nodiscard]] std::int64_t iteration() const;
   [[nodiscard]] bool contains(const Trainer& trainer) const;
+  /// It is a member, or about to be.
+  [[nodiscard]] bool knows(const Trainer& trainer) const;
   [[nodiscard]] std::vector<Trainer> members() const;
   /// All expected have joined, and the first iteration has begun.
   [[nodiscard]] bool started() const;
@@ -59,6 +61,7 @@ class TrainingGroup {
   Admitted admit_all();
   Admitted admit_if_nobody_is_left();
   [[nodiscard]] bool is_member(const Trainer& trainer) const;
+  [[nodiscard]] bool is_waiting(const Trainer& trainer) const;
   void tell_members() const;
 
   const std::size_t expected_;

@@ -25,6 +25,15 @@ TEST_CASE("All parameter servers hear from which iteration they go on when all h
   CHECK(first.get().error.empty());
 }
 
+TEST_CASE("Parameter servers that have nothing left to do hear so by the iteration") {
+  Agreement agreement(two_servers());
+  const OwnCheckpoints own{.iterations = {5, 6}, .error = {}};
+  const auto first = agreement.tell("server0", own);
+  const auto second = agreement.tell("server1", own);
+  CHECK(first.get().iteration == 6);
+  CHECK(second.get().error.empty());
+}
+
 TEST_CASE("All parameter servers hear why they cannot go on") {
   Agreement agreement(two_servers());
   OwnCheckpoints own;
@@ -35,10 +44,6 @@ TEST_CASE("All parameter servers hear why they cannot go on") {
   SECTION("because they have no iteration in common") {
     own.iterations = {1, 2};
     why = "no iteration in common";
-  }
-  SECTION("because nothing is left to do") {
-    own.iterations = {5, 6};
-    why = "nothing is left to do";
   }
   const auto first = agreement.tell("server0", {.iterations = {5, 6}, .error = {}});
   const auto second = agreement.tell("server1", own);

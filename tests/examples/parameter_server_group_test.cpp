@@ -48,6 +48,8 @@ TEST_CASE("A trainer that comes late begins with the next iteration") {
   const auto late = group.join({"b"});
   CHECK_FALSE(late.ready());
   CHECK_FALSE(group.contains({"b"}));
+  CHECK(group.knows({"b"}));
+  CHECK_FALSE(group.knows(trainer("b", 1)));
   group.finish_iterations(1);
   CHECK(late.get() == 1);
   CHECK(told.all.back() == Names{"a", "b"});

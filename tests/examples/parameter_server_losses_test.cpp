@@ -26,6 +26,15 @@ TEST_CASE("A parameter server tells of a trainer that is lost, and how many are 
   CHECK(world.losses.trainers() == Words{"trainer1", "trainer0"});
 }
 
+TEST_CASE("A parameter server tells once of a trainer that joins, and again of its successor") {
+  World world;
+  world.losses.trainer_joined("trainer1", 7, 3);
+  world.losses.trainer_joined("trainer1", 7, 3);
+  world.losses.trainer_joined("trainer1", 8, 1);
+  CHECK(world.told == Words{"trainer1 has joined; the training goes on with 3 trainers",
+                            "trainer1 has joined; the training goes on with 1 trainer"});
+}
+
 TEST_CASE("A trainer that says why it ends is not lost for a parameter server") {
   World world;
   world.losses.trainer_failed("trainer1", "another mode");
@@ -51,6 +60,7 @@ TEST_CASE("Nobody is missed in a training that has ended, or is interrupted") {
   SECTION("interrupted") { world.interrupted = true; }
   world.losses.trainer_lost("trainer1", "it was closed", 1);
   world.losses.trainer_failed("trainer0", "server1 is lost");
+  world.losses.trainer_joined("trainer2", 7, 2);
   world.losses.server_lost("server1", "it was closed");
   world.losses.tell("the loss is NaN");
   CHECK(world.told.empty());

@@ -96,6 +96,18 @@ TEST_CASE("parameter_server refuses a figure whose .png cannot be written") {
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("parameter_server refuses a report in the place of the figure") {
+  const std::string where = std::filesystem::temp_directory_path();
+  const std::string name = "batchrpc_options_test_" + std::to_string(::getpid());
+  const std::string figure = where + "/" + name + ".svg";
+  for (const std::string& json :
+       {figure, where + "/./" + name + ".svg", where + "/" + name + ".png"})
+    refuse({"--json", json.c_str(), "--figure", figure.c_str()}, "the same file");
+  const std::string here = std::filesystem::current_path() / "a.svg";
+  refuse({"--json", "a.svg", "--figure", here.c_str()}, "the same file");
+  parse({"--json", (figure + ".json").c_str(), "--figure", figure.c_str()});
+}
+
 TEST_CASE("parameter_server is one process of several where the environment says so") {
   {
     const Environment all{

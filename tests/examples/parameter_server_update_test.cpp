@@ -226,6 +226,37 @@ TEST_CASE("Gradients of trainers that are all gone are not those of who comes in
   CHECK(world.server().group().iteration() == 1);
 }
 
+TEST_CASE("A trainer that was lost before it says why it ends has not failed, too") {
+  std::vector<std::string> failed;
+  ServerEvents events;
+  events.failed = [&](const std::string& name, const std::string&) { failed.push_back(name); };
+  World world({.trainers = 2}, events);
+  TestTrainer a(world, 0);
+  TestTrainer b(world, 1);
+  join({&a, &b});
+  const auto members = world.server().group().members();
+  CHECK(world.server().lose(members.back()));
+  CHECK_THROWS_WITH(b.update(1).get(), Catch::Contains("it is to join (again) first"));
+  for (TestTrainer* trainer : {&b, &a})
+    trainer->server.call<&ParameterServer::fail>("why").get();
+  CHECK(failed == std::vector<std::string>{"trainer0"});
+}
+
+TEST_CASE("A trainer that comes late is told of, with the number of all") {
+  std::vector<std::string> joined;
+  ServerEvents events;
+  events.joined = [&](const rpc::PeerIdentity& trainer, std::size_t all) {
+    joined.push_back(trainer.name + " " + std::to_string(all));
+  };
+  World world({.trainers = 1, .mode = UpdateMode::async}, events);
+  TestTrainer a(world, 0, UpdateMode::async);
+  join({&a});
+  CHECK(joined.empty());
+  TestTrainer b(world, 1, UpdateMode::async);
+  join({&b});
+  CHECK(joined == std::vector<std::string>{"trainer1 2"});
+}
+
 TEST_CASE("A trainer that comes late is in the next iteration") {
   World world({.trainers = 1});
   TestTrainer a(world, 0);

@@ -12,12 +12,19 @@ TEST_CASE("servers go on from the newest checkpoint that all have, or say why no
                 "--checkpoint", folder.file(""), "--json", folder.file("report")});
   };
   CHECK(train("2", "2") == 0);
-  CHECK(train("2", "2") == 1);
-  CHECK_THAT(folder.text("all.err"), Catch::Contains("nothing is left to do"));
+  CHECK(train("2", "2") == 0);
+  CHECK_THAT(folder.text("all.err"), Catch::StartsWith("Notice: nothing is left to do: ") &&
+                                         Catch::Contains("have had 2 iterations"));
+  CHECK(folder.json("report").at("check").at("passed") == true);
+  CHECK(train("2", "1") == 1);  // --check has nothing to compare with
+  CHECK_THAT(folder.json("report").at("error").get<std::string>(),
+             Catch::Contains("the model has had 2 iterations, one process would have 1"));
 
   // As if server 1 had been killed before it wrote its last one.
   REQUIRE(std::filesystem::remove(folder.file("server1.2.checkpoint")));
   CHECK(train("2", "3") == 0);
+  CHECK_THAT(folder.text("all.err"),
+             Catch::Contains("server0.2.checkpoint is newer than what all servers have"));
   CHECK(folder.json("report").at("first_iteration") == 1);
   CHECK(folder.json("report").at("check").at("relative_difference") <= 1e-6);
 
@@ -35,6 +42,21 @@ TEST_CASE("servers go on from the newest checkpoint that all have, or say why no
   const std::string error = folder.text("all.err");
   CHECK_THAT(error, Catch::Contains("server0 has none, server1 has 3 4; put back"));
   CHECK(std::count(error.begin(), error.end(), '\n') == 1);
+}
+
+TEST_CASE("servers with a checkpoint each, and none in common, remove nothing") {
+  const Folder folder;
+  const auto train = [&](const std::string& iterations) {
+    return run(folder, {"--trainers", "1", "--servers", "2", "--iterations", iterations,
+                        "--checkpoint", folder.file("")});
+  };
+  CHECK(train("2") == 0);
+  REQUIRE(std::filesystem::remove(folder.file("server0.1.checkpoint")));
+  REQUIRE(std::filesystem::remove(folder.file("server1.2.checkpoint")));
+  CHECK(train("3") == 1);
+  CHECK_THAT(folder.text("all.err"), Catch::Contains("server0 has 2, server1 has 1; put back"));
+  CHECK(std::filesystem::exists(folder.file("server0.2.checkpoint")));
+  CHECK(std::filesystem::exists(folder.file("server1.1.checkpoint")));
 }
 
 TEST_CASE("checkpoints of another number of servers are refused, with what to do") {
@@ -119,6 +141,17 @@ TEST_CASE("a trainer of another mode ends, and says why") {
   CHECK(folder.json("report").at("failed_trainers").size() == 1);
 }
 
+TEST_CASE("a trainer, or another server, that waits for server 0 says where") {
+  const Folder folder;
+  const Training training(folder, 3, {"--servers", "2"});
+  const ChildProcess server = training.rank(1);
+  const ChildProcess trainer = training.rank(2);
+  const std::string where =
+      " waits for server0 at tcp://127.0.0.1:" + std::to_string(training.port);
+  CHECK(has_printed(folder, "1.err", "Notice: server1" + where));
+  CHECK(has_printed(folder, "2.err", "Notice: trainer0" + where));
+}
+
 TEST_CASE("a training whose gradients are refused says why") {
   const Folder folder;
   CHECK(run(folder, {"--trainers", "2", "--iterations", "3", "--lr", "1000000", "--refuse-nan",
@@ -129,6 +162,26 @@ TEST_CASE("a training whose gradients are refused says why") {
                  Catch::Contains(": the gradient holds NaN or infinity"));
   CHECK(report.at("failed_trainers").size() == 2);
   CHECK(report.at("lost_trainers").empty());
+}
+
+TEST_CASE("a trainer that stands still is lost, and has not failed when it wakes") {
+  const Folder folder;
+  const Training training(
+      folder, 3,
+      {"--iterations", "1000000", "--synthetic", "--no-sum", "--json", folder.file("report")});
+  ChildProcess server = training.rank(0);
+  const ChildProcess trainer = training.rank(1);
+  ChildProcess stopped = training.rank(2);
+  REQUIRE(has_printed(folder, "0.out", "| 2 trainers |"));
+  stopped.signal(SIGSTOP);
+  REQUIRE(has_printed(folder, "0.err", "trainer1 is lost: "));
+  stopped.signal(SIGCONT);
+  CHECK(stopped.wait_for(60s)->code == 1);
+  CHECK_THAT(folder.text("2.err"), Catch::StartsWith("parameter_server: trainer1"));
+  server.signal(SIGTERM);
+  CHECK(server.wait_for(60s)->code == 128 + SIGTERM);
+  CHECK(folder.json("report").at("lost_trainers") == Words{"trainer1"});
+  CHECK(folder.json("report").at("failed_trainers").empty());
 }
 
 TEST_CASE("a parameter server that is interrupted misses nobody") {

@@ -62,6 +62,9 @@ TEST_CASE("training goes on without a trainer that is killed, and with one that 
   ChildProcess again = training.rank(2);
   ChildProcess another = training.rank(3);
   CHECK(has_printed(folder, "0.out", "| 3 trainers |"));
+  for (const std::string name : {"trainer1", "trainer2"})
+    CHECK_THAT(folder.text("0.err"), Catch::Contains("Notice: " + name + " has joined; "));
+  CHECK_THAT(folder.text("0.err"), !Catch::Contains("trainer0 has joined"));
   CHECK_FALSE(server.poll());
   CHECK_FALSE(stays.poll());
 }
@@ -110,10 +113,11 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the help of parameter_server names the devices") {
+TEST_CASE("the help of parameter_server names the devices, and who comes in addition") {
   const Folder folder;
   CHECK(run(folder, {"--help"}) == 0);
-  CHECK_THAT(folder.text("all.out"), Catch::Contains("--device ENUM:cpu|cuda=cpu"));
+  CHECK_THAT(folder.text("all.out"), Catch::Contains("--device ENUM:cpu|cuda=cpu") &&
+                                         Catch::Contains("a RANK from WORLD_SIZE on is a trainer"));
 }
 
 TEST_CASE("wrong options of parameter_server are answered with one line and exit code 2") {

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "parameter_server/notice.hpp"
+#include "parameter_server/options.hpp"
+
+namespace batchrpc_examples {
+
+/// Tells people something after a while, on a thread of its own, unless it is destroyed before.
+class WaitingNotice {
+ public:
+  WaitingNotice(std::string notice, std::chrono::milliseconds after,
+                std::function<void(const std::string&)> tell = say)
+      : thread_([notice = std::move(notice), after,
+                 tell = std::move(tell)](const std::stop_token& destroyed) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          std::condition_variable_any never;
+          never.wait_for(lock, destroyed, after, [] { return false; });
+          if (!destroyed.stop_requested()) tell(notice);
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+/// While a process waits for another one. Of those that were launched together nobody is missing.
+inline std::optional<WaitingNotice> notice_of_waiting(const ParameterServerOptions& options,
+                                                      const std::string& for_whom) {
+  if (options.launched || options.rank == 0) return std::nullopt;
+  return WaitingNotice(node_options(options).name + " waits for " + for_whom,
+                       std::chrono::seconds(10));
+}
+
+}  // namespace batchrpc_examples
