@@ -70,8 +70,9 @@ bool TrainingGroup::leave(const Trainer& trainer) {
   {
     const std::lock_guard lock(mutex_);
     if (is_waiting(trainer)) {
-      dropped = std::exchange(waiting_[trainer.name], {});
-      waiting_.erase(trainer.name);
+      const auto found = waiting_.find(trainer.name);
+      dropped = std::move(found->second);
+      waiting_.erase(found);
       return true;
     }
     if (!is_member(trainer)) return false;

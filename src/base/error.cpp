@@ -131,6 +131,19 @@ std::exception_ptr make_error(ErrorCode code, const std::string& message, bool m
   return std::make_exception_ptr(Error(code, message, may_have_run));
 }
 
+std::exception_ptr copy_error(const Error& error, std::string_view more, bool may_have_run) {
+  if (const auto* const thrown = dynamic_cast<const RemoteError*>(&error)) {
+    const std::string what = std::string(thrown->thrown_what()).append(more);
+    return std::make_exception_ptr(
+        RemoteError(what, thrown->type(), thrown->node(), thrown->function(), may_have_run));
+  }
+  const std::string text = std::string(error.what()).append(more);
+  if (const auto* const busy = dynamic_cast<const Overloaded*>(&error)) {
+    return std::make_exception_ptr(Overloaded(text, busy->retry_after(), may_have_run));
+  }
+  return make_error(error.code(), text, may_have_run);
+}
+
 namespace {
 
 std::string demangled(const char* name) {

@@ -35,7 +35,10 @@ std::string_view meaning_of(Guarantee guarantee, const Error& error) {
   const bool may_have_run = error.may_have_run();
   switch (guarantee) {
     case Guarantee::at_most_once:
-      if (error.code() == ErrorCode::remote_error) return "it ran once, and threw";
+      if (error.code() == ErrorCode::remote_error) {
+        return may_have_run ? "it ran once, and threw"
+                            : "it surely never ran: what was to make its object threw";
+      }
       if (error.code() == ErrorCode::unknown) {
         return "the peer does not remember it; as it may have run, it is not sent again";
       }

@@ -49,6 +49,7 @@ std::string shown_signature(std::string_view name, std::string_view signature) {
 }
 
 std::string_view shown_name(std::string_view name) {
+  if (name == kReadyFunction) return "ready()";
   const auto colon = name.starts_with(kReservedPrefix) ? name.find(':') : std::string_view::npos;
   return colon == std::string_view::npos ? name : name.substr(colon + 1);
 }

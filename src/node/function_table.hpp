@@ -16,6 +16,7 @@ namespace batchrpc {
 inline constexpr std::string_view kReservedPrefix = "batchrpc.";
 inline constexpr std::string_view kMethodPrefix = "batchrpc.method:";
 inline constexpr std::string_view kCreatePrefix = "batchrpc.create:";
+inline constexpr std::string_view kReadyFunction = "batchrpc.rref.ready";
 inline constexpr std::string_view kOpenPrefix = "batchrpc.open:";
 
 /// What a node has exposed, by name. Thread-safe.

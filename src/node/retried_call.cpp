@@ -214,15 +214,12 @@ std::exception_ptr RetriedCall::final_error(const std::exception_ptr& thrown, co
                                             const std::string& note) const {
   const bool hides = maybe_ran_ && !last.may_have_run();
   if (!hides && note.empty()) return thrown;
-  std::string text = last.what() + (note.empty() ? "" : "; " + note);
-  if (hides) text += "; an earlier attempt may have run: " + describe(maybe_ran_);
-  const bool may_have_run = hides || last.may_have_run();
-  const bool not_sent = last.code() == ErrorCode::not_sent;
-  const auto* const overloaded = dynamic_cast<const Overloaded*>(&last);
-  return overloaded != nullptr
-             ? std::make_exception_ptr(Overloaded(text, overloaded->retry_after(), may_have_run))
-             : make_error(hides && not_sent ? code_of(maybe_ran_) : last.code(), text,
-                          may_have_run);
+  std::string more = note.empty() ? "" : "; " + note;
+  if (hides) more += "; an earlier attempt may have run: " + describe(maybe_ran_);
+  if (hides && last.code() == ErrorCode::not_sent) {
+    return make_error(code_of(maybe_ran_), last.what() + more, true);
+  }
+  return copy_error(last, more, hides || last.may_have_run());
 }
 
 bool RetriedCall::cancel_call(std::uint64_t /*id*/) noexcept {

@@ -19,15 +19,17 @@ constexpr std::size_t kGoneKept = 65536;
 }  // namespace
 
 // What methods of an object fail with when what was to make it threw `thrown`, or never ran.
-std::exception_ptr ObjectTable::making_error(const std::string& maker,
+std::exception_ptr ObjectTable::making_error(std::string_view maker,
                                              const std::exception_ptr& thrown) const {
   try {
     std::rethrow_exception(thrown);
   } catch (const DidNotRun& missing) {  // there is none of the object that was to make it
     return missing.error;
-  } catch (const RemoteError&) {  // below
+  } catch (const RemoteError& nested) {  // what was thrown at first
+    return std::make_exception_ptr(
+        RemoteError(nested.what(), nested.type(), core_.name(), maker, false));
   } catch (const Error& known) {  // as it is, as one of a method
-    const std::string text = maker + " on " + core_.name() + ": " + known.what();
+    const std::string text = std::string(maker) + " on " + core_.name() + ": " + known.what();
     if (const auto* const busy = dynamic_cast<const Overloaded*>(&known)) {
       return std::make_exception_ptr(Overloaded(text, busy->retry_after(), false));
     }
@@ -254,8 +256,7 @@ void ObjectTable::made(const ObjectId& object, std::string_view maker,
       if (value) {
         at->second.value = std::move(value).value();
       } else {
-        const std::exception_ptr failed =
-            making_error(maker_text(maker, at->second.type->name), value.error());
+        const std::exception_ptr failed = making_error(maker, value.error());
         at->second.failed = failed;
         error = code_of(failed) == ErrorCode::remote_error ? value.error() : failed;
       }
@@ -322,6 +323,7 @@ void ObjectTable::run(const ObjectId& object, std::string_view type, ObjectJob j
       waiting.type = type;
       waiting.run = std::move(job);
       if (call) {
+        waiting.call = call;
         call->set_in_line(true);
         cancelled = !waiting.hook.emplace(weak_from_this(), key).attach(call);
       }
@@ -365,6 +367,7 @@ void ObjectTable::run_next(const ObjectId& object) {
   const bool makes = job && job.key() == 0;
   if (job) {
     job.mapped().hook.reset();
+    if (job.mapped().call) job.mapped().call->set_in_line(false);
     job.mapped().run(std::move(value));
     job = {};
   }

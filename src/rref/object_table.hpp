@@ -25,11 +25,6 @@
 
 namespace batchrpc::detail {
 
-/// What an error calls the `maker` of a `type`: see create_object().
-[[nodiscard]] inline std::string maker_text(std::string_view maker, std::string_view type) {
-  return (maker == type ? "the constructor of " : "") + std::string(maker);
-}
-
 /// The objects that one node owns, by whom they are held, and the calls that wait for them. An
 /// object is destroyed when no node holds it and nothing waits or runs (R1), or when its node ends.
 /// Thread-safe.
@@ -85,6 +80,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   struct Job {
     std::string type{};  // what the caller takes the object for
     ObjectJob run{};
+    std::shared_ptr<CallState> call{};  // may be null
     std::optional<Hook> hook{};
   };
   struct Type {
@@ -118,7 +114,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   static constexpr std::size_t kMostAwaited = 65536;
   struct Coming;
 
-  [[nodiscard]] std::exception_ptr making_error(const std::string& maker,
+  [[nodiscard]] std::exception_ptr making_error(std::string_view maker,
                                                 const std::exception_ptr& thrown) const;
   [[nodiscard]] std::exception_ptr gone_error(const ObjectId& object) const;
   [[nodiscard]] std::exception_ptr expired_error() const;

@@ -1,7 +1,6 @@
 #include "batchrpc/rref/reference.hpp"
 
 #include "batchrpc/base/error.hpp"
-#include "rref/object_table.hpp"
 #include "rref/rref_parts.hpp"
 #include "rref/tell.hpp"
 
@@ -78,12 +77,13 @@ bool surely_failed(const std::exception_ptr& error) {
 }
 
 // What methods of an object fail with whose creation has failed with `error`: as the owner says it.
-std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view type) {
+std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view maker) {
   try {
     std::rethrow_exception(error);
   } catch (const RemoteError& thrown) {
-    return std::make_exception_ptr(RemoteError(thrown.thrown_what(), thrown.type(), thrown.node(),
-                                               maker_text(thrown.function(), type), false));
+    if (!thrown.may_have_run()) return error;  // the maker never was: it names what failed itself
+    return std::make_exception_ptr(
+        RemoteError(thrown.thrown_what(), thrown.type(), thrown.node(), maker, false));
   } catch (...) {
     return error;
   }
@@ -184,9 +184,9 @@ void Reference::fail(std::exception_ptr error) {
   if (!failed_) failed_ = std::move(error);
 }
 
-void Reference::creation_failed(const std::exception_ptr& error, std::string_view type) {
+void Reference::creation_failed(const std::exception_ptr& error, std::string_view maker) {
   // Where it may have run, the owner knows (R6, R8).
-  if (surely_failed(error)) fail(for_methods(error, type));
+  if (surely_failed(error)) fail(for_methods(error, maker));
   // Calls that were sent already wait there, unless the constructor itself was what failed.
   tell(*core_, owner(), kAbandon, object_, static_cast<std::uint16_t>(code_of(error)),
        describe(error));

@@ -1,12 +1,14 @@
 #include "batchrpc/base/error.hpp"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 using namespace batchrpc;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -96,6 +98,25 @@ TEST_CASE("A RemoteError tells what was thrown, its type, the node and the funct
   CHECK(error.function() == std::string("lookup"));
   CHECK(error.code() == ErrorCode::remote_error);
   CHECK(error.what() == std::string("lookup on worker1 threw std::out_of_range: index 7"));
+}
+
+TEST_CASE("An error with more text keeps its type and its parts") {
+  const auto copied = copy_error(RemoteError("x", "T", "a", "f", false), "; more", true);
+  try {
+    std::rethrow_exception(copied);
+  } catch (const RemoteError& error) {
+    CHECK(error.thrown_what() == std::string("x; more"));
+    CHECK(error.function() == std::string("f"));
+    CHECK(error.may_have_run());
+  }
+  try {
+    std::rethrow_exception(copy_error(Overloaded("full", 5ms, true), {}, false));
+  } catch (const Overloaded& error) {
+    CHECK(error.retry_after() == 5ms);
+    CHECK(error.what() == std::string("full"));
+    CHECK_FALSE(error.may_have_run());
+  }
+  CHECK(type_name(copy_error(NotSent("no"), {}, false)) == "batchrpc::NotSent");
 }
 
 TEST_CASE("Copying an error never throws") {

@@ -117,7 +117,7 @@ Frames correct_frames() {
   chunk.resize(chunk.size() + 20'000 / sizeof(Word));
   return {define(0, "twice", signature<int, int>()),
           define(1, "size", signature<std::size_t, Bytes>()),
-          define(2, "batchrpc.object:ready()",
+          define(2, "batchrpc.rref.ready",
                  signature<void, std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>>()),
           call_frame(0, 8, 21),
           call_frame(1, 9, Bytes::allocate(1000)),

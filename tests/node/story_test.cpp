@@ -239,6 +239,12 @@ TEST_CASE("what a remote function throws is explained by the promise of its code
   CHECK(thrown.took() == 20ms);
   CHECK_THAT(thrown.text, Contains("it ran once, and threw") && Contains("0.020 s  ended: ") &&
                               Contains("std::out_of_range: index 7"));
+  w.b.expose("without its object", [] {
+    return make_failed_future<void>(std::make_exception_ptr(detail::DidNotRun{
+        std::make_exception_ptr(RemoteError("x", "std::logic_error", "b", "the maker", false))}));
+  });
+  CHECK_THAT(Failure(w.a.call<void()>("b", "without its object")).text,
+             Contains("it surely never ran: what was to make its object threw"));
   const Failure full(w.a.call<void()>("b", "full"));
   REQUIRE(full.code() == ErrorCode::overloaded);
   CHECK(full.story.guarantee == Guarantee::overload);

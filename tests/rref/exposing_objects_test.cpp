@@ -104,21 +104,6 @@ TEST_CASE("a method behind remote references can be taken back, and exposed agai
   CHECK(sum.call<&Sum::get>().get() == 5);
 }
 
-TEST_CASE("what is created and called before its class is exposed waits for it, for a while") {
-  VirtualWorld world;
-  const Node root = world.root();
-  NodeOptions options = world.joining("slow");
-  options.expose_within = 5s;
-  const Node slow(options);
-  const auto sum = root.create<Sum(int)>("slow", 5);
-  auto five = sum.call<&Sum::get>();
-  world.run_for(2s);
-  CHECK_FALSE(five.ready());
-  slow.expose_class<Sum(int)>();
-  slow.expose<&Sum::get>();
-  CHECK(five.get() == 5);
-}
-
 TEST_CASE("classes and their methods are listed by their names, and have schemas") {
   const Pair pair;
   pair.b.expose("f", [] {});

@@ -150,6 +150,19 @@ TEST_CASE("promise 8: what waits behind a large call when the owner ends has nev
   CHECK(Counter::alive == 0);
 }
 
+TEST_CASE("promise 8: a method that runs when the owner ends is not said not to have begun") {
+  ObjectWorld w;
+  const auto diary = w.user.create<objects::Diary>("owner", "first");
+  Promise<void> open;
+  objects::Diary::gate = open.get_future();
+  auto running = diary.call<&objects::Diary::later>("a");
+  w.settle();
+  const auto told = w.owner.shutdown(1s);
+  REQUIRE_FALSE(told.empty());
+  CHECK(told.front() == "1 call of user, still being answered here: objects::Diary::later");
+  objects::Diary::gate.reset();
+}
+
 TEST_CASE("promise 8: a method that waits for its object when the owner ends has never run") {
   ObjectWorld w;
   std::optional<Result<int>> result;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "node/function_table.hpp"
 #include "rref/objects.hpp"
 
 // What goes wrong with objects behind handles: each has a typed error, and the next correct call
@@ -25,6 +26,21 @@ class Gauge {
   Pressure pressure_;
 };
 
+inline const batchrpc::Node* asker = nullptr;
+
+struct Base {
+  virtual ~Base() = default;
+  virtual int use() = 0;
+};
+struct NoImplementation : Base {
+  NoImplementation() { throw std::logic_error("not implemented"); }
+  int use() override { return 1; }
+};
+
+/// Passes on what a third node throws.
+inline batchrpc::Future<std::unique_ptr<Counter>> ask_third() {
+  return asker->call<void()>("third", "throws").then([] { return std::make_unique<Counter>(1); });
+}
 inline std::unique_ptr<Broken> fail_to_make() { throw std::logic_error("not made"); }
 inline std::unique_ptr<Counter> make_counter() { return std::make_unique<Counter>(1); }
 
@@ -111,14 +127,16 @@ void check_parts(const std::exception_ptr& error, const std::string& maker, cons
   }
 }
 
-TEST_CASE("what has made no object, and what it threw, is the same whoever asks, and when") {
+TEST_CASE("what has made no object, and what it threw, is the same at once and later") {
   const ObjectWorld nodes;
   nodes.owner.expose_factory<&objects::fail_to_make>();
-  const auto check = [](const RRef<Broken>& broken, const std::string& maker,
-                        const std::string& type, const std::string& what) {
-    const auto at_once = outcome(broken.call<&Broken::use>());
+  nodes.owner.expose_implementation<objects::Base, objects::NoImplementation()>();
+  nodes.owner.expose<&objects::Base::use>();
+  const auto check = []<class T>(const RRef<T>& broken, const std::string& maker,
+                                 const std::string& type, const std::string& what) {
+    const auto at_once = outcome(broken.template call<&T::use>());
     const auto ready = outcome(broken.ready());
-    const auto later = outcome(broken.call<&Broken::use>());
+    const auto later = outcome(broken.template call<&T::use>());
     for (const auto& error : {at_once.error(), ready.error(), later.error()})
       check_parts(error, maker, type, what);
   };
@@ -126,6 +144,26 @@ TEST_CASE("what has made no object, and what it threw, is the same whoever asks,
         "std::runtime_error", "there is no disk");
   check(nodes.user.create<&objects::fail_to_make>("owner"), "objects::fail_to_make",
         "std::logic_error", "not made");
+  check(nodes.user.create<objects::Base>("owner"), "the constructor of objects::Base",
+        "std::logic_error", "not implemented");
+}
+
+TEST_CASE("the type of what a constructor passes on is what was thrown at first") {
+  const ObjectWorld nodes;
+  nodes.third.expose("throws", [] { throw std::logic_error("at first"); });
+  objects::asker = &nodes.owner;
+  nodes.owner.expose_factory<&objects::ask_third>();
+  const auto made = nodes.user.create<&objects::ask_third>("owner");
+  for (int i = 0; i < 2; ++i) {
+    const auto result = outcome(made.call<&Counter::value>());
+    try {
+      std::rethrow_exception(result.error());
+    } catch (const RemoteError& thrown) {
+      CHECK(std::string(thrown.type()) == "std::logic_error");
+      CHECK(says(thrown.what(), "throws on third threw std::logic_error: at first"));
+    }
+    CHECK(result.code() == ErrorCode::remote_error);
+  }
 }
 
 TEST_CASE("a constructor may throw anything") {
@@ -232,6 +270,7 @@ TEST_CASE("an error of ready() calls it so") {
   const auto made = outcome(nodes.user.create<Counter>("owner", 1).ready());
   CHECK(made.code() == ErrorCode::peer_lost);
   CHECK(says(message_of(made), "'ready()'"));
+  CHECK(is_of_library(detail::kReady));  // it needs no credit
 }
 
 TEST_CASE("a constructor with other arguments gives BadSignature, which names both") {

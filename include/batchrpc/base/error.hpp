@@ -222,6 +222,12 @@ class BATCHRPC_EXPORT RRefExpired final
                                                             const std::string& message,
                                                             bool may_have_run);
 
+/// `error` again, of its type and with its parts (those of RemoteError, Overloaded::retry_after()),
+/// but for may_have_run(), and with `more` behind its text.
+[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr copy_error(const Error& error,
+                                                            std::string_view more,
+                                                            bool may_have_run);
+
 /// What `error` says of itself: `what()` of a std::exception, else a line that names its type.
 [[nodiscard]] BATCHRPC_EXPORT std::string describe(const std::exception_ptr& error);
 

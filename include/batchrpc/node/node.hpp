@@ -454,8 +454,8 @@ class BATCHRPC_EXPORT Node {
   template <class T, class Base>
   void allow_as() const;
   template <class T, class... Params, class... Args>
-  RRef<T> create_by(const std::string& name, PeerRef peer, const std::tuple<Params...>* types,
-                    Args&&... args) const;
+  RRef<T> create_by(const std::string& name, std::string_view maker, PeerRef peer,
+                    const std::tuple<Params...>* types, Args&&... args) const;
   bool remove_reserved(std::string_view name) const;
   [[nodiscard]] std::string peer_name(PeerRef peer) const;
   [[nodiscard]] NodeCore& live_core() const;  // throws InvalidArgument when moved from

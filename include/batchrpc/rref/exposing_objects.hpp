@@ -58,8 +58,8 @@ void Node::expose_creation(const std::tuple<Params...>* /*types*/) const {
                 "expose_implementation<Interface, T(int)>()");
   static_assert(
       std::is_abstract_v<T> || std::is_constructible_v<T, Params...>,
-      "the class has no public constructor that takes these types (as T, const T& or T&&), or "
-      "no public destructor");
+      "the class has no public constructor that takes these types (as T, const T& or T&&; an "
+      "aggregate has none), or no public destructor");
   if constexpr (std::is_constructible_v<T, Params...>) {
     detail::use_objects(core());
     const auto make = [](Params... arguments) {
@@ -67,13 +67,14 @@ void Node::expose_creation(const std::tuple<Params...>* /*types*/) const {
     };
     this->expose_reserved(
         detail::create_name<Named>(),
-        detail::Creation<T, decltype(make), Params...>{make, detail::class_name<T>()});
+        detail::Creation<T, decltype(make), Params...>{make, detail::constructor_text<Named>()});
   }
 }
 
 template <auto F>
 void Node::expose_factory() const {
   using Traits = detail::FunctionTraits<decltype(F)>;
+  static_cast<void>(detail::takes_temporaries<Traits>());
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
   detail::use_objects(core());
   [this]<class... Params>(const std::tuple<Params...>* /*types*/) {
@@ -139,11 +140,11 @@ RRef<typename detail::ConstructorTraits<Constructor>::Class> Node::create(PeerRe
   using T = typename detail::ConstructorTraits<Constructor>::Class;
   if constexpr (std::is_function_v<Constructor>) {
     return create_by<T>(
-        detail::create_name<T>(), peer,
+        detail::create_name<T>(), detail::constructor_text<T>(), peer,
         static_cast<typename detail::ConstructorTraits<Constructor>::Arguments*>(nullptr),
         std::forward<Args>(args)...);
   } else {
-    return create_by<T>(detail::create_name<T>(), peer,
+    return create_by<T>(detail::create_name<T>(), detail::constructor_text<T>(), peer,
                         static_cast<std::tuple<std::decay_t<Args>...>*>(nullptr),
                         std::forward<Args>(args)...);
   }
@@ -156,12 +157,12 @@ auto Node::create(PeerRef peer, Args&&... args) const {
       "a method makes an object by the handle of its own: handle.create<&T::method>(...)");
   using Traits = detail::FunctionTraits<decltype(F)>;
   return create_by<typename detail::MadeObject<typename Traits::Result>::Class>(
-      detail::factory_name<F>(), peer, static_cast<typename Traits::Arguments*>(nullptr),
-      std::forward<Args>(args)...);
+      detail::factory_name<F>(), detail::function_name<F>(), peer,
+      static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
 }
 
 template <class T, class... Params, class... Args>
-RRef<T> Node::create_by(const std::string& name, PeerRef peer,
+RRef<T> Node::create_by(const std::string& name, std::string_view maker, PeerRef peer,
                         const std::tuple<Params...>* /*types*/, Args&&... args) const {
   detail::Takes<Params...>::template check<Args...>();
   detail::use_objects(core());
@@ -171,8 +172,8 @@ RRef<T> Node::create_by(const std::string& name, PeerRef peer,
   call_typed<void>(key<Traits>(name), CallOptions{.detached = true}, PeerRef(reference->owner()),
                    static_cast<typename Traits::Arguments*>(nullptr), reference->object(),
                    std::forward<Args>(args)...)
-      .then([reference](Result<void> created) {
-        if (!created) reference->creation_failed(created.error(), detail::class_name<T>());
+      .then([reference, maker](Result<void> created) {
+        if (!created) reference->creation_failed(created.error(), maker);
       });
   return RRef<T>(std::move(reference));
 }

@@ -48,6 +48,12 @@ inline std::string method_name(std::string_view name) {
   whole += name;  // g++ 12 at -O1 sees out of bounds in a sum of both
   return whole;
 }
+// What errors call the constructor that makes a T, or an implementation of it.
+template <class T>
+std::string_view constructor_text() {
+  static const auto& text = *new std::string("the constructor of " + std::string(class_name<T>()));
+  return text;
+}
 // The name under which what `F` makes is created: of a function, or of a method of an object.
 template <auto F>
 std::string factory_name() {
@@ -154,7 +160,6 @@ Future<R> call_object(ObjectId id, Method method) {
                     promise.set_error(std::make_exception_ptr(DidNotRun{over}));
                     return;
                   }
-                  if (context.call()) context.call()->set_in_line(false);
                   try {
                     const auto self = std::static_pointer_cast<T>(object.value());
                     std::optional<ContextScope> scope(context);

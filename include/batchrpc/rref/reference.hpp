@@ -68,8 +68,8 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   void submit(const FunctionKey& function, OutgoingOptions options, Encoder& encoder,
               ReplyHandler&& handler) const;
 
-  /// The creation of a `type` was answered with an error: calls fail with it from now on.
-  void creation_failed(const std::exception_ptr& error, std::string_view type);
+  /// The creation, by `maker`, was answered with an error: calls fail with it from now on.
+  void creation_failed(const std::exception_ptr& error, std::string_view maker);
   /// There is no such object: calls fail with `error`, unless they fail already.
   void fail(std::exception_ptr error);
 
@@ -82,7 +82,7 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
 };
 
 /// The library's own method of all objects: ready when they are constructed.
-inline constexpr std::string_view kReady = "batchrpc.object:ready()";
+inline constexpr std::string_view kReady = "batchrpc.rref.ready";
 
 /// What runs on an object: it gets the object, or the error in its place. Must not throw.
 using ObjectJob = UniqueFunction<void(Result<std::shared_ptr<void>>)>;
@@ -94,8 +94,8 @@ using Upcast = std::shared_ptr<void> (*)(const std::shared_ptr<void>&);
 /// The objects that a node owns. The creation of an object and the calls of its methods are put
 /// into the object's own queue in the order in which they were read (of one peer: in the order in
 /// which it sent them, whatever is large), and run on the workers one at a time. `type` is the
-/// class's name on the wire, `maker` that of the function that makes it, or of the class where its
-/// constructor does, for ever. `done` is called when the object is there, or will never be.
+/// class's name on the wire; `maker`, which lives for ever, is what errors call the function or
+/// constructor that makes it. `done` is called when the object is there, or will never be.
 BATCHRPC_EXPORT void create_object(ObjectId object, std::string_view type, std::string_view maker,
                                    MakeObject make, UniqueFunction<void(Result<void>)> done);
 /// The object's creation is on its way; until what is returned is dropped, calls wait for it.

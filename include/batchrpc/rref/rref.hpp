@@ -243,7 +243,7 @@ auto RRef<T>::create(Args&&... args) const {
         std::forward<Args>(args)...);
   };
   send_as(static_cast<typename Traits::Arguments*>(nullptr)).then([made](Result<void> created) {
-    if (!created) made->creation_failed(created.error(), detail::class_name<Made>());
+    if (!created) made->creation_failed(created.error(), detail::function_name<M>());
   });
   return RRef<Made>(std::move(made));
 }

@@ -1,0 +1,6 @@
+// a function that is exposed cannot change its caller's arguments
+#include "batchrpc/batchrpc.hpp"
+
+int increase(int& n) { return ++n; }
+
+void refused(const batchrpc::Node& node) { node.expose<&increase>(); }

@@ -1,0 +1,8 @@
+// a function that is exposed cannot change its caller's arguments
+#include "batchrpc/batchrpc.hpp"
+
+struct Store {
+  int increase(int& n) { return ++n; }
+};
+
+void refused(const batchrpc::Node& node) { node.expose<&Store::increase>(); }
