@@ -1,6 +1,7 @@
 // Objects in other processes, of which `objects` starts three. The user makes an average at the
 // owner, which has chosen its class, and gives a handle to an explorer that lives in the worker.
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,13 +44,13 @@ std::vector<std::string> holders(const rpc::RRefReport& report) {
   return lines;
 }
 
-// Prints who holds what once there are so many: the owner hears of it a moment later.
+// Prints who holds what, once there are so many or after 5 s: the owner hears of it a moment later.
 void tell_holders(const rpc::Node& node, unsigned count) {
   std::vector<std::string> lines;
-  do {
+  for (int i = 0; i < 500 && (i == 0 || lines.size() != count); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     lines = node.call<std::vector<std::string>()>("owner", "holders").get();
-  } while (lines.size() != count);
+  }
   for (const std::string& line : lines)
     std::cout << "  " << line << '\n';
   if (lines.empty()) std::cout << "  nobody holds anything\n";
@@ -99,6 +100,11 @@ int run(const std::string& name, int rank, const std::string& join) {
   return 0;
 }
 
+int run_child(const std::string& name, int rank, const std::string& join) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would tell it to finish
+  return run(name, rank, join);
+}
+
 int main(int argc, char**) {
   if (argc > 1) {
     std::cerr << "usage: objects   (it starts its three processes itself)\n";
@@ -107,9 +113,9 @@ int main(int argc, char**) {
   const std::string join = "unix-abstract:objects-" + std::to_string(::getpid());
   // Before there is a node, which has threads.
   const pid_t owner = ::fork();
-  if (owner == 0) return run("owner", 1, join);
+  if (owner == 0) return run_child("owner", 1, join);
   const pid_t worker = ::fork();
-  if (worker == 0) return run("worker", 2, join);
+  if (worker == 0) return run_child("worker", 2, join);
   int status = run("user", 0, join);
   for (const pid_t child : {owner, worker}) {
     if (status != 0 && child > 0) ::kill(child, SIGTERM);  // nobody tells it to finish

@@ -42,17 +42,15 @@ void GradientSum::accumulate(const at::Tensor& gradient) {
     throw batchrpc::InvalidArgument("the gradient holds NaN or infinity");
   }
   if (options_.add) {
-    if (!sum_.defined()) sum_ = at::empty({elements_});
-    rows_ == 0 ? sum_.copy_(gradient) : sum_.add_(gradient);
+    if (!total_.sum.defined()) total_.sum = at::empty({elements_});
+    total_.gradients == 0 ? total_.sum.copy_(gradient) : total_.sum.add_(gradient);
   }
-  ++rows_;
-  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ++total_.gradients;
+  total_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 at::Tensor GradientSum::finish(const batchrpc::BatchInfo& info) {
-  const at::NoGradGuard no_grad;
-  if (options_.add && rows_ > 1) sum_.div_(static_cast<double>(rows_));
-  return finish_(sum_, info, seconds_);
+  return finish_(total_, info);
 }
 
 }  // namespace batchrpc_examples

@@ -18,16 +18,23 @@ struct GradientSumOptions {
 /// tensor of that many elements.
 void require_gradient(const at::Tensor& gradient, std::int64_t elements);
 
-/// The reducer of a batch of gradients: adds up those that there are, and gives their mean to
-/// `finish(mean, info, seconds of adding)`, whose result answers all.
+/// What a batch of gradients has come to.
+struct GradientTotal {
+  at::Tensor sum;  ///< undefined when they are not added
+  std::int64_t gradients = 0;
+  double seconds = 0;  ///< of adding
+};
+
+/// The reducer of a batch of gradients: adds up those that there are, and gives the total to
+/// `finish(total, info)`, which may write to the sum, and whose result answers all.
 class GradientSum {
  public:
   using Finish =
-      std::function<at::Tensor(const at::Tensor& mean, const batchrpc::BatchInfo& info, double)>;
+      std::function<at::Tensor(const GradientTotal& total, const batchrpc::BatchInfo& info)>;
 
   GradientSum(std::int64_t elements, const GradientSumOptions& options, Finish finish);
 
-  void begin() { rows_ = 0, seconds_ = 0; }
+  void begin() { total_.gradients = 0, total_.seconds = 0; }
   /// Throws batchrpc::InvalidArgument, and is as before, for a gradient that is not to be added.
   void accumulate(const at::Tensor& gradient);
   at::Tensor finish(const batchrpc::BatchInfo& info);
@@ -36,9 +43,7 @@ class GradientSum {
   std::int64_t elements_;
   GradientSumOptions options_;
   Finish finish_;
-  at::Tensor sum_;
-  std::int64_t rows_ = 0;
-  double seconds_ = 0;
+  GradientTotal total_;
 };
 
 }  // namespace batchrpc_examples

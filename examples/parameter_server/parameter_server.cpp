@@ -28,6 +28,12 @@ std::vector<rpc::PeerIdentity> senders(const rpc::BatchInfo& info) {
   return all;
 }
 
+at::Tensor mean_of(const GradientTotal& total) {
+  const at::NoGradGuard no_grad;
+  if (total.gradients > 1) total.sum.div_(static_cast<double>(total.gradients));
+  return total.sum;
+}
+
 struct EndOfUpdate {
   TrainingGroup& group;
   ~EndOfUpdate() { group.end_update(); }
@@ -60,8 +66,8 @@ ParameterServer::ParameterServer(const ServerOptions& options, at::Tensor values
 
 GradientSum ParameterServer::gradient_sum() {
   return {model_.parameters(), options_.sum,
-          [this](const at::Tensor& mean, const rpc::BatchInfo& info, double seconds) {
-            return finish_update(mean, info, seconds);
+          [this](const GradientTotal& total, const rpc::BatchInfo& info) {
+            return finish_update(total, info);
           }};
 }
 
@@ -155,8 +161,8 @@ bool ParameterServer::lose(const rpc::PeerIdentity& trainer) {
   return was_there;
 }
 
-at::Tensor ParameterServer::finish_update(const at::Tensor& mean, const rpc::BatchInfo& info,
-                                          double seconds) {
+at::Tensor ParameterServer::finish_update(const GradientTotal& total,
+                                          const rpc::BatchInfo& info) {
   // An iteration of theirs alone would be one that who was restarted in their place still has to
   // do.
   const std::vector<rpc::PeerIdentity> trainers = senders(info);
@@ -167,9 +173,9 @@ at::Tensor ParameterServer::finish_update(const at::Tensor& mean, const rpc::Bat
   UpdateReport report{.iteration = group_.iteration(),
                       .finished = group_.iteration() + 1,
                       .gradients = static_cast<std::int64_t>(info.rows),
-                      .sum_seconds = seconds};
+                      .sum_seconds = total.seconds};
   Stopwatch time;
-  at::Tensor values = options_.step ? model_.step(mean) : model_.values();
+  at::Tensor values = options_.step ? model_.step(mean_of(total)) : model_.values();
   report.step_seconds = time.lap();
   if (options_.mode == UpdateMode::async) count_own(trainers.front().name, report);
   if (events_.checkpoint && report.finished > group_.iteration()) {

@@ -130,7 +130,7 @@ class ParameterServer {
   Update make_update();
   void check_caller(bool by_hand) const;
   void wait_for(const std::vector<std::string>& trainers);
-  at::Tensor finish_update(const at::Tensor& mean, const batchrpc::BatchInfo& info, double seconds);
+  at::Tensor finish_update(const GradientTotal& total, const batchrpc::BatchInfo& info);
   [[nodiscard]] std::int64_t own_iteration(const std::string& trainer) const;
   void count_own(const std::string& trainer, UpdateReport& report);
   std::int64_t finished_without(const std::string& trainer);

@@ -85,6 +85,13 @@ RemoteError::RemoteError(std::string_view thrown_what, std::string_view type, st
       node_(std::string(node)),
       function_(std::string(function)) {}
 
+RemoteError::RemoteError(const std::string& text, const RemoteError& parts, bool may_have_run)
+    : Error(ErrorCode::remote_error, text, may_have_run),
+      what_(parts.what_),
+      type_(parts.type_),
+      node_(parts.node_),
+      function_(parts.function_) {}
+
 const char* RemoteError::thrown_what() const noexcept { return what_.what(); }
 const char* RemoteError::type() const noexcept { return type_.what(); }
 const char* RemoteError::node() const noexcept { return node_.what(); }
@@ -131,17 +138,25 @@ std::exception_ptr make_error(ErrorCode code, const std::string& message, bool m
   return std::make_exception_ptr(Error(code, message, may_have_run));
 }
 
-std::exception_ptr copy_error(const Error& error, std::string_view more, bool may_have_run) {
+std::exception_ptr detail::copy_error(const Error& error, bool may_have_run,
+                                      const TextAround& around) {
+  const std::string text = std::string(around.before).append(error.what()).append(around.behind);
+  const auto with_story = [&](auto copy) {
+    set_story(copy, error.story_);
+    return std::make_exception_ptr(std::move(copy));
+  };
   if (const auto* const thrown = dynamic_cast<const RemoteError*>(&error)) {
-    const std::string what = std::string(thrown->thrown_what()).append(more);
-    return std::make_exception_ptr(
-        RemoteError(what, thrown->type(), thrown->node(), thrown->function(), may_have_run));
+    return with_story(RemoteError(text, *thrown, may_have_run));
   }
-  const std::string text = std::string(error.what()).append(more);
   if (const auto* const busy = dynamic_cast<const Overloaded*>(&error)) {
-    return std::make_exception_ptr(Overloaded(text, busy->retry_after(), may_have_run));
+    return with_story(Overloaded(text, busy->retry_after(), may_have_run));
   }
-  return make_error(error.code(), text, may_have_run);
+  try {
+    std::rethrow_exception(make_error(error.code(), text, may_have_run));
+  } catch (Error& copy) {
+    set_story(copy, error.story_);
+    return std::current_exception();
+  }
 }
 
 namespace {

@@ -77,7 +77,7 @@ std::exception_ptr as_of_reply(std::exception_ptr thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    return error.may_have_run() ? thrown : copy_error(error, {}, true);
+    return error.may_have_run() ? thrown : copy_error(error, true);
   } catch (...) {
     return thrown;
   }

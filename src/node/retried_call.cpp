@@ -219,7 +219,7 @@ std::exception_ptr RetriedCall::final_error(const std::exception_ptr& thrown, co
   if (hides && last.code() == ErrorCode::not_sent) {
     return make_error(code_of(maybe_ran_), last.what() + more, true);
   }
-  return copy_error(last, more, hides || last.may_have_run());
+  return detail::copy_error(last, hides || last.may_have_run(), {.behind = more});
 }
 
 bool RetriedCall::cancel_call(std::uint64_t /*id*/) noexcept {

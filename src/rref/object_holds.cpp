@@ -64,10 +64,8 @@ bool ObjectTable::note_hold(const ObjectId& object, Holder& holder, TimePoint no
     hold(*held, holder, now);
     return true;
   }
-  const ErrorCode code = code_of(why);
-  if (code == ErrorCode::overloaded) return false;
-  outbox_.add(holder.name,
-              {.object = object, .code = static_cast<std::uint16_t>(code), .why = describe(why)});
+  if (code_of(why) == ErrorCode::overloaded) return false;
+  outbox_.add(holder.name, no_object(object, why));
   return true;
 }
 

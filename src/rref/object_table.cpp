@@ -16,24 +16,31 @@ namespace {
 constexpr auto kExpectFor = std::chrono::seconds(10);
 constexpr std::size_t kGoneKept = 65536;
 
+// Why what was to make an object never ran: there is none of the object that was to make it. Null
+// where it did run.
+std::exception_ptr why_not_run(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const DidNotRun& missing) {
+    return missing.error;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
-// What methods of an object fail with when what was to make it threw `thrown`, or never ran.
+// What methods of an object fail with when what was to make it threw `thrown`.
 std::exception_ptr ObjectTable::making_error(std::string_view maker,
                                              const std::exception_ptr& thrown) const {
   try {
     std::rethrow_exception(thrown);
-  } catch (const DidNotRun& missing) {  // there is none of the object that was to make it
-    return missing.error;
   } catch (const RemoteError& nested) {  // what was thrown at first
     return std::make_exception_ptr(
         RemoteError(nested.what(), nested.type(), core_.name(), maker, false));
   } catch (const Error& known) {  // as it is, as one of a method
-    const std::string text = std::string(maker) + " on " + core_.name() + ": " + known.what();
-    if (const auto* const busy = dynamic_cast<const Overloaded*>(&known)) {
-      return std::make_exception_ptr(Overloaded(text, busy->retry_after(), false));
-    }
-    if (!wire::is_of_one_call(known.code())) return make_error(known.code(), text, false);
+    const std::string before = std::string(maker) + " on " + core_.name() + ": ";
+    if (!wire::is_of_one_call(known.code())) return copy_error(known, false, {.before = before});
   } catch (...) {  // below
   }
   return std::make_exception_ptr(
@@ -158,7 +165,7 @@ void ObjectTable::give_up_on(const ObjectId& object) {
               : std::make_exception_ptr(NotFound("there is no such object on " + core_.name() +
                                                  ": its creation never came"));
   }
-  abandon(object, why);
+  abandon(no_object(object, why));
 }
 
 struct ObjectTable::Coming {
@@ -256,9 +263,11 @@ void ObjectTable::made(const ObjectId& object, std::string_view maker,
       if (value) {
         at->second.value = std::move(value).value();
       } else {
-        const std::exception_ptr failed = making_error(maker, value.error());
+        const std::exception_ptr missing = why_not_run(value.error());
+        const std::exception_ptr failed = missing ? missing : making_error(maker, value.error());
         at->second.failed = failed;
-        error = code_of(failed) == ErrorCode::remote_error ? value.error() : failed;
+        const bool as_thrown = missing || code_of(failed) == ErrorCode::remote_error;
+        error = as_thrown ? value.error() : failed;
       }
     } else if (!value) {
       error = value.error();
@@ -278,7 +287,9 @@ void ObjectTable::own(const ObjectId& object, std::string_view type,
   owned.held_here = true;
 }
 
-void ObjectTable::abandon(const ObjectId& object, const std::exception_ptr& why) {
+void ObjectTable::abandon(const NoObject& none) {
+  const ObjectId& object = none.object;
+  const std::exception_ptr why = error_of(none, core_.name());
   Entry abandoned;
   {
     const std::lock_guard lock(mutex_);
@@ -289,11 +300,8 @@ void ObjectTable::abandon(const ObjectId& object, const std::exception_ptr& why)
     }
     if (at->second.type != nullptr) return;
     if (at->second.line) core_.loop()->cancel(at->second.line->timer);
-    for (const Hold& hold : at->second.holds) {
-      outbox_.add(hold.holder->name, {.object = object,
-                                      .code = static_cast<std::uint16_t>(code_of(why)),
-                                      .why = describe(why)});
-    }
+    for (const Hold& hold : at->second.holds)
+      outbox_.add(hold.holder->name, none);
     abandoned = std::move(at->second);
     for (const Hold& hold : abandoned.holds)
       --hold.holder->objects;

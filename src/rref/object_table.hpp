@@ -45,8 +45,8 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   /// not to be run the job gets as an error.
   void run(const ObjectId& object, std::string_view type, ObjectJob job,
            const std::shared_ptr<CallState>& call);
-  /// The creator says that there will be no such object, and why: calls that wait for it fail so.
-  void abandon(const ObjectId& object, const std::exception_ptr& why);
+  /// There will be no such object, its creator says: calls that wait for it fail so.
+  void abandon(const NoObject& none);
   /// At the node's end: destroys the objects (those whose methods run, when these have returned),
   /// and refuses new ones. Handles of the node's own that objects hold would keep it alive.
   void close();

@@ -57,9 +57,11 @@ void expose_protocol(NodeCore& core) {
                   });
     return ready;
   });
-  expose_once(core, kAbandon, [](ObjectId object, std::uint16_t code, const std::string& why) {
-    if (object.creator != caller().incarnation) throw InvalidArgument("the object is another's");
-    parts_here()->objects->abandon(object, make_error(static_cast<ErrorCode>(code), why, false));
+  expose_once(core, kAbandon, [](const NoObject& none) {
+    if (none.object.creator != caller().incarnation) {
+      throw InvalidArgument("the object is another's");
+    }
+    parts_here()->objects->abandon(none);
   });
 }
 
@@ -185,11 +187,11 @@ void Reference::fail(std::exception_ptr error) {
 }
 
 void Reference::creation_failed(const std::exception_ptr& error, std::string_view maker) {
+  const std::exception_ptr why = for_methods(error, maker);
   // Where it may have run, the owner knows (R6, R8).
-  if (surely_failed(error)) fail(for_methods(error, maker));
+  if (surely_failed(error)) fail(why);
   // Calls that were sent already wait there, unless the constructor itself was what failed.
-  tell(*core_, owner(), kAbandon, object_, static_cast<std::uint16_t>(code_of(error)),
-       describe(error));
+  tell(*core_, owner(), kAbandon, no_object(object_, why));
 }
 
 void create_object(ObjectId object, std::string_view type, std::string_view maker, MakeObject make,

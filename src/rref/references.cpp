@@ -192,16 +192,16 @@ void References::not_told(const std::set<std::string>& owners) {
 
 void References::none(const PeerIdentity& owner, const std::vector<NoObject>& objects) {
   for (const NoObject& object : objects) {
-    const auto code = static_cast<ErrorCode>(object.code);
     // Of another life than it is asked about a node says that it is lost.
-    if (code != ErrorCode::owner_lost && object.object.owner != owner.incarnation) continue;
+    const bool is_lost = object.code == static_cast<std::uint16_t>(ErrorCode::owner_lost);
+    if (!is_lost && object.object.owner != owner.incarnation) continue;
     std::shared_ptr<Reference> reference;
     {
       const std::lock_guard lock(mutex_);
       reference = find(object.object);
     }
     if (reference && reference->owner() == owner.name) {
-      reference->fail(make_error(code, object.why, false));
+      reference->fail(error_of(object, owner.name));
     }
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -34,12 +35,17 @@ struct ForkQuestion {
   Fork fork{};
 };
 
-/// An owner tells who holds it that there is no such object.
+/// There is no such object, and why: an owner tells who holds it, and a creator its owner.
 struct NoObject {
   ObjectId object{};
   std::uint16_t code = 0;
-  std::string why{};
+  std::string why{};    ///< what() of the error; of a remote_error thrown_what()
+  std::string type{};   ///< of a remote_error: of what was thrown,
+  std::string maker{};  ///< by what
 };
+[[nodiscard]] NoObject no_object(const ObjectId& object, const std::exception_ptr& why);
+/// What calls of an object of `owner` fail with.
+[[nodiscard]] std::exception_ptr error_of(const NoObject& none, std::string_view owner);
 
 inline constexpr std::string_view kHold = "batchrpc.rref.hold";
 inline constexpr std::string_view kArrived = "batchrpc.rref.arrived";

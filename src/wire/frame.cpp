@@ -191,8 +191,9 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
   try {
     std::rethrow_exception(error);
   } catch (const RemoteError& nested) {
-    body.type = nested.type();  // a remote function that failed because another one had thrown
-    if (!began) {               // or never ran, because its object's constructor had
+    // A remote function that failed because another one had thrown,
+    body.type = std::string_view(nested.type()).substr(0, kLongestText);
+    if (!began) {  // or never ran, because its object's constructor had.
       body.message = std::string_view(nested.thrown_what()).substr(0, kLongestText);
       body.function = std::string_view(nested.function()).substr(0, kLongestText);
       body.may_have_run = false;

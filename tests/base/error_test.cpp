@@ -2,10 +2,13 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
+
+#include "batchrpc/base/call_story.hpp"
 
 using namespace batchrpc;
 using namespace std::chrono_literals;
@@ -101,22 +104,36 @@ TEST_CASE("A RemoteError tells what was thrown, its type, the node and the funct
 }
 
 TEST_CASE("An error with more text keeps its type and its parts") {
-  const auto copied = copy_error(RemoteError("x", "T", "a", "f", false), "; more", true);
+  using detail::copy_error;
+  const auto story = std::make_shared<const CallStory>();
   try {
-    std::rethrow_exception(copied);
+    RemoteError thrown("x", "T", "a", "f", false);
+    detail::set_story(thrown, story);
+    std::rethrow_exception(copy_error(thrown, true, {.before = "less; ", .behind = "; more"}));
   } catch (const RemoteError& error) {
-    CHECK(error.thrown_what() == std::string("x; more"));
+    CHECK(error.what() == std::string("less; f on a threw T: x; more"));
+    CHECK(error.thrown_what() == std::string("x"));
+    CHECK(error.type() == std::string("T"));
+    CHECK(error.node() == std::string("a"));
     CHECK(error.function() == std::string("f"));
     CHECK(error.may_have_run());
+    CHECK(error.story() == story.get());
   }
   try {
-    std::rethrow_exception(copy_error(Overloaded("full", 5ms, true), {}, false));
+    std::rethrow_exception(copy_error(Overloaded("full", 5ms, true), false));
   } catch (const Overloaded& error) {
     CHECK(error.retry_after() == 5ms);
     CHECK(error.what() == std::string("full"));
     CHECK_FALSE(error.may_have_run());
   }
-  CHECK(type_name(copy_error(NotSent("no"), {}, false)) == "batchrpc::NotSent");
+  try {
+    NotSent broken("no");
+    detail::set_story(broken, story);
+    std::rethrow_exception(copy_error(broken, true));
+  } catch (const NotSent& error) {
+    CHECK(error.may_have_run());
+    CHECK(error.story() == story.get());
+  }
 }
 
 TEST_CASE("Copying an error never throws") {

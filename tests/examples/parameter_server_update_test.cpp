@@ -140,7 +140,7 @@ TEST_CASE("A gradient of NaN is refused when asked to, and changes nothing") {
 TEST_CASE("NaN is found wherever it is in a gradient") {
   constexpr std::int64_t kMany = 200'000;
   GradientSum sum(kMany, {.refuse_nan = true},
-                  [](const at::Tensor& mean, const rpc::BatchInfo&, double) { return mean; });
+                  [](const GradientTotal& total, const rpc::BatchInfo&) { return total.sum; });
   sum.begin();
   const at::Tensor good = at::full({kMany}, 1e30F);
   sum.accumulate(good);

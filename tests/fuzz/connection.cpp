@@ -94,7 +94,7 @@ class Scene {
     raw_->send(define(kNone, std::string(detail::kNone),
                       signature<void, std::vector<detail::NoObject>>()));
     raw_->send(define(kAbandon, std::string(detail::kAbandon),
-                      signature<void, Object, std::uint16_t, std::string>()));
+                      signature<void, detail::NoObject>()));
     raw_->send(define(kReady, std::string(detail::kReady), signature<void, Object>()));
     Encoder encoder(wire::kEnvelopeWords);
     const Member member{

@@ -182,16 +182,16 @@ void write_conversations(const Folder& folder) {
       call_frame({.flags = wire::kNoReply, .number = kUpdate, .id = 50},
                  std::vector<HoldUpdate>{{nobodys, HoldUpdate::hold, {}, {}}})};
   const detail::Fork fork{.parent = kOwner, .number = 1};
+  const detail::NoObject none{object, std::uint16_t{9}, "why", "std::logic_error", "what made it"};
   const std::vector<Words> forks{
       call_frame({.flags = wire::kNoReply, .number = kArrived, .id = 60},
                  std::vector<detail::Fork>{fork}),
       call_frame({.number = kAsk, .id = 61},
                  std::vector<detail::ForkQuestion>{{object, fork}, {object, {77, 2}}}),
       call_frame({.flags = wire::kNoReply, .number = kNone, .id = 62},
-                 std::vector<detail::NoObject>{{object, std::uint16_t{9}, "why"}}),
+                 std::vector<detail::NoObject>{none}),
       call_frame({.number = kReady, .id = 63}, object),
-      frame_of({.kind = FrameKind::call, .flags = wire::kNoReply, .number = kAbandon, .id = 64},
-               object, std::uint16_t{5}, std::string("why"))};
+      call_frame({.flags = wire::kNoReply, .number = kAbandon, .id = 64}, none)};
   const std::vector<Words> answers{
       frame_of({.kind = FrameKind::result, .id = 1}, 8),
       wire::plain_frame({.kind = FrameKind::credit, .id = 2, .value = wire::kNoCredit}),

@@ -61,6 +61,7 @@ Target target(std::uint32_t number, std::string name, const Args&... args) {
 std::vector<Target> targets(std::uint64_t incarnation, std::uint64_t peer) {
   const ObjectId object{.owner = incarnation, .creator = peer, .number = 1};
   const detail::Fork fork{.parent = incarnation, .number = 1};
+  const detail::NoObject none{object, std::uint16_t{9}, "why", "std::logic_error", "what made it"};
   using Updates = std::vector<detail::HoldUpdate>;
   const Member member{.name = "raw",
                       .rank = -1,
@@ -83,7 +84,7 @@ std::vector<Target> targets(std::uint64_t incarnation, std::uint64_t peer) {
                            {object, detail::HoldUpdate::list_ends, {}, {}},
                            {object, detail::HoldUpdate::release, {}, {}}}),
       target<void>(6, std::string(detail::kArrived), std::vector<detail::Fork>{fork}),
-      target<void>(7, std::string(detail::kAbandon), object, std::uint16_t{5}, std::string("why")),
+      target<void>(7, std::string(detail::kAbandon), none),
       target<std::string>(8, "shout", std::string("quiet"), std::vector<std::string>{"a", "b"},
                           std::optional<double>(2.5)),
       target<JoinReply>(9, "batchrpc.join", Member{.name = "guest", .incarnation = 5},
@@ -92,7 +93,7 @@ std::vector<Target> targets(std::uint64_t incarnation, std::uint64_t peer) {
           10, std::string(detail::kAsk),
           std::vector<detail::ForkQuestion>{{object, fork}, {object, {77, 2}}}),
       target<void>(11, std::string(detail::kNone),
-                   std::vector<detail::NoObject>{{object, std::uint16_t{9}, "why"}}),
+                   std::vector<detail::NoObject>{none}),
       target<void>(12, std::string(detail::kReady), object)};
 }
 

@@ -271,5 +271,22 @@ TEST_CASE("promise 1: retry does not say of a call that it never ran when an att
   CHECK(last_error(error<TimedOut>("slow", false)) == ErrorCode::timed_out);
 }
 
+TEST_CASE("promise 1: an attempt without its object is told from one that threw") {
+  Pair pair;
+  pair.failures = {error<PeerLost>("gone"),
+                   std::make_exception_ptr(RemoteError("no disk", "std::runtime_error", "b",
+                                                       "the constructor of Store", false))};
+  const auto result = outcome(pair.call({.retry = {.attempts = 2, .idempotent = true}}));
+  CHECK_THAT(explain(result), !Catch::Contains("it ran once") &&
+                                  Catch::Contains("has run, and threw, or may have run"));
+  try {
+    std::rethrow_exception(result.error());
+  } catch (const RemoteError& last) {
+    CHECK(last.thrown_what() == std::string("no disk"));
+    CHECK_THAT(last.what(), Catch::Contains("an earlier attempt may have run"));
+    CHECK(last.may_have_run());
+  }
+}
+
 }  // namespace
 }  // namespace batchrpc

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -31,13 +30,6 @@ Words cartpole(const Words& arguments, const std::string& program = "cartpole") 
 // Runs to its end; gives the exit code, or minus the signal.
 int run(const Folder& folder, const Words& arguments) {
   return end_of(start(folder, "cartpole", cartpole(arguments)), folder, "cartpole", 60s);
-}
-
-// Of a process that still runs: the running children.
-std::vector<pid_t> children_of(pid_t parent) {
-  const std::string task = std::to_string(parent);
-  std::ifstream file("/proc/" + task + "/task/" + task + "/children");
-  return {std::istream_iterator<pid_t>(file), {}};
 }
 
 bool runs(pid_t pid) {

@@ -152,6 +152,18 @@ TEST_CASE("a trainer, or another server, that waits for server 0 says where") {
   CHECK(has_printed(folder, "2.err", "Notice: trainer0" + where));
 }
 
+TEST_CASE("a process that ends before the training has begun is named") {
+  const Folder folder;
+  ChildProcess server =
+      start(folder, "all", parameter_server({"--trainers", "2", "--iterations", "1"}));
+  REQUIRE(becomes_true([&] { return children_of(server.pid()).size() == 2; }));
+  ::kill(children_of(server.pid()).at(1), SIGKILL);
+  CHECK(end_of(std::move(server), folder, "all", 60s) == 1);
+  CHECK(folder.text("all.err") ==
+        "parameter_server: trainer1 was ended by signal 9 (Killed) before the training had "
+        "begun\n");
+}
+
 TEST_CASE("a training whose gradients are refused says why") {
   const Folder folder;
   CHECK(run(folder, {"--trainers", "2", "--iterations", "3", "--lr", "1000000", "--refuse-nan",

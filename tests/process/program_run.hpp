@@ -71,6 +71,13 @@ inline int end_of(ChildProcess child, const Folder& folder, const std::string& n
   return end->signal != 0 ? -end->signal : end->code;
 }
 
+/// Of a process that still runs: the running children, the oldest first.
+inline std::vector<pid_t> children_of(pid_t parent) {
+  const std::string task = std::to_string(parent);
+  std::ifstream file("/proc/" + task + "/task/" + task + "/children");
+  return {std::istream_iterator<pid_t>(file), {}};
+}
+
 template <class Condition>
 bool becomes_true(Condition condition, std::chrono::seconds limit = 60s) {
   const auto deadline = Clock::now() + limit;

@@ -49,7 +49,6 @@ void ReferenceProgram::repeat_messages(const std::shared_ptr<Life>& life) {
   using detail::Fork;
   using detail::HoldUpdate;
   using detail::NoObject;
-  using detail::ObjectId;
   expose_repeated<std::vector<HoldUpdate>>(
       life, detail::kHold, [](RrefParts& parts, const std::vector<HoldUpdate>& updates) {
         parts.references->arrived(caller().name, parts.objects->update(caller(), updates));
@@ -62,11 +61,9 @@ void ReferenceProgram::repeat_messages(const std::shared_ptr<Life>& life) {
       life, detail::kNone, [](RrefParts& parts, const std::vector<NoObject>& objects) {
         parts.references->none(caller(), objects);
       });
-  expose_repeated<ObjectId, std::uint16_t, std::string>(
-      life, detail::kAbandon,
-      [](RrefParts& parts, ObjectId object, std::uint16_t code, const std::string& why) {
-        parts.objects->abandon(object, make_error(static_cast<ErrorCode>(code), why, false));
-      });
+  expose_repeated<NoObject>(life, detail::kAbandon, [](RrefParts& parts, const NoObject& none) {
+    parts.objects->abandon(none);
+  });
 }
 
 }  // namespace batchrpc::test

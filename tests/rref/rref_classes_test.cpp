@@ -238,6 +238,25 @@ TEST_CASE("what an object was to make that could not be made fails with that one
   }
 }
 
+TEST_CASE("what an object that is gone was to make fails as its calls do, at once and later") {
+  const ClassWorld nodes;
+  const auto shelf = nodes.user.create<&classes::open_shelf>("owner", 5.0);
+  shelf.ready().get();
+  nodes.world.network->partition("user", "owner");
+  nodes.world.run_for(60s);
+  nodes.world.network->heal("user", "owner");
+  nodes.world.network->set_link("user", "owner", {.latency = 50ms});
+  nodes.user.wait_for_peer("owner", 30s).get();
+  const auto square = shelf.create<&Shelf::take>(1.0);
+  const auto at_once = outcome(square.call<&Square::area>());
+  nodes.settle();
+  const auto later = outcome(square.call<&Square::area>());
+  for (const auto& error : {at_once.error(), later.error(), outcome(square.ready()).error()}) {
+    CHECK(code_of(error) == ErrorCode::rref_expired);
+    CHECK_FALSE(test::may_have_run(error));
+  }
+}
+
 TEST_CASE("a handle says when its object is ready, or why it never will be") {
   const ObjectWorld nodes;
   nodes.user.create<Counter>("owner", 1).ready().get();

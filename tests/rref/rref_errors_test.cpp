@@ -335,13 +335,28 @@ TEST_CASE("an empty handle refuses to be used, and says so") {
   CHECK_THROWS_AS(empty.call<&Counter::add>(1), InvalidArgument);
 }
 
-TEST_CASE("an argument that cannot be decoded fails the calls made at once, and at once") {
+TEST_CASE("an argument that cannot be decoded fails the calls made at once, later, and elsewhere") {
   const ObjectWorld nodes;
   nodes.owner.expose_class<Gauge(Pressure)>();
   nodes.owner.expose<&Gauge::read>();
+  RRef<Gauge> elsewhere;
+  nodes.third.expose("keep", [&elsewhere](const RRef<Gauge>& handle) { elsewhere = handle; });
+  nodes.world.network->partition("user", "owner");
   const auto gauge = nodes.user.create<Gauge>("owner", Pressure{-1});
-  const auto result = outcome(gauge.call<&Gauge::read>());
-  CHECK(says(message_of(result), "no pressure is negative"));
+  Future<int> at_once = gauge.call<&Gauge::read>();
+  nodes.user.call<void(RRef<Gauge>)>("third", "keep", gauge).get();
+  nodes.settle();  // the owner has heard of the handle, and not of the object
+  nodes.world.network->heal("user", "owner");
+  std::vector<std::exception_ptr> errors{outcome(std::move(at_once)).error()};
+  nodes.settle();
+  errors.push_back(outcome(gauge.call<&Gauge::read>()).error());
+  errors.push_back(outcome(gauge.ready()).error());
+  errors.push_back(outcome(elsewhere.call<&Gauge::read>()).error());
+  for (const auto& error : errors) {
+    check_parts(error, "the constructor of objects::Gauge", "std::runtime_error",
+                "no pressure is negative");
+  }
+  elsewhere = {};
   CHECK(nodes.world.time() < 5s);
   CHECK(nodes.user.create<Gauge>("owner", Pressure{5}).call<&Gauge::read>().get() == 5);
 }

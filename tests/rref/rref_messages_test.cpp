@@ -240,9 +240,9 @@ TEST_CASE("R8: what its creator has abandoned is not made by a creation that com
   const ObjectWorld nodes;
   const ObjectId object{nodes.owner.core()->incarnation(), nodes.third.core()->incarnation(), 9};
   const auto abandon = [&] {
-    nodes.third.notify<void(ObjectId, std::uint16_t, std::string)>(
-        "owner", detail::kAbandon, object, static_cast<std::uint16_t>(ErrorCode::not_sent),
-        "it was not sent");
+    nodes.third.notify<void(detail::NoObject)>(
+        "owner", detail::kAbandon,
+        detail::no_object(object, std::make_exception_ptr(NotSent("it was not sent"))));
   };
   abandon();
   abandon();
@@ -256,9 +256,9 @@ TEST_CASE("R8: what its creator has abandoned is not made by a creation that com
 TEST_CASE("R8: an object that lives is not abandoned, however often that is said") {
   const TellingWorld nodes;
   for (int i = 0; i < 2; ++i) {
-    nodes.user.notify<void(ObjectId, std::uint16_t, std::string)>(
-        "owner", detail::kAbandon, nodes.id_a, static_cast<std::uint16_t>(ErrorCode::not_sent),
-        "it was not sent");
+    nodes.user.notify<void(detail::NoObject)>(
+        "owner", detail::kAbandon,
+        detail::no_object(nodes.id_a, std::make_exception_ptr(NotSent("it was not sent"))));
   }
   nodes.settle();
   CHECK(nodes.a.call<&Counter::add>(1).get() == 2);
@@ -288,15 +288,14 @@ TEST_CASE("R8: a fork is not ended by who is neither its receiver nor the owner"
 
 TEST_CASE("R7: that objects are gone may be said again, and by their owner only") {
   const TellingWorld nodes;
-  struct None {
-    ObjectId object{};
-    std::uint16_t code = static_cast<std::uint16_t>(ErrorCode::rref_expired);
-    std::string why = "it is gone";
+  using None = detail::NoObject;
+  const auto gone = [](const ObjectId& object) {
+    return detail::no_object(object, std::make_exception_ptr(RRefExpired("it is gone")));
   };
   const auto none = [&](const Node& from, const ObjectId& object) {
     for (int i = 0; i < 2; ++i) {
       from.notify<void(std::vector<None>)>("user", detail::kNone,
-                                           std::vector<None>{{.object = object}});
+                                           std::vector<None>{gone(object)});
     }
     nodes.settle();
   };

@@ -18,6 +18,15 @@ struct CallStory;
 namespace detail {
 /// Says in an error that nobody else has yet which call it ended.
 BATCHRPC_EXPORT void set_story(Error& error, std::shared_ptr<const CallStory> story) noexcept;
+
+/// What is added to an error's what().
+struct TextAround {
+  std::string_view before{};
+  std::string_view behind{};
+};
+/// `error` again, of its type and with its parts and story, but for may_have_run() and what().
+[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr copy_error(const Error& error, bool may_have_run,
+                                                            const TextAround& around = {});
 }  // namespace detail
 
 /// What went wrong, by what the caller can do about it. `docs/errors.md` tells more of each.
@@ -66,6 +75,8 @@ class BATCHRPC_EXPORT Error : public std::runtime_error {
 
  private:
   friend void detail::set_story(Error& error, std::shared_ptr<const CallStory> story) noexcept;
+  friend std::exception_ptr detail::copy_error(const Error& error, bool may_have_run,
+                                               const detail::TextAround& around);
 
   ErrorCode code_;
   bool may_have_run_;
@@ -91,6 +102,10 @@ class BATCHRPC_EXPORT RemoteError : public Error {
   /// @}
 
  private:
+  friend std::exception_ptr detail::copy_error(const Error& error, bool may_have_run,
+                                               const detail::TextAround& around);
+  RemoteError(const std::string& text, const RemoteError& parts, bool may_have_run);
+
   // One runtime_error a part: its copy shares the text, so that copies never throw.
   std::runtime_error what_;
   std::runtime_error type_;
@@ -220,12 +235,6 @@ class BATCHRPC_EXPORT RRefExpired final
 /// peer) a plain `Error`. For remote_error use `RemoteError`.
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr make_error(ErrorCode code,
                                                             const std::string& message,
-                                                            bool may_have_run);
-
-/// `error` again, of its type and with its parts (those of RemoteError, Overloaded::retry_after()),
-/// but for may_have_run(), and with `more` behind its text.
-[[nodiscard]] BATCHRPC_EXPORT std::exception_ptr copy_error(const Error& error,
-                                                            std::string_view more,
                                                             bool may_have_run);
 
 /// What `error` says of itself: `what()` of a std::exception, else a line that names its type.

@@ -58,8 +58,8 @@ void Node::expose_creation(const std::tuple<Params...>* /*types*/) const {
                 "expose_implementation<Interface, T(int)>()");
   static_assert(
       std::is_abstract_v<T> || std::is_constructible_v<T, Params...>,
-      "the class has no public constructor that takes these types (as T, const T& or T&&; an "
-      "aggregate has none), or no public destructor");
+      "the class has no public constructor that takes these types (as T, const T& or T&&), or no "
+      "public destructor");
   if constexpr (std::is_constructible_v<T, Params...>) {
     detail::use_objects(core());
     const auto make = [](Params... arguments) {
