@@ -49,8 +49,6 @@ void GradientSum::accumulate(const at::Tensor& gradient) {
   total_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-at::Tensor GradientSum::finish(const batchrpc::BatchInfo& info) {
-  return finish_(total_, info);
-}
+at::Tensor GradientSum::finish(const batchrpc::BatchInfo& info) { return finish_(total_, info); }
 
 }  // namespace batchrpc_examples

@@ -161,8 +161,7 @@ bool ParameterServer::lose(const rpc::PeerIdentity& trainer) {
   return was_there;
 }
 
-at::Tensor ParameterServer::finish_update(const GradientTotal& total,
-                                          const rpc::BatchInfo& info) {
+at::Tensor ParameterServer::finish_update(const GradientTotal& total, const rpc::BatchInfo& info) {
   // An iteration of theirs alone would be one that who was restarted in their place still has to
   // do.
   const std::vector<rpc::PeerIdentity> trainers = senders(info);

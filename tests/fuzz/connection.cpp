@@ -93,8 +93,8 @@ class Scene {
                       signature<std::vector<detail::Fork>, std::vector<detail::ForkQuestion>>()));
     raw_->send(define(kNone, std::string(detail::kNone),
                       signature<void, std::vector<detail::NoObject>>()));
-    raw_->send(define(kAbandon, std::string(detail::kAbandon),
-                      signature<void, detail::NoObject>()));
+    raw_->send(
+        define(kAbandon, std::string(detail::kAbandon), signature<void, detail::NoObject>()));
     raw_->send(define(kReady, std::string(detail::kReady), signature<void, Object>()));
     Encoder encoder(wire::kEnvelopeWords);
     const Member member{

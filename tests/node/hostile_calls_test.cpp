@@ -69,32 +69,30 @@ std::vector<Target> targets(std::uint64_t incarnation, std::uint64_t peer) {
                       .host = "here",
                       .addresses = {"inproc://raw", "tcp://127.0.0.1:1"}};
   const std::string put = "batchrpc.method:hostile::Thing::put";
-  return {
-      target<void>(0, "batchrpc.joined", member),
-      target<void>(1, "batchrpc.left", std::string("guest"), std::uint64_t{5},
-                   std::string("it was tired")),
-      target<void>(2, "batchrpc.create:hostile::Thing", object, std::string("thing"),
-                   std::vector<int>{1, 2, 3}),
-      target<std::size_t>(3, put, object, Bytes::allocate(100), More{{"a", 1}, {"b", 2}}),
-      target<std::size_t>(4, put, object, Bytes::allocate(20'000), More{{"a", 1}, {"b", 2}}),
-      target<void>(5, std::string(detail::kHold),
-                   Updates{{object, detail::HoldUpdate::hold, fork, "raw"},
-                           {object, detail::HoldUpdate::list_begins, {}, {}},
-                           {object, detail::HoldUpdate::hold, {77, 1}, "guest"},
-                           {object, detail::HoldUpdate::list_ends, {}, {}},
-                           {object, detail::HoldUpdate::release, {}, {}}}),
-      target<void>(6, std::string(detail::kArrived), std::vector<detail::Fork>{fork}),
-      target<void>(7, std::string(detail::kAbandon), none),
-      target<std::string>(8, "shout", std::string("quiet"), std::vector<std::string>{"a", "b"},
-                          std::optional<double>(2.5)),
-      target<JoinReply>(9, "batchrpc.join", Member{.name = "guest", .incarnation = 5},
-                        std::int32_t{0}),
-      target<std::vector<detail::Fork>>(
-          10, std::string(detail::kAsk),
-          std::vector<detail::ForkQuestion>{{object, fork}, {object, {77, 2}}}),
-      target<void>(11, std::string(detail::kNone),
-                   std::vector<detail::NoObject>{none}),
-      target<void>(12, std::string(detail::kReady), object)};
+  return {target<void>(0, "batchrpc.joined", member),
+          target<void>(1, "batchrpc.left", std::string("guest"), std::uint64_t{5},
+                       std::string("it was tired")),
+          target<void>(2, "batchrpc.create:hostile::Thing", object, std::string("thing"),
+                       std::vector<int>{1, 2, 3}),
+          target<std::size_t>(3, put, object, Bytes::allocate(100), More{{"a", 1}, {"b", 2}}),
+          target<std::size_t>(4, put, object, Bytes::allocate(20'000), More{{"a", 1}, {"b", 2}}),
+          target<void>(5, std::string(detail::kHold),
+                       Updates{{object, detail::HoldUpdate::hold, fork, "raw"},
+                               {object, detail::HoldUpdate::list_begins, {}, {}},
+                               {object, detail::HoldUpdate::hold, {77, 1}, "guest"},
+                               {object, detail::HoldUpdate::list_ends, {}, {}},
+                               {object, detail::HoldUpdate::release, {}, {}}}),
+          target<void>(6, std::string(detail::kArrived), std::vector<detail::Fork>{fork}),
+          target<void>(7, std::string(detail::kAbandon), none),
+          target<std::string>(8, "shout", std::string("quiet"), std::vector<std::string>{"a", "b"},
+                              std::optional<double>(2.5)),
+          target<JoinReply>(9, "batchrpc.join", Member{.name = "guest", .incarnation = 5},
+                            std::int32_t{0}),
+          target<std::vector<detail::Fork>>(
+              10, std::string(detail::kAsk),
+              std::vector<detail::ForkQuestion>{{object, fork}, {object, {77, 2}}}),
+          target<void>(11, std::string(detail::kNone), std::vector<detail::NoObject>{none}),
+          target<void>(12, std::string(detail::kReady), object)};
 }
 
 class Attack {

@@ -294,8 +294,7 @@ TEST_CASE("R7: that objects are gone may be said again, and by their owner only"
   };
   const auto none = [&](const Node& from, const ObjectId& object) {
     for (int i = 0; i < 2; ++i) {
-      from.notify<void(std::vector<None>)>("user", detail::kNone,
-                                           std::vector<None>{gone(object)});
+      from.notify<void(std::vector<None>)>("user", detail::kNone, std::vector<None>{gone(object)});
     }
     nodes.settle();
   };
