@@ -141,22 +141,13 @@ std::exception_ptr make_error(ErrorCode code, const std::string& message, bool m
 std::exception_ptr detail::copy_error(const Error& error, bool may_have_run,
                                       const TextAround& around) {
   const std::string text = std::string(around.before).append(error.what()).append(around.behind);
-  const auto with_story = [&](auto copy) {
-    set_story(copy, error.story_);
-    return std::make_exception_ptr(std::move(copy));
-  };
   if (const auto* const thrown = dynamic_cast<const RemoteError*>(&error)) {
-    return with_story(RemoteError(text, *thrown, may_have_run));
+    return std::make_exception_ptr(RemoteError(text, *thrown, may_have_run));
   }
   if (const auto* const busy = dynamic_cast<const Overloaded*>(&error)) {
-    return with_story(Overloaded(text, busy->retry_after(), may_have_run));
+    return std::make_exception_ptr(Overloaded(text, busy->retry_after(), may_have_run));
   }
-  try {
-    std::rethrow_exception(make_error(error.code(), text, may_have_run));
-  } catch (Error& copy) {
-    set_story(copy, error.story_);
-    return std::current_exception();
-  }
+  return make_error(error.code(), text, may_have_run);
 }
 
 namespace {

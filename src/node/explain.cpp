@@ -37,7 +37,7 @@ std::string_view meaning_of(Guarantee guarantee, const Error& error) {
     case Guarantee::at_most_once:
       if (error.code() == ErrorCode::remote_error) {
         const CallStory* const story = error.story();
-        if (may_have_run && story != nullptr && story->attempts > 1) {
+        if (may_have_run && story != nullptr && story->attempt > 1) {
           return "an attempt has run, and threw, or may have run";
         }
         return may_have_run ? "it ran once, and threw"

@@ -215,10 +215,15 @@ std::exception_ptr RetriedCall::final_error(const std::exception_ptr& thrown, co
   const bool hides = maybe_ran_ && !last.may_have_run();
   if (!hides && note.empty()) return thrown;
   std::string more = note.empty() ? "" : "; " + note;
-  if (hides) more += "; an earlier attempt may have run: " + describe(maybe_ran_);
+  if (hides) more += "; an earlier attempt may have run: ";
   if (hides && last.code() == ErrorCode::not_sent) {
-    return make_error(code_of(maybe_ran_), last.what() + more, true);
+    try {
+      std::rethrow_exception(maybe_ran_);
+    } catch (const Error& earlier) {
+      return detail::copy_error(earlier, true, {.before = last.what() + more});
+    }
   }
+  if (hides) more += describe(maybe_ran_);
   return detail::copy_error(last, hides || last.may_have_run(), {.behind = more});
 }
 

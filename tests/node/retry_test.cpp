@@ -271,6 +271,27 @@ TEST_CASE("promise 1: retry does not say of a call that it never ran when an att
   CHECK(last_error(error<TimedOut>("slow", false)) == ErrorCode::timed_out);
 }
 
+TEST_CASE("promise 1: of the attempt that may have run, retry keeps all that its error says") {
+  Pair pair;
+  pair.failures = {std::make_exception_ptr(Overloaded("full", 200ms, true)),
+                   error<NotSent>("broken")};
+  const auto result = outcome(pair.call({.retry = {.attempts = 2, .idempotent = true}}));
+  try {
+    std::rethrow_exception(result.error());
+  } catch (const Overloaded& earlier) {
+    CHECK(earlier.retry_after() == 200ms);
+    CHECK(earlier.may_have_run());
+    CHECK_THAT(earlier.what(), Catch::Contains("broken") && Catch::Contains("full"));
+  }
+}
+
+TEST_CASE("promise 1: of a first attempt that threw it is said that it ran once") {
+  Pair pair;
+  pair.failures = {error<std::runtime_error>("no disk")};
+  const auto result = outcome(pair.call({.retry = {.attempts = 3, .idempotent = true}}));
+  CHECK_THAT(explain(result), Catch::Contains("it ran once, and threw"));
+}
+
 TEST_CASE("promise 1: an attempt without its object is told from one that threw") {
   Pair pair;
   pair.failures = {error<PeerLost>("gone"),

@@ -24,7 +24,8 @@ struct TextAround {
   std::string_view before{};
   std::string_view behind{};
 };
-/// `error` again, of its type and with its parts and story, but for may_have_run() and what().
+/// `error` again, of its type and with its parts, but for may_have_run() and what(); without its
+/// story, which says what it was before.
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr copy_error(const Error& error, bool may_have_run,
                                                             const TextAround& around = {});
 }  // namespace detail
@@ -75,8 +76,6 @@ class BATCHRPC_EXPORT Error : public std::runtime_error {
 
  private:
   friend void detail::set_story(Error& error, std::shared_ptr<const CallStory> story) noexcept;
-  friend std::exception_ptr detail::copy_error(const Error& error, bool may_have_run,
-                                               const detail::TextAround& around);
 
   ErrorCode code_;
   bool may_have_run_;
