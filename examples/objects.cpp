@@ -47,10 +47,11 @@ std::vector<std::string> holders(const rpc::RRefReport& report) {
 // Prints who holds what, once there are so many or after 5 s: the owner hears of it a moment later.
 void tell_holders(const rpc::Node& node, unsigned count) {
   std::vector<std::string> lines;
-  for (int i = 0; i < 500 && (i == 0 || lines.size() != count); ++i) {
+  int tries = 0;
+  do {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     lines = node.call<std::vector<std::string>()>("owner", "holders").get();
-  }
+  } while (lines.size() != count && ++tries < 500);
   for (const std::string& line : lines)
     std::cout << "  " << line << '\n';
   if (lines.empty()) std::cout << "  nobody holds anything\n";

@@ -7,8 +7,8 @@
 
 #include "batchrpc/rref/reference.hpp"
 
-/// What nodes tell each other about references: notifications of the library's own, each a list of
-/// these. The rules are those of docs/rref-protocol.md.
+/// What nodes tell each other about references: notifications of the library's own, each of one of
+/// these or a list. The rules are those of docs/rref-protocol.md.
 namespace batchrpc::detail {
 
 /// A user tells an owner what it holds (R1), in order.
