@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/time.hpp"
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/asio_loop.hpp"
 #include "batchrpc/transport/composite_transport.hpp"
@@ -267,6 +268,7 @@ void NodeCore::schedule_tick() {
     seek_awaited();
     group_->tick();
     call_handlers({.kind = PeerChange::Kind::ticked, .peer = {}, .reason = {}});
+    detail::trim_blocks_now_and_then();
     schedule_tick();
   });
 }

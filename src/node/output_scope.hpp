@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/future/wait.hpp"
 
 namespace batchrpc {
@@ -42,7 +43,8 @@ class OutputScope {
   void leave_to_loop() noexcept { leave_to_loop_ = true; }
 
  private:
-  using Dirty = std::vector<std::shared_ptr<Connection>>;
+  using Dirty =
+      std::vector<std::shared_ptr<Connection>, detail::PoolAllocator<std::shared_ptr<Connection>>>;
   static OutputScope*& innermost() noexcept;
   void flush();
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/per_thread.hpp"
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/node/caller.hpp"
 #include "node/session.hpp"
@@ -102,10 +103,12 @@ void IncomingCall::keep(std::shared_ptr<ExposedFunction> function) {
   }
   own_payloads();
   const std::span<const Word> segment = arguments_->segment;
-  arguments_->words = std::make_unique_for_overwrite<Word[]>(segment.size());
+  arguments_->words = {static_cast<Word*>(allocate_block(segment.size_bytes())),
+                       FreeWords{segment.size()}};
   std::copy(segment.begin(), segment.end(), arguments_->words.get());
   arguments_->segment = {arguments_->words.get(), segment.size()};
-  auto made = std::make_shared<CallState>(id_, std::move(*arguments_), begun_, std::move(function));
+  auto made = std::allocate_shared<CallState>(PoolAllocator<CallState>(), id_,
+                                              std::move(*arguments_), begun_, std::move(function));
   context_.join(std::move(made));
   const std::shared_ptr<CallState>& state = context_.call();
   arguments_ = begun_ ? &state->arguments() : nullptr;

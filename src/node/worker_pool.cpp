@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/time.hpp"
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/future/wait.hpp"
 #include "node/set_aside.hpp"
 
@@ -41,13 +42,15 @@ class WorkerPool::State final : public std::enable_shared_from_this<State> {
   }
 
  private:
+  using Tasks = std::deque<Task, detail::PoolAllocator<Task>>;
+
   bool has_work();
   void call_up(std::unique_lock<std::mutex> lock);
 
   std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable ended_;
-  std::deque<Task> tasks_;
+  Tasks tasks_;
   std::vector<Waiter*> waiting_;  // workers that wait for a future and would take a task
   std::size_t idle_ = 0;          // workers that wait for a task
   bool called_ = false;           // one of them was woken, and has not looked yet
@@ -167,7 +170,7 @@ void WorkerPool::State::forget(Waiter* idle) {
 }
 
 void WorkerPool::State::begin_stop() {
-  std::deque<Task> dropped;  // destroyed without the lock
+  Tasks dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   stopping_ = true;
   dropped.swap(tasks_);

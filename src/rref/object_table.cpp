@@ -269,12 +269,12 @@ void ObjectTable::made(const ObjectId& object, std::string_view maker,
         const bool as_thrown = missing || code_of(failed) == ErrorCode::remote_error;
         error = as_thrown ? value.error() : failed;
       }
+      turn_over(at);
     } else if (!value) {
       error = value.error();
     }
   }
   done(error ? Result<void>(error) : Result<void>());
-  turn_over(object);
 }
 
 void ObjectTable::own(const ObjectId& object, std::string_view type,
@@ -344,7 +344,7 @@ void ObjectTable::run(const ObjectId& object, std::string_view type, ObjectJob j
 
 // A job whose call was cancelled.
 void ObjectTable::drop(const Key& job) {
-  std::map<std::uint64_t, Job>::node_type dropped;  // destroyed without the lock
+  Jobs::node_type dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   const auto at = entries_.find(job.first);
   if (at != entries_.end() && at->second.line) dropped = at->second.line->jobs.extract(job.second);
@@ -360,7 +360,7 @@ void ObjectTable::start(const ObjectId& object, Entry& known) {
 }
 
 void ObjectTable::run_next(const ObjectId& object) {
-  std::map<std::uint64_t, Job>::node_type job;
+  Jobs::node_type job;
   Result<std::shared_ptr<void>> value = std::shared_ptr<void>();
   {
     const std::lock_guard lock(mutex_);
@@ -379,16 +379,16 @@ void ObjectTable::run_next(const ObjectId& object) {
     job.mapped().run(std::move(value));
     job = {};
   }
-  if (!makes) turn_over(object);
-}
-
-// What ran on the object has returned, or the object is there.
-void ObjectTable::turn_over(const ObjectId& object) {
+  if (makes) return;
   const std::lock_guard lock(mutex_);
   const auto at = entries_.find(object);
-  if (at == entries_.end()) return;
+  if (at != entries_.end()) turn_over(at);
+}
+
+// Under the lock. What ran on the object has returned, or the object is there.
+void ObjectTable::turn_over(Entries::iterator at) {
   at->second.line->busy = false;
-  start(object, at->second);
+  start(at->first, at->second);
   if (!at->second.line->busy) at->second.line.reset();
   drop_if_unused(at);
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/rref/reference.hpp"
 #include "batchrpc/rref/rref_report.hpp"
 #include "batchrpc/transport/loop.hpp"
@@ -87,9 +88,11 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
     std::string name;
     std::map<std::string, Upcast, std::less<>> bases;
   };
+  using Jobs =
+      std::map<std::uint64_t, Job, std::less<>, PoolAllocator<std::pair<const std::uint64_t, Job>>>;
   // Of an object that is used, or awaited; others have none.
-  struct Line {
-    std::map<std::uint64_t, Job> jobs;  // the construction is number 0
+  struct Line : Pooled {
+    Jobs jobs;  // the construction is number 0
     std::uint64_t next_job = 1;
     int coming = 0;  // creations that have begun to come in
     bool busy = false;
@@ -133,7 +136,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
             UniqueFunction<void(Result<void>)> done, const Result<std::shared_ptr<void>>& turn);
   void made(const ObjectId& object, std::string_view maker, Result<std::shared_ptr<void>> value,
             UniqueFunction<void(Result<void>)> done);
-  void turn_over(const ObjectId& object);
+  void turn_over(Entries::iterator at);
   void start(const ObjectId& object, Entry& entry);
   void drop(const Key& job);
   static void hold(Entry& entry, Holder& holder, TimePoint now);

@@ -99,3 +99,22 @@ TEST_CASE("An exception leaves a function that throws") {
   CHECK_THROWS_AS(task(), int);
   CHECK(task);
 }
+
+namespace {
+
+struct OnlyDirectly {
+  explicit OnlyDirectly(int number) : value(number) {}
+  explicit OnlyDirectly(const OnlyDirectly&) = default;
+  explicit OnlyDirectly(OnlyDirectly&&) = default;
+  int operator()() const { return value; }
+  int value;
+  char more[100]{};
+};
+
+}  // namespace
+
+TEST_CASE("Large callables need not be movable implicitly") {
+  OnlyDirectly callable(7);
+  UniqueFunction<int()> function(std::move(callable));
+  CHECK(function() == 7);
+}

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -315,4 +316,22 @@ TEST_CASE("The forms of co_await that the documentation calls safe are, with rea
   // 11 calls that count 1 to 11, when_all's (12), when_any's (14), 1 + 3 calls (16 to 19), and the
   // rescued one.
   CHECK(expected == 66 + 12 + 14 + 16 + 17 + 18 + 19 + 1);
+}
+
+namespace {
+
+struct Convertible {
+  operator std::align_val_t() const { return std::align_val_t{4096}; }  // NOLINT: implicit
+};
+
+Future<int> takes_one(Convertible /*value*/) { co_return 1; }
+Future<int> takes_two(Convertible /*value*/, int number) { co_return number; }
+
+}  // namespace
+
+TEST_CASE("what a coroutine is given does not choose how its frame is allocated") {
+  for (int i = 0; i < 200; ++i) {
+    CHECK(takes_one({}).get() == 1);
+    CHECK(takes_two({}, i).get() == i);
+  }
 }

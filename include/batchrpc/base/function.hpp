@@ -5,6 +5,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "batchrpc/base/block_pool.hpp"
+
 namespace batchrpc {
 
 template <class Signature>
@@ -30,7 +32,7 @@ class UniqueFunction<R(Args...)> {
       ::new (static_cast<void*>(storage_)) D(std::forward<F>(callable));
       operations_ = &kInline<D>;
     } else {
-      ::new (static_cast<void*>(storage_)) D*(new D(std::forward<F>(callable)));
+      ::new (static_cast<void*>(storage_)) Box<D>*(new Box<D>(std::forward<F>(callable)));
       operations_ = &kHeap<D>;
     }
   }
@@ -73,12 +75,18 @@ class UniqueFunction<R(Args...)> {
       [](void* at) noexcept { static_cast<D*>(at)->~D(); }};
 
   template <class D>
+  struct Box : detail::Pooled {
+    template <class F>
+    explicit Box(F&& f) : callable(std::forward<F>(f)) {}
+    D callable;
+  };
+  template <class D>
   static constexpr Operations kHeap{
       [](void* at, Args&&... args) -> R {
-        return static_cast<R>((**static_cast<D**>(at))(std::forward<Args>(args)...));
+        return static_cast<R>((*static_cast<Box<D>**>(at))->callable(std::forward<Args>(args)...));
       },
-      [](void* to, void* from) noexcept { ::new (to) D*(*static_cast<D**>(from)); },
-      [](void* at) noexcept { delete *static_cast<D**>(at); }};
+      [](void* to, void* from) noexcept { ::new (to) Box<D>*(*static_cast<Box<D>**>(from)); },
+      [](void* at) noexcept { delete *static_cast<Box<D>**>(at); }};
 
   void take(UniqueFunction& other) noexcept {
     if (other.operations_ == nullptr) return;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/batch/batch_info.hpp"
@@ -18,7 +19,7 @@
 namespace batchrpc::detail {
 
 /// One call of a batcher: a row, or several of one caller's.
-class BATCHRPC_EXPORT BatchCall {
+class BATCHRPC_EXPORT BatchCall : public Pooled {
  public:
   virtual ~BatchCall();
   /// Completes the call. `began`: its handler had begun, so that `error` is the handler's own.

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/result.hpp"
 #include "batchrpc/future/ambient.hpp"
 #include "batchrpc/future/future.hpp"
@@ -87,7 +88,7 @@ struct FinalAwaiter {
 };
 
 template <class T>
-class CoroutinePromiseBase {
+class CoroutinePromiseBase : public PooledFrame {
  public:
   CoroutinePromiseBase() : state_(new State<T>(2)) {}
   CoroutinePromiseBase(const CoroutinePromiseBase&) = delete;

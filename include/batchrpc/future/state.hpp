@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/result.hpp"
@@ -49,7 +50,7 @@ struct Callback {
 /// which they were added, one after the other (but for those that are nested in one that waits),
 /// whichever threads complete and add. Nothing here locks, and a thread that runs callbacks does so
 /// from a queue of its own, never recursively (see src/future/state.cpp).
-class BATCHRPC_EXPORT StateBase {
+class BATCHRPC_EXPORT StateBase : public Pooled {
  public:
   static constexpr std::uintptr_t kReady = 1;
   static constexpr std::uintptr_t kIdle = 3;

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/function.hpp"
@@ -27,12 +28,17 @@ class CallState;
 class ExposedFunction;
 class ReplySink;
 
+struct FreeWords {
+  std::size_t count = 0;
+  void operator()(Word* words) const noexcept { free_block(words, count * sizeof(Word)); }
+};
+
 /// What a call's function is given.
 struct CallArguments {
-  std::unique_ptr<Word[]> words{};    ///< null: they are the message's
-  std::span<const Word> segment{};    ///< of `words`, or of the message
-  std::vector<Bytes> payloads{};      ///< what came beside the message
-  std::shared_ptr<void> reception{};  ///< Reception::kept
+  std::unique_ptr<Word[], FreeWords> words{};  ///< null: they are the message's
+  std::span<const Word> segment{};             ///< of `words`, or of the message
+  std::vector<Bytes> payloads{};               ///< what came beside the message
+  std::shared_ptr<void> reception{};           ///< Reception::kept
 };
 
 /// Something to be done when a call is cancelled, while this lives.

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/function_traits.hpp"
 #include "batchrpc/node/reception.hpp"
@@ -213,7 +214,7 @@ class TypedFunction final : public ExposedFunction {
   // What the function may refer to until its future completes: its captures or object, also when it
   // is taken back or its node ends, a coroutine's reference parameters, views of the message. It is
   // itself what waits for the future.
-  struct Running final : Callback {
+  struct Running final : Callback, Pooled {
     Running(std::shared_ptr<ExposedFunction> function, IncomingCall&& incoming)
         : Callback(&answer, true), call(std::move(incoming)) {
       call.keep(std::move(function));

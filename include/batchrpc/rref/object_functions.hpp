@@ -36,8 +36,9 @@ constexpr std::string_view class_name() {
 }
 
 template <class T>
-std::string create_name() {
-  return "batchrpc.create:" + std::string(class_name<T>());
+const std::string& create_name() {
+  static const auto& name = *new std::string("batchrpc.create:" + std::string(class_name<T>()));
+  return name;
 }
 template <class T>
 std::string value_name() {
