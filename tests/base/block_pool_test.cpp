@@ -21,22 +21,6 @@
 namespace batchrpc::detail {
 namespace {
 
-std::set<void*> allocate_many(std::size_t count, std::size_t size) {
-  std::set<void*> blocks;
-  for (std::size_t i = 0; i < count; ++i)
-    blocks.insert(allocate_block(size));
-  return blocks;
-}
-void free_all(const std::set<void*>& blocks, std::size_t size) {
-  for (void* const block : blocks)
-    free_block(block, size);
-}
-
-[[maybe_unused]] void give_back_free_blocks() {
-  for (int i = 0; i < 32; ++i)
-    trim_blocks();
-}
-
 TEST_CASE("blocks of every size hold what they were asked for, apart from each other") {
   std::mt19937 random(7);
   struct Taken {
@@ -140,6 +124,22 @@ TEST_CASE("objects of pooled classes are aligned as they are to be") {
 }
 
 #if !BATCHRPC_TEST_ASAN  // where nothing is pooled
+
+std::set<void*> allocate_many(std::size_t count, std::size_t size) {
+  std::set<void*> blocks;
+  for (std::size_t i = 0; i < count; ++i)
+    blocks.insert(allocate_block(size));
+  return blocks;
+}
+void free_all(const std::set<void*>& blocks, std::size_t size) {
+  for (void* const block : blocks)
+    free_block(block, size);
+}
+
+void give_back_free_blocks() {
+  for (int i = 0; i < 32; ++i)
+    trim_blocks();
+}
 
 // What a thread frees last it is given first.
 TEST_CASE("blocks are freed to where blocks of their size are taken from") {
