@@ -7,7 +7,6 @@
 #include <deque>
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -37,16 +36,18 @@ struct Traffic {
       ++ran[call];
       Promise<std::uint64_t> promise;
       auto future = promise.get_future();
-      Answer first{};
+      std::vector<Answer> answers;
       {
         const std::lock_guard lock(mutex);
         waiting.push_back({std::move(promise), call + bytes.size()});
-        if (waiting.size() > 16) {
-          first = std::move(waiting.front());
+        // After the last call none will come that answers this one.
+        const std::size_t most = next < ended.size() ? 16 : 0;
+        while (waiting.size() > most) {
+          answers.push_back(std::move(waiting.front()));
           waiting.pop_front();
         }
       }
-      if (first.promise) first.promise->set_value(first.result);
+      answer(answers);
       return future;
     });
   }
@@ -64,8 +65,7 @@ struct Traffic {
         const std::lock_guard lock(mutex);
         last.swap(waiting);
       }
-      for (Answer& answer : last)
-        answer.promise->set_value(answer.result);
+      answer(last);
       return;
     }
     const std::size_t size = call % 64 == 0 ? 40'000 : call % 8 == 0 ? 3'000 : 10;
@@ -102,9 +102,15 @@ struct Traffic {
   }
 
   struct Answer {
-    std::optional<Promise<std::uint64_t>> promise;
+    Promise<std::uint64_t> promise;
     std::uint64_t result = 0;
   };
+  template <class Answers>
+  static void answer(Answers& answers) {
+    for (Answer& each : answers)
+      each.promise.set_value(each.result);
+  }
+
   const Node& from;
   const std::string to;
   std::vector<std::atomic<unsigned char>> ran;
