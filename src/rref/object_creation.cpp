@@ -1,0 +1,247 @@
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "node/node_core.hpp"
+#include "rref/object_table.hpp"
+#include "rref/rref_parts.hpp"
+#include "wire/frame.hpp"
+
+// How objects come to be, and how those are awaited that others speak of already (R8).
+namespace batchrpc::detail {
+namespace {
+
+// How long calls wait for the creation of their object, which may come over another connection.
+constexpr auto kExpectFor = std::chrono::seconds(10);
+
+// Why what was to make an object never ran: there is none of the object that was to make it. Null
+// where it did run.
+std::exception_ptr why_not_run(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const DidNotRun& missing) {
+    return missing.error;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+// What methods of an object fail with when what was to make it threw `thrown`.
+std::exception_ptr ObjectTable::making_error(std::string_view maker,
+                                             const std::exception_ptr& thrown) const {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const RemoteError& nested) {  // what was thrown at first
+    return std::make_exception_ptr(
+        RemoteError(nested.what(), nested.type(), core_.name(), maker, false));
+  } catch (const Error& known) {  // as it is, as one of a method
+    const std::string before = std::string(maker) + " on " + core_.name() + ": ";
+    if (!wire::is_of_one_call(known.code())) return copy_error(known, false, {.before = before});
+  } catch (...) {  // below
+  }
+  return std::make_exception_ptr(
+      RemoteError(describe(thrown), type_name(thrown), core_.name(), maker, false));
+}
+
+// Under the lock. Why an object that is not known will not be; null: it may come yet. It is known
+// before anybody can speak of it where this node is its creator.
+std::exception_ptr ObjectTable::why_unknown(const ObjectId& object) const {
+  if (closed_) return core_.refusal();
+  if (object.owner != core_.incarnation()) return restarted_error();  // R7
+  const bool may_come = object.creator != core_.incarnation() && !gone_.contains(object);
+  return may_come ? nullptr : gone_error(object);
+}
+
+// Under the lock. An object that was not heard of before is awaited, but for no more than so many
+// (R8). Null: not this one, and why.
+ObjectTable::Entry* ObjectTable::entry(const ObjectId& object, std::exception_ptr& why) {
+  const auto at = entries_.find(object);
+  if (at != entries_.end()) return &at->second;
+  why = why_unknown(object);
+  if (!why && awaited_ >= kMostAwaited) {
+    why = std::make_exception_ptr(
+        Overloaded(core_.name() + " has not heard of the object behind this RRef, and waits for " +
+                   std::to_string(awaited_) + " others already; call again"));
+  }
+  return why ? nullptr : &await(object);
+}
+
+// Under the lock.
+ObjectTable::Entry& ObjectTable::await(const ObjectId& object) {
+  Entry& expected = entries_[object];
+  ++awaited_;
+  wait_for_creation(object, expected);
+  return expected;
+}
+
+// Under the lock.
+void ObjectTable::wait_for_creation(const ObjectId& object, Entry& expected) {
+  expected.in_line().timer =
+      core_.loop()->schedule(core_.loop()->now() + kExpectFor, [weak = weak_from_this(), object] {
+        if (const auto self = weak.lock()) self->give_up_on(object);
+      });
+}
+
+void ObjectTable::give_up_on(const ObjectId& object) {
+  std::exception_ptr why;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = entries_.find(object);
+    if (at == entries_.end() || !at->second.line) return;
+    why = at->second.line->listed
+              ? expired_error()
+              : std::make_exception_ptr(NotFound("there is no such object on " + core_.name() +
+                                                 ": its creation never came"));
+  }
+  abandon(no_object(object, why));
+}
+
+struct ObjectTable::Coming {
+  Coming(std::weak_ptr<ObjectTable> objects, const ObjectId& id)
+      : table(std::move(objects)), object(id) {}
+  Coming(const Coming&) = delete;
+  Coming& operator=(const Coming&) = delete;
+  ~Coming() {
+    const auto objects = table.lock();
+    if (!objects) return;
+    const std::lock_guard lock(objects->mutex_);
+    const auto at = objects->entries_.find(object);
+    if (at == objects->entries_.end() || !at->second.line) return;
+    if (--at->second.line->coming == 0 && at->second.type == nullptr) {
+      objects->wait_for_creation(object, at->second);  // maybe over another connection
+    }
+  }
+
+  const std::weak_ptr<ObjectTable> table;
+  const ObjectId object;
+};
+
+std::shared_ptr<void> ObjectTable::expect(const ObjectId& object) {
+  const std::lock_guard lock(mutex_);
+  std::exception_ptr why;
+  Entry* const expected = entry(object, why);
+  if (expected == nullptr || expected->type != nullptr) return nullptr;
+  ++expected->in_line().coming;
+  core_.loop()->cancel(std::exchange(expected->line->timer, 0));
+  return std::make_shared<Coming>(weak_from_this(), object);
+}
+
+void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
+                         std::string_view maker, MakeObject make_it,
+                         UniqueFunction<void(Result<void>)> done) {
+  if (object.creator != user.incarnation) {
+    throw InvalidArgument("an object is named by the node that creates it");
+  }
+  const std::lock_guard lock(mutex_);
+  auto at = entries_.find(object);
+  if (at == entries_.end()) {
+    if (auto why = why_unknown(object)) throw DidNotRun{std::move(why)};
+    at = entries_.try_emplace(object).first;
+  } else if (at->second.type != nullptr) {
+    throw InvalidArgument("an object of this id exists already");
+  } else {
+    --awaited_;
+    core_.loop()->cancel(std::exchange(at->second.in_line().timer, 0));
+  }
+  Entry& created = at->second;
+  created.type = &type_of(type);
+  Line& line = created.in_line();
+  if (user.incarnation != core_.incarnation()) {
+    hold(created, holders_.at(user), core_.loop()->coarse_now());
+  }
+  line.jobs[0].run = [this, object, maker, make_it = std::move(make_it),
+                      done = std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
+    make(object, maker, std::move(make_it), std::move(done), turn);
+  };
+  start(object, created);
+}
+
+// The object is in line until it is made.
+void ObjectTable::make(const ObjectId& object, std::string_view maker, MakeObject make_it,
+                       UniqueFunction<void(Result<void>)> done,
+                       const Result<std::shared_ptr<void>>& turn) {
+  if (!turn) {
+    done(std::make_exception_ptr(DidNotRun{turn.error()}));
+    return;
+  }
+  Future<std::shared_ptr<void>> value;
+  try {
+    value = make_it();
+  } catch (...) {
+    value = make_failed_future<std::shared_ptr<void>>(std::current_exception());
+  }
+  std::move(value).then([weak = weak_from_this(), object, maker,
+                         done = std::move(done)](Result<std::shared_ptr<void>> result) mutable {
+    if (const auto self = weak.lock())
+      self->made(object, maker, std::move(result), std::move(done));
+  });
+}
+
+void ObjectTable::made(const ObjectId& object, std::string_view maker,
+                       Result<std::shared_ptr<void>> value,
+                       UniqueFunction<void(Result<void>)> done) {
+  if (value && !value.value()) {
+    value = std::make_exception_ptr(InvalidArgument("it returned no object"));
+  }
+  std::exception_ptr error;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = entries_.find(object);
+    if (at != entries_.end()) {  // the node has not ended meanwhile
+      if (value) {
+        at->second.value = std::move(value).value();
+      } else {
+        const std::exception_ptr missing = why_not_run(value.error());
+        const std::exception_ptr failed = missing ? missing : making_error(maker, value.error());
+        at->second.failed = failed;
+        const bool as_thrown = missing || code_of(failed) == ErrorCode::remote_error;
+        error = as_thrown ? value.error() : failed;
+      }
+      turn_over(at);
+    } else if (!value) {
+      error = value.error();
+    }
+  }
+  done(error ? Result<void>(error) : Result<void>());
+}
+
+void ObjectTable::own(const ObjectId& object, std::string_view type,
+                      const std::shared_ptr<void>& value) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) std::rethrow_exception(closed_error());
+  Entry& owned = entries_[object];
+  owned.type = &type_of(type);
+  owned.value = value;
+  owned.held_here = true;
+}
+
+void ObjectTable::abandon(const NoObject& none) {
+  const ObjectId& object = none.object;
+  const std::exception_ptr why = error_of(none, core_.name());
+  Entry abandoned;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = entries_.find(object);
+    if (at == entries_.end()) {  // nor will it be: the creation may come late
+      if (!closed_) remember_gone(object, Gone::never_made);
+      return;
+    }
+    if (at->second.type != nullptr) return;
+    if (at->second.line) core_.loop()->cancel(at->second.line->timer);
+    for (const Hold& hold : at->second.holds)
+      outbox_.add(hold.holder->name, none);
+    abandoned = std::move(at->second);
+    for (const Hold& hold : abandoned.holds)
+      --hold.holder->objects;
+    entries_.erase(at);
+    --awaited_;
+    remember_gone(object,
+                  code_of(why) == ErrorCode::rref_expired ? Gone::released : Gone::never_made);
+  }
+  if (!abandoned.line) return;
+  for (auto& [number, job] : abandoned.line->jobs)
+    job.run(why);
+}
+
+}  // namespace batchrpc::detail
