@@ -16,21 +16,17 @@ namespace {
 
 using namespace batchrpc_examples;
 
-CheckResult not_checked(const std::string& why) {
-  std::cout << "Not checked: " << why << std::endl;
-  return {.not_checked = why};
-}
-
 std::optional<CheckResult> check(const ParameterServerOptions& options, const ServerRun& run) {
   if (!options.check) return std::nullopt;
   const std::string gradients = gradient_settings(options);
   if (run.gradients != gradients) {
-    return not_checked("the model has had gradients of " + run.gradients +
-                       ", one process would have those of " + gradients);
+    return CheckResult{.not_checked = "the model has had gradients of " + run.gradients +
+                                      ", one process would have those of " + gradients};
   }
   if (run.first_iteration > options.iterations) {
-    return not_checked("the model has had " + counted(run.first_iteration, "iteration") +
-                       ", one process would have " + std::to_string(options.iterations));
+    return CheckResult{.not_checked =
+                           "the model has had " + counted(run.first_iteration, "iteration") +
+                           ", one process would have " + std::to_string(options.iterations)};
   }
   const at::Tensor alone = train_alone(options);
   const at::Tensor parameters = run.values.slice(0, 0, alone.numel());  // without buffers

@@ -2,6 +2,7 @@
 
 #include <torch/version.h>
 
+#include <algorithm>
 #include <array>
 #include <batchrpc/base/version.hpp>
 #include <cstdio>
@@ -77,6 +78,21 @@ std::string values_hash(const at::Tensor& values) {
   return text.data();
 }
 
+// Such as "5 trainers", or "3 to 5 trainers" where some were lost or came later.
+std::string trainers_text(const ParameterServerOptions& options, const ServerRun& run) {
+  int fewest = options.trainers;
+  int most = options.trainers;
+  if (!run.iterations.empty()) {
+    const auto [least, greatest] =
+        std::minmax_element(run.iterations.begin(), run.iterations.end(),
+                            [](const auto& a, const auto& b) { return a.trainers < b.trainers; });
+    fewest = least->trainers;
+    most = greatest->trainers;
+  }
+  const std::string range = fewest < most ? std::to_string(fewest) + " to " : "";
+  return range + counted(most, "trainer");
+}
+
 }  // namespace
 
 std::string parameters_hash(const ServerRun& run) {
@@ -142,13 +158,13 @@ Figure phases_figure(const ParameterServerOptions& options, const ServerRun& run
 }
 
 std::string summary(const ParameterServerOptions& options, const ServerRun& run) {
+  const std::string trainers = trainers_text(options, run);
   std::array<char, 200> text{};
   const auto iterations = run.iterations.size();
-  std::snprintf(text.data(), text.size(),
-                "%s of %s in %.2f s (median %.3f s), after %.2f s of set-up",
-                counted(static_cast<long long>(iterations), "iteration").c_str(),
-                counted(options.trainers, "trainer").c_str(), run.work_seconds,
-                iterations > 0 ? median(iteration_seconds(run)) : 0.0, run.setup_seconds);
+  std::snprintf(
+      text.data(), text.size(), "%s of %s in %.2f s (median %.3f s), after %.2f s of set-up",
+      counted(static_cast<long long>(iterations), "iteration").c_str(), trainers.c_str(),
+      run.work_seconds, iterations > 0 ? median(iteration_seconds(run)) : 0.0, run.setup_seconds);
   return text.data();
 }
 

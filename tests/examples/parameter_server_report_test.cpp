@@ -27,5 +27,17 @@ TEST_CASE("The hash of parameters is the same with buffers behind them") {
   CHECK(alone.at("parameters_hash") == with_buffers.at("parameters_hash"));
 }
 
+TEST_CASE("The summary of a training tells how many trainers an iteration had") {
+  ParameterServerOptions options;
+  options.trainers = 3;
+  ServerRun run;
+  CHECK_THAT(summary(options, run), Catch::Contains("0 iterations of 3 trainers in"));
+  run.iterations = {{.trainers = 3}, {.trainers = 3}};
+  CHECK_THAT(summary(options, run), Catch::Contains("2 iterations of 3 trainers in"));
+  run.iterations.push_back({.trainers = 1});
+  run.iterations.push_back({.trainers = 4});
+  CHECK_THAT(summary(options, run), Catch::Contains("4 iterations of 1 to 4 trainers in"));
+}
+
 }  // namespace
 }  // namespace batchrpc_examples

@@ -29,8 +29,8 @@ TEST_CASE("servers go on from the newest checkpoint that all have, or say why no
   CHECK(folder.json("report").at("check").at("relative_difference") <= 1e-6);
 
   CHECK(train("1", "4") == 1);
-  CHECK_THAT(folder.text("all.out"),
-             Catch::Contains("Not checked: the model has had gradients of 2 trainers, each with 2 "
+  CHECK_THAT(folder.text("all.err"),
+             Catch::Contains("not checked: the model has had gradients of 2 trainers, each with 2 "
                              "images"));
   CHECK_FALSE(folder.json("report").at("check").at("not_checked").empty());
   CHECK_THAT(folder.json("report").at("error").get<std::string>(),
