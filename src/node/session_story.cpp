@@ -22,8 +22,6 @@ Guarantee guarantee_of(ErrorCode code) noexcept {
     case ErrorCode::cancelled:
       return Guarantee::cancellation;
     case ErrorCode::peer_lost:
-    case ErrorCode::owner_lost:
-    case ErrorCode::rref_expired:
       return Guarantee::dead_peer;
     case ErrorCode::overloaded:
       return Guarantee::overload;
@@ -39,6 +37,8 @@ Guarantee guarantee_of(ErrorCode code) noexcept {
     case ErrorCode::bad_signature:
     case ErrorCode::bad_message:
     case ErrorCode::invalid_argument:
+    case ErrorCode::owner_lost:
+    case ErrorCode::rref_expired:
       return Guarantee::at_most_once;
   }
   return Guarantee::none;

@@ -86,6 +86,10 @@ std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view
     if (!thrown.may_have_run()) return error;  // the maker never was: it names what failed itself
     return std::make_exception_ptr(
         RemoteError(thrown.thrown_what(), thrown.type(), thrown.node(), maker, false));
+  } catch (const NotSent& creation) {  // to call again, as it says, would be in vain
+    return copy_error(creation, false,
+                      {.before = "the object of this RRef was never made: ",
+                       .behind = "; this RRef stays without one: create another"});
   } catch (...) {
     return error;
   }
@@ -162,6 +166,8 @@ bool Reference::is_owner() const noexcept { return link_->is_self(); }
 
 std::shared_ptr<void> Reference::local(std::string_view type) const {
   if (!is_owner()) {
+    const std::exception_ptr lost = link_->lost();
+    if (lost && owner() == core_->name()) std::rethrow_exception(lost);  // of its former self (R7)
     throw InvalidArgument("local(): the object lives on " + owner() + ", not on " + core_->name() +
                           "; use call() or to_here()");
   }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "batchrpc/node/explain.hpp"
 #include "rref/objects.hpp"
 #include "rref/rref_messages.hpp"
 
@@ -53,12 +54,40 @@ TEST_CASE("R4: a node that is cut off for longer learns that its handles have ex
   CHECK(Counter::alive == 1);
   nodes.world.run_for(5s);
   CHECK(Counter::alive == 0);
+  auto waiting = counter.call<&Counter::add>(1);
   nodes.world.network->heal("user", "owner");
   nodes.world.run_for(10s);
+  const auto first = outcome(std::move(waiting));
+  CHECK(first.code() == ErrorCode::rref_expired);
+  CHECK_THAT(explain(first.error()),
+             Catch::Contains("Promise 1, at most once: it surely never ran.") &&
+                 Catch::Contains("What to do: create another object, from what was kept"));
   const auto result = outcome(counter.call<&Counter::add>(1));
   CHECK(result.code() == ErrorCode::rref_expired);
   CHECK_FALSE(test::may_have_run(result.error()));
   CHECK_THAT(result.message(), Catch::Contains("rref_lease"));
+}
+
+TEST_CASE("R6: an object whose creation was not sent never is, and its handle says so") {
+  const ObjectWorld nodes;
+  nodes.settle();
+  nodes.world.network->partition("user", "owner");
+  nodes.world.run_for(10s);
+  const auto counter = nodes.user.create<Counter>("owner", 1);
+  nodes.world.run_for(10s);
+  nodes.world.network->heal("user", "owner");
+  nodes.user.wait_for_peer("owner", 60s).get();
+  const auto ready = outcome(counter.ready());
+  const auto called = outcome(counter.call<&Counter::add>(1));
+  CHECK(ready.code() == ErrorCode::not_sent);
+  CHECK(called.code() == ErrorCode::not_sent);
+  CHECK_FALSE(test::may_have_run(called.error()));
+  for (const std::string& message : {ready.message(), called.message()}) {
+    CHECK_THAT(message,
+               Catch::StartsWith("the object of this RRef was never made: owner is lost") &&
+                   Catch::EndsWith("create another"));
+  }
+  CHECK(nodes.user.create<Counter>("owner", 1).call<&Counter::add>(1).get() == 2);
 }
 
 TEST_CASE("R4: what another node has kept alive is there again for one that returns late") {
@@ -320,6 +349,29 @@ TEST_CASE("R7: an owner that was restarted answers for none of its former object
   world.run_for(3s);
   CHECK(outcome(kept.call<&Counter::add>(1)).code() == ErrorCode::owner_lost);
   CHECK(user.create<Counter>("owner", 5).call<&Counter::add>(1).get() == 6);
+}
+
+TEST_CASE("R7: an owner that was restarted has no former object itself") {
+  VirtualWorld world;
+  const Node root = world.root();
+  std::optional<Node> owner(world.join("owner"));
+  const Node user = world.join("user");
+  test::expose_objects(*owner);
+  const auto counter = user.create<Counter>("owner", 1);
+  counter.ready().get();
+  CHECK_THROWS_AS(counter.local(), InvalidArgument);
+  world.kill("owner");
+  owner.reset();
+  world.network->rejoin("owner");
+  owner.emplace(world.join("owner"));
+  RRef<Counter> former;
+  owner->expose("keep", [&former](RRef<Counter> handle) { former = std::move(handle); });
+  world.run_for(100ms);
+  user.call<void(RRef<Counter>)>("owner", "keep", counter).get();
+  CHECK_FALSE(former.is_owner());
+  CHECK_THROWS_AS(former.local(), OwnerLost);
+  CHECK(outcome(former.call<&Counter::add>(1)).code() == ErrorCode::owner_lost);
+  CHECK_THROWS_AS(counter.local(), InvalidArgument);
 }
 
 TEST_CASE("R7: the users of a node that has ended are told") {
