@@ -41,11 +41,12 @@ std::optional<CheckResult> check(const ParameterServerOptions& options, const Se
 
 /// Of a run that came to its end; empty: none.
 std::string failure(const ServerRun& run, const std::optional<CheckResult>& checked) {
-  if (!run.checkpoint_error.empty()) return run.checkpoint_error;
-  if (!run.failed_servers.empty()) return run.failed_servers.front();
-  if (!checked || checked->passed()) return "";
-  return checked->not_checked.empty() ? "the parameters differ from those of one process"
-                                      : "not checked: " + checked->not_checked;
+  std::string all = run.checkpoint_error;
+  if (all.empty() && !run.failed_servers.empty()) all = run.failed_servers.front();
+  if (!checked || checked->passed()) return all;
+  if (!all.empty()) all += "; ";
+  return all + (checked->not_checked.empty() ? "the parameters differ from those of one process"
+                                             : "not checked: " + checked->not_checked);
 }
 
 // That there is no report either must not hide why.

@@ -136,8 +136,7 @@ nlohmann::json run_json(const ParameterServerOptions& options, const ServerRun& 
 
 Figure phases_figure(const ParameterServerOptions& options, const ServerRun& run) {
   Figure figure;
-  figure.title =
-      "ResNet-50, " + counted(options.trainers, "trainer") + ", mode " + to_string(options.mode);
+  figure.title = "ResNet-50, " + trainers_text(options, run) + ", mode " + to_string(options.mode);
   figure.subtitle = summary(options, run);
   figure.x = {.label = "iteration", .whole_numbers = true};
   figure.y = {.label = "seconds", .from = 0};

@@ -95,7 +95,8 @@ std::string_view advice_of(const Error& error) {
       if (!error.may_have_run()) return "raise the time-out, or see why the call could not leave";
       return "raise the time-out, or see why the callee is slow; repeat only what is idempotent";
     case ErrorCode::not_sent:
-      return "call again, or another node; wait_for_peer() waits for one that is lost";
+      return "call again, or another node; create another object where it was to make one; "
+             "wait_for_peer() waits for a peer that is lost";
     case ErrorCode::unknown:
       return "ask the peer what it knows, or repeat what is idempotent";
     case ErrorCode::peer_lost:

@@ -3,7 +3,6 @@
 #include "batchrpc/base/error.hpp"
 #include "node/node_core.hpp"
 #include "rref/object_table.hpp"
-#include "rref/rref_parts.hpp"
 #include "wire/frame.hpp"
 
 // How objects come to be, and how those are awaited that others speak of already (R8).

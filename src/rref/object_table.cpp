@@ -5,7 +5,6 @@
 
 #include "batchrpc/base/error.hpp"
 #include "node/node_core.hpp"
-#include "rref/rref_parts.hpp"
 
 // The objects, their types and calls. How they come to be is in object_creation.cpp, by whom they
 // are held in object_holds.cpp.

@@ -1,5 +1,6 @@
 #include "batchrpc/rref/reference.hpp"
 
+#include "batchrpc/base/call_story.hpp"
 #include "batchrpc/base/error.hpp"
 #include "rref/rref_parts.hpp"
 #include "rref/tell.hpp"
@@ -87,9 +88,13 @@ std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view
     return std::make_exception_ptr(
         RemoteError(thrown.thrown_what(), thrown.type(), thrown.node(), maker, false));
   } catch (const NotSent& creation) {  // to call again, as it says, would be in vain
-    return copy_error(creation, false,
-                      {.before = "the object of this RRef was never made: ",
-                       .behind = "; this RRef stays without one: create another"});
+    constexpr std::string_view kNeverMade =
+        "the object of this RRef was never made, create another: ";
+    if (std::string_view(creation.what()).starts_with(kNeverMade)) return error;
+    NotSent told(std::string(kNeverMade) + creation.what());
+    if (const CallStory* const story = creation.story())
+      set_story(told, std::make_shared<CallStory>(*story));
+    return std::make_exception_ptr(told);
   } catch (...) {
     return error;
   }

@@ -119,6 +119,19 @@ TEST_CASE("an RRef to a base keeps the object alive alone, and gets a handle of 
   CHECK(nodes.owner.rrefs().owned.empty());
 }
 
+TEST_CASE("what an object that was never made was to make fails as it does, in the same words") {
+  const ClassWorld nodes;
+  nodes.settle();
+  nodes.world.network->partition("user", "owner");
+  nodes.world.run_for(10s);
+  const auto shelf = nodes.user.create<&classes::open_shelf>("owner", 5.0);
+  nodes.world.run_for(10s);
+  const auto square = shelf.create<&Shelf::take>(1.0);
+  const auto failed = outcome(shelf.ready());
+  CHECK(failed.code() == ErrorCode::not_sent);
+  CHECK(outcome(square.ready()).message() == failed.message());
+}
+
 TEST_CASE("a base that the owner has not named is refused with what to do") {
   const ClassWorld nodes;
   nodes.third.expose_class<Square(double)>();

@@ -68,7 +68,7 @@ TEST_CASE("R4: a node that is cut off for longer learns that its handles have ex
   CHECK_THAT(result.message(), Catch::Contains("rref_lease"));
 }
 
-TEST_CASE("R6: an object whose creation was not sent never is, and its handle says so") {
+TEST_CASE("R8: an object whose creation was not sent never is, and its handle says so") {
   const ObjectWorld nodes;
   nodes.settle();
   nodes.world.network->partition("user", "owner");
@@ -83,10 +83,13 @@ TEST_CASE("R6: an object whose creation was not sent never is, and its handle sa
   CHECK(called.code() == ErrorCode::not_sent);
   CHECK_FALSE(test::may_have_run(called.error()));
   for (const std::string& message : {ready.message(), called.message()}) {
-    CHECK_THAT(message,
-               Catch::StartsWith("the object of this RRef was never made: owner is lost") &&
-                   Catch::EndsWith("create another"));
+    CHECK_THAT(
+        message,
+        Catch::StartsWith("the object of this RRef was never made, create another: owner is lost"));
   }
+  CHECK_THAT(explain(called.error()),
+             Catch::StartsWith("NotSent: the call of 'objects::Counter") &&
+                 Catch::Contains("create another object where it was to make one"));
   CHECK(nodes.user.create<Counter>("owner", 1).call<&Counter::add>(1).get() == 2);
 }
 

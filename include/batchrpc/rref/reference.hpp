@@ -61,7 +61,7 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   [[nodiscard]] const std::string& owner() const noexcept;
   [[nodiscard]] bool is_owner() const noexcept;
   /// The object as a `type`, on its owner, once it is constructed. Throws what its constructor
-  /// threw; NotFound before; InvalidArgument elsewhere.
+  /// threw; NotFound before; OwnerLost of a former self; InvalidArgument elsewhere.
   [[nodiscard]] std::shared_ptr<void> local(std::string_view type) const;
 
   /// Calls the owner. Fails at once when there is no object any more, or will be none.

@@ -65,7 +65,8 @@ class RRef {
 
   /// On the owner, the object itself, which lives as long as what is returned does. Throws
   /// InvalidArgument elsewhere and where the object is no T, NotFound before it is constructed,
-  /// what its constructor threw, and ShutDown after the node's end.
+  /// what its constructor threw, ShutDown after the node's end, and OwnerLost where it was of the
+  /// node's former self, before a restart.
   [[nodiscard]] std::shared_ptr<T> local() const {
     return std::static_pointer_cast<T>(get().local(detail::class_name<T>()));
   }
