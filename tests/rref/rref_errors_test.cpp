@@ -64,7 +64,6 @@ using objects::Broken;
 using objects::Counter;
 using objects::Diary;
 using objects::Gauge;
-using objects::Point;
 using objects::Pressure;
 using objects::Refusing;
 using test::ObjectWorld;
@@ -184,45 +183,6 @@ TEST_CASE("a handle to what could not be constructed fails on the other nodes as
   CHECK(says(message_of(result), "there is no disk"));
 }
 
-TEST_CASE("an object of a class that is not exposed cannot be created") {
-  const ObjectWorld nodes;
-  const RRef<Counter> counter = nodes.owner.create<Counter>("third", 5);
-  const auto at_once = outcome(counter.call<&Counter::add>(1));
-  CHECK(at_once.code() == ErrorCode::not_found);
-  CHECK_FALSE(test::may_have_run(at_once.error()));
-  nodes.settle();
-  const auto later = outcome(counter.call<&Counter::add>(1));
-  CHECK(later.code() == ErrorCode::not_found);
-  CHECK_FALSE(test::may_have_run(later.error()));
-  CHECK(says(message_of(later), "objects::Counter"));
-  CHECK(says(message_of(later), "third"));
-  CHECK(says(message_of(later), "expose_class"));
-  next_call_works(nodes);
-}
-
-TEST_CASE("calls of an object whose class is not exposed end, though its methods are") {
-  const ObjectWorld nodes;
-  nodes.third.expose<&Counter::add>();
-  const RRef<Counter> counter = nodes.user.create<Counter>("third", 5);
-  const auto result = outcome(counter.call<&Counter::add>(1));
-  CHECK(result.code() == ErrorCode::not_found);
-  CHECK_FALSE(test::may_have_run(result.error()));
-  CHECK(says(message_of(result), "objects::Counter"));
-  CHECK(says(message_of(result), "expose_class"));
-  CHECK(nodes.world.time() < 1s);
-}
-
-TEST_CASE("a method that is not exposed gives NotFound, which names it") {
-  const ObjectWorld nodes;
-  const RRef<Counter> counter = nodes.user.create<Counter>("owner", 5);
-  const auto result = outcome(counter.call<&Counter::hidden>());
-  CHECK(result.code() == ErrorCode::not_found);
-  CHECK_FALSE(test::may_have_run(result.error()));
-  CHECK(says(message_of(result), "objects::Counter::hidden"));
-  CHECK(says(message_of(result), "owner"));
-  CHECK(counter.call<&Counter::add>(2).get() == 7);
-}
-
 TEST_CASE("a node that was moved from neither makes nor exposes nor owns objects") {
   ObjectWorld nodes;
   const Node moved = std::move(nodes.user);
@@ -240,30 +200,6 @@ TEST_CASE("a node that was moved from neither makes nor exposes nor owns objects
   CHECK_THROWS_AS(empty.rrefs(), InvalidArgument);
 }
 
-TEST_CASE("what is exposed in another way than it is used says so") {
-  const ObjectWorld nodes;
-  const auto counter = nodes.user.create<Counter>("owner", 1);
-  nodes.owner.expose("plain", [](int n) { return n; });
-  const auto message = [](auto future) { return message_of(outcome(std::move(future))); };
-  CHECK(says(message(counter.call<int(int)>("plain", 3)), "as a function: call it on the node"));
-  CHECK(says(message(nodes.user.call<int(int)>("owner", "objects::Counter::add", 3)),
-             "as a method of objects: call it on an RRef"));
-  CHECK(says(message(counter.create<&Counter::value>().ready()), "call expose_factory there"));
-  CHECK(says(message(nodes.user.create<Refusing>("owner").ready()),
-             "call expose_class or expose_factory there"));
-}
-
-TEST_CASE("a method that is exposed under a name that is nearly the same is suggested") {
-  const ObjectWorld nodes;
-  const auto counter = nodes.user.create<Counter>("owner", 1);
-  nodes.owner.expose_as<&Counter::value>("amount");
-  const auto result = outcome(counter.call<int()>("amuont"));
-  CHECK(result.code() == ErrorCode::not_found);
-  CHECK_THAT(result.message(), Catch::Contains("did you mean 'amount'?"));
-  CHECK_THAT(outcome(nodes.user.call<int()>("owner", "amuont")).message(),
-             !Catch::Contains("did you mean"));
-}
-
 TEST_CASE("an error of ready() calls it so") {
   const ObjectWorld nodes;
   nodes.world.network->partition("user", "owner");
@@ -271,34 +207,6 @@ TEST_CASE("an error of ready() calls it so") {
   CHECK(made.code() == ErrorCode::peer_lost);
   CHECK(says(message_of(made), "'ready()'"));
   CHECK(is_of_library(detail::kReady));  // it needs no credit
-}
-
-TEST_CASE("a constructor with other arguments gives BadSignature, which names both") {
-  const ObjectWorld nodes;
-  const RRef<Counter> counter = nodes.user.create<Counter>("owner", std::string("five"));
-  const auto result = outcome(counter.call<&Counter::add>(1));
-  nodes.settle();
-  const auto later = outcome(counter.call<&Counter::add>(1));
-  CHECK(later.code() == ErrorCode::bad_signature);
-  CHECK(says(message_of(later), "the constructor of 'objects::Counter' on owner"));
-  CHECK(says(message_of(later), "void(i32)"));
-  CHECK(says(message_of(later), "void(str)"));
-  CHECK(result.code() == ErrorCode::bad_signature);
-  CHECK(says(message_of(result), message_of(later)));
-  CHECK_FALSE(test::may_have_run(result.error()));
-  next_call_works(nodes);
-}
-
-TEST_CASE("a handle that is taken for one of another class is refused with the names of both") {
-  const ObjectWorld nodes;
-  nodes.owner.expose("make", [&nodes] { return nodes.owner.own(std::make_shared<Counter>(1)); });
-  const auto wrong = nodes.user.call<RRef<Point>()>("owner", "make").get();
-  const auto result = outcome(wrong.call<&Point::move>(1, 2));
-  CHECK(result.code() == ErrorCode::invalid_argument);
-  CHECK(says(message_of(result), "objects::Counter"));
-  CHECK(says(message_of(result), "objects::Point"));
-  CHECK(outcome(wrong.to_here()).code() == ErrorCode::invalid_argument);
-  next_call_works(nodes);
 }
 
 TEST_CASE("a method that throws fails its call, and the object goes on") {
