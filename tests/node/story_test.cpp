@@ -143,7 +143,7 @@ TEST_CASE("a call that never had a connection counts the tries to have one") {
   CHECK(failed.story.events->front().count > 3);
   CHECK_THAT(failed.text, Contains(" tries to connect had failed, the last one: ") &&
                               Contains("it was not sent, and never runs") &&
-                              EndsWith("wait_for_peer() waits for one that is lost."));
+                              EndsWith("wait_for_peer() waits for a peer that is lost."));
 }
 
 TEST_CASE("a call that the peer has forgotten is explained by promise 1") {
