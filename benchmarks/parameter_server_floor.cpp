@@ -1,12 +1,14 @@
 // What bare sockets need for a parameter server's traffic: N processes get the model, and in each
 // iteration send the server their gradients, which it adds up, and get the model again. Blocking
 // reads and writes, buffers that are used again, no library. The floor of `parameter_server
-// --synthetic`.
+// --synthetic`. With `--transport pull` sockets carry addresses only, and each side copies from the
+// other's memory.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -85,6 +87,55 @@ class Descriptor {
   int value_;
 };
 
+/// Moves blocks to and from one other process.
+class Channel {
+ public:
+  Channel(Descriptor socket, bool pull) : socket_(std::move(socket)), pull_(pull) {
+    if (!pull_) return;
+    const pid_t own = ::getpid();
+    socket_.write(&own, sizeof own);
+    socket_.read(&peer_, sizeof peer_);
+  }
+
+  /// What is sent must not change before wait_until_taken().
+  void send(const void* data, std::size_t size) const {
+    if (pull_) {
+      socket_.write(&data, sizeof data);
+    } else {
+      socket_.write(data, size);
+    }
+  }
+  void wait_until_taken() const {
+    char taken = 0;
+    if (pull_) socket_.read(&taken, 1);
+  }
+  void receive(void* data, std::size_t size) const {
+    if (!pull_) {
+      socket_.read(data, size);
+      return;
+    }
+    char* from = nullptr;
+    socket_.read(&from, sizeof from);
+    auto* to = static_cast<char*>(data);
+    while (size > 0) {
+      const iovec here{.iov_base = to, .iov_len = std::min(size, kPiece)};
+      const iovec there{.iov_base = from, .iov_len = here.iov_len};
+      const ssize_t got = ::process_vm_readv(peer_, &here, 1, &there, 1, 0);
+      check(got > 0, "process_vm_readv");
+      to += got;
+      from += got;
+      size -= static_cast<std::size_t>(got);
+    }
+    socket_.write("", 1);
+  }
+
+ private:
+  static constexpr std::size_t kPiece = 256 * 1024;  // a chunk of batchrpc's
+  Descriptor socket_;
+  bool pull_;
+  pid_t peer_ = 0;
+};
+
 /// Where the server listens; found by its children, who have a copy of it.
 class Listener {
  public:
@@ -131,15 +182,16 @@ class Listener {
 };
 
 /// Tells through `report` when it had the model of each iteration.
-void run_trainer(const Options& options, const Descriptor& server, const Descriptor& report) {
+void run_trainer(const Options& options, const Channel& server, const Descriptor& report) {
   const std::vector<float> gradient(options.elements, 1);
   std::vector<float> model(options.elements);
   const std::size_t bytes = options.elements * sizeof(float);
   std::vector<double> ends;
-  server.read(model.data(), bytes);
+  server.receive(model.data(), bytes);
   for (int iteration = 0; iteration < options.iterations; ++iteration) {
-    server.write(gradient.data(), bytes);
-    server.read(model.data(), bytes);
+    server.send(gradient.data(), bytes);
+    server.wait_until_taken();
+    server.receive(model.data(), bytes);
     ends.push_back(now());
   }
   report.write(ends.data(), ends.size() * sizeof(double));
@@ -153,7 +205,7 @@ class Server {
         sum_(options.elements),
         everybody_(options.threads) {}
 
-  void add_trainer(Descriptor connection) { trainers_.push_back(std::move(connection)); }
+  void add_trainer(Channel connection) { trainers_.push_back(std::move(connection)); }
 
   void run() {
     std::vector<std::thread> threads;
@@ -170,19 +222,23 @@ class Server {
     const std::size_t bytes = options_.elements * sizeof(float);
     const auto first = static_cast<std::size_t>(number);
     const auto step = static_cast<std::size_t>(options_.threads);
-    for (std::size_t i = first; i < trainers_.size(); i += step)
-      trainers_[i].write(model_.data(), bytes);
+    send_model(first, step);
     for (int iteration = 0; iteration < options_.iterations; ++iteration) {
       for (std::size_t i = first; i < trainers_.size(); i += step) {
-        trainers_[i].read(gradient.data(), bytes);
+        trainers_[i].receive(gradient.data(), bytes);
         if (options_.sum) add(gradient);
       }
       everybody_.arrive_and_wait();
       if (number == 0) added_ = 0;
-      for (std::size_t i = first; i < trainers_.size(); i += step)
-        trainers_[i].write(model_.data(), bytes);
+      send_model(first, step);
       everybody_.arrive_and_wait();
     }
+  }
+  void send_model(std::size_t first, std::size_t step) const {
+    for (std::size_t i = first; i < trainers_.size(); i += step)
+      trainers_[i].send(model_.data(), model_.size() * sizeof(float));
+    for (std::size_t i = first; i < trainers_.size(); i += step)
+      trainers_[i].wait_until_taken();
   }
   void add(const std::vector<float>& gradient) {
     const std::lock_guard lock(mutex_);
@@ -198,13 +254,14 @@ class Server {
   std::mutex mutex_;
   std::vector<float> sum_;
   int added_ = 0;
-  std::vector<Descriptor> trainers_;
+  std::vector<Channel> trainers_;
   std::barrier<> everybody_;
 };
 
 /// Seconds from where all are there to where the last trainer has the first model of an iteration,
 /// and from each of these to the next.
 std::vector<double> run_all(const Options& options) {
+  const bool pull = options.transport == "pull";
   Listener listener(options.transport == "tcp");
   std::vector<Descriptor> reports;
   std::vector<pid_t> children;
@@ -217,8 +274,7 @@ std::vector<double> run_all(const Options& options) {
     check(child >= 0, "fork");
     if (child == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      const Descriptor server = listener.connect();
-      run_trainer(options, server, write_end);
+      run_trainer(options, Channel(listener.connect(), pull), write_end);
       ::_exit(0);
     }
     children.push_back(child);
@@ -226,7 +282,7 @@ std::vector<double> run_all(const Options& options) {
   }
   Server server(options);
   for (int i = 0; i < options.trainers; ++i)
-    server.add_trainer(listener.accept());
+    server.add_trainer(Channel(listener.accept(), pull));
   const double begin = now();
   server.run();
   std::vector<double> last(static_cast<std::size_t>(options.iterations));
@@ -252,7 +308,7 @@ int run(int argc, const char* const* argv) {
   app.add_option("--threads", options.threads, "of the server")->check(CLI::Range(1, 64));
   app.add_option("--elements", options.elements, "floats of a gradient, and of the model")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
-  app.add_option("--transport", options.transport)->check(CLI::IsMember({"tcp", "unix"}));
+  app.add_option("--transport", options.transport)->check(CLI::IsMember({"tcp", "unix", "pull"}));
   app.add_flag("!--no-sum", options.sum, "gradients are received and forgotten");
   app.add_option("--json", options.json, "write the report to this file");
   if (!batchrpc_examples::parse_command_line(app, argc, argv, [] {})) return 0;
