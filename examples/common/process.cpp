@@ -8,11 +8,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -69,9 +71,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// Between fork and exec only async-signal-safe calls: other threads may have held any lock.
-[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
-                         pid_t parent, int parent_death_signal, int error_pipe) {
+// What a child does first.
+void begin_child(pid_t parent, int parent_death_signal) {
   if (parent_death_signal != 0) {
     ::prctl(PR_SET_PDEATHSIG, parent_death_signal);
     if (::getppid() != parent) ::_exit(127);  // it died before the line above
@@ -84,7 +85,12 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
 
+// Between fork and exec only async-signal-safe calls: other threads may have held any lock.
+[[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
+                         pid_t parent, int parent_death_signal, int error_pipe) {
+  begin_child(parent, parent_death_signal);
   ::execve(program, arguments, environment);
   const int error = errno;
   [[maybe_unused]] const ssize_t written = ::write(error_pipe, &error, sizeof error);
@@ -140,6 +146,23 @@ ChildProcess::ChildProcess(const ProcessOptions& options) {
     wait();
     throw std::system_error(error, std::generic_category(), "cannot start " + options.program);
   }
+}
+
+ChildProcess::ChildProcess(const std::function<int()>& body) {
+  std::fflush(nullptr);  // or both would write what is in the buffers
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ < 0) fail("fork");
+  if (pid_ > 0) return;
+  int code = 1;
+  try {
+    begin_child(parent, SIGKILL);
+    code = body();
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << std::endl;
+  }
+  std::fflush(nullptr);
+  ::_exit(code);
 }
 
 ChildProcess::~ChildProcess() {

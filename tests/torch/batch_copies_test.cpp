@@ -232,6 +232,26 @@ TEST_CASE("several tensors of a row are each received in place", "[batch]") {
   CHECK(batcher.statistics().rows_in_place == 6);
 }
 
+TEST_CASE("a tensor behind an argument of another kind is received in place", "[batch]") {
+  test::VirtualWorld world;
+  const Node agent = world.root("agent");
+  const Batcher<at::Tensor(int, at::Tensor)> batcher(
+      {.max_size = 2, .min_size = 2}, [](const std::vector<int>& factors, const at::Tensor& rows) {
+        return rows * at::tensor(factors).unsqueeze(1);
+      });
+  agent.expose("f", batcher);
+  const Node peer = world.join("peer");
+  for (const std::int64_t size : {std::int64_t{3}, kLarge}) {
+    const at::Tensor row = at::rand({size});
+    auto twice = peer.call<at::Tensor(int, at::Tensor)>("agent", "f", 2, row);
+    auto thrice = peer.call<at::Tensor(int, at::Tensor)>("agent", "f", 3, row);
+    CHECK(at::equal(std::move(twice).get(), row * 2));
+    CHECK(at::equal(std::move(thrice).get(), row * 3));
+  }
+  CHECK(batcher.statistics().rows_copied == 0);
+  CHECK(batcher.statistics().rows_in_place == 4);
+}
+
 TEST_CASE("a caller of many rows and callers of one share a batch of tensors", "[batch]") {
   test::VirtualWorld world;
   const Node agent = world.root("agent");

@@ -185,8 +185,8 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     if constexpr ((requires { typename BatchForm<Args>::Receiver; } || ...)) {
       auto& payloads = call.payloads();
       if (payloads.empty()) return;
-      if (sizeof...(Args) == 1 && payloads.size() == 1) {  // no need to look whose it is
-        return place(std::get<0>(receivers_), payloads[0]);
+      if constexpr (sizeof...(Args) == 1) {  // no need to look whose it is
+        if (payloads.size() == 1) return place(std::get<0>(receivers_), payloads[0]);
       }
       Decoder decoder = call.arguments();
       const auto row = decode_announced(before, decoder);

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <batchrpc/batchrpc.hpp>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/interrupt.hpp"
+#include "rl_benchmark/agent.hpp"
+#include "rl_benchmark/observer.hpp"
+#include "rl_benchmark/record.hpp"
+#include "rl_benchmark/setting.hpp"
+
+namespace rl_benchmark {
+
+/// Runs episodes and gathers what the others measure. For one thread.
+class Coordinator {
+ public:
+  /// Joins the world and waits for all others. Throws batchrpc::JoinFailed.
+  Coordinator(const Setting& setting, const batchrpc_examples::InterruptFlag& interrupts,
+              bool progress);
+
+  /// All episodes, or, when a process is lost or a signal has come, those up to then. `started` is
+  /// when the run's processes were; with it the record tells how long the first action took.
+  RunRecord run(std::optional<std::chrono::steady_clock::time_point> started);
+
+  /// Tells the others to end; `more`: that another run follows.
+  void dismiss(bool more);
+
+ private:
+  class Losses;
+
+  std::vector<batchrpc::Result<ObserverEpisode>> observe();
+  void finish_episode(std::vector<batchrpc::Result<ObserverEpisode>>& results,
+                      EpisodeRecord& episode);
+  void stop_others();
+  [[nodiscard]] std::string reason_to_stop() const;
+  void end_early(const std::string& why);
+
+  const Setting setting_;
+  const batchrpc_examples::InterruptFlag& interrupts_;
+  const bool progress_;
+  const std::vector<std::string> agents_;
+  const std::vector<std::string> observers_;
+  std::shared_ptr<Losses> losses_;  // shared with the node's notices
+  batchrpc::Node node_;
+  RunRecord record_;
+};
+
+}  // namespace rl_benchmark

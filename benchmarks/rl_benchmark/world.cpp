@@ -1,0 +1,65 @@
+#include "rl_benchmark/world.hpp"
+
+#include <algorithm>
+#include <batchrpc/base/address.hpp>
+#include <cstdint>
+
+namespace rl_benchmark {
+namespace {
+
+namespace rpc = batchrpc;
+
+std::string meeting_place(const Setting& setting) {
+  const auto port = static_cast<std::uint16_t>(setting.master_port);
+  if (setting.transport != rpc::TransportChoice::unix_socket)
+    return rpc::Address::tcp(setting.master_addr, port).to_string();
+  return rpc::Address::unix_abstract("rl_benchmark-" + std::to_string(port)).to_string();
+}
+
+}  // namespace
+
+bool is_agent(const Setting& setting, int rank) { return rank >= 1 && rank <= setting.agents; }
+
+std::string name_of(const Setting& setting, int rank) {
+  if (rank == 0) return kCoordinator;
+  if (!is_agent(setting, rank)) return "observer" + std::to_string(rank);
+  return setting.agents == 1 ? "agent" : "agent" + std::to_string(rank);
+}
+
+std::vector<std::string> agent_names(const Setting& setting) {
+  std::vector<std::string> names;
+  for (int agent = 0; agent < setting.agents; ++agent)
+    names.push_back(name_of(setting, 1 + agent));
+  return names;
+}
+
+std::vector<std::string> observer_names(const Setting& setting) {
+  std::vector<std::string> names;
+  for (int observer = 0; observer < setting.observers(); ++observer)
+    names.push_back(name_of(setting, 1 + setting.agents + observer));
+  return names;
+}
+
+int agent_of(const Setting& setting, int observer) { return observer % setting.agents; }
+
+std::vector<std::string> observers_of(const Setting& setting, int agent) {
+  std::vector<std::string> names;
+  for (int observer = agent; observer < setting.observers(); observer += setting.agents)
+    names.push_back(name_of(setting, 1 + setting.agents + observer));
+  return names;
+}
+
+rpc::NodeOptions node_options(const Setting& setting, int rank) {
+  rpc::NodeOptions options;
+  options.name = name_of(setting, rank);
+  options.rank = rank;
+  options.world_size = setting.world_size;
+  options.join = meeting_place(setting);
+  options.transport = setting.transport;
+  options.num_worker_threads = std::max(setting.num_worker_threads, 1);
+  options.busy_poll = setting.busy_poll;
+  options.log_level = rpc::LogLevel::error;  // the coordinator tells of losses itself
+  return options;
+}
+
+}  // namespace rl_benchmark
