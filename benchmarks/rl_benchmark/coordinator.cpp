@@ -1,8 +1,9 @@
 #include "rl_benchmark/coordinator.hpp"
 
+#include <algorithm>
 #include <batchrpc/torch.hpp>
 #include <cstdio>
-#include <iostream>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -43,19 +44,23 @@ class Coordinator::Losses {
   std::string first_;
 };
 
-Coordinator::Coordinator(const Setting& setting, const batchrpc_examples::InterruptFlag& interrupts,
-                         bool progress)
+Coordinator::Coordinator(const Setting& setting, rpc::Node node,
+                         const batchrpc_examples::InterruptFlag& interrupts, bool progress)
     : setting_(setting),
       interrupts_(interrupts),
       progress_(progress),
       agents_(agent_names(setting)),
       observers_(observer_names(setting)),
       losses_(std::make_shared<Losses>()),
-      node_(node_options(setting, 0)) {
+      node_(std::move(node)) {
   record_.setting = setting;
   node_.on_membership([losses = losses_](const rpc::MembershipChange& change) {
     if (!change.joined) losses->add(change.peer.name + " was lost: " + change.reason);
   });
+  for (const rpc::PeerInfo& peer : node_.peers()) {
+    if (peer.state == rpc::PeerState::lost)
+      losses_->add(peer.name + " was lost: " + peer.last_error);
+  }
 }
 
 RunRecord Coordinator::run(std::optional<Clock::time_point> started) {

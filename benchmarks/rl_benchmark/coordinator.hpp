@@ -3,7 +3,7 @@
 #include <batchrpc/batchrpc.hpp>
 #include <chrono>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +18,9 @@ namespace rl_benchmark {
 /// Runs episodes and gathers what the others measure. For one thread.
 class Coordinator {
  public:
-  /// Joins the world and waits for all others. Throws batchrpc::JoinFailed.
-  Coordinator(const Setting& setting, const batchrpc_examples::InterruptFlag& interrupts,
-              bool progress);
+  /// `node` is that of rank 0, and all others have joined.
+  Coordinator(const Setting& setting, batchrpc::Node node,
+              const batchrpc_examples::InterruptFlag& interrupts, bool progress);
 
   /// All episodes, or, when a process is lost or a signal has come, those up to then. `started` is
   /// when the run's processes were; with it the record tells how long the first action took.

@@ -1,13 +1,18 @@
 #include "rl_benchmark/launch.hpp"
 
+#include <batchrpc/batchrpc.hpp>
 #include <csignal>
 #include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/interrupt.hpp"
 #include "common/process.hpp"
 #include "rl_benchmark/coordinator.hpp"
 #include "rl_benchmark/participant.hpp"
+#include "rl_benchmark/world.hpp"
 
 namespace rl_benchmark {
 namespace {
@@ -45,12 +50,45 @@ std::vector<ChildProcess> start_others(const Setting& setting) {
   return others;
 }
 
+void check_others(const Setting& setting, std::vector<ChildProcess>& others) {
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const auto end = others[i].poll();
+    if (!end) continue;
+    throw std::runtime_error(name_of(setting, static_cast<int>(i) + 1) + " " + end->describe() +
+                             " before the run began");
+  }
+}
+
+// Nothing when a signal came first.
+std::optional<batchrpc::Node> join(const Setting& setting, const InterruptFlag& interrupts,
+                                   std::vector<ChildProcess>& others) {
+  try {
+    auto joining = batchrpc::Node::start(node_options(setting, 0));
+    while (!joining.wait_for(std::chrono::milliseconds(50))) {
+      if (interrupts.is_set()) return std::nullopt;
+      check_others(setting, others);
+    }
+    return std::move(joining).get();
+  } catch (const batchrpc::JoinFailed& error) {
+    throw std::runtime_error(std::string(error.what()) +
+                             "; --master-addr and --master-port say where the coordinator listens");
+  }
+}
+
+// With `started` and `others` if this process has started them.
 RunRecord coordinate(const Setting& setting, const InterruptFlag& interrupts,
-                     std::optional<std::chrono::steady_clock::time_point> started, bool progress,
-                     bool more) {
-  Coordinator coordinator(setting, interrupts, progress);
+                     std::optional<std::chrono::steady_clock::time_point> started,
+                     std::vector<ChildProcess> others, bool progress, bool more) {
+  auto node = join(setting, interrupts, others);
+  if (!node) return {.setting = setting, .incomplete = "interrupted"};
+  Coordinator coordinator(setting, *std::move(node), interrupts, progress);
   RunRecord record = coordinator.run(started);
   coordinator.dismiss(more && record.incomplete.empty());
+  if (record.incomplete.empty()) {
+    for (ChildProcess& other : others)
+      other.wait_for(std::chrono::seconds(5));
+  }
+  batchrpc_examples::stop_all(others);
   return record;
 }
 
@@ -62,16 +100,12 @@ RunRecord launch(const Setting& setting, std::chrono::steady_clock::time_point s
   std::vector<ChildProcess> others = start_others(setting);  // before this process has threads
   const InterruptFlag interrupts;
   held.reset();
-  RunRecord record = coordinate(setting, interrupts, started, progress, false);
-  for (ChildProcess& other : others)
-    other.wait_for(std::chrono::seconds(record.incomplete.empty() ? 5 : 1));
-  batchrpc_examples::stop_all(others);
-  return record;
+  return coordinate(setting, interrupts, started, std::move(others), progress, false);
 }
 
 RunRecord coordinate(const Setting& setting, bool progress, bool more) {
   const InterruptFlag interrupts;
-  return coordinate(setting, interrupts, std::nullopt, progress, more);
+  return coordinate(setting, interrupts, std::nullopt, {}, progress, more);
 }
 
 }  // namespace rl_benchmark
