@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Counts the instructions of a call, client and server together, on a fixed workload within one process
+# (benchmarks/instruction_benchmark.cpp; valgrind's callgrind). Other load on the machine does not change them.
+#
+#   scripts/instructions.sh [--base <revision>|none]
+#
+# Beside them are those of the base, by default where this branch left origin's main branch, or, on that
+# itself, the commit before: a case that takes 5 % more than there fails, unless CHANGELOG.md has got a line
+# since that has the word "instructions" in it. The last line is "N passed, M failed".
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+calls=20000
+limit=105  # per cent of the base
+cases=(one window worker bytes object batch)
+
+base=
+if [ "${1:-}" = --base ] && [ $# = 2 ]; then
+  base=$2
+elif [ $# != 0 ]; then
+  echo "usage: scripts/instructions.sh [--base <revision>|none]" >&2
+  exit 2
+fi
+command -v valgrind >/dev/null || { echo "instructions: valgrind is missing; scripts/setup.sh --ci installs it" >&2 && exit 1; }
+
+find_base() {
+  local branch found head
+  head=$(git rev-parse HEAD)
+  for branch in origin/HEAD origin/main origin/master; do
+    found=$(git merge-base HEAD "$branch" 2>/dev/null) || continue
+    [ "$found" = "$head" ] || { echo "$found" && return; }
+  done
+  git rev-parse --verify --quiet HEAD~1 || echo none
+}
+
+build() {  # <source folder> <build folder>
+  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF \
+    -DBATCHRPC_EXAMPLES=OFF >/dev/null
+  cmake --build "$2" --parallel "$(nproc)" --target instruction_benchmark >"$2/build.log" || { cat "$2/build.log" >&2 && return 1; }
+}
+
+count() {  # <build folder> <case>: instructions a call
+  local all
+  all=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=measured \
+    "$1/bin/instruction_benchmark" "$2" "$calls" 2>&1 | sed -nE 's/^==[0-9]+== Collected : ([0-9]+).*/\1/p')
+  [ -n "$all" ] || { echo "instructions: $1/bin/instruction_benchmark $2 was not counted" >&2 && return 1; }
+  echo $((all / calls))
+}
+
+here=build/instructions
+build . "$here"
+
+base=${base:-$(find_base)}
+there=
+if [ "$base" != none ]; then
+  there=$here/base
+  git worktree remove --force "$there/source" 2>/dev/null || rm -rf "$there/source"
+  git worktree prune
+  git worktree add --quiet --detach "$there/source" "$base"
+  trap "git worktree remove --force $there/source" EXIT
+  if [ ! -e "$there/source/benchmarks/instruction_benchmark.cpp" ]; then
+    echo "the base, $(git rev-parse --short "$base"), has no such workload: nothing to compare with"
+    there=
+  else
+    build "$there/source" "$there/build"
+  fi
+fi
+
+excused=no
+if [ -n "$there" ] && git diff "$base" -- CHANGELOG.md | grep -q '^+.*instructions'; then excused=yes; fi
+passed=0 failed=0
+printf '%-8s %12s %12s\n' case "a call" "${there:+base}"
+for case in "${cases[@]}"; do
+  now=$(count "$here" "$case")
+  before=
+  if [ -n "$there" ]; then before=$(count "$there/build" "$case" 2>/dev/null || true); fi
+  note=
+  if [ -n "$before" ]; then note=$(awk "BEGIN {printf \"%+.1f %%\", 100 * $now / $before - 100}"); fi
+  if [ -n "$before" ] && [ $((now * 100)) -gt $((before * limit)) ]; then
+    if [ $excused = yes ]; then
+      note+=" (CHANGELOG.md tells of it)"
+    else
+      note+=" TOO MANY: mend it, or say in CHANGELOG.md why a call takes more instructions"
+      failed=$((failed + 1)) passed=$((passed - 1))
+    fi
+  fi
+  passed=$((passed + 1))
+  printf '%-8s %12s %12s  %s\n' "$case" "$now" "$before" "$note"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
