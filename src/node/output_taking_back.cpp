@@ -58,6 +58,7 @@ void OutputQueue::resume_locked(std::uint64_t call) {
 }
 
 bool OutputQueue::cut_off_locked(std::uint64_t call, std::vector<Bytes>& payloads) {
+  if (large_.empty() && unanswered_.empty() && paused_.empty()) return false;  // nearly always
   auto large = take(call);
   if (!large) return false;
   if (large->index == 0 && large->offset == 0) {
