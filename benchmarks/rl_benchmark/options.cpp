@@ -91,7 +91,8 @@ std::vector<std::int64_t> sizes(const std::string& name, const std::string& text
 
 std::string address(const std::string& name, const std::string& text) {
   try {
-    [[maybe_unused]] const auto fits = batchrpc::Address::tcp(text, 1);
+    [[maybe_unused]] const auto fits =
+        batchrpc::Address::parse(batchrpc::Address::tcp(text, 1).to_string());
   } catch (const batchrpc::InvalidArgument& error) {
     throw UsageError(flag_of(name) + ": " + error.what());
   }

@@ -16,6 +16,7 @@ namespace {
 
 using batchrpc_examples::UsageError;
 using Words = std::vector<std::string>;
+using Variables = std::map<std::string, std::string>;
 
 Options parse(Words words) {
   words.insert(words.end(), {"--output-file-path", "/dev/null"});
@@ -37,7 +38,7 @@ std::string refusal(const Words& words) {
 /// The environment while it lives.
 class Environment {
  public:
-  explicit Environment(const std::map<std::string, std::string>& variables) {
+  explicit Environment(const Variables& variables) {
     for (const auto& [name, value] : variables) {
       ::setenv(name.c_str(), value.c_str(), 1);
       names_.push_back(name);
@@ -163,13 +164,13 @@ TEST_CASE("by the environment the benchmark is one process of a run") {
 TEST_CASE("half an environment is an error that says what is missing") {
   CHECK_THAT(
       [] {
-        const Environment environment({{"RANK", "0"}});
+        const Environment environment(Variables{{"RANK", "0"}});
         return refusal({});
       }(),
       Catch::Contains("RANK, but no WORLD_SIZE"));
   CHECK_THAT(
       [] {
-        const Environment environment({{"RANK", "0"}, {"WORLD_SIZE", "3"}});
+        const Environment environment(Variables{{"RANK", "0"}, {"WORLD_SIZE", "3"}});
         return refusal({});
       }(),
       Catch::Contains("no MASTER_ADDR"));
