@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,8 +26,10 @@ class TalkingChild {
   std::string read_line(const std::function<void()>& check);
 
   [[nodiscard]] pid_t pid() const { return process_->pid(); }
-  /// How it ended, or nothing while it runs.
-  std::optional<batchrpc_examples::ProcessExit> poll() { return process_->poll(); }
+  /// How it ended; nothing if it still runs after this time.
+  std::optional<batchrpc_examples::ProcessExit> wait_for(std::chrono::milliseconds time) {
+    return process_->wait_for(time);
+  }
 
  private:
   int file_ = -1;

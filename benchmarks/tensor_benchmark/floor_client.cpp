@@ -16,24 +16,24 @@ namespace tensor_benchmark {
 
 namespace {
 
-/// The bytes of a tensor, dense.
+/// The bytes of a tensor, dense: its own, or gathered into buffers that are used again.
 class Dense {
  public:
-  explicit Dense(const at::Tensor& tensor)
-      : tensor_(tensor),
-        buffer_(tensor.is_contiguous() ? tensor
-                                       : at::empty_like(tensor, {}, at::MemoryFormat::Contiguous)) {
+  Dense(const at::Tensor& tensor, std::size_t buffers) : tensor_(tensor) {
+    for (; !tensor.is_contiguous() && buffers > 0; --buffers)
+      buffers_.push_back(at::empty_like(tensor, {}, at::MemoryFormat::Contiguous));
   }
 
-  /// Valid until it is asked for again.
-  std::byte* get() {
-    if (!buffer_.is_same(tensor_)) buffer_.copy_(tensor_);
-    return static_cast<std::byte*>(buffer_.data_ptr());
+  /// Gathers a view, into one of the buffers.
+  std::byte* get(std::size_t buffer) {
+    if (buffers_.empty()) return static_cast<std::byte*>(tensor_.data_ptr());
+    buffers_[buffer].copy_(tensor_);
+    return static_cast<std::byte*>(buffers_[buffer].data_ptr());
   }
 
  private:
-  at::Tensor tensor_;
-  at::Tensor buffer_;
+  const at::Tensor tensor_;
+  std::vector<at::Tensor> buffers_;
 };
 
 class FloorClient final : public Client {
@@ -45,7 +45,7 @@ class FloorClient final : public Client {
         together_(together(which.bytes, window_)),
         check_(std::move(check)),
         stream_(std::move(socket), check_),
-        dense_(tensor),
+        dense_(tensor, together_),
         replies_(which.mode == Mode::echo ? which.bytes : 0,
                  which.mode == Mode::echo ? together_ : window_) {
     const FloorHello hello{.bytes = which.bytes,
@@ -115,24 +115,35 @@ class FloorClient final : public Client {
       room.end();
       sender.join();
     } catch (...) {
+      const std::exception_ptr own = std::current_exception();
+      const bool by_sender = failure_of_other(own);
       room.end();
       stream_.end();
       sender.join();
-      if (failure) std::rethrow_exception(failure);
-      throw;
+      std::rethrow_exception(by_sender && failure ? failure : own);
     }
     outcome.seconds = time.passed();
     return outcome;
   }
 
+  /// Whether a thread has only found out that the other one has ended the stream.
+  static bool failure_of_other(const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const EndOfStream&) {
+      return true;
+    } catch (...) {
+      return false;
+    }
+  }
+
   void send(std::size_t count, Clock::time_point now) {
-    std::byte* const bytes = dense_.get();
     headers_.resize(count, {.bytes = which_.bytes, .number = 0});
     parts_.clear();
     for (std::size_t i = 0; i < count; ++i) {
       headers_[i].number = number_++;
       parts_.push_back({.iov_base = &headers_[i], .iov_len = sizeof(FloorHeader)});
-      parts_.push_back({.iov_base = bytes, .iov_len = which_.bytes});
+      parts_.push_back({.iov_base = dense_.get(i), .iov_len = which_.bytes});
     }
     {
       const std::lock_guard lock(mutex_);
@@ -166,7 +177,7 @@ class FloorClient final : public Client {
 class MemoryFloor final : public Client {
  public:
   MemoryFloor(const Case& which, const at::Tensor& tensor, Check check)
-      : which_(which), check_(std::move(check)), dense_(tensor), there_(which.bytes) {
+      : which_(which), check_(std::move(check)), dense_(tensor, 1), there_(which.bytes) {
     if (which.mode == Mode::echo) back_.resize(which.bytes);
   }
 
@@ -174,7 +185,7 @@ class MemoryFloor final : public Client {
     const RunTime time(seconds);
     Outcome outcome;
     for (Clock::time_point now = time.begin();;) {
-      const std::byte* const bytes = dense_.get();
+      const std::byte* const bytes = dense_.get(0);
       std::memcpy(there_.data(), bytes, which_.bytes);
       if (!back_.empty()) std::memcpy(back_.data(), there_.data(), which_.bytes);
       const Clock::time_point end = Clock::now();

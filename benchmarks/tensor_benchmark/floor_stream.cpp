@@ -20,10 +20,23 @@ constexpr std::size_t kTogetherBytes = 64 * 1024;
   throw std::system_error(errno, std::generic_category(), what);
 }
 
+/// As much as the system allows of a mebibyte, of a Unix socket. TCP's buffers grow by themselves,
+/// unless they are set.
+void hold_much(int socket) {
+  int family = 0;
+  socklen_t size = sizeof family;
+  if (::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0) fail("getsockopt");
+  const int bytes = 1 << 20;
+  if (family == AF_UNIX && ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes) != 0) {
+    fail("setsockopt");
+  }
+}
+
 }  // namespace
 
 FloorStream::FloorStream(batchrpc_benchmarks::Socket socket, Check check)
     : socket_(std::move(socket)), check_(std::move(check)) {
+  hold_much(socket_.get());
   for (const int which : {SO_RCVTIMEO, SO_SNDTIMEO}) {
     if (check_ && ::setsockopt(socket_.get(), SOL_SOCKET, which, &kLook, sizeof kLook) != 0) {
       fail("setsockopt");

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "common/command_line.hpp"
+#include "common/lists.hpp"
 #include "common/option_checks.hpp"
 
 namespace tensor_benchmark {
@@ -58,29 +59,24 @@ const Words<Role>& roles() {
   return words;
 }
 
-/// What was given to options whose values are words, or numbers with a unit.
+/// What was given to options whose values are words, lists, or numbers with a unit.
 struct Texts {
-  std::vector<std::string> modes{}, bytes{}, transports{}, contiguous{}, pinned{}, receive{};
-  std::string handlers{}, role{};
+  std::optional<std::string> modes, bytes, transports, windows, contiguous, pinned, receive,
+      handlers, role;
 };
-
-CLI::Option* list_of(CLI::Option* option) {
-  return option->delimiter(',')->allow_extra_args(false);
-}
 
 void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.set_help_flag("-h,--help", "Print this and end");
-  list_of(app.add_option("--mode", texts.modes, "echo,push (both)"));
-  list_of(app.add_option("--bytes", texts.bytes,
-                         "Of a tensor, 1K to 1G, multiples of 8 (1K,64K,1M,16M,64M,256M)"));
-  list_of(app.add_option("--transport", texts.transports, "tcp,unix,inproc (all)"));
-  list_of(app.add_option("--window", options.windows, "Calls under way (1 of echoes, 8 of pushes)"))
-      ->check(between(1, kMostWindow));
-  list_of(app.add_option("--contiguous", texts.contiguous,
-                         "yes,no: a dense tensor, a transposed view (both)"));
-  list_of(app.add_option("--pinned", texts.pinned, "yes,no: both processes on one CPU, free (no)"));
-  list_of(app.add_option("--receive", texts.receive,
-                         "fresh,into: echoes that make a tensor each, by call_into (both)"));
+  app.add_option("--mode", texts.modes, "echo,push (both)");
+  app.add_option("--bytes", texts.bytes,
+                 "Of a tensor, 512 to 1G, multiples of 8 (1K,64K,1M,16M,64M,256M)");
+  app.add_option("--transport", texts.transports, "tcp,unix,inproc (all)");
+  app.add_option("--window", texts.windows, "Calls under way (1 of echoes, 8 of pushes)");
+  app.add_option("--contiguous", texts.contiguous,
+                 "yes,no: a dense tensor, a transposed view (both)");
+  app.add_option("--pinned", texts.pinned, "yes,no: both processes on one CPU, free (no)");
+  app.add_option("--receive", texts.receive,
+                 "fresh,into: echoes that make a tensor each, by call_into (both)");
   app.add_option("--handlers", texts.handlers,
                  "workers|short: where the server's functions run (workers)");
   app.add_option("--seconds", options.seconds, "Length of a sample; at least a window of calls")
@@ -97,64 +93,71 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--counts-file", options.counts_file)->group("");
 }
 
+/// A list of what `parse` makes of its parts; nothing twice.
+template <class T, class Parse>
+void take_list(const std::string& option, const std::optional<std::string>& text,
+               std::vector<T>& values, const Parse& parse) {
+  if (!text) return;
+  values.clear();
+  for (const std::string_view part : batchrpc_benchmarks::split(*text)) {
+    const T value = parse(part);
+    if (std::find(values.begin(), values.end(), value) != values.end()) {
+      throw UsageError(option + ": '" + std::string(part) + "' is there twice");
+    }
+    values.push_back(value);
+  }
+}
+
+/// Finds what a word of an option stands for.
 template <class T>
-void take(const std::string& option, const std::string& text, const Words<T>& words, T& value) {
-  const auto at = words.find(text);
-  if (at == words.end()) {
+auto meaning_of(const std::string& option, const Words<T>& words) {
+  return [&, option](std::string_view text) -> T {
+    const auto at = words.find(std::string(text));
+    if (at != words.end()) return at->second;
     std::string all;
     for (const auto& [word, meaning] : words)
       all += (all.empty() ? "" : "|") + word;
-    throw UsageError(option + ": '" + text + "' is none of " + all);
-  }
-  value = at->second;
+    throw UsageError(option + ": '" + std::string(text) + "' is none of " + all);
+  };
 }
 
 template <class T>
-void require_different(const std::string& option, std::vector<T> values) {
-  std::sort(values.begin(), values.end());
-  if (std::adjacent_find(values.begin(), values.end()) != values.end()) {
-    throw UsageError(option + ": a value is there twice");
-  }
+void take_words(const std::string& option, const std::optional<std::string>& text,
+                const Words<T>& words, std::vector<T>& values) {
+  take_list(option, text, values, meaning_of(option, words));
 }
 
 template <class T>
-void take_list(const std::string& option, const std::vector<std::string>& texts,
-               const Words<T>& words, std::vector<T>& values) {
-  if (texts.empty()) return;
-  values.clear();
-  for (const std::string& text : texts) {
-    T value{};
-    take(option, text, words, value);
-    values.push_back(value);
-  }
-  require_different(option, values);
+void take_word(const std::string& option, const std::optional<std::string>& text,
+               const Words<T>& words, T& value) {
+  if (text) value = meaning_of(option, words)(*text);
 }
 
-void take_bytes(const std::vector<std::string>& texts, std::vector<std::uint64_t>& values) {
-  if (texts.empty()) return;
-  values.clear();
-  for (const std::string& text : texts) {
-    try {
-      values.push_back(parse_bytes(text));
-    } catch (const std::invalid_argument& error) {
-      throw UsageError(std::string("--bytes: ") + error.what());
-    }
+std::uint64_t take_bytes(std::string_view text) {
+  try {
+    return parse_bytes(text);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(std::string("--bytes: ") + error.what());
   }
-  require_different("--bytes", values);
+}
+
+int take_window(std::string_view text) {
+  std::string input(text);
+  const std::string wrong = between(1, kMostWindow)(input);
+  if (!wrong.empty()) throw UsageError("--window: " + wrong);
+  return std::stoi(input);
 }
 
 void fill_in(const CLI::App& app, const Texts& texts, Options& options) {
-  take_list("--mode", texts.modes, modes(), options.modes);
-  take_bytes(texts.bytes, options.bytes);
-  take_list("--transport", texts.transports, transports(), options.transports);
-  require_different("--window", options.windows);
-  take_list("--contiguous", texts.contiguous, yes_and_no(), options.contiguous);
-  take_list("--pinned", texts.pinned, yes_and_no(), options.pinned);
-  take_list("--receive", texts.receive, receives(), options.receive);
-  if (app.count("--handlers") > 0) {
-    take("--handlers", texts.handlers, handlers(), options.handlers);
-  }
-  if (app.count("--role") > 0) take("--role", texts.role, roles(), options.role);
+  take_words("--mode", texts.modes, modes(), options.modes);
+  take_list("--bytes", texts.bytes, options.bytes, &take_bytes);
+  take_words("--transport", texts.transports, transports(), options.transports);
+  take_list("--window", texts.windows, options.windows, &take_window);
+  take_words("--contiguous", texts.contiguous, yes_and_no(), options.contiguous);
+  take_words("--pinned", texts.pinned, yes_and_no(), options.pinned);
+  take_words("--receive", texts.receive, receives(), options.receive);
+  take_word("--handlers", texts.handlers, handlers(), options.handlers);
+  take_word("--role", texts.role, roles(), options.role);
   if (app.count("--json") > 0) batchrpc_examples::check_writable("--json", options.json);
 }
 

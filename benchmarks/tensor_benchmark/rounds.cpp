@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <batchrpc/transport/inproc.hpp>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -65,9 +66,10 @@ class Ends {
 
   /// Throws std::runtime_error when a server has ended: the cause of what has gone wrong.
   void require_servers() {
+    constexpr auto kEnding = std::chrono::milliseconds(200);  // its sockets are closed before that
     for (auto* child : {&floor_process_, &node_process_}) {
       if (!*child) continue;
-      const auto exit = (*child)->poll();
+      const auto exit = (*child)->wait_for(kEnding);
       if (exit) throw std::runtime_error("a server process " + exit->describe());
     }
   }

@@ -11,7 +11,7 @@ namespace tensor_benchmark {
 namespace {
 
 constexpr std::array kUnits{std::pair{'G', 30}, std::pair{'M', 20}, std::pair{'K', 10}};
-constexpr std::uint64_t kLeast = std::uint64_t{1} << 10;
+constexpr std::uint64_t kLeast = 512;
 constexpr std::uint64_t kMost = std::uint64_t{1} << 30;
 
 }  // namespace
@@ -69,7 +69,7 @@ std::uint64_t parse_bytes(std::string_view text) {
   if (!is_number || value > (kMost >> shift) || (value << shift) < kLeast ||
       (value << shift) % 8 != 0) {
     throw std::invalid_argument("'" + std::string(text) +
-                                "' is not a number of bytes from 1K to 1G and a multiple of 8");
+                                "' is not a number of bytes from 512 to 1G and a multiple of 8");
   }
   return value << shift;
 }

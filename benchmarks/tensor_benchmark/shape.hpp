@@ -45,7 +45,7 @@ std::string_view to_string(Handlers handlers);
 std::string bytes_text(std::uint64_t bytes);
 
 /// What bytes_text() and a plain number mean, K, M and G being powers of 1024: a number of bytes
-/// from 1K to 1G that makes a matrix of floats, so a multiple of 8. Throws std::invalid_argument
+/// from 512 to 1G that makes a matrix of floats, so a multiple of 8. Throws std::invalid_argument
 /// that says so.
 std::uint64_t parse_bytes(std::string_view text);
 
