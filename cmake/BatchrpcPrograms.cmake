@@ -31,14 +31,14 @@ function(batchrpc_programs)
   set(common batchrpc_${folder}_common)
   file(GLOB sources CONFIGURE_DEPENDS common/*.cpp)
   set(libraries batchrpc::batchrpc CLI11::CLI11 nlohmann_json::nlohmann_json)
+  if(TARGET batchrpc_examples_common AND NOT folder STREQUAL examples)
+    list(PREPEND libraries batchrpc_examples_common)  # benchmarks use the examples' helpers
+  endif()
   if(sources)
     add_library(${common} STATIC ${sources})
     batchrpc_program_settings(${common} FALSE)
     target_link_libraries(${common} PUBLIC ${libraries} PkgConfig::CAIRO ${CMAKE_DL_LIBS})
     list(PREPEND libraries ${common})
-  endif()
-  if(TARGET batchrpc_examples_common AND NOT folder STREQUAL examples)
-    list(PREPEND libraries batchrpc_examples_common)  # benchmarks use the examples' helpers
   endif()
 
   file(GLOB files CONFIGURE_DEPENDS *.cpp */*.cpp)

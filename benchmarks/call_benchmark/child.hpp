@@ -1,33 +1,27 @@
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "call_benchmark/options.hpp"
 #include "call_benchmark/shape.hpp"
 #include "call_benchmark/stretch.hpp"
-#include "common/process.hpp"
+#include "common/talking_child.hpp"
 
 namespace call_benchmark {
 
-/// A child of this program, which writes lines to us. Ends with this object, and with this process.
-class Child {
+/// A child of this program, with its role.
+class Child : public batchrpc_benchmarks::TalkingChild {
  public:
-  Child(Role role, Transport transport, const std::string& address = {}, int count = 0);
-  ~Child();
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
+  explicit Child(Role role, Transport transport, const std::string& address = {}, int count = 0)
+      : TalkingChild([&](int line_file) {
+          return child_arguments(role, transport, line_file, address, count);
+        }) {}
 
   /// The next line. Throws Interrupted, and std::runtime_error when the child ends or takes longer
   /// than half a minute.
-  std::string read_line(Interrupt& interrupt);
-
-  [[nodiscard]] pid_t pid() const { return process_->pid(); }
-
- private:
-  int file_ = -1;
-  std::string read_;
-  std::optional<batchrpc_examples::ChildProcess> process_;
+  std::string read_line(Interrupt& interrupt) {
+    return TalkingChild::read_line([&] { interrupt.check(); });
+  }
 };
 
 /// What a child does, until somebody ends it or, for some roles, by itself. Returns the exit code.

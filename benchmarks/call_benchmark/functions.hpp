@@ -9,13 +9,14 @@
 
 #include "call_benchmark/floor.hpp"
 #include "call_benchmark/shape.hpp"
+#include "common/node_pair.hpp"
 #include "common/resident_memory.hpp"
 
 /// What the benchmark's nodes call.
 namespace call_benchmark {
 
 constexpr std::size_t kPayloadBytes = 64;
-constexpr const char* kServer = "server";
+using batchrpc_benchmarks::kServer;
 
 using Payload = std::vector<std::byte>;
 

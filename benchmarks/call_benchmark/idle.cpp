@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "call_benchmark/child.hpp"
-#include "call_benchmark/cpu_time.hpp"
 #include "call_benchmark/functions.hpp"
 #include "call_benchmark/nodes.hpp"
 #include "call_benchmark/report.hpp"
+#include "common/cpu_time.hpp"
 
 namespace call_benchmark {
 
@@ -46,7 +46,7 @@ nlohmann::json measure_idle(const Options& options, std::ostream& out, Interrupt
     const batchrpc::Node node = start_client(transport, address, "client", network);
     node.call<&scale_on_workers>(kServer, 2.0, 20, 2).get();
 
-    const CpuWatch cpu(child ? std::optional(child->pid()) : std::nullopt);
+    const batchrpc_benchmarks::CpuWatch cpu(child ? std::optional(child->pid()) : std::nullopt);
     const Clock::time_point begin = Clock::now();
     interrupt.sleep_until(begin + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(options.seconds)));

@@ -4,8 +4,6 @@
 
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
-#include <batchrpc/transport/inproc.hpp>
-#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -13,49 +11,20 @@
 
 namespace call_benchmark {
 
-namespace {
-
-constexpr auto kPatience = std::chrono::seconds(20);  // with nodes that start
-
-}  // namespace
-
-batchrpc::NodeOptions node_options(Transport transport,
-                                   std::shared_ptr<batchrpc::InprocNetwork> network) {
-  batchrpc::NodeOptions options;
-  options.join_timeout = kPatience;
-  options.network = std::move(network);
-  if (transport == Transport::tcp) options.transport = batchrpc::TransportChoice::tcp;
-  if (transport == Transport::unix_socket) {
-    options.transport = batchrpc::TransportChoice::unix_socket;
-  }
-  return options;
-}
-
 batchrpc::Node start_server(Transport transport, std::shared_ptr<batchrpc::InprocNetwork> network,
                             batchrpc::LogLevel log_level) {
-  batchrpc::NodeOptions options = node_options(transport, std::move(network));
+  batchrpc::NodeOptions options =
+      batchrpc_benchmarks::server_options(transport, std::move(network));
   options.log_level = log_level;
-  options.name = kServer;
-  options.rank = 0;
-  if (transport == Transport::inproc) options.join = "inproc://call_benchmark";
   batchrpc::Node node(std::move(options));
   expose_functions(node);
   return node;
 }
 
-std::string join_address(const batchrpc::Node& server, Transport transport) {
-  return transport == Transport::inproc ? "inproc://call_benchmark" : server.address();
-}
-
 batchrpc::Node start_client(Transport transport, const std::string& address, std::string name,
                             std::shared_ptr<batchrpc::InprocNetwork> network) {
-  batchrpc::NodeOptions options = node_options(transport, std::move(network));
-  options.name = std::move(name);
-  options.rank = -1;
-  options.join = address;
-  batchrpc::Node node(std::move(options));
-  node.wait_for_peer(kServer, kPatience).get();
-  return node;
+  return batchrpc_benchmarks::start_client(
+      batchrpc_benchmarks::client_options(transport, address, std::move(name), std::move(network)));
 }
 
 struct EmbeddedNodes::Context {
@@ -75,10 +44,8 @@ EmbeddedNodes::EmbeddedNodes(Transport transport, const std::string& address, in
     : context_(std::make_unique<Context>()) {
   std::vector<batchrpc::Future<batchrpc::Node>> starting;
   for (int i = 0; i < count; ++i) {
-    batchrpc::NodeOptions options = node_options(transport, network);
-    options.name = prefix + std::to_string(i);
-    options.rank = -1;
-    options.join = address;
+    batchrpc::NodeOptions options = batchrpc_benchmarks::client_options(
+        transport, address, prefix + std::to_string(i), network);
     options.io_context = &context_->io;
     starting.push_back(batchrpc::Node::start(std::move(options)));
   }

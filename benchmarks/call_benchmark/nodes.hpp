@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "call_benchmark/shape.hpp"
+#include "common/node_pair.hpp"
 
 namespace asio {
 class io_context;
@@ -13,17 +14,13 @@ class io_context;
 
 namespace call_benchmark {
 
-/// Of a node whose calls use this transport. `network`: of inproc.
-batchrpc::NodeOptions node_options(Transport transport,
-                                   std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
+using batchrpc_benchmarks::join_address;
+using batchrpc_benchmarks::node_options;
 
 /// The node that is called, named kServer: the root of its group.
 batchrpc::Node start_server(Transport transport,
                             std::shared_ptr<batchrpc::InprocNetwork> network = nullptr,
                             batchrpc::LogLevel log_level = batchrpc::LogLevel::warning);
-
-/// Where clients of that root join.
-std::string join_address(const batchrpc::Node& server, Transport transport);
 
 /// A node of its own, with its I/O thread; returns when the server can be called.
 batchrpc::Node start_client(Transport transport, const std::string& address, std::string name,

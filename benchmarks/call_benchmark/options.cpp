@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "common/lists.hpp"
+
 namespace call_benchmark {
 
 namespace {
@@ -37,16 +39,6 @@ constexpr auto kAbout =
     "Measures calls between two batchrpc nodes, and beside each figure, in turn with it, a plain "
     "epoll loop over the same transport (the floor).\n";
 
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    parts.push_back(text.substr(0, comma));
-    if (comma == std::string_view::npos) return parts;
-    text.remove_prefix(comma + 1);
-  }
-}
-
 [[noreturn]] void refuse(const std::string& option, std::string_view value,
                          const std::string& expected) {
   throw UsageError(option + ": '" + std::string(value) + "' is not " + expected);
@@ -56,7 +48,7 @@ std::vector<std::string_view> split(std::string_view text) {
 template <class T, class Parse>
 std::vector<T> parse_list(const std::string& option, const std::string& text, Parse parse) {
   std::vector<T> list;
-  for (const std::string_view part : split(text)) {
+  for (const std::string_view part : batchrpc_benchmarks::split(text)) {
     const T value = parse(part);
     if (std::find(list.begin(), list.end(), value) != list.end()) {
       throw UsageError(option + ": '" + std::string(part) + "' is there twice");

@@ -5,11 +5,11 @@
 #include <memory>
 #include <utility>
 
-#include "call_benchmark/affinity.hpp"
 #include "call_benchmark/child.hpp"
 #include "call_benchmark/functions.hpp"
 #include "call_benchmark/node_client.hpp"
 #include "call_benchmark/nodes.hpp"
+#include "common/affinity.hpp"
 #include "common/statistics.hpp"
 
 namespace call_benchmark {
@@ -176,7 +176,8 @@ void measure_all(const Options& options, Interrupt& interrupt,
                  const std::function<void(const Group&)>& done) {
   for (const Transport transport : options.transports) {
     for (const bool pinned : options.pinned) {
-      const PinnedToOneCpu pin(pinned);  // all threads and processes that begin from here on
+      const batchrpc_benchmarks::PinnedToOneCpu pin(
+          pinned);  // all threads and processes that begin from here on
       Servers servers(transport, interrupt);
       for (const Shape& shape : options.shapes) {
         const Callers callers(transport, shape, servers);

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "call_benchmark/cpu_time.hpp"
 #include "call_benchmark/floor.hpp"
 #include "call_benchmark/options.hpp"
 #include "call_benchmark/shape.hpp"
 #include "call_benchmark/stretch.hpp"
+#include "common/cpu_time.hpp"
 
 namespace call_benchmark {
 

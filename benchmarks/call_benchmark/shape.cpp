@@ -2,18 +2,6 @@
 
 namespace call_benchmark {
 
-std::string_view to_string(Transport transport) {
-  switch (transport) {
-    case Transport::tcp:
-      return "tcp";
-    case Transport::unix_socket:
-      return "unix";
-    case Transport::inproc:
-      break;
-  }
-  return "inproc";
-}
-
 std::string_view to_string(Case which) {
   return which == Case::payload64 ? "payload64" : "scalars3";
 }

@@ -3,9 +3,11 @@
 #include <string>
 #include <string_view>
 
+#include "common/transport.hpp"
+
 namespace call_benchmark {
 
-enum class Transport : unsigned char { tcp, unix_socket, inproc };
+using batchrpc_benchmarks::Transport;
 
 /// What a call carries: 64 bytes there and back, or three numbers there and one back.
 enum class Case : unsigned char { payload64, scalars3 };
@@ -29,8 +31,7 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-/// As on the command line: "tcp", "payload64", "short", "get", "blocking", "64", "64x1".
-std::string_view to_string(Transport transport);
+/// As on the command line: "payload64", "short", "get", "blocking", "64", "64x1".
 std::string_view to_string(Case which);
 std::string_view to_string(Handlers handlers);
 std::string_view to_string(Style style);

@@ -48,7 +48,7 @@ Sample take_sample(Client& client, double seconds, bool one_by_one, std::optiona
   Sample sample;
   {
     Stretch counted(interrupt, seconds);
-    const CpuWatch cpu(server);
+    const batchrpc_benchmarks::CpuWatch cpu(server);
     Outcome outcome = client.run(counted, one_by_one);
     const CpuTime used = cpu.passed();
     const auto each = 1e6 / static_cast<double>(outcome.calls + outcome.late);

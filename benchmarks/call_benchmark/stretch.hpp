@@ -10,10 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "call_benchmark/cpu_time.hpp"
+#include "common/cpu_time.hpp"
 
 namespace call_benchmark {
 
+using batchrpc_benchmarks::CpuTime;
 using Clock = std::chrono::steady_clock;
 
 /// The user has asked to end.

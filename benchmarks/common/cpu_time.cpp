@@ -1,4 +1,4 @@
-#include "call_benchmark/cpu_time.hpp"
+#include "common/cpu_time.hpp"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include <ctime>
 #include <system_error>
 
-namespace call_benchmark {
+namespace batchrpc_benchmarks {
 
 double cpu_seconds(pid_t process) {
   clockid_t clock{};
@@ -28,4 +28,4 @@ CpuTime CpuWatch::passed() const {
   return {.client = end.client - begin_.client, .server = end.server - begin_.server};
 }
 
-}  // namespace call_benchmark
+}  // namespace batchrpc_benchmarks

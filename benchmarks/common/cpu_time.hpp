@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace call_benchmark {
+namespace batchrpc_benchmarks {
 
 /// What a process has used so far, all threads together. Throws std::system_error.
 double cpu_seconds(pid_t process);
@@ -30,4 +30,4 @@ class CpuWatch {
   CpuTime begin_;
 };
 
-}  // namespace call_benchmark
+}  // namespace batchrpc_benchmarks

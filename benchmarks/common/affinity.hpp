@@ -2,7 +2,7 @@
 
 #include <sched.h>
 
-namespace call_benchmark {
+namespace batchrpc_benchmarks {
 
 /// Keeps the calling thread on one CPU, the last of those that it may use, until destroyed. Threads
 /// and processes that it starts meanwhile begin there and stay there.
@@ -19,4 +19,4 @@ class PinnedToOneCpu {
   cpu_set_t before_{};
 };
 
-}  // namespace call_benchmark
+}  // namespace batchrpc_benchmarks

@@ -1,9 +1,9 @@
-#include "call_benchmark/affinity.hpp"
+#include "common/affinity.hpp"
 
 #include <cerrno>
 #include <system_error>
 
-namespace call_benchmark {
+namespace batchrpc_benchmarks {
 
 namespace {
 
@@ -30,4 +30,4 @@ PinnedToOneCpu::~PinnedToOneCpu() {
   if (pinned_) ::sched_setaffinity(0, sizeof before_, &before_);
 }
 
-}  // namespace call_benchmark
+}  // namespace batchrpc_benchmarks
