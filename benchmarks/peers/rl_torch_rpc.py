@@ -187,8 +187,9 @@ def run_episodes(options, observers):
     first, episodes = None, []
     for _ in range(options.episodes):
         start = time.perf_counter()
-        futures = [observer.rpc_async(timeout=0).run_episode(options.steps) for observer in observers]
-        results = torch.futures.wait_all(futures)
+        results = torch.futures.wait_all(
+            [observer.rpc_async(timeout=0).run_episode(options.steps) for observer in observers]
+        )
         seconds = time.perf_counter() - start
         first = first or min(began for began, _ in results)
         latencies = [latency for _, each in results for latency in each]
