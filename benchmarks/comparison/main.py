@@ -206,6 +206,9 @@ def main(argv):
     except UsageError as error:
         say(f"benchmarks/compare: {error}")
         return 2
+    except BrokenPipeError:  # who read the list has seen enough
+        sys.stdout = None
+        return 0
     except KeyboardInterrupt:
         say("benchmarks/compare: interrupted")
         return 130

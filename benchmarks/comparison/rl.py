@@ -13,7 +13,7 @@ METRICS = (
     Metric("agent_p50", "agent p50", "µs", False, factor=MICROSECONDS),
     Metric("start_to_first_action_s", "first action", "s", False, compared=True),
     Metric("agent_rss_bytes", "agent", "MiB", False, factor=MIB),
-    Metric("loaded_rss_bytes", "of it LibTorch", "MiB", False, factor=MIB),
+    Metric("loaded_rss_bytes", "with libraries alone", "MiB", False, factor=MIB),
 )
 
 

@@ -1,5 +1,7 @@
 """All suites, in the order in which `all` runs them."""
 
-from . import rl
+from . import batch, cartpole, parameter_server, rl
 
-SUITES = {suite.name: suite for suite in (rl.SUITE,)}
+SUITES = {
+    module.SUITE.name: module.SUITE for module in (batch, rl, cartpole, parameter_server)
+}

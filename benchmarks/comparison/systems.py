@@ -46,9 +46,9 @@ def python_modules(python, imports, install, path=None):
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{python}: {getattr(error, 'strerror', None) or error}"
-        lines = result.stderr.strip().splitlines()
-        return None if result.returncode == 0 else f"{python}: {lines[-1] if lines else 'fails'}"
+            return f"{words(python)[0]}: {getattr(error, 'strerror', None) or error}"
+        lines = result.stderr.strip().splitlines() or ["no word"]
+        return None if result.returncode == 0 else f"{words(python)[0]}: {lines[-1]}"
 
     return Requirement(missing, install)
 
