@@ -1,7 +1,6 @@
 """All suites, in the order in which `all` runs them."""
 
-from . import batch, cartpole, parameter_server, rl
+from . import batch, calls, cartpole, parameter_server, rl, tensors
 
-SUITES = {
-    module.SUITE.name: module.SUITE for module in (batch, rl, cartpole, parameter_server)
-}
+MODULES = (calls, tensors, batch, rl, cartpole, parameter_server)
+SUITES = {module.SUITE.name: module.SUITE for module in MODULES}
