@@ -1,1 +1,1 @@
-"""What benchmarks/compare is made of: see suite.py for the words, runner.py for the work."""
+"""What benchmarks/compare is made of: suite.py has the words, runner.py does the work."""

@@ -18,10 +18,9 @@ def numbers(text, least=1):
 
 
 def number(text):
-    values = numbers(text)
-    if len(values) != 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not one number")
-    return values[0]
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1 on")
+    return int(text)
 
 
 def seconds(text):

@@ -35,7 +35,7 @@ def _measurement(row):
 
 
 def read_ours(rows):
-    """Of get and then, by which results are taken, the faster counts; of floors the blocking one."""
+    """Of the ways to take results, get and then, the faster counts; of floors the blocking one."""
     kinds = {
         BARE: [row for row in rows if row["system"] == "floor"],
         SHORT: [row for row in rows if row["handlers"] == "short"],
@@ -75,7 +75,7 @@ def make_cases(options):
             work += ["--seconds", length]
             jobs = [Job(ours, [command], read_ours)]
             jobs += wire_peers.jobs(options, transport, work, read_peer, prefix)
-            where = "over TCP" if transport == "tcp" else "on one machine, not over TCP"
+            where = "over TCP" if transport == "tcp" else "by Unix sockets or shared memory"
             cases.append(Case(f"{in_flight} in flight, {where}", METRICS, jobs))
     return cases
 

@@ -76,9 +76,9 @@ def make_cases(options):
 SUITE = Suite(
     "cartpole",
     "CartPole: an agent that learns",
-    "CartPole, 10 episodes of 500 steps: observers ask the agent for an action in each step, and the"
-    " agent makes one step of Adam after each episode. The time is that from where all have joined"
-    " to the end of the last episode.",
+    "CartPole, 10 episodes of 500 steps: observers ask the agent for an action in each step, and"
+    " the agent makes one step of Adam after each episode. The time is that from where all have"
+    " joined to the end of the last episode.",
     add_options,
     make_cases,
 )

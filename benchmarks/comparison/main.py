@@ -47,9 +47,7 @@ def parse(argv):
     options = parser.parse_args(argv)
     if options.suite != "all":
         return options, {SUITES[options.suite]: options}
-    return options, {
-        suite: parser.parse_args([suite.name, *argv[1:]]) for suite in SUITES.values()
-    }
+    return options, {suite: parser.parse_args([suite.name, *argv[1:]]) for suite in SUITES.values()}
 
 
 def select(cases, only):
@@ -80,8 +78,12 @@ def make_cases(options, suites):
         seen |= found
     for word in only:
         if word not in seen:
-            there = {system.word: None for cases in every.values() for case in cases
-                     for system in case.systems()}
+            there = {
+                system.word: None
+                for cases in every.values()
+                for case in cases
+                for system in case.systems()
+            }
             raise UsageError(f"--only: there is no '{word}'; there are {', '.join(there)}")
     return {suite: cases for suite, cases in chosen.items() if cases}
 

@@ -1,4 +1,4 @@
-"""What was measured, as a table in the terminal, as Markdown and as JSON: the same for all suites."""
+"""What was measured, as a table in the terminal, as Markdown and as JSON, for all suites alike."""
 
 import shlex
 
@@ -6,9 +6,9 @@ from . import ratios
 from .suite import OURS
 
 EXPLAINED = (
-    "Medians of {rounds} rounds, in each of which all systems ran one after the other; ± is half the"
-    " range of the rounds. “batchrpc is” says how many times as good it is as the system of the line:"
-    " the median of the rounds' ratios."
+    "Medians of {rounds} rounds, in each of which all systems ran one after the other; ± is half"
+    " the range of the rounds. “batchrpc is” says how many times as good it is as the system of the"
+    " line: the median of the rounds' ratios."
 )
 
 
@@ -51,7 +51,11 @@ def table(result):
     headings, columns = ["system"], []
     for metric in case.metrics:
         headings.append(metric.heading())
-        columns.append(lambda name, metric=metric: _value_cell(ratios.values_of(result, name, metric)))
+
+        def value(name, metric=metric):
+            return _value_cell(ratios.values_of(result, name, metric))
+
+        columns.append(value)
         for ours in compared if metric.compared else ():
             headings.append(f"{ours} is")
 
@@ -78,7 +82,7 @@ def why_absent(absence):
 
 
 def terminal(result):
-    """A table of columns as wide as they need to be, the first to the left, numbers to the right."""
+    """A table whose columns are as wide as they need to be; numbers are to the right."""
     headings, rows = table(result)
     whole = [row for row in rows if len(row) == len(headings) and len(row) > 2]
     widths = [max(len(row[i]) for row in [headings, *whole]) for i in range(len(headings))]

@@ -103,6 +103,13 @@ def best_of(metric, measurements):
     return chosen
 
 
+def _checked(measurement):
+    for key, value in measurement.values.items():
+        if value is not None and not isinstance(value, (int, float)):
+            raise TypeError(f"{key} is {value!r}, which is no number")
+    return measurement
+
+
 def measure(case, job, limit, run):
     """{system: Measurement} of one run of a job's commands."""
     found = {}
@@ -110,16 +117,14 @@ def measure(case, job, limit, run):
         report = run(command, limit)
         try:
             for name, measurement in job.read(report).items():
-                found.setdefault(name, []).append(measurement)
+                found.setdefault(name, []).append(_checked(measurement))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             reason = f"its report is not understood: {type(error).__name__}: {error}"
             raise CommandFailed(reason, command) from None
     for system in job.systems:
         if system.name not in found:
             raise CommandFailed(f"its report has nothing of {system.name}", job.commands[-1])
-    return {
-        system.name: best_of(case.metrics[0], found[system.name]) for system in job.systems
-    }
+    return {system.name: best_of(case.metrics[0], found[system.name]) for system in job.systems}
 
 
 def run_case(case, absent, rounds, limit, say, run=execute):

@@ -14,7 +14,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PEERS = ROOT / "benchmarks" / "peers"
 REPORT = "REPORT.json"
-"""In a command: the file into which it writes its report. Without it the report is what it prints."""
+"""In a command: the file into which it writes its report; without it, it prints the report."""
 
 OURS, FLOOR, PEER = "ours", "floor", "peer"
 

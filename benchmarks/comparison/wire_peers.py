@@ -4,7 +4,7 @@ from . import systems
 from .suite import PEER, REPORT, Job, System
 
 BUILT = (  # name, program, Debian's packages, its transport in the place of our Unix sockets
-    ("gRPC", "grpc_peer", "libgrpc++-dev protobuf-compiler-grpc", "unix"),
+    ("gRPC", "grpc_peer", "libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc", "unix"),
     ("Cap'n Proto RPC", "capnp_peer", "libcapnp-dev", "unix"),
     ("TensorPipe", "tensorpipe_peer", "libtensorpipe-dev", "shm"),
 )
