@@ -53,8 +53,8 @@ def _draw_case(axes, result):
         )
 
 
-def draw(title, results, svg):
-    """Writes `svg`, and the same as PNG beside it. Equal figures make equal files."""
+def draw(title, results, paths):
+    """Writes the same to each of `paths`, .svg or .png. Equal figures make equal files."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -72,5 +72,6 @@ def draw(title, results, svg):
             _draw_case(axes, result)
         for axes in list(figure.axes)[len(results) :]:
             axes.set_visible(False)
-        figure.savefig(svg, metadata={"Date": None})
-        figure.savefig(png_of(svg), dpi=120, metadata={"Software": None})
+        for path in paths:
+            when_or_by = "Date" if path.suffix == ".svg" else "Software"
+            figure.savefig(path, dpi=120, metadata={when_or_by: None})

@@ -108,15 +108,16 @@ def check_outputs(options, suites):
     if options.figure:
         if options.figure.suffix != ".svg":
             raise UsageError(f"--figure: {options.figure} does not end in .svg")
-        pictures += [figure_path(options.figure, suite, len(suites) > 1) for suite in suites]
-    if options.docs and figure.available():
-        pictures += [page_figure(options.docs, suite) for suite in suites]
-    for picture in pictures:
-        arguments.check_writable("--figure" if options.figure else "--docs", picture)
-        arguments.check_writable("--figure" if options.figure else "--docs", figure.png_of(picture))
-    if pictures or options.docs:
-        if not figure.available():
-            say(f"no pictures: matplotlib is not there (Debian: {figure.PACKAGE}; {systems.SETUP})")
+        for suite in suites:
+            picture = figure_path(options.figure, suite, len(suites) > 1)
+            pictures += [("--figure", picture), ("--figure", figure.png_of(picture))]
+    if options.docs:
+        pictures += [("--docs", page_figure(options.docs, suite)) for suite in suites]
+    if pictures and not figure.available():
+        say(f"no pictures: matplotlib is not there (Debian: {figure.PACKAGE}; {systems.SETUP})")
+        return
+    for option, picture in pictures:
+        arguments.check_writable(option, picture)
 
 
 def say(text):
@@ -149,11 +150,12 @@ class Writer:
         versions = machine.versions(results)
         place = machine.sentence(self.machine, versions)
         if options.figure and figure.available():
-            figure.draw(suite.title, results, figure_path(options.figure, suite, self.several))
+            picture = figure_path(options.figure, suite, self.several)
+            figure.draw(suite.title, results, [picture, figure.png_of(picture)])
         if options.docs:
             picture = page_figure(options.docs, suite) if figure.available() else None
             if picture:
-                figure.draw(suite.title, results, picture)
+                figure.draw(suite.title, results, [picture])
             link = f"figures/{picture.name}" if picture else None
             text = report.section(results, place, self.command, options.rounds, link)
             page.write(options.docs, suite.name, text)

@@ -69,6 +69,7 @@ def build_peers(say):
     if not shutil.which("cmake"):
         say("the peers in C++ are not built: there is no cmake (scripts/setup.sh installs it)")
         return
+    say("building the peers in C++, in build/peers")
     for command in BUILD_PEERS:
         result = subprocess.run(
             command.split(), cwd=ROOT, capture_output=True, text=True, check=False

@@ -51,6 +51,11 @@ def size_text(size):
     return str(size)
 
 
+def size_in_words(size):
+    text = size_text(size)
+    return f"{text} bytes" if text.isdigit() else f"{text[:-1]} {text[-1]}iB"
+
+
 def _case(options, mode, size, transport):
     length = options.seconds or (0.3 if options.quick else 1.0)
     window = options.window or WINDOWS[mode]
@@ -67,7 +72,7 @@ def _case(options, mode, size, transport):
     jobs = [Job(ours, [command], read_ours)]
     jobs += wire_peers.jobs(options, transport, work, read_peer)
     where = "over TCP" if transport == "tcp" else "by Unix sockets or shared memory"
-    title = f"{mode}, {size_text(size)}iB, {window} in flight, {where}"
+    title = f"{mode}, {size_in_words(size)}, {window} in flight, {where}"
     return Case(title, METRICS, jobs)
 
 

@@ -61,8 +61,9 @@ class Reports(Folder):
             return
         paths = [self.folder / "a.svg", self.folder / "b.svg"]
         for path in paths:
-            figure.draw("Title", [sample(), sample(), sample()], path)
-            self.assertGreater(figure.png_of(path).stat().st_size, 1000)
+            png = figure.png_of(path)
+            figure.draw("Title", [sample(), sample(), sample()], [path, png])
+            self.assertGreater(png.stat().st_size, 1000)
         one, other = (path.read_text(encoding="utf-8") for path in paths)
         self.assertEqual(one, other)
         self.assertNotIn("<dc:date>", one)

@@ -38,6 +38,8 @@ class Suites(unittest.TestCase):
         cpu = sum(sample["cpu_us_per_call"].values()) / 1e6 / (2 * sample["bytes"] / 1e9)
         self.assertAlmostEqual(peer["cpu_s_per_gb"], cpu)
         self.assertEqual(tensors.size_text(3 << 20), "3M")
+        self.assertEqual(tensors.size_in_words(1 << 30), "1 GiB")
+        self.assertEqual(tensors.size_in_words(1001), "1001 bytes")
 
     def test_rl(self):
         for name, sample in (("batchrpc", "rl_benchmark"), (rl.TORCH, "rl_torch_rpc")):
