@@ -3,10 +3,17 @@
 from . import systems
 from .suite import PEER, REPORT, Job, System
 
-BUILT = (  # name, program, Debian's packages, its transport in the place of our Unix sockets
-    ("gRPC", "grpc_peer", "libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc", "unix"),
-    ("Cap'n Proto RPC", "capnp_peer", "libcapnp-dev", "unix"),
-    ("TensorPipe", "tensorpipe_peer", "libtensorpipe-dev", "shm"),
+# Name, program, Debian's packages, its transport in the place of our Unix sockets, its interfaces.
+BUILT = (
+    (
+        "gRPC",
+        "grpc_peer",
+        "libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc",
+        "unix",
+        (["--api", "callback"], ["--api", "queue"]),
+    ),
+    ("Cap'n Proto RPC", "capnp_peer", "libcapnp-dev", "unix", ([],)),
+    ("TensorPipe", "tensorpipe_peer", "libtensorpipe-dev", "shm", ([],)),
 )
 TORCH = "torch.distributed.rpc"
 
@@ -14,11 +21,11 @@ TORCH = "torch.distributed.rpc"
 def jobs(options, transport, work, read, prefix=()):
     """Of all peers. `work`: the options that say what is to be done; `prefix`: goes before."""
     found = []
-    for name, program, packages, local in BUILT:
+    for name, program, packages, local, ways in BUILT:
         path, requirement = systems.built_peer(program, packages)
-        own = "tcp" if transport == "tcp" else local
-        command = systems.words(*prefix, path, *work, "--transport", own, "--json", REPORT)
-        found.append(_job(name, requirement, [command], read))
+        same = [*work, "--transport", "tcp" if transport == "tcp" else local, "--json", REPORT]
+        commands = [systems.words(*prefix, path, *way, *same) for way in ways]
+        found.append(_job(name, requirement, commands, read))
     found.append(_torch(options, transport, work, read, prefix))
     return found
 

@@ -3,10 +3,14 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "grpc_peer.grpc.pb.h"
@@ -37,8 +41,71 @@ class Service final
   }
 };
 
+/// The same by the completion-queue API: a queue and a thread a CPU, each with calls waiting.
+class QueueServer {
+ public:
+  using Service = Peer::WithRawMethod_Echo<Peer::WithRawMethod_Push<Peer::Service>>;
+
+  void prepare(grpc::ServerBuilder& builder) {
+    builder.RegisterService(&service_);
+    const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
+    for (unsigned i = 0; i < threads; ++i)
+      queues_.push_back(builder.AddCompletionQueue());
+  }
+  [[noreturn]] void run() {
+    std::vector<std::thread> threads;
+    for (const auto& queue : queues_) {
+      threads.emplace_back([this, &queue] {
+        for (int i = 0; i < kWaiting; ++i)
+          for (const bool echo : {true, false})
+            expect(*queue, echo);
+        void* tag = nullptr;
+        bool good = false;
+        while (queue->Next(&tag, &good))
+          go_on(*queue, static_cast<Call*>(tag), good);
+      });
+    }
+    while (true)
+      ::pause();
+  }
+
+ private:
+  static constexpr int kWaiting = 128;
+  struct Call {
+    explicit Call(bool is_echo) : echo(is_echo) {}
+    grpc::ServerContext context{};
+    grpc::ByteBuffer request{};
+    grpc::ServerAsyncResponseWriter<grpc::ByteBuffer> writer{&context};
+    bool echo;
+    bool answered = false;
+  };
+
+  void expect(grpc::ServerCompletionQueue& queue, bool echo) {
+    auto* call = new Call(echo);  // it is its own tag, and deleted when it has been answered
+    if (echo) {
+      service_.RequestEcho(&call->context, &call->request, &call->writer, &queue, &queue, call);
+    } else {
+      service_.RequestPush(&call->context, &call->request, &call->writer, &queue, &queue, call);
+    }
+  }
+  void go_on(grpc::ServerCompletionQueue& queue, Call* call, bool good) {
+    if (!good || call->answered) {
+      delete call;
+      return;
+    }
+    expect(queue, call->echo);
+    call->answered = true;
+    call->writer.Finish(call->echo ? call->request : grpc::ByteBuffer(nullptr, 0), grpc::Status::OK,
+                        call);
+  }
+
+  Service service_{};
+  std::vector<std::unique_ptr<grpc::ServerCompletionQueue>> queues_{};
+};
+
 void serve(const peer::Options& options, const std::function<void(const std::string&)>& listening) {
   Service service;
+  QueueServer by_queues;
   grpc::ServerBuilder builder;
   int port = 0;
   std::string address = "127.0.0.1:0";
@@ -50,10 +117,16 @@ void serve(const peer::Options& options, const std::function<void(const std::str
   builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
   builder.SetMaxReceiveMessageSize(-1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kFrameSize);
-  builder.RegisterService(&service);
+  const bool callbacks = options.api == "callback";
+  if (callbacks) {
+    builder.RegisterService(&service);
+  } else {
+    by_queues.prepare(builder);
+  }
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (!server) throw std::runtime_error("it cannot listen");
   listening(options.transport == "unix" ? address : "127.0.0.1:" + std::to_string(port));
+  if (!callbacks) by_queues.run();
   server->Wait();
 }
 
@@ -72,6 +145,7 @@ class Client {
  public:
   Client(const peer::Options& options, const std::string& address, peer::Load& load)
       : load_(load),
+        callbacks_(options.api == "callback"),
         method_(options.payload_comes_back() ? "/batchrpc_peer.Peer/Echo"
                                              : "/batchrpc_peer.Peer/Push"),
         payload_(options.bytes, 'x'),
@@ -84,15 +158,34 @@ class Client {
     call.context = std::make_unique<grpc::ClientContext>();
     const grpc::Slice slice(payload_.data(), payload_.size(), grpc::Slice::STATIC_SLICE);
     call.request = grpc::ByteBuffer(&slice, 1);
+    if (!callbacks_) {
+      call.reader = stub_.PrepareUnaryCall(call.context.get(), method_, call.request, &queue_);
+      call.reader->StartCall();
+      call.reader->Finish(&call.response, &call.status, &call);
+      return;
+    }
     stub_.UnaryCall(call.context.get(), method_, grpc::StubOptions(), &call.request, &call.response,
                     [this, slot](const grpc::Status& status) { ended(slot, status); });
   }
+
+  /// Waits for the replies of the completion-queue API.
+  void take_replies() {
+    void* tag = nullptr;
+    bool good = false;
+    while (queue_.Next(&tag, &good)) {
+      const auto* call = static_cast<Call*>(tag);
+      ended(static_cast<int>(call - calls_.data()), call->status);
+    }
+  }
+  void stop() { queue_.Shutdown(); }
 
  private:
   struct Call {
     std::unique_ptr<grpc::ClientContext> context{};
     grpc::ByteBuffer request{};
     grpc::ByteBuffer response{};
+    std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader{};
+    grpc::Status status{};
   };
 
   static std::shared_ptr<grpc::Channel> connect(const std::string& address) {
@@ -113,6 +206,8 @@ class Client {
   }
 
   peer::Load& load_;
+  const bool callbacks_;
+  grpc::CompletionQueue queue_{};
   const std::string method_;
   const std::string payload_;
   const std::size_t expected_;
@@ -125,8 +220,11 @@ void call(const peer::Options& options, const std::string& address, peer::Load& 
   Client client(options, address, load);
   for (int slot = 0; slot < options.in_flight; ++slot)
     client.start(slot);
+  std::thread replies([&client] { client.take_replies(); });
   load.measure();
   load.wait_until_all_ended();
+  client.stop();
+  replies.join();
 }
 
 }  // namespace
@@ -135,6 +233,7 @@ int main(int argc, char** argv) {
   return peer::run({.name = "gRPC",
                     .version = grpc::Version(),
                     .transports = {"tcp", "unix"},
+                    .apis = {"callback", "queue"},
                     .serve = &serve,
                     .call = &call},
                    argc, argv);

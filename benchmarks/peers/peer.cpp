@@ -86,6 +86,10 @@ void parse(CLI::App& app, const Peer& peer, Options& options) {
   app.add_option("--bytes", options.bytes)->check(CLI::Range(8UL, 1UL << 28));
   app.add_option("--in-flight", options.in_flight)->check(CLI::Range(1, 1024));
   app.add_option("--transport", options.transport)->check(CLI::IsMember(peer.transports));
+  if (!peer.apis.empty()) {
+    options.api = peer.apis.front();
+    app.add_option("--api", options.api)->check(CLI::IsMember(peer.apis));
+  }
   app.add_option("--seconds", options.seconds)->check(CLI::Range(0.01, 600.0));
   app.add_option("--json", options.json, "Write the report to this file, too");
 }
@@ -152,6 +156,7 @@ void Load::report(const std::string& system, const std::string& version) const {
   const nlohmann::json entry = {
       {"system", system},
       {"version", version},
+      {"api", options_.api},
       {"mode", options_.mode},
       {"bytes", options_.bytes},
       {"in_flight", options_.in_flight},

@@ -20,6 +20,7 @@ struct Options {
   std::size_t bytes = 64;      // of a request, and in the modes calls and echo of a reply
   int in_flight = 1;
   std::string transport = "tcp";
+  std::string api;  // of those that the peer has, the first one where none is named
   double seconds = 1;
   std::string json;
 
@@ -78,6 +79,7 @@ struct Peer {
   std::string name{};
   std::string version{};
   std::vector<std::string> transports{};
+  std::vector<std::string> apis{};
   /// Tells where it listens, and does not return.
   std::function<void(const Options&, const std::function<void(const std::string&)>& listening)>
       serve{};
