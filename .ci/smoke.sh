@@ -12,6 +12,7 @@ smoke_lines=(
   '60 benchmarks/compare parameter_server --rounds 1 --trainers 2 --iterations 2 --transports unix'
   '60 rref_benchmark --count 20000'
   '60 call_benchmark --transport tcp --in-flight 1 --case scalars3 --pinned no --handlers short --style get --floor blocking --seconds 0.01 --rounds 1'
+  '60 benchmarks/compare calls --quick --rounds 1 --seconds 0.02 --only batchrpc,batchrpc-workers,bare-sockets'
   '260 soak --seconds 120 --seed 1'
   '60 simulation_benchmark'
   '60 batch_benchmark inprocess isolate remote --observers 2 --seconds 0.02 --rounds 1'

@@ -43,7 +43,9 @@ def _our_version():
         for part in ("MAJOR", "MINOR", "PATCH")
     ]
     commit = _first_line_of("git", "rev-parse", "--short", "HEAD")
-    changed = _first_line_of("git", "status", "--porcelain", "--untracked-files=no")
+    # Pages may be those that are being written.
+    what = ["--untracked-files=no", "--", ".", ":!docs"]
+    changed = _first_line_of("git", "status", "--porcelain", *what)
     state = f" ({commit}{', with changes' if changed else ''})" if commit else ""
     return ".".join(parts) + state
 

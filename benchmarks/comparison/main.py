@@ -188,6 +188,7 @@ def run(options, cases_of, command):
     good = True
     for suite, cases in cases_of.items():
         results = []
+        print(f"== {suite.name}: {suite.title}\n", flush=True)
         for case in cases:
             result = runner.run_case(case, absent, options.rounds, options.limit, say)
             good = good and all(absence.install for absence in result.absent.values())
