@@ -18,6 +18,7 @@ groups=(  # "<packages>: <what they are for>"
   'libcapnp-dev capnproto: the wire: library, schema compiler'
   'libspdlog-dev: log lines'
   'catch2: tests'
+  'python3: benchmarks/compare, and its tests'
   'libcli11-dev nlohmann-json3-dev: command lines and reports of examples and benchmarks'
   'libcairo2-dev: figures'
   'libtorch-dev: tensors'

@@ -10,7 +10,7 @@ BUILT = (
         "grpc_peer",
         "libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc",
         "unix",
-        (["--api", "callback"], ["--api", "queue"]),
+        (["--api", "callback"], ["--api", "queue"], ["--api", "queues"]),
     ),
     ("Cap'n Proto RPC", "capnp_peer", "libcapnp-dev", "unix", ([],)),
     ("TensorPipe", "tensorpipe_peer", "libtensorpipe-dev", "shm", ([],)),

@@ -5,7 +5,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -41,14 +40,13 @@ class Service final
   }
 };
 
-/// The same by the completion-queue API: a queue and a thread a CPU, each with calls waiting.
+/// The same by the completion-queue API: queues with a thread each, and calls that wait in each.
 class QueueServer {
  public:
   using Service = Peer::WithRawMethod_Echo<Peer::WithRawMethod_Push<Peer::Service>>;
 
-  void prepare(grpc::ServerBuilder& builder) {
+  void prepare(grpc::ServerBuilder& builder, unsigned threads) {
     builder.RegisterService(&service_);
-    const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
     for (unsigned i = 0; i < threads; ++i)
       queues_.push_back(builder.AddCompletionQueue());
   }
@@ -121,7 +119,7 @@ void serve(const peer::Options& options, const std::function<void(const std::str
   if (callbacks) {
     builder.RegisterService(&service);
   } else {
-    by_queues.prepare(builder);
+    by_queues.prepare(builder, options.api == "queue" ? 1 : std::thread::hardware_concurrency());
   }
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (!server) throw std::runtime_error("it cannot listen");
@@ -233,7 +231,7 @@ int main(int argc, char** argv) {
   return peer::run({.name = "gRPC",
                     .version = grpc::Version(),
                     .transports = {"tcp", "unix"},
-                    .apis = {"callback", "queue"},
+                    .apis = {"callback", "queue", "queues"},
                     .serve = &serve,
                     .call = &call},
                    argc, argv);
