@@ -9,10 +9,12 @@ smoke_lines=(
   '60 cartpole --world-size 3 --batch true --episodes 2 --steps 100'
   '60 parameter_server --trainers 2 --iterations 2 --batch-size 2 --image 32 --check'
   '60 scripts/check_resnet.sh'  # starts resnet_outputs
-  '60 benchmarks/peers/compare_parameter_server.py --rounds 1 --trainers 2 --iterations 2 --transports unix'
+  '60 benchmarks/compare parameter_server --rounds 1 --trainers 2 --iterations 2 --transports unix'
   '60 rref_benchmark --count 20000'
   '60 call_benchmark --transport tcp --in-flight 1 --case scalars3 --pinned no --handlers short --style get --floor blocking --seconds 0.01 --rounds 1'
   '60 tensor_benchmark --bytes 1K,1M --transport tcp,inproc --seconds 0.01 --rounds 1'
+  '60 benchmarks/compare calls --quick --rounds 1 --seconds 0.02 --only batchrpc,batchrpc-workers,bare-sockets'
+  '60 rl_benchmark --world-size 4,5 --episodes 2 --steps 20 --output-file-path /dev/null'
   '260 soak --seconds 120 --seed 1'
   '60 simulation_benchmark'
   '60 batch_benchmark inprocess isolate remote --observers 2 --seconds 0.02 --rounds 1'

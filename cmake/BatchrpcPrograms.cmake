@@ -53,6 +53,9 @@ function(batchrpc_programs)
   list(REMOVE_DUPLICATES names)
   list(REMOVE_ITEM names common)
   foreach(name IN LISTS names)
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/CMakeLists.txt)  # it says itself what is built
+      continue()
+    endif()
     set(torch FALSE)
     if(name IN_LIST ARGN)
       set(torch TRUE)
@@ -92,7 +95,8 @@ endfunction()
 
 function(batchrpc_program_settings target torch)
   batchrpc_warnings(${target})
-  target_include_directories(${target} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})  # "common/report.hpp"
+  # "common/report.hpp". For quotes only: <compare> is not benchmarks/compare.
+  target_compile_options(${target} PUBLIC "SHELL:-iquote ${CMAKE_CURRENT_SOURCE_DIR}")
   if(torch)
     batchrpc_torch_pch(${target})
   endif()

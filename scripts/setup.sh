@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Installs what batchrpc is built with, from Debian's packages. Does nothing when all is there.
 #
-#   scripts/setup.sh [--ci] [--torch2]
+#   scripts/setup.sh [--ci] [--peers] [--torch2]
 #
 #   --ci      also what only CI uses, and what some tests need: clang, doxygen, torchrun, ip
+#   --peers   also the other systems that benchmarks/compare measures, and what draws its pictures;
+#             those of batch inference that Debian has not: benchmarks/peers/setup_batch_peers.sh
 #   --torch2  also LibTorch 2.13, by pip, in .venv/torch2 (preset release-torch2); exit status 3 when
 #             that cannot be had, with the reason as the last line
 set -euo pipefail
@@ -16,6 +18,7 @@ groups=(  # "<packages>: <what they are for>"
   'libcapnp-dev capnproto: the wire: library, schema compiler'
   'libspdlog-dev: log lines'
   'catch2: tests'
+  'python3: benchmarks/compare, and its tests'
   'libcli11-dev nlohmann-json3-dev: command lines and reports of examples and benchmarks'
   'libcairo2-dev: figures'
   'libtorch-dev: tensors'
@@ -29,12 +32,20 @@ ci_groups=(
   'python3-torch: the test of torchrun'
   'python3-torchvision: what the ResNet-50 of an example is compared with'
 )
+peer_groups=(
+  'python3-torch: torch.distributed.rpc'
+  'libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc: gRPC'
+  'libtensorpipe-dev: TensorPipe'
+  'util-linux: taskset, which keeps processes on one CPU'
+  'python3-matplotlib: pictures of comparisons'
+)
 torch2=no
 for argument in "$@"; do
   case $argument in
     --ci) groups+=("${ci_groups[@]}") ;;
+    --peers) groups+=("${peer_groups[@]}") ;;
     --torch2) torch2=yes && groups+=('python3-venv: pip, which brings LibTorch 2') ;;
-    *) echo "usage: scripts/setup.sh [--ci] [--torch2]" >&2 && exit 2 ;;
+    *) echo "usage: scripts/setup.sh [--ci] [--peers] [--torch2]" >&2 && exit 2 ;;
   esac
 done
 

@@ -1,0 +1,1 @@
+"""What benchmarks/compare is made of: suite.py has the words, runner.py does the work."""

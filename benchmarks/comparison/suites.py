@@ -1,0 +1,6 @@
+"""All suites, in the order in which `all` runs them."""
+
+from . import batch, calls, cartpole, parameter_server, rl, tensors
+
+MODULES = (calls, tensors, batch, rl, cartpole, parameter_server)
+SUITES = {module.SUITE.name: module.SUITE for module in MODULES}

@@ -1,0 +1,52 @@
+"""The peers of calls and tensors: they have one command line, and one report."""
+
+from . import systems
+from .suite import PEER, REPORT, Job, System
+
+# Name, program, Debian's packages, its transport in the place of our Unix sockets, its interfaces.
+BUILT = (
+    (
+        "gRPC",
+        "grpc_peer",
+        "libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc",
+        "unix",
+        (["--api", "callback"], ["--api", "queue"], ["--api", "queues"]),
+    ),
+    ("Cap'n Proto RPC", "capnp_peer", "libcapnp-dev", "unix", ([],)),
+    ("TensorPipe", "tensorpipe_peer", "libtensorpipe-dev", "shm", ([],)),
+)
+TORCH = "torch.distributed.rpc"
+
+
+def jobs(options, transport, work, read, prefix=()):
+    """Of all peers. `work`: the options that say what is to be done; `prefix`: goes before."""
+    found = []
+    for name, program, packages, local, ways in BUILT:
+        path, requirement = systems.built_peer(program, packages)
+        same = [*work, "--transport", "tcp" if transport == "tcp" else local, "--json", REPORT]
+        commands = [systems.words(*prefix, path, *way, *same) for way in ways]
+        found.append(_job(name, requirement, commands, read))
+    found.append(_torch(options, transport, work, read, prefix))
+    return found
+
+
+def _torch(options, transport, work, read, prefix):
+    """TorchScript or Python, and on one machine shared memory, which its threads wait for
+    actively, or TCP: which is the best depends on the work and on the machine."""
+    ways = [("script", "tcp"), ("python", "tcp")]
+    if transport != "tcp":
+        ways = [("script", "shm"), ("python", "shm"), *ways]
+    commands = [
+        systems.words(
+            *prefix,
+            *systems.peer_script(options, "torch_rpc_calls.py", *work),
+            *["--api", api, "--transport", own, "--json", REPORT],
+        )
+        for api, own in ways
+    ]
+    return _job(TORCH, systems.torch_rpc(options), commands, read)
+
+
+def _job(name, requirement, commands, read):
+    system = System(name, PEER, requirement)
+    return Job([system], commands, lambda report: read(name, report))

@@ -1,0 +1,220 @@
+#!/usr/bin/python3
+"""Calls and tensors by torch.distributed.rpc, between two processes.
+
+    /usr/bin/python3 benchmarks/peers/torch_rpc_calls.py --mode calls --in-flight 64
+    /usr/bin/python3 benchmarks/peers/torch_rpc_calls.py --mode echo --bytes 1048576 --in-flight 2
+
+A window of calls is kept by rpc_async, each completed one making the next. With `--api script` the
+function is TorchScript, which the server runs without Python, and arguments are not pickled; with
+`--api python` it is Python's. A small payload is a string, one of 4096 bytes or more a tensor. With
+`--transport tcp` tensors and messages go over TCP, as between machines; with `shm` RPC chooses, and
+on one machine takes shared memory and copies from process to process.
+
+Prints one line of JSON, with the keys of the peers in C++ (peer.cpp), and measures as they do: a
+quarter of the seconds warms up, then calls are counted, and large ones timed; small ones are timed
+in a quarter more.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+os.environ.setdefault("GLOG_minloglevel", "2")  # no notes on shutting down; read by the imports
+
+import torch  # noqa: E402
+import torch.distributed.rpc as rpc  # noqa: E402
+
+SERVER, CLIENT = "server", "client"
+TENSOR_BYTES = 4096
+TIMED_BYTES = 16 * 1024
+
+
+def echo_text(text: str) -> str:
+    return text
+
+
+def echo_tensor(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor
+
+
+def push_tensor(tensor: torch.Tensor) -> int:
+    return 0
+
+
+SCRIPTS = {
+    function: torch.jit.script(function) for function in (echo_text, echo_tensor, push_tensor)
+}
+
+
+def cpu_seconds():
+    return time.process_time()
+
+
+class Load:
+    """The window of calls. A slot is one call at a time, so that its figures need no lock."""
+
+    def __init__(self, options):
+        self.options = options
+        if options.bytes < TENSOR_BYTES:
+            self.payload = "x" * options.bytes
+            function = echo_text
+        else:
+            self.payload = torch.ones(options.bytes // 4)
+            function = push_tensor if options.mode == "push" else echo_tensor
+        self.function = SCRIPTS[function] if options.api == "script" else function
+        self.calls = [0] * options.in_flight
+        self.started = [0.0] * options.in_flight
+        self.us = [[] for _ in range(options.in_flight)]
+        self.timing = self.stopping = False
+        self.open = threading.Semaphore(0)
+
+    def start(self, slot):
+        future = rpc.rpc_async(SERVER, self.function, args=(self.payload,))
+        future.add_done_callback(lambda done: self.ended(slot, done))
+
+    def ended(self, slot, done):
+        try:
+            done.value()
+        except RuntimeError as error:
+            print(f"torch.distributed.rpc: {error}", file=sys.stderr, flush=True)
+            os._exit(1)
+        self.calls[slot] += 1
+        if self.timing:
+            now = time.perf_counter()
+            if self.started[slot]:
+                self.us[slot].append((now - self.started[slot]) * 1e6)
+            self.started[slot] = now
+        if self.stopping:
+            self.open.release()
+        else:
+            self.start(slot)
+
+    def point(self):
+        calls = sum(self.calls)
+        return time.perf_counter(), calls, cpu_seconds(), rpc.rpc_sync(SERVER, cpu_seconds)
+
+    def measure(self):
+        """The points at which calls were counted."""
+        seconds = self.options.seconds
+        for slot in range(self.options.in_flight):
+            self.start(slot)
+        time.sleep(seconds / 4)
+        large = self.options.bytes >= TIMED_BYTES
+        self.timing = large
+        begin = self.point()
+        time.sleep(seconds)
+        end = self.point()
+        self.timing = True
+        if not large:
+            time.sleep(seconds / 4)
+        self.stopping = True
+        for _ in range(self.options.in_flight):
+            self.open.acquire()
+        return begin, end
+
+
+def percentile(ordered, percent):
+    return ordered[round((len(ordered) - 1) * percent / 100)] if ordered else None
+
+
+def run_client(options):
+    load = Load(options)
+    begin, end = load.measure()
+    seconds, calls, client, server = (after - before for before, after in zip(begin, end))
+    if calls == 0:
+        sys.exit("torch.distributed.rpc: no call has ended in the measured time")
+    us = sorted(value for slot in load.us for value in slot)
+    ways = 1 if options.mode == "push" else 2
+    report = {
+        "system": "torch.distributed.rpc",
+        "version": torch.__version__,
+        "api": options.api,
+        "mode": options.mode,
+        "bytes": options.bytes,
+        "in_flight": options.in_flight,
+        "transport": options.transport,
+        "seconds": options.seconds,
+        "calls_per_s": calls / seconds,
+        "gb_per_s": calls * ways * options.bytes / seconds / 1e9,
+        "p50_us": percentile(us, 50),
+        "p99_us": percentile(us, 99),
+        "timed_calls": len(us),
+        "cpu_us_per_call": {"client": client / calls * 1e6, "server": server / calls * 1e6},
+    }
+    print(json.dumps(report), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+
+
+def run_rank(options):
+    torch.set_num_threads(1)
+    os.environ["MASTER_ADDR"] = "127.0.0.1"
+    os.environ["MASTER_PORT"] = str(options.port)
+    over_tcp = options.transport == "tcp"
+    rpc.init_rpc(
+        SERVER if options.rank == 0 else CLIENT,
+        rank=options.rank,
+        world_size=2,
+        rpc_backend_options=rpc.TensorPipeRpcBackendOptions(
+            num_worker_threads=options.worker_threads,
+            _transports=["uv"] if over_tcp else None,
+            _channels=["mpt_uv", "basic"] if over_tcp else None,
+        ),
+    )
+    if options.rank == 1:
+        run_client(options)
+    rpc.shutdown()
+
+
+def start_all(options):
+    """Starts both as processes, and ends them when one fails; gives the exit code."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--port", str(port)]
+    processes = [subprocess.Popen([*command, "--rank", str(rank)]) for rank in range(2)]
+    try:
+        while any(process.poll() is None for process in processes):
+            failed = [process.returncode for process in processes if process.returncode]
+            if failed:
+                return abs(failed[0])
+            time.sleep(0.05)
+        return max(abs(process.returncode) for process in processes)
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--mode", choices=["calls", "echo", "push"], default="calls")
+    parser.add_argument("--bytes", type=int, default=64)
+    parser.add_argument("--in-flight", type=int, default=1)
+    parser.add_argument("--transport", choices=["tcp", "shm"], default="shm")
+    parser.add_argument("--api", choices=["script", "python"], default="script")
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--worker-threads", type=int, default=16, help="of each process's RPC")
+    parser.add_argument("--json", type=pathlib.Path, help="write the report to this file too")
+    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if min(options.bytes, options.in_flight, options.worker_threads) < 1 or options.seconds <= 0:
+        parser.error("numbers must be above 0")
+    if options.mode != "calls" and options.bytes < TENSOR_BYTES:
+        parser.error(f"a tensor has at least {TENSOR_BYTES} bytes")
+    return options
+
+
+if __name__ == "__main__":
+    arguments = parse_arguments()
+    if arguments.rank is None:
+        sys.exit(start_all(arguments))
+    run_rank(arguments)
