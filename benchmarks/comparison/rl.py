@@ -29,6 +29,11 @@ def add_options(group):
     group.add_argument("--state-size", default="10-20-10", help="(10-20-10)")
     group.add_argument("--nlayers", type=number, default=5, help="(5)")
     group.add_argument("--out-features", type=number, default=10, help="(10)")
+    group.add_argument(
+        "--worker-threads",
+        type=numbers,
+        help="of the peer; of several the best counts in each round (2,16)",
+    )
     group.add_argument("--transport", choices=["auto", "tcp", "unix"], default="auto")
 
 
@@ -41,6 +46,16 @@ def read(name, report):
     values["observer_p50"], values["observer_p95"] = observer["50"], observer["95"]
     values["agent_p50"] = result["agent latency (seconds)"]["50"]
     return {name: Measurement(values, str(result.get("torch", "")) if name == TORCH else "")}
+
+
+def _peer_commands(options, same):
+    """With few threads it is faster in batches, with many when it acts one by one."""
+    return [
+        systems.peer_script(
+            options, "rl_torch_rpc.py", *same, "--worker-threads", threads, "--json", REPORT
+        )
+        for threads in options.worker_threads or ([4] if options.quick else [2, 16])
+    ]
 
 
 def make_cases(options):
@@ -58,11 +73,7 @@ def make_cases(options):
             own = ["--transport", options.transport, "--output-file-path", REPORT]
             jobs = [
                 Job([ours], [systems.words(program, *same, *own)], lambda r: read("batchrpc", r)),
-                Job(
-                    [peer],
-                    [systems.peer_script(options, "rl_torch_rpc.py", *same, "--json", REPORT)],
-                    lambda r: read(TORCH, r),
-                ),
+                Job([peer], _peer_commands(options, same), lambda r: read(TORCH, r)),
             ]
             how = "in batches" if batch == "true" else "one by one"
             cases.append(Case(f"{size - 2} observers, {how}", METRICS, jobs))
