@@ -162,7 +162,7 @@ constexpr std::array kParameters{
               [](Setting& s, const auto& n, const auto& t) {
                 s.gather = one_of<Gather>(n, t, {{"all", Gather::all}, {"idle", Gather::idle}});
               }},
-    Parameter{"busy_poll", Kind::whole_number, "0",
+    Parameter{"busy_poll", Kind::whole_number, "1000",
               "microseconds that a waiting process polls before it sleeps",
               [](Setting& s, const auto& n, const auto& t) {
                 s.busy_poll = microseconds(number(n, t, std::int64_t{0}, std::int64_t{1'000'000}));

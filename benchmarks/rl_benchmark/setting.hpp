@@ -31,7 +31,7 @@ struct Setting {
   int num_worker_threads = 0;  ///< 0: the policy runs where requests are read
   std::chrono::microseconds max_wait{};
   Gather gather = Gather::all;
-  std::chrono::microseconds busy_poll{};
+  std::chrono::microseconds busy_poll{1000};
   bool inference = false;  ///< the policy runs without gradient tracking
   std::uint64_t seed = 0;
 

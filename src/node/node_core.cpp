@@ -269,6 +269,7 @@ void NodeCore::schedule_tick() {
     group_->tick();
     call_handlers({.kind = PeerChange::Kind::ticked, .peer = {}, .reason = {}});
     detail::trim_blocks_now_and_then();
+    payload_memory_->tick();
     schedule_tick();
   });
 }

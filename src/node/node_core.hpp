@@ -58,6 +58,9 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void expose(std::shared_ptr<detail::ExposedFunction> function);
   void run_on_worker(Task task) override;
   [[nodiscard]] std::shared_ptr<CallQueue> call_queue() const override { return queue_; }
+  [[nodiscard]] std::shared_ptr<PayloadMemory> payload_memory() const override {
+    return payload_memory_;
+  }
   void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
                        detail::IncomingCall call) override;
   std::shared_ptr<Session> find_session(const Session& half_open,
@@ -156,6 +159,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   FunctionTable functions_;
   std::shared_ptr<ParkedCalls> parked_;
   std::shared_ptr<CallQueue> queue_;  // null: nothing is limited
+  const std::shared_ptr<PayloadMemory> payload_memory_ = std::make_shared<PayloadMemory>();
   std::shared_ptr<ExclusiveCalls> exclusive_;
   std::shared_ptr<Retries> retries_;
   std::unique_ptr<PeerTable> peers_;

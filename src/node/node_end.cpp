@@ -132,6 +132,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     ended_ = true;
     if (tick_ != 0) loop_->cancel(tick_);
   }
+  payload_memory_->close();
   bool by_loop = !options_.loop && !(own_loop_ && loop_->is_driving());
   const auto take = [&](const std::function<void()>& step) {
     if (!by_loop) {

@@ -69,8 +69,11 @@ std::byte* PayloadAssembler::memory_of(Assembly& assembly, std::size_t index) {
     } catch (...) {
       room = {};
     }
-    // The target is what keeps its memory.
-    payload = room.size() == size ? Bytes(assembly.target, room) : Bytes::allocate(size);
+    if (room.size() == size) {
+      payload = Bytes(assembly.target, room);  // the target is what keeps its memory
+    } else {
+      payload = memory_ ? memory_->allocate(size) : Bytes::allocate(size);
+    }
   }
   return payload.mutable_data();
 }

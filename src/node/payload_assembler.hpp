@@ -5,12 +5,14 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/node/reception.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "node/call_gate.hpp"
+#include "node/payload_memory.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc {
@@ -19,8 +21,10 @@ namespace batchrpc {
 /// Memory for a payload is there from its first chunk on. Used by the thread that reads.
 class PayloadAssembler {
  public:
-  /// `limit`: bytes of all payloads of one call.
-  explicit PayloadAssembler(std::uint64_t limit) : limit_(limit) {}
+  /// `limit`: bytes of all payloads of one call. `memory`: for what nobody has memory for; null: of
+  /// the allocator.
+  explicit PayloadAssembler(std::uint64_t limit, std::shared_ptr<PayloadMemory> memory = nullptr)
+      : limit_(limit), memory_(std::move(memory)) {}
 
   /// A call or reply that is there as a whole.
   struct Whole {
@@ -72,10 +76,11 @@ class PayloadAssembler {
     std::uint64_t early_bytes = 0;
   };
 
-  static std::byte* memory_of(Assembly& assembly, std::size_t index);
-  static void settle(Assembly& assembly);
+  std::byte* memory_of(Assembly& assembly, std::size_t index);
+  void settle(Assembly& assembly);
 
   const std::uint64_t limit_;
+  const std::shared_ptr<PayloadMemory> memory_;
   std::unordered_map<std::uint64_t, Assembly> assemblies_;  // by id * 2, + 1 for replies
 };
 

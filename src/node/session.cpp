@@ -40,7 +40,7 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       call_timeout_(host_->options().call_timeout),
       credit_limit_(host_->options().max_outstanding_bytes),
       id_(id),
-      assembler_(host_->options().max_payload_bytes),
+      assembler_(host_->options().max_payload_bytes, host_->payload_memory()),
       mutex_(connection_->output().mutex()) {}
 
 Session::~Session() {

@@ -62,6 +62,8 @@ class SessionHost {
   virtual void run_on_worker(Task task) = 0;
   /// Where calls wait for their turn; null where none do (NodeOptions::call_limits).
   [[nodiscard]] virtual std::shared_ptr<CallQueue> call_queue() const { return nullptr; }
+  /// Where large payloads are received; null: in memory of the allocator.
+  [[nodiscard]] virtual std::shared_ptr<PayloadMemory> payload_memory() const { return nullptr; }
   /// Runs the call when it has the lock, which the function's options name; behind those that wait.
   virtual void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
                                detail::IncomingCall call) = 0;

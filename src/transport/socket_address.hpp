@@ -34,9 +34,10 @@ struct SocketAddress {
 [[nodiscard]] SocketAddress own_address(int fd) noexcept;
 [[nodiscard]] SocketAddress peer_address(int fd) noexcept;
 
-/// A socket that neither blocks nor is inherited, for small writes when TCP.
+/// A socket that neither blocks nor is inherited, prepared when TCP.
 [[nodiscard]] int make_socket(int family, std::error_code& error) noexcept;
-void set_no_delay(int fd) noexcept;
+/// Has a socket send what it is given at once, and take little that it cannot send yet.
+void prepare_tcp(int fd) noexcept;
 
 /// errno; a socket file that is not there equals std::errc::connection_refused too: nobody listens.
 [[nodiscard]] std::error_code connect_error(int error) noexcept;

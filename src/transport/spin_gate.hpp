@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 
 #include "batchrpc/base/executor.hpp"
 
@@ -20,8 +21,10 @@ class SpinGate {
   void miss() noexcept { close(1); }
   void preempted() noexcept { close(3); }
 
-  /// Longer than this between two polls means that the thread was not running.
-  static constexpr Duration kPreempted = std::chrono::microseconds(10);
+  /// Longer than this between two polls, where the thread gives the processor to whoever wants it:
+  /// somebody else computes, and keeps it for a slice of the scheduler's. Threads that poll too, or
+  /// answer, give it back much sooner, also when they are more than there are processors.
+  static constexpr Duration kPreempted = std::chrono::milliseconds(1);
 
  private:
   static constexpr int kMaxLevel = 12;
