@@ -29,6 +29,8 @@ ci_groups=(
   'clang-format-14 clang-tidy-14: style'
   'doxygen: the reference'
   'iproute2: tests over two network namespaces'
+  'valgrind: instructions of a call are counted'
+  'python3-matplotlib: reports of benchmarks are drawn'
   'python3-torch: the test of torchrun'
   'python3-torchvision: what the ResNet-50 of an example is compared with'
 )

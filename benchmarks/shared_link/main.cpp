@@ -46,6 +46,8 @@ rpc::NodeOptions node_options(const std::string& address) {
   rpc::NodeOptions options;
   options.join = address;
   options.transport = rpc::TransportChoice::tcp;
+  options.max_outstanding_bytes = std::uint64_t{8}
+                                  << 30;  // the payload is not all that is unfinished
   return options;
 }
 

@@ -35,8 +35,8 @@ made() {
     ip -n $one link set lo up && ip -n $other link set lo up &&
     ip -n $one link set slink up && ip -n $other link set slink up &&
     # Packets as they are on a wire, and a queue of a few of them, as a network card has.
-    ip netns exec $one tc qdisc add dev slink root tbf rate "$rate" burst 128kb limit 1mb &&
-    ip netns exec $other tc qdisc add dev slink root tbf rate "$rate" burst 128kb limit 1mb
+    ip netns exec $one tc qdisc add dev slink root tbf rate "$rate" burst 128kb latency 2ms &&
+    ip netns exec $other tc qdisc add dev slink root tbf rate "$rate" burst 128kb latency 2ms
 }
 made || { echo "shared_link: no such link can be made here: that takes root, and a kernel with veth and tbf" >&2 && exit 77; }
 

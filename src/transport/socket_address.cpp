@@ -101,18 +101,25 @@ int make_socket(int family, std::error_code& error) noexcept {
   const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) {
     error = {errno, std::generic_category()};
-  } else if (family != AF_UNIX) {
-    prepare_tcp(fd);
+  } else {
+    prepare(fd, family);
   }
   return fd;
 }
 
-void prepare_tcp(int fd) noexcept {
+void prepare(int fd, int family) noexcept {
+  if (family == AF_UNIX) {
+    // Several chunks, so that reading and writing processes need not take turns at each; the system
+    // may allow less (net.core.wmem_max). In bytes.
+    constexpr int kSendBuffer = 1024 * 1024;
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+    return;
+  }
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   // Enough for the kernel to send while this process comes round; the more lies there, the longer
   // waits a small call behind a large payload. In bytes.
   constexpr int kUnsentBytes = 128 * 1024;
-  const int on = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes, sizeof kUnsentBytes);
 }
 

@@ -126,7 +126,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
         ::close(fd);
         return;
       }
-      if (address_.scheme() == Address::Scheme::tcp) prepare_tcp(fd);
+      prepare(fd, address_.scheme() == Address::Scheme::tcp ? AF_INET : AF_UNIX);
       auto descriptor = std::make_shared<Descriptor>(*core, fd);
       handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
                                               accepted_description(fd, address_)));
