@@ -2,8 +2,9 @@
 
 from . import systems
 from .arguments import choices, number, numbers
-from .suite import OURS, PEER, REPORT, Case, Job, Measurement, Metric, Suite, System
+from .suite import FLOOR, OURS, PEER, REPORT, Case, Job, Measurement, Metric, Suite, System
 
+BARE = "bare sockets"
 TORCH = "torch.distributed.rpc"
 MICROSECONDS, MIB = 1e6, 1 / (1 << 20)
 METRICS = (
@@ -12,8 +13,7 @@ METRICS = (
     Metric("observer_p95", "p95", "µs", False, factor=MICROSECONDS),
     Metric("agent_p50", "agent p50", "µs", False, factor=MICROSECONDS),
     Metric("start_to_first_action_s", "first action", "s", False, compared=True),
-    Metric("agent_rss_bytes", "agent", "MiB", False, factor=MIB),
-    Metric("loaded_rss_bytes", "with libraries alone", "MiB", False, factor=MIB),
+    Metric("agent_memory", "agent beside its libraries", "MiB", False, compared=True, factor=MIB),
 )
 
 
@@ -32,30 +32,49 @@ def add_options(group):
     group.add_argument(
         "--worker-threads",
         type=numbers,
-        help="of the peer; of several the best counts in each round (2,16)",
+        help="of the peer, each a system of its own (16,2): 16 is its default",
     )
     group.add_argument("--transport", choices=["auto", "tcp", "unix"], default="auto")
 
 
 def read(name, report):
-    """One run of a peer, or the one entry of ours."""
+    """One run of a peer or of bare sockets, or the one entry of ours."""
     result = report["benchmark_results"][0] if "benchmark_results" in report else report
-    observer = result["observer latency (seconds)"]
     values = {metric.key: result.get(metric.key) for metric in METRICS}
-    values["actions_per_s"] = result["actions_per_s"]
-    values["observer_p50"], values["observer_p95"] = observer["50"], observer["95"]
-    values["agent_p50"] = result["agent latency (seconds)"]["50"]
-    return {name: Measurement(values, str(result.get("torch", "")) if name == TORCH else "")}
+    if "agent_anonymous_bytes" in result:
+        observer = result["observer latency (seconds)"]
+        values["observer_p50"], values["observer_p95"] = observer["50"], observer["95"]
+        values["agent_p50"] = result["agent latency (seconds)"]["50"]
+        values["agent_memory"] = result["agent_anonymous_bytes"] - result["loaded_anonymous_bytes"]
+    return {name: Measurement(values, str(result.get("torch", "")))}
 
 
-def _peer_commands(options, same):
-    """With few threads it is faster in batches, with many when it acts one by one."""
-    return [
-        systems.peer_script(
+def _reader(name):
+    return lambda report: read(name, report)
+
+
+def _floor(options, same):
+    """Bare sockets know one workload; of sleeping and polling the better one counts."""
+    if (options.state_size, options.nlayers, options.out_features) != ("10-20-10", 5, 10):
+        return []
+    program, built = systems.program(options, "rl_floor")
+    transport = "unix" if options.transport == "auto" else options.transport
+    same = [*same, "--transport", transport, "--json", REPORT]
+    commands = [systems.words(program, *same, "--poll", poll) for poll in (0, 300)]
+    return [Job([System(BARE, FLOOR, built)], commands, _reader(BARE))]
+
+
+def _peers(options, same):
+    """Its default, 16 threads, is what the original has; in batches fewer are faster."""
+    jobs = []
+    for threads in options.worker_threads or ([16] if options.quick else [16, 2]):
+        name = TORCH if threads == 16 else f"{TORCH}, {threads} threads"
+        command = systems.peer_script(
             options, "rl_torch_rpc.py", *same, "--worker-threads", threads, "--json", REPORT
         )
-        for threads in options.worker_threads or ([4] if options.quick else [2, 16])
-    ]
+        system = System(name, PEER, systems.torch_rpc(options))
+        jobs.append(Job([system], [command], _reader(name)))
+    return jobs
 
 
 def make_cases(options):
@@ -63,17 +82,19 @@ def make_cases(options):
     steps = options.steps or (50 if options.quick else 100)
     program, built = systems.program(options, "rl_benchmark")
     ours = System("batchrpc", OURS, built)
-    peer = System(TORCH, PEER, systems.torch_rpc(options))
     cases = []
     for size in options.world_size or ([10] if options.quick else [10, 20, 40]):
         for batch in options.batch:
             same = ["--world-size", size, "--batch", batch, "--episodes", episodes]
-            same += ["--steps", steps, "--state-size", options.state_size]
-            same += ["--nlayers", options.nlayers, "--out-features", options.out_features]
+            same += ["--steps", steps]
+            shape = ["--state-size", options.state_size, "--nlayers", options.nlayers]
+            shape += ["--out-features", options.out_features]
             own = ["--transport", options.transport, "--output-file-path", REPORT]
+            command = systems.words(program, *same, *shape, *own)
             jobs = [
-                Job([ours], [systems.words(program, *same, *own)], lambda r: read("batchrpc", r)),
-                Job([peer], _peer_commands(options, same), lambda r: read(TORCH, r)),
+                Job([ours], [command], _reader("batchrpc")),
+                *_floor(options, same),
+                *_peers(options, [*same, *shape]),
             ]
             how = "in batches" if batch == "true" else "one by one"
             cases.append(Case(f"{size - 2} observers, {how}", METRICS, jobs))

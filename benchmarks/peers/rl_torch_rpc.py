@@ -36,9 +36,11 @@ COORDINATOR, AGENT = "coordinator", "agent"
 PERCENTILES = (50, 75, 90, 95)
 
 
-def rss_bytes():
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def memory():
+    """Of this process: what of it is in memory, and what of that is not of files; in bytes."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        kib = {key: value.split()[0] for key, _, value in (line.partition(":") for line in file)}
+    return int(kib["VmRSS"]) * 1024, int(kib["RssAnon"]) * 1024
 
 
 # Who starts the ranks needs no torch, and does not wait for it.
@@ -46,7 +48,7 @@ if "--rank" in sys.argv:
     import torch
     import torch.distributed.rpc as rpc
 
-    LOADED_RSS_BYTES = rss_bytes()
+    LOADED = memory()
     async_execution = rpc.functions.async_execution
 else:
 
@@ -137,8 +139,8 @@ def finish_episode():
 
 
 def agent_process():
-    """Of the agent's process: bytes now, bytes with torch and nothing else, and threads."""
-    return rss_bytes(), LOADED_RSS_BYTES, len(os.listdir("/proc/self/task"))
+    """Of the agent's process: memory now, memory with torch and nothing else, and threads."""
+    return memory(), LOADED, len(os.listdir("/proc/self/task"))
 
 
 class Observer:
@@ -206,7 +208,7 @@ def run_coordinator(options):
     for observer in observers:
         observer.rpc_sync().ready()
     first, episodes = run_episodes(options, observers)
-    agent_rss, loaded_rss, threads = rpc.rpc_sync(AGENT, agent_process)
+    agent, loaded, threads = rpc.rpc_sync(AGENT, agent_process)
 
     warm_up, *measured = episodes
     actions = count * options.steps
@@ -230,8 +232,10 @@ def run_coordinator(options):
         "actions_per_s": actions * len(measured) / sum(seconds for seconds, _, _ in measured),
         "warm_up": {"actions_per_s": actions / warm_up[0]},
         "start_to_first_action_s": first - options.started,
-        "agent_rss_bytes": agent_rss,
-        "loaded_rss_bytes": loaded_rss,
+        "agent_rss_bytes": agent[0],
+        "agent_anonymous_bytes": agent[1],
+        "loaded_rss_bytes": loaded[0],
+        "loaded_anonymous_bytes": loaded[1],
         "agent_threads": threads,
     }
     print(json.dumps(report), flush=True)

@@ -16,6 +16,7 @@ from comparison import figure, page, suites
 class CommandLine(Folder):
     def rl(self, *words):
         self.reporting("rl_benchmark", "--output-file-path", "rl_benchmark")
+        self.reporting("rl_floor", "--json", "rl_floor")
         program_options = ["--programs", self.folder, "--python", "/no/python"]
         return call("rl", "--batch", "true", "--world-size", 4, *program_options, *words)
 
@@ -29,9 +30,11 @@ class CommandLine(Folder):
         written = json.loads(json_file.read_text(encoding="utf-8"))
         self.assertEqual(written["rounds"], 2)
         self.assertIn("cpu", written["machine"])
-        ours, peer = written["suites"][0]["cases"][0]["systems"]
+        ours, floor, *peers = written["suites"][0]["cases"][0]["systems"]
         self.assertEqual(len(ours["values"]["actions_per_s"]["rounds"]), 2)
-        self.assertIn("cannot_run", peer)
+        self.assertEqual(floor["values"]["actions_per_s"]["rounds"], [50000.0, 50000.0])
+        self.assertEqual(len(peers), 2)
+        self.assertIn("cannot_run", peers[0])
         text = markdown.read_text(encoding="utf-8")
         self.assertTrue(text.startswith("## Acting"))
         self.assertIn("`benchmarks/compare rl --batch true", text)
@@ -66,7 +69,7 @@ class CommandLine(Folder):
         nowhere = self.folder / "no" / "such"
         for words, reason in (
             (["--rounds", 0], "'0' is not a number from 1 on"),
-            (["--only", "gprc"], "there is no 'gprc'; there are batchrpc, torch-distributed-rpc"),
+            (["--only", "gprc"], "there is no 'gprc'; there are batchrpc, bare-sockets, torch"),
             (["--json", nowhere / "a.json"], "--json: .* cannot be written: No such file"),
             (["--markdown", self.folder], "--markdown: .* cannot be written: Is a directory"),
             (["--figure", self.folder / "a.png"], "--figure: .* does not end in .svg"),
