@@ -2,6 +2,7 @@
 // `rl_benchmark`, whose floor this is, and no library between them. A request is the state's bytes,
 // a reply 8 bytes. Observers block in recv (or poll with sched_yield for a while first), the agent
 // in epoll_wait; states are received where their batch is.
+#include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -17,6 +19,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -55,14 +58,17 @@ void check(ssize_t result, const char* what) {
   if (result < 0) throw std::system_error(errno, std::generic_category(), what);
 }
 
-void send_all(int socket, const void* data, std::size_t size) {
+/// False at the end of the connection.
+bool send_all(int socket, const void* data, std::size_t size) {
   const auto* bytes = static_cast<const char*>(data);
   while (size > 0) {
     const ssize_t sent = ::send(socket, bytes, size, MSG_NOSIGNAL);
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET)) return false;
     check(sent, "send");
     bytes += sent;
     size -= static_cast<std::size_t>(sent);
   }
+  return true;
 }
 
 /// False at the end of the connection.
@@ -87,7 +93,7 @@ int observe(const Options& options, const std::string& address, int index) {
   at::Tensor state = torch::rand({10, 20, 10});
   std::int64_t action = 0;
   while (true) {
-    send_all(socket.get(), state.data_ptr<float>(), kStateBytes);
+    if (!send_all(socket.get(), state.data_ptr<float>(), kStateBytes)) return 0;
     if (!receive_reply(socket.get(), action, poll)) return 0;
     state = torch::rand({10, 20, 10});
   }
@@ -218,8 +224,14 @@ int run(int argc, const char* const* argv) {
     children.emplace_back([&, i] { return observe(options, address, i); });
   batchrpc_examples::use_one_torch_thread();
   std::vector<Socket> observers;
-  for (std::size_t i = 0; i < children.size(); ++i)
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    pollfd connection{.fd = listener.descriptor(), .events = POLLIN, .revents = 0};
+    while (::poll(&connection, 1, 100) == 0) {
+      for (ChildProcess& child : children)
+        if (child.poll()) throw std::runtime_error("an observer has ended");
+    }
     observers.push_back(listener.accept().value());
+  }
 
   std::vector<double> seconds;
   {

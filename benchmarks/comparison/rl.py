@@ -60,7 +60,7 @@ def _floor(options, same):
     program, built = systems.program(options, "rl_floor")
     transport = "unix" if options.transport == "auto" else options.transport
     same = [*same, "--transport", transport, "--json", REPORT]
-    commands = [systems.words(program, *same, "--poll", poll) for poll in (0, 300)]
+    commands = [systems.words(program, *same, "--poll", poll) for poll in (0, 300, 1000)]
     return [Job([System(BARE, FLOOR, built)], commands, _reader(BARE))]
 
 

@@ -85,7 +85,7 @@ class Agent:
 
     def sample(self, states):
         scores = torch.nn.functional.softmax(self.policy(states), dim=0)
-        distribution = torch.distributions.Categorical(scores)
+        distribution = torch.distributions.Categorical(scores, validate_args=False)
         actions = distribution.sample()
         self.log_probs.append(distribution.log_prob(actions))
         return actions

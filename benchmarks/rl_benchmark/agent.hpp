@@ -16,8 +16,8 @@ namespace rl_benchmark {
 
 /// What an agent has measured in an episode; travels to the coordinator.
 struct AgentEpisode {
-  /// Of each run of the policy, in seconds: from the arrival of the first of its requests until an
-  /// action is selected for all of them.
+  /// Of each run of the policy, in seconds: from the arrival of the first of its requests (without
+  /// batches: from where its function begins) until an action is selected for all of them.
   std::vector<double> latencies{};
   std::vector<std::int32_t> rows{};  ///< requests in each of them
   std::int64_t kept = 0;             ///< log-probabilities that it had kept

@@ -4,7 +4,6 @@
 #include <batchrpc/torch.hpp>
 #include <cstdio>
 #include <mutex>
-#include <stdexcept>
 #include <utility>
 
 #include "rl_benchmark/world.hpp"
@@ -70,6 +69,7 @@ RunRecord Coordinator::run(std::optional<Clock::time_point> started) {
     EpisodeRecord episode;
     episode.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
     finish_episode(results, episode);
+    episode.cut = !record_.incomplete.empty();
     if (number == 0 && started) {
       for (const auto& result : results) {
         if (!result || result->first_action_ns == 0) continue;
@@ -128,10 +128,9 @@ void Coordinator::finish_episode(std::vector<rpc::Result<ObserverEpisode>>& resu
       end_early(failure_of(agents_[agent], measured));
       continue;
     }
-    if (measured->kept != measured->rewards && record_.incomplete.empty()) {
-      throw std::logic_error(agents_[agent] + " has kept " + std::to_string(measured->kept) +
-                             " log-probabilities and got " + std::to_string(measured->rewards) +
-                             " rewards");
+    if (measured->kept != measured->rewards) {
+      end_early(agents_[agent] + " has kept " + std::to_string(measured->kept) +
+                " log-probabilities and got " + std::to_string(measured->rewards) + " rewards");
     }
     for (std::size_t run = 0; run < measured->latencies.size(); ++run) {
       episode.agent_latency.push_back(measured->latencies[run]);

@@ -1,6 +1,8 @@
 #include "rl_benchmark/launch.hpp"
 
+#include <algorithm>
 #include <batchrpc/batchrpc.hpp>
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <stdexcept>
@@ -59,6 +61,21 @@ void check_others(const Setting& setting, std::vector<ChildProcess>& others) {
   }
 }
 
+// Waits for all to end by themselves; what is to be told of one that does not, or badly.
+std::string await_end(const Setting& setting, std::vector<ChildProcess>& others) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const auto left = std::max(deadline - std::chrono::steady_clock::now(),
+                               std::chrono::steady_clock::duration::zero());
+    const auto end =
+        others[i].wait_for(std::chrono::duration_cast<std::chrono::milliseconds>(left));
+    if (end && end->success()) continue;
+    return name_of(setting, static_cast<int>(i) + 1) + " " +
+           (end ? end->describe() : "did not end") + " after the last episode";
+  }
+  return {};
+}
+
 // Nothing when a signal came first.
 std::optional<batchrpc::Node> join(const Setting& setting, const InterruptFlag& interrupts,
                                    std::vector<ChildProcess>& others) {
@@ -80,15 +97,13 @@ RunRecord coordinate(const Setting& setting, const InterruptFlag& interrupts,
                      std::optional<std::chrono::steady_clock::time_point> started,
                      std::vector<ChildProcess> others, bool progress, bool more) {
   auto node = join(setting, interrupts, others);
-  if (!node) return {.setting = setting, .incomplete = "interrupted"};
+  if (!node) return {.setting = setting, .incomplete = "interrupted", .interrupted = true};
   Coordinator coordinator(setting, *std::move(node), interrupts, progress);
   RunRecord record = coordinator.run(started);
   coordinator.dismiss(more && record.incomplete.empty());
-  if (record.incomplete.empty()) {
-    for (ChildProcess& other : others)
-      other.wait_for(std::chrono::seconds(5));
-  }
+  if (record.incomplete.empty()) record.incomplete = await_end(setting, others);
   batchrpc_examples::stop_all(others);
+  record.interrupted = interrupts.is_set();
   return record;
 }
 

@@ -31,6 +31,8 @@ std::vector<RunRecord> run_all(const Options& options, Clock::time_point started
       if (runs.empty()) throw;
       runs.push_back({.setting = setting, .incomplete = error.what()});
     }
+    if (runs.back().interrupted && !last && runs.back().incomplete.empty())
+      runs.back().incomplete = "interrupted before the runs with other values";
     if (!runs.back().incomplete.empty()) break;
     started = Clock::now();
   }

@@ -44,9 +44,11 @@ std::optional<Metrics> metrics_of(const std::vector<EpisodeRecord>& episodes, st
   return metrics;
 }
 
-std::optional<Metrics> metrics_of(const RunRecord& run) {
-  const std::size_t count = run.episodes.size();
-  return metrics_of(run.episodes, count > 1 ? 1 : 0, count);
+Counted counted(const RunRecord& run) {
+  Counted counted{.first = 0, .last = run.episodes.size()};
+  if (counted.last > 1 && run.episodes.back().cut) --counted.last;
+  if (counted.last > 1) counted.first = 1;
+  return counted;
 }
 
 }  // namespace rl_benchmark

@@ -30,8 +30,12 @@ struct Metrics {
 std::optional<Metrics> metrics_of(const std::vector<EpisodeRecord>& episodes, std::size_t first,
                                   std::size_t last);
 
-/// Of what counts: all episodes but the first, which is for warming up; the first one, when there
-/// is no other.
-std::optional<Metrics> metrics_of(const RunRecord& run);
+/// What counts of a run: all episodes but the first, which is for warming up, and one that was cut.
+/// Where there is no other, these do.
+struct Counted {
+  std::size_t first = 0;
+  std::size_t last = 0;  ///< the one behind the last
+};
+Counted counted(const RunRecord& run);
 
 }  // namespace rl_benchmark

@@ -17,12 +17,11 @@ Observer::Observer(const rpc::Node& node, const Setting& setting, int index)
       state_size_(setting.state_size),
       index_(index),
       agent_(name_of(setting, 1 + agent_of(setting, index))),
-      random_(setting.seed + static_cast<std::uint64_t>(index)) {}
+      random_(setting.seed + static_cast<std::uint64_t>(1 + setting.agents + index)) {}
 
 rpc::Future<ObserverEpisode> Observer::run_episode(std::int32_t steps) {
   ObserverEpisode episode;
-  std::vector<float> rewards;
-  rewards.reserve(static_cast<std::size_t>(steps));
+  const at::Tensor rewards = torch::zeros(steps);
   episode.latencies.reserve(static_cast<std::size_t>(steps));
   try {
     at::Tensor state = torch::rand(state_size_);
@@ -36,12 +35,12 @@ rpc::Future<ObserverEpisode> Observer::run_episode(std::int32_t steps) {
         episode.first_action_ns = answered.time_since_epoch().count();
       episode.latencies.push_back(std::chrono::duration<double>(answered - asked).count());
       state = torch::rand(state_size_);
-      rewards.push_back(static_cast<float>(random_() % 2));
+      rewards[step] = static_cast<float>(random_() % 2);
     }
   } catch (const std::exception& error) {
     episode.failure = error.what();
   }
-  episode.rewards = torch::tensor(rewards);
+  episode.rewards = rewards.slice(0, 0, static_cast<std::int64_t>(episode.latencies.size()));
   co_return episode;
 }
 

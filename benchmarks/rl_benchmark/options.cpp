@@ -169,7 +169,7 @@ constexpr std::array kParameters{
               }},
     Parameter{"inference", Kind::truth, "False", "run the policy without gradient tracking",
               [](Setting& s, const auto& n, const auto& t) { s.inference = truth(n, t); }},
-    Parameter{"seed", Kind::whole_number, "0", "of the weights, the actions and (plus rank) states",
+    Parameter{"seed", Kind::whole_number, "0", "plus its rank it is that of a process",
               [](Setting& s, const auto& n, const auto& t) {
                 s.seed = number(n, t, std::uint64_t{0},
                                 std::uint64_t{std::numeric_limits<std::int64_t>::max()});

@@ -2,9 +2,10 @@
 
 #include <torch/torch.h>
 
+#include <atomic>
 #include <batchrpc/torch.hpp>
+#include <chrono>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 
@@ -23,14 +24,20 @@ namespace {
 class Ending {
  public:
   void end(rpc::Result<bool> more) {
-    const std::lock_guard lock(mutex_);
-    if (ended_.pending()) ended_.set_result(std::move(more));
+    if (!has_ended_.exchange(true)) ended_.set_result(std::move(more));
+  }
+  void coordinator_is_gone(const std::string& why) {
+    end(std::make_exception_ptr(std::runtime_error("the coordinator is lost: " + why)));
+    if (!is_gone_.exchange(true)) gone_.set_value();
   }
   rpc::Future<bool> ended() { return ended_.get_future(); }
+  rpc::Future<void> gone() { return gone_.get_future(); }
 
  private:
-  std::mutex mutex_;
+  std::atomic<bool> has_ended_{false};
+  std::atomic<bool> is_gone_{false};
   rpc::Promise<bool> ended_;
+  rpc::Promise<void> gone_;
 };
 
 }  // namespace
@@ -42,15 +49,14 @@ bool run_participant(const Setting& setting, int rank) {
 
   const auto ending = std::make_shared<Ending>();
   auto ended = ending->ended();
-  const auto coordinator_is_lost = [ending](const std::string& why) {
-    ending->end(std::make_exception_ptr(std::runtime_error("the coordinator is lost: " + why)));
-  };
-  node.on_membership([coordinator_is_lost](const rpc::MembershipChange& change) {
-    if (!change.joined && change.peer.name == kCoordinator) coordinator_is_lost(change.reason);
+  const auto gone = ending->gone();
+  node.on_membership([ending](const rpc::MembershipChange& change) {
+    if (!change.joined && change.peer.name == kCoordinator)
+      ending->coordinator_is_gone(change.reason);
   });
   for (const rpc::PeerInfo& peer : node.peers()) {
     if (peer.name == kCoordinator && peer.state == rpc::PeerState::lost)
-      coordinator_is_lost(peer.last_error);
+      ending->coordinator_is_gone(peer.last_error);
   }
   node.expose(kEnd, [ending](bool more) { ending->end(more); });
 
@@ -61,7 +67,10 @@ bool run_participant(const Setting& setting, int rank) {
     node.expose(kStop, [observer] { observer->stop(); });
     node.expose<&Observer::run_episode>(observer, {.short_handler = true});
   }
-  return std::move(ended).get();  // waiting, this thread drives the node
+  const bool more = std::move(ended).get();  // waiting, this thread drives the node
+  // Who joins the next run while the coordinator of this one still listens would join this one.
+  if (more) gone.wait_for(std::chrono::seconds(10));
+  return more;
 }
 
 }  // namespace rl_benchmark

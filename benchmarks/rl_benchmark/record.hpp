@@ -11,6 +11,7 @@ namespace rl_benchmark {
 
 /// What was measured in an episode, by all agents and observers.
 struct EpisodeRecord {
+  bool cut = false;          ///< ended early, so that its times are those of its end, too
   double seconds = 0;        ///< from the order to start until all observers had returned
   std::int64_t actions = 0;  ///< that observers have got
   std::vector<double> agent_latency{};     ///< seconds, of each run of a policy
@@ -32,6 +33,7 @@ struct RunRecord {
   std::int32_t threads = 0;
   /// @}
   std::string incomplete{};  ///< why it ended early; empty when it did not
+  bool interrupted = false;  ///< by a signal, which may have come after its last episode
 };
 
 }  // namespace rl_benchmark

@@ -55,14 +55,20 @@ Json settings_json(const Options& options, std::size_t run) {
 
 std::optional<Json> run_json(const Options& options, std::size_t number, const RunRecord& run,
                              const LoadedMemory& loaded) {
-  const auto metrics = metrics_of(run);
+  if (run.episodes.empty()) return std::nullopt;
+  const Counted counted = rl_benchmark::counted(run);
+  const auto metrics = metrics_of(run.episodes, counted.first, counted.last);
   if (!metrics) return std::nullopt;
   Json json = metrics_json(*metrics);
-  const auto warm_up = metrics_of(run.episodes, 0, 1);
-  json["warm_up"] = warm_up ? metrics_json(*warm_up) : Json(nullptr);
-  const bool only_warm_up = run.episodes.size() < 2;
-  json["only_warm_up"] = only_warm_up;
-  json["episodes"] = run.episodes.size() - (only_warm_up ? 0 : 1);
+  const auto apart = [&run](bool is_there, std::size_t episode) {
+    const auto of_one = is_there ? metrics_of(run.episodes, episode, episode + 1) : std::nullopt;
+    return of_one ? metrics_json(*of_one) : Json(nullptr);
+  };
+  const std::size_t last = run.episodes.size() - 1;
+  json["warm_up"] = apart(true, 0);
+  json["cut"] = apart(run.episodes[last].cut, last);
+  json["only_warm_up"] = counted.first == 0;
+  json["episodes"] = counted.last - counted.first;
   json["steps"] = run.setting.steps;
   json["observers"] = run.setting.observers();
   json["incomplete"] = run.incomplete.empty() ? Json(nullptr) : Json(run.incomplete);

@@ -34,7 +34,6 @@ made() {
     ip -n $one address add 10.213.1.1/24 dev slink && ip -n $other address add 10.213.1.2/24 dev slink &&
     ip -n $one link set lo up && ip -n $other link set lo up &&
     ip -n $one link set slink up && ip -n $other link set slink up &&
-    # Packets as they are on a wire, and a queue of a few of them, as a network card has.
     ip netns exec $one tc qdisc add dev slink root tbf rate "$rate" burst 128kb latency 2ms &&
     ip netns exec $other tc qdisc add dev slink root tbf rate "$rate" burst 128kb latency 2ms
 }

@@ -160,6 +160,8 @@ ChildProcess::ChildProcess(const std::function<int()>& body) {
     code = body();
   } catch (const std::exception& error) {
     std::cerr << error.what() << std::endl;
+  } catch (...) {
+    std::cerr << "ended by what is no std::exception" << std::endl;
   }
   std::fflush(nullptr);
   ::_exit(code);

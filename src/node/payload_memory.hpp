@@ -43,9 +43,9 @@ class PayloadMemory : public std::enable_shared_from_this<PayloadMemory> {
 
   Block take_kept(std::size_t size);
   void take_back(Block block) noexcept;
-  [[nodiscard]] std::vector<Block> take_surplus();
+  void free_surplus() noexcept;
   static Block make(std::size_t size);
-  static void free(const std::vector<Block>& blocks) noexcept;
+  static void free(Block block) noexcept;
 
   mutable std::mutex mutex_;
   std::vector<Block> kept_;  // the one that was let go of last at the end

@@ -49,6 +49,11 @@ Json report_of(const std::vector<std::string>& words) {
   return report_json(options, runs, {.private_memory = 60 << 20, .resident_memory = 80 << 20});
 }
 
+std::optional<Metrics> metrics_of(const RunRecord& run) {
+  const Counted which = counted(run);
+  return metrics_of(run.episodes, which.first, which.last);
+}
+
 TEST_CASE("percentiles are of all samples of all episodes but the first") {
   const auto metrics = metrics_of(
       run_of({}, {episode(9, {9, 9, 9}), episode(2, {0.5, 0.1}), episode(3, {0.2, 0.4, 0.3})}));
@@ -70,6 +75,25 @@ TEST_CASE("a run that has got no further than its first episode is reported by t
   CHECK(metrics->observer_latency[0] == Approx(0.5));
   CHECK_FALSE(metrics_of(run_of({}, {episode(2, {})})));
   CHECK_FALSE(metrics_of(run_of({}, {})));
+}
+
+TEST_CASE("an episode that was cut is reported apart, unless there is no other") {
+  const Options options = options_of({});
+  RunRecord run =
+      run_of(options.settings[0], {episode(9, {9, 9}), episode(1, {0.1, 0.1}), episode(20, {5})});
+  run.episodes.back().cut = true;
+  run.incomplete = "interrupted";
+  const auto result = [&] { return report_json(options, {run}, {}).at("benchmark_results").at(0); };
+  CHECK(result().at("actions_per_s") == 2);
+  CHECK(result().at("episodes") == 1);
+  CHECK(result().at("cut").at("actions") == 1);
+  CHECK(result().at("warm_up").at("actions") == 2);
+  run.episodes.erase(run.episodes.begin() + 1);
+  CHECK(result().at("only_warm_up") == true);
+  CHECK(result().at("actions") == 2);
+  run.episodes.erase(run.episodes.begin());
+  CHECK(result().at("actions") == 1);
+  CHECK(result().at("cut").at("actions") == 1);
 }
 
 // PyTorch's benchmarks/distributed/rpc/rl/plot_benchmark_report.py, what it reads and nothing else.
@@ -116,6 +140,7 @@ TEST_CASE("a result has more under keys of its own") {
   CHECK(run.at("steps") == 100);
   CHECK(run.at("gradients") == true);
   CHECK(run.at("incomplete").is_null());
+  CHECK(run.at("cut").is_null());
   CHECK(run.at("settings").at("world_size") == 10);
   CHECK(run.at("seeds").size() == 9);
   CHECK(run.at("seeds").at(0) == 8);
