@@ -100,7 +100,7 @@ RunRecord coordinate(const Setting& setting, const InterruptFlag& interrupts,
   if (!node) return {.setting = setting, .incomplete = "interrupted", .interrupted = true};
   Coordinator coordinator(setting, *std::move(node), interrupts, progress);
   RunRecord record = coordinator.run(started);
-  coordinator.dismiss(more && record.incomplete.empty());
+  coordinator.dismiss(more && record.incomplete.empty() && !interrupts.is_set());
   if (record.incomplete.empty()) record.incomplete = await_end(setting, others);
   batchrpc_examples::stop_all(others);
   record.interrupted = interrupts.is_set();
