@@ -39,8 +39,11 @@ PERCENTILES = (50, 75, 90, 95)
 def memory():
     """Of this process: what of it is in memory, and what of that is not of files; in bytes."""
     with open("/proc/self/status", encoding="ascii") as file:
-        kib = {key: value.split()[0] for key, _, value in (line.partition(":") for line in file)}
-    return int(kib["VmRSS"]) * 1024, int(kib["RssAnon"]) * 1024
+        lines = dict(line.split(":", 1) for line in file)
+    in_all, anonymous, shared = (
+        int(lines[key].split()[0]) * 1024 for key in ("VmRSS", "RssAnon", "RssShmem")
+    )
+    return in_all, anonymous + shared
 
 
 # Who starts the ranks needs no torch, and does not wait for it.

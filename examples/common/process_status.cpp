@@ -16,8 +16,8 @@ ProcessStatus process_status() {
     std::int64_t value = 0;
     if (key == "VmRSS:" && file >> value) {
       status.resident_bytes = value * kKiB;
-    } else if (key == "RssAnon:" && file >> value) {
-      status.anonymous_bytes = value * kKiB;
+    } else if ((key == "RssAnon:" || key == "RssShmem:") && file >> value) {
+      status.anonymous_bytes += value * kKiB;
     } else if (key == "Threads:" && file >> value) {
       status.threads = static_cast<std::int32_t>(value);
     }
