@@ -198,9 +198,21 @@ def run(options, cases_of, command):
     return good
 
 
+def command_of(argv):
+    """The command that measures the same again, without where things lie on this machine."""
+    left_out = ("--programs", "--python", "--json", "--markdown", "--figure", "--docs")
+    words, here = [], iter(argv)
+    for word in here:
+        if word in left_out:
+            next(here, None)
+        elif not word.startswith(tuple(f"{option}=" for option in left_out)):
+            words.append(word)
+    return shlex.join(["benchmarks/compare", *words])
+
+
 def main(argv):
     options, suites = parse(argv)
-    command = shlex.join(["benchmarks/compare", *argv])
+    command = command_of(argv)
     try:
         cases_of = make_cases(options, suites)
         if options.list:

@@ -10,7 +10,7 @@ from unittest import mock
 
 from support import ROOT, Folder, call
 
-from comparison import figure, page, suites
+from comparison import figure, main, page, suites
 
 
 class CommandLine(Folder):
@@ -38,6 +38,10 @@ class CommandLine(Folder):
         text = markdown.read_text(encoding="utf-8")
         self.assertTrue(text.startswith("## Acting"))
         self.assertIn("`benchmarks/compare rl --batch true", text)
+
+    def test_the_command_that_is_told_has_nothing_of_this_machine(self):
+        words = ["rl", "--rounds", "2", "--programs", "/here", "--json=a.json", "--docs", "a.md"]
+        self.assertEqual(main.command_of(words), "benchmarks/compare rl --rounds 2")
 
     def test_a_run_that_fails_says_so_by_its_exit_status(self):
         self.program("cartpole", "#!/bin/sh\necho no socket >&2\nexit 3\n")
