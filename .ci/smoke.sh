@@ -15,6 +15,8 @@ smoke_lines=(
   '60 tensor_benchmark --bytes 1K,1M --transport tcp,inproc --seconds 0.01 --rounds 1'
   '60 benchmarks/compare calls --quick --rounds 1 --seconds 0.02 --only batchrpc,batchrpc-workers,bare-sockets'
   '60 folder=$(mktemp -d); rl_benchmark --world-size 4,5 --episodes 2 --steps 20 --output-file-path $folder/a; scripts/plot_report $folder/a $folder/a --labels one,other --output $folder/a.svg; [ -s $folder/a.svg ]; rm -r $folder'
+  '30 shared_link --serve tcp://127.0.0.1:29611 & server=$!; shared_link --call tcp://127.0.0.1:29611 --mebibytes 8; kill $server; wait $server'
+  '60 scale_benchmark --largest 100 --rounds 1; scale_benchmark bytes --largest 100000 --rounds 1'
   '60 rl_floor --world-size 4 --episodes 2 --steps 20'
   '120 benchmarks/compare rl --rounds 1 --world-size 4 --episodes 2 --steps 20'
   '60 benchmarks/compare tensors --quick --rounds 1 --seconds 0.02 --only batchrpc,bare-sockets'
