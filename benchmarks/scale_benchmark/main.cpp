@@ -120,12 +120,12 @@ int run(int argc, const char* const* argv) {
   for (const Section& section : sections())
     names.push_back(section.name);
   app.add_option("section", options.names)->check(CLI::IsMember(names));
-  app.add_option("--largest", options.largest, "leave out sizes above it")
+  app.add_option("--largest", options.largest, "leave out sizes above it (peers, calls, objects or bytes)")
       ->check(examples::between(1.0, 1e12));
   app.add_option("--rounds", options.rounds, "of which the median counts")
       ->check(examples::between(1, 1000))
       ->capture_default_str();
-  app.add_option("--json", options.json);
+  app.add_option("--json", options.json, "where the report goes");
   app.add_option("--figures", options.figures, "folder for a picture of each section");
   const bool go = examples::parse_command_line(app, argc, argv, [&] {
     if (!options.json.empty()) examples::check_writable("--json", options.json);
