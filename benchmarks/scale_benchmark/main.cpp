@@ -120,7 +120,8 @@ int run(int argc, const char* const* argv) {
   for (const Section& section : sections())
     names.push_back(section.name);
   app.add_option("section", options.names)->check(CLI::IsMember(names));
-  app.add_option("--largest", options.largest, "leave out sizes above it (peers, calls, objects or bytes)")
+  app.add_option("--largest", options.largest,
+                 "leave out sizes above it (peers, calls, objects or bytes)")
       ->check(examples::between(1.0, 1e12));
   app.add_option("--rounds", options.rounds, "of which the median counts")
       ->check(examples::between(1, 1000))
