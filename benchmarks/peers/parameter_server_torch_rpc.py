@@ -27,12 +27,12 @@ import importlib.util
 import json
 import os
 import pathlib
-import socket
 import statistics
-import subprocess
 import sys
 import threading
 import time
+
+from ranks import start_ranks
 
 os.environ.setdefault("GLOG_minloglevel", "2")  # no notes on shutting down; read by the imports
 
@@ -258,30 +258,6 @@ def run_rank(options):
     rpc.shutdown()
 
 
-def start_all(options):
-    """Starts every rank as a process, and ends them all when one fails; gives the exit code."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:]]
-    command += ["--port", str(port), "--started", repr(time.time())]
-    processes = [
-        subprocess.Popen([*command, "--rank", str(rank)]) for rank in range(options.trainers + 1)
-    ]
-    try:
-        while any(process.poll() is None for process in processes):
-            failed = [process.returncode for process in processes if process.returncode]
-            if failed:
-                return abs(failed[0])
-            time.sleep(0.05)
-        return max(abs(process.returncode) for process in processes)
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--trainers", type=int, default=5)
@@ -309,5 +285,5 @@ def parse_arguments():
 if __name__ == "__main__":
     arguments = parse_arguments()
     if arguments.rank is None:
-        sys.exit(start_all(arguments))
+        sys.exit(start_ranks(arguments.trainers + 1, "--started", repr(time.time())))
     run_rank(arguments)

@@ -24,11 +24,11 @@ import math
 import os
 import pathlib
 import random
-import socket
-import subprocess
 import sys
 import threading
 import time
+
+from ranks import start_ranks
 
 os.environ.setdefault("GLOG_minloglevel", "2")  # no notes on shutting down; read by the imports
 
@@ -273,30 +273,6 @@ def process_start():
     return time.time() - age
 
 
-def start_all(options):
-    """Starts every rank as a process, and ends them all when one fails; gives the exit code."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:]]
-    command += ["--port", str(port), "--started", repr(process_start())]
-    processes = [
-        subprocess.Popen([*command, "--rank", str(rank)]) for rank in range(options.world_size)
-    ]
-    try:
-        while any(process.poll() is None for process in processes):
-            failed = [process.returncode for process in processes if process.returncode]
-            if failed:
-                return abs(failed[0])
-            time.sleep(0.05)
-        return max(abs(process.returncode) for process in processes)
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-
-
 def flag(text):
     if text.lower() not in ("true", "false"):
         raise argparse.ArgumentTypeError("true or false")
@@ -339,5 +315,5 @@ def parse_arguments():
 if __name__ == "__main__":
     arguments = parse_arguments()
     if arguments.rank is None:
-        sys.exit(start_all(arguments))
+        sys.exit(start_ranks(arguments.world_size, "--started", repr(process_start())))
     run_rank(arguments)

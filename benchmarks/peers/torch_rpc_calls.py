@@ -19,11 +19,11 @@ import argparse
 import json
 import os
 import pathlib
-import socket
-import subprocess
 import sys
 import threading
 import time
+
+from ranks import start_ranks
 
 os.environ.setdefault("GLOG_minloglevel", "2")  # no notes on shutting down; read by the imports
 
@@ -172,27 +172,6 @@ def run_rank(options):
     rpc.shutdown()
 
 
-def start_all(options):
-    """Starts both as processes, and ends them when one fails; gives the exit code."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--port", str(port)]
-    processes = [subprocess.Popen([*command, "--rank", str(rank)]) for rank in range(2)]
-    try:
-        while any(process.poll() is None for process in processes):
-            failed = [process.returncode for process in processes if process.returncode]
-            if failed:
-                return abs(failed[0])
-            time.sleep(0.05)
-        return max(abs(process.returncode) for process in processes)
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--mode", choices=["calls", "echo", "push"], default="calls")
@@ -216,5 +195,5 @@ def parse_arguments():
 if __name__ == "__main__":
     arguments = parse_arguments()
     if arguments.rank is None:
-        sys.exit(start_all(arguments))
+        sys.exit(start_ranks(2))
     run_rank(arguments)

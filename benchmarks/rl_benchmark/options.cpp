@@ -13,8 +13,10 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
 
 #include "common/command_line.hpp"
+#include "common/lists.hpp"
 #include "common/meeting_place.hpp"
 
 namespace rl_benchmark {
@@ -176,14 +178,6 @@ constexpr std::array kParameters{
               }},
 };
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> values;
-  std::istringstream stream(text + ",");
-  for (std::string value; std::getline(stream, value, ',');)
-    values.push_back(value);
-  return values;
-}
-
 void check_world(const Setting& setting) {
   if (setting.observers() >= setting.agents) return;
   throw UsageError("--world-size " + std::to_string(setting.world_size) + " with --agents " +
@@ -228,14 +222,14 @@ void take_environment(Options& options, const CLI::App& app) {
 
 void find_x_axis(Options& options) {
   for (const Argument& argument : options.arguments) {
-    const std::vector<std::string> values = split(argument.text);
+    const std::vector<std::string_view> values = batchrpc_benchmarks::split(argument.text);
     if (values.size() < 2) continue;
     if (!options.x_axis.empty()) {
       throw UsageError("only one argument may have several values: " + flag_of(options.x_axis) +
                        " and " + flag_of(argument.name) + " have");
     }
     options.x_axis = argument.name;
-    options.x_values = values;
+    options.x_values.assign(values.begin(), values.end());
   }
 }
 
