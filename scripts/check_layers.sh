@@ -24,7 +24,7 @@ git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp
       if (!(layer in rank)) layer = ""  # include/batchrpc/*.hpp: above all layers
       if (FILENAME ~ /include\/batchrpc\/torch\.hpp$/) layer = "torch"
       core_header = public && layer != "torch"
-      may_asio = FILENAME ~ /batchrpc\/(transport\/asio[^\/]*|future\/asio)\.hpp$/ || !public
+      may_asio = FILENAME ~ /batchrpc\/future\/asio\.hpp$/ || !public
       in_comment = 0
     }
     /NOLINT\(layers\)/ { next }
@@ -57,7 +57,7 @@ git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp
       if (core_header && header ~ library_header)
         complain("a core header includes " header)
       if (header ~ /^asio(\/|\.hpp$)/ && !may_asio)
-        complain("includes " header "; only transport/asio*.hpp and future/asio.hpp may")
+        complain("includes " header "; only future/asio.hpp may")
       next
     }
     core_header && match(line, library_name) {

@@ -7,7 +7,7 @@
 #include "batch/options_check.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/outside_of_calls.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 
 // How calls come into an Aggregator, and how they leave it without having run.
 namespace batchrpc::detail {
@@ -44,7 +44,7 @@ void Aggregator::ensure_host() {
   if (host_) return;
   Host host;
   check_group(*options_, host);
-  const std::shared_ptr<Loop> loop = AsioLoop::start();
+  const std::shared_ptr<Loop> loop = SocketLoop::start();
   host.workers = loop;
   host.loop_tasks = std::make_shared<CallingThread>();
   host.loop = loop;

@@ -8,9 +8,9 @@
 #include "base/time.hpp"
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
 #include "batchrpc/transport/composite_transport.hpp"
 #include "batchrpc/transport/inproc.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
 #include "node/call_queue.hpp"
 #include "node/context_workers.hpp"
@@ -67,8 +67,8 @@ NodeCore::NodeCore(NodeOptions options)
     loop_ = options_.loop;
   } else {
     const auto loop = options_.io_context != nullptr
-                          ? AsioLoop::embed(*options_.io_context)
-                          : AsioLoop::start({.busy_poll = options_.busy_poll});
+                          ? SocketLoop::embed(*options_.io_context)
+                          : SocketLoop::start({.busy_poll = options_.busy_poll});
     own_loop_ = options_.io_context == nullptr;
     loop_ = loop;
     composite->add(

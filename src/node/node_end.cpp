@@ -6,7 +6,7 @@
 
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 #include "node/call_queue.hpp"
 #include "node/enduring_wait.hpp"
 #include "node/exclusive_calls.hpp"
@@ -173,7 +173,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   }
   if (!options_.loop) {  // whose last callback may wait for what the calling thread drives
     const WaitScope as_before(elsewhere);
-    std::static_pointer_cast<AsioLoop>(loop_)->stop();
+    std::static_pointer_cast<SocketLoop>(loop_)->stop();
   }
   const auto thrown = enduring->thrown() ? enduring->thrown() : elsewhere->thrown();
   if (options_.io_context != nullptr && thrown) {

@@ -1,76 +1,79 @@
 #include "transport/descriptor.hpp"
 
-#include <fcntl.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <utility>
 
 namespace batchrpc::detail {
+namespace {
 
-using asio::posix::stream_descriptor;
+constexpr std::uint32_t kEnd = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
-Descriptor::~Descriptor() { release_writer(); }
+}  // namespace
+
+Descriptor::~Descriptor() { close(); }
+
+// The first time whatever is the case already is an edge.
+void Descriptor::arm(bool anew) {
+  const std::uint32_t what = EPOLLIN | EPOLLRDHUP | EPOLLET | (watches_room_ ? EPOLLOUT : 0U);
+  if (name_ == 0) {
+    name_ = reactor_->add(shared_from_this(), fd_, what);
+  } else if (anew) {
+    reactor_->rearm(name_, fd_, what);
+  }
+}
 
 void Descriptor::wait_readable(Task handler) {
   const std::lock_guard lock(mutex_);
-  if (!socket_.is_open()) return;  // it was closed by another thread
+  if (closed_) return;  // by another thread
   std::swap(readable_, handler);
-  socket_.async_wait(stream_descriptor::wait_read,
-                     [self = shared_from_this()](const asio::error_code&) {
-                       run_as(self->guest_, [self] { self->readable(); });
-                     });
+  arm(at_end_ || !drained_.load(std::memory_order_relaxed));
 }
 
-void Descriptor::readable() {
-  Task ready;
-  {
-    const std::lock_guard lock(mutex_);
-    std::swap(ready, readable_);
-  }
-  if (ready) ready();
-}
-
+// Room is watched for no longer than somebody waits: each time that the other side of a Unix socket
+// reads, it would be an event.
 void Descriptor::wait_writable(Task handler) {
-  const std::lock_guard guard(mutex_);
+  const std::lock_guard lock(mutex_);
+  if (closed_) return;
   std::swap(writable_, handler);
-  asio::error_code error;
-  if (!writer_.is_open()) {
-    const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
-    if (copy >= 0) writer_.assign(copy, error);
-    if (error) ::close(copy);
-  }
-  // Without another descriptor to be had, the socket's own does.
-  stream_descriptor& waiting = writer_.is_open() ? writer_ : socket_;
-  waiting.async_wait(stream_descriptor::wait_write,
-                     [self = shared_from_this()](const asio::error_code& aborted) {
-                       if (!aborted) run_as(self->guest_, [self] { self->writable(); });
-                     });
+  const bool watched = std::exchange(watches_room_, true);
+  arm(!watched || !full_.load(std::memory_order_relaxed));
 }
 
-void Descriptor::writable() {
-  Task ready;
+// Writing first: a handler of what was read may wait for what that writes.
+void Descriptor::happened(std::uint32_t events) {
+  Task writable;
   {
     const std::lock_guard lock(mutex_);
-    release_writer();
-    std::swap(ready, writable_);
+    if (closed_) return;
+    if ((events & kEnd) != 0) at_end_ = true;
+    if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
+      not_full();
+      std::swap(writable, writable_);
+      if (!writable && std::exchange(watches_room_, false)) arm(true);
+    }
   }
-  if (ready) ready();
+  if (writable) writable();
+  Task readable;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || (events & (EPOLLIN | kEnd)) == 0) return;
+    not_drained();
+    std::swap(readable, readable_);
+  }
+  if (readable) readable();
 }
 
 void Descriptor::close() {
   Task readable;  // destroyed after the lock
   Task writable;
   const std::lock_guard lock(mutex_);
+  if (std::exchange(closed_, true)) return;
   std::swap(readable, readable_);
   std::swap(writable, writable_);
-  release_writer();
-  asio::error_code ignored;
-  socket_.close(ignored);
-}
-
-void Descriptor::release_writer() {
-  // Not close(): the socket lives on by its other descriptor, and so would this one's registration.
-  if (writer_.is_open()) ::close(writer_.release());
+  if (name_ != 0) reactor_->remove(name_, fd_);
+  ::close(fd_);
 }
 
 }  // namespace batchrpc::detail

@@ -1,50 +1,65 @@
 #pragma once
 
-#include <asio/posix/stream_descriptor.hpp>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
 #include "batchrpc/base/function.hpp"
-#include "transport/asio_core.hpp"
+#include "transport/reactor.hpp"
 
 namespace batchrpc::detail {
 
-/// A socket's descriptor and who waits for it. Operations under way in Asio share it; it is closed
-/// by close(), which its user calls, or with the io_context.
+/// A socket's descriptor and who waits for it. Closed by close(), or when the last that shares it
+/// goes. Thread-safe, but for the reading, which one thread at a time does.
 ///
-/// A wait for room to write goes to a copy of the descriptor, registered for that wait only. For
-/// Asio never again stops watching for room where it has done so once; every later wait for
-/// something to read would then begin with an event that means nothing.
+/// The reactor tells of edges only: that something came, or that there is room again. Whoever
+/// reads or writes says whether that took all there was (`drained`, `full`), as man epoll has it:
+/// by less than was asked for. Then the next edge will come; else a wait asks the kernel anew.
 class Descriptor : public std::enable_shared_from_this<Descriptor> {
  public:
   /// Takes `fd`, which does not block.
-  Descriptor(AsioCore& core, int fd)
-      : guest_(core.guest()), socket_(core.io(), fd), writer_(core.io()), fd_(fd) {}
+  Descriptor(std::shared_ptr<Reactor> reactor, int fd) : reactor_(std::move(reactor)), fd_(fd) {}
   ~Descriptor();
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
 
-  /// Calls `handler` once when reading, or writing, would not block. One of each at a time.
+  /// Calls `handler` once when reading, or writing, would not block. One of each at a time. Throw
+  /// std::system_error where the kernel takes no more sockets to watch.
   void wait_readable(Task handler);
   void wait_writable(Task handler);
+
+  /// Before each try to read, and after one that was given all that it asked for.
+  void expect_drained() noexcept { drained_.store(true, std::memory_order_relaxed); }
+  void not_drained() noexcept { drained_.store(false, std::memory_order_relaxed); }
+  /// The same of writing.
+  void expect_full() noexcept { full_.store(true, std::memory_order_relaxed); }
+  void not_full() noexcept { full_.store(false, std::memory_order_relaxed); }
+
+  /// By the reactor: an edge, as a mask of epoll.
+  void happened(std::uint32_t events);
 
   /// Destroys the waiting handlers.
   void close();
 
  private:
-  void readable();
-  void writable();
-  void release_writer();
+  void arm(bool anew);  // with mutex_ held
 
-  const std::shared_ptr<Guest> guest_;
-  std::mutex mutex_;  // guards what follows; any thread closes
+  const std::shared_ptr<Reactor> reactor_;
+  const int fd_;
+  // Set before a try, so that an edge which is told of between the try and its end is not lost.
+  std::atomic<bool> drained_{false};
+  std::atomic<bool> full_{false};
+
+  std::mutex mutex_;  // guards what follows
   Task readable_;
   Task writable_;
-  asio::posix::stream_descriptor socket_;
-  asio::posix::stream_descriptor writer_;  // closed while nobody waits to write
-  const int fd_;
+  std::uint64_t name_ = 0;     // the reactor's; 0: not there yet
+  bool watches_room_ = false;  // only while, and until after, somebody waits for it
+  bool at_end_ = false;        // the end, or an error, is there to be read, and no edge follows
+  bool closed_ = false;
 };
 
 }  // namespace batchrpc::detail

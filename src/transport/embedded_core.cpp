@@ -1,6 +1,7 @@
 #include "transport/embedded_core.hpp"
 
 #include <algorithm>
+#include <array>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
 #include <atomic>
@@ -56,11 +57,66 @@ class NestedRun {
 
 }  // namespace
 
+EmbeddedCore::EmbeddedCore(asio::io_context& io)
+    : io_(io), guest_(std::make_shared<Guest>(io)), watch_(io, reactor()->fd()) {
+  reactor()->on_use([this](bool now) { used(now); });
+}
+
+EmbeddedCore::~EmbeddedCore() {
+  reactor()->on_use(nullptr);
+  watch_.release();
+}
+
 void EmbeddedCore::stop() {
   constexpr auto kGrace = std::chrono::seconds(1);
   if (!posted_.close()) return;
-  timers_->stop();
+  timers().stop();
+  reactor()->on_use(nullptr);
+  used(false);
   guest_->presence().wait_for_others(now() + kGrace);
+}
+
+// The context has work for as long as the reactor has any to wait for.
+void EmbeddedCore::used(bool now) {
+  const std::lock_guard lock(watch_mutex_);
+  used_ = now;
+  if (!used_ && watching_) watch_.cancel();
+  if (used_ && !watching_) watch();
+}
+
+void EmbeddedCore::watch() {
+  watching_ = true;
+  watch_.async_wait(asio::posix::stream_descriptor::wait_read,
+                    [weak = weak_from_this()](const asio::error_code&) {
+                      const auto self = weak.lock();
+                      if (self) std::static_pointer_cast<EmbeddedCore>(self)->collect();
+                    });
+}
+
+// Watches on before the handlers run, which may wait and run the context meanwhile.
+void EmbeddedCore::collect() {
+  std::array<epoll_event, 64> events;
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(watch_mutex_);
+    watching_ = false;
+    if (!used_) return;
+    count = reactor()->wait(events, false);
+    watch();
+  }
+  for (std::size_t i = 1; i < count; ++i) {
+    asio::post(io_, [weak = weak_from_this(), event = events[i]] {
+      const auto self = weak.lock();
+      if (self) std::static_pointer_cast<EmbeddedCore>(self)->dispatch(event);
+    });
+  }
+  if (count > 0) dispatch(events[0]);
+}
+
+void EmbeddedCore::dispatch(const epoll_event& event) {
+  guest_->run([self = std::static_pointer_cast<EmbeddedCore>(shared_from_this()), event] {
+    if (self->reactor()->dispatch(event)) self->timers().fire();
+  });
 }
 
 // The tasks stay here: the context's threads would bring them in any order, and the context may
@@ -79,7 +135,7 @@ void EmbeddedCore::post(Task task) {
 bool EmbeddedCore::poll() {
   if (!io_.get_executor().running_in_this_thread()) return false;
   const Driven::Suspension others;
-  timers_->rearm();
+  timers().rearm();
   return io_.poll() != 0;
 }
 
@@ -97,7 +153,7 @@ void EmbeddedCore::wait(Waiter& waiter, const std::optional<TimePoint>& deadline
     throw NestedTooDeep();
   }
   const NestedRun nested(waiter, io_, has_other_threads_, depth);
-  timers_->rearm();
+  timers().rearm();
   const auto work = asio::make_work_guard(io_);  // run_one() stops a context without work
   // Where others run the context too they may take the wake-up that is meant for this thread. So it
   // sleeps, and looks now and then for what they leave, rather than run the context; until they

@@ -1,43 +1,51 @@
 #pragma once
 
 #include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "base/task_queue.hpp"
-#include "transport/asio_core.hpp"
+#include "transport/guest.hpp"
+#include "transport/loop_core.hpp"
 
 namespace batchrpc::detail {
 
 /// A loop on the io_context of the program that embeds it; driven by the threads that run that
 /// context, in turns.
-class EmbeddedCore final : public AsioCore {
+class EmbeddedCore final : public LoopCore {
  public:
-  explicit EmbeddedCore(asio::io_context& io)
-      : io_(io),
-        guest_(std::make_shared<Guest>(io)),
-        timers_(std::make_shared<AsioTimers>(io, guest_)) {}
+  explicit EmbeddedCore(asio::io_context& io);
+  ~EmbeddedCore() override;
 
-  [[nodiscard]] asio::io_context& io() noexcept override { return io_; }
-  [[nodiscard]] AsioTimers& timers() noexcept override { return *timers_; }
   /// Waits for tasks that other threads run, for a second at most.
   void stop() override;
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
   void post(Task task) override;
   TimerId schedule(TimePoint when, Task task) override {
-    return timers_->schedule(when, std::move(task));
+    return timers().schedule(when, std::move(task));
   }
-  [[nodiscard]] std::shared_ptr<Guest> guest() const noexcept override { return guest_; }
   [[nodiscard]] bool is_driving() const noexcept override { return guest_->presence().here() > 0; }
   /// Only on a thread that runs the context: others must not.
   bool poll() override;
 
  private:
+  void used(bool now);
+  void watch();
+  void collect();
+  void dispatch(const epoll_event& event);
+
   asio::io_context& io_;
   const std::shared_ptr<Guest> guest_;
-  const std::shared_ptr<AsioTimers> timers_;
   TaskQueue posted_;
+
+  std::mutex watch_mutex_;                // guards what follows
+  asio::posix::stream_descriptor watch_;  // on the reactor, whose it is
+  bool used_ = false;                     // the reactor
+  bool watching_ = false;                 // a wait of watch_ is under way
+
   // Whether a thread was seen to run the context while another waited in it, lately.
   const std::shared_ptr<std::atomic<bool>> has_other_threads_ =
       std::make_shared<std::atomic<bool>>(false);

@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <signal.h>
 
-#include <asio/post.hpp>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -59,22 +58,20 @@ namespace {
 /// The I/O thread waits by driving, whichever node a task on it has called last.
 class WaitByDriving final : public WaitContext {
  public:
-  explicit WaitByDriving(AsioCore& core) : core_(core) {}
+  explicit WaitByDriving(LoopCore& core) : core_(core) {}
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
     core_.wait(waiter, deadline);
   }
-  [[nodiscard]] TimePoint now() const noexcept override { return AsioCore::now(); }
+  [[nodiscard]] TimePoint now() const noexcept override { return LoopCore::now(); }
 
  private:
-  AsioCore& core_;
+  LoopCore& core_;
 };
 
 }  // namespace
 
-OwnedCore::OwnedCore(const AsioLoopOptions& options)
+OwnedCore::OwnedCore(const SocketLoopOptions& options)
     : options_(options),
-      work_(io_.get_executor()),
-      timers_(std::make_shared<AsioTimers>(io_)),
       drive_(options.lease, &OwnedCore::wake_unless_driving, this),
       io_thread_ended_(end_of_io_thread_.get_future()) {}
 
@@ -100,7 +97,7 @@ void OwnedCore::stop() {
     wait_if_not_too_deep(io_thread_ended_);
     thread_.join();
   }
-  timers_->stop();
+  timers().stop();
   posted_.stop();
   deferred_.stop();
 }
@@ -135,7 +132,7 @@ void OwnedCore::wait_driving(Frame& frame, Waiter& waiter,
   }
   if (!too_deep && !drive_.stopped()) {
     ++frame.depth;
-    timers_->rearm();
+    timers().rearm();
     drive_until(frame, waiter, deadline);
     --frame.depth;
     if (!drive_.stopped()) return;
@@ -148,7 +145,7 @@ void OwnedCore::wait_driving(Frame& frame, Waiter& waiter,
 void OwnedCore::drive_until(Frame& frame, Waiter& waiter,
                             const std::optional<TimePoint>& deadline) {
   TimerId alarm = 0;
-  if (deadline) alarm = timers_->schedule(*deadline, [] {});  // to come out of the reactor
+  if (deadline) alarm = timers().schedule(*deadline, [] {});  // to come out of the reactor
   waiter.set_interrupt(&OwnedCore::wake_unless_driving, this);
   while (!waiter.ready() && !drive_.stopped() && !(deadline && now() >= *deadline)) {
     if (!drive_.must_yield()) {
@@ -160,7 +157,7 @@ void OwnedCore::drive_until(Frame& frame, Waiter& waiter,
     waiter.set_interrupt(&OwnedCore::wake_unless_driving, this);
   }
   waiter.set_interrupt(nullptr, nullptr);
-  if (deadline) timers_->cancel(alarm);
+  if (deadline) timers().cancel(alarm);
 }
 
 bool OwnedCore::run_posted() {
@@ -170,21 +167,53 @@ bool OwnedCore::run_posted() {
   return true;
 }
 
+bool OwnedCore::run_deferred() {
+  Task task = deferred_.pop_or_sleep();
+  if (!task) return false;
+  task();
+  return true;
+}
+
+// Taken out first: a handler that waits drives on with the next.
+bool OwnedCore::run_event() {
+  if (next_event_ == end_of_events_) return false;
+  const epoll_event event = events_[next_event_++];
+  if (reactor()->dispatch(event)) timers().fire();
+  return true;
+}
+
+// Only with no event left. Returns whether somebody has woken this thread. Who does sets woken_ and
+// then reads asleep_; here it is the other way round, so that one of the two sees the other.
+bool OwnedCore::look(bool may_sleep) {
+  if (may_sleep) {
+    asleep_.store(true);
+    if (woken_.load()) may_sleep = false;
+  }
+  next_event_ = 0;
+  end_of_events_ = reactor()->wait(events_, may_sleep);
+  asleep_.store(false);
+  return woken_.exchange(false);
+}
+
 void OwnedCore::turn(bool may_spin) {
   constexpr unsigned kInARow = 32;  // then the sockets have a turn
-  if (run_posted()) {
-    if (++posted_in_a_row_ % kInARow == 0) io_.poll_one();
+  const bool posted = run_posted();
+  if (!posted && run_event()) return;
+  if (posted || run_deferred()) {
+    if (++tasks_in_a_row_ % kInARow == 0 && !run_event()) look(false);
     return;
   }
   if (may_spin && options_.busy_poll > Duration::zero() && gate_.may_spin() && spin()) return;
-  io_.run_one();
+  look(true);
+  run_event();
 }
 
 bool OwnedCore::spin() {
   const TimePoint begin = now();
   TimePoint last = begin;
   while (true) {
-    if (io_.poll_one() != 0) {
+    const bool woken = look(false);
+    if (run_event() || woken) {
       gate_.hit();
       return true;
     }
@@ -209,17 +238,14 @@ void OwnedCore::post(Task task) {
   if (foreign) drive_.want_driver(TimePoint::min());
 }
 
-// Asio's own queue holds the sockets that the reactor found ready, and the task goes behind them.
+// Whoever drives comes to it when the sockets that the reactor found ready have had their turns.
 void OwnedCore::defer(Task task) {
   if (!is_driving()) return post(std::move(task));
   deferred_.push(std::move(task), true);
-  asio::post(io_, [this] {
-    if (Task next = deferred_.pop_or_sleep()) next();
-  });
 }
 
 TimerId OwnedCore::schedule(TimePoint when, Task task) {
-  const TimerId timer = timers_->schedule(when, std::move(task));
+  const TimerId timer = timers().schedule(when, std::move(task));
   if (!drive_.is_favoured()) drive_.want_driver(when);
   return timer;
 }
@@ -229,10 +255,13 @@ bool OwnedCore::poll() {
     bool any = false;
     for (int i = 0; i < 64 && run_posted(); ++i)
       any = true;
-    return io_.poll() != 0 || any;
+    if (next_event_ == end_of_events_) look(false);
+    for (int i = 0; i < 256 && (run_event() || run_deferred()); ++i)
+      any = true;
+    return any;
   };
   if (is_driving()) {
-    timers_->rearm();
+    timers().rearm();
     return run_ready();
   }
   if (!drive_.try_acquire()) return false;
@@ -251,9 +280,7 @@ void OwnedCore::run_io_thread() {
 }
 
 void OwnedCore::wake() noexcept {
-  if (!wake_posted_.exchange(true)) {
-    asio::post(io_, [this] { wake_posted_.store(false); });
-  }
+  if (!woken_.exchange(true) && asleep_.load()) reactor()->ring();
 }
 
 void OwnedCore::wake_unless_driving(void* core) noexcept {

@@ -1,30 +1,30 @@
 #pragma once
 
-#include <asio/executor_work_guard.hpp>
-#include <asio/io_context.hpp>
+#include <sys/epoll.h>
+
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <thread>
 
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
-#include "transport/asio_core.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 #include "transport/drive.hpp"
+#include "transport/loop_core.hpp"
 #include "transport/post_queue.hpp"
 #include "transport/spin_gate.hpp"
 
 namespace batchrpc::detail {
 
 /// A loop with an I/O thread: the drive goes between that thread and those that wait.
-class OwnedCore final : public AsioCore {
+class OwnedCore final : public LoopCore {
  public:
-  explicit OwnedCore(const AsioLoopOptions& options);
+  explicit OwnedCore(const SocketLoopOptions& options);
   /// Begins the I/O thread; apart from the constructor, for the thread shares the core.
   void start();
 
-  [[nodiscard]] asio::io_context& io() noexcept override { return io_; }
-  [[nodiscard]] AsioTimers& timers() noexcept override { return *timers_; }
   void stop() override;
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override;
   void post(Task task) override;
@@ -40,6 +40,9 @@ class OwnedCore final : public AsioCore {
   void wait_outside(Waiter& waiter, const std::optional<TimePoint>& deadline);
   void drive_until(Frame& frame, Waiter& waiter, const std::optional<TimePoint>& deadline);
   bool run_posted();
+  bool run_deferred();
+  bool run_event();
+  bool look(bool may_sleep);
   void turn(bool may_spin);
   bool spin();
   void run_io_thread();
@@ -48,19 +51,20 @@ class OwnedCore final : public AsioCore {
   static void wake_unless_driving(void* core) noexcept;
   static bool has_foreign_work(void* core) noexcept;
 
-  const AsioLoopOptions options_;
-  asio::io_context io_;
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
-  std::shared_ptr<AsioTimers> timers_;
+  const SocketLoopOptions options_;
   PostQueue posted_;
-  PostQueue deferred_;  // for each, there is something in io_ that takes it out
+  PostQueue deferred_;
   Drive drive_;
-  std::atomic<bool> wake_posted_{false};
+  std::atomic<bool> woken_{false};   // whoever drives is to come out of the reactor
+  std::atomic<bool> asleep_{false};  // and is in there, for long
   std::atomic<bool> stopped_{false};
 
   // Only for whoever drives.
+  std::array<epoll_event, 128> events_;
+  std::size_t next_event_ = 0;
+  std::size_t end_of_events_ = 0;
   SpinGate gate_;
-  unsigned posted_in_a_row_ = 0;
+  unsigned tasks_in_a_row_ = 0;
 
   std::thread thread_;
   Promise<void> end_of_io_thread_;

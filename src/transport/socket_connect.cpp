@@ -1,10 +1,8 @@
 #include "transport/socket_connect.hpp"
 
 #include <algorithm>
-#include <asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -51,7 +49,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
         deadline_(deadline),
         handler_(std::move(handler)) {}
 
-  void start() {
+  void start(Resolver& resolver) {
     std::unique_lock lock(mutex_);
     SocketAddress target;
     if (address_.scheme() != Address::Scheme::tcp) {
@@ -59,7 +57,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
     } else if (numeric_address(address_, target)) {
       targets_.push_back(target);
     } else {
-      return resolve();
+      return resolve(resolver);
     }
     lock.unlock();
     core_->post([self = shared_from_this(), attempt = attempt_] { self->next(attempt, {}); });
@@ -74,35 +72,27 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
   }
 
  private:
-  using Resolved = asio::ip::tcp::resolver::results_type;
-
   [[nodiscard]] bool is_over(int attempt) const { return !handler_ || attempt != attempt_; }
 
-  void resolve() {
+  void resolve(Resolver& resolver) {
     give_up_at(deadline_);
-    resolver_.emplace(core_->io());
-    resolver_->async_resolve(
-        address_.name(), std::to_string(address_.port()), asio::ip::tcp::resolver::numeric_service,
-        [self = shared_from_this(), attempt = attempt_](const asio::error_code& error,
-                                                        const Resolved& found) {
-          run_as(self->core_->guest(), [=] { self->resolved(attempt, error, found); });
-        });
+    resolver.resolve(address_.name(), address_.port(),
+                     [weak = weak_from_this(), attempt = attempt_](Resolver::Found found) {
+                       const auto self = weak.lock();
+                       if (!self) return;
+                       self->core_->post([self, attempt, found = std::move(found)]() mutable {
+                         self->resolved(attempt, std::move(found));
+                       });
+                     });
   }
 
-  void resolved(int attempt, const asio::error_code& error, const Resolved& found) {
+  void resolved(int attempt, Resolver::Found found) {
     {
       const std::lock_guard lock(mutex_);
       if (is_over(attempt)) return;
-      for (const auto& entry : found)
-        add_target(entry.endpoint());
+      targets_ = std::move(found.addresses);
     }
-    next(attempt, error);
-  }
-
-  void add_target(const asio::ip::tcp::endpoint& endpoint) {
-    SocketAddress& target = targets_.emplace_back();
-    std::memcpy(&target.storage, endpoint.data(), endpoint.size());
-    target.size = static_cast<socklen_t>(endpoint.size());
+    next(attempt, found.error);
   }
 
   /// After `attempt` has failed: tries the next address, or reports.
@@ -112,7 +102,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
     end_attempt();
     failure_ = worse(failure_, failure);
     for (; next_target_ < targets_.size(); ++next_target_) {
-      const TimePoint now = AsioCore::now();
+      const TimePoint now = LoopCore::now();
       if (now >= deadline_) {
         failure_ = std::make_error_code(std::errc::timed_out);
         break;
@@ -121,7 +111,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
       std::error_code error;
       const int fd = make_socket(target.family(), error);
       if (fd >= 0) {
-        descriptor_ = std::make_shared<Descriptor>(*core_, fd);
+        descriptor_ = std::make_shared<Descriptor>(core_->reactor(), fd);
         if (::connect(fd, target.get(), target.size) == 0) return succeed(std::move(lock));
         if (errno == EINPROGRESS || errno == EINTR) {
           // The rest of the time is for the other addresses.
@@ -189,12 +179,11 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
   void end_attempt() {
     ++attempt_;
     if (descriptor_) std::exchange(descriptor_, nullptr)->close();
-    if (resolver_) resolver_->cancel();
     if (timer_ != 0) core_->timers().cancel(std::exchange(timer_, 0));
   }
 
   const std::weak_ptr<SocketConnects> owner_;
-  const std::shared_ptr<AsioCore> core_;
+  const std::shared_ptr<LoopCore> core_;
   const Address address_;
   const TimePoint deadline_;
 
@@ -205,7 +194,6 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
   std::error_code failure_;
   int attempt_ = 0;
   std::shared_ptr<Descriptor> descriptor_;
-  std::optional<asio::ip::tcp::resolver> resolver_;
   TimerId timer_ = 0;
 };
 
@@ -217,7 +205,7 @@ void SocketConnects::start(const Address& address, TimePoint deadline,
     const std::lock_guard lock(mutex_);
     under_way_.insert(connect);
   }
-  connect->start();
+  connect->start(resolver_);
 }
 
 void SocketConnects::remove(const std::shared_ptr<SocketConnect>& connect) {

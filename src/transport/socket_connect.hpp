@@ -5,7 +5,8 @@
 #include <unordered_set>
 
 #include "batchrpc/transport/stream.hpp"
-#include "transport/asio_core.hpp"
+#include "transport/loop_core.hpp"
+#include "transport/resolver.hpp"
 
 namespace batchrpc::detail {
 
@@ -14,7 +15,7 @@ class SocketConnect;
 /// The connects under way of a transport.
 class SocketConnects : public std::enable_shared_from_this<SocketConnects> {
  public:
-  explicit SocketConnects(std::shared_ptr<AsioCore> core) : core_(std::move(core)) {}
+  explicit SocketConnects(std::shared_ptr<LoopCore> core) : core_(std::move(core)) {}
 
   void start(const Address& address, TimePoint deadline, Transport::ConnectHandler handler);
   /// Gives them up without calling their handlers.
@@ -24,7 +25,8 @@ class SocketConnects : public std::enable_shared_from_this<SocketConnects> {
   friend class SocketConnect;
   void remove(const std::shared_ptr<SocketConnect>& connect);
 
-  const std::shared_ptr<AsioCore> core_;
+  const std::shared_ptr<LoopCore> core_;
+  Resolver resolver_;
   std::mutex mutex_;
   std::unordered_set<std::shared_ptr<SocketConnect>> under_way_;
 };

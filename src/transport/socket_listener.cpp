@@ -12,6 +12,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "transport/descriptor.hpp"
+#include "transport/owned_fd.hpp"
 #include "transport/socket_address.hpp"
 #include "transport/socket_stream.hpp"
 
@@ -20,22 +21,6 @@ namespace {
 
 constexpr Duration kPauseWithoutDescriptors = std::chrono::milliseconds(50);
 constexpr int kAcceptsInARow = 64;  // then others on the loop have their turn
-
-/// Closes what is not taken out.
-class OwnedFd {
- public:
-  explicit OwnedFd(int fd) noexcept : fd_(fd) {}
-  ~OwnedFd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  OwnedFd(const OwnedFd&) = delete;
-  OwnedFd& operator=(const OwnedFd&) = delete;
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 bool is_socket(const std::string& path) {
   struct stat found {};
@@ -82,10 +67,10 @@ std::string accepted_description(int fd, const Address& own) {
 /// What is left of the listener when it is destroyed within its own handler.
 class Acceptor : public std::enable_shared_from_this<Acceptor> {
  public:
-  Acceptor(const std::shared_ptr<AsioCore>& core, int fd, Address address,
+  Acceptor(const std::shared_ptr<LoopCore>& core, int fd, Address address,
            Transport::AcceptHandler handler)
       : core_(core),
-        descriptor_(std::make_shared<Descriptor>(*core, fd)),
+        descriptor_(std::make_shared<Descriptor>(core->reactor(), fd)),
         address_(std::move(address)),
         handler_(std::move(handler)) {}
 
@@ -113,12 +98,13 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   }
 
   void accept() {
+    descriptor_->expect_drained();
     for (int i = 0; i < kAcceptsInARow; ++i) {
       const int fd = accept_one();
       if (fd < 0) {
         if (errno == ECANCELED) return;
         if (errno == EINTR || errno == ECONNABORTED) continue;
-        if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return start();
         return pause();
       }
       const auto core = core_.lock();
@@ -127,22 +113,23 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
         return;
       }
       prepare(fd, address_.scheme() == Address::Scheme::tcp ? AF_INET : AF_UNIX);
-      auto descriptor = std::make_shared<Descriptor>(*core, fd);
+      auto descriptor = std::make_shared<Descriptor>(core->reactor(), fd);
       handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
                                               accepted_description(fd, address_)));
     }
+    descriptor_->not_drained();
     start();
   }
 
   void pause() {  // no descriptors or no memory: connections wait in the backlog
     const auto core = core_.lock();
     if (!core) return;
-    core->schedule(AsioCore::now() + kPauseWithoutDescriptors, [weak = weak_from_this()] {
+    core->schedule(LoopCore::now() + kPauseWithoutDescriptors, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->accept();
     });
   }
 
-  const std::weak_ptr<AsioCore> core_;
+  const std::weak_ptr<LoopCore> core_;
   const std::shared_ptr<Descriptor> descriptor_;
   const Address address_;
   const Transport::AcceptHandler handler_;
@@ -152,7 +139,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
 
 class SocketListener final : public Listener {
  public:
-  SocketListener(std::shared_ptr<AsioCore> core, std::shared_ptr<Acceptor> acceptor,
+  SocketListener(std::shared_ptr<LoopCore> core, std::shared_ptr<Acceptor> acceptor,
                  Address address)
       : core_(std::move(core)), acceptor_(std::move(acceptor)), address_(std::move(address)) {
     if (address_.scheme() == Address::Scheme::unix_path) ::stat(address_.name().c_str(), &file_);
@@ -171,7 +158,7 @@ class SocketListener final : public Listener {
   [[nodiscard]] Address address() const override { return address_; }
 
  private:
-  const std::shared_ptr<AsioCore> core_;
+  const std::shared_ptr<LoopCore> core_;
   const std::shared_ptr<Acceptor> acceptor_;
   const Address address_;
   struct stat file_ {};
@@ -223,7 +210,7 @@ SocketAddress resolve_to_listen(const Address& address) {
 
 }  // namespace
 
-std::unique_ptr<Listener> listen_on_socket(const std::shared_ptr<AsioCore>& core,
+std::unique_ptr<Listener> listen_on_socket(const std::shared_ptr<LoopCore>& core,
                                            const Address& address,
                                            Transport::AcceptHandler handler) {
   const SocketAddress target = resolve_to_listen(address);

@@ -45,7 +45,7 @@ ssize_t uninterrupted(Call call) noexcept {
 
 }  // namespace
 
-SocketStream::SocketStream(std::shared_ptr<AsioCore> core, std::shared_ptr<Descriptor> descriptor,
+SocketStream::SocketStream(std::shared_ptr<LoopCore> core, std::shared_ptr<Descriptor> descriptor,
                            std::string peer)
     : core_(std::move(core)),
       descriptor_(std::move(descriptor)),
@@ -57,6 +57,7 @@ SocketStream::~SocketStream() { descriptor_->close(); }
 IoResult SocketStream::try_read(std::span<const std::span<std::byte>> buffers) noexcept {
   ssize_t count = 0;
   std::size_t room = 0;
+  descriptor_->expect_drained();
   if (buffers.size() == 1) {
     room = buffers[0].size();
     count = uninterrupted(
@@ -72,20 +73,30 @@ IoResult SocketStream::try_read(std::span<const std::span<std::byte>> buffers) n
   }
   IoResult result = result_of(count);
   result.end = count == 0 && room > 0;
+  if (result.bytes == room) descriptor_->not_drained();
   return result;
 }
 
 IoResult SocketStream::try_write(std::span<const std::span<const std::byte>> buffers) noexcept {
   constexpr int kFlags = MSG_DONTWAIT | MSG_NOSIGNAL;
+  ssize_t count = 0;
+  std::size_t offered = 0;
+  descriptor_->expect_full();
   if (buffers.size() == 1) {
-    return result_of(
-        uninterrupted([&] { return ::send(fd_, buffers[0].data(), buffers[0].size(), kFlags); }));
+    offered = buffers[0].size();
+    count = uninterrupted([&] { return ::send(fd_, buffers[0].data(), offered, kFlags); });
+  } else {
+    iovec iovecs[kMaxBuffers];
+    msghdr message{};
+    message.msg_iov = iovecs;
+    message.msg_iovlen = to_iovecs(buffers, iovecs);
+    for (std::size_t i = 0; i < message.msg_iovlen; ++i)
+      offered += iovecs[i].iov_len;
+    count = uninterrupted([&] { return ::sendmsg(fd_, &message, kFlags); });
   }
-  iovec iovecs[kMaxBuffers];
-  msghdr message{};
-  message.msg_iov = iovecs;
-  message.msg_iovlen = to_iovecs(buffers, iovecs);
-  return result_of(uninterrupted([&] { return ::sendmsg(fd_, &message, kFlags); }));
+  const IoResult result = result_of(count);
+  if (result.bytes == offered) descriptor_->not_full();
+  return result;
 }
 
 void SocketStream::wait_readable(Task handler) { descriptor_->wait_readable(std::move(handler)); }

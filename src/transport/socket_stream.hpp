@@ -5,6 +5,7 @@
 
 #include "batchrpc/transport/stream.hpp"
 #include "transport/descriptor.hpp"
+#include "transport/loop_core.hpp"
 
 namespace batchrpc::detail {
 
@@ -12,7 +13,7 @@ namespace batchrpc::detail {
 class SocketStream final : public Stream {
  public:
   /// `peer`: for messages.
-  SocketStream(std::shared_ptr<AsioCore> core, std::shared_ptr<Descriptor> descriptor,
+  SocketStream(std::shared_ptr<LoopCore> core, std::shared_ptr<Descriptor> descriptor,
                std::string peer);
   ~SocketStream() override;
 
@@ -26,7 +27,7 @@ class SocketStream final : public Stream {
   [[nodiscard]] Address local_address() const override;
 
  private:
-  const std::shared_ptr<AsioCore> core_;  // outlives the descriptor
+  const std::shared_ptr<LoopCore> core_;  // outlives the descriptor
   const std::shared_ptr<Descriptor> descriptor_;
   const int fd_;
   const std::string peer_;

@@ -19,7 +19,7 @@ void check_scheme(const Address& address) {
 
 }  // namespace
 
-SocketTransport::SocketTransport(std::shared_ptr<AsioLoop> loop)
+SocketTransport::SocketTransport(std::shared_ptr<SocketLoop> loop)
     : loop_(std::move(loop)), connects_(std::make_shared<detail::SocketConnects>(loop_->core_)) {}
 
 SocketTransport::~SocketTransport() { connects_->stop(); }

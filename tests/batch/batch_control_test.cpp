@@ -5,7 +5,7 @@
 
 #include "batch/batching.hpp"
 #include "batchrpc/batch/batcher.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 
 // What a batcher is told while it runs, and what it tells.
 namespace batchrpc {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "batch/batching.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 
 namespace batchrpc {
 namespace {
@@ -259,7 +259,7 @@ TEST_CASE("options out of range are refused by name") {
   CHECK_THAT(message({.max_size = 100, .max_queue = 99}),
              Catch::Contains("BatchOptions::max_queue") && Catch::Contains("99") &&
                  Catch::Contains("100"));
-  CHECK_THAT(message({.short_handler = true, .executor = AsioLoop::start()}),
+  CHECK_THAT(message({.short_handler = true, .executor = SocketLoop::start()}),
              Catch::Contains("short_handler"));
 }
 

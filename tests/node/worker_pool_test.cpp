@@ -7,7 +7,7 @@
 
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 
 namespace batchrpc {
 namespace {
@@ -35,7 +35,7 @@ struct Pool {
     return future;
   }
 
-  std::shared_ptr<AsioLoop> loop = AsioLoop::start();
+  std::shared_ptr<SocketLoop> loop = SocketLoop::start();
   std::shared_ptr<WorkerPool> pool;
 };
 
@@ -161,7 +161,7 @@ TEST_CASE("a wait with a deadline ends at it, whatever there is to do") {
 }
 
 TEST_CASE("a pool that stops lets running tasks finish and drops the others") {
-  auto loop = AsioLoop::start();
+  auto loop = SocketLoop::start();
   auto pool = std::make_shared<WorkerPool>(1, loop);
   std::atomic<int> ran{0};
   auto dropped = std::make_shared<int>();

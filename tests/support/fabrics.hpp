@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "batchrpc/testing.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
 #include "batchrpc/transport/composite_transport.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
 #include "signal.hpp"
 
@@ -62,10 +62,10 @@ inline Address free_address(Address::Scheme scheme) {
   return Address::parse("inproc://" + unique_name());
 }
 
-inline Fabric socket_fabric(Address::Scheme scheme, const AsioLoopOptions& options = {}) {
+inline Fabric socket_fabric(Address::Scheme scheme, const SocketLoopOptions& options = {}) {
   Fabric fabric;
-  auto server_loop = AsioLoop::start(options);
-  auto client_loop = AsioLoop::start(options);
+  auto server_loop = SocketLoop::start(options);
+  auto client_loop = SocketLoop::start(options);
   fabric.server = std::make_shared<SocketTransport>(server_loop);
   fabric.client = std::make_shared<SocketTransport>(client_loop);
   fabric.server_loop = std::move(server_loop);

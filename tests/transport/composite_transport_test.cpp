@@ -10,7 +10,7 @@ namespace {
 
 TEST_CASE("a composite transport serves each scheme by what was added for it") {
   using Scheme = Address::Scheme;
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   const auto network = InprocNetwork::make();
   const auto composite = std::make_shared<CompositeTransport>();
   composite->add({Scheme::tcp, Scheme::unix_abstract}, std::make_shared<SocketTransport>(loop));

@@ -25,7 +25,7 @@ struct Embedder {
 Fabric embedded_fabric() {
   Fabric fabric;
   auto embedder = std::make_shared<Embedder>();
-  auto loop = AsioLoop::embed(embedder->context);
+  auto loop = SocketLoop::embed(embedder->context);
   fabric.server = fabric.client = std::make_shared<SocketTransport>(loop);
   fabric.server_loop = fabric.client_loop = loop;
   fabric.address = [] { return free_address(Address::Scheme::tcp); };
@@ -55,7 +55,9 @@ const std::vector<Case>& cases() {
       {"unix path", [] { return socket_fabric(Scheme::unix_path); }},
       {"unix abstract", [] { return socket_fabric(Scheme::unix_abstract); }},
       {"inproc",
-       [] { return inproc_fabric(InprocNetwork::make(), AsioLoop::start(), AsioLoop::start()); }},
+       [] {
+         return inproc_fabric(InprocNetwork::make(), SocketLoop::start(), SocketLoop::start());
+       }},
       {"inproc in virtual time", [] { return virtual_fabric({}); }},
       {"inproc in virtual time, slow",
        [] {

@@ -3,14 +3,14 @@
 #include <vector>
 
 #include "batchrpc/future/promise.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 #include "batchrpc/transport/virtual_loop.hpp"
 
 namespace batchrpc {
 namespace {
 
 TEST_CASE("a deferred task runs on the driving thread, behind what was posted before") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   Promise<std::vector<int>> promise;
   auto future = promise.get_future();
   loop->post([&] {
@@ -25,7 +25,7 @@ TEST_CASE("a deferred task runs on the driving thread, behind what was posted be
 }
 
 TEST_CASE("a task that another thread defers is run soon, as if it was posted") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   for (int i = 0; i < 100; ++i) {
     Promise<int> promise;
     auto future = promise.get_future();
@@ -35,7 +35,7 @@ TEST_CASE("a task that another thread defers is run soon, as if it was posted") 
 }
 
 TEST_CASE("deferred tasks run in their order, each once, also when one waits for another") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   Promise<std::vector<int>> promise;
   auto future = promise.get_future();
   loop->post([&] {
@@ -58,7 +58,7 @@ TEST_CASE("deferred tasks run in their order, each once, also when one waits for
 }
 
 TEST_CASE("a loop that ends destroys what was deferred and has not run") {
-  auto loop = AsioLoop::start();
+  auto loop = SocketLoop::start();
   Promise<bool> promise;
   auto destroyed = promise.get_future();
   loop->post([loop, &promise] {
@@ -72,7 +72,7 @@ TEST_CASE("a loop that ends destroys what was deferred and has not run") {
 }
 
 TEST_CASE("the coarse clock is behind the other, and not far") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   const TimePoint coarse = loop->coarse_now();
   const TimePoint exact = loop->now();
   CHECK(coarse <= exact);

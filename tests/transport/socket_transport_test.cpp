@@ -8,7 +8,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <asio/error.hpp>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -134,7 +133,8 @@ TEST_CASE("a name that nobody knows is told as such, not as a lack of a route") 
                          });
   wait_for(fabric.waiting(), waiter);
   CAPTURE(error.message());
-  CHECK((error.category() == asio::error::get_netdb_category() || error == std::errc::timed_out));
+  const std::string category = error.category().name();
+  CHECK((category == "getaddrinfo" || error == std::errc::timed_out));
   CHECK_THROWS_AS(Accepting(fabric, Address::tcp("no-such-host.invalid", 0)), JoinFailed);
 }
 

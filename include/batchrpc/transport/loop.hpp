@@ -18,7 +18,7 @@ using TimerId = std::uint64_t;
 /// thread that is changes: the node's I/O thread, or a thread that waits for a future
 /// (docs/threading.md). Several threads that run an embedder's io_context take turns at it.
 ///
-/// All functions are thread-safe. Implementations: `AsioLoop` (sockets, real time), `VirtualLoop`
+/// All functions are thread-safe. Implementations: `SocketLoop` (sockets, real time), `VirtualLoop`
 /// (tests).
 class BATCHRPC_EXPORT Loop : public WaitContext, public Executor {
  public:

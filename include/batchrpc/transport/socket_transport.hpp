@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "batchrpc/base/export.hpp"
-#include "batchrpc/transport/asio_loop.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 #include "batchrpc/transport/stream.hpp"
 
 namespace batchrpc {
@@ -12,7 +12,7 @@ namespace detail {
 class SocketConnects;
 }
 
-/// TCP and Unix sockets on an AsioLoop: the schemes `tcp`, `unix` (a path) and `unix-abstract`.
+/// TCP and Unix sockets on an SocketLoop: the schemes `tcp`, `unix` (a path) and `unix-abstract`.
 ///
 /// TCP: names are resolved without holding up the loop (by listen(): at once, on the calling
 /// thread), and their addresses tried in turn, each for its share of the time left; small writes
@@ -27,7 +27,7 @@ class SocketConnects;
 class BATCHRPC_EXPORT SocketTransport final : public Transport {
  public:
   /// Keeps the loop alive.
-  explicit SocketTransport(std::shared_ptr<AsioLoop> loop);
+  explicit SocketTransport(std::shared_ptr<SocketLoop> loop);
   /// Gives up the connects under way; their handlers are destroyed. Streams and listeners live on.
   ~SocketTransport() override;
 
@@ -35,7 +35,7 @@ class BATCHRPC_EXPORT SocketTransport final : public Transport {
   void connect(const Address& address, TimePoint deadline, ConnectHandler handler) override;
 
  private:
-  std::shared_ptr<AsioLoop> loop_;
+  std::shared_ptr<SocketLoop> loop_;
   std::shared_ptr<detail::SocketConnects> connects_;
 };
 

@@ -2,30 +2,28 @@
 
 #include <time.h>
 
-#include <asio/io_context.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "batchrpc/transport/loop.hpp"
-#include "transport/asio_timers.hpp"
-#include "transport/guest.hpp"
+#include "transport/reactor.hpp"
+#include "transport/timers.hpp"
 
 namespace batchrpc::detail {
 
-/// What an AsioLoop consists of, kept alive by the loop and by what was made on it.
-class AsioCore : public std::enable_shared_from_this<AsioCore> {
+/// What a SocketLoop consists of, kept alive by the loop and by what was made on it.
+class LoopCore : public std::enable_shared_from_this<LoopCore> {
  public:
-  AsioCore() = default;
-  virtual ~AsioCore() = default;
-  AsioCore(const AsioCore&) = delete;
-  AsioCore& operator=(const AsioCore&) = delete;
+  virtual ~LoopCore() = default;
+  LoopCore() = default;
+  LoopCore(const LoopCore&) = delete;
+  LoopCore& operator=(const LoopCore&) = delete;
 
-  [[nodiscard]] virtual asio::io_context& io() noexcept = 0;
-  [[nodiscard]] virtual AsioTimers& timers() noexcept = 0;
-  /// As which all handlers of the context run that are the loop's. Null: one thread drives anyway.
-  [[nodiscard]] virtual std::shared_ptr<Guest> guest() const noexcept { return nullptr; }
+  /// For the sockets of the loop.
+  [[nodiscard]] const std::shared_ptr<Reactor>& reactor() const noexcept { return reactor_; }
+  [[nodiscard]] Timers& timers() noexcept { return timers_; }
 
   virtual void stop() = 0;
   virtual void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) = 0;
@@ -52,11 +50,15 @@ class AsioCore : public std::enable_shared_from_this<AsioCore> {
     }();
     return lag;
   }
+
+ private:
+  const std::shared_ptr<Reactor> reactor_ = std::make_shared<Reactor>();
+  Timers timers_{reactor_};
 };
 
 /// Returns or sleeps on, as `deadline` says.
 inline void sleep_until_ready(Waiter& waiter, const std::optional<TimePoint>& deadline) {
-  while (!waiter.sleep(deadline) && !(deadline && AsioCore::now() >= *deadline)) {
+  while (!waiter.sleep(deadline) && !(deadline && LoopCore::now() >= *deadline)) {
   }
 }
 

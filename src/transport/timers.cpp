@@ -1,10 +1,10 @@
-#include "transport/asio_timers.hpp"
+#include "transport/timers.hpp"
 
 #include <utility>
 
 namespace batchrpc::detail {
 
-TimerId AsioTimers::schedule(TimePoint when, Task task) {
+TimerId Timers::schedule(TimePoint when, Task task) {
   const std::lock_guard lock(mutex_);
   if (stopped_) return 0;  // the task goes with this call's arguments, after the lock
   const TimerId timer = heap_.push(when, std::move(task));
@@ -12,38 +12,31 @@ TimerId AsioTimers::schedule(TimePoint when, Task task) {
   return timer;
 }
 
-bool AsioTimers::cancel(TimerId timer) {
+bool Timers::cancel(TimerId timer) {
   std::optional<Task> task;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   task = heap_.remove(timer);
   return task.has_value();
 }
 
-void AsioTimers::rearm() {
+void Timers::rearm() {
   const std::lock_guard lock(mutex_);
   if (!heap_.empty() && heap_.next() < armed_for_) arm(heap_.next());
 }
 
-void AsioTimers::stop() {
+void Timers::stop() {
   TimerHeap heap;
   const std::lock_guard lock(mutex_);
   stopped_ = true;
   std::swap(heap, heap_);
-  timer_.cancel();
 }
 
-void AsioTimers::arm(TimePoint when) {
+void Timers::arm(TimePoint when) {
   armed_for_ = when;
-  timer_.expires_at(when);
-  // Weak: an embedder's context may run this after the loop is gone.
-  timer_.async_wait([weak = weak_from_this()](const asio::error_code& error) {
-    if (error) return;
-    const auto self = weak.lock();
-    if (self) run_as(self->guest_, [self] { self->fire(); });
-  });
+  reactor_->set_alarm(when);
 }
 
-void AsioTimers::fire() {
+void Timers::fire() {
   std::unique_lock lock(mutex_);
   armed_for_ = TimePoint::max();
   const TimePoint now = std::chrono::steady_clock::now();

@@ -14,11 +14,11 @@ class io_context;
 namespace batchrpc {
 
 namespace detail {
-class AsioCore;
+class LoopCore;
 }
 
-/// How a loop over Asio waits.
-struct AsioLoopOptions {
+/// How a loop with a thread of its own waits.
+struct SocketLoopOptions {
   /// How long a thread that waits polls before it goes to sleep in the kernel. Polling stops by
   /// itself, for longer and longer, while it finds nothing or while other threads need the
   /// processor. Zero: never.
@@ -29,32 +29,32 @@ struct AsioLoopOptions {
   Duration lease = std::chrono::milliseconds(1);
 };
 
-/// A loop in real time, with sockets, on Asio.
+/// A loop in real time, with sockets.
 ///
 /// *With a thread of its own* (`start()`): that I/O thread drives while nobody waits. A thread that
 /// waits takes the drive over, drives until what it waits for is there, and then keeps a lease: for
-/// `AsioLoopOptions::lease` the I/O thread stays parked, so that a caller that waits again and
+/// `SocketLoopOptions::lease` the I/O thread stays parked, so that a caller that waits again and
 /// again pays for no hand-over. Of several waiting threads one drives and the others sleep; it
 /// hands the drive on when its own wait is over. Tasks that other threads post or schedule end a
 /// lease at once; those that the leaseholder posts wait for its next wait() or poll(), at most
 /// until the lease's end.
 ///
-/// *On the context of an embedder* (`embed()`): whoever runs the context drives; several threads
+/// *On an `io_context` of Asio's* (`embed()`): whoever runs the context drives; several threads
 /// take turns, so that the loop's tasks run one at a time. A wait on such a thread runs the
 /// context, nested, and lets others have their turn; on any other thread it sleeps.
 ///
 /// A wait from within a task of the loop drives on, nested, up to 256 deep; beyond that it leaves
 /// the driving to others and sleeps, and throws Overloaded where there can be no other.
-class BATCHRPC_EXPORT AsioLoop final : public Loop {
+class BATCHRPC_EXPORT SocketLoop final : public Loop {
  public:
   /// A loop with an I/O thread, which ends with stop() or with the loop.
-  [[nodiscard]] static std::shared_ptr<AsioLoop> start(const AsioLoopOptions& options = {});
+  [[nodiscard]] static std::shared_ptr<SocketLoop> start(const SocketLoopOptions& options = {});
 
   /// A loop on `context`, which outlives it and all that was made on it.
-  [[nodiscard]] static std::shared_ptr<AsioLoop> embed(asio::io_context& context);
+  [[nodiscard]] static std::shared_ptr<SocketLoop> embed(asio::io_context& context);
 
   /// As stop().
-  ~AsioLoop() override;
+  ~SocketLoop() override;
 
   /// Ends the driving: waits for the task that runs now, ends the I/O thread, and destroys every
   /// task that has not run. From then on nothing of this loop runs any more, tasks posted are
@@ -73,14 +73,11 @@ class BATCHRPC_EXPORT AsioLoop final : public Loop {
   [[nodiscard]] bool is_driving() const noexcept override;
   bool poll() override;
 
-  /// For what is built on Asio and shall live on this loop. Running it is up to the loop.
-  [[nodiscard]] asio::io_context& context() noexcept;
-
  private:
   friend class SocketTransport;
-  explicit AsioLoop(std::shared_ptr<detail::AsioCore> core);
+  explicit SocketLoop(std::shared_ptr<detail::LoopCore> core);
 
-  std::shared_ptr<detail::AsioCore> core_;
+  std::shared_ptr<detail::LoopCore> core_;
 };
 
 }  // namespace batchrpc

@@ -1,4 +1,4 @@
-#include "batchrpc/transport/asio_loop.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 TEST_CASE("many threads wait at once, and each gets what it waits for") {
   for (const Duration lease :
        {Duration(microseconds(1)), Duration(milliseconds(1)), Duration(hours(1))}) {
-    const auto loop = AsioLoop::start({.lease = lease});
+    const auto loop = SocketLoop::start({.lease = lease});
     run_threads(5, [&](int) {
       for (int i = 0; i < 400; ++i)
         pass_through(*loop);
@@ -30,7 +30,7 @@ TEST_CASE("many threads wait at once, and each gets what it waits for") {
 }
 
 TEST_CASE("waits that other threads end, in any order") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   constexpr int kWaiting = 4;
   constexpr int kRounds = 500;
   std::mutex mutex;
@@ -70,7 +70,7 @@ TEST_CASE("waits that other threads end, in any order") {
 }
 
 TEST_CASE("a wait that is ready returns at once, and one in vain at its deadline") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   Waiter ready;
   ready.notify();
   loop->wait(ready, std::nullopt);
@@ -96,7 +96,7 @@ TEST_CASE("a wait that is ready returns at once, and one in vain at its deadline
 }
 
 TEST_CASE("a task may wait for other tasks, deep down, on a waiting thread and on the I/O thread") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   std::atomic<int> deepest{0};
   std::function<void(int)> nest = [&](int depth) {
     deepest = std::max(deepest.load(), depth);
@@ -127,7 +127,7 @@ TEST_CASE("a task may wait for other tasks, deep down, on a waiting thread and o
 }
 
 TEST_CASE("waits that nest without end are refused, and the loop lives on") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   std::atomic<bool> refused{false};
   std::atomic<int> deepest{0};
   std::function<void(int)> nest = [&](int depth) {
@@ -156,8 +156,8 @@ TEST_CASE("waits that nest without end are refused, and the loop lives on") {
 }
 
 TEST_CASE("a task that waits on another loop does not stop its own") {
-  const auto one = AsioLoop::start();
-  const auto two = AsioLoop::start();
+  const auto one = SocketLoop::start();
+  const auto two = SocketLoop::start();
   for (int i = 0; i < 200; ++i) {
     Countdown done(1);
     one->post([&] {
@@ -171,7 +171,7 @@ TEST_CASE("a task that waits on another loop does not stop its own") {
 }
 
 TEST_CASE("a nested wait lets timers that are due go on") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   Countdown done(1);
   const TimePoint when = loop->now() + milliseconds(1);
   loop->schedule(when, [&] {
@@ -184,7 +184,7 @@ TEST_CASE("a nested wait lets timers that are due go on") {
 }
 
 TEST_CASE("a leaseholder's task waits for its next wait or poll") {
-  const auto loop = AsioLoop::start({.lease = hours(1)});
+  const auto loop = SocketLoop::start({.lease = hours(1)});
   take_lease(*loop);
   std::atomic<bool> ran{false};
   loop->post([&] { ran = true; });
@@ -198,7 +198,7 @@ TEST_CASE("a leaseholder's task waits for its next wait or poll") {
 }
 
 TEST_CASE("what other threads want ends a lease") {
-  const auto loop = AsioLoop::start({.lease = hours(1)});
+  const auto loop = SocketLoop::start({.lease = hours(1)});
   for (int i = 0; i < 20; ++i) {
     take_lease(*loop);
     Waiter posted;
@@ -215,7 +215,7 @@ TEST_CASE("what other threads want ends a lease") {
 }
 
 TEST_CASE("a task that another thread posted during a wait is not left to the lease") {
-  const auto loop = AsioLoop::start({.lease = hours(1)});
+  const auto loop = SocketLoop::start({.lease = hours(1)});
   for (int i = 0; i < 200; ++i) {
     Waiter mine;
     Waiter late;
@@ -230,7 +230,7 @@ TEST_CASE("a task that another thread posted during a wait is not left to the le
 }
 
 TEST_CASE("a lease that runs out gives the drive back to the I/O thread") {
-  const auto loop = AsioLoop::start({.lease = microseconds(200)});
+  const auto loop = SocketLoop::start({.lease = microseconds(200)});
   for (int i = 0; i < 50; ++i) {
     take_lease(*loop);
     Waiter mine;
@@ -240,7 +240,7 @@ TEST_CASE("a lease that runs out gives the drive back to the I/O thread") {
 }
 
 TEST_CASE("poll drives only when nobody else does") {
-  const auto loop = AsioLoop::start({.lease = hours(1)});
+  const auto loop = SocketLoop::start({.lease = hours(1)});
   take_lease(*loop);
   while (loop->poll()) {  // what is left of taking the lease
   }
@@ -260,7 +260,7 @@ TEST_CASE("poll drives only when nobody else does") {
 }
 
 TEST_CASE("a wait calls the thread's nested-wait hook once, first, and takes it away") {
-  const auto loop = AsioLoop::start();
+  const auto loop = SocketLoop::start();
   int called = 0;
   Countdown done(1);
   loop->post([&] {
