@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "batchrpc/transport/socket_transport.hpp"
 #include "signal.hpp"
 #include "transport/loop_steps.hpp"
 
@@ -231,6 +232,25 @@ TEST_CASE("an embedded loop runs its tasks in order, and one at a time, on howev
     thread.join();
   CHECK(order.size() == 20'000);
   CHECK(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_CASE("an embedder's context has run out of work when timers and sockets are gone") {
+  asio::io_context context;
+  const auto loop = SocketLoop::embed(context);
+  int ran = 0;
+  loop->schedule(loop->now() + microseconds(200), [&] {
+    loop->schedule(loop->now() + microseconds(200), [&] { ++ran; });
+  });
+  context.run();
+  CHECK(ran == 1);
+
+  context.restart();
+  SocketTransport transport(loop);
+  auto listener = transport.listen(Address::unix_abstract("batchrpc-test-work"),
+                                   [](std::unique_ptr<Stream>) {});
+  loop->schedule(loop->now() + microseconds(200), [&] { listener.reset(); });
+  context.run();
+  CHECK(listener == nullptr);
 }
 
 TEST_CASE("an embedded loop leaves nothing behind that runs after it") {
