@@ -27,7 +27,8 @@ int run_child(const Options& options) {
       return 0;
     }
     case Role::node_server: {
-      const batchrpc::Node node = start_server(transport);
+      const batchrpc::Node node = start_server(transport, nullptr, batchrpc::LogLevel::warning,
+                                               std::chrono::microseconds(options.busy_poll));
       say(join_address(node, transport));
       wait_to_be_ended();
     }

@@ -12,9 +12,10 @@ namespace call_benchmark {
 /// A child of this program, with its role.
 class Child : public batchrpc_benchmarks::TalkingChild {
  public:
-  explicit Child(Role role, Transport transport, const std::string& address = {}, int count = 0)
+  explicit Child(Role role, Transport transport, const std::string& address = {}, int count = 0,
+                 int busy_poll = 0)
       : TalkingChild([&](int line_file) {
-          return child_arguments(role, transport, line_file, address, count);
+          return child_arguments(role, transport, line_file, address, count, busy_poll);
         }) {}
 
   /// The next line. Throws Interrupted, and std::runtime_error when the child ends or takes longer

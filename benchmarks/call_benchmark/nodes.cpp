@@ -12,19 +12,23 @@
 namespace call_benchmark {
 
 batchrpc::Node start_server(Transport transport, std::shared_ptr<batchrpc::InprocNetwork> network,
-                            batchrpc::LogLevel log_level) {
+                            batchrpc::LogLevel log_level, std::chrono::microseconds busy_poll) {
   batchrpc::NodeOptions options =
       batchrpc_benchmarks::server_options(transport, std::move(network));
   options.log_level = log_level;
+  options.busy_poll = busy_poll;
   batchrpc::Node node(std::move(options));
   expose_functions(node);
   return node;
 }
 
 batchrpc::Node start_client(Transport transport, const std::string& address, std::string name,
-                            std::shared_ptr<batchrpc::InprocNetwork> network) {
-  return batchrpc_benchmarks::start_client(
-      batchrpc_benchmarks::client_options(transport, address, std::move(name), std::move(network)));
+                            std::shared_ptr<batchrpc::InprocNetwork> network,
+                            std::chrono::microseconds busy_poll) {
+  batchrpc::NodeOptions options =
+      batchrpc_benchmarks::client_options(transport, address, std::move(name), std::move(network));
+  options.busy_poll = busy_poll;
+  return batchrpc_benchmarks::start_client(std::move(options));
 }
 
 struct EmbeddedNodes::Context {

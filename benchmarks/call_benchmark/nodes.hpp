@@ -1,6 +1,7 @@
 #pragma once
 
 #include <batchrpc/batchrpc.hpp>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -20,11 +21,13 @@ using batchrpc_benchmarks::node_options;
 /// The node that is called, named kServer: the root of its group.
 batchrpc::Node start_server(Transport transport,
                             std::shared_ptr<batchrpc::InprocNetwork> network = nullptr,
-                            batchrpc::LogLevel log_level = batchrpc::LogLevel::warning);
+                            batchrpc::LogLevel log_level = batchrpc::LogLevel::warning,
+                            std::chrono::microseconds busy_poll = {});
 
 /// A node of its own, with its I/O thread; returns when the server can be called.
 batchrpc::Node start_client(Transport transport, const std::string& address, std::string name,
-                            std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
+                            std::shared_ptr<batchrpc::InprocNetwork> network = nullptr,
+                            std::chrono::microseconds busy_poll = {});
 
 /// Many nodes in one asio::io_context that one thread runs, as a program embeds them: one epoll
 /// loop, with a connection for each.

@@ -21,6 +21,7 @@ constexpr int kMostConnections = 256;
 constexpr int kMostInFlight = 1024;  // what is under way fits into the sockets' buffers
 constexpr std::pair<double, double> kSeconds{0.01, 60};
 constexpr std::pair<int, int> kRounds{1, 1000};
+constexpr int kMaxBusyPoll = 1'000'000;
 
 constexpr std::array kRoles{
     std::pair{Role::floor_server, "floor-server"},
@@ -129,6 +130,9 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
       "--seconds", texts.seconds,
       "Length of a sample (0.2), of --idle (5), of one of --strangers (1), of --overload (10)");
   app.add_option("--rounds", options.rounds, "Samples of each figure (5)");
+  app.add_option("--busy-poll", options.busy_poll,
+                 "Microseconds that waiting threads of both nodes poll (0); ratios are then to "
+                 "the busy-polled floor");
   app.add_option("--json", options.json, "Write the figures to this file");
   app.add_flag("--memory", options.memory,
                "Measure instead: bytes a connection and a pending call");
@@ -179,6 +183,13 @@ void take(const Texts& texts, Options& options) {
   if (options.rounds < kRounds.first || options.rounds > kRounds.second) {
     throw UsageError("--rounds: must be from 1 to 1000");
   }
+  if (options.busy_poll < 0 || options.busy_poll > kMaxBusyPoll) {
+    throw UsageError("--busy-poll: must be from 0 to 1000000 microseconds");
+  }
+  if (options.busy_poll > 0) {
+    std::erase(options.floors, Floor::busy);
+    options.floors.insert(options.floors.begin(), Floor::busy);
+  }
   if (!texts.role.empty()) {
     const auto* at = std::find_if(kRoles.begin(), kRoles.end(),
                                   [&](const auto& role) { return role.second == texts.role; });
@@ -221,7 +232,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
 }
 
 std::vector<std::string> child_arguments(Role role, Transport transport, int line_file,
-                                         const std::string& address, int count) {
+                                         const std::string& address, int count, int busy_poll) {
   const auto* at = std::find_if(kRoles.begin(), kRoles.end(),
                                 [&](const auto& entry) { return entry.first == role; });
   if (at == kRoles.end()) throw std::invalid_argument("not a child's role");
@@ -230,6 +241,9 @@ std::vector<std::string> child_arguments(Role role, Transport transport, int lin
                                      "--line-file", std::to_string(line_file)};
   if (!address.empty()) arguments.insert(arguments.end(), {"--address", address});
   if (count != 0) arguments.insert(arguments.end(), {"--count", std::to_string(count)});
+  if (busy_poll != 0) {
+    arguments.insert(arguments.end(), {"--busy-poll", std::to_string(busy_poll)});
+  }
   return arguments;
 }
 

@@ -42,6 +42,8 @@ struct Options {
   /// `overload`, 10.
   double seconds = 0.2;
   int rounds = 5;
+  /// In microseconds, of client and server; more than 0: the floor that polls is the measure.
+  int busy_poll = 0;
   std::string json{};  ///< a path that can be written; empty: none
   bool memory = false;
   bool idle = false;
@@ -59,6 +61,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv);
 
 /// The arguments that make a child of this program.
 std::vector<std::string> child_arguments(Role role, Transport transport, int line_file,
-                                         const std::string& address = {}, int count = 0);
+                                         const std::string& address = {}, int count = 0,
+                                         int busy_poll = 0);
 
 }  // namespace call_benchmark

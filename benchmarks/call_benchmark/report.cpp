@@ -147,6 +147,7 @@ nlohmann::json to_json(const Row& row, const Row& floor, const Options& options)
       {"reply_bytes", row.bytes.reply},
       {"rounds", options.rounds},
       {"seconds", options.seconds},
+      {"busy_poll_us", options.busy_poll},
       {"to_floor", nullptr},
       {"machine", machine()},
   };

@@ -19,16 +19,18 @@ namespace {
 /// Both servers of a transport, in processes of their own, or for inproc on threads of this one.
 class Servers {
  public:
-  Servers(Transport transport, Interrupt& interrupt) : transport_(transport) {
+  Servers(Transport transport, int busy_poll, Interrupt& interrupt)
+      : transport_(transport), busy_poll_(busy_poll) {
     if (transport == Transport::inproc) {
       network_ = batchrpc::InprocNetwork::make();
       acceptor_ = InprocAcceptor::make();
       floor_here_.emplace(*acceptor_);
-      node_here_.emplace(start_server(transport, network_));
+      node_here_.emplace(
+          start_server(transport, network_, batchrpc::LogLevel::warning, this->busy_poll()));
       node_address_ = join_address(*node_here_, transport);
     } else {
       floor_.emplace(Role::floor_server, transport);
-      node_.emplace(Role::node_server, transport);
+      node_.emplace(Role::node_server, transport, "", 0, busy_poll);
       floor_address_ = floor_->read_line(interrupt);
       node_address_ = node_->read_line(interrupt);
     }
@@ -42,11 +44,16 @@ class Servers {
     const std::optional<Child>& child = row.floor ? floor_ : node_;
     return child ? std::optional(child->pid()) : std::nullopt;
   }
+  /// Of the node that answers, and of those that call.
+  [[nodiscard]] std::chrono::microseconds busy_poll() const {
+    return std::chrono::microseconds(busy_poll_);
+  }
   [[nodiscard]] const std::string& node_address() const { return node_address_; }
   [[nodiscard]] const std::shared_ptr<batchrpc::InprocNetwork>& network() const { return network_; }
 
  private:
   Transport transport_;
+  int busy_poll_;
   std::shared_ptr<batchrpc::InprocNetwork> network_;
   std::unique_ptr<InprocAcceptor> acceptor_;
   std::optional<FloorServerThread> floor_here_;
@@ -63,8 +70,8 @@ class Callers {
   Callers(Transport transport, const Shape& shape, const Servers& servers) {
     const std::string prefix = "client" + to_string(shape) + "-";
     if (shape.connections == 1) {
-      one_.emplace(
-          start_client(transport, servers.node_address(), prefix + "0", servers.network()));
+      one_.emplace(start_client(transport, servers.node_address(), prefix + "0", servers.network(),
+                                servers.busy_poll()));
       nodes_.push_back(&*one_);
     } else {
       many_.emplace(transport, servers.node_address(), shape.connections, prefix,
@@ -178,7 +185,7 @@ void measure_all(const Options& options, Interrupt& interrupt,
     for (const bool pinned : options.pinned) {
       const batchrpc_benchmarks::PinnedToOneCpu pin(
           pinned);  // all threads and processes that begin from here on
-      Servers servers(transport, interrupt);
+      Servers servers(transport, options.busy_poll, interrupt);
       for (const Shape& shape : options.shapes) {
         const Callers callers(transport, shape, servers);
         for (const Case which : options.cases) {

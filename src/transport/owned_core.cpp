@@ -149,7 +149,7 @@ void OwnedCore::drive_until(Frame& frame, Waiter& waiter,
   waiter.set_interrupt(&OwnedCore::wake_unless_driving, this);
   while (!waiter.ready() && !drive_.stopped() && !(deadline && now() >= *deadline)) {
     if (!drive_.must_yield()) {
-      turn(true);
+      turn();
       continue;
     }
     waiter.set_interrupt(nullptr, nullptr);
@@ -195,7 +195,7 @@ bool OwnedCore::look(bool may_sleep) {
   return woken_.exchange(false);
 }
 
-void OwnedCore::turn(bool may_spin) {
+void OwnedCore::turn() {
   constexpr unsigned kInARow = 32;  // then the sockets have a turn
   const bool posted = run_posted();
   if (!posted && run_event()) return;
@@ -203,7 +203,7 @@ void OwnedCore::turn(bool may_spin) {
     if (++tasks_in_a_row_ % kInARow == 0 && !run_event()) look(false);
     return;
   }
-  if (may_spin && options_.busy_poll > Duration::zero() && gate_.may_spin() && spin()) return;
+  if (options_.busy_poll > Duration::zero() && gate_.may_spin(coarse_now()) && spin()) return;
   look(true);
   run_event();
 }
@@ -220,7 +220,7 @@ bool OwnedCore::spin() {
     ::sched_yield();
     const TimePoint time = now();
     if (time - last > SpinGate::kPreempted) {
-      gate_.preempted();
+      gate_.preempted(time, time - last);
       return false;
     }
     if (time - begin > options_.busy_poll) {
@@ -274,7 +274,7 @@ void OwnedCore::run_io_thread() {
   while (drive_.acquire_for_io()) {
     const Frame frame(*this, true);
     while (!drive_.must_yield())
-      turn(false);
+      turn();
   }
   end_of_io_thread_.set_value();
 }

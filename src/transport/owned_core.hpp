@@ -43,7 +43,7 @@ class OwnedCore final : public LoopCore {
   bool run_deferred();
   bool run_event();
   bool look(bool may_sleep);
-  void turn(bool may_spin);
+  void turn();
   bool spin();
   void run_io_thread();
   void wake() noexcept;

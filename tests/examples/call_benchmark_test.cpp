@@ -81,22 +81,41 @@ TEST_CASE("call_benchmark measures everything by default, and what is named othe
   CHECK((some.pinned == std::vector<bool>{false}));
   CHECK(some.seconds == 1.5);
   CHECK((some.floors == std::vector<Floor>{Floor::blocking, Floor::busy}));  // for the ratios
+
+  const Options polling = parse({"--busy-poll", "200", "--floor", "frame-sized"});
+  CHECK(polling.busy_poll == 200);
+  CHECK((polling.floors == std::vector<Floor>{Floor::busy, Floor::blocking, Floor::frame_sized}));
 }
 
 TEST_CASE("call_benchmark refuses a malformed command line and says what it takes") {
   const std::vector<std::vector<std::string>> malformed{
-      {"--transport", "udp"},   {"--transport", "tcp,"},
-      {"--transport", ""},      {"--transport", "tcp,tcp"},
-      {"--transport"},          {"--case", "payload65"},
-      {"--in-flight", "0"},     {"--in-flight", "1025"},
-      {"--in-flight", "64x"},   {"--in-flight", "x1"},
-      {"--in-flight", "257x1"}, {"--in-flight", "1 "},
-      {"--pinned", "maybe"},    {"--seconds", "0"},
-      {"--seconds", "nan"},     {"--seconds", "61"},
-      {"--seconds", "1s"},      {"--rounds", "0"},
-      {"--rounds", "1.5"},      {"--rounds", "1001"},
-      {"--json", ""},           {"--json", "/no/such/folder/file"},
-      {"--no-such-option"},     {"stray"},
+      {"--transport", "udp"},
+      {"--transport", "tcp,"},
+      {"--transport", ""},
+      {"--transport", "tcp,tcp"},
+      {"--transport"},
+      {"--case", "payload65"},
+      {"--in-flight", "0"},
+      {"--in-flight", "1025"},
+      {"--in-flight", "64x"},
+      {"--in-flight", "x1"},
+      {"--in-flight", "257x1"},
+      {"--in-flight", "1 "},
+      {"--pinned", "maybe"},
+      {"--seconds", "0"},
+      {"--seconds", "nan"},
+      {"--seconds", "61"},
+      {"--seconds", "1s"},
+      {"--rounds", "0"},
+      {"--busy-poll", "-1"},
+      {"--busy-poll", "x"},
+      {"--busy-poll", "1000001"},
+      {"--rounds", "1.5"},
+      {"--rounds", "1001"},
+      {"--json", ""},
+      {"--json", "/no/such/folder/file"},
+      {"--no-such-option"},
+      {"stray"},
   };
   for (const auto& arguments : malformed) {
     CAPTURE(arguments);
@@ -218,6 +237,25 @@ TEST_CASE("a ratio is the median of the rounds' ratios") {
 TEST_CASE("frames are an envelope of 80 bytes and what the codec makes of arguments or result") {
   CHECK(frame_sizes(Case::scalars3) == MessageSizes{80 + 24, 80 + 8});
   CHECK(frame_sizes(Case::payload64) == MessageSizes{80 + 32 + 64, 80 + 32 + 64});
+}
+
+TEST_CASE("call_benchmark measures nodes that poll against the floor that does, on free CPUs") {
+  const TemporaryFile out("out");
+  const TemporaryFile error("error");
+  const TemporaryFile json("json");
+  const auto end = run_program(
+      "--transport unix --in-flight 1 --case scalars3 --style get --handlers short --seconds 0.01 "
+      "--rounds 1 --busy-poll 100 --floor blocking --json '" +
+          json.path() + "'",
+      out, error);
+  CAPTURE(error.text());
+  REQUIRE(end.success());
+  for (const auto& entry : nlohmann::json::parse(json.text())) {
+    CAPTURE(entry);
+    CHECK(entry.at("busy_poll_us") == 100);
+    const std::string measure = entry.at("pinned") == true ? "floor" : "floor_busy";
+    CHECK(entry.at("to_floor").is_null() == (entry.at("system") == measure));
+  }
 }
 
 TEST_CASE("call_benchmark writes a list with the floor and each way of calling, in every case") {

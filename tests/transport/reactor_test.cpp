@@ -207,7 +207,8 @@ TEST_CASE("a handler that closes its descriptor destroys the other one") {
   CHECK(token.use_count() == 1);
 }
 
-TEST_CASE("an event that was taken before its descriptor closed goes to nobody, nor to its successor") {
+TEST_CASE(
+    "an event that was taken before its descriptor closed goes to nobody, nor to its successor") {
   End end;
   end.wait_readable();
   end.send(1);

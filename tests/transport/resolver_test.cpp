@@ -16,7 +16,8 @@ std::uint16_t port_of(const SocketAddress& address) {
              : ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
 }
 
-TEST_CASE("names are found with their ports, in the order of asking, after the resolver's end too") {
+TEST_CASE(
+    "names are found with their ports, in the order of asking, after the resolver's end too") {
   std::vector<std::promise<Resolver::Found>> promises(3);
   {
     Resolver resolver;

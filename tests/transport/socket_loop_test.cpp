@@ -238,9 +238,8 @@ TEST_CASE("an embedder's context has run out of work when timers and sockets are
   asio::io_context context;
   const auto loop = SocketLoop::embed(context);
   int ran = 0;
-  loop->schedule(loop->now() + microseconds(200), [&] {
-    loop->schedule(loop->now() + microseconds(200), [&] { ++ran; });
-  });
+  loop->schedule(loop->now() + microseconds(200),
+                 [&] { loop->schedule(loop->now() + microseconds(200), [&] { ++ran; }); });
   context.run();
   CHECK(ran == 1);
 

@@ -19,7 +19,7 @@ class LoopCore;
 
 /// How a loop with a thread of its own waits.
 struct SocketLoopOptions {
-  /// How long a thread that waits polls before it goes to sleep in the kernel. Polling stops by
+  /// How long a thread that drives polls before it goes to sleep in the kernel. Polling stops by
   /// itself, for longer and longer, while it finds nothing or while other threads need the
   /// processor. Zero: never.
   Duration busy_poll = Duration::zero();
