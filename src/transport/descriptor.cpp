@@ -72,7 +72,7 @@ void Descriptor::close() {
   if (std::exchange(closed_, true)) return;
   std::swap(readable, readable_);
   std::swap(writable, writable_);
-  if (name_ != 0) reactor_->remove(name_, fd_);
+  if (name_ != 0) reactor_->remove(name_);
   ::close(fd_);
 }
 

@@ -103,8 +103,10 @@ void Reactor::rearm(std::uint64_t name, int fd, std::uint32_t what) noexcept {
   control(epoll_, EPOLL_CTL_MOD, fd, name, what);
 }
 
-void Reactor::remove(std::uint64_t name, int fd) noexcept {
-  control(epoll_, EPOLL_CTL_DEL, fd, name, 0);
+// Without EPOLL_CTL_DEL: the kernel forgets a socket when it is closed, and a forked child that
+// destroys its copy would take the parent's away. Where a child still has the socket open, its
+// events come, and are for nobody.
+void Reactor::remove(std::uint64_t name) noexcept {
   std::weak_ptr<Descriptor> removed;
   const std::lock_guard lock(mutex_);
   const auto index = static_cast<std::uint32_t>(name);

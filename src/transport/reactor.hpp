@@ -49,7 +49,8 @@ class Reactor {
   std::uint64_t add(const std::shared_ptr<Descriptor>& descriptor, int fd, std::uint32_t what);
   /// Changes the mask. Whatever is the case already counts as an edge once more.
   void rearm(std::uint64_t name, int fd, std::uint32_t what) noexcept;
-  void remove(std::uint64_t name, int fd) noexcept;
+  /// Before the socket is closed.
+  void remove(std::uint64_t name) noexcept;
 
   /// Has `changed` called, under a lock of this, when the first descriptor or alarm comes and when
   /// the last has gone: with whether there are some. Set before there are; null: no more.

@@ -228,6 +228,18 @@ TEST_CASE(
   CHECK(successors == 1);
 }
 
+TEST_CASE("a socket that a child still has open is told of to nobody once it is closed here") {
+  End end;
+  end.wait_readable();
+  end.turn();
+  const int childs = ::dup(end.descriptor->fd());
+  end.descriptor->close();
+  end.send(1);
+  end.turn();
+  CHECK(end.readable == 0);
+  ::close(childs);
+}
+
 TEST_CASE("the alarm and the bell make a sleeping reactor return") {
   Reactor reactor;
   std::array<epoll_event, 4> events{};
