@@ -41,28 +41,29 @@ void Descriptor::wait_writable(Task handler) {
   arm(!watched || !full_.load(std::memory_order_relaxed));
 }
 
-// Writing first: a handler of what was read may wait for what that writes.
+// Writing first, and reading by an event of its own: what that writes may wait for what is read.
 void Descriptor::happened(std::uint32_t events) {
-  Task writable;
+  Task ready;
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
+    const bool input = (events & (EPOLLIN | kEnd)) != 0;
     if ((events & kEnd) != 0) at_end_ = true;
+    if (input) not_drained();
     if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) {
       not_full();
-      std::swap(writable, writable_);
-      if (!writable && std::exchange(watches_room_, false)) arm(true);
+      std::swap(ready, writable_);
+      if (!ready && std::exchange(watches_room_, false)) arm(true);
+    }
+    if (input && readable_) {
+      if (ready) {
+        arm(true);
+      } else {
+        std::swap(ready, readable_);
+      }
     }
   }
-  if (writable) writable();
-  Task readable;
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_ || (events & (EPOLLIN | kEnd)) == 0) return;
-    not_drained();
-    std::swap(readable, readable_);
-  }
-  if (readable) readable();
+  if (ready) ready();
 }
 
 void Descriptor::close() {

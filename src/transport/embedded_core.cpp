@@ -71,9 +71,9 @@ void EmbeddedCore::stop() {
   constexpr auto kGrace = std::chrono::seconds(1);
   if (!posted_.close()) return;
   timers().stop();
+  guest_->presence().wait_for_others(now() + kGrace);
   reactor()->on_use(nullptr);
   used(false);
-  guest_->presence().wait_for_others(now() + kGrace);
 }
 
 // The context has work for as long as the reactor has any to wait for.

@@ -200,7 +200,9 @@ void OwnedCore::turn() {
   const bool posted = run_posted();
   if (!posted && run_event()) return;
   if (posted || run_deferred()) {
-    if (++tasks_in_a_row_ % kInARow == 0 && !run_event()) look(false);
+    if (++tasks_in_a_row_ % kInARow != 0) return;
+    if (!run_event()) look(false);
+    if (posted) run_deferred();
     return;
   }
   if (options_.busy_poll > Duration::zero() && gate_.may_spin(coarse_now()) && spin()) return;

@@ -48,30 +48,51 @@ Resolver::Found find(const std::string& name, std::uint16_t port) {
 }  // namespace
 
 struct Resolver::Wanted {
+  std::weak_ptr<void> asker;
   std::string name;
   std::uint16_t port = 0;
   Handler handler;
 };
 
 struct Resolver::State {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the next two
   std::deque<Wanted> wanted;
   bool works = false;  // a thread does
+
+  std::mutex handling;  // held while a handler is called; guards what follows
+  bool stopped = false;
 };
 
 Resolver::Resolver() : state_(std::make_shared<State>()) {}
 
-void Resolver::resolve(std::string name, std::uint16_t port, Handler handler) {
-  const std::lock_guard lock(state_->mutex);
-  state_->wanted.push_back({std::move(name), port, std::move(handler)});
-  if (std::exchange(state_->works, true)) return;
-  // Signals belong to the program's threads.
+void Resolver::resolve(std::weak_ptr<void> asker, std::string name, std::uint16_t port,
+                       Handler handler) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->works || start_thread()) {
+      state_->works = true;
+      state_->wanted.push_back({std::move(asker), std::move(name), port, std::move(handler)});
+      return;
+    }
+  }
+  handler(
+      {.addresses = {}, .error = std::make_error_code(std::errc::resource_unavailable_try_again)});
+}
+
+// Signals belong to the program's threads. The new one waits for the mutex that the caller holds.
+bool Resolver::start_thread() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([state = state_] { work(state); }).detach();
+  bool started = true;
+  try {
+    std::thread([state = state_] { work(state); }).detach();
+  } catch (const std::system_error&) {
+    started = false;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
 }
 
 void Resolver::work(const std::shared_ptr<State>& state) {
@@ -86,8 +107,21 @@ void Resolver::work(const std::shared_ptr<State>& state) {
       next = std::move(state->wanted.front());
       state->wanted.pop_front();
     }
-    next.handler(find(next.name, next.port));
+    if (next.asker.expired()) continue;
+    Found found = find(next.name, next.port);
+    const std::lock_guard lock(state->handling);
+    if (!state->stopped) next.handler(std::move(found));
   }
+}
+
+void Resolver::stop() {
+  std::deque<Wanted> wanted;  // destroyed after the locks
+  {
+    const std::lock_guard lock(state_->mutex);
+    wanted.swap(state_->wanted);
+  }
+  const std::lock_guard lock(state_->handling);
+  state_->stopped = true;
 }
 
 }  // namespace batchrpc::detail

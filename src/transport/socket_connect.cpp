@@ -76,7 +76,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
 
   void resolve(Resolver& resolver) {
     give_up_at(deadline_);
-    resolver.resolve(address_.name(), address_.port(),
+    resolver.resolve(weak_from_this(), address_.name(), address_.port(),
                      [weak = weak_from_this(), attempt = attempt_](Resolver::Found found) {
                        const auto self = weak.lock();
                        if (!self) return;
@@ -214,6 +214,7 @@ void SocketConnects::remove(const std::shared_ptr<SocketConnect>& connect) {
 }
 
 void SocketConnects::stop() {
+  resolver_.stop();  // whose handlers hold the core for a moment: it must not be their last to go
   std::unordered_set<std::shared_ptr<SocketConnect>> under_way;
   {
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,6 @@
+#include <atomic>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -55,6 +57,25 @@ TEST_CASE("deferred tasks run in their order, each once, also when one waits for
     });
   });
   CHECK(future.get() == std::vector<int>{2, 1, 3});
+}
+
+TEST_CASE("a deferred task has its turn also while tasks are posted without end") {
+  const auto loop = SocketLoop::start();
+  Promise<void> promise;
+  auto future = promise.get_future();
+  std::atomic<bool> enough{false};
+  std::function<void()> again = [&] {
+    if (!enough) loop->post([&] { again(); });
+  };
+  loop->post([&] {
+    again();
+    loop->defer([&] {
+      enough = true;
+      promise.set_value();
+    });
+  });
+  future.get();
+  loop->stop();
 }
 
 TEST_CASE("a loop that ends destroys what was deferred and has not run") {

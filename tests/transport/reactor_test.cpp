@@ -192,6 +192,8 @@ TEST_CASE("both handlers are called when both are ready, writing first") {
   end.send(1);
   end.empty_other();
   end.turn();
+  CHECK(order == std::vector<int>{1});
+  end.turn();  // reading has an event of its own, also when the other handler waits or throws
   CHECK(order == std::vector<int>{1, 2});
 }
 
@@ -202,6 +204,7 @@ TEST_CASE("a handler that closes its descriptor destroys the other one") {
   end.descriptor->wait_writable([&] { end.descriptor->close(); });
   end.descriptor->wait_readable([&, token] { ++called; });
   end.send(1);
+  end.turn();
   end.turn();
   CHECK(called == 0);
   CHECK(token.use_count() == 1);

@@ -5,6 +5,10 @@
 
 #include <catch2/catch.hpp>
 #include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace batchrpc::detail {
@@ -16,18 +20,16 @@ std::uint16_t port_of(const SocketAddress& address) {
              : ntohs(reinterpret_cast<const sockaddr_in&>(address.storage).sin_port);
 }
 
-TEST_CASE(
-    "names are found with their ports, in the order of asking, after the resolver's end too") {
+TEST_CASE("names are found with their ports, in the order of asking") {
   std::vector<std::promise<Resolver::Found>> promises(3);
-  {
-    Resolver resolver;
-    std::uint16_t port = 1;
-    for (auto& promise : promises) {
-      resolver.resolve("localhost", port++,
-                       [&promise](Resolver::Found found) { promise.set_value(std::move(found)); });
-    }
-  }
+  const auto asker = std::make_shared<int>();
+  Resolver resolver;
   std::uint16_t port = 1;
+  for (auto& promise : promises) {
+    resolver.resolve(asker, "localhost", port++,
+                     [&promise](Resolver::Found found) { promise.set_value(std::move(found)); });
+  }
+  port = 1;
   for (auto& promise : promises) {
     const Resolver::Found found = promise.get_future().get();
     CHECK_FALSE(found.error);
@@ -38,10 +40,38 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a name that cannot be one is an error that says so") {
+TEST_CASE("a name is passed over when its asker has gone, or the resolver has stopped") {
+  const auto asker = std::make_shared<int>();
+  auto gone = std::make_shared<int>();
+  const auto called = std::make_shared<int>(0);
+  std::promise<void> begun;
+  std::promise<void> go_on;
+  std::promise<void> last;
   Resolver resolver;
+  resolver.resolve(asker, "127.0.0.1", 1, [&](const Resolver::Found&) {
+    begun.set_value();
+    go_on.get_future().wait();
+  });
+  begun.get_future().wait();
+  resolver.resolve(gone, "127.0.0.1", 1, [called](const Resolver::Found&) { ++*called; });
+  resolver.resolve(asker, "127.0.0.1", 1, [&](const Resolver::Found&) { last.set_value(); });
+  gone.reset();
+  go_on.set_value();
+  last.get_future().wait();
+  CHECK(*called == 0);
+
+  resolver.stop();
+  resolver.resolve(asker, "127.0.0.1", 1, [called](const Resolver::Found&) { ++*called; });
+  while (called.use_count() > 1)
+    std::this_thread::yield();
+  CHECK(*called == 0);
+}
+
+TEST_CASE("a name that cannot be one is an error that says so") {
+  const auto asker = std::make_shared<int>();
   std::promise<Resolver::Found> promise;
-  resolver.resolve(std::string(300, 'x'), 1,
+  Resolver resolver;
+  resolver.resolve(asker, std::string(300, 'x'), 1,
                    [&](Resolver::Found found) { promise.set_value(std::move(found)); });
   const Resolver::Found found = promise.get_future().get();
   CHECK(found.addresses.empty());
