@@ -34,8 +34,7 @@ find_base() {
 }
 
 build() {  # <source folder> <build folder>
-  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF \
-    -DBATCHRPC_EXAMPLES=OFF >/dev/null
+  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF >/dev/null
   cmake --build "$2" --parallel "$(nproc)" --target instruction_benchmark >"$2/build.log" || { cat "$2/build.log" >&2 && return 1; }
 }
 
