@@ -26,7 +26,7 @@ class Servers {
       acceptor_ = InprocAcceptor::make();
       floor_here_.emplace(*acceptor_);
       node_here_.emplace(
-          start_server(transport, network_, batchrpc::LogLevel::warning, this->busy_poll()));
+          start_server(transport, network_, batchrpc::LogLevel::warning, busy_poll_));
       node_address_ = join_address(*node_here_, transport);
     } else {
       floor_.emplace(Role::floor_server, transport);
@@ -45,15 +45,13 @@ class Servers {
     return child ? std::optional(child->pid()) : std::nullopt;
   }
   /// Of the node that answers, and of those that call.
-  [[nodiscard]] std::chrono::microseconds busy_poll() const {
-    return std::chrono::microseconds(busy_poll_);
-  }
+  [[nodiscard]] std::chrono::microseconds busy_poll() const { return busy_poll_; }
   [[nodiscard]] const std::string& node_address() const { return node_address_; }
   [[nodiscard]] const std::shared_ptr<batchrpc::InprocNetwork>& network() const { return network_; }
 
  private:
   Transport transport_;
-  int busy_poll_;
+  std::chrono::microseconds busy_poll_;
   std::shared_ptr<batchrpc::InprocNetwork> network_;
   std::unique_ptr<InprocAcceptor> acceptor_;
   std::optional<FloorServerThread> floor_here_;

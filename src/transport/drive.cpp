@@ -1,11 +1,9 @@
 #include "transport/drive.hpp"
 
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <system_error>
 
 namespace batchrpc::detail {
 namespace {
@@ -17,18 +15,10 @@ const void* this_thread() noexcept {
   return &tag;
 }
 
-int make_alarm() {
-  const int descriptor = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "timerfd_create");
-  return descriptor;
-}
-
 }  // namespace
 
 Drive::Drive(Duration lease, void (*wake_driver)(void*) noexcept, void* argument)
-    : lease_(lease), wake_driver_(wake_driver), wake_argument_(argument), alarm_(make_alarm()) {}
-
-Drive::~Drive() { ::close(alarm_); }
+    : lease_(lease), wake_driver_(wake_driver), wake_argument_(argument) {}
 
 bool Drive::is_favoured() const noexcept {
   return favoured_.load(std::memory_order_relaxed) == this_thread();
@@ -143,7 +133,7 @@ bool Drive::acquire_for_io() {
     }
     lock.unlock();
     std::uint64_t expirations = 0;
-    while (::read(alarm_, &expirations, sizeof expirations) < 0 && errno == EINTR) {
+    while (::read(alarm_.fd(), &expirations, sizeof expirations) < 0 && errno == EINTR) {
     }
     lock.lock();
     alarm_at_ = TimePoint::max();
@@ -170,12 +160,7 @@ void Drive::end_lease() {
 void Drive::set_alarm(TimePoint when) noexcept {
   if (alarm_at_ <= when) return;
   alarm_at_ = when;
-  const auto ns =
-      std::max<std::chrono::nanoseconds>(when.time_since_epoch(), std::chrono::nanoseconds(1));
-  itimerspec setting{};
-  setting.it_value.tv_sec = static_cast<time_t>(ns.count() / 1'000'000'000);
-  setting.it_value.tv_nsec = static_cast<long>(ns.count() % 1'000'000'000);
-  ::timerfd_settime(alarm_, TFD_TIMER_ABSTIME, &setting, nullptr);
+  alarm_.set(when);
 }
 
 void Drive::stop(bool driven_here) {

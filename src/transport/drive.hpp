@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "batchrpc/transport/loop.hpp"
+#include "transport/alarm_clock.hpp"
 
 namespace batchrpc::detail {
 
@@ -21,7 +22,6 @@ class Drive {
  public:
   /// `wake_driver` makes whoever is in the reactor leave it and look at must_yield().
   Drive(Duration lease, void (*wake_driver)(void*) noexcept, void* argument);
-  ~Drive();
   Drive(const Drive&) = delete;
   Drive& operator=(const Drive&) = delete;
 
@@ -92,7 +92,7 @@ class Drive {
   const Duration lease_;
   void (*const wake_driver_)(void*) noexcept;
   void* const wake_argument_;
-  const int alarm_;  // a timerfd; the I/O thread sleeps reading it
+  const AlarmClock alarm_;  // the I/O thread sleeps reading it
 
   mutable std::mutex mutex_;
   std::condition_variable stopped_changed_;

@@ -36,14 +36,4 @@ class Guest : public std::enable_shared_from_this<Guest> {
   Presence presence_;
 };
 
-/// Runs `task` in its turn; where a loop is nobody's guest, one thread drives it anyway.
-template <class F>
-void run_as(const std::shared_ptr<Guest>& guest, F&& task) {
-  if (guest) {
-    guest->run(std::forward<F>(task));
-  } else {
-    task();
-  }
-}
-
 }  // namespace batchrpc::detail

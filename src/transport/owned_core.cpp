@@ -2,13 +2,13 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
 #include "transport/driven.hpp"
 #include "transport/nested_wait.hpp"
+#include "transport/signals_blocked.hpp"
 
 namespace batchrpc::detail {
 
@@ -76,14 +76,12 @@ OwnedCore::OwnedCore(const SocketLoopOptions& options)
       io_thread_ended_(end_of_io_thread_.get_future()) {}
 
 void OwnedCore::start() {
-  // Signals belong to the program's threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread(
-      [self = std::static_pointer_cast<OwnedCore>(shared_from_this())] { self->run_io_thread(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([self = std::static_pointer_cast<OwnedCore>(shared_from_this())] {
+      self->run_io_thread();
+    });
+  }
   pthread_setname_np(thread_.native_handle(), "batchrpc-io");
 }
 
@@ -160,15 +158,8 @@ void OwnedCore::drive_until(Frame& frame, Waiter& waiter,
   if (deadline) timers().cancel(alarm);
 }
 
-bool OwnedCore::run_posted() {
-  Task task = posted_.pop_or_sleep();
-  if (!task) return false;
-  task();
-  return true;
-}
-
-bool OwnedCore::run_deferred() {
-  Task task = deferred_.pop_or_sleep();
+bool OwnedCore::run_first(PostQueue& queue) {
+  Task task = queue.pop_or_sleep();
   if (!task) return false;
   task();
   return true;
@@ -197,12 +188,12 @@ bool OwnedCore::look(bool may_sleep) {
 
 void OwnedCore::turn() {
   constexpr unsigned kInARow = 32;  // then the sockets have a turn
-  const bool posted = run_posted();
+  const bool posted = run_first(posted_);
   if (!posted && run_event()) return;
-  if (posted || run_deferred()) {
+  if (posted || run_first(deferred_)) {
     if (++tasks_in_a_row_ % kInARow != 0) return;
     if (!run_event()) look(false);
-    if (posted) run_deferred();
+    if (posted) run_first(deferred_);
     return;
   }
   if (options_.busy_poll > Duration::zero() && gate_.may_spin(coarse_now()) && spin()) return;
@@ -255,10 +246,10 @@ TimerId OwnedCore::schedule(TimePoint when, Task task) {
 bool OwnedCore::poll() {
   const auto run_ready = [this] {
     bool any = false;
-    for (int i = 0; i < 64 && run_posted(); ++i)
+    for (int i = 0; i < 64 && run_first(posted_); ++i)
       any = true;
     if (next_event_ == end_of_events_) look(false);
-    for (int i = 0; i < 256 && (run_event() || run_deferred()); ++i)
+    for (int i = 0; i < 256 && (run_event() || run_first(deferred_)); ++i)
       any = true;
     return any;
   };

@@ -39,8 +39,7 @@ class OwnedCore final : public LoopCore {
   void wait_driving(Frame& frame, Waiter& waiter, const std::optional<TimePoint>& deadline);
   void wait_outside(Waiter& waiter, const std::optional<TimePoint>& deadline);
   void drive_until(Frame& frame, Waiter& waiter, const std::optional<TimePoint>& deadline);
-  bool run_posted();
-  bool run_deferred();
+  bool run_first(PostQueue& queue);
   bool run_event();
   bool look(bool may_sleep);
   void turn();

@@ -1,12 +1,10 @@
 #include "transport/reactor.hpp"
 
 #include <sys/eventfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -37,11 +35,9 @@ int control(const OwnedFd& epoll, int operation, int fd, std::uint64_t name,
 // Nobody reads the bell or the alarm: edge-triggered, each ring and each expiry counts.
 Reactor::Reactor()
     : epoll_(checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
-      bell_(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")),
-      alarm_(checked(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                     "timerfd_create")) {
+      bell_(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")) {
   checked(control(epoll_, EPOLL_CTL_ADD, bell_.get(), kBell, EPOLLIN | EPOLLET), "epoll_ctl");
-  checked(control(epoll_, EPOLL_CTL_ADD, alarm_.get(), kAlarm, EPOLLIN | EPOLLET), "epoll_ctl");
+  checked(control(epoll_, EPOLL_CTL_ADD, alarm_.fd(), kAlarm, EPOLLIN | EPOLLET), "epoll_ctl");
 }
 
 std::size_t Reactor::wait(std::span<epoll_event> events, bool may_sleep) noexcept {
@@ -56,13 +52,8 @@ void Reactor::ring() noexcept {
 }
 
 void Reactor::set_alarm(TimePoint when) {
-  const auto ns =
-      std::max<std::chrono::nanoseconds>(when.time_since_epoch(), std::chrono::nanoseconds(1));
-  itimerspec setting{};
-  setting.it_value.tv_sec = static_cast<time_t>(ns.count() / 1'000'000'000);
-  setting.it_value.tv_nsec = static_cast<long>(ns.count() % 1'000'000'000);
   const std::lock_guard lock(mutex_);
-  ::timerfd_settime(alarm_.get(), TFD_TIMER_ABSTIME, &setting, nullptr);
+  alarm_.set(when);
   if (!std::exchange(alarm_set_, true)) use(1);
 }
 

@@ -11,6 +11,7 @@
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/function.hpp"
+#include "transport/alarm_clock.hpp"
 #include "transport/owned_fd.hpp"
 
 namespace batchrpc::detail {
@@ -64,8 +65,8 @@ class Reactor {
   void use(int more);  // with mutex_ held
 
   const OwnedFd epoll_;
-  const OwnedFd bell_;   // an eventfd
-  const OwnedFd alarm_;  // a timerfd
+  const OwnedFd bell_;  // an eventfd
+  const AlarmClock alarm_;
 
   std::mutex mutex_;  // guards what follows
   std::vector<Slot> slots_;

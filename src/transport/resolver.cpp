@@ -1,7 +1,6 @@
 #include "transport/resolver.hpp"
 
 #include <netdb.h>
-#include <signal.h>
 
 #include <cerrno>
 #include <cstring>
@@ -9,6 +8,8 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "transport/signals_blocked.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -25,13 +26,15 @@ std::error_code resolver_error(int error) noexcept {
   return {error, category};
 }
 
-Resolver::Found find(const std::string& name, std::uint16_t port) {
+}  // namespace
+
+FoundAddresses find_addresses(const std::string& name, std::uint16_t port, int flags) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV;
+  hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* first = nullptr;
   const int error = ::getaddrinfo(name.c_str(), std::to_string(port).c_str(), &hints, &first);
-  Resolver::Found found;
+  FoundAddresses found;
   if (error != 0) {
     found.error = resolver_error(error);
     return found;
@@ -44,8 +47,6 @@ Resolver::Found find(const std::string& name, std::uint16_t port) {
   ::freeaddrinfo(first);
   return found;
 }
-
-}  // namespace
 
 struct Resolver::Wanted {
   std::weak_ptr<void> asker;
@@ -79,20 +80,15 @@ void Resolver::resolve(std::weak_ptr<void> asker, std::string name, std::uint16_
       {.addresses = {}, .error = std::make_error_code(std::errc::resource_unavailable_try_again)});
 }
 
-// Signals belong to the program's threads. The new one waits for the mutex that the caller holds.
+// The new thread waits for the mutex that the caller holds.
 bool Resolver::start_thread() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
+  const SignalsBlocked blocked;
   try {
     std::thread([state = state_] { work(state); }).detach();
+    return true;
   } catch (const std::system_error&) {
-    started = false;
+    return false;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
 }
 
 void Resolver::work(const std::shared_ptr<State>& state) {
@@ -108,7 +104,7 @@ void Resolver::work(const std::shared_ptr<State>& state) {
       state->wanted.pop_front();
     }
     if (next.asker.expired()) continue;
-    Found found = find(next.name, next.port);
+    FoundAddresses found = find_addresses(next.name, next.port, AI_ADDRCONFIG);
     const std::lock_guard lock(state->handling);
     if (!state->stopped) next.handler(std::move(found));
   }

@@ -11,16 +11,21 @@
 
 namespace batchrpc::detail {
 
-/// Finds the addresses of names by getaddrinfo(), which blocks, on a thread that is there while
+/// The addresses of a name.
+struct FoundAddresses {
+  std::vector<SocketAddress> addresses;  // none: as `error` says
+  std::error_code error;
+};
+
+/// By getaddrinfo(), which blocks, with `flags` of it.
+[[nodiscard]] FoundAddresses find_addresses(const std::string& name, std::uint16_t port, int flags);
+
+/// Finds the addresses of names that are to be connected to, on a thread that is there while
 /// there is something to find. Nobody waits for getaddrinfo(): a resolver may end before it.
 /// Thread-safe.
 class Resolver {
  public:
-  struct Found {
-    std::vector<SocketAddress> addresses;  // none: as `error` says
-    std::error_code error;
-  };
-  using Handler = UniqueFunction<void(Found)>;
+  using Handler = UniqueFunction<void(FoundAddresses)>;
 
   Resolver();
   ~Resolver() { stop(); }

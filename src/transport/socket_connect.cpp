@@ -77,7 +77,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
   void resolve(Resolver& resolver) {
     give_up_at(deadline_);
     resolver.resolve(weak_from_this(), address_.name(), address_.port(),
-                     [weak = weak_from_this(), attempt = attempt_](Resolver::Found found) {
+                     [weak = weak_from_this(), attempt = attempt_](FoundAddresses found) {
                        const auto self = weak.lock();
                        if (!self) return;
                        self->core_->post([self, attempt, found = std::move(found)]() mutable {
@@ -86,7 +86,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
                      });
   }
 
-  void resolved(int attempt, Resolver::Found found) {
+  void resolved(int attempt, FoundAddresses found) {
     {
       const std::lock_guard lock(mutex_);
       if (is_over(attempt)) return;

@@ -5,6 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "batchrpc/base/error.hpp"
 #include "transport/descriptor.hpp"
 #include "transport/owned_fd.hpp"
+#include "transport/resolver.hpp"
 #include "transport/socket_address.hpp"
 #include "transport/socket_stream.hpp"
 
@@ -183,29 +185,16 @@ SocketAddress resolve_to_listen(const Address& address) {
   if (address.scheme() != Address::Scheme::tcp) return unix_address(address);
   SocketAddress result;
   if (numeric_address(address, result)) return result;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(address.name().c_str(), nullptr, &hints, &found);
-  if (error != 0) {
+  const FoundAddresses found = find_addresses(address.name(), address.port(), AI_PASSIVE);
+  if (found.error) {
     throw JoinFailed("cannot listen on " + address.to_string() + ": the name '" + address.name() +
-                     "' is not known here (" + ::gai_strerror(error) + ")");
+                     "' is not known here (" + found.error.message() + ")");
   }
   // An IPv4 address if there is one: most of those that connect by name try that too.
-  const addrinfo* chosen = found;
-  for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    if (at->ai_family == AF_INET) {
-      chosen = at;
-      break;
-    }
-  }
-  std::memcpy(&result.storage, chosen->ai_addr, chosen->ai_addrlen);
-  ::freeaddrinfo(found);
-  Address numeric = to_address(result);
-  const bool converted = numeric_address(Address::tcp(numeric.name(), address.port()), result);
-  if (!converted) throw JoinFailed("cannot listen on " + address.to_string());
-  return result;
+  const auto ipv4 =
+      std::find_if(found.addresses.begin(), found.addresses.end(),
+                   [](const SocketAddress& candidate) { return candidate.family() == AF_INET; });
+  return ipv4 != found.addresses.end() ? *ipv4 : found.addresses.front();
 }
 
 }  // namespace

@@ -25,14 +25,29 @@ IoResult result_of(ssize_t moved) noexcept {
   return {.bytes = 0, .error = {errno, std::generic_category()}};
 }
 
+/// A message over as many of the buffers as one call takes.
 template <class Byte>
-std::size_t to_iovecs(std::span<const std::span<Byte>> buffers, iovec* iovecs) noexcept {
-  const std::size_t count = std::min(buffers.size(), kMaxBuffers);
-  for (std::size_t i = 0; i < count; ++i) {
-    iovecs[i] = {const_cast<std::byte*>(buffers[i].data()), buffers[i].size()};
+class Message {
+ public:
+  explicit Message(std::span<const std::span<Byte>> buffers) noexcept {
+    header_.msg_iov = iovecs_;
+    header_.msg_iovlen = std::min(buffers.size(), kMaxBuffers);
+    for (std::size_t i = 0; i < header_.msg_iovlen; ++i) {
+      iovecs_[i] = {const_cast<std::byte*>(buffers[i].data()), buffers[i].size()};
+      bytes_ += buffers[i].size();
+    }
   }
-  return count;
-}
+  Message(const Message&) = delete;
+  Message& operator=(const Message&) = delete;
+
+  [[nodiscard]] msghdr* get() noexcept { return &header_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  iovec iovecs_[kMaxBuffers];
+  msghdr header_{};
+  std::size_t bytes_ = 0;
+};
 
 template <class Call>
 ssize_t uninterrupted(Call call) noexcept {
@@ -63,13 +78,9 @@ IoResult SocketStream::try_read(std::span<const std::span<std::byte>> buffers) n
     count = uninterrupted(
         [&] { return ::recv(fd_, buffers[0].data(), buffers[0].size(), MSG_DONTWAIT); });
   } else {
-    iovec iovecs[kMaxBuffers];
-    msghdr message{};
-    message.msg_iov = iovecs;
-    message.msg_iovlen = to_iovecs(buffers, iovecs);
-    for (std::size_t i = 0; i < message.msg_iovlen; ++i)
-      room += iovecs[i].iov_len;
-    count = uninterrupted([&] { return ::recvmsg(fd_, &message, MSG_DONTWAIT); });
+    Message message(buffers);
+    room = message.bytes();
+    count = uninterrupted([&] { return ::recvmsg(fd_, message.get(), MSG_DONTWAIT); });
   }
   IoResult result = result_of(count);
   result.end = count == 0 && room > 0;
@@ -86,13 +97,9 @@ IoResult SocketStream::try_write(std::span<const std::span<const std::byte>> buf
     offered = buffers[0].size();
     count = uninterrupted([&] { return ::send(fd_, buffers[0].data(), offered, kFlags); });
   } else {
-    iovec iovecs[kMaxBuffers];
-    msghdr message{};
-    message.msg_iov = iovecs;
-    message.msg_iovlen = to_iovecs(buffers, iovecs);
-    for (std::size_t i = 0; i < message.msg_iovlen; ++i)
-      offered += iovecs[i].iov_len;
-    count = uninterrupted([&] { return ::sendmsg(fd_, &message, kFlags); });
+    Message message(buffers);
+    offered = message.bytes();
+    count = uninterrupted([&] { return ::sendmsg(fd_, message.get(), kFlags); });
   }
   const IoResult result = result_of(count);
   if (result.bytes == offered) descriptor_->not_full();

@@ -21,17 +21,17 @@ std::uint16_t port_of(const SocketAddress& address) {
 }
 
 TEST_CASE("names are found with their ports, in the order of asking") {
-  std::vector<std::promise<Resolver::Found>> promises(3);
+  std::vector<std::promise<FoundAddresses>> promises(3);
   const auto asker = std::make_shared<int>();
   Resolver resolver;
   std::uint16_t port = 1;
   for (auto& promise : promises) {
     resolver.resolve(asker, "localhost", port++,
-                     [&promise](Resolver::Found found) { promise.set_value(std::move(found)); });
+                     [&promise](FoundAddresses found) { promise.set_value(std::move(found)); });
   }
   port = 1;
   for (auto& promise : promises) {
-    const Resolver::Found found = promise.get_future().get();
+    const FoundAddresses found = promise.get_future().get();
     CHECK_FALSE(found.error);
     REQUIRE_FALSE(found.addresses.empty());
     for (const SocketAddress& address : found.addresses)
@@ -48,20 +48,20 @@ TEST_CASE("a name is passed over when its asker has gone, or the resolver has st
   std::promise<void> go_on;
   std::promise<void> last;
   Resolver resolver;
-  resolver.resolve(asker, "127.0.0.1", 1, [&](const Resolver::Found&) {
+  resolver.resolve(asker, "127.0.0.1", 1, [&](const FoundAddresses&) {
     begun.set_value();
     go_on.get_future().wait();
   });
   begun.get_future().wait();
-  resolver.resolve(gone, "127.0.0.1", 1, [called](const Resolver::Found&) { ++*called; });
-  resolver.resolve(asker, "127.0.0.1", 1, [&](const Resolver::Found&) { last.set_value(); });
+  resolver.resolve(gone, "127.0.0.1", 1, [called](const FoundAddresses&) { ++*called; });
+  resolver.resolve(asker, "127.0.0.1", 1, [&](const FoundAddresses&) { last.set_value(); });
   gone.reset();
   go_on.set_value();
   last.get_future().wait();
   CHECK(*called == 0);
 
   resolver.stop();
-  resolver.resolve(asker, "127.0.0.1", 1, [called](const Resolver::Found&) { ++*called; });
+  resolver.resolve(asker, "127.0.0.1", 1, [called](const FoundAddresses&) { ++*called; });
   while (called.use_count() > 1)
     std::this_thread::yield();
   CHECK(*called == 0);
@@ -69,11 +69,11 @@ TEST_CASE("a name is passed over when its asker has gone, or the resolver has st
 
 TEST_CASE("a name that cannot be one is an error that says so") {
   const auto asker = std::make_shared<int>();
-  std::promise<Resolver::Found> promise;
+  std::promise<FoundAddresses> promise;
   Resolver resolver;
   resolver.resolve(asker, std::string(300, 'x'), 1,
-                   [&](Resolver::Found found) { promise.set_value(std::move(found)); });
-  const Resolver::Found found = promise.get_future().get();
+                   [&](FoundAddresses found) { promise.set_value(std::move(found)); });
+  const FoundAddresses found = promise.get_future().get();
   CHECK(found.addresses.empty());
   CHECK(found.error.category().name() == std::string("getaddrinfo"));
   CHECK_FALSE(found.error.message().empty());

@@ -12,7 +12,7 @@ namespace detail {
 class SocketConnects;
 }
 
-/// TCP and Unix sockets on an SocketLoop: the schemes `tcp`, `unix` (a path) and `unix-abstract`.
+/// TCP and Unix sockets on a SocketLoop: the schemes `tcp`, `unix` (a path) and `unix-abstract`.
 ///
 /// TCP: names are resolved without holding up the loop (by listen(): at once, on the calling
 /// thread), and their addresses tried in turn, each for its share of the time left; small writes
