@@ -33,36 +33,39 @@ find_base() {
   git rev-parse --verify --quiet HEAD~1 || echo none
 }
 
-build() {  # <source folder> <build folder>
-  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF >/dev/null
-  cmake --build "$2" --parallel "$(nproc)" --target instruction_benchmark >"$2/build.log" || { cat "$2/build.log" >&2 && return 1; }
+# With the options of build/release, and as far from the sources as that, so that ccache has most of it.
+build() {  # <source folder>
+  local build=$1/build/instructions
+  cmake -S "$1" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF \
+    -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
+  cmake --build "$build" --parallel "$(nproc)" --target instruction_benchmark >"$build/build.log" ||
+    { cat "$build/build.log" >&2 && return 1; }
 }
 
-count() {  # <build folder> <case>: instructions a call
+count() {  # <source folder> <case>: instructions a call
   local all
   all=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=measured \
-    "$1/bin/instruction_benchmark" "$2" "$calls" 2>&1 | sed -nE 's/^==[0-9]+== Collected : ([0-9]+).*/\1/p') || return 1
-  [ "${all:-0}" -ge "$calls" ] || { echo "instructions: $1/bin/instruction_benchmark $2 was not counted" >&2 && return 1; }
+    "$1/build/instructions/bin/instruction_benchmark" "$2" "$calls" 2>&1 | sed -nE 's/^==[0-9]+== Collected : ([0-9]+).*/\1/p') || return 1
+  [ "${all:-0}" -ge "$calls" ] || { echo "instructions: $2 in $1 was not counted" >&2 && return 1; }
   echo $((all / calls))
 }
 
-here=build/instructions
-build . "$here"
+build .
 
 base=${base:-$(find_base)}
 there=
 if [ "$base" = none ]; then
   echo "no base is known: nothing to compare with"
 else
-  there=$here/base
-  git worktree remove --force "$there/source" 2>/dev/null || rm -rf "$there/source"
-  git worktree add --quiet --detach "$there/source" "$base"
-  trap "git worktree remove --force $there/source" EXIT
-  if [ ! -e "$there/source/benchmarks/instruction_benchmark.cpp" ]; then
+  there=build/instructions/base
+  git worktree remove --force "$there" 2>/dev/null || rm -rf "$there"
+  git worktree add --quiet --detach "$there" "$base"
+  trap "git worktree remove --force $there" EXIT
+  if [ ! -e "$there/benchmarks/instruction_benchmark.cpp" ]; then
     echo "the base, $(git rev-parse --short "$base"), has no such workload: nothing to compare with"
     there=
   else
-    build "$there/source" "$there/build"
+    build "$there"
   fi
 fi
 
@@ -72,9 +75,9 @@ if [ "${told:-0}" -gt 0 ]; then excused=yes; fi
 passed=0 failed=0
 printf '%-8s %12s %12s\n' case "a call" "${there:+base}"
 for case in "${cases[@]}"; do
-  now=$(count "$here" "$case") || exit 1
+  now=$(count . "$case") || exit 1
   before=
-  if [ -n "$there" ]; then before=$(count "$there/build" "$case" 2>/dev/null || true); fi
+  if [ -n "$there" ]; then before=$(count "$there" "$case" 2>/dev/null || true); fi
   note=
   if [ -n "$before" ]; then note=$(awk "BEGIN {printf \"%+.1f %%\", 100 * $now / $before - 100}"); fi
   if [ -n "$before" ] && [ $((now * 100)) -gt $((before * limit)) ]; then

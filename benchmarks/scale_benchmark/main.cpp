@@ -1,4 +1,4 @@
-// How costs grow with the size of the work: peers, calls under way, objects, bytes. A line and a
+// How costs grow with the size of the work: peers, observers, calls under way, objects, bytes. A line and a
 // power are fitted to each; what grows faster than linearly would show.
 #include <unistd.h>
 
@@ -121,7 +121,7 @@ int run(int argc, const char* const* argv) {
     names.push_back(section.name);
   app.add_option("section", options.names)->check(CLI::IsMember(names));
   app.add_option("--largest", options.largest,
-                 "leave out sizes above it (peers, calls, objects or bytes)")
+                 "leave out sizes above it (peers, observers, calls, objects or bytes)")
       ->check(examples::between(1.0, 1e12));
   app.add_option("--rounds", options.rounds, "of which the median counts")
       ->check(examples::between(1, 1000))

@@ -104,51 +104,87 @@ struct Context {
   }
 };
 
-// One node calls so many others, each once, over connections that are there.
-Point call_peers(Transport transport, double size) {
-  const auto count = static_cast<std::size_t>(size);
-  const auto network = transport == Transport::inproc ? rpc::InprocNetwork::make() : nullptr;
-  // One thread runs all but the hub, and may be late with its answers.
-  const auto patient = [](rpc::NodeOptions options) {
+/// A node and so many others that have joined it, all of which one thread runs but for the hub.
+struct Star {
+  Star(Transport transport, std::size_t count)
+      : network(transport == Transport::inproc ? rpc::InprocNetwork::make() : nullptr),
+        hub(patient(batchrpc_benchmarks::server_options(transport, network))) {
+    const std::string address = batchrpc_benchmarks::join_address(hub, transport);
+    while (nodes.size() < count) {
+      constexpr std::size_t kAtOnce = 32;  // a node has at most 64 strangers at its door
+      std::vector<rpc::Future<rpc::Node>> joining;
+      for (std::size_t i = nodes.size(); i < std::min(count, nodes.size() + kAtOnce); ++i) {
+        rpc::NodeOptions options = patient(batchrpc_benchmarks::client_options(
+            transport, address, "peer" + std::to_string(i), network));
+        options.io_context = &context.io;
+        joining.push_back(rpc::Node::start(options));
+      }
+      for (auto& node : joining)
+        nodes.push_back(std::move(node).get());
+    }
+  }
+
+  // One thread may be late with what so many are asked for.
+  static rpc::NodeOptions patient(rpc::NodeOptions options) {
     options.join_timeout = std::chrono::minutes(5);
     options.dead_after = std::chrono::minutes(1);
     options.log_level = rpc::LogLevel::error;
     return options;
-  };
-  const rpc::Node hub(patient(batchrpc_benchmarks::server_options(transport, network)));
-  const std::string address = batchrpc_benchmarks::join_address(hub, transport);
+  }
+
+  const std::shared_ptr<rpc::InprocNetwork> network;
+  const std::int64_t memory_before = allocated_bytes();
+  const rpc::Node hub;
   Context context;
   std::vector<rpc::Node> nodes;
-  std::vector<std::string> names;
-  const std::int64_t before = allocated_bytes();
-  while (nodes.size() < count) {
-    constexpr std::size_t kAtOnce = 32;  // a node has at most 64 strangers at its door
-    std::vector<rpc::Future<rpc::Node>> joining;
-    for (std::size_t i = nodes.size(); i < std::min(count, nodes.size() + kAtOnce); ++i) {
-      rpc::NodeOptions options = patient(batchrpc_benchmarks::client_options(
-          transport, address, "peer" + std::to_string(i), network));
-      options.io_context = &context.io;
-      joining.push_back(rpc::Node::start(options));
-    }
-    for (auto& node : joining) {
-      nodes.push_back(std::move(node).get());
-      nodes.back().expose<&twice>({.short_handler = true});
-      names.push_back(nodes.back().name());
-    }
-  }
-  const auto call_all = [&] {
-    for (auto& answer : rpc::when_all_settled(hub.call_all<&twice>(names, 21)).get())
-      if (*answer != 42) throw std::runtime_error("a call's result is wrong");
-  };
-  call_all();
-  const std::int64_t memory = allocated_bytes() - before;
-  const std::size_t rounds = std::max<std::size_t>(5, 2000 / count);
+};
+
+/// One round of `all`, after one that warms up, and the memory that it and the star have taken.
+template <class Round>
+Point measure_rounds(const Star& star, Round&& all) {
+  all();
+  const std::int64_t memory = allocated_bytes() - star.memory_before;
+  const std::size_t rounds = std::max<std::size_t>(5, 2000 / star.nodes.size());
   const auto begin = Clock::now();
   for (std::size_t round = 0; round < rounds; ++round)
-    call_all();
-  return {.size = size,
+    all();
+  return {.size = static_cast<double>(star.nodes.size()),
           .seconds = seconds_since(begin) / static_cast<double>(rounds),
           .bytes = static_cast<double>(memory)};
+}
+
+// One node calls so many others, each once, over connections that are there.
+Point call_peers(Transport transport, double size) {
+  const Star star(transport, static_cast<std::size_t>(size));
+  std::vector<std::string> names;
+  for (const rpc::Node& node : star.nodes) {
+    node.expose<&twice>({.short_handler = true});
+    names.push_back(node.name());
+  }
+  return measure_rounds(star, [&] {
+    for (auto& answer : rpc::when_all_settled(star.hub.call_all<&twice>(names, 21)).get())
+      if (*answer != 42) throw std::runtime_error("a call's result is wrong");
+  });
+}
+
+// So many nodes call one, which answers them all by one batch.
+Point batch_observers(double size) {
+  const Star star(Transport::unix_socket, static_cast<std::size_t>(size));
+  const std::size_t count = star.nodes.size();
+  const rpc::Batcher<std::int32_t(std::int32_t)> act({.max_size = count, .min_size = count},
+                                                     [](std::vector<std::int32_t> states) {
+                                                       for (std::int32_t& state : states)
+                                                         state *= 2;
+                                                       return states;
+                                                     });
+  star.hub.expose("act", act);
+  return measure_rounds(star, [&] {
+    std::vector<rpc::Future<std::int32_t>> actions;
+    for (const rpc::Node& node : star.nodes)
+      actions.push_back(node.call<std::int32_t(std::int32_t)>(kServer, "act", 21));
+    for (auto& action : actions)
+      if (std::move(action).get() != 42) throw std::runtime_error("an action is wrong");
+  });
 }
 
 Point call_peers_inproc(double size) { return call_peers(Transport::inproc, size); }
@@ -231,6 +267,11 @@ const std::vector<Section>& sections() {
        "the same over Unix sockets",
        {2, 10, 30, 100, 300},
        &call_peers_sockets},
+      {"observers",
+       "an observer",
+       "so many nodes call one, which answers all by one batch, Unix sockets",
+       {1, 2, 4, 8, 16, 32, 64},
+       &batch_observers},
       {"calls",
        "a call",
        "so many calls under way at once",

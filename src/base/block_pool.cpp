@@ -41,10 +41,15 @@ constexpr bool is_pooled(std::size_t size) noexcept {
 }
 constexpr std::size_t shelf_of(std::size_t size) noexcept { return (size - 1) / kStep; }
 constexpr std::size_t size_on(std::size_t shelf) noexcept { return (shelf + 1) * kStep; }
-// How many blocks threads give and take at a time: at most 32, and 4 KiB.
-constexpr std::uint32_t batch_on(std::size_t shelf) noexcept {
-  return static_cast<std::uint32_t>(std::min<std::size_t>(32, 4096 / size_on(shelf)));
-}
+// How many blocks threads give and take at a time: at most 32, and 4 KiB. A table, for a call takes
+// and frees several blocks, and would divide each time.
+constexpr auto kBatches = [] {
+  std::array<std::uint32_t, kShelves> batches{};
+  for (std::size_t shelf = 0; shelf < kShelves; ++shelf)
+    batches[shelf] = static_cast<std::uint32_t>(std::min<std::size_t>(32, 4096 / size_on(shelf)));
+  return batches;
+}();
+constexpr std::uint32_t batch_on(std::size_t shelf) noexcept { return kBatches[shelf]; }
 constexpr std::size_t batch_bytes(std::size_t shelf) noexcept {
   return batch_on(shelf) * size_on(shelf);
 }

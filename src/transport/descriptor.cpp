@@ -18,9 +18,10 @@ Descriptor::~Descriptor() { close(); }
 void Descriptor::arm(bool anew) {
   const std::uint32_t what = EPOLLIN | EPOLLRDHUP | EPOLLET | (watches_room_ ? EPOLLOUT : 0U);
   if (name_ == 0) {
-    name_ = reactor_->add(shared_from_this(), fd_, what);
+    name_ = site_->reactor().add(weak_from_this(), fd_, what);
+    site_->hold();
   } else if (anew) {
-    reactor_->rearm(name_, fd_, what);
+    site_->reactor().rearm(name_, fd_, what);
   }
 }
 
@@ -63,7 +64,7 @@ void Descriptor::happened(std::uint32_t events) {
       }
     }
   }
-  if (ready) ready();
+  if (ready) site_->run(std::move(ready));
 }
 
 void Descriptor::close() {
@@ -73,7 +74,10 @@ void Descriptor::close() {
   if (std::exchange(closed_, true)) return;
   std::swap(readable, readable_);
   std::swap(writable, writable_);
-  if (name_ != 0) reactor_->remove(name_);
+  if (name_ != 0) {
+    site_->reactor().remove(name_);
+    site_->release();
+  }
   ::close(fd_);
 }
 

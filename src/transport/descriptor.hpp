@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "batchrpc/base/function.hpp"
 #include "transport/reactor.hpp"
+#include "transport/site.hpp"
 
 namespace batchrpc::detail {
 
@@ -16,10 +18,10 @@ namespace batchrpc::detail {
 /// The reactor tells of edges only: that something came, or that there is room again. Whoever
 /// reads or writes says whether that took all there was (`drained`, `full`), as man epoll has it:
 /// by less than was asked for. Then the next edge will come; else a wait asks the kernel anew.
-class Descriptor : public std::enable_shared_from_this<Descriptor> {
+class Descriptor final : public Watcher, public std::enable_shared_from_this<Descriptor> {
  public:
   /// Takes `fd`, which does not block.
-  Descriptor(std::shared_ptr<Reactor> reactor, int fd) : reactor_(std::move(reactor)), fd_(fd) {}
+  Descriptor(std::shared_ptr<Site> site, int fd) : site_(std::move(site)), fd_(fd) {}
   ~Descriptor();
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -38,8 +40,8 @@ class Descriptor : public std::enable_shared_from_this<Descriptor> {
   void expect_full() noexcept { full_.store(true, std::memory_order_relaxed); }
   void not_full() noexcept { full_.store(false, std::memory_order_relaxed); }
 
-  /// By the reactor: an edge, as a mask of epoll.
-  void happened(std::uint32_t events);
+  /// An edge, whose handler runs where the site runs what its loop waits for.
+  void happened(std::uint32_t events) override;
 
   /// Destroys the waiting handlers.
   void close();
@@ -47,7 +49,7 @@ class Descriptor : public std::enable_shared_from_this<Descriptor> {
  private:
   void arm(bool anew);  // with mutex_ held
 
-  const std::shared_ptr<Reactor> reactor_;
+  const std::shared_ptr<Site> site_;
   const int fd_;
   // Set before a try, so that an edge which is told of between the try and its end is not lost.
   std::atomic<bool> drained_{false};

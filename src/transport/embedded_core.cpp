@@ -1,7 +1,6 @@
 #include "transport/embedded_core.hpp"
 
 #include <algorithm>
-#include <array>
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
 #include <atomic>
@@ -58,65 +57,17 @@ class NestedRun {
 }  // namespace
 
 EmbeddedCore::EmbeddedCore(asio::io_context& io)
-    : io_(io), guest_(std::make_shared<Guest>(io)), watch_(io, reactor()->fd()) {
-  reactor()->on_use([this](bool now) { used(now); });
-}
+    : EmbeddedCore(io, std::make_shared<Guest>(HostContext::of(io))) {}
 
-EmbeddedCore::~EmbeddedCore() {
-  reactor()->on_use(nullptr);
-  watch_.release();
-}
+EmbeddedCore::EmbeddedCore(asio::io_context& io, const std::shared_ptr<Guest>& guest)
+    : LoopCore(guest), io_(io), guest_(guest) {}
 
 void EmbeddedCore::stop() {
   constexpr auto kGrace = std::chrono::seconds(1);
   if (!posted_.close()) return;
   timers().stop();
   guest_->presence().wait_for_others(now() + kGrace);
-  reactor()->on_use(nullptr);
-  used(false);
-}
-
-// The context has work for as long as the reactor has any to wait for.
-void EmbeddedCore::used(bool now) {
-  const std::lock_guard lock(watch_mutex_);
-  used_ = now;
-  if (!used_ && watching_) watch_.cancel();
-  if (used_ && !watching_) watch();
-}
-
-void EmbeddedCore::watch() {
-  watching_ = true;
-  watch_.async_wait(asio::posix::stream_descriptor::wait_read,
-                    [weak = weak_from_this()](const asio::error_code&) {
-                      const auto self = weak.lock();
-                      if (self) std::static_pointer_cast<EmbeddedCore>(self)->collect();
-                    });
-}
-
-// Watches on before the handlers run, which may wait and run the context meanwhile.
-void EmbeddedCore::collect() {
-  std::array<epoll_event, 64> events;
-  std::size_t count = 0;
-  {
-    const std::lock_guard lock(watch_mutex_);
-    watching_ = false;
-    if (!used_) return;
-    count = reactor()->wait(events, false);
-    watch();
-  }
-  for (std::size_t i = 1; i < count; ++i) {
-    asio::post(io_, [weak = weak_from_this(), event = events[i]] {
-      const auto self = weak.lock();
-      if (self) std::static_pointer_cast<EmbeddedCore>(self)->dispatch(event);
-    });
-  }
-  if (count > 0) dispatch(events[0]);
-}
-
-void EmbeddedCore::dispatch(const epoll_event& event) {
-  guest_->run([self = std::static_pointer_cast<EmbeddedCore>(shared_from_this()), event] {
-    if (self->reactor()->dispatch(event)) self->timers().fire();
-  });
+  guest_->leave();
 }
 
 // The tasks stay here: the context's threads would bring them in any order, and the context may

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/posix/stream_descriptor.hpp>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "base/task_queue.hpp"
@@ -18,7 +16,6 @@ namespace batchrpc::detail {
 class EmbeddedCore final : public LoopCore {
  public:
   explicit EmbeddedCore(asio::io_context& io);
-  ~EmbeddedCore() override;
 
   /// Waits for tasks that other threads run, for a second at most.
   void stop() override;
@@ -32,19 +29,11 @@ class EmbeddedCore final : public LoopCore {
   bool poll() override;
 
  private:
-  void used(bool now);
-  void watch();
-  void collect();
-  void dispatch(const epoll_event& event);
+  EmbeddedCore(asio::io_context& io, const std::shared_ptr<Guest>& guest);
 
   asio::io_context& io_;
   const std::shared_ptr<Guest> guest_;
   TaskQueue posted_;
-
-  std::mutex watch_mutex_;                // guards what follows
-  asio::posix::stream_descriptor watch_;  // on the reactor, whose it is
-  bool used_ = false;                     // the reactor
-  bool watching_ = false;                 // a wait of watch_ is under way
 
   // Whether a thread was seen to run the context while another waited in it, lately.
   const std::shared_ptr<std::atomic<bool>> has_other_threads_ =

@@ -1,31 +1,30 @@
 #include "transport/guest.hpp"
 
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
+#include <utility>
 
 namespace batchrpc::detail {
-namespace {
 
-/// The turn of a context, with which it ends.
-class TurnOfContext final : public asio::execution_context::service {
- public:
-  using key_type = TurnOfContext;
-  inline static asio::execution_context::id id;
+void Guest::run(Task task) {
+  host_->turn().run([self = shared_from_this(), task = std::move(task)]() mutable {
+    if (self->left_) return;
+    const Presence::Scope scope(self->presence_);
+    task();
+  });
+}
 
-  explicit TurnOfContext(asio::execution_context& context)
-      : service(context),
-        turn(std::make_shared<Turn>([&io = static_cast<asio::io_context&>(context)](Task task) {
-          asio::post(io, std::move(task));
-        })) {}
+void Guest::hold() {
+  const std::lock_guard lock(mutex_);
+  if (!left_ && holds_++ == 0) host_->hold();
+}
 
-  const std::shared_ptr<Turn> turn;
+void Guest::release() {
+  const std::lock_guard lock(mutex_);
+  if (!left_ && --holds_ == 0) host_->release();
+}
 
- private:
-  void shutdown() override { turn->clear(); }
-};
-
-}  // namespace
-
-Guest::Guest(asio::io_context& io) : turn_(asio::use_service<TurnOfContext>(io).turn) {}
+void Guest::leave() {
+  const std::lock_guard lock(mutex_);
+  if (!left_.exchange(true) && holds_ > 0) host_->release();
+}
 
 }  // namespace batchrpc::detail

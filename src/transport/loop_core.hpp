@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "batchrpc/transport/loop.hpp"
-#include "transport/reactor.hpp"
+#include "transport/site.hpp"
 #include "transport/timers.hpp"
 
 namespace batchrpc::detail {
@@ -16,14 +16,15 @@ namespace batchrpc::detail {
 /// What a SocketLoop consists of, kept alive by the loop and by what was made on it.
 class LoopCore : public std::enable_shared_from_this<LoopCore> {
  public:
+  explicit LoopCore(std::shared_ptr<Site> site)
+      : site_(std::move(site)), timers_(Timers::make(site_)) {}
   virtual ~LoopCore() = default;
-  LoopCore() = default;
   LoopCore(const LoopCore&) = delete;
   LoopCore& operator=(const LoopCore&) = delete;
 
   /// For the sockets of the loop.
-  [[nodiscard]] const std::shared_ptr<Reactor>& reactor() const noexcept { return reactor_; }
-  [[nodiscard]] Timers& timers() noexcept { return timers_; }
+  [[nodiscard]] const std::shared_ptr<Site>& site() const noexcept { return site_; }
+  [[nodiscard]] Timers& timers() noexcept { return *timers_; }
 
   virtual void stop() = 0;
   virtual void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) = 0;
@@ -52,8 +53,8 @@ class LoopCore : public std::enable_shared_from_this<LoopCore> {
   }
 
  private:
-  const std::shared_ptr<Reactor> reactor_ = std::make_shared<Reactor>();
-  Timers timers_{reactor_};
+  const std::shared_ptr<Site> site_;
+  const std::shared_ptr<Timers> timers_;
 };
 
 /// Returns or sleeps on, as `deadline` says.

@@ -55,6 +55,15 @@ class OwnedCore::Frame final : public Driven {
 
 namespace {
 
+/// Events are dispatched by whoever drives, and so run there.
+class OwnSite final : public Site {
+ public:
+  OwnSite() : Site(std::make_shared<Reactor>()) {}
+  void run(Task task) override { task(); }
+  void hold() override {}
+  void release() override {}
+};
+
 /// The I/O thread waits by driving, whichever node a task on it has called last.
 class WaitByDriving final : public WaitContext {
  public:
@@ -71,7 +80,8 @@ class WaitByDriving final : public WaitContext {
 }  // namespace
 
 OwnedCore::OwnedCore(const SocketLoopOptions& options)
-    : options_(options),
+    : LoopCore(std::make_shared<OwnSite>()),
+      options_(options),
       drive_(options.lease, &OwnedCore::wake_unless_driving, this),
       io_thread_ended_(end_of_io_thread_.get_future()) {}
 
@@ -169,7 +179,7 @@ bool OwnedCore::run_first(PostQueue& queue) {
 bool OwnedCore::run_event() {
   if (next_event_ == end_of_events_) return false;
   const epoll_event event = events_[next_event_++];
-  if (reactor()->dispatch(event)) timers().fire();
+  reactor().dispatch(event);
   return true;
 }
 
@@ -181,7 +191,7 @@ bool OwnedCore::look(bool may_sleep) {
     if (woken_.load()) may_sleep = false;
   }
   next_event_ = 0;
-  end_of_events_ = reactor()->wait(events_, may_sleep);
+  end_of_events_ = reactor().wait(events_, may_sleep);
   asleep_.store(false);
   return woken_.exchange(false);
 }
@@ -273,7 +283,7 @@ void OwnedCore::run_io_thread() {
 }
 
 void OwnedCore::wake() noexcept {
-  if (!woken_.exchange(true) && asleep_.load()) reactor()->ring();
+  if (!woken_.exchange(true) && asleep_.load()) reactor().ring();
 }
 
 void OwnedCore::wake_unless_driving(void* core) noexcept {

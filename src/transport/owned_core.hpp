@@ -50,6 +50,8 @@ class OwnedCore final : public LoopCore {
   static void wake_unless_driving(void* core) noexcept;
   static bool has_foreign_work(void* core) noexcept;
 
+  [[nodiscard]] Reactor& reactor() const noexcept { return site()->reactor(); }
+
   const SocketLoopOptions options_;
   PostQueue posted_;
   PostQueue deferred_;

@@ -111,7 +111,7 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
       std::error_code error;
       const int fd = make_socket(target.family(), error);
       if (fd >= 0) {
-        descriptor_ = std::make_shared<Descriptor>(core_->reactor(), fd);
+        descriptor_ = std::make_shared<Descriptor>(core_->site(), fd);
         if (::connect(fd, target.get(), target.size) == 0) return succeed(std::move(lock));
         if (errno == EINPROGRESS || errno == EINTR) {
           // The rest of the time is for the other addresses.

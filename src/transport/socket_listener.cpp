@@ -72,7 +72,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
   Acceptor(const std::shared_ptr<LoopCore>& core, int fd, Address address,
            Transport::AcceptHandler handler)
       : core_(core),
-        descriptor_(std::make_shared<Descriptor>(core->reactor(), fd)),
+        descriptor_(std::make_shared<Descriptor>(core->site(), fd)),
         address_(std::move(address)),
         handler_(std::move(handler)) {}
 
@@ -115,7 +115,7 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
         return;
       }
       prepare(fd, address_.scheme() == Address::Scheme::tcp ? AF_INET : AF_UNIX);
-      auto descriptor = std::make_shared<Descriptor>(core->reactor(), fd);
+      auto descriptor = std::make_shared<Descriptor>(core->site(), fd);
       handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
                                               accepted_description(fd, address_)));
     }

@@ -1,8 +1,17 @@
 #include "transport/timers.hpp"
 
+#include <sys/epoll.h>
+
 #include <utility>
 
 namespace batchrpc::detail {
+
+// Nobody reads the clock: edge-triggered, each expiry counts.
+std::shared_ptr<Timers> Timers::make(std::shared_ptr<Site> site) {
+  const std::shared_ptr<Timers> timers(new Timers(std::move(site)));
+  timers->name_ = timers->site_->reactor().add(timers, timers->clock_.fd(), EPOLLIN | EPOLLET);
+  return timers;
+}
 
 TimerId Timers::schedule(TimePoint when, Task task) {
   const std::lock_guard lock(mutex_);
@@ -32,8 +41,13 @@ void Timers::stop() {
 }
 
 void Timers::arm(TimePoint when) {
+  if (!std::exchange(held_, true)) site_->hold();
   armed_for_ = when;
-  reactor_->set_alarm(when);
+  clock_.set(when);
+}
+
+void Timers::happened(std::uint32_t /*events*/) {
+  site_->run([self = shared_from_this()] { self->fire(); });
 }
 
 void Timers::fire() {
@@ -50,6 +64,7 @@ void Timers::fire() {
     lock.lock();
   }
   if (!heap_.empty() && heap_.next() < armed_for_) arm(heap_.next());
+  if (armed_for_ == TimePoint::max() && std::exchange(held_, false)) site_->release();
 }
 
 }  // namespace batchrpc::detail

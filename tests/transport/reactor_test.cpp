@@ -12,18 +12,29 @@
 #include <vector>
 
 #include "transport/descriptor.hpp"
+#include "transport/timers.hpp"
 
 namespace batchrpc::detail {
 namespace {
 
 using std::chrono::milliseconds;
 
+/// Runs all at once, and counts.
+struct CountingSite final : Site {
+  CountingSite() : Site(std::make_shared<Reactor>()) {}
+  void run(Task task) override { task(); }
+  void hold() override { ++holds; }
+  void release() override { --holds, ++releases; }
+  int holds = 0;
+  int releases = 0;
+};
+
 /// One end of a pair of sockets, in a reactor that this thread drives; `other` is the other end.
 struct End {
   End() {
     std::array<int, 2> fds{};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds.data()) == 0);
-    descriptor = std::make_shared<Descriptor>(reactor, fds[0]);
+    descriptor = std::make_shared<Descriptor>(site, fds[0]);
     other = fds[1];
   }
   ~End() { close_other(); }
@@ -59,17 +70,17 @@ struct End {
     }
   }
 
-  /// What there is now.
-  std::vector<epoll_event> events() const {
+  /// What there is now, or comes next.
+  std::vector<epoll_event> events(bool may_sleep = false) const {
     std::vector<epoll_event> found(16);
-    found.resize(reactor->wait(found, false));
+    found.resize(site->reactor().wait(found, may_sleep));
     return found;
   }
   /// Dispatches it; how many events.
-  std::size_t turn() const {
-    const auto found = events();
+  std::size_t turn(bool may_sleep = false) const {
+    const auto found = events(may_sleep);
     for (const epoll_event& event : found)
-      reactor->dispatch(event);
+      site->reactor().dispatch(event);
     return found.size();
   }
   void wait_readable() {
@@ -79,7 +90,7 @@ struct End {
     descriptor->wait_writable([this] { ++writable; });
   }
 
-  const std::shared_ptr<Reactor> reactor = std::make_shared<Reactor>();
+  const std::shared_ptr<CountingSite> site = std::make_shared<CountingSite>();
   std::shared_ptr<Descriptor> descriptor;
   int other = -1;
   int readable = 0;
@@ -221,9 +232,9 @@ TEST_CASE(
   int successors = 0;
   std::array<int, 2> fds{};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds.data()) == 0);
-  const auto successor = std::make_shared<Descriptor>(end.reactor, fds[0]);
+  const auto successor = std::make_shared<Descriptor>(end.site, fds[0]);
   successor->wait_readable([&] { ++successors; });
-  end.reactor->dispatch(taken[0]);
+  end.site->reactor().dispatch(taken[0]);
   CHECK(end.readable == 0);
   CHECK(successors == 0);
   ::close(fds[1]);
@@ -243,36 +254,51 @@ TEST_CASE("a socket that a child still has open is told of to nobody once it is 
   ::close(childs);
 }
 
-TEST_CASE("the alarm and the bell make a sleeping reactor return") {
+TEST_CASE("the bell makes a sleeping reactor return, once") {
   Reactor reactor;
   std::array<epoll_event, 4> events{};
   reactor.ring();
   REQUIRE(reactor.wait(events, true) == 1);
-  CHECK_FALSE(reactor.dispatch(events[0]));
+  reactor.dispatch(events[0]);
   CHECK(reactor.wait(events, false) == 0);
-  for (int i = 0; i < 2; ++i) {
-    reactor.set_alarm(std::chrono::steady_clock::now() + milliseconds(1));
-    REQUIRE(reactor.wait(events, true) == 1);
-    CHECK(reactor.dispatch(events[0]));
-    CHECK(reactor.wait(events, false) == 0);
-  }
-  reactor.set_alarm(TimePoint{});  // long ago
-  CHECK(reactor.wait(events, true) == 1);
 }
 
-TEST_CASE("a reactor says when it has something to wait for") {
+TEST_CASE("an alarm makes a sleeping reactor return, and what is due run") {
   End end;
-  std::vector<bool> told;
-  end.reactor->on_use([&](bool used) { told.push_back(used); });
+  const auto timers = Timers::make(end.site);
+  int ran = 0;
+  for (int i = 1; i <= 2; ++i) {
+    timers->schedule(std::chrono::steady_clock::now() + milliseconds(1), [&ran] { ++ran; });
+    while (ran < i)
+      end.turn(true);
+    CHECK(end.turn() == 0);
+  }
+  timers->schedule(TimePoint{}, [&ran] { ++ran; });  // long ago
+  CHECK(end.turn() == 1);
+  CHECK(ran == 3);
+}
+
+TEST_CASE("a site is held while a socket or an alarm is waited for") {
+  End end;
+  const auto timers = Timers::make(end.site);
+  CHECK(end.site->holds == 0);
   end.wait_readable();
-  end.reactor->set_alarm(TimePoint{});
-  CHECK(told == std::vector<bool>{true});
+  CHECK(end.site->holds == 1);
+  timers->schedule(TimePoint{}, [] {});
+  timers->schedule(TimePoint{}, [] {});
+  CHECK(end.site->holds == 2);
   end.descriptor->close();
-  CHECK(told == std::vector<bool>{true});
+  CHECK(end.site->holds == 1);
   end.turn();  // the alarm
-  CHECK(told == std::vector<bool>{true, false});
-  end.reactor->set_alarm(TimePoint{});
-  CHECK(told == std::vector<bool>{true, false, true});
+  CHECK(end.site->holds == 0);
+
+  SECTION("by a timer that sets itself anew, all the time") {
+    const TimePoint later = std::chrono::steady_clock::now() + std::chrono::hours(1);
+    timers->schedule(TimePoint{}, [&] { timers->schedule(later, [] {}); });
+    end.turn();
+    CHECK(end.site->holds == 1);
+    CHECK(end.site->releases == 2);
+  }
 }
 
 }  // namespace

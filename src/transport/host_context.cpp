@@ -1,0 +1,91 @@
+#include "transport/host_context.hpp"
+
+#include <asio/post.hpp>
+#include <utility>
+
+namespace batchrpc::detail {
+namespace {
+
+class HostService final : public asio::execution_context::service {
+ public:
+  using key_type = HostService;
+  inline static asio::execution_context::id id;
+
+  explicit HostService(asio::execution_context& context)
+      : service(context),
+        host(std::make_shared<HostContext>(static_cast<asio::io_context&>(context))) {}
+
+  const std::shared_ptr<HostContext> host;
+
+ private:
+  void shutdown() override { host->end(); }
+};
+
+}  // namespace
+
+std::shared_ptr<HostContext> HostContext::of(asio::io_context& io) {
+  return asio::use_service<HostService>(io).host;
+}
+
+HostContext::HostContext(asio::io_context& io)
+    : io_(io),
+      turn_([&io](Task task) { asio::post(io, std::move(task)); }),
+      reactor_(std::make_shared<Reactor>()),
+      watch_(std::in_place, io, reactor_->fd()) {}
+
+void HostContext::end() {
+  turn_.clear();
+  const std::lock_guard lock(mutex_);
+  watch_->release();
+  watch_.reset();
+}
+
+void HostContext::hold() {
+  const std::lock_guard lock(mutex_);
+  if (holds_++ == 0 && !watching_ && !handing_out_) watch();
+}
+
+void HostContext::release() {
+  const std::lock_guard lock(mutex_);
+  if (--holds_ == 0 && watching_ && watch_) watch_->cancel();
+}
+
+void HostContext::watch() {
+  if (!watch_) return;
+  watching_ = true;
+  watch_->async_wait(asio::posix::stream_descriptor::wait_read,
+                     [self = shared_from_this()](const asio::error_code&) { self->collect(); });
+}
+
+void HostContext::collect() {
+  {
+    const std::lock_guard lock(mutex_);
+    watching_ = false;
+    if (holds_ == 0) return;
+    handing_out_ = true;
+  }
+  next_event_ = 0;
+  end_of_events_ = reactor_->wait(events_, false);
+  hand_out();
+}
+
+// One at a time, as tasks of the context: so what a handler posts is run before sockets that came
+// with its own are read, and a handler may wait, or throw.
+void HostContext::hand_out() {
+  if (next_event_ == end_of_events_) return go_on();
+  const epoll_event event = events_[next_event_++];
+  go_on();
+  reactor_->dispatch(event);
+}
+
+void HostContext::go_on() {
+  if (next_event_ < end_of_events_) {
+    asio::post(io_, [self = shared_from_this()] { self->hand_out(); });
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  handing_out_ = false;
+  if (holds_ > 0 && !watching_) watch();
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <asio/io_context.hpp>
+#include <asio/posix/stream_descriptor.hpp>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "transport/reactor.hpp"
+#include "transport/turn.hpp"
+
+namespace batchrpc::detail {
+
+/// What the loops that a program embeds on one io_context share there: the turn in which they run
+/// their tasks, and the reactor, of which the context knows as one descriptor. Thread-safe.
+class HostContext : public std::enable_shared_from_this<HostContext> {
+ public:
+  /// That of `io`, which begins with the first loop there and ends with the context.
+  static std::shared_ptr<HostContext> of(asio::io_context& io);
+
+  explicit HostContext(asio::io_context& io);
+
+  [[nodiscard]] Turn& turn() noexcept { return turn_; }
+  [[nodiscard]] const std::shared_ptr<Reactor>& reactor() const noexcept { return reactor_; }
+
+  /// The context has work for as long as somebody holds it, and somebody hands out events.
+  void hold();
+  void release();
+
+  /// The context ends.
+  void end();
+
+ private:
+  void watch();  // with mutex_ held
+  void collect();
+  void hand_out();
+  void go_on();
+
+  asio::io_context& io_;
+  Turn turn_;
+  const std::shared_ptr<Reactor> reactor_;
+
+  // Only for whoever hands out: one at a time.
+  std::array<epoll_event, 128> events_;
+  std::size_t next_event_ = 0;
+  std::size_t end_of_events_ = 0;
+
+  std::mutex mutex_;                                     // guards what follows
+  std::optional<asio::posix::stream_descriptor> watch_;  // on the reactor, whose it is
+  int holds_ = 0;
+  bool watching_ = false;     // a wait of watch_ is under way
+  bool handing_out_ = false;  // or will be
+};
+
+}  // namespace batchrpc::detail
