@@ -23,6 +23,7 @@
 #include "node/kept_calls.hpp"
 #include "node/log_limits.hpp"
 #include "node/payload_assembler.hpp"
+#include "node/window_pace.hpp"
 
 namespace batchrpc {
 
@@ -364,6 +365,8 @@ class Session final : public FrameSink,
   CallOrder order_;
   KeptCalls kept_;
   bool caller_gone_ = false;
+  WindowPace pace_;
+  std::size_t under_way_ = 0;  // calls, when the last answer came
 
   std::mutex& mutex_;  // the output queue's; guards what follows
   CallTable calls_;

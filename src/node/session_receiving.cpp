@@ -4,6 +4,7 @@
 #include "batchrpc/base/result.hpp"
 #include "node/call_queue.hpp"
 #include "node/function_table.hpp"
+#include "node/output_scope.hpp"
 #include "node/session.hpp"
 
 // What a session does with the frames that come in.
@@ -240,6 +241,7 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& pa
   detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
   const detail::CurrentNode current(core_);
   call->handler(reply);
+  if (pace_.is_due(under_way_)) OutputScope::flush_current();
 }
 
 void Session::handle_error(const wire::FrameView& frame) {

@@ -48,6 +48,7 @@ std::optional<PendingCall> Session::take_answered(std::uint64_t id) {
     const std::lock_guard lock(mutex_);
     call = calls_.take(id);
     if (call) cut = cut_off(id, payloads);
+    under_way_ = calls_.size();
   }
   if (cut) flush();
   serve_credit_soon();

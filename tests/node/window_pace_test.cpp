@@ -1,0 +1,77 @@
+#include "node/window_pace.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstddef>
+#include <future>
+#include <thread>
+#include <vector>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/real_nodes.hpp"
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// After which answers, counted from 1, something is sent, of a window of `size` that never
+/// shrinks.
+std::vector<int> due(WindowPace pace, std::size_t size, int answers) {
+  std::vector<int> when;
+  for (int i = 1; i <= answers; ++i) {
+    if (pace.is_due(size)) when.push_back(i);
+  }
+  return when;
+}
+
+TEST_CASE("what answers lead to is sent each time that a third of the window is answered") {
+  CHECK(due(WindowPace(true), 96, 100) == std::vector<int>{32, 64, 96});
+  CHECK(due(WindowPace(true), 48, 50) == std::vector<int>{16, 32, 48});
+}
+
+TEST_CASE("small windows are sent in one go") {
+  CHECK(due(WindowPace(true), 1, 15).empty());
+  CHECK(due(WindowPace(true), 8, 20) == std::vector<int>{16});
+}
+
+TEST_CASE("on a single processor all windows are sent in one go") {
+  CHECK(due(WindowPace(false), 96, 1000).empty());
+}
+
+TEST_CASE(
+    "the callee has the first calls that answers lead to while the caller does the last answers") {
+  if (std::thread::hardware_concurrency() < 2) {
+    WARN("left out: there is only one processor");
+    return;
+  }
+  constexpr std::size_t kWindow = 96;
+  const Node b(test::real_root("b"));
+  const Node a(test::real_joining(b, "a"));
+  std::vector<Promise<int>> window;  // b's; answered all at once
+  b.expose("first",
+           [&window] {
+             Future<int> answer = window.emplace_back().get_future();
+             if (window.size() == kWindow) {
+               for (Promise<int>& promise : window)
+                 promise.set_value(1);
+             }
+             return answer;
+           },
+           {.short_handler = true});
+  std::promise<void> came;
+  b.expose("next", [&came] { came.set_value(); });
+
+  std::size_t answered = 0;
+  std::promise<bool> in_time;
+  for (std::size_t i = 0; i < kWindow; ++i) {
+    a.call<int()>("b", "first").then([&](int) {
+      if (++answered == 1) a.notify<void()>("b", "next");
+      if (answered == kWindow)
+        in_time.set_value(came.get_future().wait_for(20s) == std::future_status::ready);
+    });
+  }
+  CHECK(in_time.get_future().get());
+}
+
+}  // namespace
+}  // namespace batchrpc
