@@ -1,5 +1,5 @@
-// How costs grow with the size of the work: peers, observers, calls under way, objects, bytes. A line and a
-// power are fitted to each; what grows faster than linearly would show.
+// How costs grow with the size of the work: peers, observers, calls under way, objects, bytes. A
+// line and a power are fitted to each; what grows faster than linearly would show.
 #include <unistd.h>
 
 #include <CLI/App.hpp>

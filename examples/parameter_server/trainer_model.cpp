@@ -1,6 +1,7 @@
 #include "parameter_server/trainer_model.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <torch/nn/functional/loss.h>
 
 namespace batchrpc_examples {
@@ -15,6 +16,13 @@ at::Generator generator(std::uint64_t seed, std::uint64_t trainer, std::uint64_t
     mixed ^= mixed >> 31;
   }
   return at::make_generator<at::CPUGeneratorImpl>(mixed);
+}
+
+// CUDA may add in another order each time, and a network this deep makes another training of it.
+void compute_reproducibly() {
+  at::globalContext().setDeterministicCuDNN(true);
+  at::globalContext().setBenchmarkCuDNN(false);
+  at::globalContext().setAllowTF32CuDNN(false);
 }
 
 }  // namespace
@@ -34,6 +42,7 @@ TrainerModel::TrainerModel(const ParameterServerOptions& options)
     : options_(options),
       device_(options.cuda ? at::kCUDA : at::kCPU),
       model_(options.classes, options.seed) {
+  if (options.cuda && options.check) compute_reproducibly();
   model_->to(device_);
   flat_ = std::make_unique<FlatParameters>(*model_, options.buffers);
   values_ = options.cuda ? flat_->values().cpu().pin_memory() : flat_->values();

@@ -109,9 +109,9 @@ struct NodeOptions {
 
   /// Threads that run handlers: 1 to 1024. None are made for a loop of the embedder's.
   int num_worker_threads = 4;
-  /// How long a thread that waits polls before it sleeps in the kernel, at most 1 s: shorter round
-  /// trips where processors are free. It stops by itself where they are not. Zero: never. For nodes
-  /// with threads of their own.
+  /// How long a thread that waits for messages, the node's I/O thread or one in get(), polls before
+  /// it sleeps in the kernel, at most 1 s: shorter round trips where processors are free. It stops
+  /// by itself where they are not. Zero: never. For nodes with threads of their own.
   Duration busy_poll{};
 
   /// Largest frame: the arguments, or the result, of one call without what travels beside them. In
