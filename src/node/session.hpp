@@ -267,6 +267,7 @@ class Session final : public FrameSink,
   void handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads);
   void handle_error(const wire::FrameView& frame);
+  void keep_pace();
   void handle_credit(const wire::FrameHeader& credit);
   void handle_cancel(std::uint64_t call);
   [[nodiscard]] std::optional<PendingCall> take_answered(std::uint64_t id);

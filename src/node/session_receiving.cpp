@@ -241,6 +241,10 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& pa
   detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
   const detail::CurrentNode current(core_);
   call->handler(reply);
+  keep_pace();
+}
+
+void Session::keep_pace() {
   if (pace_.is_due(under_way_)) OutputScope::flush_current();
 }
 
@@ -277,6 +281,7 @@ void Session::handle_error(const wire::FrameView& frame) {
                 : make_error(code, text, body.may_have_run);
   }
   fail(call->handler, std::move(error), std::move(story), Guarantee::none);
+  keep_pace();
 }
 
 }  // namespace batchrpc

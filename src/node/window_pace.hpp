@@ -8,9 +8,9 @@
 namespace batchrpc {
 
 /// When a caller sends what answers have led to, though it has read more of them: each time that a
-/// third of its window is answered. So caller and callee are both at work, and what the one has
-/// ready does not wait for the other to be done with all that came at once. By one thread at a
-/// time.
+/// third of its window was answered, whatever has been sent since. So caller and callee are both at
+/// work, and what the one has ready does not wait for the other to be done with all that came at
+/// once. By one thread at a time.
 class WindowPace {
  public:
   explicit WindowPace(bool several_processors = has_several_processors()) noexcept
@@ -26,10 +26,14 @@ class WindowPace {
   }
 
  private:
-  // On a single one nothing is at work at once.
+  // On a single one it is most often more system calls only: the callee is there, too. As it is
+  // when the process makes its first connection.
   static bool has_several_processors() noexcept {
-    cpu_set_t set;
-    return ::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1;
+    static const bool several = [] {
+      cpu_set_t set;
+      return ::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) > 1;
+    }();
+    return several;
   }
 
   const bool several_processors_;

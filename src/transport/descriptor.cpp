@@ -42,8 +42,13 @@ void Descriptor::wait_writable(Task handler) {
   arm(!watched || !full_.load(std::memory_order_relaxed));
 }
 
-// Writing first, and reading by an event of its own: what that writes may wait for what is read.
+// Handlers are found in the loop's turn: until then others may close this.
 void Descriptor::happened(std::uint32_t events) {
+  site_->run([self = shared_from_this(), events] { self->handle(events); });
+}
+
+// Writing first, and reading by an event of its own: what that writes may wait for what is read.
+void Descriptor::handle(std::uint32_t events) {
   Task ready;
   {
     const std::lock_guard lock(mutex_);
@@ -64,7 +69,7 @@ void Descriptor::happened(std::uint32_t events) {
       }
     }
   }
-  if (ready) site_->run(std::move(ready));
+  if (ready) ready();
 }
 
 void Descriptor::close() {

@@ -40,13 +40,14 @@ class Descriptor final : public Watcher, public std::enable_shared_from_this<Des
   void expect_full() noexcept { full_.store(true, std::memory_order_relaxed); }
   void not_full() noexcept { full_.store(false, std::memory_order_relaxed); }
 
-  /// An edge, whose handler runs where the site runs what its loop waits for.
+  /// An edge, which is handled where the site runs what its loop waits for.
   void happened(std::uint32_t events) override;
 
   /// Destroys the waiting handlers.
   void close();
 
  private:
+  void handle(std::uint32_t events);
   void arm(bool anew);  // with mutex_ held
 
   const std::shared_ptr<Site> site_;

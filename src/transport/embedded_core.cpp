@@ -66,8 +66,9 @@ void EmbeddedCore::stop() {
   constexpr auto kGrace = std::chrono::seconds(1);
   if (!posted_.close()) return;
   timers().stop();
-  guest_->presence().wait_for_others(now() + kGrace);
+  guest_->presence().wait_for_others(now() + kGrace);  // which may need the sockets
   guest_->leave();
+  guest_->presence().wait_for_others(now() + kGrace);
 }
 
 // The tasks stay here: the context's threads would bring them in any order, and the context may

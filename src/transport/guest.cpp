@@ -6,9 +6,8 @@ namespace batchrpc::detail {
 
 void Guest::run(Task task) {
   host_->turn().run([self = shared_from_this(), task = std::move(task)]() mutable {
-    if (self->left_) return;
     const Presence::Scope scope(self->presence_);
-    task();
+    if (!self->left_) task();
   });
 }
 

@@ -31,11 +31,18 @@ HostContext::HostContext(asio::io_context& io)
     : io_(io),
       turn_([&io](Task task) { asio::post(io, std::move(task)); }),
       reactor_(std::make_shared<Reactor>()),
-      watch_(std::in_place, io, reactor_->fd()) {}
+      watch_(std::make_unique<asio::posix::stream_descriptor>(io, reactor_->fd())) {}
 
+// A forked child leaves the descriptor as it is: Asio would take it out of the epoll set that the
+// child shares with its parent.
 void HostContext::end() {
   turn_.clear();
   const std::lock_guard lock(mutex_);
+  if (!watch_) return;
+  if (::getpid() != process_) {
+    (void)watch_.release();
+    return;
+  }
   watch_->release();
   watch_.reset();
 }

@@ -1,12 +1,14 @@
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <array>
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "transport/reactor.hpp"
 #include "transport/turn.hpp"
@@ -21,6 +23,9 @@ class HostContext : public std::enable_shared_from_this<HostContext> {
   static std::shared_ptr<HostContext> of(asio::io_context& io);
 
   explicit HostContext(asio::io_context& io);
+  ~HostContext() { end(); }
+  HostContext(const HostContext&) = delete;
+  HostContext& operator=(const HostContext&) = delete;
 
   [[nodiscard]] Turn& turn() noexcept { return turn_; }
   [[nodiscard]] const std::shared_ptr<Reactor>& reactor() const noexcept { return reactor_; }
@@ -29,7 +34,7 @@ class HostContext : public std::enable_shared_from_this<HostContext> {
   void hold();
   void release();
 
-  /// The context ends.
+  /// The context ends. More than once does no harm.
   void end();
 
  private:
@@ -47,8 +52,9 @@ class HostContext : public std::enable_shared_from_this<HostContext> {
   std::size_t next_event_ = 0;
   std::size_t end_of_events_ = 0;
 
-  std::mutex mutex_;                                     // guards what follows
-  std::optional<asio::posix::stream_descriptor> watch_;  // on the reactor, whose it is
+  const pid_t process_ = ::getpid();
+  std::mutex mutex_;                                       // guards what follows
+  std::unique_ptr<asio::posix::stream_descriptor> watch_;  // on the reactor, whose it is
   int holds_ = 0;
   bool watching_ = false;     // a wait of watch_ is under way
   bool handing_out_ = false;  // or will be

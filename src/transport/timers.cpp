@@ -13,6 +13,11 @@ std::shared_ptr<Timers> Timers::make(std::shared_ptr<Site> site) {
   return timers;
 }
 
+Timers::~Timers() {
+  if (name_ != 0) site_->reactor().remove(name_);
+  if (held_) site_->release();
+}
+
 TimerId Timers::schedule(TimePoint when, Task task) {
   const std::lock_guard lock(mutex_);
   if (stopped_) return 0;  // the task goes with this call's arguments, after the lock
@@ -51,8 +56,15 @@ void Timers::happened(std::uint32_t /*events*/) {
 }
 
 void Timers::fire() {
+  struct AtEnd {
+    ~AtEnd() { timers.settle(); }
+    Timers& timers;
+  };
   std::unique_lock lock(mutex_);
   armed_for_ = TimePoint::max();
+  lock.unlock();
+  const AtEnd at_end{*this};  // a task that throws leaves the others to the next alarm
+  lock.lock();
   const TimePoint now = std::chrono::steady_clock::now();
   const std::uint64_t end = heap_.sequence();
   // What is scheduled meanwhile has its turn after the sockets have had theirs.
@@ -63,6 +75,11 @@ void Timers::fire() {
     task = nullptr;
     lock.lock();
   }
+  lock.unlock();
+}
+
+void Timers::settle() {
+  const std::lock_guard lock(mutex_);
   if (!heap_.empty() && heap_.next() < armed_for_) arm(heap_.next());
   if (armed_for_ == TimePoint::max() && std::exchange(held_, false)) site_->release();
 }

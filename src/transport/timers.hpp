@@ -17,7 +17,7 @@ class Timers final : public Watcher, public std::enable_shared_from_this<Timers>
  public:
   /// Throws std::system_error where there are no descriptors left.
   static std::shared_ptr<Timers> make(std::shared_ptr<Site> site);
-  ~Timers() { site_->reactor().remove(name_); }
+  ~Timers();
   Timers(const Timers&) = delete;
   Timers& operator=(const Timers&) = delete;
 
@@ -37,10 +37,11 @@ class Timers final : public Watcher, public std::enable_shared_from_this<Timers>
   explicit Timers(std::shared_ptr<Site> site) : site_(std::move(site)) {}
   void arm(TimePoint when);
   void fire();
+  void settle();
 
   const std::shared_ptr<Site> site_;
   const AlarmClock clock_;
-  std::uint64_t name_ = 0;  // the reactor's
+  std::uint64_t name_ = 0;  // the reactor's; 0: none
 
   std::mutex mutex_;  // guards what follows
   TimerHeap heap_;

@@ -29,7 +29,7 @@ TEST_CASE("what answers lead to is sent each time that a third of the window is 
   CHECK(due(WindowPace(true), 48, 50) == std::vector<int>{16, 32, 48});
 }
 
-TEST_CASE("small windows are sent in one go") {
+TEST_CASE("what less than 16 answers lead to is sent in one go") {
   CHECK(due(WindowPace(true), 1, 15).empty());
   CHECK(due(WindowPace(true), 8, 20) == std::vector<int>{16});
 }

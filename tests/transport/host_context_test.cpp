@@ -1,6 +1,7 @@
 #include "transport/host_context.hpp"
 
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -74,8 +75,8 @@ TEST_CASE("the loops on one context share its reactor, and have their own timers
   const auto first = Timers::make(loops.guests[0]);
   const auto second = Timers::make(loops.guests[1]);
   const TimePoint now = std::chrono::steady_clock::now();
-  first->schedule(now + std::chrono::milliseconds(4), [&] { order.push_back(2); });
   second->schedule(now + std::chrono::milliseconds(2), [&] { order.push_back(1); });
+  first->schedule(now + std::chrono::milliseconds(4), [&] { order.push_back(2); });
   loops.io.run();
   CHECK(order == std::vector<int>{1, 2});
 }
@@ -135,9 +136,35 @@ TEST_CASE("of a loop that has left nothing runs, and its sockets are no work for
 TEST_CASE("a context may end while loops on it wait") {
   auto io = std::make_unique<asio::io_context>();
   const auto guest = std::make_shared<Guest>(HostContext::of(*io));
-  const ReadableSocket socket(guest);
-  socket.descriptor->wait_readable([] {});
-  io.reset();
+  const auto timers = Timers::make(guest);
+  const auto token = std::make_shared<int>();
+  {
+    const ReadableSocket socket(guest);
+    socket.descriptor->wait_readable([token] {});
+    timers->schedule(TimePoint{}, [token] {});
+    io.reset();
+    guest->run([token] {});
+  }
+  timers->stop();
+  CHECK(token.use_count() == 1);
+}
+
+TEST_CASE(
+    "a forked child that destroys its copy of a context leaves its parent's events as they are") {
+  auto io = std::make_unique<asio::io_context>();
+  const auto guest = std::make_shared<Guest>(HostContext::of(*io));
+  const auto timers = Timers::make(guest);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    io.reset();
+    ::_exit(0);
+  }
+  REQUIRE(child > 0);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  bool ran = false;
+  timers->schedule(std::chrono::steady_clock::now(), [&ran] { ran = true; });
+  io->run_for(std::chrono::seconds(10));
+  CHECK(ran);
 }
 
 }  // namespace
