@@ -393,7 +393,7 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel 
 void PeerTable::lose_former(Peer& peer, Ended& ended) {
   constexpr std::size_t kRemembered = 16;
   peer.former.push_back(peer.info.incarnation);
-  if (peer.former.size() > kRemembered) peer.former.pop_front();
+  if (peer.former.size() > kRemembered) peer.former.erase(peer.former.begin());
   lose(peer, "it was restarted", ended);
 }
 

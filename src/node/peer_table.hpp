@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -138,7 +137,7 @@ class PeerTable {
     bool dead = false;    // so it says itself, or its address
     bool left = false;    // so it says itself
     std::uint64_t sessions_ended = 0;
-    std::deque<std::uint64_t> former{};              // the latest incarnations before this one
+    std::vector<std::uint64_t> former{};             // the latest incarnations before this one
     std::shared_ptr<Session> current;                // for calls
     std::vector<std::shared_ptr<Session>> sessions;  // all that are open
     std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict
