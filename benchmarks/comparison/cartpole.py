@@ -8,7 +8,7 @@ from .suite import FLOOR, OURS, PEER, REPORT, Case, Job, Measurement, Metric, Su
 
 TORCH = "torch.distributed.rpc"
 METRICS = (
-    Metric("work_seconds", "seconds", "s", False, compared=True),
+    Metric("work_seconds", "time", "s", False, compared=True),
     Metric("env_steps_per_s", "steps/s", ""),
     Metric("setup_seconds", "set-up", "s", False),
 )

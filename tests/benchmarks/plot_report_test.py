@@ -60,6 +60,17 @@ class PlotReport(Folder):
         self.assertIn("observer throughput", (self.folder / "out.svg").read_text(encoding="utf-8"))
 
     @unittest.skipUnless(HAS_MATPLOTLIB, "left out: matplotlib is missing")
+    def test_runs_that_ended_early_are_named(self):
+        path = self.report("cut.json")
+        report = json.loads(path.read_text())
+        report["benchmark_results"][1]["incomplete"] = "interrupted"
+        path.write_text(json.dumps(report))
+        done = self.plot(path)
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"cut\.json: the run with world_size 10 is incomplete: interrupted")
+        self.assertEqual(done.stderr.count("\n"), 1)
+
+    @unittest.skipUnless(HAS_MATPLOTLIB, "left out: matplotlib is missing")
     def test_a_key_that_is_missing_is_named(self):
         self.refused("lacks the key 'p95'", self.report("short.json", keys=("50",)))
 
