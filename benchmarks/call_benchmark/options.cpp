@@ -205,8 +205,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
   Options options;
   Texts texts;
   add_options(app, options, texts);
-  const auto with_usage = [&app](const std::exception& error) {
-    return UsageError(app.help() + "call_benchmark: " + error.what());
+  const auto with_usage = [](const std::exception& error) {
+    return UsageError(std::string("call_benchmark: ") + error.what() + "; see --help");
   };
   try {
     app.parse(argc, argv);

@@ -119,22 +119,21 @@ TEST_CASE("call_benchmark refuses a malformed command line and says what it take
   };
   for (const auto& arguments : malformed) {
     CAPTURE(arguments);
-    CHECK_THROWS_WITH(parse(arguments), Catch::Contains("--in-flight TEXT"));
+    CHECK_THROWS_WITH(parse(arguments),
+                      Catch::Contains(arguments[0]) && Catch::EndsWith("; see --help"));
   }
 }
 
-TEST_CASE("call_benchmark ends with 2 and its usage on stderr before it measures anything") {
+TEST_CASE("call_benchmark ends with 2 and one line on stderr before it measures anything") {
   const TemporaryFile out("out");
   const TemporaryFile error("error");
   for (const std::string arguments : {"--rounds nine", "--json /no/such/folder/file"}) {
     CAPTURE(arguments);
     CHECK(run_program(arguments, out, error).code == 2);
     CHECK(out.text().empty());
-    CHECK_THAT(error.text(), Catch::Contains("--seconds") && Catch::EndsWith("\n"));
-    const std::string all = error.text().substr(0, error.text().size() - 1);
-    CHECK_THAT(all.substr(all.rfind('\n') + 1),
-               Catch::StartsWith("call_benchmark: ") &&
-                   Catch::Contains(arguments.substr(0, arguments.find(' '))));
+    CHECK_THAT(error.text(), Catch::StartsWith("call_benchmark: ") && Catch::EndsWith("\n") &&
+                                 Catch::Contains(arguments.substr(0, arguments.find(' '))));
+    CHECK(error.text().find('\n') == error.text().size() - 1);
   }
   CHECK(run_program("--help", out, error).code == 0);
   CHECK_THAT(out.text(), Catch::Contains("--seconds"));
