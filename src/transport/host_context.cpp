@@ -49,17 +49,17 @@ void HostContext::end() {
 
 void HostContext::hold() {
   const std::lock_guard lock(mutex_);
-  if (holds_++ == 0 && !watching_ && !handing_out_) watch();
+  if (holds_++ == 0 && doing_ == Doing::nothing) watch();
 }
 
 void HostContext::release() {
   const std::lock_guard lock(mutex_);
-  if (--holds_ == 0 && watching_ && watch_) watch_->cancel();
+  if (--holds_ == 0 && doing_ == Doing::watching && watch_) watch_->cancel();
 }
 
 void HostContext::watch() {
   if (!watch_) return;
-  watching_ = true;
+  doing_ = Doing::watching;
   watch_->async_wait(asio::posix::stream_descriptor::wait_read,
                      [self = shared_from_this()](const asio::error_code&) { self->collect(); });
 }
@@ -67,9 +67,8 @@ void HostContext::watch() {
 void HostContext::collect() {
   {
     const std::lock_guard lock(mutex_);
-    watching_ = false;
+    doing_ = holds_ > 0 ? Doing::handing_out : Doing::nothing;
     if (holds_ == 0) return;
-    handing_out_ = true;
   }
   next_event_ = 0;
   end_of_events_ = reactor_->wait(events_, false);
@@ -91,8 +90,8 @@ void HostContext::go_on() {
     return;
   }
   const std::lock_guard lock(mutex_);
-  handing_out_ = false;
-  if (holds_ > 0 && !watching_) watch();
+  doing_ = Doing::nothing;
+  if (holds_ > 0) watch();
 }
 
 }  // namespace batchrpc::detail

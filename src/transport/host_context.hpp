@@ -38,6 +38,12 @@ class HostContext : public std::enable_shared_from_this<HostContext> {
   void end();
 
  private:
+  enum class Doing : unsigned char {
+    nothing,
+    watching,     // a wait of watch_ is under way
+    handing_out,  // or about to
+  };
+
   void watch();  // with mutex_ held
   void collect();
   void hand_out();
@@ -56,8 +62,7 @@ class HostContext : public std::enable_shared_from_this<HostContext> {
   std::mutex mutex_;                                       // guards what follows
   std::unique_ptr<asio::posix::stream_descriptor> watch_;  // on the reactor, whose it is
   int holds_ = 0;
-  bool watching_ = false;     // a wait of watch_ is under way
-  bool handing_out_ = false;  // or will be
+  Doing doing_ = Doing::nothing;
 };
 
 }  // namespace batchrpc::detail

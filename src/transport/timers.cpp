@@ -36,6 +36,7 @@ bool Timers::cancel(TimerId timer) {
 void Timers::rearm() {
   const std::lock_guard lock(mutex_);
   if (!heap_.empty() && heap_.next() < armed_for_) arm(heap_.next());
+  if (armed_for_ == TimePoint::max() && std::exchange(held_, false)) site_->release();
 }
 
 void Timers::stop() {
@@ -57,14 +58,12 @@ void Timers::happened(std::uint32_t /*events*/) {
 
 void Timers::fire() {
   struct AtEnd {
-    ~AtEnd() { timers.settle(); }
+    ~AtEnd() { timers.rearm(); }
     Timers& timers;
   };
+  const AtEnd at_end{*this};  // a task that throws leaves the others to the next alarm
   std::unique_lock lock(mutex_);
   armed_for_ = TimePoint::max();
-  lock.unlock();
-  const AtEnd at_end{*this};  // a task that throws leaves the others to the next alarm
-  lock.lock();
   const TimePoint now = std::chrono::steady_clock::now();
   const std::uint64_t end = heap_.sequence();
   // What is scheduled meanwhile has its turn after the sockets have had theirs.
@@ -75,13 +74,6 @@ void Timers::fire() {
     task = nullptr;
     lock.lock();
   }
-  lock.unlock();
-}
-
-void Timers::settle() {
-  const std::lock_guard lock(mutex_);
-  if (!heap_.empty() && heap_.next() < armed_for_) arm(heap_.next());
-  if (armed_for_ == TimePoint::max() && std::exchange(held_, false)) site_->release();
 }
 
 }  // namespace batchrpc::detail

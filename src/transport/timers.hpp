@@ -24,7 +24,7 @@ class Timers final : public Watcher, public std::enable_shared_from_this<Timers>
   TimerId schedule(TimePoint when, Task task);
   bool cancel(TimerId timer);
 
-  /// Before a wait from within a task: sees to it that the other timers go on.
+  /// After tasks, and before a wait from within one: sees to it that the other timers go on.
   void rearm();
 
   /// Destroys all tasks, and those that come later.
@@ -37,7 +37,6 @@ class Timers final : public Watcher, public std::enable_shared_from_this<Timers>
   explicit Timers(std::shared_ptr<Site> site) : site_(std::move(site)) {}
   void arm(TimePoint when);
   void fire();
-  void settle();
 
   const std::shared_ptr<Site> site_;
   const AlarmClock clock_;
