@@ -45,7 +45,7 @@ int run(int argc, char** argv) {
   try {
     options = parse_options(argc, argv);
   } catch (const UsageError& error) {
-    std::cerr << error.what() << '\n';
+    std::cerr << "call_benchmark: " << error.what() << '\n';
     return kUsageExit;
   }
   if (!options) return 0;

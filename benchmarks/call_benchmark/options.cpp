@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -103,14 +100,6 @@ bool parse_yes(std::string_view text) {
   return text == "yes";
 }
 
-/// Finds out now what would otherwise be known after minutes. Leaves what is there as it is.
-void check_writable(const std::string& path) {
-  const bool was_there = std::filesystem::exists(path);
-  const bool writable = std::ofstream(path, std::ios::app).is_open();
-  if (writable && !was_there) std::filesystem::remove(path);
-  if (!writable) throw UsageError("--json: '" + path + "' cannot be written");
-}
-
 struct Texts {
   std::string transports, cases, shapes, pinned, handlers, styles, floors, role, transport;
   std::optional<double> seconds;
@@ -205,11 +194,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
   Options options;
   Texts texts;
   add_options(app, options, texts);
-  const auto with_usage = [](const std::exception& error) {
-    return UsageError(std::string("call_benchmark: ") + error.what() + "; see --help");
-  };
-  try {
-    app.parse(argc, argv);
+  const bool go_on = batchrpc_examples::parse_command_line(app, argc, argv, [&] {
     // An empty list is none, not the default.
     for (const CLI::Option* option : app.get_options()) {
       const auto& results = option->results();
@@ -219,15 +204,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
       }
     }
     take(texts, options);
-    if (!options.json.empty()) check_writable(options.json);
-  } catch (const CLI::CallForHelp&) {
-    std::cout << app.help();
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw with_usage(error);
-  } catch (const UsageError& error) {
-    throw with_usage(error);
-  }
+    if (!options.json.empty()) batchrpc_examples::check_writable("--json", options.json);
+  });
+  if (!go_on) return std::nullopt;
   return options;
 }
 

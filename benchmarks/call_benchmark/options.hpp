@@ -1,19 +1,15 @@
 #pragma once
 
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "call_benchmark/shape.hpp"
+#include "common/command_line.hpp"
 
 namespace call_benchmark {
 
-/// The command line is wrong: what() is the usage, and says how in its last line.
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using batchrpc_examples::UsageError;
 
 /// What a child process of the benchmark does, instead of measuring.
 enum class Role : unsigned char {
