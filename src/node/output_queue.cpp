@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "wire/frame.hpp"
@@ -11,9 +12,6 @@
 namespace batchrpc {
 namespace {
 
-// Large enough that its own system call does not show, small enough that a call behind it does not
-// wait.
-constexpr std::size_t kChunkBytes = 256 * 1024;
 // Buffers that are used again for the next rounds.
 constexpr std::size_t kSpares = 4;
 constexpr std::size_t kSpareBytes = 64 * 1024;
@@ -180,6 +178,7 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) 
       error_ = result.error;
       return Flushed::failed;
     }
+    fit_chunks(result.bytes, result.bytes < offered);
     advance(result.bytes);
     if (result.bytes < offered) {
       blocked_ = true;
@@ -187,6 +186,7 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) 
     }
   }
   busy_ = false;
+  at_once_ = 0;
   if (!released_.empty()) {
     const std::vector<Bytes> released = std::exchange(released_, {});
     lock.unlock();
@@ -264,7 +264,8 @@ void OutputQueue::take_chunk(Round& round) {
   LargePayloads sender = std::move(large_.front());
   large_.pop_front();
   const Bytes& payload = sender.payloads[sender.index];
-  const std::size_t size = std::min(kChunkBytes, payload.size() - sender.offset);
+  const std::size_t size =
+      std::min({chunk_bytes_, payload.size() - sender.offset, unasked_left(sender)});
   const auto header =
       wire::plain_frame({.kind = wire::FrameKind::chunk,
                          .flags = sender.of_reply ? wire::kOfReply : std::uint16_t{0},
@@ -279,7 +280,7 @@ void OutputQueue::take_chunk(Round& round) {
                       .padding = wire::padded(size) - size};
   sender.offset += size;
   if (sender.skip_what_is_sent()) {
-    if (waits_for_answer(sender)) {
+    if (unasked_left(sender) == 0) {
       unanswered_.push_back(std::move(sender));
     } else {
       large_.push_back(std::move(sender));
@@ -290,15 +291,24 @@ void OutputQueue::take_chunk(Round& round) {
   }
 }
 
-bool OutputQueue::waits_for_answer(const LargePayloads& sender) const {
-  if (!agreed_.answers || sender.of_reply || sender.answered) return false;
-  const std::size_t next =
-      std::min(kChunkBytes, sender.payloads[sender.index].size() - sender.offset);
-  return sender.bytes - sender.rest() + next > wire::kUnaskedBytes;
+// What may leave of it before the peer asks for the rest.
+std::size_t OutputQueue::unasked_left(const LargePayloads& sender) const {
+  if (!agreed_.answers || sender.of_reply || sender.answered)
+    return std::numeric_limits<std::size_t>::max();
+  return wire::kUnaskedBytes - std::min(wire::kUnaskedBytes, sender.bytes - sender.rest());
 }
 
 void OutputQueue::release(LargePayloads sent) {
   std::move(sent.payloads.begin(), sent.payloads.end(), std::back_inserter(released_));
+}
+
+// A chunk is to be as large as what the stream takes without a wait.
+void OutputQueue::fit_chunks(std::size_t taken, bool blocked) {
+  at_once_ += taken;
+  std::size_t fitting = std::max(chunk_bytes_, at_once_);
+  if (blocked) fitting = std::max(chunk_bytes_ / 2, std::exchange(at_once_, 0));
+  chunk_bytes_ =
+      std::clamp(fitting / kMinChunkBytes * kMinChunkBytes, kMinChunkBytes, kMaxChunkBytes);
 }
 
 void OutputQueue::advance(std::size_t bytes) {

@@ -165,6 +165,11 @@ class OutputQueue {
     [[nodiscard]] std::size_t rest() const;
   };
 
+  // On a slow stream a call behind a chunk is not to wait for long; on a fast one the chunk's own
+  // system call is not to show.
+  static constexpr std::size_t kMinChunkBytes = 16 * 1024;
+  static constexpr std::size_t kMaxChunkBytes = 1024 * 1024;
+
   using Buffers = std::array<std::span<const std::byte>, 3>;
 
   Flushed write_out(std::unique_lock<std::mutex>& lock);
@@ -177,7 +182,8 @@ class OutputQueue {
   template <class Calls>
   static std::size_t rest_of(const Calls& all);
   void take_chunk(Round& round);
-  [[nodiscard]] bool waits_for_answer(const LargePayloads& sender) const;
+  void fit_chunks(std::size_t taken, bool blocked);
+  [[nodiscard]] std::size_t unasked_left(const LargePayloads& sender) const;
   void release(LargePayloads sent);
   void hold(const Held& more);
   void let_go(const Held& held);
@@ -199,6 +205,8 @@ class OutputQueue {
   std::size_t written_ = 0;                    // of first_, or of that round
   std::vector<std::vector<std::byte>> spare_;  // empty buffers
   std::deque<LargePayloads> large_;            // each sends a chunk in turn
+  std::size_t chunk_bytes_ = 256 * 1024;       // of those to come, at the most
+  std::size_t at_once_ = 0;                    // written since the stream blocked, or all was sent
   std::vector<LargePayloads> unanswered_;      // wait for a credit, since so much of them has left
   std::vector<LargePayloads> paused_;          // the peer does not want them yet
   std::vector<Bytes> released_;                // sent; to be given back

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/un.h>
 
 #include <cerrno>
@@ -99,28 +98,8 @@ SocketAddress peer_address(int fd) noexcept {
 
 int make_socket(int family, std::error_code& error) noexcept {
   const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) {
-    error = {errno, std::generic_category()};
-  } else {
-    prepare(fd, family);
-  }
+  if (fd < 0) error = {errno, std::generic_category()};
   return fd;
-}
-
-void prepare(int fd, int family) noexcept {
-  if (family == AF_UNIX) {
-    // Several chunks, so that reading and writing processes need not take turns at each; the system
-    // may allow less (net.core.wmem_max). In bytes.
-    constexpr int kSendBuffer = 1024 * 1024;
-    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
-    return;
-  }
-  const int on = 1;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // Enough for the kernel to send while this process comes round; the more lies there, the longer
-  // waits a small call behind a large payload. In bytes.
-  constexpr int kUnsentBytes = 128 * 1024;
-  ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes, sizeof kUnsentBytes);
 }
 
 namespace {

@@ -34,11 +34,8 @@ struct SocketAddress {
 [[nodiscard]] SocketAddress own_address(int fd) noexcept;
 [[nodiscard]] SocketAddress peer_address(int fd) noexcept;
 
-/// A socket that neither blocks nor is inherited, prepared.
+/// A socket that neither blocks nor is inherited.
 [[nodiscard]] int make_socket(int family, std::error_code& error) noexcept;
-/// Sets the options of a socket that is connected or will be: TCP sends at once what it is given,
-/// and takes little that it cannot send yet; a Unix socket takes several chunks.
-void prepare(int fd, int family) noexcept;
 
 /// errno; a socket file that is not there equals std::errc::connection_refused too: nobody listens.
 [[nodiscard]] std::error_code connect_error(int error) noexcept;

@@ -114,7 +114,6 @@ class Acceptor : public std::enable_shared_from_this<Acceptor> {
         ::close(fd);
         return;
       }
-      prepare(fd, address_.scheme() == Address::Scheme::tcp ? AF_INET : AF_UNIX);
       auto descriptor = std::make_shared<Descriptor>(core->site(), fd);
       handler_(std::make_unique<SocketStream>(core, std::move(descriptor),
                                               accepted_description(fd, address_)));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "transport/socket_address.hpp"
+#include "transport/socket_options.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -65,7 +66,9 @@ SocketStream::SocketStream(std::shared_ptr<LoopCore> core, std::shared_ptr<Descr
     : core_(std::move(core)),
       descriptor_(std::move(descriptor)),
       fd_(descriptor_->fd()),
-      peer_(std::move(peer)) {}
+      peer_(std::move(peer)) {
+  set_options(fd_);
+}
 
 SocketStream::~SocketStream() { descriptor_->close(); }
 

@@ -118,7 +118,7 @@ TEST_CASE("a stream that takes one byte at a time gets every byte, once and in o
 TEST_CASE("large payloads go in chunks, in turn, and a small frame overtakes them") {
   Fixture f;
   f.queue.open({});
-  constexpr std::size_t kSize = 3 * 1024 * 1024 + 5;
+  constexpr std::size_t kSize = 12 * 1024 * 1024 + 5;
   append_call(f.queue, 1, {filled(kSize, 1)});
   append_call(f.queue, 2, {filled(kSize, 2), filled(17'000, 3)});
   f.sink.room = 300'000;
@@ -141,7 +141,7 @@ TEST_CASE("large payloads go in chunks, in turn, and a small frame overtakes the
       continue;
     }
     REQUIRE(header.kind == wire::FrameKind::chunk);
-    CHECK(header.value <= 512 * 1024);
+    CHECK(header.value <= 1024 * 1024);
     received[{header.id, header.number}] += header.value;
     const int value = header.id == 1 ? 1 : header.number == 0 ? 2 : 3;
     CHECK(static_cast<int>(behind[0]) == value);
@@ -155,6 +155,36 @@ TEST_CASE("large payloads go in chunks, in turn, and a small frame overtakes the
   CHECK(turns > 10);
   CHECK(ping_at > 0);
   CHECK(ping_at < 8);
+}
+
+TEST_CASE("chunks become as large as what the stream takes without a wait, 16 KiB to 1 MiB") {
+  Fixture f;
+  f.queue.open({});
+  constexpr std::size_t kKiB = 1024;
+  // Sizes of the chunks of a payload, of which the stream takes so much at a time.
+  const auto chunks = [&f](std::size_t size, std::size_t room) {
+    const std::size_t before = f.sink.pieces().size();
+    append_call(f.queue, 1, {filled(size, 1)});
+    f.drain(room);
+    std::vector<std::uint64_t> sizes;
+    const auto pieces = f.sink.pieces();
+    for (std::size_t i = before; i < pieces.size(); ++i) {
+      if (pieces[i].header.kind == wire::FrameKind::chunk) sizes.push_back(pieces[i].header.value);
+    }
+    return sizes;
+  };
+  auto sizes = chunks(4096 * kKiB, 100 * kKiB);
+  CHECK(sizes.front() == 256 * kKiB);
+  for (std::size_t i = 4; i + 1 < sizes.size(); ++i)
+    CHECK((sizes[i] >= 64 * kKiB && sizes[i] <= 112 * kKiB));
+  sizes = chunks(4096 * kKiB, 1000);
+  CHECK(*std::min_element(sizes.begin() + 4, sizes.end() - 1) == 16 * kKiB);
+  CHECK(sizes[sizes.size() - 2] == 16 * kKiB);
+  sizes = chunks(8192 * kKiB, std::size_t{1} << 40);
+  CHECK(sizes.front() == 16 * kKiB);
+  CHECK(*std::max_element(sizes.begin(), sizes.end()) == 1024 * kKiB);
+  sizes = chunks(1024 * kKiB, std::size_t{1} << 40);
+  CHECK(sizes == std::vector<std::uint64_t>{1024 * kKiB});
 }
 
 TEST_CASE("payloads without bytes beside large ones send no chunks of their own") {

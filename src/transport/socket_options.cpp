@@ -1,0 +1,52 @@
+#include "transport/socket_options.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cstring>
+
+#include "transport/socket_address.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+/// Whether both ends are on this machine: then they have the same address, whichever it is.
+bool stays_here(const SocketAddress& own, const SocketAddress& peer) noexcept {
+  if (own.family() != peer.family()) return false;
+  const auto same = [&](const auto& a, const auto& b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  };
+  if (own.family() == AF_INET) {
+    return same(reinterpret_cast<const sockaddr_in&>(own.storage).sin_addr,
+                reinterpret_cast<const sockaddr_in&>(peer.storage).sin_addr);
+  }
+  return own.family() == AF_INET6 &&
+         same(reinterpret_cast<const sockaddr_in6&>(own.storage).sin6_addr,
+              reinterpret_cast<const sockaddr_in6&>(peer.storage).sin6_addr);
+}
+
+}  // namespace
+
+void set_options(int fd) noexcept {
+  const SocketAddress own = own_address(fd);
+  if (own.family() == AF_UNIX) {
+    // Large chunks as a whole, so that reading and writing processes need not take turns within
+    // one; the system may allow less (net.core.wmem_max). In bytes.
+    constexpr int kSendBuffer = 1024 * 1024;
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+    return;
+  }
+  const int on = 1;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // Enough for the kernel to send while this process comes round; the more lies there, the longer
+  // waits a small call behind a large payload. In bytes.
+  constexpr int kUnsentBytes = 32 * 1024;
+  ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes, sizeof kUnsentBytes);
+  // Where BBR is the system's, it paces by timers, here too. Everybody may choose reno.
+  constexpr char kUnpaced[] = "reno";
+  if (stays_here(own, peer_address(fd)))
+    ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kUnpaced, sizeof kUnpaced - 1);
+}
+
+}  // namespace batchrpc::detail

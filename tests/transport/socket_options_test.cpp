@@ -1,0 +1,103 @@
+#include "transport/socket_options.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "transport/owned_fd.hpp"
+
+using batchrpc::detail::OwnedFd;
+using batchrpc::detail::set_options;
+
+namespace {
+
+int option_of(int fd, int level, int option) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  REQUIRE(::getsockopt(fd, level, option, &value, &size) == 0);
+  return value;
+}
+
+std::string congestion_control_of(int fd) {
+  char name[16] = {};
+  socklen_t size = sizeof name;
+  REQUIRE(::getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) == 0);
+  return name;
+}
+
+struct Connected {
+  OwnedFd one;
+  OwnedFd other;
+};
+
+/// A socket, bound to `from`, that has connected with another at `to`; -1 where the system has no
+/// such addresses.
+template <class Address>
+Connected connect(Address from, Address to) {
+  const int family = reinterpret_cast<const sockaddr&>(to).sa_family;
+  const OwnedFd listening(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  socklen_t size = sizeof to;
+  auto* const address = reinterpret_cast<sockaddr*>(&to);
+  if (::bind(listening.get(), address, size) != 0) return {OwnedFd(-1), OwnedFd(-1)};
+  REQUIRE(::listen(listening.get(), 1) == 0);
+  REQUIRE(::getsockname(listening.get(), address, &size) == 0);
+  const int one = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(::bind(one, reinterpret_cast<sockaddr*>(&from), sizeof from) == 0);
+  REQUIRE(::connect(one, address, size) == 0);
+  return {OwnedFd(one), OwnedFd(::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC))};
+}
+
+sockaddr_in v4(const char* text) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  REQUIRE(::inet_pton(AF_INET, text, &address.sin_addr) == 1);
+  return address;
+}
+
+}  // namespace
+
+TEST_CASE("TCP sends at once, and takes little that it cannot send yet") {
+  const Connected pair = connect(v4("127.0.0.1"), v4("127.0.0.1"));
+  for (const int fd : {pair.one.get(), pair.other.get()}) {
+    set_options(fd);
+    CHECK(option_of(fd, IPPROTO_TCP, TCP_NODELAY) != 0);
+    CHECK(option_of(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT) == 32 * 1024);
+  }
+}
+
+TEST_CASE("TCP between two sockets of one address is not paced") {
+  const auto check = [](const Connected& pair) {
+    for (const int fd : {pair.one.get(), pair.other.get()}) {
+      set_options(fd);
+      CHECK(congestion_control_of(fd) == "reno");
+    }
+  };
+  check(connect(v4("127.0.0.1"), v4("127.0.0.1")));
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  const Connected pair = connect(loopback, loopback);
+  if (pair.one.get() >= 0) check(pair);
+}
+
+TEST_CASE("TCP between two addresses is left to the system's congestion control") {
+  const Connected pair = connect(v4("127.0.0.2"), v4("127.0.0.1"));
+  constexpr char kOther[] = "cubic";  // than reno; where it is allowed
+  ::setsockopt(pair.one.get(), IPPROTO_TCP, TCP_CONGESTION, kOther, sizeof kOther - 1);
+  const std::string before = congestion_control_of(pair.one.get());
+  set_options(pair.one.get());
+  CHECK(congestion_control_of(pair.one.get()) == before);
+}
+
+TEST_CASE("a Unix socket takes no less at once than the system's default") {
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  const Connected pair{OwnedFd(fds[0]), OwnedFd(fds[1])};
+  const int before = option_of(pair.one.get(), SOL_SOCKET, SO_SNDBUF);
+  set_options(pair.one.get());
+  CHECK(option_of(pair.one.get(), SOL_SOCKET, SO_SNDBUF) >= before);
+}
