@@ -170,7 +170,11 @@ class Listener {
   }
   [[nodiscard]] Descriptor prepared(int connection) const {
     const int on = 1;
-    if (tcp_) ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    constexpr char kUnpaced[] = "reno";  // as batchrpc's on one machine
+    if (tcp_) {
+      ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      ::setsockopt(connection, IPPROTO_TCP, TCP_CONGESTION, kUnpaced, sizeof kUnpaced - 1);
+    }
     return Descriptor(connection);
   }
 

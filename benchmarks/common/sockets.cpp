@@ -25,12 +25,14 @@ Socket make_socket(SocketKind kind) {
   return Socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
 }
 
-void send_at_once(SocketKind kind, const Socket& socket) {
+void prepare(SocketKind kind, const Socket& socket) {
+  if (kind != SocketKind::tcp) return;
   const int yes = 1;
-  if (kind == SocketKind::tcp &&
-      ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) != 0) {
+  if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) != 0)
     fail("TCP_NODELAY");
-  }
+  constexpr char kUnpaced[] = "reno";
+  if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, kUnpaced, sizeof kUnpaced - 1) != 0)
+    fail("TCP_CONGESTION");
 }
 
 /// Room for an address of either family.
@@ -103,7 +105,7 @@ std::optional<Socket> Listener::accept() const {
   const int descriptor = ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC);
   if (descriptor < 0 && errno == EINVAL) return std::nullopt;  // shut down
   Socket socket(descriptor);
-  send_at_once(kind_, socket);
+  prepare(kind_, socket);
   return socket;
 }
 
@@ -113,7 +115,7 @@ Socket connect_to(SocketKind kind, const std::string& address) {
   Socket socket = make_socket(kind);
   SocketAddress peer = to_address(kind, address);
   if (::connect(socket.get(), peer.get(), peer.size) != 0) fail("connect");
-  send_at_once(kind, socket);
+  prepare(kind, socket);
   return socket;
 }
 

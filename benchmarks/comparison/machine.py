@@ -59,6 +59,9 @@ def describe(programs):
         "memory_gib": round(int(kilobytes) / (1 << 20), 1),
         "kernel": f"{platform.system()} {platform.release()}",
         "system": _first(r"^PRETTY_NAME=(.+)$", "/etc/os-release"),
+        "congestion_control": _first(
+            r"^(\w+)$", "/proc/sys/net/ipv4/tcp_congestion_control", "unknown"
+        ),
         "compiler": _compiler(programs),
         "batchrpc": _our_version(),
         "python": platform.python_version(),
@@ -79,7 +82,8 @@ def sentence(machine, of_systems):
     """The description as one paragraph of Markdown."""
     text = (
         f"Measured on {machine['date']}: {machine['cpu']}, {machine['cpus']} CPUs,"
-        f" {machine['memory_gib']} GiB of memory, {machine['kernel']}, {machine['system']};"
+        f" {machine['memory_gib']} GiB of memory, {machine['kernel']}, {machine['system']},"
+        f" TCP by {machine['congestion_control']};"
         f" {machine['compiler']}; batchrpc {machine['batchrpc']}"
     )
     others = {name: version for name, version in of_systems.items() if name[:8] != "batchrpc"}

@@ -34,6 +34,13 @@ double memory_gib() {
   return std::round(bytes / (1 << 30) * 10) / 10;
 }
 
+/// What TCP does by default: one that paces (bbr) does so within one machine, too.
+std::string congestion_control() {
+  std::ifstream file("/proc/sys/net/ipv4/tcp_congestion_control");
+  std::string name;
+  return file >> name ? name : "unknown";
+}
+
 }  // namespace
 
 nlohmann::json machine_report() {
@@ -42,6 +49,7 @@ nlohmann::json machine_report() {
   return {{"cpu", cpu_model()},
           {"cpus", usable_cpus()},
           {"memory_gib", memory_gib()},
+          {"congestion_control", congestion_control()},
           {"system", std::string(system.sysname) + " " + system.release + " " + system.machine}};
 }
 

@@ -223,7 +223,7 @@ bool OutputQueue::fill() {
 
 bool OutputQueue::take_round() {
   if (queued_.empty() && large_.empty()) return false;
-  Round round;
+  Round& round = rounds_.emplace_back();
   if (!spare_.empty()) {
     round.frames = std::move(spare_.back());
     spare_.pop_back();
@@ -232,17 +232,17 @@ bool OutputQueue::take_round() {
   round.count = std::exchange(queued_count_, 0);
   round.held = std::exchange(queued_held_, {});
   taken_ = appended_;
-  take_chunk(round);
+  if (!large_.empty()) take_chunk(round);
   if (round.frames.empty()) {
     std::swap(round.frames, queued_);
     queued_held_ = round.held;
+    rounds_.pop_back();
     return false;
   }
   sequence_ += round.count;
   round.last = sequence_;
   wire::set_acknowledged(std::span(round.frames).subspan(last_frame_),
                          received_.load(std::memory_order_relaxed));
-  rounds_.push_back(std::move(round));
   return true;
 }
 
@@ -346,7 +346,11 @@ void OutputQueue::drop_at(std::size_t index) {
     round.frames.clear();
     spare_.push_back(std::move(round.frames));
   }
-  rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (index == 0) {
+    rounds_.pop_front();
+  } else {
+    rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
 }
 
 void OutputQueue::hold(const Held& more) {

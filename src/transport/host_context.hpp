@@ -44,6 +44,8 @@ class HostContext : public std::enable_shared_from_this<HostContext> {
     handing_out,  // or about to
   };
 
+  class HandingOut;
+
   void watch();  // with mutex_ held
   void collect();
   void hand_out();

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <asio/post.hpp>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -86,6 +87,32 @@ TEST_CASE("more events than a reactor tells of at once are all handed out") {
   loops.wait_readable([](int) {});
   loops.io.run();
   CHECK(loops.handled == 300);
+}
+
+TEST_CASE("what handlers post is run before all the events that came together are handed out") {
+  Guests loops(16);
+  int handled_before = 0;
+  loops.wait_readable([&](int) {
+    asio::post(loops.io, [&] {
+      if (handled_before == 0) handled_before = loops.handled;
+    });
+  });
+  loops.io.run();
+  CHECK(loops.handled == 16);
+  CHECK(handled_before >= 1);
+  CHECK(handled_before <= 8);
+}
+
+TEST_CASE("a handler that stops the context leaves the other events to the next run") {
+  Guests loops(16);
+  loops.wait_readable([&](int number) {
+    if (number == 0) loops.io.stop();
+  });
+  loops.io.run();
+  CHECK(loops.handled == 1);
+  loops.io.restart();
+  loops.io.run();
+  CHECK(loops.handled == 16);
 }
 
 TEST_CASE("a handler that waits leaves the events that came with its own to others") {
