@@ -101,6 +101,7 @@ void OutputQueue::detach() {
   first_ = std::vector<std::byte>();
   next_ = 0;
   written_ = 0;
+  at_once_ = 0;
   open_ = false;
   busy_ = false;
   blocked_ = false;
