@@ -130,7 +130,7 @@ class Channel {
   }
 
  private:
-  static constexpr std::size_t kPiece = 256 * 1024;  // a chunk of batchrpc's
+  static constexpr std::size_t kPiece = 256 * 1024;
   Descriptor socket_;
   bool pull_;
   pid_t peer_ = 0;
@@ -170,10 +170,10 @@ class Listener {
   }
   [[nodiscard]] Descriptor prepared(int connection) const {
     const int on = 1;
-    constexpr char kUnpaced[] = "reno";  // as batchrpc's on one machine
+    constexpr char kReno[] = "reno";  // where it is allowed, as batchrpc's on one machine
     if (tcp_) {
       ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      ::setsockopt(connection, IPPROTO_TCP, TCP_CONGESTION, kUnpaced, sizeof kUnpaced - 1);
+      ::setsockopt(connection, IPPROTO_TCP, TCP_CONGESTION, kReno, sizeof kReno - 1);
     }
     return Descriptor(connection);
   }

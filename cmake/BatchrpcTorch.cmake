@@ -27,7 +27,7 @@ function(batchrpc_find_torch choice)
   endif()
 
   find_path(config_dir TorchConfig.cmake NO_CACHE NO_DEFAULT_PATH PATHS ${prefixes}
-            PATH_SUFFIXES share/cmake/Torch lib/cmake/Torch
+            PATH_SUFFIXES share/cmake/Torch lib/cmake/Torch Torch
                           lib/${CMAKE_LIBRARY_ARCHITECTURE}/cmake/Torch)
   string(REGEX REPLACE "/$" "" config_dir "${config_dir}")
   set(problem)

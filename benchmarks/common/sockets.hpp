@@ -25,8 +25,8 @@ class Socket {
 enum class SocketKind : unsigned char { tcp, unix_socket };
 
 /// Listens on loopback, or on a Unix socket with a name of the kernel's choice. What it accepts,
-/// and what connects to it, blocks, sends at once what it is given (TCP_NODELAY), and is not paced
-/// (congestion control reno), as batchrpc's are on one machine. Throws std::system_error.
+/// and what connects to it, blocks, sends at once what it is given (TCP_NODELAY), and by reno, as
+/// batchrpc's do on one machine. Throws std::system_error.
 class Listener {
  public:
   explicit Listener(SocketKind kind);

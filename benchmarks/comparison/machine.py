@@ -59,9 +59,7 @@ def describe(programs):
         "memory_gib": round(int(kilobytes) / (1 << 20), 1),
         "kernel": f"{platform.system()} {platform.release()}",
         "system": _first(r"^PRETTY_NAME=(.+)$", "/etc/os-release"),
-        "congestion_control": _first(
-            r"^(\w+)$", "/proc/sys/net/ipv4/tcp_congestion_control", "unknown"
-        ),
+        "congestion_control": _first(r"^(\w+)$", "/proc/sys/net/ipv4/tcp_congestion_control"),
         "compiler": _compiler(programs),
         "batchrpc": _our_version(),
         "python": platform.python_version(),

@@ -101,6 +101,7 @@ void OutputQueue::detach() {
   first_ = std::vector<std::byte>();
   next_ = 0;
   written_ = 0;
+  chunk_bytes_ = kFirstChunkBytes;
   at_once_ = 0;
   open_ = false;
   busy_ = false;
@@ -233,7 +234,7 @@ bool OutputQueue::take_round() {
   round.count = std::exchange(queued_count_, 0);
   round.held = std::exchange(queued_held_, {});
   taken_ = appended_;
-  if (!large_.empty()) take_chunk(round);
+  take_chunk(round);
   if (round.frames.empty()) {
     std::swap(round.frames, queued_);
     queued_held_ = round.held;
@@ -265,8 +266,8 @@ void OutputQueue::take_chunk(Round& round) {
   LargePayloads sender = std::move(large_.front());
   large_.pop_front();
   const Bytes& payload = sender.payloads[sender.index];
-  const std::size_t size =
-      std::min({chunk_bytes_, payload.size() - sender.offset, unasked_left(sender)});
+  const std::size_t unasked = unasked_left(sender);
+  const std::size_t size = std::min({chunk_bytes_, payload.size() - sender.offset, unasked});
   const auto header =
       wire::plain_frame({.kind = wire::FrameKind::chunk,
                          .flags = sender.of_reply ? wire::kOfReply : std::uint16_t{0},
@@ -281,7 +282,7 @@ void OutputQueue::take_chunk(Round& round) {
                       .padding = wire::padded(size) - size};
   sender.offset += size;
   if (sender.skip_what_is_sent()) {
-    if (unasked_left(sender) == 0) {
+    if (size == unasked) {
       unanswered_.push_back(std::move(sender));
     } else {
       large_.push_back(std::move(sender));
@@ -306,10 +307,13 @@ void OutputQueue::release(LargePayloads sent) {
 // A chunk is to be as large as what the stream takes without a wait.
 void OutputQueue::fit_chunks(std::size_t taken, bool blocked) {
   at_once_ += taken;
-  std::size_t fitting = std::max(chunk_bytes_, at_once_);
-  if (blocked) fitting = std::max(chunk_bytes_ / 2, std::exchange(at_once_, 0));
-  chunk_bytes_ =
-      std::clamp(fitting / kMinChunkBytes * kMinChunkBytes, kMinChunkBytes, kMaxChunkBytes);
+  std::size_t steps = chunk_bytes_ / kChunkStep;
+  if (blocked) {
+    steps = std::max(steps / 2, std::exchange(at_once_, 0) / kChunkStep);
+  } else {  // all that was sent at once may be one chunk the next time
+    steps = std::max(steps, (at_once_ + kChunkStep - 1) / kChunkStep);
+  }
+  chunk_bytes_ = std::clamp(steps * kChunkStep, kChunkStep, kMaxChunkBytes);
 }
 
 void OutputQueue::advance(std::size_t bytes) {
@@ -347,11 +351,7 @@ void OutputQueue::drop_at(std::size_t index) {
     round.frames.clear();
     spare_.push_back(std::move(round.frames));
   }
-  if (index == 0) {
-    rounds_.pop_front();
-  } else {
-    rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(index));
-  }
+  rounds_.erase(rounds_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
 void OutputQueue::hold(const Held& more) {

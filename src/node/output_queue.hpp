@@ -167,7 +167,8 @@ class OutputQueue {
 
   // On a slow stream a call behind a chunk is not to wait for long; on a fast one the chunk's own
   // system call is not to show.
-  static constexpr std::size_t kMinChunkBytes = 16 * 1024;
+  static constexpr std::size_t kChunkStep = 16 * 1024;  // and the smallest
+  static constexpr std::size_t kFirstChunkBytes = 256 * 1024;
   static constexpr std::size_t kMaxChunkBytes = 1024 * 1024;
 
   using Buffers = std::array<std::span<const std::byte>, 3>;
@@ -205,16 +206,16 @@ class OutputQueue {
   std::size_t written_ = 0;                    // of first_, or of that round
   std::vector<std::vector<std::byte>> spare_;  // empty buffers
   std::deque<LargePayloads> large_;            // each sends a chunk in turn
-  std::size_t chunk_bytes_ = 256 * 1024;       // of those to come, at the most
-  std::size_t at_once_ = 0;                    // written since the stream blocked, or all was sent
-  std::vector<LargePayloads> unanswered_;      // wait for a credit, since so much of them has left
-  std::vector<LargePayloads> paused_;          // the peer does not want them yet
-  std::vector<Bytes> released_;                // sent; to be given back
-  std::uint64_t appended_ = 0;                 // bytes of frames, in all
-  std::uint64_t taken_ = 0;                    // of these, in rounds
-  std::uint64_t sequence_ = 0;                 // reliable frames, in rounds
-  std::uint64_t acknowledged_ = 0;             // of these
-  std::uint64_t written_bytes_ = 0;            // by all streams
+  std::size_t chunk_bytes_ = kFirstChunkBytes;  // of those to come, at the most
+  std::size_t at_once_ = 0;                     // written since the stream blocked, or all was sent
+  std::vector<LargePayloads> unanswered_;       // wait for a credit, since so much of them has left
+  std::vector<LargePayloads> paused_;           // the peer does not want them yet
+  std::vector<Bytes> released_;                 // sent; to be given back
+  std::uint64_t appended_ = 0;                  // bytes of frames, in all
+  std::uint64_t taken_ = 0;                     // of these, in rounds
+  std::uint64_t sequence_ = 0;                  // reliable frames, in rounds
+  std::uint64_t acknowledged_ = 0;              // of these
+  std::uint64_t written_bytes_ = 0;             // by all streams
   std::atomic<std::uint64_t> received_{0};
   std::uint64_t held_calls_ = 0;
   std::uint64_t held_paused_ = 0;

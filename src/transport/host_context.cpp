@@ -1,5 +1,6 @@
 #include "transport/host_context.hpp"
 
+#include <algorithm>
 #include <asio/post.hpp>
 #include <utility>
 
@@ -104,7 +105,8 @@ void HostContext::collect() {
 // looks at its own sockets, which costs more than a handler.
 void HostContext::hand_out() {
   HandingOut now(*this);
-  for (std::size_t i = 0; i <= end_of_events_ / 4 && next_event_ < end_of_events_; ++i) {
+  const std::size_t quarter = std::clamp<std::size_t>(end_of_events_ / 4, 1, 16);
+  for (std::size_t i = 0; i < quarter && next_event_ < end_of_events_; ++i) {
     if (io_.stopped()) return;
     const epoll_event event = events_[next_event_++];
     if (next_event_ == end_of_events_) now.leave();

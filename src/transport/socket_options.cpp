@@ -11,8 +11,9 @@
 namespace batchrpc::detail {
 namespace {
 
-/// Whether both ends are on this machine: then they have the same address, whichever it is.
-bool stays_here(const SocketAddress& own, const SocketAddress& peer) noexcept {
+/// Whether both ends surely are on this machine: they have one address. Others that are, those of
+/// containers say, are not recognised.
+bool has_one_address(const SocketAddress& own, const SocketAddress& peer) noexcept {
   if (own.family() != peer.family()) return false;
   const auto same = [&](const auto& a, const auto& b) {
     return std::memcmp(&a, &b, sizeof a) == 0;
@@ -43,10 +44,11 @@ void set_options(int fd) noexcept {
   // waits a small call behind a large payload. In bytes.
   constexpr int kUnsentBytes = 32 * 1024;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &kUnsentBytes, sizeof kUnsentBytes);
-  // Where BBR is the system's, it paces by timers, here too. Everybody may choose reno.
-  constexpr char kUnpaced[] = "reno";
-  if (stays_here(own, peer_address(fd)))
-    ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kUnpaced, sizeof kUnpaced - 1);
+  // Where BBR is the system's, it spaces what is sent by timers, here too. Reno sends as its window
+  // allows, and everybody may choose it, unless an administrator has said otherwise.
+  constexpr char kReno[] = "reno";
+  if (has_one_address(own, peer_address(fd)))
+    ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kReno, sizeof kReno - 1);
 }
 
 }  // namespace batchrpc::detail

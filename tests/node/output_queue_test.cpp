@@ -187,6 +187,20 @@ TEST_CASE("chunks become as large as what the stream takes without a wait, 16 Ki
   CHECK(sizes == std::vector<std::uint64_t>{1024 * kKiB});
 }
 
+TEST_CASE("a payload that was sent at once is one chunk the next time, whatever its size") {
+  const std::size_t size = GENERATE(300'000, 1'000'000, 1'048'575);
+  Fixture f;
+  f.queue.open({});
+  f.sink.room = std::size_t{1} << 40;
+  for (int i = 0; i < 3; ++i) {
+    append_call(f.queue, 1, {filled(size, 1)});
+    CHECK(f.queue.flush() == OutputQueue::Flushed::all);
+  }
+  const auto last = f.sink.pieces().back();
+  CHECK(last.header.kind == wire::FrameKind::chunk);
+  CHECK(last.header.value == size);
+}
+
 TEST_CASE("payloads without bytes beside large ones send no chunks of their own") {
   Fixture f;
   f.queue.open({});

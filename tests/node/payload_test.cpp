@@ -46,6 +46,14 @@ TEST_CASE("bytes of every size come back as they were, those around every limit 
   }
 }
 
+TEST_CASE("a payload whose parts that leave unasked end anywhere comes whole") {
+  Pair pair;
+  const Bytes odd = pattern(17, 1);
+  const Bytes large = pattern(3 * kMiB + 5, 2);
+  pair.b.expose("are", [&](const Bytes& x, const Bytes& y) { return x == odd && y == large; });
+  CHECK(pair.a.call<bool(Bytes, Bytes)>("b", "are", odd, large).get());
+}
+
 TEST_CASE("64 MiB travel both ways") {
   Pair pair;
   const Bytes bytes = pattern(64 * kMiB + 3, 1);

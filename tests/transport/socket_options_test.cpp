@@ -5,10 +5,15 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <asio/io_context.hpp>
 #include <catch2/catch.hpp>
+#include <memory>
 #include <string>
 
+#include "transport/descriptor.hpp"
+#include "transport/guest.hpp"
 #include "transport/owned_fd.hpp"
+#include "transport/socket_stream.hpp"
 
 using batchrpc::detail::OwnedFd;
 using batchrpc::detail::set_options;
@@ -58,7 +63,24 @@ sockaddr_in v4(const char* text) {
   return address;
 }
 
+/// Than reno; where it is allowed.
+void choose_another(int fd) {
+  constexpr char kOther[] = "cubic";
+  ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kOther, sizeof kOther - 1);
+}
+
 }  // namespace
+
+TEST_CASE("a stream over a socket sets its options") {
+  const Connected pair = connect(v4("127.0.0.1"), v4("127.0.0.1"));
+  asio::io_context io;
+  const auto guest =
+      std::make_shared<batchrpc::detail::Guest>(batchrpc::detail::HostContext::of(io));
+  const int fd = ::dup(pair.one.get());
+  const batchrpc::detail::SocketStream stream(
+      nullptr, std::make_shared<batchrpc::detail::Descriptor>(guest, fd), "other");
+  CHECK(option_of(fd, IPPROTO_TCP, TCP_NODELAY) != 0);
+}
 
 TEST_CASE("TCP sends at once, and takes little that it cannot send yet") {
   const Connected pair = connect(v4("127.0.0.1"), v4("127.0.0.1"));
@@ -69,9 +91,10 @@ TEST_CASE("TCP sends at once, and takes little that it cannot send yet") {
   }
 }
 
-TEST_CASE("TCP between two sockets of one address is not paced") {
+TEST_CASE("TCP between two sockets of one address is by reno") {
   const auto check = [](const Connected& pair) {
     for (const int fd : {pair.one.get(), pair.other.get()}) {
+      choose_another(fd);
       set_options(fd);
       CHECK(congestion_control_of(fd) == "reno");
     }
@@ -86,18 +109,21 @@ TEST_CASE("TCP between two sockets of one address is not paced") {
 
 TEST_CASE("TCP between two addresses is left to the system's congestion control") {
   const Connected pair = connect(v4("127.0.0.2"), v4("127.0.0.1"));
-  constexpr char kOther[] = "cubic";  // than reno; where it is allowed
-  ::setsockopt(pair.one.get(), IPPROTO_TCP, TCP_CONGESTION, kOther, sizeof kOther - 1);
+  choose_another(pair.one.get());
   const std::string before = congestion_control_of(pair.one.get());
   set_options(pair.one.get());
   CHECK(congestion_control_of(pair.one.get()) == before);
 }
 
-TEST_CASE("a Unix socket takes no less at once than the system's default") {
+TEST_CASE("a Unix socket takes 1 MiB at once, or what the system allows") {
   int fds[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
   const Connected pair{OwnedFd(fds[0]), OwnedFd(fds[1])};
-  const int before = option_of(pair.one.get(), SOL_SOCKET, SO_SNDBUF);
+  constexpr int kSmall = 16 * 1024;
+  constexpr int kLarge = 1024 * 1024;  // or what the system allows
+  ::setsockopt(pair.one.get(), SOL_SOCKET, SO_SNDBUF, &kSmall, sizeof kSmall);
+  ::setsockopt(pair.other.get(), SOL_SOCKET, SO_SNDBUF, &kLarge, sizeof kLarge);
   set_options(pair.one.get());
-  CHECK(option_of(pair.one.get(), SOL_SOCKET, SO_SNDBUF) >= before);
+  CHECK(option_of(pair.one.get(), SOL_SOCKET, SO_SNDBUF) ==
+        option_of(pair.other.get(), SOL_SOCKET, SO_SNDBUF));
 }

@@ -138,7 +138,8 @@ struct NodeOptions {
   std::shared_ptr<InprocNetwork> network{};
 
   /// A program's own io_context, which it runs, handlers included, on as many threads as it likes;
-  /// outlives the node, which then has none. Any thread may call and wait.
+  /// outlives the node, which then has none. Any thread may call and wait. A handler or callback
+  /// there that waits does so by a future, and does not run the context itself.
   asio::io_context* io_context = nullptr;
 
   /// A loop (a VirtualLoop, in tests) in which the node lives, with handlers and all.
