@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <utility>
@@ -22,18 +21,15 @@ class PostQueue {
     ring_[(head_ + count_) & (ring_.size() - 1)] = {std::move(task), foreign};
     ++count_;
     if (foreign) ++foreign_;
-    return asleep_.exchange(false);
+    return std::exchange(asleep_, false);
   }
 
   /// The first task; an empty one when there is none: the taker then counts as asleep until it
-  /// comes back. By one thread at a time.
+  /// comes back.
   Task pop_or_sleep() {
-    if (asleep_) return nullptr;  // nothing has come since
     const std::lock_guard lock(mutex_);
-    if (count_ == 0) {
-      asleep_ = true;
-      return nullptr;
-    }
+    asleep_ = count_ == 0;
+    if (asleep_) return nullptr;
     auto& [task, foreign] = ring_[head_];
     head_ = (head_ + 1) & (ring_.size() - 1);
     --count_;
@@ -41,7 +37,10 @@ class PostQueue {
     return std::move(task);
   }
 
-  [[nodiscard]] bool has_foreign() const noexcept { return foreign_ > 0; }
+  [[nodiscard]] bool has_foreign() noexcept {
+    const std::lock_guard lock(mutex_);
+    return foreign_ > 0;
+  }
 
   /// Destroys all tasks, and those that come later.
   void stop() {
@@ -49,8 +48,7 @@ class PostQueue {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
     ring.swap(ring_);
-    count_ = 0;
-    foreign_ = 0;
+    count_ = foreign_ = 0;
   }
 
  private:
@@ -72,9 +70,8 @@ class PostQueue {
   std::vector<Entry> ring_;  // a power of two
   std::size_t head_ = 0;
   std::size_t count_ = 0;
-  // Read without the lock.
-  std::atomic<std::size_t> foreign_{0};
-  std::atomic<bool> asleep_{false};
+  std::size_t foreign_ = 0;
+  bool asleep_ = false;
   bool stopped_ = false;
 };
 
