@@ -188,7 +188,7 @@ TEST_CASE("chunks become as large as what the stream takes without a wait, 16 Ki
 }
 
 TEST_CASE("a payload that was sent at once is one chunk the next time, whatever its size") {
-  const std::size_t size = GENERATE(300'000, 1'000'000, 1'048'575);
+  const auto size = static_cast<std::size_t>(GENERATE(300'000, 1'000'000, 1'048'575));
   Fixture f;
   f.queue.open({});
   f.sink.room = std::size_t{1} << 40;
