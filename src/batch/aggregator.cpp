@@ -6,6 +6,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/outside_of_calls.hpp"
+#include "batchrpc/batch/recorded_batch.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -220,6 +221,7 @@ void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
       batch.started = now;
       batch.options = options_;
       batch.executor = executor_;
+      batch.number = ++batches_;
       if (options_->order_by_peer) sort_by_peer(batch.calls);
       counts_.started(batch);
       ++running_;
@@ -231,6 +233,7 @@ void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
     }
   }
   fail(expired);
+  batch.recorded = record_batch(batch.calls, host_->loop);
   if (!batch.calls.empty()) return run(std::move(batch), std::move(guard));
   Lock lock(mutex_);
   tell_if_closed(lock);

@@ -5,13 +5,53 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/future/wait.hpp"
+#include "batchrpc/node/call_extras.hpp"
+#include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/node/call_state.hpp"
 
 namespace batchrpc {
 
+namespace {
+
 // There are no other Ambients.
+const CallContext* ambient() noexcept {
+  return static_cast<const CallContext*>(detail::Ambient::current());
+}
+
+}  // namespace
+
 const CallContext* CallContext::current() noexcept {
-  return static_cast<const CallContext*>(Ambient::current());
+  const CallContext* const context = ambient();
+  return context != nullptr && !context->of_batch_ ? context : nullptr;
+}
+
+const detail::CallExtras* CallContext::current_extras() noexcept {
+  const CallContext* const context = ambient();
+  return context != nullptr ? context->extras_.get() : nullptr;
+}
+
+void CallContext::set_extras(std::shared_ptr<const detail::CallExtras> extras,
+                             bool of_batch) noexcept {
+  extras_ = std::move(extras);
+  of_batch_ = of_batch;
+  detail::CallRecording* const recording = extras_ ? extras_->recording.get() : nullptr;
+  set_operators(recording != nullptr && recording->wants_operators() ? recording : nullptr);
+}
+
+TraceContext CallContext::trace() const noexcept {
+  return extras_ ? extras_->trace : TraceContext();
+}
+
+std::span<const std::pair<std::string, std::string>> CallContext::metadata() const noexcept {
+  if (!extras_) return {};
+  return extras_->metadata;
+}
+
+std::optional<std::string_view> CallContext::metadata(std::string_view key) const noexcept {
+  for (const auto& [name, value] : metadata()) {
+    if (name == key) return value;
+  }
+  return std::nullopt;
 }
 
 const CallContext* CallContext::exchange_current(const CallContext* context) noexcept {
@@ -19,7 +59,7 @@ const CallContext* CallContext::exchange_current(const CallContext* context) noe
 }
 
 std::shared_ptr<const detail::Ambient> CallContext::share() const {
-  return call_ ? std::make_shared<const CallContext>(*this) : nullptr;
+  return call_ || extras_ ? std::make_shared<const CallContext>(*this) : nullptr;
 }
 
 std::optional<Duration> CallContext::time_left() const {

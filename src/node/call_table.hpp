@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "batchrpc/node/remote_call.hpp"
+#include "node/call_probe.hpp"
 #include "node/nested_call.hpp"
 #include "node/output_queue.hpp"
 
@@ -26,6 +27,7 @@ struct PendingCall {
   std::unique_ptr<NestedCall> nested{};  ///< in the call in which it was made
   std::vector<std::shared_ptr<Cargo>> cargo{};
   std::shared_ptr<const void> kept{};
+  std::shared_ptr<detail::CallProbe> probe{};  ///< null: it is not recorded
 };
 
 /// The calls that wait on one session, by id: index and generation of a slot, so that neither a

@@ -254,10 +254,10 @@ void Group::tell(const std::string& name, const Member& about, bool joined,
   };
   try {
     if (joined) {
-      detail::send_notification<Member>(submit, key_of<void, Member>(kJoined), about);
+      detail::send_notification<Member>(submit, key_of<void, Member>(kJoined), {}, about);
     } else {
       detail::send_notification<std::string, std::uint64_t, std::string>(
-          submit, key_of<void, std::string, std::uint64_t, std::string>(kLeft), about.name,
+          submit, key_of<void, std::string, std::uint64_t, std::string>(kLeft), {}, about.name,
           about.incarnation, reason);
     }
   } catch (const Error& error) {

@@ -2,6 +2,8 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/node/call_extras.hpp"
+#include "batchrpc/node/caller.hpp"
 #include "node/call_stories.hpp"
 #include "node/function_table.hpp"
 #include "node/node_core.hpp"
@@ -9,6 +11,25 @@
 
 // How a node's own calls begin.
 namespace batchrpc {
+
+detail::OutgoingOptions detail::outgoing(const CallOptions& options, NodeCore* node) {
+  OutgoingOptions how;
+  how.timeout = options.timeout;
+  how.detached = options.detached;
+  how.cancel_when_dropped = options.cancel_when_dropped;
+  how.retry = options.retry;
+  how.of_program = true;
+  if (node != nullptr && node->tracer().is_active()) how.started = node->loop()->now();
+  if (!options.metadata.empty() || options.inherit_metadata || options.trace.valid()) {
+    auto extras = std::make_shared<OutgoingExtras>();
+    extras->parent = options.trace;
+    extras->inherits = options.inherit_metadata;
+    for (const MetadataEntry& entry : options.metadata)
+      extras->metadata.emplace_back(entry.key, entry.value);
+    how.extras = std::move(extras);
+  }
+  return how;
+}
 
 void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
                       detail::OutgoingOptions options, Encoder& encoder,
@@ -21,6 +42,8 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
       throw ShutDown("node " + options_.name + " is shut down; make a new one");
     }
     WaitContext::suggest(context_);
+    if (options.of_program && tracer_.is_active())
+      options.extras = tracer_.extras_of_call(options.extras, options_.name, peer, function.name);
     if (options.retry.attempts != 1) {
       RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));
       return;

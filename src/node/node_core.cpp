@@ -61,7 +61,8 @@ NodeCore::NodeCore(NodeOptions options)
             .rank = options_.rank,
             .incarnation = new_incarnation(options_.seed)},
       host_(host_identity()),
-      rank_(options_.rank) {
+      rank_(options_.rank),
+      tracer_(self_.incarnation) {
   auto composite = std::make_shared<CompositeTransport>();
   if (options_.loop) {
     loop_ = options_.loop;

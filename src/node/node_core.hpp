@@ -14,6 +14,7 @@
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/transport/stream.hpp"
+#include "node/call_tracer.hpp"
 #include "node/fork_mark.hpp"
 #include "node/function_table.hpp"
 #include "node/peer_table.hpp"
@@ -78,6 +79,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   Future<void> wait_for_credit(std::string_view peer, std::size_t bytes);
 
   [[nodiscard]] FunctionTable& functions() noexcept { return functions_; }
+  [[nodiscard]] CallTracer& tracer() noexcept override { return tracer_; }
   [[nodiscard]] PeerTable& peers() noexcept { return *peers_; }
   [[nodiscard]] Retries& retries() noexcept { return *retries_; }
   [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
@@ -162,6 +164,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   const std::shared_ptr<PayloadMemory> payload_memory_ = std::make_shared<PayloadMemory>();
   std::shared_ptr<ExclusiveCalls> exclusive_;
   std::shared_ptr<Retries> retries_;
+  CallTracer tracer_;
   std::unique_ptr<PeerTable> peers_;
   std::shared_ptr<Group> group_;
   std::atomic<bool> stopping_{false};

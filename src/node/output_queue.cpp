@@ -116,6 +116,7 @@ void OutputQueue::close() {
   std::vector<LargePayloads> paused;
   std::deque<Round> rounds;
   std::vector<Bytes> released;
+  std::vector<Watched> watches;
   std::unique_lock lock(mutex_);
   closed_ = true;
   wait_for_writer(lock);
@@ -130,6 +131,7 @@ void OutputQueue::close() {
   unanswered.swap(unanswered_);
   paused.swap(paused_);
   released.swap(released_);
+  watches.swap(watches_);
   queued_held_ = {};
   held_calls_ = 0;
   held_paused_ = 0;
@@ -241,11 +243,20 @@ bool OutputQueue::take_round() {
     rounds_.pop_back();
     return false;
   }
+  if (!watches_.empty()) tell_watches();
   sequence_ += round.count;
   round.last = sequence_;
   wire::set_acknowledged(std::span(round.frames).subspan(last_frame_),
                          received_.load(std::memory_order_relaxed));
   return true;
+}
+
+void OutputQueue::tell_watches() {
+  const auto waits = [this](const Watched& watched) { return watched.place.begin >= taken_; };
+  const auto first = std::find_if(watches_.begin(), watches_.end(), waits);
+  for (auto at = watches_.begin(); at != first; ++at)
+    at->watch->taken();
+  watches_.erase(watches_.begin(), first);
 }
 
 // Whether anything is left to send.

@@ -5,10 +5,12 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
@@ -16,6 +18,14 @@
 #include "batchrpc/wire/encoder.hpp"
 
 namespace batchrpc {
+
+/// Is told when a frame is given to the stream.
+class FrameWatch {
+ public:
+  virtual ~FrameWatch() = default;
+  /// Once, under the queue's mutex, on the thread that is about to write.
+  virtual void taken() noexcept = 0;
+};
 
 /// What a session has yet to send, over one stream after the other. Frames that are appended while
 /// a write is under way leave together in the next one, a round; large payloads go in chunks
@@ -38,6 +48,10 @@ class OutputQueue {
   /// The same by who holds mutex().
   Place append_locked(std::span<const Word> frame, std::uint64_t call, bool of_reply,
                       std::vector<Bytes>&& payloads);
+  /// Tells `watch` when the frame leaves; drops it when it never will. By who holds mutex().
+  void watch_locked(Place place, std::shared_ptr<FrameWatch> watch) {
+    watches_.push_back({place, std::move(watch)});
+  }
   /// Takes the frame of a call back, unless it has been taken to be written: then false. It leaves
   /// without effect; its payloads are moved to `payloads`. By who holds mutex().
   bool retract_locked(Place place, std::vector<Bytes>& payloads);
@@ -171,11 +185,17 @@ class OutputQueue {
   static constexpr std::size_t kFirstChunkBytes = 256 * 1024;
   static constexpr std::size_t kMaxChunkBytes = 1024 * 1024;
 
+  struct Watched {
+    Place place;
+    std::shared_ptr<FrameWatch> watch;
+  };
+
   using Buffers = std::array<std::span<const std::byte>, 3>;
 
   Flushed write_out(std::unique_lock<std::mutex>& lock);
   bool fill();
   bool take_round();
+  void tell_watches();
   std::span<const std::span<const std::byte>> buffers_to_write(Buffers& buffers) const;
   template <class Calls>
   static std::optional<LargePayloads> take(Calls& from, std::uint64_t call);
@@ -211,6 +231,7 @@ class OutputQueue {
   std::vector<LargePayloads> unanswered_;       // wait for a credit, since so much of them has left
   std::vector<LargePayloads> paused_;           // the peer does not want them yet
   std::vector<Bytes> released_;                 // sent; to be given back
+  std::vector<Watched> watches_;                // of frames in queued_, in their order
   std::uint64_t appended_ = 0;                  // bytes of frames, in all
   std::uint64_t taken_ = 0;                     // of these, in rounds
   std::uint64_t sequence_ = 0;                  // reliable frames, in rounds

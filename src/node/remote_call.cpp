@@ -10,6 +10,8 @@
 #include "base/per_thread.hpp"
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/node/call_extras.hpp"
+#include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/node/caller.hpp"
 #include "node/session.hpp"
 
@@ -116,6 +118,14 @@ void IncomingCall::keep(std::shared_ptr<ExposedFunction> function) {
   state->sink = sink_->keep(state, wants_reply_);
 }
 
+CallRecording* IncomingCall::recording() const noexcept {
+  return context_.extras() ? context_.extras()->recording.get() : nullptr;
+}
+
+void IncomingCall::note_begun() {
+  if (CallRecording* const record = recording()) record->note_begun();
+}
+
 bool IncomingCall::begin_late() {
   if (sink_ == nullptr) return false;
   if (const auto& state = context_.call()) {
@@ -165,7 +175,7 @@ void IncomingCall::end() {
 
 void IncomingCall::reply(Encoder& encoder) {
   if (sink_ == nullptr) return;
-  if (wants_reply_ && !cancelled()) sink_->send_result(id_, encoder);
+  if (wants_reply_ && !cancelled()) sink_->send_result(id_, encoder, recording());
   end();
 }
 
@@ -196,19 +206,19 @@ void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
   try {
     std::rethrow_exception(error);
   } catch (const DidNotRun& other) {
-    sink_->send_error(id_, other.error, false);
+    sink_->send_error(id_, other.error, false, recording());
   } catch (const TimedOut& late) {
     const auto deadline = context_.deadline();
     const bool over =
         deadline && (sink_->is_over(*deadline - kAtItsEnd) || had_as_much_time(late, *deadline));
     if (began && over) {
       const std::string text = std::string("the call's time was over while it ran: ") + late.what();
-      sink_->send_error(id_, std::make_exception_ptr(TimedOut(text, true)), false);
+      sink_->send_error(id_, std::make_exception_ptr(TimedOut(text, true)), false, recording());
     } else {
-      sink_->send_error(id_, error, began);
+      sink_->send_error(id_, error, began, recording());
     }
   } catch (...) {
-    sink_->send_error(id_, error, began);
+    sink_->send_error(id_, error, began, recording());
   }
 }
 

@@ -74,6 +74,8 @@ RetriedCall::RetriedCall(NodeCore& core, std::string_view peer, const detail::Fu
       hash_(function.hash),
       retry_(options.retry),
       kept_(options.kept),
+      extras_(options.extras),
+      started_(options.started),
       timeout_(timeout_of(function, options, core.options().call_timeout)),
       called_at_(core.loop()->now()),
       deadline_(after(called_at_, timeout_)) {}
@@ -118,6 +120,8 @@ void RetriedCall::attempt() {
                                                       : deadline_ - core->loop()->now();
     // Zero would be the node's default.
     if (options.timeout == Duration::zero()) options.timeout = Duration(-1);
+    options.extras = extras_;
+    if (made_ == 1) options.started = started_;
     const detail::EncoderLease copy;
     (*copy).words() = words_;
     (*copy).payloads() = payloads_;
@@ -150,6 +154,7 @@ void RetriedCall::cancel_attempt() noexcept {
 void RetriedCall::receive(detail::Reply& reply) noexcept {
   const auto self = std::move(under_way_);
   if (reply.error) {
+    if (reply.probe != nullptr) detail::end_record(*reply.probe, reply.error);
     attempt_failed(reply.error);
   } else {
     over_ = true;

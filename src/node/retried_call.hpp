@@ -78,6 +78,8 @@ class RetriedCall final : public detail::ReplyReceiver,
   const std::uint64_t hash_;
   const RetryOptions retry_;
   const std::shared_ptr<const void> kept_;
+  const std::shared_ptr<const detail::OutgoingExtras> extras_;
+  const TimePoint started_;
   const Duration timeout_;  // of all attempts together, and when that is over
   const TimePoint called_at_;
   const TimePoint deadline_;

@@ -75,6 +75,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)
                                            : std::chrono::ceil<std::chrono::microseconds>(std::max(
                                                  timeout, Duration(std::chrono::microseconds(1))));
+  auto probe = options.extras ? send_along(function, options, encoder) : nullptr;
   wire::finish_frame(encoder, {.kind = wire::FrameKind::call,
                                .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
                                .value = static_cast<std::uint64_t>(microseconds.count())});
@@ -92,6 +93,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
                    .called_at = now,
                    .bytes = bytes,
                    .payload_target = std::move(options.payload_target)};
+  if (probe) probe->set_bytes_out(bytes);
   if (options.wants_reply) call.kept = std::move(options.kept);
   auto nested = options.detached ? nullptr : NestedCall::in_current();
   std::uint64_t cancelled = 0;  // an id: the call in which this one is made was cancelled meanwhile
@@ -118,9 +120,11 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       wire::set_id(encoder.words(), id);
       const auto place = connection_->output().append_locked(encoder.words(), id, false,
                                                              std::move(encoder.payloads()));
+      if (probe) connection_->output().watch_locked(place, probe);
       if (options.wants_reply) {
         PendingCall& pending = *calls_.find(id);
         pending.place = place;
+        if (probe) pending.probe = std::move(probe);
         if (encoder.one_use()) {
           pending.cargo.swap(encoder.cargo());
           tell_cargo(pending.cargo, false);
@@ -141,8 +145,13 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
     } else if (overloaded) {
       reply.error = out_of_credit(function.name, bytes, now);
     }
+    const bool failed = reply.error != nullptr;
+    if (failed && probe) {
+      probe->failed(reply.error);
+      reply.probe = probe.get();
+    }
     call.handler(reply);
-    if (reply.error) return;
+    if (failed) return;
   }
   if (cancelled != 0) cancel_call(cancelled);
   if (OutputScope::defer(*connection_)) return;
@@ -196,7 +205,7 @@ std::vector<Session::EndedCall> Session::end_calls(std::vector<PendingCall> call
     }
     ended.push_back({std::move(call.handler), names_[call.function], sent, story_of(call, sent),
                      std::move(call.payload_target), std::move(call.nested), std::move(call.cargo),
-                     std::move(call.kept)});
+                     std::move(call.kept), std::move(call.probe)});
   }
   return ended;
 }
@@ -221,7 +230,7 @@ void Session::expire_calls() {
                  (call.sent ? "; it may have run" : "; it could not be sent, and never ran") +
                  " (CallOptions::timeout, NodeOptions::call_timeout)",
              call.sent)),
-         std::move(call.story), Guarantee::deadline);
+         std::move(call.story), Guarantee::deadline, call.probe.get());
   }
 }
 
@@ -238,7 +247,8 @@ Session::Failed Session::fail_calls(const MakeError& error, Guarantee guarantee)
   Failed failed;
   for (EndedCall& call : calls) {
     ++(call.sent ? failed.left : failed.not_sent);
-    fail(call.handler, error(call.function, call.sent), std::move(call.story), guarantee);
+    fail(call.handler, error(call.function, call.sent), std::move(call.story), guarantee,
+         call.probe.get());
   }
   for (CreditLine& line : lines) {
     for (CreditWait& wait : line.waits)
@@ -249,8 +259,9 @@ Session::Failed Session::fail_calls(const MakeError& error, Guarantee guarantee)
 
 // --- replies
 
-void Session::send_result(std::uint64_t call, Encoder& encoder) {
+void Session::send_result(std::uint64_t call, Encoder& encoder, detail::CallRecording* recording) {
   if (host_->is_forked_copy()) return;
+  if (recording != nullptr) add_record(encoder, *recording);
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
   check_size(encoder, [&] { return "the result for " + peer_name(); });
   if (encoder.one_use()) send_cargo(encoder);
@@ -277,11 +288,6 @@ void Session::send_cargo(Encoder& encoder) {
   first = Bytes(std::make_shared<Owner>(Owner{first.owner(), std::move(encoder.cargo())}),
                 first.span());
   encoder.cargo().clear();
-}
-
-void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bool began) {
-  if (host_->is_forked_copy()) return;  // a promise that the child's exit destroys, say
-  send(wire::error_frame(call, error, began));
 }
 
 void Session::send(std::span<const Word> frame) {

@@ -28,6 +28,7 @@
 namespace batchrpc {
 
 class CallQueue;
+class CallTracer;
 class Session;
 
 /// How long the name and the signature of a function may be, in bytes.
@@ -47,6 +48,7 @@ class SessionHost {
   [[nodiscard]] virtual std::shared_ptr<NodeCore> core() = 0;
   [[nodiscard]] virtual const NodeOptions& options() const noexcept = 0;
   [[nodiscard]] virtual const Log& log() const noexcept = 0;
+  [[nodiscard]] virtual CallTracer& tracer() noexcept = 0;
   [[nodiscard]] virtual LogLimits& log_limits() noexcept = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
   /// Whether calls of the program's functions are refused, with this error.
@@ -204,8 +206,9 @@ class Session final : public FrameSink,
   void on_chunk(const wire::FrameHeader& chunk) override;
   void on_closed(const std::string& why, bool protocol_error) override;
 
-  void send_result(std::uint64_t call, Encoder& encoder) override;
-  void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) override;
+  void send_result(std::uint64_t call, Encoder& encoder, detail::CallRecording* recording) override;
+  void send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
+                  detail::CallRecording* recording) override;
   std::shared_ptr<detail::ReplySink> keep(const std::shared_ptr<detail::CallState>& call,
                                           bool wants_reply) override;
   void answered(const detail::CallState& call) override;
@@ -272,6 +275,14 @@ class Session final : public FrameSink,
   void handle_cancel(std::uint64_t call);
   [[nodiscard]] std::optional<PendingCall> take_answered(std::uint64_t id);
   [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
+  [[nodiscard]] CallContext context_of(const wire::FrameView& frame,
+                                       std::optional<TimePoint> deadline) const;
+  [[nodiscard]] std::shared_ptr<detail::CallProbe> send_along(
+      const detail::FunctionKey& function, const detail::OutgoingOptions& options,
+      Encoder& encoder);
+  void note_reply(detail::CallProbe& probe, const wire::FrameView& frame,
+                  const std::vector<Bytes>& payloads) const;
+  void add_record(Encoder& encoder, detail::CallRecording& recording) const;
   void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                 std::optional<TimePoint> deadline);
   void dispatch_late(PayloadAssembler::Whole call);
@@ -308,6 +319,7 @@ class Session final : public FrameSink,
     std::unique_ptr<NestedCall> nested{};
     std::vector<std::shared_ptr<Cargo>> cargo{};
     std::shared_ptr<const void> kept{};
+    std::shared_ptr<detail::CallProbe> probe{};
   };
   [[nodiscard]] std::vector<EndedCall> end_calls(std::vector<PendingCall> calls,
                                                  std::vector<Bytes>& payloads);
@@ -318,7 +330,7 @@ class Session final : public FrameSink,
   void expire_calls();
   [[nodiscard]] std::shared_ptr<CallStory> story_of(const PendingCall& call, bool left) const;
   void fail(detail::ReplyHandler& handler, std::exception_ptr error,
-            std::shared_ptr<CallStory> story, Guarantee guarantee);
+            std::shared_ptr<CallStory> story, Guarantee guarantee, detail::CallProbe* probe);
   void note(ConnectionEvent event);
   void note_broken(const std::string& why);
   void note_silence();

@@ -42,7 +42,7 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
                                                " was cancelled" +
                                                (call.sent ? "; it may have run" : "; it never ran"),
                                            call.sent)),
-         std::move(call.story), Guarantee::cancellation);
+         std::move(call.story), Guarantee::cancellation, call.probe.get());
   }
   return true;
 }
@@ -83,7 +83,7 @@ void Session::handle_cancel(std::uint64_t call) {
 
 void Session::refuse_waiting(const std::exception_ptr& error) {
   const auto refuse = [&](std::uint64_t call) {
-    if (call < CallTable::kNotifications) send_error(call, error, false);
+    if (call < CallTable::kNotifications) send_error(call, error, false, nullptr);
   };
   for (const auto& call : kept_.all()) {
     if (call->cancel_if_waiting()) refuse(call->id);
@@ -110,8 +110,7 @@ void Session::dispatch_late(PayloadAssembler::Whole whole) {
   detail::CallArguments arguments{.segment = frame.segment(),
                                   .payloads = std::move(whole.payloads),
                                   .reception = std::move(whole.kept)};
-  detail::IncomingCall call(*this, frame.header.id, wants_reply,
-                            CallContext(*identity_.load(std::memory_order_acquire), whole.deadline),
+  detail::IncomingCall call(*this, frame.header.id, wants_reply, context_of(frame, whole.deadline),
                             arguments);
   call.set_waited();
   run_function(frame.header.number, call);

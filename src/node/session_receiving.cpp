@@ -158,8 +158,7 @@ void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payload
   if (refuses_for_replies(frame)) return;
   detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
-                            CallContext(*identity_.load(std::memory_order_acquire), deadline),
-                            arguments);
+                            context_of(frame, deadline), arguments);
   run_function(frame.header.number, call);
 }
 
@@ -239,8 +238,11 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& pa
   if (!call) return;  // it has timed out
   detail::own_payloads(payloads);
   detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
+  if (call->probe) note_reply(*call->probe, frame, payloads);
+  reply.probe = call->probe.get();
   const detail::CurrentNode current(core_);
   call->handler(reply);
+  if (call->probe) call->probe->end();
   keep_pace();
 }
 
@@ -249,7 +251,7 @@ void Session::keep_pace() {
 }
 
 void Session::handle_error(const wire::FrameView& frame) {
-  const wire::ErrorBody body = wire::read_error(frame);
+  wire::ErrorBody body = wire::read_error(frame);
   std::optional<PendingCall> call = take_answered(frame.header.id);
   if (!call) return;
   for (const auto& cargo : call->cargo) {
@@ -280,7 +282,11 @@ void Session::handle_error(const wire::FrameView& frame) {
                 ? std::make_exception_ptr(Overloaded(text, pause, body.may_have_run))
                 : make_error(code, text, body.may_have_run);
   }
-  fail(call->handler, std::move(error), std::move(story), Guarantee::none);
+  if (call->probe) {
+    note_reply(*call->probe, frame, {});
+    if (!body.record.empty()) call->probe->tells(wire::record_of(std::move(body.record.front())));
+  }
+  fail(call->handler, std::move(error), std::move(story), Guarantee::none, call->probe.get());
   keep_pace();
 }
 

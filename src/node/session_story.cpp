@@ -96,14 +96,18 @@ std::shared_ptr<CallStory> Session::story_of(const PendingCall& call, bool left)
 // Tells the caller that its call has failed, with its story, by that promise; none: the error's
 // own.
 void Session::fail(detail::ReplyHandler& handler, std::exception_ptr error,
-                   std::shared_ptr<CallStory> story, Guarantee guarantee) {
+                   std::shared_ptr<CallStory> story, Guarantee guarantee,
+                   detail::CallProbe* probe) {
   story->peer = peer_name();
   story->ended_at = std::max(loop_->now(), story->called_at);
   story->guarantee = guarantee;
   tell_story(error, std::move(story));
+  if (probe != nullptr) probe->failed(error);
   detail::Reply reply;
   reply.error = std::move(error);
+  reply.probe = probe;
   handler(reply);
+  if (probe != nullptr) probe->end();
 }
 
 // --- connections

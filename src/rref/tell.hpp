@@ -22,7 +22,7 @@ template <class... Args>
 bool tell(NodeCore& core, const std::string& peer, std::string_view name, const Args&... args) {
   try {
     send_notification<Args...>(submit_to(core, peer),
-                               function_key(name, signature<void, Args...>()), args...);
+                               function_key(name, signature<void, Args...>()), {}, args...);
     return true;
   } catch (const Error& error) {
     core.log().debug(std::string(name) + " to " + peer + ": " + error.what());

@@ -24,6 +24,7 @@ struct Frame {
     result :group {
       value @11 :AnyPointer;
       payloads @12 :List(UInt64);
+      record @22 :Record;   # of a call that asked for it (Context.record)
     }
     error @13 :Error;
     chunk :group {          # followed by `size` bytes, padded to 8
@@ -65,6 +66,7 @@ struct Error {
   type @3 :Text;            # its C++ type
   retryAfter @4 :UInt64;    # microseconds, of Overloaded: when there may be room; 0: not known
   function @5 :Text;        # for remote_error: what threw; empty: the function that was called
+  record @6 :List(Record);  # one, of a call that asked for it
 }
 
 struct Goodbye {
@@ -75,8 +77,57 @@ struct Goodbye {
 struct Context {
   trace @0 :Data;           # W3C trace context, binary: 16 bytes trace id, 8 bytes span id, 1 byte flags
   metadata @1 :List(Entry);
+  record @2 :UInt16;        # 0: none is wanted; 1: times; 2: operators, too
   struct Entry {
     key @0 :Text;
     value @1 :Text;
+  }
+}
+
+struct Record {             # the callee's side of a call; times are in nanoseconds, on its clock
+  process @0 :UInt64;       # the system's numbers
+  thread @1 :UInt64;
+  received @2 :Int64;
+  begun @3 :Int64;
+  finished @4 :Int64;
+  batch @5 :Batch;
+  operators @6 :List(Operator);
+  calls @7 :List(Call);     # that its handler made
+  leftOut @8 :UInt64;       # of those two
+
+  struct Batch {
+    number @0 :UInt64;      # 0: the call was in none
+    rows @1 :UInt64;
+    begin @2 :Int64;
+    end @3 :Int64;
+  }
+  struct Operator {
+    name @0 :Text;
+    begin @1 :Int64;
+    end @2 :Int64;
+    thread @3 :UInt64;
+    shared @4 :Bool;
+  }
+  struct Place {
+    node @0 :Text;
+    rank @1 :Int32;
+    process @2 :UInt64;
+    thread @3 :UInt64;
+  }
+  struct Call {
+    function @0 :Text;
+    caller @1 :Place;
+    callee @2 :Place;
+    trace @3 :Data;         # as Context.trace
+    parent @4 :UInt64;      # span id
+    called @5 :Int64;       # on the caller's clock
+    encoded @6 :Int64;
+    sent @7 :Int64;
+    replied @8 :Int64;
+    ended @9 :Int64;
+    bytesOut @10 :UInt64;
+    bytesIn @11 :UInt64;
+    error @12 :Text;
+    record @13 :Record;
   }
 }

@@ -1,5 +1,6 @@
 #include "wire/frame.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -183,7 +184,8 @@ std::uint64_t retry_after_of(const Error& error) {
 
 }  // namespace
 
-std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error, bool began) {
+std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error, bool began,
+                              const CallRecord* record) {
   ErrorBody body{.code = static_cast<std::uint16_t>(ErrorCode::remote_error),
                  .may_have_run = true,
                  .message = describe(error).substr(0, kLongestText),
@@ -206,8 +208,9 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
     }
   } catch (...) {  // anything else travels as a remote_error
   }
+  if (record != nullptr) body.record.push_back(side_of(*record));
   return frame_with_body({.kind = FrameKind::error, .id = id}, body.code, body.may_have_run,
-                         body.message, body.type, body.retry_after, body.function);
+                         body.message, body.type, body.retry_after, body.function, body.record);
 }
 
 std::optional<std::uint64_t> frame_words(Word first) noexcept {
@@ -255,9 +258,31 @@ Definition read_definition(const FrameView& frame) {
 
 ErrorBody read_error(const FrameView& frame) {
   ErrorBody body;
-  std::tie(body.code, body.may_have_run, body.message, body.type, body.retry_after, body.function) =
-      body_of<std::uint16_t, bool, std::string, std::string, std::uint64_t, std::string>(frame);
+  std::tie(body.code, body.may_have_run, body.message, body.type, body.retry_after, body.function,
+           body.record) = body_of<std::uint16_t, bool, std::string, std::string, std::uint64_t,
+                                  std::string, std::vector<RecordBody>>(frame);
   return body;
+}
+
+void add_context(Encoder& encoder, const CallContextBody& context) {
+  encode_struct(encoder, kContextPointer, bytes_of(context.trace), context.metadata,
+                static_cast<std::uint16_t>(context.record));
+}
+
+CallContextBody read_context(const FrameView& frame) {
+  Decoder decoder(frame.segment(), {});
+  auto [trace, metadata, record] =
+      decode_struct<TraceBytes, std::vector<std::pair<std::string, std::string>>, std::uint16_t>(
+          decoder, kContextInSegment);
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : metadata)
+    bytes += key.size() + value.size();
+  if (metadata.size() > kMaxMetadata || bytes > kMaxMetadataBytes) {
+    throw BadMessage("a call has more metadata than " + std::to_string(kMaxMetadata) +
+                     " entries or " + std::to_string(kMaxMetadataBytes) + " bytes");
+  }
+  const auto known = std::min(record, static_cast<std::uint16_t>(RecordWish::operators));
+  return {trace_of(trace), std::move(metadata), static_cast<RecordWish>(known)};
 }
 
 Goodbye read_goodbye(const FrameView& frame) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
@@ -11,6 +12,7 @@
 #include "batchrpc/wire/decoder.hpp"
 #include "batchrpc/wire/encoder.hpp"
 #include "batchrpc/wire/envelope.hpp"
+#include "wire/record.hpp"
 
 /// Frames: the envelope of src/wire/frame.capnp, written at its fixed offsets and read with checks.
 namespace batchrpc::wire {
@@ -53,6 +55,10 @@ inline constexpr std::uint64_t kAllCredit = ~std::uint64_t{0};
 /// So much of a call's payloads is sent before a credit has come for them.
 inline constexpr std::uint64_t kUnaskedBytes = std::uint64_t{1} << 20;
 
+/// A call's metadata: entries, and bytes of their keys and values together.
+inline constexpr std::size_t kMaxMetadata = 64;
+inline constexpr std::size_t kMaxMetadataBytes = 8192;
+
 /// The scalars of a frame.
 struct FrameHeader {
   FrameKind kind = FrameKind::ping;
@@ -87,8 +93,23 @@ struct ErrorBody {
   bool may_have_run = false;
   std::string message{};
   std::string type{};
-  std::uint64_t retry_after = 0;  ///< microseconds
-  std::string function{};         ///< what threw, where it is not the function that was called
+  std::uint64_t retry_after = 0;     ///< microseconds
+  std::string function{};            ///< what threw, where it is not the function that was called
+  std::vector<RecordBody> record{};  ///< one, of a call that asked for it
+};
+
+/// What a call wants to know of itself.
+enum class RecordWish : std::uint16_t {
+  none = 0,
+  times = 1,
+  operators = 2,  ///< and times
+};
+
+/// What goes with a call beside its arguments.
+struct CallContextBody {
+  TraceContext trace{};
+  std::vector<std::pair<std::string, std::string>> metadata{};
+  RecordWish record = RecordWish::none;
 };
 
 struct Goodbye {
@@ -106,6 +127,8 @@ void finish_frame(Encoder& encoder, FrameHeader header);
 
 /// Changes the id of a finished frame.
 inline void set_id(std::span<Word> frame, std::uint64_t id) noexcept { frame[2] = id; }
+/// Adds a call's context to a frame that is to be finished.
+void add_context(Encoder& encoder, const CallContextBody& context);
 /// The id of a finished frame, as it lies in a buffer.
 [[nodiscard]] std::uint64_t id_of(std::span<const std::byte> frame) noexcept;
 /// The kind of a finished frame.
@@ -130,8 +153,9 @@ void make_void(std::span<std::byte> frame) noexcept;
 /// An error as it travels: code, message and type of `error`, as the reply to call `id`. Of a
 /// function that had begun to run, it may have run; and what its own calls ended in (NotSent, say)
 /// says nothing of it, so that this travels as a remote_error. A very long message is cut.
+/// `record`: the callee's side of the call, if that was asked for.
 [[nodiscard]] std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
-                                            bool began = false);
+                                            bool began = false, const CallRecord* record = nullptr);
 /// Whether errors of that code tell how a call went on its way: thrown by a function, they are of
 /// another call, and travel as a remote_error.
 [[nodiscard]] bool is_of_one_call(ErrorCode code) noexcept;
@@ -142,12 +166,15 @@ struct FrameView {
   std::span<const Word> words;                     ///< from the segment table on
   std::span<const std::uint64_t> payload_sizes{};  ///< calls and results; in `words`
 
+  /// Of a call: whether it has a context; of a result, a record.
+  [[nodiscard]] bool has_context() const noexcept { return words[kContextPointer] != 0; }
   /// The message without its segment table: what a Decoder reads.
   [[nodiscard]] std::span<const Word> segment() const noexcept { return words.subspan(1); }
 };
 
 /// Where a Decoder of FrameView::segment() finds the body.
 inline constexpr std::size_t kBodyInSegment = kBodyPointer - 1;
+inline constexpr std::size_t kContextInSegment = kContextPointer - 1;
 
 /// How many words the frame that begins with `first` has, its segment table included; nothing when
 /// it is not the beginning of a single-segment message.
@@ -161,6 +188,8 @@ inline constexpr std::size_t kBodyInSegment = kBodyPointer - 1;
 [[nodiscard]] Definition read_definition(const FrameView& frame);
 [[nodiscard]] ErrorBody read_error(const FrameView& frame);
 [[nodiscard]] Goodbye read_goodbye(const FrameView& frame);
+/// Of a call that has one; more metadata than kMaxMetadata is a BadMessage, too.
+[[nodiscard]] CallContextBody read_context(const FrameView& frame);
 
 /// `size` rounded up to whole words, in bytes.
 [[nodiscard]] constexpr std::uint64_t padded(std::uint64_t size) noexcept {

@@ -218,6 +218,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   }
 
   decltype(auto) call_with(Arguments& arguments, std::size_t first, std::size_t last, bool again) {
+    const RecordingScope scope(batch_.recorded);
     const std::size_t rows = rows_of(first, last);
     arguments.padding = padded_size(batch_.options->preferred_sizes, rows) - rows;
     arguments.columns.emplace(
@@ -268,7 +269,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   }
 
   void fail(std::size_t first, std::size_t last, const std::exception_ptr& error) {
-    fail_all(batch_.calls, first, last, error, outcome_);
+    fail_all(batch_, first, last, error, outcome_);
   }
 
   [[nodiscard]] std::size_t rows_of(std::size_t first, std::size_t last) const {
@@ -327,7 +328,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
               ForAll<Value>&& result) {
     static_assert(std::is_convertible_v<Value, R>, "ForAll has one result, of the batcher's type");
     const R value = static_cast<R>(std::move(result.value));
-    complete_all<Call>(batch_.calls, first, last, value, outcome_);
+    complete_all<Call>(batch_, first, last, value, outcome_);
   }
 
   template <class Results>
@@ -345,6 +346,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     } catch (...) {  // of the whole batch: running it again would not help
       return fail(first, last, std::current_exception());
     }
+    tell_rows(batch_, first, last);
     std::size_t row = 0;
     for (std::size_t i = first; i < last; ++i) {
       Call& call = call_of(batch_.calls[i]);

@@ -80,6 +80,7 @@ class ReduceRun {
   /// Throws what accumulate() does.
   void accumulate(BatchCall& base) {
     auto& call = static_cast<Call&>(base);
+    const RecordingScope scope(base.extras);
     if (!begun_) {
       if constexpr (requires { reducer_.begin(); }) reducer_.begin();
       begun_ = true;
@@ -106,11 +107,11 @@ class ReduceRun {
     state->info = describe_batch(state->batch, 0, state->batch.calls.size(), 0);
     state->info.key.clear();
     try {
-      using Finished = decltype(finish(state->info));
+      using Finished = decltype(finish(state->batch, state->info));
       static_assert(std::is_convertible_v<typename Unwrapped<Finished>::Type, R>,
                     "finish() of a Batcher<R(...)>'s reducer returns an R, or a Future of one");
       if constexpr (Unwrapped<Finished>::kAsynchronous) {
-        auto future = finish(state->info);
+        auto future = finish(state->batch, state->info);
         if (!future.valid()) throw InvalidArgument("finish() returned an empty future");
         return std::move(future)
             .then([state](typename Finished::value_type result) {
@@ -122,7 +123,7 @@ class ReduceRun {
               return std::move(state->outcome);
             });
       } else {
-        answer(state->batch, state->outcome, finish(state->info));
+        answer(state->batch, state->outcome, finish(state->batch, state->info));
       }
     } catch (...) {
       fail(state->batch, state->outcome, std::current_exception());
@@ -155,7 +156,8 @@ class ReduceRun {
     });
   }
 
-  auto finish(const BatchInfo& info) {
+  auto finish(const TakenBatch& batch, const BatchInfo& info) {
+    const RecordingScope scope(batch.recorded);
     if constexpr (requires { reducer_.finish(info); }) {
       return reducer_.finish(info);
     } else {
@@ -164,11 +166,11 @@ class ReduceRun {
   }
 
   static void answer(const TakenBatch& batch, BatchOutcome& outcome, const R& value) {
-    complete_all<Call>(batch.calls, 0, batch.calls.size(), value, outcome);
+    complete_all<Call>(batch, 0, batch.calls.size(), value, outcome);
   }
   static void fail(const TakenBatch& batch, BatchOutcome& outcome,
                    const std::exception_ptr& error) {
-    fail_all(batch.calls, 0, batch.calls.size(), error, outcome);
+    fail_all(batch, 0, batch.calls.size(), error, outcome);
   }
 
   Reducer reducer_;

@@ -14,6 +14,7 @@
 #include "batchrpc/batch/batch_core.hpp"
 #include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_row.hpp"
+#include "batchrpc/batch/recorded_batch.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/call_state.hpp"
 #include "batchrpc/node/caller.hpp"
@@ -113,14 +114,15 @@ std::string kind_of(TypedCall<R, Args...>& call) {
   return kind;
 }
 
-/// Completes the calls [first, last) with one result.
+/// Completes the calls [first, last) of a batch with one result.
 template <class Call, class R>
-void complete_all(const BatchCalls& calls, std::size_t first, std::size_t last, const R& value,
+void complete_all(const TakenBatch& batch, std::size_t first, std::size_t last, const R& value,
                   BatchOutcome& outcome) {
   static_assert(std::is_copy_constructible_v<R>, "one result for all callers is copied for each");
+  tell_rows(batch, first, last);
   SharedReply<R> reply(value);
   for (std::size_t i = first; i < last; ++i) {
-    auto& call = static_cast<Call&>(*calls[i]);
+    auto& call = static_cast<Call&>(*batch.calls[i]);
     try {
       const bool answered = call.of_one
                                 ? call.complete_shared(reply)
@@ -134,11 +136,12 @@ void complete_all(const BatchCalls& calls, std::size_t first, std::size_t last, 
 }
 
 /// Completes them with an error of the handler's.
-inline void fail_all(const BatchCalls& calls, std::size_t first, std::size_t last,
+inline void fail_all(const TakenBatch& batch, std::size_t first, std::size_t last,
                      const std::exception_ptr& error, BatchOutcome& outcome) {
+  tell_rows(batch, first, last);
   for (std::size_t i = first; i < last; ++i) {
-    outcome.failed += calls[i]->rows;
-    calls[i]->fail(error, true);
+    outcome.failed += batch.calls[i]->rows;
+    batch.calls[i]->fail(error, true);
   }
 }
 

@@ -6,6 +6,8 @@
 
 namespace batchrpc::detail {
 
+class OperatorSink;
+
 /// What the calling thread's work is part of: a remote call that it answers, say. Callbacks of
 /// then() are part of what they were attached in, and coroutines, after a co_await, of what they
 /// were suspended in, whichever thread goes on with them.
@@ -24,10 +26,19 @@ class BATCHRPC_EXPORT Ambient {
   /// Makes `ambient` the calling thread's; returns the one before.
   static const Ambient* exchange_current(const Ambient* ambient) noexcept;
 
+  /// Where the operators go that a thread runs for this; null: nowhere. Lives as long as it does.
+  [[nodiscard]] OperatorSink* operators() const noexcept { return operators_; }
+
   [[nodiscard]] static std::shared_ptr<const Ambient> share_current() {
     const Ambient* const ambient = current();
     return ambient != nullptr ? ambient->share() : nullptr;
   }
+
+ protected:
+  void set_operators(OperatorSink* sink) noexcept { operators_ = sink; }
+
+ private:
+  OperatorSink* operators_ = nullptr;
 };
 
 /// Makes `ambient`, which may be null and outlives the scope, the calling thread's for a time.

@@ -5,14 +5,17 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/future/ambient.hpp"
 #include "batchrpc/future/future.hpp"
+#include "batchrpc/trace/trace_context.hpp"
 
 namespace batchrpc {
 
@@ -25,7 +28,8 @@ struct PeerIdentity {
 
 namespace detail {
 class CallState;
-}
+struct CallExtras;
+}  // namespace detail
 
 /// What a handler may ask of the call that it answers. Copies stay valid after the handler has
 /// returned.
@@ -45,13 +49,18 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
       : detail::Ambient(other),
         owner_(other.shared_caller()),
         deadline_(other.deadline_),
-        call_(other.call_) {}
+        call_(other.call_),
+        extras_(other.extras_),
+        of_batch_(other.of_batch_) {}
   CallContext(CallContext&&) noexcept = default;
   CallContext& operator=(CallContext other) noexcept {
     lender_ = other.lender_;
     owner_ = std::move(other.owner_);
     deadline_ = other.deadline_;
     call_ = std::move(other.call_);
+    extras_ = std::move(other.extras_);
+    of_batch_ = other.of_batch_;
+    detail::Ambient::operator=(other);
     return *this;
   }
 
@@ -68,6 +77,14 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   [[nodiscard]] const std::shared_ptr<const PeerIdentity>& shared_caller() const noexcept {
     return lender_ != nullptr ? *lender_ : owner_;
   }
+  /// The trace that the call is part of; not valid where none came with it. Calls that are made in
+  /// the handler go on with it.
+  [[nodiscard]] TraceContext trace() const noexcept;
+  /// What the caller has sent along (CallOptions::metadata), in its order.
+  [[nodiscard]] std::span<const std::pair<std::string, std::string>> metadata() const noexcept;
+  /// The first value of that key; nothing if there is none.
+  [[nodiscard]] std::optional<std::string_view> metadata(std::string_view key) const noexcept;
+
   /// When the caller stops waiting, on this node's clock; nothing if it waits for ever.
   [[nodiscard]] std::optional<TimePoint> deadline() const noexcept { return deadline_; }
   /// How long is left, not less than zero; nothing if the caller waits for ever.
@@ -91,6 +108,15 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   void join(std::shared_ptr<detail::CallState> call) noexcept { call_ = std::move(call); }
   [[nodiscard]] const std::shared_ptr<detail::CallState>& call() const noexcept { return call_; }
   /// @}
+  /// For parts of the library: what came with the call; null: nothing did. And where the calling
+  /// thread records what it does for a batch: then no call is current().
+  /// @{
+  void set_extras(std::shared_ptr<const detail::CallExtras> extras, bool of_batch = false) noexcept;
+  [[nodiscard]] const std::shared_ptr<const detail::CallExtras>& extras() const noexcept {
+    return extras_;
+  }
+  [[nodiscard]] static const detail::CallExtras* current_extras() noexcept;
+  /// @}
   /// For parts of the library: why what belongs to the call is not to start any more, Cancelled or
   /// TimedOut; null: it may.
   [[nodiscard]] std::exception_ptr over() const;
@@ -104,6 +130,8 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   std::shared_ptr<const PeerIdentity> owner_;
   std::optional<TimePoint> deadline_;
   std::shared_ptr<detail::CallState> call_;
+  std::shared_ptr<const detail::CallExtras> extras_;
+  bool of_batch_ = false;
 };
 
 }  // namespace batchrpc

@@ -74,8 +74,10 @@ class PendingReply final : public State<R>, public ReplyReceiver {
         this->store(Result<R>(take_(reply)));
       }
     } catch (...) {
+      if (reply.probe != nullptr) end_record(*reply.probe, std::current_exception());
       this->store(as_of_reply(std::current_exception()));
     }
+    if (reply.probe != nullptr) end_record(*reply.probe, nullptr);
     this->complete();
   }
   void submitted(SubmittedCall call, bool cancel_when_dropped) noexcept override {
@@ -89,15 +91,10 @@ class PendingReply final : public State<R>, public ReplyReceiver {
   [[no_unique_address]] Take take_;
 };
 
-/// What a user's options mean for a call.
-[[nodiscard]] inline OutgoingOptions outgoing(const CallOptions& options) {
-  OutgoingOptions how;
-  how.timeout = options.timeout;
-  how.detached = options.detached;
-  how.cancel_when_dropped = options.cancel_when_dropped;
-  how.retry = options.retry;
-  return how;
-}
+/// What a user's options mean for a call that the node makes now, and what goes along with it: by
+/// the options, the call that the calling thread answers, and who records the node's calls. `node`
+/// null: there is none, and nothing goes along.
+[[nodiscard]] BATCHRPC_EXPORT OutgoingOptions outgoing(const CallOptions& options, NodeCore* node);
 
 /// A call's future, and what completes it.
 template <class R>
@@ -153,8 +150,8 @@ struct SendingOutcome final : ReplyReceiver {
 /// Sends a message whose reply is of interest to nobody but what it carries (Cargo): `submit` as
 /// below. Throws what goes wrong before it is queued.
 template <class Submit>
-void send_unheard(const Submit& submit, const FunctionKey& key, Encoder& encoder) {
-  OutgoingOptions options;
+void send_unheard(const Submit& submit, const FunctionKey& key, Encoder& encoder,
+                  OutgoingOptions options = {}) {
   options.timeout = Duration::max();
   Pending<void> pending = wait_for_reply<void>([](const Reply& /*reply*/) {});
   submit(key, std::move(options), encoder, std::move(pending.handler));
@@ -163,9 +160,9 @@ void send_unheard(const Submit& submit, const FunctionKey& key, Encoder& encoder
 
 /// Sends a message without a reply; the same otherwise.
 template <class Submit>
-void send_unanswered(const Submit& submit, const FunctionKey& key, Encoder& encoder) {
-  if (encoder.one_use()) return send_unheard(submit, key, encoder);
-  OutgoingOptions options;
+void send_unanswered(const Submit& submit, const FunctionKey& key, Encoder& encoder,
+                     OutgoingOptions options = {}) {
+  if (encoder.one_use()) return send_unheard(submit, key, encoder, std::move(options));
   options.wants_reply = false;
   SendingOutcome outcome;
   submit(key, std::move(options), encoder, ReplyHandler(outcome));
@@ -174,11 +171,11 @@ void send_unanswered(const Submit& submit, const FunctionKey& key, Encoder& enco
 
 /// As send_call, without a reply. Throws what goes wrong before the message is queued.
 template <class... Arguments, class Submit>
-void send_notification(const Submit& submit, const FunctionKey& key,
+void send_notification(const Submit& submit, const FunctionKey& key, OutgoingOptions options,
                        std::type_identity_t<const Arguments&>... arguments) {
   const EncoderLease encoder;
   encode_struct<Arguments...>(*encoder, wire::kBodyPointer, arguments...);
-  send_unanswered(submit, key, *encoder);
+  send_unanswered(submit, key, *encoder, std::move(options));
 }
 
 }  // namespace batchrpc::detail

@@ -354,6 +354,11 @@ class BATCHRPC_EXPORT Node {
   void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
               Encoder& encoder, detail::ReplyHandler&& handler) const;
 
+  /// For parts of the library: what the options of a call that is made now mean.
+  [[nodiscard]] detail::OutgoingOptions outgoing(const CallOptions& options) const {
+    return detail::outgoing(options, core_.get());
+  }
+
  private:
   explicit Node(std::shared_ptr<NodeCore> core);
 
@@ -384,7 +389,7 @@ class BATCHRPC_EXPORT Node {
                                          const std::tuple<Params...>* /*types*/,
                                          Args&&... args) const {
     detail::Takes<Params...>::template check<Args...>();
-    return detail::send_call<R, Params...>(submitter(peer), function, detail::outgoing(options),
+    return detail::send_call<R, Params...>(submitter(peer), function, outgoing(options),
                                            std::forward<Args>(args)...);
   }
 
@@ -392,7 +397,8 @@ class BATCHRPC_EXPORT Node {
   void notify_typed(const detail::FunctionKey& function, PeerRef peer,
                     const std::tuple<Params...>* /*types*/, Args&&... args) const {
     detail::Takes<Params...>::template check<Args...>();
-    detail::send_notification<Params...>(submitter(peer), function, std::forward<Args>(args)...);
+    detail::send_notification<Params...>(submitter(peer), function, outgoing(CallOptions{}),
+                                         std::forward<Args>(args)...);
   }
 
   template <class R, class Peers, class... Params, class... Args>
@@ -416,7 +422,7 @@ class BATCHRPC_EXPORT Node {
         (*copy).payloads() = (*encoded).payloads();
         (*copy).cargo() = std::move((*encoded).cargo());
         detail::Pending<Received> pending = detail::wait_for_result<R>();
-        submit(peer, function, detail::outgoing(options), *copy, std::move(pending.handler));
+        submit(peer, function, outgoing(options), *copy, std::move(pending.handler));
         futures.push_back(std::move(pending.future));
       } catch (...) {
         futures.push_back(make_failed_future<Received>(std::current_exception()));

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/log.hpp"
+#include "batchrpc/trace/trace_context.hpp"
 
 namespace asio {
 class io_context;
@@ -173,6 +176,12 @@ struct RetryOptions {
   bool idempotent = false;
 };
 
+/// A small pair that travels with a call.
+struct MetadataEntry {
+  std::string_view key{};    ///< at least one byte
+  std::string_view value{};  ///< any bytes
+};
+
 /// How one call differs from the node's defaults. Trivial members only: safe in a co_await
 /// expression (docs/getting-started.md).
 struct CallOptions {
@@ -188,6 +197,15 @@ struct CallOptions {
   bool cancel_when_dropped = false;
   /// Whether and how the library calls again after a failure; by default it does not.
   RetryOptions retry{};
+  /// Small pairs that travel with the call (CallContext::metadata): at most 64, of 8 KiB together,
+  /// keys not empty; beyond, the call fails with InvalidArgument. Looked at while it is made, only.
+  std::span<const MetadataEntry> metadata{};
+  /// Made in a handler, the call takes along the metadata of the call which that answers, behind
+  /// its own; a key that it has itself is not repeated.
+  bool inherit_metadata = false;
+  /// What the call is part of, of a trace that has begun elsewhere (a request by HTTP, say). Not
+  /// valid, as by default: that of the call which a handler answers, if it has one.
+  TraceContext trace{};
 };
 
 /// What this node knows of a peer.

@@ -40,13 +40,22 @@ constexpr FunctionKey function_key(std::string_view name, std::string_view signa
   return {name, signature, signature_hash(name) * 31 + signature_hash(signature)};
 }
 
+class CallProbe;
+class CallRecording;
+struct OutgoingExtras;
+
 /// What came back: an error, or a body to decode at kBodyPointer - 1 of the segment. Valid during
 /// the handler only.
 struct Reply {
   std::exception_ptr error;
   std::span<const Word> segment;
   std::span<const Bytes> payloads;
+  CallProbe* probe = nullptr;  ///< of a call that is recorded
 };
+
+/// The caller is about to learn what became of its call, which is recorded: of several times the
+/// first counts. `error`: what the reply turned out to be, if not a result.
+BATCHRPC_EXPORT void end_record(CallProbe& probe, const std::exception_ptr& error) noexcept;
 
 /// Who has submitted calls, and can take them back.
 class Submitter {
@@ -132,7 +141,10 @@ struct OutgoingOptions {
   bool cancel_when_dropped = false;
   RetryOptions retry{};  ///< of a call that wants a reply
   std::unique_ptr<PayloadTarget> payload_target;
-  std::shared_ptr<const void> kept;  ///< until the call has ended, if it wants a reply
+  std::shared_ptr<const void> kept;              ///< until the call has ended, if it wants a reply
+  std::shared_ptr<const OutgoingExtras> extras;  ///< null: nothing goes with it
+  bool of_program = false;  ///< not one of the library's own: it may be recorded
+  TimePoint started{};      ///< when it was called, if it may be recorded
 };
 
 /// Takes the replies of calls back to the peer. Thread-safe.
@@ -141,9 +153,11 @@ class BATCHRPC_EXPORT ReplySink {
   virtual ~ReplySink();
   /// `encoder` holds kEnvelopeWords and a body; its payloads are moved away. Throws
   /// InvalidArgument, with nothing sent, when the result is beyond a limit.
-  virtual void send_result(std::uint64_t call, Encoder& encoder) = 0;
+  /// What was recorded of the call goes along, unless `recording` is null.
+  virtual void send_result(std::uint64_t call, Encoder& encoder, CallRecording* recording) = 0;
   /// `began`: the function had begun to run.
-  virtual void send_error(std::uint64_t call, const std::exception_ptr& error, bool began) = 0;
+  virtual void send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
+                          CallRecording* recording) = 0;
   /// For a call that outlives its message: itself, shared. The call counts as being answered until
   /// answered(), which follows its reply if it wanted one; so long it may be cancelled, if it does.
   virtual std::shared_ptr<ReplySink> keep(const std::shared_ptr<CallState>& call,
@@ -212,6 +226,7 @@ class BATCHRPC_EXPORT IncomingCall {
   /// was cancelled, or its time is over, and has been dealt with.
   [[nodiscard]] bool begin() {
     begun_ = true;
+    if (context_.extras()) note_begun();
     return !waited_ || begin_late();
   }
 
@@ -261,6 +276,8 @@ class BATCHRPC_EXPORT IncomingCall {
 
  private:
   void break_promise() noexcept;
+  void note_begun();
+  [[nodiscard]] CallRecording* recording() const noexcept;
   bool begin_late();
   void send_error(const std::exception_ptr& error, bool began);
   void end();

@@ -184,7 +184,7 @@ class RRef {
     return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
       const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
       return detail::send_call<R, detail::ObjectId, Params...>(
-          submitter(), key, detail::outgoing(options), reference.object(),
+          submitter(), key, detail::outgoing(options, reference.core().get()), reference.object(),
           std::forward<Args>(args)...);
     }(static_cast<Parameters*>(nullptr));
   }
@@ -195,14 +195,15 @@ class RRef {
     detail::Takes<Params...>::template check<Args...>();
     const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
     [&](const Params&... arguments) {
+      auto how = detail::outgoing(CallOptions{}, get().core().get());
       const detail::EncoderLease encoder;
       encode_struct<detail::ObjectId, Params...>(*encoder, wire::kBodyPointer, get().object(),
                                                  arguments...);
       // Payloads may come later than the release of this handle, which the call then holds back.
       if ((*encoder).payloads().empty()) {
-        detail::send_unanswered(submitter(), key, *encoder);
+        detail::send_unanswered(submitter(), key, *encoder, std::move(how));
       } else {
-        detail::send_unheard(submitter(), key, *encoder);
+        detail::send_unheard(submitter(), key, *encoder, std::move(how));
       }
     }(std::forward<Args>(args)...);
   }

@@ -30,9 +30,9 @@ BATCHRPC_EXPORT void require_receiving(const at::Tensor& out);
 
 // `submit(key, options, encoder, handler)` sends the call.
 template <class Traits, class Submit, class... Params, class... Args>
-Future<void> call_into_typed(const Submit& submit, const FunctionKey& function,
-                             const CallOptions& options, const at::Tensor& out,
-                             const std::tuple<Params...>* /*types*/, Args&&... args) {
+Future<void> call_into_typed(const Submit& submit, const FunctionKey& function, OutgoingOptions how,
+                             const at::Tensor& out, const std::tuple<Params...>* /*types*/,
+                             Args&&... args) {
   static_assert(std::same_as<typename Traits::Result, at::Tensor>,
                 "call_into() receives the result of a function that returns one at::Tensor");
   Takes<Params...>::template check<Args...>();
@@ -40,7 +40,6 @@ Future<void> call_into_typed(const Submit& submit, const FunctionKey& function,
     require_receiving(out);
     const EncoderLease encoder;
     encode_struct<Params...>(*encoder, wire::kBodyPointer, std::forward<Args>(args)...);
-    OutgoingOptions how = outgoing(options);
     how.payload_target = std::make_unique<PayloadTarget>(into_tensor(out));
     Pending<void> pending = receive_into(out);
     submit(function, std::move(how), *encoder, std::move(pending.handler));
@@ -87,7 +86,8 @@ Future<void> call_into_with(const CallOptions& options, const Node& node, const 
   using Traits = detail::FunctionTraits<decltype(F)>;
   return detail::call_into_typed<Traits>(
       detail::submit_to(node, peer), detail::key_of_function<Traits>(detail::function_name<F>()),
-      options, out, static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
+      node.outgoing(options), out, static_cast<typename Traits::Arguments*>(nullptr),
+      std::forward<Args>(args)...);
 }
 /// The same with the node's defaults.
 template <auto F, class... Args>
@@ -103,8 +103,9 @@ requires std::is_function_v<Function> Future<void> call_into_with(
     std::string_view function, Args&&... args) {
   using Traits = detail::FunctionTraits<Function>;
   return detail::call_into_typed<Traits>(
-      detail::submit_to(node, peer), detail::key_of_function<Traits>(function), options, out,
-      static_cast<typename Traits::Arguments*>(nullptr), std::forward<Args>(args)...);
+      detail::submit_to(node, peer), detail::key_of_function<Traits>(function),
+      node.outgoing(options), out, static_cast<typename Traits::Arguments*>(nullptr),
+      std::forward<Args>(args)...);
 }
 /// The same by name, with the node's defaults.
 template <class Function, class... Args>
@@ -133,7 +134,8 @@ requires std::is_member_pointer_v<decltype(M)> Future<void> call_into_with(
     };
     try {
       return detail::call_into_typed<OfObject>(
-          submit, detail::key_of_function<OfObject>(name), options, out,
+          submit, detail::key_of_function<OfObject>(name),
+          detail::outgoing(options, handle.reference().core().get()), out,
           static_cast<typename OfObject::Arguments*>(nullptr), handle.reference().object(),
           std::forward<Args>(args)...);
     } catch (...) {  // it refers to nothing

@@ -13,6 +13,9 @@ inline constexpr std::size_t kEnvelopeWords = 10;
 /// frame's words.
 inline constexpr std::size_t kBodyPointer = 7;
 
+/// The pointer to a call's context, or to the record of a result; null where there is none.
+inline constexpr std::size_t kContextPointer = 9;
+
 /// Payloads of a call up to this size together are copied and travel right behind their frame;
 /// larger ones are sent from where they lie, in chunks.
 inline constexpr std::size_t kInlinePayloadBytes = 16 * 1024;

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/trace/record_sink.hpp"
+#include "batchrpc/trace/trace_context.hpp"
+
+namespace batchrpc::detail {
+
+class CallRecording;
+
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+/// What has come with a call beside its arguments.
+struct CallExtras {
+  TraceContext trace{};                        ///< not valid: none
+  Metadata metadata{};                         ///< in the order in which they were sent
+  std::shared_ptr<CallRecording> recording{};  ///< null: the call is not recorded
+};
+
+/// What goes with a call that is made.
+struct OutgoingExtras {
+  TraceContext parent{};               ///< what the call is a part of; not valid: nothing
+  Metadata metadata{};                 ///< within the limits or not
+  bool inherits = false;               ///< CallOptions::inherit_metadata
+  std::shared_ptr<RecordSink> sink{};  ///< null: it is not recorded
+};
+
+}  // namespace batchrpc::detail

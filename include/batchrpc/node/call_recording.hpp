@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/trace/operator_source.hpp"
+#include "batchrpc/trace/record_sink.hpp"
+#include "batchrpc/transport/loop.hpp"
+
+namespace batchrpc::detail {
+
+/// What a callee records of one call, or of one batch: times, and what the handler causes.
+/// Thread-safe.
+class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSink {
+ public:
+  /// So many operators and calls are kept; further ones are counted.
+  static constexpr std::size_t kMaxEvents = 4096;
+  /// A call of a call of a call ...: so deep, with what is below it.
+  static constexpr unsigned kMaxDepth = 8;
+
+  /// The call has come. `operators`: they are wanted, too.
+  CallRecording(std::shared_ptr<Loop> clock, bool operators);
+
+  void add(OperatorRecord&& record) noexcept override;
+  void add(CallRecord&& record) noexcept override;
+  [[nodiscard]] TimePoint now() const noexcept override { return clock_->now(); }
+  [[nodiscard]] bool wants_operators() const noexcept override { return operators_; }
+
+  /// The calling thread has begun with it; counts once.
+  void note_begun();
+  /// It is a row of that batch, which has run until now and recorded `caused`.
+  void note_batch(const BatchRecord& batch, const CallRecord& caused);
+  /// The function has its result: what was recorded, which is the callee's side of the call.
+  /// Nothing is taken any more.
+  [[nodiscard]] CallRecord finish();
+  /// What was caused until now, which is forgotten here: of a batch.
+  [[nodiscard]] CallRecord take();
+
+ private:
+  [[nodiscard]] bool has_room(std::size_t events);
+
+  const std::shared_ptr<Loop> clock_;
+  const bool operators_;
+  std::mutex mutex_;
+  CallRecord record_;
+  std::size_t events_ = 0;
+  bool finished_ = false;
+};
+
+}  // namespace batchrpc::detail

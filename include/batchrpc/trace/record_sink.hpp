@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/trace/call_record.hpp"
+
+namespace batchrpc::detail {
+
+/// Takes the records of calls that have ended. Thread-safe.
+class BATCHRPC_EXPORT RecordSink {
+ public:
+  virtual ~RecordSink();
+  virtual void add(CallRecord&& record) noexcept = 0;
+  /// Whether the operators that a call causes are wanted, too.
+  [[nodiscard]] virtual bool wants_operators() const noexcept = 0;
+};
+
+/// How many operators and calls `record` has, with itself.
+[[nodiscard]] BATCHRPC_EXPORT std::size_t events_of(const CallRecord& record) noexcept;
+
+}  // namespace batchrpc::detail

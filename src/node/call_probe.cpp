@@ -1,0 +1,77 @@
+#include "node/call_probe.hpp"
+
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/base/result.hpp"
+#include "batchrpc/node/remote_call.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+// "TimedOut", or of what a function threw "std::out_of_range".
+std::string kind_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const RemoteError& remote) {
+    return std::string("RemoteError: ") + remote.type();
+  } catch (const Error& known) {
+    return std::string(to_string(known.code()));
+  } catch (...) {
+    return type_name(error);
+  }
+}
+
+}  // namespace
+
+CallProbe::CallProbe(std::shared_ptr<Loop> clock, std::shared_ptr<RecordSink> sink,
+                     CallRecord&& record, bool wants_reply)
+    : clock_(std::move(clock)),
+      sink_(std::move(sink)),
+      wants_reply_(wants_reply),
+      record_(std::move(record)) {}
+
+CallProbe::~CallProbe() {
+  if (record_.error.empty()) record_.error = "not sent";
+  end();
+}
+
+void CallProbe::replied(std::uint64_t bytes) {
+  record_.replied = clock_->now();
+  record_.bytes_in = bytes;
+}
+
+void CallProbe::tells(CallRecord&& callee) {
+  record_.callee.process = callee.callee.process;
+  record_.callee.thread = callee.callee.thread;
+  record_.received = callee.received;
+  record_.begun = callee.begun;
+  record_.finished = callee.finished;
+  record_.batch = callee.batch;
+  record_.operators = std::move(callee.operators);
+  record_.calls = std::move(callee.calls);
+  record_.left_out = callee.left_out;
+}
+
+void CallProbe::failed(const std::exception_ptr& error) {
+  if (record_.error.empty()) record_.error = kind_of(error);
+}
+
+void CallProbe::end() noexcept {
+  if (ended_.exchange(true, std::memory_order_acq_rel)) return;
+  record_.sent = TimePoint(Duration(sent_.load(std::memory_order_relaxed)));
+  record_.ended = clock_->now();
+  sink_->add(std::move(record_));
+}
+
+void CallProbe::taken() noexcept {
+  sent_.store(clock_->now().time_since_epoch().count(), std::memory_order_relaxed);
+  if (!wants_reply_) end();
+}
+
+void end_record(CallProbe& probe, const std::exception_ptr& error) noexcept {
+  if (error) probe.failed(error);
+  probe.end();
+}
+
+}  // namespace batchrpc::detail

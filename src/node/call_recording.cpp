@@ -1,0 +1,90 @@
+#include "batchrpc/node/call_recording.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/system_ids.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+unsigned depth_of(const CallRecord& record) {
+  unsigned deepest = 0;
+  for (const CallRecord& call : record.calls)
+    deepest = std::max(deepest, depth_of(call));
+  return deepest + 1;
+}
+
+}  // namespace
+
+CallRecording::CallRecording(std::shared_ptr<Loop> clock, bool operators)
+    : clock_(std::move(clock)), operators_(operators) {
+  record_.received = clock_->now();
+}
+
+// By who holds the lock.
+bool CallRecording::has_room(std::size_t events) {
+  if (!finished_ && events_ + events <= kMaxEvents) {
+    events_ += events;
+    return true;
+  }
+  record_.left_out += events;
+  return false;
+}
+
+void CallRecording::add(OperatorRecord&& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (has_room(1)) record_.operators.push_back(std::move(record));
+}
+
+void CallRecording::add(CallRecord&& record) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (depth_of(record) >= kMaxDepth) {
+    record_.left_out += events_of(record) - 1;
+    record.calls.clear();
+    record.operators.clear();
+  }
+  if (has_room(events_of(record))) record_.calls.push_back(std::move(record));
+}
+
+void CallRecording::note_begun() {
+  const TimePoint now = clock_->now();
+  const std::lock_guard lock(mutex_);
+  if (record_.begun != TimePoint()) return;
+  record_.begun = now;
+  record_.callee.process = process_number();
+  record_.callee.thread = thread_number();
+}
+
+void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& caused) {
+  const TimePoint now = clock_->now();
+  const std::lock_guard lock(mutex_);
+  if (finished_) return;
+  if (record_.batch.number == 0) record_.batch = batch;
+  record_.batch.end = now;
+  record_.left_out += caused.left_out;
+  for (const OperatorRecord& ran : caused.operators) {
+    if (!has_room(1)) continue;
+    record_.operators.push_back(ran);
+    record_.operators.back().shared = true;
+  }
+  for (const CallRecord& call : caused.calls) {
+    if (has_room(events_of(call))) record_.calls.push_back(call);
+  }
+}
+
+CallRecord CallRecording::finish() {
+  const TimePoint now = clock_->now();
+  const std::lock_guard lock(mutex_);
+  finished_ = true;
+  record_.finished = now;
+  return std::exchange(record_, {});
+}
+
+CallRecord CallRecording::take() {
+  const std::lock_guard lock(mutex_);
+  events_ = 0;
+  return std::exchange(record_, {});
+}
+
+}  // namespace batchrpc::detail

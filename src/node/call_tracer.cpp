@@ -1,0 +1,140 @@
+#include "node/call_tracer.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "batchrpc/node/call_recording.hpp"
+#include "batchrpc/trace/operator_source.hpp"
+#include "node/function_table.hpp"
+
+namespace batchrpc {
+namespace {
+
+using detail::RecordSink;
+
+// Several that want one call.
+class Several final : public RecordSink {
+ public:
+  explicit Several(std::vector<std::shared_ptr<RecordSink>> sinks) : sinks_(std::move(sinks)) {}
+  void add(CallRecord&& record) noexcept override {
+    for (std::size_t i = 1; i < sinks_.size(); ++i)
+      sinks_[i]->add(CallRecord(record));
+    sinks_.front()->add(std::move(record));
+  }
+  [[nodiscard]] bool wants_operators() const noexcept override {
+    return std::any_of(sinks_.begin(), sinks_.end(),
+                       [](const auto& sink) { return sink->wants_operators(); });
+  }
+
+ private:
+  const std::vector<std::shared_ptr<RecordSink>> sinks_;
+};
+
+// Ends the call's range in the program's own profile.
+class RangeOfCall final : public RecordSink {
+ public:
+  explicit RangeOfCall(std::shared_ptr<void> range) : range_(std::move(range)) {}
+  void add(CallRecord&& /*record*/) noexcept override { range_.reset(); }
+  [[nodiscard]] bool wants_operators() const noexcept override { return false; }
+
+ private:
+  std::shared_ptr<void> range_;
+};
+
+// Splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+std::uint64_t mixed(std::uint64_t number) noexcept {
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9U;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111ebU;
+  return number ^ (number >> 31);
+}
+
+template <class Id>
+void write_id(Id& id, std::size_t at, std::uint64_t number) noexcept {
+  for (std::size_t i = 0; i < 8; ++i)
+    id[at + i] = static_cast<std::uint8_t>(number >> (56 - 8 * i));
+}
+
+bool has_key(const detail::Metadata& metadata, std::string_view key) {
+  return std::any_of(metadata.begin(), metadata.end(),
+                     [&](const auto& entry) { return entry.first == key; });
+}
+
+}  // namespace
+
+void CallTracer::add(std::shared_ptr<RecordSink> sink, std::uint64_t every) {
+  const std::lock_guard lock(mutex_);
+  recorders_.push_back({std::move(sink), every, 0});
+  count_.store(recorders_.size(), std::memory_order_relaxed);
+}
+
+void CallTracer::remove(const RecordSink& sink) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(recorders_, [&](const Recorder& recorder) { return recorder.sink.get() == &sink; });
+  count_.store(recorders_.size(), std::memory_order_relaxed);
+}
+
+bool CallTracer::is_watched() noexcept {
+  return batchrpc_operator_source != nullptr && batchrpc_operator_source()->is_watched();
+}
+
+void CallTracer::add_recorders(std::vector<std::shared_ptr<RecordSink>>& sinks) {
+  if (count_.load(std::memory_order_relaxed) == 0) return;
+  const std::lock_guard lock(mutex_);
+  for (Recorder& recorder : recorders_) {
+    if (recorder.calls++ % recorder.every == 0) sinks.push_back(recorder.sink);
+  }
+}
+
+std::shared_ptr<const detail::OutgoingExtras> CallTracer::extras_of_call(
+    const std::shared_ptr<const detail::OutgoingExtras>& asked, std::string_view caller,
+    std::string_view peer, std::string_view function) {
+  const detail::CallExtras* const outer = CallContext::current_extras();
+  std::vector<std::shared_ptr<RecordSink>> sinks;
+  add_recorders(sinks);
+  if (outer != nullptr && outer->recording) sinks.push_back(outer->recording);
+  if (is_watched()) {
+    const std::string name = "rpc_async#" + std::string(shown_name(function)) + "(" +
+                             std::string(caller) + " -> " + std::string(peer) + ")";
+    if (auto range = batchrpc_operator_source()->begin_range(name))
+      sinks.push_back(std::make_shared<RangeOfCall>(std::move(range)));
+  }
+  const bool goes_on = outer != nullptr && outer->trace.valid();
+  if (!asked && sinks.empty() && !goes_on) return nullptr;
+  auto extras = asked ? std::make_shared<detail::OutgoingExtras>(*asked)
+                      : std::make_shared<detail::OutgoingExtras>();
+  if (goes_on && !extras->parent.valid()) extras->parent = outer->trace;
+  if (extras->inherits && outer != nullptr) {
+    const detail::Metadata own = extras->metadata;
+    for (const auto& entry : outer->metadata) {
+      if (!has_key(own, entry.first)) extras->metadata.push_back(entry);
+    }
+  }
+  if (sinks.size() == 1) {
+    extras->sink = std::move(sinks.front());
+  } else if (!sinks.empty()) {
+    extras->sink = std::make_shared<Several>(std::move(sinks));
+  }
+  return extras;
+}
+
+std::uint64_t CallTracer::next_id() noexcept {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
+  const std::uint64_t number = ids_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::uint64_t id = mixed(seed_ + number * kGolden);
+  return id != 0 ? id : 1;  // zero is no id
+}
+
+TraceContext CallTracer::next_span(const TraceContext& parent, bool recorded) noexcept {
+  TraceContext span = parent;
+  if (!parent.valid()) {
+    write_id(span.trace_id, 0, next_id());
+    write_id(span.trace_id, 8, next_id());
+    span.flags = 0;
+  }
+  if (recorded) span.flags |= 1U;
+  write_id(span.span_id, 0, next_id());
+  return span;
+}
+
+}  // namespace batchrpc

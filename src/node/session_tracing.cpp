@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/system_ids.hpp"
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/node/call_extras.hpp"
+#include "batchrpc/node/call_recording.hpp"
+#include "node/call_tracer.hpp"
+#include "node/function_table.hpp"
+#include "node/session.hpp"
+
+// What goes along with a session's calls beside their arguments, and what is recorded of them.
+namespace batchrpc {
+namespace {
+
+void check(const detail::Metadata& metadata) {
+  std::size_t bytes = 0;
+  bool has_empty = false;
+  for (const auto& [key, value] : metadata) {
+    bytes += key.size() + value.size();
+    has_empty = has_empty || key.empty();
+  }
+  if (metadata.size() <= wire::kMaxMetadata && bytes <= wire::kMaxMetadataBytes && !has_empty)
+    return;
+  throw InvalidArgument("a call takes along at most " + std::to_string(wire::kMaxMetadata) +
+                        " entries of metadata, of " + std::to_string(wire::kMaxMetadataBytes) +
+                        " bytes together, and none without a key; these are " +
+                        std::to_string(metadata.size()) + " of " + std::to_string(bytes) +
+                        " bytes (CallOptions::metadata)");
+}
+
+// A span id as CallRecord::parent has it.
+std::uint64_t span_number(const TraceContext& span) {
+  std::uint64_t number = 0;
+  for (const std::uint8_t byte : span.span_id)
+    number = number << 8 | byte;
+  return number;
+}
+
+}  // namespace
+
+// --- of calls of ours
+
+// Adds to a call that is to be sent what goes along with it. What records the call; null: nobody
+// does.
+std::shared_ptr<detail::CallProbe> Session::send_along(const detail::FunctionKey& function,
+                                                       const detail::OutgoingOptions& options,
+                                                       Encoder& encoder) {
+  const detail::OutgoingExtras& extras = *options.extras;
+  check(extras.metadata);
+  const bool recorded = extras.sink != nullptr;
+  wire::CallContextBody context;
+  if (recorded) {
+    context.trace = host_->tracer().next_span(extras.parent, true);
+    context.record =
+        extras.sink->wants_operators() ? wire::RecordWish::operators : wire::RecordWish::times;
+  } else {
+    context.trace = extras.parent;
+  }
+  context.metadata = extras.metadata;
+  wire::add_context(encoder, context);
+  if (!recorded) return nullptr;
+  CallRecord record;
+  record.encoded = loop_->now();
+  record.called = options.started != TimePoint() ? options.started : record.encoded;
+  record.function = shown_name(function.name);
+  const wire::Hello self = own_hello();
+  record.caller = {
+      .node = self.name, .rank = self.rank, .process = process_number(), .thread = thread_number()};
+  const auto callee = peer();
+  record.callee.node = callee ? callee->name : expected_peer_;
+  record.callee.rank = callee ? callee->rank : -1;
+  record.span = context.trace;
+  record.parent = extras.parent.valid() ? span_number(extras.parent) : 0;
+  return std::make_shared<detail::CallProbe>(loop_, extras.sink, std::move(record),
+                                             options.wants_reply);
+}
+
+// What the callee tells of a call that is answered by `frame`.
+void Session::note_reply(detail::CallProbe& probe, const wire::FrameView& frame,
+                         const std::vector<Bytes>& payloads) const {
+  std::uint64_t bytes = frame.words.size_bytes();
+  for (const Bytes& payload : payloads)
+    bytes += payload.size();
+  probe.replied(bytes);
+  if (frame.header.kind != wire::FrameKind::result || !frame.has_context()) return;
+  try {
+    Decoder decoder(frame.segment(), {});
+    probe.tells(wire::decode_side(decoder, wire::kContextInSegment));
+  } catch (const BadMessage&) {  // NOLINT: the result is good none the less
+  }
+}
+
+// --- of the peer's
+
+CallContext Session::context_of(const wire::FrameView& frame,
+                                std::optional<TimePoint> deadline) const {
+  CallContext context(*identity_.load(std::memory_order_acquire), deadline);
+  if (!frame.has_context()) return context;
+  wire::CallContextBody body = wire::read_context(frame);
+  auto extras = std::make_shared<detail::CallExtras>();
+  extras->trace = body.trace;
+  extras->metadata = std::move(body.metadata);
+  if (body.record != wire::RecordWish::none) {
+    extras->recording =
+        std::make_shared<detail::CallRecording>(loop_, body.record == wire::RecordWish::operators);
+  }
+  context.set_extras(std::move(extras));
+  return context;
+}
+
+// The result goes before: what there is no room for behind it is left out.
+void Session::add_record(Encoder& encoder, detail::CallRecording& recording) const {
+  CallRecord record = recording.finish();
+  std::vector<Word>& words = encoder.words();
+  const std::size_t size = words.size();
+  const auto take_back = [&] {
+    words.resize(size);
+    words[wire::kContextPointer] = 0;
+  };
+  wire::encode_side(encoder, wire::kContextPointer, record);
+  if (!is_too_large(encoder)) return;
+  take_back();
+  record.left_out += detail::events_of(record) - 1;
+  record.operators.clear();
+  record.calls.clear();
+  wire::encode_side(encoder, wire::kContextPointer, record);
+  if (is_too_large(encoder)) take_back();
+}
+
+void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
+                         detail::CallRecording* recording) {
+  if (host_->is_forked_copy()) return;  // a promise that the child's exit destroys, say
+  if (recording == nullptr) return send(wire::error_frame(call, error, began));
+  const CallRecord record = recording->finish();
+  send(wire::error_frame(call, error, began, &record));
+}
+
+}  // namespace batchrpc

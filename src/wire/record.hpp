@@ -1,0 +1,89 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "batchrpc/trace/call_record.hpp"
+#include "batchrpc/wire/codec.hpp"
+
+/// Records of calls as they travel: the structs of src/wire/frame.capnp.
+namespace batchrpc::wire {
+
+/// Trace id, span id, flags.
+using TraceBytes = std::array<std::uint8_t, 25>;
+[[nodiscard]] TraceBytes bytes_of(const TraceContext& trace) noexcept;
+[[nodiscard]] TraceContext trace_of(const TraceBytes& bytes) noexcept;
+
+struct BatchBody {
+  std::uint64_t number = 0;
+  std::uint64_t rows = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+struct OperatorBody {
+  std::string name{};
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::uint64_t thread = 0;
+  bool shared = false;
+};
+
+struct CallBody;
+
+/// The callee's side of a call.
+struct RecordBody {
+  std::uint64_t process = 0;
+  std::uint64_t thread = 0;
+  std::int64_t received = 0;
+  std::int64_t begun = 0;
+  std::int64_t finished = 0;
+  BatchBody batch{};
+  std::vector<OperatorBody> operators{};
+  std::vector<CallBody> calls{};
+  std::uint64_t left_out = 0;
+};
+
+struct PlaceBody {
+  std::string node{};
+  std::int32_t rank = -1;
+  std::uint64_t process = 0;
+  std::uint64_t thread = 0;
+};
+
+/// A whole record.
+struct CallBody {
+  std::string function{};
+  PlaceBody caller{};
+  PlaceBody callee{};
+  TraceBytes trace{};
+  std::uint64_t parent = 0;
+  std::int64_t called = 0;
+  std::int64_t encoded = 0;
+  std::int64_t sent = 0;
+  std::int64_t replied = 0;
+  std::int64_t ended = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint64_t bytes_in = 0;
+  std::string error{};
+  RecordBody record{};
+};
+
+[[nodiscard]] CallBody body_of(const CallRecord& record);
+[[nodiscard]] CallRecord record_of(CallBody&& body);
+/// Of the callee's side alone: the rest of the record is not looked at, or left empty.
+/// @{
+[[nodiscard]] RecordBody side_of(const CallRecord& record);
+[[nodiscard]] CallRecord record_of(RecordBody&& body);
+/// @}
+
+/// Appends the callee's side to a message, where the pointer at `pointer` of its words says; and
+/// reads it. Reading throws BadMessage.
+/// @{
+void encode_side(Encoder& encoder, std::size_t pointer, const CallRecord& record);
+[[nodiscard]] CallRecord decode_side(Decoder& decoder, std::size_t pointer);
+/// @}
+
+}  // namespace batchrpc::wire
