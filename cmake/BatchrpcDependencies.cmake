@@ -11,6 +11,7 @@ endif()
 
 if(BATCHRPC_TESTS)
   find_package(Catch2 2 CONFIG REQUIRED)
+  find_package(nlohmann_json CONFIG REQUIRED)
   include(Catch)
 endif()
 if(BATCHRPC_EXAMPLES OR BATCHRPC_BENCHMARKS OR BATCHRPC_PEERS)

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/trace/call_record.hpp"
+
+namespace batchrpc {
+
+/// When a call came how far: all on its caller's clock, none before the one above it.
+struct BATCHRPC_EXPORT CallTimes {
+  TimePoint called{};
+  TimePoint encoded{};
+  TimePoint sent{};
+  TimePoint received{};
+  TimePoint begun{};
+  TimePoint handled{};  ///< its handler has begun: its batch's, if it is a row of one
+  TimePoint finished{};
+  TimePoint replied{};
+  TimePoint ended{};
+  Duration callee_ahead{};  ///< what the callee's times were set back by
+
+  /// Of a record, whose callee's clock is ahead by so much; if that is not given, then by what
+  /// makes both ways of the call take equally long.
+  ///
+  /// A time that is not known counts as the next one that is, so the phase before it has it all: a
+  /// call whose callee told nothing is on the wire from when it was sent. Where a clock's offset
+  /// would have a call received before it was sent, or replied before it was finished, all of the
+  /// callee's times are moved by as little as puts that right.
+  [[nodiscard]] static CallTimes of(const CallRecord& call,
+                                    std::optional<Duration> callee_ahead = std::nullopt) noexcept;
+  /// Whether the callee told anything of the call.
+  [[nodiscard]] static bool has_callee(const CallRecord& call) noexcept;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/trace/call_record.hpp"
+
+namespace batchrpc {
+
+/// What was recorded of calls, by one node or by several.
+struct Recording {
+  std::vector<CallRecord> calls{};  ///< those that no recorded call made; the others are in these
+  std::uint64_t left_out = 0;       ///< calls and operators that were not kept, for want of room,
+                                    ///< beside those that the calls tell of themselves
+  std::uint64_t sampled = 1;        ///< one in so many calls was recorded
+  std::string node{};               ///< who has gathered it
+  int rank = -1;                    ///< the same; -1: none, or not known
+};
+
+/// Adds to a recording what another one has, such as another node's. A call that is in both, by its
+/// span id, is kept once: with what it caused if either says so, among what caused it if either
+/// says so, and with the times of whichever tells more. Calls without a span id are all kept. Of
+/// two numbers `sampled` the larger remains.
+BATCHRPC_EXPORT void merge(Recording& into, Recording&& other);
+
+}  // namespace batchrpc

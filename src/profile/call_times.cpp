@@ -1,0 +1,85 @@
+#include "batchrpc/profile/call_times.hpp"
+
+#include <algorithm>
+
+#include "profile/times.hpp"
+
+namespace batchrpc {
+namespace {
+
+using profile::is_known;
+
+// When the callee's clock read these: the first and the last that it told.
+struct Stay {
+  TimePoint first = TimePoint::max();
+  TimePoint last = TimePoint::min();
+};
+
+Stay stay_of(const CallRecord& call) {
+  Stay stay;
+  const auto tell = [&](TimePoint time) {
+    if (!is_known(time)) return;
+    stay.first = std::min(stay.first, time);
+    stay.last = std::max(stay.last, time);
+  };
+  tell(call.received);
+  tell(call.begun);
+  tell(call.finished);
+  if (call.batch.number != 0) tell(call.batch.begin);
+  return stay;
+}
+
+// By how much to set the callee's times back so that they lie between sent and replied.
+Duration fitted(const Stay& stay, TimePoint sent, TimePoint replied,
+                std::optional<Duration> callee_ahead) {
+  const Duration earliest = stay.last - replied;  // set back by less, and it ends too late
+  const Duration latest = stay.first - sent;      // by more, and it begins too soon
+  if (earliest > latest) return latest;           // it does not fit: its end is cut off
+  if (!callee_ahead) return earliest + (latest - earliest) / 2;
+  return std::clamp(*callee_ahead, earliest, latest);
+}
+
+}  // namespace
+
+bool CallTimes::has_callee(const CallRecord& call) noexcept {
+  return stay_of(call).first != TimePoint::max();
+}
+
+CallTimes CallTimes::of(const CallRecord& call, std::optional<Duration> callee_ahead) noexcept {
+  CallTimes times;
+  // The caller's times, from the last to the first.
+  TimePoint first = TimePoint::max();
+  TimePoint last = TimePoint::min();
+  for (const TimePoint time : {call.called, call.encoded, call.sent, call.replied, call.ended}) {
+    if (!is_known(time)) continue;
+    first = std::min(first, time);
+    last = std::max(last, time);
+  }
+  if (first > last) return times;
+  times.called = is_known(call.called) ? call.called : first;
+  times.ended = std::max(times.called, is_known(call.ended) ? call.ended : last);
+  const auto caller_time = [&](TimePoint time, TimePoint next) {
+    return is_known(time) ? std::clamp(time, times.called, next) : next;
+  };
+  times.replied = caller_time(call.replied, times.ended);
+  times.sent = caller_time(call.sent, times.replied);
+  times.encoded = caller_time(call.encoded, times.sent);
+
+  const Stay stay = stay_of(call);
+  if (stay.first != TimePoint::max()) {
+    times.callee_ahead = fitted(stay, times.sent, times.replied, callee_ahead);
+  }
+  const auto callee_time = [&](TimePoint time, TimePoint next) {
+    return is_known(time) ? std::clamp(time - times.callee_ahead, times.sent, next) : next;
+  };
+  times.finished = callee_time(call.finished, times.replied);
+  const bool in_batch = call.batch.number != 0 && is_known(call.batch.begin);
+  const TimePoint handled =
+      in_batch ? callee_time(call.batch.begin, times.finished) : times.finished;
+  times.begun = callee_time(call.begun, handled);
+  times.handled = in_batch ? handled : times.begun;
+  times.received = callee_time(call.received, times.begun);
+  return times;
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,111 @@
+#include "batchrpc/profile/recording.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "profile/times.hpp"
+#include "profile/walk.hpp"
+
+namespace batchrpc {
+namespace {
+
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+struct Entry {
+  CallRecord call;  // without those that it caused
+  std::size_t parent = kNone;
+  std::vector<std::size_t> children;
+};
+
+int times_told(const CallRecord& call) {
+  int known = 0;
+  for (const TimePoint time : {call.called, call.encoded, call.sent, call.replied, call.ended,
+                               call.received, call.begun, call.finished, call.batch.begin}) {
+    if (profile::is_known(time)) ++known;
+  }
+  return known;
+}
+
+// Whether the first of two records of one call is the one to keep.
+bool tells_more(const CallRecord& a, const CallRecord& b) {
+  const int times_a = times_told(a);
+  const int times_b = times_told(b);
+  return times_a != times_b ? times_a > times_b : a.operators.size() > b.operators.size();
+}
+
+// All calls, each once, and who caused which.
+class Calls {
+ public:
+  void add(std::vector<CallRecord>&& calls, std::size_t parent = kNone) {
+    for (CallRecord& call : calls) {
+      std::vector<CallRecord> caused = std::move(call.calls);
+      call.calls.clear();
+      add(std::move(caused), place(std::move(call), parent));
+    }
+  }
+
+  std::vector<CallRecord> trees() {
+    std::vector<std::size_t> roots;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      (entries_[i].parent == kNone ? roots : entries_[entries_[i].parent].children).push_back(i);
+    }
+    return take(roots);
+  }
+
+ private:
+  std::size_t place(CallRecord&& call, std::size_t parent) {
+    const std::uint64_t span = profile::span_number(call.span);
+    if (span != 0) {
+      const auto [known, is_new] = by_span_.emplace(span, entries_.size());
+      if (!is_new) {
+        Entry& entry = entries_[known->second];
+        if (tells_more(call, entry.call)) std::swap(call, entry.call);
+        entry.call.left_out = std::max(entry.call.left_out, call.left_out);
+        if (entry.call.operators.empty()) entry.call.operators = std::move(call.operators);
+        if (entry.parent == kNone && !is_within(parent, known->second)) entry.parent = parent;
+        return known->second;
+      }
+    }
+    entries_.push_back({std::move(call), parent, {}});
+    return entries_.size() - 1;
+  }
+
+  // Whether it is `outer`, or caused by it. A tree must stay one, whatever the records say.
+  bool is_within(std::size_t entry, std::size_t outer) const {
+    while (entry != kNone && entry != outer)
+      entry = entries_[entry].parent;
+    return entry == outer;
+  }
+
+  std::vector<CallRecord> take(const std::vector<std::size_t>& which) {
+    std::vector<CallRecord> calls;
+    calls.reserve(which.size());
+    for (const std::size_t i : which) {
+      calls.push_back(std::move(entries_[i].call));
+      calls.back().calls = take(entries_[i].children);
+    }
+    return calls;
+  }
+
+  std::vector<Entry> entries_;
+  std::unordered_map<std::uint64_t, std::size_t> by_span_;
+};
+
+}  // namespace
+
+void merge(Recording& into, Recording&& other) {
+  Calls calls;
+  calls.add(std::move(into.calls));
+  calls.add(std::move(other.calls));
+  into.calls = calls.trees();
+  other.calls.clear();
+  into.left_out += other.left_out;
+  into.sampled = std::max(into.sampled, other.sampled);
+  if (into.node.empty()) {
+    into.node = std::move(other.node);
+    into.rank = other.rank;
+  }
+}
+
+}  // namespace batchrpc

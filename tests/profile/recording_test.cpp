@@ -1,0 +1,107 @@
+#include "batchrpc/profile/recording.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "profile/sample_records.hpp"
+#include "profile/walk.hpp"
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::SampleWorld;
+
+std::size_t count(const Recording& recording) {
+  std::size_t calls = 0;
+  profile::for_each_call(recording.calls, [&](const CallRecord&, const CallRecord*) { ++calls; });
+  return calls;
+}
+
+TEST_CASE("two recordings become one with the calls of both") {
+  SampleWorld world;
+  Recording a{
+      .calls = {world.call("f", 0, 1, 0us)}, .left_out = 2, .sampled = 1, .node = "w0", .rank = 0};
+  Recording b{
+      .calls = {world.call("g", 1, 2, 0us)}, .left_out = 3, .sampled = 10, .node = "w1", .rank = 1};
+  merge(a, std::move(b));
+  REQUIRE(a.calls.size() == 2);
+  CHECK(a.calls[0].function == "f");
+  CHECK(a.calls[1].function == "g");
+  CHECK(a.left_out == 5);
+  CHECK(a.sampled == 10);
+  CHECK(a.node == "w0");
+  CHECK(a.rank == 0);
+  Recording nobody;
+  merge(nobody, std::move(a));
+  CHECK(nobody.node == "w0");
+  CHECK(nobody.calls.size() == 2);
+}
+
+TEST_CASE("a call that is outermost in one and nested in the other is kept once, nested") {
+  SampleWorld world;
+  CallRecord outer = world.call("f", 0, 1, 0us);
+  const CallRecord inner = SampleWorld::nest(outer, world.call("g", 1, 2, 17us));
+  for (const bool nested_first : {true, false}) {
+    Recording nested{.calls = {outer}};
+    Recording root{.calls = {inner}};
+    Recording& into = nested_first ? nested : root;
+    merge(into, std::move(nested_first ? root : nested));
+    REQUIRE(into.calls.size() == 1);
+    CHECK(into.calls[0].function == "f");
+    REQUIRE(into.calls[0].calls.size() == 1);
+    CHECK(into.calls[0].calls[0].function == "g");
+  }
+}
+
+TEST_CASE(
+    "of two records of a call the one that tells more is kept, with what either says it caused") {
+  SampleWorld world;
+  CallRecord full = world.call("f", 0, 1, 0us);
+  SampleWorld::run(full, "aten::add", 1us, 2us);
+  CallRecord poor = full;
+  test::lose_callee(poor);
+  SampleWorld::nest(poor, world.call("g", 1, 2, 17us));
+  Recording into{.calls = {poor}};
+  merge(into, Recording{.calls = {full}});
+  REQUIRE(into.calls.size() == 1);
+  CHECK(into.calls[0].received == full.received);
+  CHECK(into.calls[0].operators.size() == 1);
+  CHECK(into.calls[0].calls.size() == 1);
+}
+
+TEST_CASE("calls without a span are all kept") {
+  Recording into{.calls = {CallRecord{}}};
+  merge(into, Recording{.calls = {CallRecord{}}});
+  CHECK(into.calls.size() == 2);
+}
+
+TEST_CASE("records that say that two calls caused each other lose neither") {
+  SampleWorld world;
+  const CallRecord f = world.call("f", 0, 1, 0us);
+  const CallRecord g = world.call("g", 1, 0, 0us);
+  CallRecord f_of_g = g;
+  f_of_g.calls = {f};
+  CallRecord g_of_f = f;
+  g_of_f.calls = {g};
+  Recording into{.calls = {f_of_g}};
+  merge(into, Recording{.calls = {g_of_f}});
+  CHECK(count(into) == 2);
+  CallRecord itself = f;
+  itself.calls = {f};
+  Recording alone{.calls = {itself}};
+  merge(alone, Recording{});
+  CHECK(count(alone) == 1);
+}
+
+TEST_CASE("a recording merged with itself stays as it is") {
+  const Recording recording = test::random_recording(5, 100);
+  Recording into = recording;
+  merge(into, Recording(recording));
+  CHECK(count(into) == count(recording));
+  REQUIRE(into.calls.size() == recording.calls.size());
+  for (std::size_t i = 0; i < into.calls.size(); ++i)
+    CHECK(into.calls[i].calls.size() == recording.calls[i].calls.size());
+}
+
+}  // namespace
+}  // namespace batchrpc
