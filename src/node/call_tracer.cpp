@@ -74,6 +74,40 @@ void CallTracer::remove(const RecordSink& sink) {
   count_.store(recorders_.size(), std::memory_order_relaxed);
 }
 
+void CallTracer::show(const std::shared_ptr<CallStore>& store, std::uint64_t every) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(stores_, [](const ShownStore& shown) { return shown.store.expired(); });
+  stores_.push_back({store, next_store_++, every});
+}
+
+CallTracer::Shown CallTracer::shown(Position from, std::size_t max_events) const {
+  std::vector<ShownStore> stores;
+  {
+    const std::lock_guard lock(mutex_);
+    stores = stores_;
+  }
+  Shown part;
+  for (const ShownStore& shown : stores) {
+    const auto store = shown.number < from.store ? nullptr : shown.store.lock();
+    if (!store) continue;
+    if (!part.calls.empty() || part.next.store > from.store) {
+      part.more = true;
+      break;
+    }
+    const std::size_t first = shown.number == from.store ? from.call : 0;
+    part.calls = store->copy(first, max_events);
+    part.sampled = shown.every;
+    if (first + part.calls.size() < store->size()) {
+      part.next = {shown.number, first + part.calls.size()};
+      part.more = true;
+      break;
+    }
+    part.next = {shown.number + 1, 0};
+    part.left_out += store->left_out();
+  }
+  return part;
+}
+
 bool CallTracer::is_watched() noexcept {
   return batchrpc_operator_source != nullptr && batchrpc_operator_source()->is_watched();
 }

@@ -9,6 +9,7 @@
 
 #include "batchrpc/node/call_extras.hpp"
 #include "batchrpc/node/remote_call.hpp"
+#include "node/call_store.hpp"
 
 namespace batchrpc {
 
@@ -21,6 +22,24 @@ class CallTracer {
   /// From now on one in `every` calls of the node goes to `sink`, until remove().
   void add(std::shared_ptr<detail::RecordSink> sink, std::uint64_t every);
   void remove(const detail::RecordSink& sink);
+
+  /// Has others see what `store` keeps, as long as that lives.
+  void show(const std::shared_ptr<CallStore>& store, std::uint64_t every);
+  /// Where in the stores that were shown: store by store.
+  struct Position {
+    std::uint64_t store = 0;
+    std::uint64_t call = 0;
+  };
+  /// Some of what they keep.
+  struct Shown {
+    std::vector<CallRecord> calls{};
+    Position next{};
+    bool more = false;           ///< there is something at `next`
+    std::uint64_t left_out = 0;  ///< by stores of which this is the end
+    std::uint64_t sampled = 1;
+  };
+  /// What is at `from`, of about so many events.
+  [[nodiscard]] Shown shown(Position from, std::size_t max_events) const;
 
   /// Whether a call that the calling thread makes now may have to be recorded.
   [[nodiscard]] bool is_active() const noexcept {
@@ -51,8 +70,16 @@ class CallTracer {
   const std::uint64_t seed_;
   std::atomic<std::uint64_t> ids_{0};
   std::atomic<std::size_t> count_{0};
-  std::mutex mutex_;  // guards what follows
+  struct ShownStore {
+    std::weak_ptr<CallStore> store;
+    std::uint64_t number = 0;
+    std::uint64_t every = 1;
+  };
+
+  mutable std::mutex mutex_;  // guards what follows
   std::vector<Recorder> recorders_;
+  std::vector<ShownStore> stores_;  // by their numbers
+  std::uint64_t next_store_ = 0;
 };
 
 }  // namespace batchrpc

@@ -109,6 +109,7 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(const std::shared_ptr<NodeCore
   WaitContext::suggest(core->context_);
   try {
     core->group_->start();
+    core->expose_recorded_calls();
     const bool is_root = core->options_.rank == 0;
     const std::string own = core->listen(
         Address::parse("inproc://" + core->name() + "-" + std::to_string(core->self_.incarnation)));

@@ -144,6 +144,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] bool step_on_loop(const std::function<void()>& step, TimePoint deadline);
   void look_for(std::function<bool()> condition, Promise<void> done, TimePoint deadline);
   void stop_listening();
+  void expose_recorded_calls();
 
   NodeOptions options_;
   const Log log_;

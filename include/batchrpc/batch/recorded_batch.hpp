@@ -7,6 +7,7 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/batch/batch_row.hpp"
 #include "batchrpc/node/call_extras.hpp"
+#include "batchrpc/transport/loop.hpp"
 
 /// What is recorded of a batch, for the rows that are calls which are recorded.
 namespace batchrpc::detail {

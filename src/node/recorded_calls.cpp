@@ -1,0 +1,36 @@
+#include "node/recorded_calls.hpp"
+
+#include <memory>
+#include <string>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/node/exposed.hpp"
+#include "node/node_core.hpp"
+
+namespace batchrpc {
+
+void NodeCore::expose_recorded_calls() {
+  using namespace recorded_calls;
+  const auto show = [weak = weak_from_this()](std::uint64_t store, std::uint64_t call) {
+    const auto core = weak.lock();
+    if (!core) throw ShutDown("the node is shut down");
+    Page page;
+    page.received = core->loop()->now().time_since_epoch().count();
+    const CallTracer::Shown shown = core->tracer().shown({store, call}, kPageEvents);
+    page.calls.reserve(shown.calls.size());
+    for (const CallRecord& record : shown.calls)
+      page.calls.push_back(wire::body_of(record));
+    page.next_store = shown.next.store;
+    page.next_call = shown.next.call;
+    page.more = shown.more;
+    page.left_out = shown.left_out;
+    page.sampled = shown.sampled;
+    page.finished = core->loop()->now().time_since_epoch().count();
+    return page;
+  };
+  using Traits = detail::FunctionTraits<decltype(show)>;
+  functions_.add(std::make_shared<detail::TypedFunction<decltype(show), Traits>>(
+      std::string(kRecorded), show, ExposeOptions{}));
+}
+
+}  // namespace batchrpc

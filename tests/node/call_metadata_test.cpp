@@ -1,0 +1,134 @@
+#include <catch2/catch.hpp>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/virtual_world.hpp"
+#include "wire/frame.hpp"
+
+// What travels with a call beside its arguments: CallOptions::metadata and trace.
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Pair = test::NodePair;
+
+// The metadata of the call that is being answered: "key=value;".
+std::string told() {
+  std::string text;
+  for (const auto& [key, value] : CallContext::current()->metadata())
+    text += key + "=" + value + ";";
+  return text;
+}
+std::string trace() {
+  const TraceContext trace = CallContext::current()->trace();
+  return trace.valid() ? trace.traceparent() : "none";
+}
+
+constexpr const char* kParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+TEST_CASE("metadata arrives in its order, and is asked for by key") {
+  Pair pair;
+  pair.b.expose("told", told);
+  pair.b.expose("user", [] {
+    return std::string(CallContext::current()->metadata("user").value_or("nobody"));
+  });
+  const MetadataEntry entries[] = {{"user", "ada"}, {"empty", ""}, {"user", "second"}};
+  CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "told").get() ==
+        "user=ada;empty=;user=second;");
+  CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "user").get() == "ada");
+  CHECK(pair.a.call<std::string()>("b", "user").get() == "nobody");
+}
+
+TEST_CASE("metadata may hold any bytes, and is copied when the call is made") {
+  Pair pair;
+  pair.b.expose("told", told);
+  std::string value("a\0\xff", 3);
+  const MetadataEntry entries[] = {{"key", value}};
+  auto answer = pair.a.call_with<std::string()>({.metadata = entries}, "b", "told");
+  value.assign("xxx");
+  CHECK(std::move(answer).get() == std::string("key=a\0\xff;", 8));
+}
+
+TEST_CASE("metadata goes with notifications of retried calls and calls to all, too") {
+  Pair pair;
+  pair.b.expose("told", told);
+  const MetadataEntry entries[] = {{"k", "v"}};
+  const CallOptions options{.retry = {.attempts = 3}, .metadata = entries};
+  CHECK(pair.a.call_with<std::string()>(options, "b", "told").get() == "k=v;");
+  const std::vector<std::string> peers{"b"};
+  auto all = pair.a.call_all_with<std::string()>(CallOptions{.metadata = entries}, peers, "told");
+  CHECK(std::move(all.at(0)).get() == "k=v;");
+}
+
+TEST_CASE("a handler's calls take its metadata along when they are asked to") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  c.expose("told", told);
+  for (const bool inherit : {true, false}) {
+    pair.b.expose("nested", [&]() -> Future<std::string> {
+      const MetadataEntry own[] = {{"user", "b"}, {"step", "2"}};
+      return pair.b.call_with<std::string()>({.metadata = own, .inherit_metadata = inherit}, "c",
+                                             "told");
+    });
+    const MetadataEntry entries[] = {{"user", "a"}, {"tenant", "t1"}};
+    CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "nested").get() ==
+          (inherit ? "user=b;step=2;tenant=t1;" : "user=b;step=2;"));
+    pair.b.unexpose("nested");
+  }
+}
+
+TEST_CASE("too much metadata is refused where the call is made, and nothing is sent") {
+  Pair pair;
+  int ran = 0;
+  pair.b.expose("count", [&] { ++ran; });
+  const std::vector<MetadataEntry> many(wire::kMaxMetadata + 1, MetadataEntry{"k", "v"});
+  const std::string large(wire::kMaxMetadataBytes, 'x');
+  const MetadataEntry too_large[] = {{"k", large}};
+  const MetadataEntry unnamed[] = {{"", "v"}};
+  const auto refused = [&](std::span<const MetadataEntry> metadata) {
+    const auto result =
+        test::outcome(pair.a.call_with<void()>({.metadata = metadata}, "b", "count"));
+    REQUIRE_FALSE(result);
+    CHECK(result.code() == ErrorCode::invalid_argument);
+    CHECK(describe(result.error()).find("CallOptions::metadata") != std::string::npos);
+  };
+  refused(many);
+  refused(too_large);
+  refused(unnamed);
+  CHECK(ran == 0);
+  const std::vector<MetadataEntry> most(wire::kMaxMetadata, MetadataEntry{"k", "v"});
+  pair.a.call_with<void()>({.metadata = most}, "b", "count").get();
+  CHECK(ran == 1);
+}
+
+TEST_CASE("a call has no trace unless one is given, and goes on with one that is") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  c.expose("trace", trace);
+  pair.b.expose("trace", trace);
+  pair.b.expose("nested", [&] { return pair.b.call<std::string()>("c", "trace"); });
+  CHECK(pair.a.call<std::string()>("b", "trace").get() == "none");
+  const TraceContext parent = *TraceContext::parse(kParent);
+  CHECK(pair.a.call_with<std::string()>({.trace = parent}, "b", "trace").get() == kParent);
+  // Nobody records: those on the way hand on what they were given.
+  CHECK(pair.a.call_with<std::string()>({.trace = parent}, "b", "nested").get() == kParent);
+}
+
+TEST_CASE("the trace outlives a suspension of the handler") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  c.expose("trace", trace);
+  pair.b.expose("later", [&]() -> Future<std::string> {
+    auto first = pair.b.call<std::string()>("c", "trace");
+    std::string text = co_await std::move(first);
+    auto second = pair.b.call<std::string()>("c", "trace");
+    text += " " + co_await std::move(second);
+    co_return text;
+  });
+  const TraceContext parent = *TraceContext::parse(kParent);
+  CHECK(pair.a.call_with<std::string()>({.trace = parent}, "b", "later").get() ==
+        std::string(kParent) + " " + kParent);
+}
+
+}  // namespace
+}  // namespace batchrpc
