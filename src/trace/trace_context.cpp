@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "base/hex.hpp"
+
 namespace batchrpc {
 namespace {
 
@@ -28,13 +30,6 @@ bool read_hex(std::string_view text, std::span<std::uint8_t> into) noexcept {
     into[i] = static_cast<std::uint8_t>(high << 4 | low);
   }
   return true;
-}
-
-void append_hex(std::string& text, std::span<const std::uint8_t> bytes) {
-  for (const unsigned byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
 }
 
 bool any(std::span<const std::uint8_t> bytes) noexcept {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace batchrpc {
+
+/// Two digits a byte, in lower case.
+inline void append_hex(std::string& text, std::span<const std::uint8_t> bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  for (const unsigned byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+}
+[[nodiscard]] inline std::string hex(std::span<const std::uint8_t> bytes) {
+  std::string text;
+  append_hex(text, bytes);
+  return text;
+}
+/// Of a number, 16 digits.
+[[nodiscard]] inline std::string hex(std::uint64_t number) {
+  std::uint8_t bytes[8];
+  for (std::size_t i = 8; i-- > 0; number >>= 8)
+    bytes[i] = static_cast<std::uint8_t>(number);
+  return hex(bytes);
+}
+
+}  // namespace batchrpc
