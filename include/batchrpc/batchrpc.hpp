@@ -15,5 +15,6 @@
 #include "batchrpc/node/call_context.hpp"
 #include "batchrpc/node/explain.hpp"
 #include "batchrpc/node/node.hpp"
+#include "batchrpc/profile/profiler.hpp"
 #include "batchrpc/rref/exposing_objects.hpp"
 #include "batchrpc/rref/rref.hpp"

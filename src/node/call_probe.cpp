@@ -41,6 +41,11 @@ void CallProbe::replied(std::uint64_t bytes) {
   record_.bytes_in = bytes;
 }
 
+void CallProbe::set_callee(const PeerIdentity& callee) {
+  record_.callee.node = callee.name;
+  record_.callee.rank = callee.rank;
+}
+
 void CallProbe::tells(CallRecord&& callee) {
   record_.callee.process = callee.callee.process;
   record_.callee.thread = callee.callee.thread;

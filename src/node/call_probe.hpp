@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 
+#include "batchrpc/node/call_context.hpp"
 #include "batchrpc/trace/record_sink.hpp"
 #include "batchrpc/transport/loop.hpp"
 #include "node/output_queue.hpp"
@@ -25,6 +26,8 @@ class CallProbe final : public FrameWatch {
   void set_bytes_out(std::uint64_t bytes) noexcept { record_.bytes_out = bytes; }
   /// The reply is there as a whole, of so many bytes.
   void replied(std::uint64_t bytes);
+  /// By whom.
+  void set_callee(const PeerIdentity& callee);
   /// And tells the callee's side of the call.
   void tells(CallRecord&& callee);
   /// The call has failed: counts once.

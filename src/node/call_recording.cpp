@@ -1,6 +1,5 @@
 #include "batchrpc/node/call_recording.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/system_ids.hpp"
@@ -8,11 +7,24 @@
 namespace batchrpc::detail {
 namespace {
 
-unsigned depth_of(const CallRecord& record) {
-  unsigned deepest = 0;
+// With what was left out below.
+std::uint64_t all_events_of(const CallRecord& record) {
+  std::uint64_t events = 1 + record.operators.size() + record.left_out;
   for (const CallRecord& call : record.calls)
-    deepest = std::max(deepest, depth_of(call));
-  return deepest + 1;
+    events += all_events_of(call);
+  return events;
+}
+
+// Leaves out the calls that are more than so many levels below it.
+void prune(CallRecord& record, unsigned levels) {
+  if (levels > 0) {
+    for (CallRecord& call : record.calls)
+      prune(call, levels - 1);
+    return;
+  }
+  for (const CallRecord& call : record.calls)
+    record.left_out += all_events_of(call);
+  record.calls.clear();
 }
 
 }  // namespace
@@ -38,12 +50,8 @@ void CallRecording::add(OperatorRecord&& record) noexcept {
 }
 
 void CallRecording::add(CallRecord&& record) noexcept {
+  prune(record, kMaxDepth - 1);
   const std::lock_guard lock(mutex_);
-  if (depth_of(record) >= kMaxDepth) {
-    record_.left_out += events_of(record) - 1;
-    record.calls.clear();
-    record.operators.clear();
-  }
   if (has_room(events_of(record))) record_.calls.push_back(std::move(record));
 }
 

@@ -68,9 +68,7 @@ std::shared_ptr<detail::CallProbe> Session::send_along(const detail::FunctionKey
   const wire::Hello self = own_hello();
   record.caller = {
       .node = self.name, .rank = self.rank, .process = process_number(), .thread = thread_number()};
-  const auto callee = peer();
-  record.callee.node = callee ? callee->name : expected_peer_;
-  record.callee.rank = callee ? callee->rank : -1;
+  record.callee.node = peer_name();
   record.span = context.trace;
   record.parent = extras.parent.valid() ? span_number(extras.parent) : 0;
   return std::make_shared<detail::CallProbe>(loop_, extras.sink, std::move(record),
@@ -84,6 +82,7 @@ void Session::note_reply(detail::CallProbe& probe, const wire::FrameView& frame,
   for (const Bytes& payload : payloads)
     bytes += payload.size();
   probe.replied(bytes);
+  if (const auto callee = peer()) probe.set_callee(*callee);
   if (frame.header.kind != wire::FrameKind::result || !frame.has_context()) return;
   try {
     Decoder decoder(frame.segment(), {});

@@ -72,8 +72,12 @@ Duration within_range(Duration offset) { return std::clamp(offset, -kFarthest, k
 }  // namespace
 
 ClockAlignment::ClockAlignment(const Recording& recording) {
+  const auto for_each_sample = [&](const auto& visit) {
+    profile::for_each_call(recording.calls, visit);
+    profile::for_each_call(recording.clock_samples, visit);
+  };
   std::string reference = recording.calls.empty() ? "" : recording.calls.front().caller.node;
-  profile::for_each_call(recording.calls, [&](const CallRecord& call, const CallRecord*) {
+  for_each_sample([&](const CallRecord& call, const CallRecord*) {
     for (const std::string* node : {&call.caller.node, &call.callee.node}) {
       index_.emplace(*node, 0);
       if (*node == recording.node) reference = *node;
@@ -88,7 +92,7 @@ ClockAlignment::ClockAlignment(const Recording& recording) {
   }
 
   std::map<std::pair<std::size_t, std::size_t>, Pair> pairs;
-  profile::for_each_call(recording.calls, [&](const CallRecord& call, const CallRecord*) {
+  for_each_sample([&](const CallRecord& call, const CallRecord*) {
     const std::size_t caller = index_.find(call.caller.node)->second;
     const std::size_t callee = index_.find(call.callee.node)->second;
     if (caller == callee) return;

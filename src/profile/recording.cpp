@@ -1,6 +1,7 @@
 #include "batchrpc/profile/recording.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -100,6 +101,8 @@ void merge(Recording& into, Recording&& other) {
   calls.add(std::move(other.calls));
   into.calls = calls.trees();
   other.calls.clear();
+  std::move(other.clock_samples.begin(), other.clock_samples.end(),
+            std::back_inserter(into.clock_samples));
   into.left_out += other.left_out;
   into.sampled = std::max(into.sampled, other.sampled);
   if (into.node.empty()) {

@@ -18,7 +18,7 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
  public:
   /// So many operators and calls are kept; further ones are counted.
   static constexpr std::size_t kMaxEvents = 4096;
-  /// A call of a call of a call ...: so deep, with what is below it.
+  /// So many levels of calls, which calls have made in their turn; deeper ones are counted.
   static constexpr unsigned kMaxDepth = 8;
 
   /// The call has come. `operators`: they are wanted, too.

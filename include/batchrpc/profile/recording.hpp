@@ -17,6 +17,8 @@ struct Recording {
   std::uint64_t sampled = 1;        ///< one in so many calls was recorded
   std::string node{};               ///< who has gathered it
   int rank = -1;                    ///< the same; -1: none, or not known
+  /// Calls that tell of nodes' clocks, and are else of no interest.
+  std::vector<CallRecord> clock_samples{};
 };
 
 /// Adds to a recording what another one has, such as another node's. A call that is in both, by its

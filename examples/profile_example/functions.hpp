@@ -1,0 +1,16 @@
+#pragma once
+
+#include <torch/torch.h>
+
+namespace batchrpc_examples {
+
+/// A function of the program's own, with operators in it: the sum of two random tensors.
+at::Tensor function_with_operators();
+
+/// Ten rounds of mul, add, relu and sigmoid on a 100 x 100 tensor.
+at::Tensor heavy_function(const at::Tensor& start);
+
+/// Blocks its thread for so many milliseconds, as a function does that waits for a file.
+void waiting_function(int milliseconds);
+
+}  // namespace batchrpc_examples
