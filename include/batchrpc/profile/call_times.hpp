@@ -9,15 +9,15 @@ namespace batchrpc {
 
 /// When a call came how far: all on its caller's clock, none before the one above it.
 struct BATCHRPC_EXPORT CallTimes {
-  TimePoint called{};
-  TimePoint encoded{};
-  TimePoint sent{};
-  TimePoint received{};
-  TimePoint begun{};
-  TimePoint handled{};  ///< its handler has begun: its batch's, if it is a row of one
-  TimePoint finished{};
-  TimePoint replied{};
-  TimePoint ended{};
+  TimePoint called{};       ///< as in CallRecord
+  TimePoint encoded{};      ///< the same
+  TimePoint sent{};         ///< the same
+  TimePoint received{};     ///< the same
+  TimePoint begun{};        ///< the same
+  TimePoint handled{};      ///< its handler has begun: its batch's, if it is a row of one
+  TimePoint finished{};     ///< as in CallRecord
+  TimePoint replied{};      ///< the same
+  TimePoint ended{};        ///< the same
   Duration callee_ahead{};  ///< what the callee's times were set back by
 
   /// Of a record, whose callee's clock is ahead by so much; if that is not given, then by what

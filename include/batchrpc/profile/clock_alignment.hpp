@@ -34,6 +34,7 @@ struct ClockOffset {
 /// calls disagree: see call_times.hpp for what becomes of those.
 class BATCHRPC_EXPORT ClockAlignment {
  public:
+  /// Looks at all calls; needs the recording no longer.
   explicit ClockAlignment(const Recording& recording);
 
   /// A time of that node's clock, on the reference's. Stays as it is if it, or the node's offset,

@@ -63,8 +63,10 @@ struct ProfileTableOptions {
 /// name in common. Rows of shared operators so may come to more than 100 %.
 class BATCHRPC_EXPORT ProfileTable {
  public:
+  /// Looks at all calls; needs the recording no longer. Rows are in the order `first_seen`.
   explicit ProfileTable(const Recording& recording);
 
+  /// In the order in which they were put last.
   [[nodiscard]] const std::vector<ProfileRow>& rows() const noexcept { return rows_; }
   /// What is 100 %: all self times, of each shared run only one.
   [[nodiscard]] Duration self_total() const noexcept { return self_total_; }
