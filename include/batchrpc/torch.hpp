@@ -8,4 +8,5 @@
 #include "batchrpc/torch/future.hpp"
 #include "batchrpc/torch/ivalue.hpp"
 #include "batchrpc/torch/module.hpp"
+#include "batchrpc/torch/operators.hpp"
 #include "batchrpc/torch/tensor.hpp"

@@ -18,6 +18,10 @@ void check_gathering(const std::string& name, const ExposeOptions& options) {
                         "keep nobody out; set BatchOptions::exclusive instead");
 }
 
+std::shared_ptr<ExposedFunction> ExposedFunction::with_signature(std::string_view called_as) {
+  return signature == called_as ? shared_from_this() : nullptr;
+}
+
 TransferGate::~TransferGate() = default;
 
 Reception ExposedFunction::announce(Decoder& /*arguments*/,

@@ -31,6 +31,7 @@ std::string_view last_part(std::string_view name) {
 }
 
 constexpr std::string_view kValue = "batchrpc.value:";
+constexpr std::string_view kOperatorPrefix = "aten::";  // LibTorch's own, of batchrpc::torch
 
 }  // namespace
 
@@ -93,7 +94,7 @@ bool FunctionTable::remove(std::string_view name) {
   const auto at = functions_.find(name);
   if (at == functions_.end()) return false;
   removed = std::move(at->second);
-  removed->taken_back = true;
+  removed->take_back();
   functions_.erase(at);
   return true;
 }
@@ -107,12 +108,13 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::find(std::string_view na
 std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view name,
                                                                 std::string_view signature,
                                                                 std::string_view node) const {
-  auto function = find(name);
-  if (!function) throw NotFound(why_not_found(name, node));
-  if (function->signature != signature) {
+  const auto found = find(name);
+  if (!found) throw NotFound(why_not_found(name, node));
+  auto function = found->with_signature(signature);
+  if (!function) {
     throw BadSignature((name.starts_with(kCreatePrefix) ? "the constructor of '" : "'") +
                        std::string(shown_name(name)) + "' on " + std::string(node) +
-                       " has the signature " + shown_signature(name, function->signature) +
+                       " has the signature " + shown_signature(name, found->signature) +
                        ", it was called as " + shown_signature(name, signature) +
                        (name.starts_with(kCreatePrefix)
                             ? "; call create<T(types)>() with the types that expose_class names"
@@ -143,7 +145,11 @@ std::string FunctionTable::why_not_found(std::string_view name, std::string_view
   return (is_factory  ? "no factory "
           : is_method ? "no method "
                       : "no function ") +
-         quoted + exposed + "; " + (near.empty() ? remedy : near);
+         quoted + exposed + "; " + (near.empty() ? remedy : near) +
+         (name.starts_with(kOperatorPrefix)
+              ? " (an operator of LibTorch is called once expose_operators(node, {\"" + shown +
+                    "\"}) was called there)"
+              : "");
 }
 
 // Of functions of the same kind: methods, factories, or what has no reserved name.
@@ -170,7 +176,7 @@ void FunctionTable::clear() {
   const std::unique_lock lock(mutex_);
   functions.swap(functions_);
   for (auto& [name, function] : functions)
-    function->taken_back = true;
+    function->take_back();
 }
 
 }  // namespace batchrpc

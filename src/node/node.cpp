@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/node/function_family.hpp"
 #include "node/ending_threads.hpp"
 #include "node/node_core.hpp"
 #include "node/set_aside.hpp"
@@ -137,6 +138,10 @@ void Node::expose_function(std::shared_ptr<detail::ExposedFunction> function) co
     throw InvalidArgument("expose: names that begin with 'batchrpc.' are the library's own");
   }
   live_core().expose(std::move(function));
+}
+
+void Node::expose(std::shared_ptr<detail::FunctionFamily> family) const {
+  expose_function(std::move(family));
 }
 
 bool Node::unexpose(std::string_view name) const {

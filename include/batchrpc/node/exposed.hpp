@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -90,6 +91,11 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
         options(std::move(how)) {}
   virtual ~ExposedFunction();
 
+  /// What answers calls that a peer made by that signature; null: it is not this function's. Throws
+  /// BadSignature, which says more. Thread-safe.
+  [[nodiscard]] virtual std::shared_ptr<ExposedFunction> with_signature(std::string_view called_as);
+  /// Calls under way go on, others do not begin. Thread-safe.
+  virtual void take_back() noexcept { taken_back = true; }
   /// Runs the function and answers the call: at once, or later, then `call` is moved away.
   virtual void run(IncomingCall& call) noexcept = 0;
   /// A call has come whose payloads follow; `arguments` has none of them, and
@@ -103,7 +109,7 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
   const std::string name;
   const std::string signature;
   const ExposeOptions options;
-  std::atomic<bool> taken_back{false};  ///< calls under way go on, others do not begin
+  std::atomic<bool> taken_back{false};  ///< by take_back()
 };
 
 /// The wire form of a signature, spread out of its tuple of arguments.

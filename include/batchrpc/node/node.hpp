@@ -25,6 +25,7 @@ class RRef;
 struct RRefReport;
 
 namespace detail {
+class FunctionFamily;
 
 /// Of a constructor T(Params...), or of a class alone.
 template <class T>
@@ -225,6 +226,10 @@ class BATCHRPC_EXPORT Node {
   }
 
   // --- objects behind remote references: defined in batchrpc/rref/exposing_objects.hpp
+
+  /// The same for a function of many signatures. For the library's other parts, as
+  /// expose_operators() of batchrpc::torch.
+  void expose(std::shared_ptr<detail::FunctionFamily> family) const;
 
   /// Lets peers create objects: `node.expose_class<ParameterServer(Config)>()` names a class and
   /// one of its constructors. Where the class can travel, `RRef::to_here()` works as well. Again,

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 /// Where Cap'n Proto puts a struct's fields, computed at compile time: what its compiler does for
 /// fields in the order of their ordinals (NodeTranslator::StructLayout), so that a printed schema
@@ -98,19 +99,24 @@ class DataSection {
   std::uint32_t words_ = 0;
 };
 
+/// Writes the offsets of fields that occupy `slots`, as many.
+constexpr StructSize place_fields(std::span<const Slot> slots, std::span<std::uint32_t> offsets) {
+  DataSection data;
+  std::uint32_t pointers = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (slots[i] == Slot::pointer) {
+      offsets[i] = pointers++;
+    } else if (slots[i] != Slot::none) {
+      offsets[i] = data.add(static_cast<unsigned>(slots[i]));
+    }
+  }
+  return {static_cast<std::uint16_t>(data.words()), static_cast<std::uint16_t>(pointers)};
+}
+
 template <std::size_t N>
 constexpr StructLayout<N> struct_layout(const std::array<Slot, N>& slots) {
   StructLayout<N> layout;
-  DataSection data;
-  std::uint32_t pointers = 0;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (slots[i] == Slot::pointer) {
-      layout.offsets[i] = pointers++;
-    } else if (slots[i] != Slot::none) {
-      layout.offsets[i] = data.add(static_cast<unsigned>(slots[i]));
-    }
-  }
-  layout.size = {static_cast<std::uint16_t>(data.words()), static_cast<std::uint16_t>(pointers)};
+  layout.size = place_fields(slots, layout.offsets);
   return layout;
 }
 

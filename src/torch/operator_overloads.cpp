@@ -1,0 +1,238 @@
+#include "torch/operator_overloads.hpp"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/jit_type.h>
+#include <c10/core/Device.h>
+#include <c10/core/Layout.h>
+#include <c10/core/MemoryFormat.h>
+#include <c10/core/ScalarType.h>
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+
+#include "batchrpc/torch/tensor.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+using c10::Argument;
+using c10::FunctionSchema;
+using c10::IValue;
+using c10::TypeKind;
+
+// How arguments may be taken.
+struct Leniency {
+  bool converts = false;  // numbers become what is wanted
+  bool keywords = false;  // what is for keywords only may be given by its place
+};
+constexpr Leniency kLeniencies[] = {{false, false}, {true, false}, {false, true}, {true, true}};
+
+template <class Enum>
+bool is_below(std::int64_t value, Enum end) {
+  return value >= 0 && value < static_cast<std::int64_t>(end);
+}
+
+// LibTorch takes its enums as integers, and does not look whether they are any.
+bool is_enumerator(std::int64_t value, TypeKind of) {
+  switch (of) {
+    case TypeKind::ScalarTypeType:
+      return is_below(value, c10::ScalarType::NumOptions) &&
+             value != static_cast<std::int64_t>(c10::ScalarType::Undefined);
+    case TypeKind::LayoutType:
+      return is_below(value, c10::Layout::NumOptions);
+    case TypeKind::MemoryFormatType:
+      return is_below(value, c10::MemoryFormat::NumOptions);
+    default:
+      return true;
+  }
+}
+
+// What an argument of a schema is to be: `real` is what the integers of `type` stand for.
+struct Wanted {
+  const c10::Type& type;
+  const c10::Type& real;
+  std::optional<std::int64_t> length;
+};
+
+Wanted inside(const Wanted& wanted, const c10::TypePtr& element) {
+  const auto* const option = wanted.real.castRaw<c10::OptionalType>();
+  const auto* const list = wanted.real.castRaw<c10::ListType>();
+  const c10::Type& real =
+      option != nullptr && wanted.type.kind() == TypeKind::OptionalType ? *option->getElementType()
+      : list != nullptr && wanted.type.kind() == TypeKind::ListType     ? *list->getElementType()
+                                                                        : *element;
+  return {*element, real, std::nullopt};
+}
+
+std::optional<IValue> take(const IValue& value, const Wanted& wanted, bool converts);
+
+std::optional<IValue> take_list(const IValue& value, const Wanted& wanted, bool converts) {
+  const c10::TypePtr& element = wanted.type.castRaw<c10::ListType>()->getElementType();
+  const Wanted of_elements = inside(wanted, element);
+  c10::impl::GenericList list(element);
+  if (value.isList()) {
+    const c10::ArrayRef<IValue> elements = value.toListRef();
+    list.reserve(elements.size());
+    for (const IValue& each : elements) {
+      auto taken = take(each, of_elements, converts);
+      if (!taken) return std::nullopt;
+      list.push_back(*std::move(taken));
+    }
+    return IValue(std::move(list));
+  }
+  if (!wanted.length) return std::nullopt;
+  const auto taken = take(value, of_elements, converts);
+  if (!taken) return std::nullopt;
+  for (std::int64_t i = 0; i < *wanted.length; ++i)
+    list.push_back(*taken);
+  return IValue(std::move(list));
+}
+
+std::optional<IValue> take(const IValue& value, const Wanted& wanted, bool converts) {
+  const auto as_it_is = [&](bool fits) { return fits ? std::optional(value) : std::nullopt; };
+  const TypeKind kind = wanted.type.kind();
+  switch (kind) {
+    case TypeKind::OptionalType: {
+      if (value.isNone()) return value;
+      Wanted present = inside(wanted, wanted.type.castRaw<c10::OptionalType>()->getElementType());
+      present.length = wanted.length;
+      return take(value, present, converts);
+    }
+    case TypeKind::TensorType:
+      return as_it_is(value.isTensor() && value.toTensor().defined());
+    case TypeKind::NumberType:
+      return as_it_is(value.isInt() || value.isDouble() || value.isBool() ||
+                      value.isComplexDouble());
+    case TypeKind::IntType:
+    case TypeKind::SymIntType:
+    case TypeKind::ScalarTypeType:
+    case TypeKind::LayoutType:
+    case TypeKind::MemoryFormatType:
+      return as_it_is(value.isInt() && is_enumerator(value.toInt(), wanted.real.kind()) &&
+                      is_enumerator(value.toInt(), kind));
+    case TypeKind::FloatType:
+    case TypeKind::SymFloatType:
+      if (converts && value.isInt()) return IValue(static_cast<double>(value.toInt()));
+      return as_it_is(value.isDouble());
+    case TypeKind::ComplexType:
+      if (converts && value.isDouble()) return IValue(c10::complex<double>(value.toDouble()));
+      if (converts && value.isInt()) {
+        return IValue(c10::complex<double>(static_cast<double>(value.toInt())));
+      }
+      return as_it_is(value.isComplexDouble());
+    case TypeKind::BoolType:
+      return as_it_is(value.isBool());
+    case TypeKind::StringType:
+      return as_it_is(value.isString());
+    case TypeKind::DeviceObjType:
+      if (!value.isString()) return std::nullopt;
+      try {
+        return IValue(c10::Device(value.toStringRef()));
+      } catch (const c10::Error&) {
+        return std::nullopt;
+      }
+    case TypeKind::ListType:
+      return take_list(value, wanted, converts);
+    default:  // generators, storages and the like: their default, or None where that is one
+      return std::nullopt;
+  }
+}
+
+std::optional<IValue> take(const IValue& value, const Argument& argument, bool converts) {
+  Wanted wanted{*argument.type(), *argument.real_type(), std::nullopt};
+  if (argument.N()) wanted.length = *argument.N();
+  return take(value, wanted, converts);
+}
+
+bool takes_so_many(const FunctionSchema& schema, std::size_t count, bool keywords) {
+  const auto& arguments = schema.arguments();
+  if (schema.is_vararg() || count > arguments.size()) return false;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (i < count ? arguments[i].kwarg_only() && !keywords : !arguments[i].default_value()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<std::vector<IValue>> fill(const FunctionSchema& schema,
+                                        const std::vector<IValue>& values,
+                                        const Leniency& leniency) {
+  if (!takes_so_many(schema, values.size(), leniency.keywords)) return std::nullopt;
+  std::vector<IValue> stack;
+  stack.reserve(schema.arguments().size());
+  for (const Argument& argument : schema.arguments()) {
+    if (stack.size() >= values.size()) {
+      stack.push_back(*argument.default_value());
+      continue;
+    }
+    auto taken = take(values[stack.size()], argument, leniency.converts);
+    if (!taken) return std::nullopt;
+    stack.push_back(*std::move(taken));
+  }
+  return stack;
+}
+
+bool may_take(const FunctionSchema& schema, const std::vector<WireStruct::Field>& fields) {
+  if (!takes_so_many(schema, fields.size(), true)) return false;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto samples = fields[i].type->samples();
+    const auto fits = [&](const IValue& sample) {
+      return take(sample, schema.arguments()[i], true).has_value();
+    };
+    if (samples && std::none_of(samples->begin(), samples->end(), fits)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<OperatorOverloads::Choice> OperatorOverloads::choose(
+    const std::vector<IValue>& arguments) const {
+  for (const Leniency& leniency : kLeniencies) {
+    for (const c10::OperatorHandle& handle : handles_) {
+      if (auto stack = fill(handle.schema(), arguments, leniency)) {
+        return Choice{&handle, *std::move(stack)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+OperatorOverloads OperatorOverloads::called_as(const ParsedSignature& signature) const {
+  Handles fitting;
+  for (const c10::OperatorHandle& handle : handles_) {
+    const FunctionSchema& schema = handle.schema();
+    std::vector<c10::TypePtr> results;
+    for (const Argument& result : schema.returns())
+      results.push_back(result.type());
+    if (!schema.is_varret() && may_take(schema, signature.arguments.fields()) &&
+        signature.holds_results(results)) {
+      fitting.push_back(handle);
+    }
+  }
+  return OperatorOverloads(std::move(fitting));
+}
+
+std::string OperatorOverloads::schemas() const {
+  constexpr std::size_t kMost = 12;
+  std::ostringstream text;
+  for (std::size_t i = 0; i < std::min(handles_.size(), kMost); ++i)
+    text << "\n  " << handles_[i].schema();
+  if (handles_.size() > kMost) text << "\n  and " << handles_.size() - kMost << " more";
+  return text.str();
+}
+
+std::string describe_values(const std::vector<IValue>& values) {
+  std::string text;
+  for (const IValue& value : values) {
+    if (!text.empty()) text += ", ";
+    text += value.tagKind();
+    if (value.isTensor()) text += " (" + describe_tensor(value.toTensor()) + ")";
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,150 @@
+#include "torch/operator_source.hpp"
+
+#include <ATen/record_function.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/base/block_pool.hpp"
+
+// Operators' records, from LibTorch's own hook for profilers: at::RecordFunction.
+namespace batchrpc::detail {
+namespace {
+
+using c10::ThreadLocalDebugInfo;
+
+struct Listening {
+  OperatorSink* sink = nullptr;
+  std::uint64_t thread = 0;  // the system's number
+};
+thread_local constinit Listening listening;
+
+// An operator that has begun.
+struct Open final : at::ObserverContext, Pooled {
+  explicit Open(const Listening& by) : sink(by.sink), thread(by.thread), begin(by.sink->now()) {}
+
+  OperatorSink* sink;
+  std::uint64_t thread;
+  TimePoint begin;
+};
+
+std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& /*function*/) {
+  // LibTorch copies callbacks to threads that go on with a thread's work; sinks it does not.
+  if (listening.sink == nullptr) return nullptr;
+  return std::make_unique<Open>(listening);
+}
+
+void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
+  const auto* const open = static_cast<const Open*>(context);
+  // Whoever set another sink meanwhile may have destroyed the one of then.
+  if (open == nullptr || open->sink != listening.sink) return;
+  OperatorRecord record;
+  record.name = function.name();
+  record.begin = open->begin;
+  record.end = open->sink->now();
+  record.thread = open->thread;
+  open->sink->add(std::move(record));
+}
+
+// The calling thread's callbacks that are ours: one, but none where a guard of LibTorch's has
+// brought back the callbacks of before, and so perhaps one that was removed.
+std::vector<at::CallbackHandle> own_callbacks() {
+  std::vector<at::CallbackHandle> own;
+  for (const auto& entry : at::get_record_function_tls_().sorted_tls_callbacks_) {
+    if (entry.callback_.start() == &on_begin) own.push_back(entry.handle_);
+  }
+  return own;
+}
+
+void listen() {
+  if (!own_callbacks().empty()) return;
+  listening.thread = static_cast<std::uint64_t>(::gettid());
+  at::addThreadLocalCallback(
+      at::RecordFunctionCallback(&on_begin, &on_end).scopes({at::RecordScope::FUNCTION}));
+}
+
+void stop_listening() {
+  for (const at::CallbackHandle handle : own_callbacks())
+    at::removeCallback(handle);
+}
+
+// A range that may end on another thread than it began on, as those of torch.distributed.rpc do.
+// Profilers look for their state on the thread where it ends: there it has the state of where it
+// began, or none if that profiler has stopped, for what it would write into is no more.
+class Range {
+ public:
+  // Null where nobody would see it.
+  static std::shared_ptr<void> begin(const std::string& name) {
+    auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
+    if (!callbacks) return nullptr;
+    auto range = std::make_shared<Range>(*std::move(callbacks));
+    if (ThreadLocalDebugInfo::get(kState) != nullptr) {
+      range->state_ = ThreadLocalDebugInfo::_peek(kState);  // throws if something lies above it
+    }
+    range->function_._setAsync();
+    range->function_.before(name);
+    return range;
+  }
+
+  explicit Range(at::StepCallbacks&& callbacks) : function_(std::move(callbacks)) {}
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+  ~Range() {
+    const auto here = ThreadLocalDebugInfo::current();
+    ThreadLocalDebugInfo::_forceCurrentDebugInfo(nullptr);
+    {
+      const c10::DebugInfoGuard there(kState, state_.lock());
+      function_.end();
+    }
+    ThreadLocalDebugInfo::_forceCurrentDebugInfo(here);
+  }
+
+ private:
+  static constexpr auto kState = c10::DebugInfoKind::PROFILER_STATE;
+
+  at::RecordFunction function_;
+  std::weak_ptr<c10::DebugInfoBase> state_;
+};
+
+class TorchOperatorSource final : public OperatorSource {
+ public:
+  OperatorSink* exchange_sink(OperatorSink* sink) const noexcept override {
+    OperatorSink* const before = listening.sink;
+    try {
+      if (sink != nullptr) {
+        listen();
+      } else if (before != nullptr) {
+        stop_listening();
+      }
+      listening.sink = sink;
+    } catch (...) {  // out of memory
+      listening.sink = nullptr;
+    }
+    return before;
+  }
+
+  bool is_watched() const noexcept override {
+    // Ours are not in this scope.
+    return at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value();
+  }
+
+  std::shared_ptr<void> begin_range(const std::string& name) const override {
+    try {
+      return Range::begin(name);
+    } catch (...) {
+      return nullptr;
+    }
+  }
+};
+
+}  // namespace
+
+const OperatorSource& torch_operator_source() noexcept {
+  static constexpr TorchOperatorSource source;
+  return source;
+}
+
+}  // namespace batchrpc::detail

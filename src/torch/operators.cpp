@@ -1,0 +1,198 @@
+#include "batchrpc/torch/operators.hpp"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/node/function_family.hpp"
+#include "torch/operator_overloads.hpp"
+#include "torch/wire_values.hpp"
+
+namespace batchrpc {
+namespace detail {
+namespace {
+
+using c10::IValue;
+
+// An operator as it is called by one signature.
+class OperatorFunction final : public ExposedFunction {
+ public:
+  OperatorFunction(const std::string& operator_name, std::string_view called_as,
+                   const ExposeOptions& how, ParsedSignature parsed, OperatorOverloads overloads)
+      : ExposedFunction(operator_name, std::string(called_as), how),
+        parsed_(std::move(parsed)),
+        overloads_(std::move(overloads)) {}
+
+  [[nodiscard]] std::string schema() const override { return overloads_.schemas(); }
+
+  void run(IncomingCall& call) noexcept override {
+    if (!call.begin()) return;
+    bool began = false;
+    try {
+      call.own_payloads();
+      const EncoderLease encoder;
+      {
+        const ContextScope scope(call.context());
+        Decoder decoder = call.arguments();
+        OperatorOverloads::Choice choice = choose(decoder);
+        began = true;
+        invoke(choice);
+        if (!call.cancelled()) {
+          parsed_.write_results(*encoder, wire::kBodyPointer, std::move(choice.stack));
+        }
+      }
+      call.reply(*encoder);
+    } catch (...) {
+      call.fail(std::current_exception(), began);
+    }
+  }
+
+ private:
+  OperatorOverloads::Choice choose(Decoder& decoder) const {
+    const auto values = parsed_.arguments.read(decoder, decoder.pointer(wire::kBodyPointer - 1));
+    auto choice = overloads_.choose(values);
+    if (choice) return *std::move(choice);
+    throw InvalidArgument("'" + name + "' takes other arguments than " + describe_values(values) +
+                          "; it has the schemas" + overloads_.schemas());
+  }
+
+  static void invoke(OperatorOverloads::Choice& choice) {
+    // A graph would not travel with the result.
+    const c10::AutoGradMode no_grad(false);
+    try {
+      choice.operation->callBoxed(choice.stack);
+    } catch (const c10::Error& error) {
+      // Its what() has our stack, which is long, and no business of a peer's.
+      throw std::runtime_error(error.what_without_backtrace());
+    }
+  }
+
+  const ParsedSignature parsed_;
+  const OperatorOverloads overloads_;
+};
+
+class OperatorFamily final : public FunctionFamily {
+ public:
+  OperatorFamily(std::string operator_name, OperatorOverloads overloads, const ExposeOptions& how)
+      : FunctionFamily(std::move(operator_name), how), overloads_(std::move(overloads)) {}
+
+  [[nodiscard]] std::string schema() const override {
+    return "# " + name + " is an operator of LibTorch, called by any signature that fits one of" +
+           overloads_.schemas() + "\n";
+  }
+
+ private:
+  [[nodiscard]] std::shared_ptr<ExposedFunction> make(std::string_view called_as) const override {
+    std::string why;
+    try {
+      ParsedSignature parsed = ParsedSignature::parse(called_as);
+      OperatorOverloads fitting = overloads_.called_as(parsed);
+      if (!fitting.empty()) {
+        return std::make_shared<OperatorFunction>(name, called_as, options, std::move(parsed),
+                                                  std::move(fitting));
+      }
+    } catch (const BadSignature& error) {
+      why = std::string(": ") + error.what();
+    }
+    throw BadSignature("the operator '" + name + "' cannot be called as " +
+                       std::string(called_as.substr(0, kMaxParsedSignature)) + why +
+                       "; it has the schemas" + overloads_.schemas());
+  }
+
+  const OperatorOverloads overloads_;
+};
+
+using Overloads = std::map<std::string, OperatorOverloads::Handles, std::less<>>;
+
+Overloads all_overloads() {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  std::vector<c10::OperatorName> names = dispatcher.getAllOpNames();
+  // The one without a name of its own goes first; and the order is always the same.
+  std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.name, a.overload_name) < std::tie(b.name, b.overload_name);
+  });
+  Overloads overloads;
+  for (const c10::OperatorName& name : names) {
+    if (const auto handle = dispatcher.findSchema(name)) overloads[name.name].push_back(*handle);
+  }
+  return overloads;
+}
+
+OperatorOverloads::Handles find_overloads(const Overloads& all, const std::string& name) {
+  const auto dot = name.find('.');
+  if (const auto at = all.find(std::string_view(name).substr(0, dot)); at != all.end()) {
+    if (dot == std::string::npos) return at->second;
+    for (const c10::OperatorHandle& handle : at->second) {
+      if (handle.operator_name().overload_name == std::string_view(name).substr(dot + 1)) {
+        return {handle};
+      }
+    }
+    throw NotFound("the operator '" + name.substr(0, dot) + "' has no overload '" +
+                   name.substr(dot + 1) + "'; it has the schemas" +
+                   OperatorOverloads(at->second).schemas());
+  }
+  std::string near;
+  if (name.find("::") != std::string::npos) {
+    for (const c10::Symbol symbol :
+         torch::jit::findSimilarOperators(c10::Symbol::fromQualString(name))) {
+      if (!all.contains(std::string_view(symbol.toQualString()))) continue;
+      near += std::string(near.empty() ? "did you mean '" : ", '") + symbol.toQualString() + "'";
+    }
+  }
+  throw NotFound("this LibTorch has no operator '" + name + "'; " +
+                 (near.empty() ? "names are such as \"aten::add\"" : near + "?"));
+}
+
+// Operators that are not for everybody: see expose_all_operators.
+bool is_for_all(std::string_view name) {
+  constexpr std::string_view kNamespace = "aten::";
+  if (!name.starts_with(kNamespace)) return false;
+  name.remove_prefix(kNamespace.size());
+  constexpr std::string_view kLeftOut[] = {"_",      "empty", "new_empty",
+                                           "resize", "set_",  "from_file"};
+  return name != "set" &&
+         std::none_of(std::begin(kLeftOut), std::end(kLeftOut),
+                      [&](std::string_view begin) { return name.starts_with(begin); });
+}
+
+}  // namespace
+}  // namespace detail
+
+void expose_operators(const Node& node, const std::vector<std::string>& names,
+                      const ExposeOptions& options) {
+  const auto all = detail::all_overloads();
+  const std::vector<std::string> exposed = node.functions();
+  std::set<std::string> taken(exposed.begin(), exposed.end());
+  std::vector<std::shared_ptr<detail::FunctionFamily>> families;
+  for (const std::string& name : names) {
+    if (!taken.insert(name).second) {
+      throw InvalidArgument("expose_operators: '" + name + "' is exposed already");
+    }
+    families.push_back(std::make_shared<detail::OperatorFamily>(
+        name, detail::OperatorOverloads(detail::find_overloads(all, name)), options));
+  }
+  for (auto& family : families)
+    node.expose(std::move(family));
+}
+
+void expose_all_operators(const Node& node, const ExposeOptions& options) {
+  const std::vector<std::string> exposed = node.functions();
+  for (auto& [name, handles] : detail::all_overloads()) {
+    if (!detail::is_for_all(name)) continue;
+    if (std::binary_search(exposed.begin(), exposed.end(), name)) continue;
+    node.expose(std::make_shared<detail::OperatorFamily>(
+        name, detail::OperatorOverloads(std::move(handles)), options));
+  }
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type_base.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "batchrpc/wire/codec.hpp"
+
+/// Arguments and results whose types are known at run time only: by the text of a signature
+/// (docs/wire.md).
+namespace batchrpc::detail {
+
+/// A type of the wire that an IValue can be: how a field of it is read and written.
+struct WireValue {
+  Slot slot = Slot::none;
+  /// Undefined tensors are None. Throws BadMessage, or InvalidArgument for a number above those of
+  /// 64 bits with a sign.
+  c10::IValue (*read)(Decoder& decoder, const StructView& view, std::uint32_t offset) = nullptr;
+  /// Throws InvalidArgument for a value of another type or range.
+  void (*write)(Encoder& encoder, std::size_t place, std::size_t data_words, std::uint32_t offset,
+                const c10::IValue& value) = nullptr;
+  /// Whether values of that type of TorchScript can be written.
+  bool (*holds)(const c10::Type& type) = nullptr;
+  /// One of each kind that may be read; nothing: any may.
+  std::optional<std::vector<c10::IValue>> (*samples)() = nullptr;
+};
+
+/// By its text in signatures, such as `tensor`, `[i64]`, `f32?`; null: it is not one of these.
+[[nodiscard]] const WireValue* find_wire_value(std::string_view text);
+
+/// Structs whose fields are of such types.
+class WireStruct {
+ public:
+  struct Field {
+    const WireValue* type = nullptr;
+    std::optional<std::uint64_t> length{};  ///< of an array
+    std::uint32_t offset = 0;
+  };
+  static constexpr std::size_t kMostFields = 64;
+
+  WireStruct() = default;
+  explicit WireStruct(std::vector<Field> fields);
+
+  [[nodiscard]] const std::vector<Field>& fields() const noexcept { return fields_; }
+  [[nodiscard]] std::vector<c10::IValue> read(Decoder& decoder, PointerRef pointer) const;
+  /// `values` are as many as the fields.
+  void write(Encoder& encoder, std::size_t pointer, c10::ArrayRef<c10::IValue> values) const;
+
+ private:
+  std::vector<Field> fields_;
+  StructSize size_;
+};
+
+/// A function's signature, read back from its text.
+struct ParsedSignature {
+  /// Throws BadSignature for what is none, or has types that are not in the table.
+  [[nodiscard]] static ParsedSignature parse(std::string_view text);
+
+  /// Writes results as the caller wants them: one, several as a struct, or as a list of tensors, or
+  /// as an ivalue (a tuple), or none at all.
+  void write_results(Encoder& encoder, std::size_t pointer, std::vector<c10::IValue> results) const;
+  /// Whether results of these types can be written.
+  [[nodiscard]] bool holds_results(const std::vector<c10::TypePtr>& types) const;
+
+  WireStruct arguments;
+  std::string result;  ///< its text
+  /// The result, or its members if it is a struct; nothing if it is void.
+  WireStruct results;
+  bool is_struct = false;
+};
+
+/// The longest text of a signature that is parsed.
+inline constexpr std::size_t kMaxParsedSignature = 1024;
+
+}  // namespace batchrpc::detail

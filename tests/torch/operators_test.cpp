@@ -1,0 +1,488 @@
+#include "batchrpc/torch/operators.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <random>
+
+#include "batchrpc/batchrpc.hpp"
+#include "batchrpc/torch/ivalue.hpp"
+#include "batchrpc/trace/operator_source.hpp"
+#include "node/virtual_world.hpp"
+#include "torch/tensors.hpp"
+#include "torch/wire_values.hpp"
+
+namespace batchrpc {
+namespace {
+
+using Catch::Matchers::Contains;
+using torch_test::identical;
+
+using at::Tensor;
+using Tensors = std::vector<Tensor>;
+using Ints = std::vector<std::int64_t>;
+
+/// Node b has the operators, node a calls them.
+struct Operators : test::NodePair {
+  explicit Operators(const std::vector<std::string>& names) { expose_operators(b, names); }
+
+  template <class Function, class... Args>
+  auto call(const char* name, Args&&... args) {
+    return a.call<Function>("b", name, std::forward<Args>(args)...).get();
+  }
+  /// The error that it ends in.
+  template <class Function, class... Args>
+  Error fails(const char* name, Args&&... args) {
+    try {
+      (void)a.call<Function>("b", name, std::forward<Args>(args)...).get();
+    } catch (const Error& error) {
+      return error;
+    }
+    return Error(ErrorCode{}, "it has not failed", false);
+  }
+};
+
+TEST_CASE("an operator that was exposed is called by its name", "[operators]") {
+  Operators world({"aten::add", "aten::mul", "aten::relu"});
+  const Tensor x = at::arange(-3, 3, at::kFloat);
+  const Tensor y = at::full({6}, 0.5);
+  CHECK(identical(world.call<Tensor(Tensor, Tensor)>("aten::add", x, y), x + y));
+  CHECK(identical(world.call<Tensor(Tensor, Tensor)>("aten::mul", x, y), x * y));
+  CHECK(identical(world.call<Tensor(Tensor)>("aten::relu", x), x.relu()));
+  CHECK(world.b.functions() == std::vector<std::string>{"aten::add", "aten::mul", "aten::relu"});
+  CHECK_THAT(world.b.schema("aten::relu"), Contains("aten::relu(Tensor self) -> Tensor"));
+}
+
+TEST_CASE("the overload is the one that takes the arguments", "[operators]") {
+  Operators world({"aten::add", "aten::pow", "aten::sum"});
+  const Tensor x = at::arange(6, at::kFloat).reshape({2, 3});
+  SECTION("scalars, of whatever number") {
+    CHECK(identical(world.call<Tensor(Tensor, double)>("aten::add", x, 0.5), x + 0.5));
+    CHECK(identical(world.call<Tensor(Tensor, float)>("aten::add", x, 0.5F), x + 0.5));
+    CHECK(identical(world.call<Tensor(Tensor, int)>("aten::add", x, 2), x + 2));
+    CHECK(identical(world.call<Tensor(Tensor, std::uint8_t)>("aten::add", x, std::uint8_t{2}),
+                    x + 2));
+    CHECK(identical(world.call<Tensor(double, Tensor)>("aten::pow", 2.0, x), at::pow(2.0, x)));
+  }
+  SECTION("what is for keywords comes last") {
+    CHECK(identical(world.call<Tensor(Tensor, Tensor, int)>("aten::add", x, x, 3), x + 3 * x));
+  }
+  SECTION("dimensions, as list, array or number") {
+    CHECK(identical(world.call<Tensor(Tensor)>("aten::sum", x), x.sum()));
+    CHECK(
+        identical(world.call<Tensor(Tensor, Ints)>("aten::sum", x, Ints{0, 1}), x.sum(Ints{0, 1})));
+    CHECK(identical(world.call<Tensor(Tensor, std::array<int, 2>, bool)>(
+                        "aten::sum", x, std::array<int, 2>{0, 1}, true),
+                    x.sum(Ints{0, 1}, true)));
+    CHECK(identical(world.call<Tensor(Tensor, int)>("aten::sum", x, 1), x.sum(1)));
+  }
+  SECTION("one by its own name") {
+    expose_operators(world.b, {"aten::add.Tensor"});
+    CHECK(identical(world.call<Tensor(Tensor, Tensor)>("aten::add.Tensor", x, x), x + x));
+    const auto refused = world.fails<Tensor(Tensor, int)>("aten::add.Tensor", x, 2);
+    CHECK(refused.code() == ErrorCode::bad_signature);
+  }
+}
+
+TEST_CASE("operators take lists of tensors, texts, optionals and ivalues", "[operators]") {
+  Operators world({"aten::cat", "aten::einsum", "aten::clamp", "aten::index", "aten::zeros",
+                   "aten::layer_norm", "aten::leaky_relu"});
+  const Tensor x = at::arange(6, at::kFloat).reshape({2, 3});
+  const Tensors both{x, x + 1};
+  CHECK(identical(world.call<Tensor(Tensors)>("aten::cat", both), at::cat(both)));
+  CHECK(identical(world.call<Tensor(Tensors, int)>("aten::cat", both, 1), at::cat(both, 1)));
+  CHECK(identical(world.call<Tensor(std::string, Tensors)>("aten::einsum", "ij,kj->ik", both),
+                  at::einsum("ij,kj->ik", both)));
+  using Limit = std::optional<double>;
+  CHECK(identical(world.call<Tensor(Tensor, Limit, Limit)>("aten::clamp", x, 1.0, std::nullopt),
+                  x.clamp_min(1.0)));
+  CHECK(identical(world.call<Tensor(Tensor, c10::IValue, c10::IValue)>(
+                      "aten::clamp", x, c10::IValue(), c10::IValue(3)),
+                  x.clamp_max(3)));
+  const std::vector<std::optional<Tensor>> indices{std::nullopt, at::tensor(Ints{2, 0})};
+  CHECK(identical(
+      world.call<Tensor(Tensor, std::vector<std::optional<Tensor>>)>("aten::index", x, indices),
+      x.index({at::indexing::Slice(), at::tensor(Ints{2, 0})})));
+  CHECK(identical(
+      world.call<Tensor(Ints, int)>("aten::zeros", Ints{2, 3}, static_cast<int>(at::kLong)),
+      at::zeros({2, 3}, at::kLong)));
+  // An undefined tensor is None.
+  CHECK(
+      identical(world.call<Tensor(Tensor, Ints, Tensor)>("aten::layer_norm", x, Ints{3}, Tensor()),
+                at::layer_norm(x, {3})));
+  // An integer is a float where that is wanted.
+  CHECK(identical(world.call<Tensor(Tensor, int)>("aten::leaky_relu", x - 3, 2),
+                  at::leaky_relu(x - 3, 2)));
+}
+
+TEST_CASE("results come as the caller wants them", "[operators]") {
+  Operators world(
+      {"aten::max", "aten::split", "aten::item", "aten::equal", "aten::size", "aten::add"});
+  const Tensor x = at::tensor({1.0, 5.0, 7.0, 2.0}).reshape({2, 2});
+  const auto [values, indices] = at::max(x, 1);
+  const auto check = [&, v = values, i = indices](const Tensor& value, const Tensor& index) {
+    CHECK(identical(value, v));
+    CHECK(identical(index, i));
+  };
+  using Pair = std::pair<Tensor, Tensor>;
+  const auto pair = world.call<Pair(Tensor, int)>("aten::max", x, 1);
+  check(pair.first, pair.second);
+  const auto tuple = world.call<std::tuple<Tensor, Tensor>(Tensor, int)>("aten::max", x, 1);
+  check(std::get<0>(tuple), std::get<1>(tuple));
+  const auto list = world.call<Tensors(Tensor, int)>("aten::max", x, 1);
+  REQUIRE(list.size() == 2);
+  check(list[0], list[1]);
+  const auto any = world.call<c10::IValue(Tensor, int)>("aten::max", x, 1).toTupleRef().elements();
+  check(any[0].toTensor(), any[1].toTensor());
+  CHECK(identical(world.call<Tensor(Tensor)>("aten::max", x), x.max()));
+
+  CHECK(world.call<Tensors(Tensor, int)>("aten::split", x, 1).size() == 2);
+  CHECK(world.call<double(Tensor)>("aten::item", at::tensor(2.5)) == 2.5);
+  CHECK(world.call<float(Tensor)>("aten::item", at::tensor(2)) == 2);
+  CHECK(world.call<int(Tensor)>("aten::item", at::tensor(2)) == 2);
+  CHECK(world.call<bool(Tensor, Tensor)>("aten::equal", x, x));
+  CHECK(world.call<std::int64_t(Tensor, int)>("aten::size", x, 0) == 2);
+  CHECK(world.call<c10::IValue(Tensor, Tensor)>("aten::equal", x, x).toBool());
+  world.call<void(Tensor, Tensor)>("aten::add", x, x);
+
+  const auto out_of_range = world.fails<std::int8_t(Tensor)>("aten::item", at::tensor(300));
+  CHECK(out_of_range.code() == ErrorCode::invalid_argument);
+  CHECK(out_of_range.may_have_run());
+  CHECK_THAT(out_of_range.what(), Contains("300"));
+  CHECK(world.fails<int(Tensor)>("aten::item", at::tensor(0.5)).code() ==
+        ErrorCode::invalid_argument);
+}
+
+TEST_CASE("what no schema takes is refused before anything runs, and the schemas are told",
+          "[operators]") {
+  Operators world({"aten::add", "aten::max", "aten::clamp", "aten::zeros"});
+  const Tensor x = at::ones({2});
+  const auto check = [](const Error& refused, ErrorCode code, const char* schema) {
+    CHECK(refused.code() == code);
+    CHECK_FALSE(refused.may_have_run());
+    CHECK_THAT(refused.what(), Contains(schema));
+  };
+  const char* const add =
+      "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
+  SECTION("by its types") {
+    const auto text = world.fails<Tensor(Tensor, std::string)>("aten::add", x, "two");
+    check(text, ErrorCode::bad_signature, add);
+    CHECK_THAT(text.what(), Contains("'aten::add' cannot be called as tensor(tensor,str)"));
+    check(world.fails<Tensor(Tensor)>("aten::add", x), ErrorCode::bad_signature, add);
+    check(world.fails<Tensor()>("aten::add"), ErrorCode::bad_signature, add);
+    check(world.fails<Tensor(Tensor, Ints)>("aten::add", x, Ints{1}), ErrorCode::bad_signature,
+          add);
+    check(world.fails<Tensor(Tensor, Tensor, int, int, int)>("aten::add", x, x, 1, 1, 1),
+          ErrorCode::bad_signature, add);
+  }
+  SECTION("by its result") {
+    check(world.fails<int(Tensor, Tensor)>("aten::add", x, x), ErrorCode::bad_signature, add);
+    check(world.fails<std::pair<Tensor, Tensor>(Tensor, Tensor)>("aten::add", x, x),
+          ErrorCode::bad_signature, add);
+    check(world.fails<Tensor(Tensor, int)>("aten::max", x, 0), ErrorCode::bad_signature,
+          "aten::max.dim(");
+  }
+  SECTION("by a type that no operator has") {
+    using Map = std::map<std::string, Tensor>;
+    const auto map = world.fails<Tensor(Map)>("aten::add", Map{{"x", x}});
+    check(map, ErrorCode::bad_signature, add);
+    CHECK_THAT(map.what(), Contains("no map(str,tensor)"));
+  }
+  SECTION("by what a value turns out to be") {
+    const auto value = world.fails<Tensor(Tensor, c10::IValue)>("aten::add", x, c10::IValue("two"));
+    check(value, ErrorCode::invalid_argument, add);
+    CHECK_THAT(value.what(), Contains("Tensor (float32 [2]), String"));
+    const auto undefined = world.fails<Tensor(Tensor, Tensor)>("aten::add", x, Tensor());
+    check(undefined, ErrorCode::invalid_argument, add);
+    CHECK_THAT(undefined.what(), Contains("Tensor (float32 [2]), None"));
+    check(world.fails<Tensor(Tensor, std::uint64_t)>("aten::add", x, ~std::uint64_t{0}),
+          ErrorCode::invalid_argument, "too large");
+    for (const int type : {-1, 999}) {  // no type of elements
+      check(world.fails<Tensor(Ints, int)>("aten::zeros", Ints{2}, type),
+            ErrorCode::invalid_argument, "aten::zeros(");
+    }
+  }
+  CHECK(identical(world.call<Tensor(Tensor, Tensor)>("aten::add", x, x), x + x));
+}
+
+TEST_CASE("what an operator throws is a remote error with its text, without the stack",
+          "[operators]") {
+  Operators world({"aten::mm"});
+  const auto thrown =
+      world.fails<Tensor(Tensor, Tensor)>("aten::mm", at::ones({2, 3}), at::ones({2, 3}));
+  CHECK(thrown.code() == ErrorCode::remote_error);
+  CHECK_THAT(thrown.what(), Contains("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)"));
+  CHECK_THAT(thrown.what(), !Contains("frame #"));
+  CHECK(thrown.may_have_run());
+}
+
+TEST_CASE("no operator can be called that was not exposed", "[operators]") {
+  Operators world({"aten::add"});
+  const Tensor x = at::ones({2});
+  const auto refused = world.fails<Tensor(Tensor, Tensor)>("aten::mul", x, x);
+  CHECK(refused.code() == ErrorCode::not_found);
+  CHECK_THAT(refused.what(), Contains("expose_operators(node, {\"aten::mul\"})"));
+  const auto near = world.fails<Tensor(Tensor, Tensor)>("aten::ad", x, x);
+  CHECK_THAT(near.what(), Contains("did you mean 'aten::add'?"));
+  CHECK(world.b.unexpose("aten::add"));
+  CHECK(world.fails<Tensor(Tensor, Tensor)>("aten::add", x, x).code() == ErrorCode::not_found);
+}
+
+TEST_CASE("only operators that LibTorch has can be exposed, each once", "[operators]") {
+  test::NodePair world;
+  const auto refusal = [&](const std::vector<std::string>& names) {
+    return torch_test::message_of<NotFound>([&] { expose_operators(world.b, names); });
+  };
+  CHECK_THAT(refusal({"aten::add", "aten::rellu"}),
+             Contains("'aten::rellu'; did you mean") && Contains("'aten::relu'"));
+  CHECK_THAT(refusal({"relu"}), Contains("no operator 'relu'"));
+  CHECK_THAT(refusal({""}), Contains("no operator ''"));
+  CHECK_THAT(refusal({"::"}), Contains("no operator '::'"));
+  CHECK_THAT(refusal({"aten::add.Nothing"}), Contains("no overload 'Nothing'"));
+  CHECK(world.b.functions().empty());
+  expose_operators(world.b, {"aten::add"});
+  CHECK_THROWS_AS(expose_operators(world.b, {"aten::mul", "aten::add"}), InvalidArgument);
+  CHECK_THROWS_AS(expose_operators(world.b, {"aten::mul", "aten::mul"}), InvalidArgument);
+  CHECK(world.b.functions() == std::vector<std::string>{"aten::add"});
+}
+
+TEST_CASE("all operators may be exposed, but those that are not safe with any arguments",
+          "[operators]") {
+  Operators world({"aten::add"});
+  expose_all_operators(world.b);
+  expose_all_operators(world.b);  // once more: nothing is left
+  const auto names = world.b.functions();
+  const auto has = [&](const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  CHECK(names.size() > 500);
+  for (const char* name : {"aten::add", "aten::softmax", "aten::conv2d", "aten::set_"})
+    CHECK(has(name) == (std::string(name) != "aten::set_"));
+  for (const std::string& name : names) {
+    CHECK(name.starts_with("aten::"));
+    CHECK_FALSE(name.starts_with("aten::_"));
+    CHECK(name.find("empty") == std::string::npos);
+    CHECK(name.find("from_file") == std::string::npos);
+  }
+  const Tensor x = at::rand({2, 3});
+  CHECK(identical(world.call<Tensor(Tensor, int)>("aten::softmax", x, 1), at::softmax(x, 1)));
+  CHECK_THAT(world.fails<Tensor(Tensor)>("aten::sofmax", x).what(),
+             Contains("did you mean 'aten::softmax'"));
+}
+
+TORCH_LIBRARY(batchrpc_test, library) {
+  library.def("times(Tensor x, int factor=2) -> Tensor",
+              [](const Tensor& x, std::int64_t factor) { return x * factor; });
+}
+
+TEST_CASE("operators of a program's own library are exposed by their names", "[operators]") {
+  Operators world({"batchrpc_test::times"});
+  const Tensor x = at::ones({2});
+  CHECK(identical(world.call<Tensor(Tensor)>("batchrpc_test::times", x), x * 2));
+  CHECK(identical(world.call<Tensor(Tensor, int)>("batchrpc_test::times", x, 3), x * 3));
+}
+
+TEST_CASE("operators run without autograd, and change nothing but their own arguments",
+          "[operators]") {
+  Operators world({"aten::mul", "aten::add_"});
+  const Tensor parameter = at::ones({2}).set_requires_grad(true);
+  CHECK_FALSE(
+      world.call<Tensor(Tensor, Tensor)>("aten::mul", parameter, parameter).requires_grad());
+  CHECK(identical(world.call<Tensor(Tensor, int)>("aten::add_", parameter, 1), at::full({2}, 2.F)));
+  CHECK(identical(parameter.detach(), at::ones({2})));
+}
+
+TEST_CASE("operators that peers call are seen by whoever records operators", "[operators]") {
+  class Sink final : public detail::OperatorSink {
+   public:
+    void add(OperatorRecord&& record) noexcept override { names.push_back(record.name); }
+    TimePoint now() const noexcept override { return {}; }
+    std::vector<std::string> names;
+  };
+  Operators world({"aten::relu"});
+  const Tensor x = at::ones({2});
+  Sink sink;
+  (void)batchrpc_operator_source()->exchange_sink(&sink);
+  (void)world.call<Tensor(Tensor)>("aten::relu", x);
+  (void)batchrpc_operator_source()->exchange_sink(nullptr);
+  CHECK(std::find(sink.names.begin(), sink.names.end(), "aten::relu") != sink.names.end());
+}
+
+// --- what peers may send
+
+/// Texts such as signatures, and worse.
+class Texts {
+ public:
+  std::string next() {
+    const bool is_formed = random_() % 2 == 0;
+    if (!is_formed) return sequence(kPieces.size(), "");
+    return kPieces[random_() % kFormed] + "(" + sequence(kFormed, ",") + ")";
+  }
+  std::mt19937& random() { return random_; }
+
+ private:
+  std::string sequence(std::size_t of, const char* separator) {
+    std::string text;
+    const std::size_t count = random_() % 6;
+    for (std::size_t i = 0; i < count; ++i)
+      text += (i > 0 ? separator : "") + kPieces[random_() % of];
+    return text;
+  }
+
+  static constexpr std::size_t kFormed = 9;
+  const std::vector<std::string> kPieces{"tensor",
+                                         "i64",
+                                         "f32",
+                                         "str",
+                                         "ivalue",
+                                         "bool",
+                                         "[tensor]",
+                                         "i64?",
+                                         "[i64;2]",
+                                         "[",
+                                         "]",
+                                         "{",
+                                         "}",
+                                         "(",
+                                         ")",
+                                         ",",
+                                         "?",
+                                         ";",
+                                         "2",
+                                         "void",
+                                         "u64",
+                                         "map(",
+                                         "^1",
+                                         "<",
+                                         "|",
+                                         "set(",
+                                         "dur(i64,1/1)",
+                                         "\xff",
+                                         " ",
+                                         "999999999999999999999",
+                                         std::string(1, '\0')};
+  std::mt19937 random_{7};
+};
+
+TEST_CASE("a text is a signature, or is refused as none", "[operators]") {
+  Texts texts;
+  std::size_t parsed = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string text = texts.next();
+    try {
+      const auto signature = detail::ParsedSignature::parse(text);
+      CHECK(text.starts_with(signature.result + "("));
+      ++parsed;
+    } catch (const BadSignature&) {  // the only thing that it throws
+    }
+  }
+  CHECK(parsed > 1000);
+  CHECK(parsed < 19'000);
+  CHECK_THROWS_AS(detail::ParsedSignature::parse(""), BadSignature);
+  CHECK_THROWS_AS(detail::ParsedSignature::parse("(tensor)"), BadSignature);
+  CHECK_THROWS_AS(detail::ParsedSignature::parse("tensor(tensor"), BadSignature);
+  CHECK_THROWS_AS(detail::ParsedSignature::parse(std::string(2000, '(') + ")"), BadSignature);
+  std::string many = "void(";
+  for (int i = 0; i < 65; ++i)
+    many += i > 0 ? ",i64" : "i64";
+  CHECK_THROWS_AS(detail::ParsedSignature::parse(many + ")"), BadSignature);
+  CHECK(detail::ParsedSignature::parse("void()").arguments.fields().empty());
+  CHECK(detail::ParsedSignature::parse("{tensor,[i64]}(i64?,[str])").results.fields().size() == 2);
+}
+
+TEST_CASE("arguments that are read by a text are those that were written by types", "[operators]") {
+  const auto values = detail::ParsedSignature::parse(
+      "void(bool,i8,tensor,f64,bool,u16,str,i32?,[i64;2],[bool],f32,ivalue,[tensor],[f32]?)");
+  const Tensor x = at::rand({3});
+  const auto message =
+      torch_test::send<bool, std::int8_t, Tensor, double, bool, std::uint16_t, std::string,
+                       std::optional<int>, std::array<std::int64_t, 2>, std::vector<bool>, float,
+                       c10::IValue, Tensors, std::optional<std::vector<float>>>(
+          true, std::int8_t{-3}, x, 2.5, false, std::uint16_t{65535}, "text", 7, {8, 9},
+          {true, false}, 0.5F, c10::IValue(11), {x, x}, std::vector<float>{1.5F});
+  Decoder decoder(message.words, message.payloads);
+  const auto read = values.arguments.read(decoder, decoder.pointer(0));
+  REQUIRE(read.size() == 14);
+  CHECK(read[0].toBool());
+  CHECK(read[1].toInt() == -3);
+  CHECK(identical(read[2].toTensor(), x));
+  CHECK(read[3].toDouble() == 2.5);
+  CHECK_FALSE(read[4].toBool());
+  CHECK(read[5].toInt() == 65535);
+  CHECK(read[6].toStringRef() == "text");
+  CHECK(read[7].toInt() == 7);
+  CHECK(read[8].toIntVector() == Ints{8, 9});
+  CHECK_FALSE(read[9].toBoolList().get(1));
+  CHECK(read[10].toDouble() == 0.5);
+  CHECK(read[11].toInt() == 11);
+  CHECK(read[12].toTensorVector().size() == 2);
+  CHECK(read[13].toDoubleVector() == std::vector<double>{1.5});
+}
+
+TEST_CASE("whatever signature and arguments a peer makes up, it is answered", "[operators]") {
+  Operators world({"aten::add", "aten::cat", "aten::max", "aten::clamp", "aten::einsum"});
+  const auto names = world.b.functions();
+  Texts texts;
+  std::size_t refused = 0;
+  std::size_t answered = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string text = texts.next();
+    const detail::EncoderLease encoder;
+    encode_struct<Tensor, std::string, std::int64_t, Tensors>(
+        *encoder, wire::kBodyPointer, at::ones({2}), "ij,jk->ik", i, {at::ones({2, 2})});
+    for (unsigned damage = texts.random()() % 4; damage > 0; --damage) {
+      auto& words = (*encoder).words();
+      const std::size_t at =
+          wire::kBodyPointer + texts.random()() % (words.size() - wire::kBodyPointer);
+      if (at > wire::kBodyPointer && at < wire::kEnvelopeWords) continue;  // not of the body
+      words[at] ^= Word{1} << (texts.random()() % 64);
+    }
+    auto pending = detail::wait_for_reply<void>([](const detail::Reply& /*reply*/) {});
+    world.a.submit("b", detail::function_key(names[texts.random()() % names.size()], text), {},
+                   *encoder, std::move(pending.handler));
+    try {
+      std::move(pending.future).get();
+      ++answered;
+    } catch (const Error& error) {
+      ++refused;
+      CHECK(error.code() != ErrorCode::peer_lost);
+    }
+  }
+  CHECK(refused > 0);
+  CHECK(answered > 0);
+  CHECK(identical(world.call<Tensor(Tensor)>("aten::max", at::ones({2})), at::ones({})));
+}
+
+TEST_CASE("what a call of an operator costs", "[.][benchmark][operators]") {
+  Operators world({"aten::add"});
+  const Tensor x = at::ones({2, 2});
+  world.b.expose("typed", [](const Tensor& a, const Tensor& b) { return a + b; });
+  const auto measure = [&](const char* what, const char* name) {
+    constexpr int kCalls = 20'000;
+    double best = 1e9;
+    for (int round = 0; round < 5; ++round) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (int i = 0; i < kCalls; ++i)
+        (void)world.call<Tensor(Tensor, Tensor)>(name, x, x);
+      const std::chrono::duration<double, std::micro> took =
+          std::chrono::steady_clock::now() - begin;
+      best = std::min(best, took.count() / kCalls);
+    }
+    WARN(what << ": " << best << " us a call in the simulated world");
+  };
+  measure("a function of the program's that adds", "typed");
+  measure("aten::add", "aten::add");
+  test::NodePair other;
+  const auto begin = std::chrono::steady_clock::now();
+  expose_all_operators(other.b);
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  WARN("to expose all " << other.b.functions().size() << ": " << took.count() << " ms");
+}
+
+}  // namespace
+}  // namespace batchrpc
