@@ -81,8 +81,8 @@ class Range {
     auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
     if (!callbacks) return nullptr;
     auto range = std::make_shared<Range>(*std::move(callbacks));
-    if (ThreadLocalDebugInfo::get(kState) != nullptr) {
-      range->state_ = ThreadLocalDebugInfo::_peek(kState);  // throws if something lies above it
+    if (ThreadLocalDebugInfo::get(kind()) != nullptr) {
+      range->state_ = ThreadLocalDebugInfo::_peek(kind());  // throws if something lies above it
     }
     range->function_._setAsync();
     range->function_.before(name);
@@ -96,14 +96,14 @@ class Range {
     const auto here = ThreadLocalDebugInfo::current();
     ThreadLocalDebugInfo::_forceCurrentDebugInfo(nullptr);
     {
-      const c10::DebugInfoGuard there(kState, state_.lock());
+      const c10::DebugInfoGuard there(kind(), state_.lock());
       function_.end();
     }
     ThreadLocalDebugInfo::_forceCurrentDebugInfo(here);
   }
 
  private:
-  static constexpr auto kState = c10::DebugInfoKind::PROFILER_STATE;
+  static c10::DebugInfoKind kind() { return c10::DebugInfoKind::PROFILER_STATE; }
 
   at::RecordFunction function_;
   std::weak_ptr<c10::DebugInfoBase> state_;
