@@ -42,7 +42,7 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
                                                " was cancelled" +
                                                (call.sent ? "; it may have run" : "; it never ran"),
                                            call.sent)),
-         std::move(call.story), Guarantee::cancellation);
+         call.number, std::move(call.story), Guarantee::cancellation);
   }
   return true;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "batchrpc/base/error.hpp"
 #include "node/call_stories.hpp"
 #include "node/session.hpp"
 
@@ -95,8 +96,28 @@ std::shared_ptr<CallStory> Session::story_of(const PendingCall& call, bool left)
 
 // Tells the caller that its call has failed, with its story, by that promise; none: the error's
 // own.
-void Session::fail(detail::ReplyHandler& handler, std::exception_ptr error,
+void Session::fail(detail::ReplyHandler& handler, std::exception_ptr error, std::uint32_t function,
                    std::shared_ptr<CallStory> story, Guarantee guarantee) {
+  ErrorRecord record{.kind = ErrorRecord::Kind::call,
+                     .at = loop_->now(),
+                     .code = ErrorCode::remote_error,
+                     .function = story->function,
+                     .peer = peer_name()};
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    record.text = known.what();
+    if (const auto* const of_ours = dynamic_cast<const Error*>(&known)) {
+      record.code = of_ours->code();
+    }
+  } catch (...) {
+    record.text = describe(error);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    made_.failed(function, record.code);
+  }
+  if (counters_ != nullptr) counters_->errors.add(std::move(record));
   story->peer = peer_name();
   story->ended_at = std::max(loop_->now(), story->called_at);
   story->guarantee = guarantee;

@@ -132,6 +132,8 @@ void make_void(std::span<std::byte> frame) noexcept;
 /// says nothing of it, so that this travels as a remote_error. A very long message is cut.
 [[nodiscard]] std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
                                             bool began = false);
+/// The code by which error_frame() has it travel.
+[[nodiscard]] ErrorCode code_on_wire(const std::exception_ptr& error, bool began) noexcept;
 /// Whether errors of that code tell how a call went on its way: thrown by a function, they are of
 /// another call, and travel as a remote_error.
 [[nodiscard]] bool is_of_one_call(ErrorCode code) noexcept;
