@@ -30,6 +30,7 @@ ci_groups=(
   'doxygen: the reference'
   'iproute2: tests over two network namespaces'
   'valgrind: instructions of a call are counted'
+  'prometheus: promtool, by which a test checks the text of metrics'
   'python3-matplotlib: reports of benchmarks are drawn'
   'python3-torch: the test of torchrun'
   'python3-torchvision: what the ResNet-50 of an example is compared with'

@@ -12,6 +12,7 @@
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/future/when_all.hpp"
 #include "batchrpc/future/when_any.hpp"
+#include "batchrpc/metrics/node_metrics.hpp"
 #include "batchrpc/node/call_context.hpp"
 #include "batchrpc/node/explain.hpp"
 #include "batchrpc/node/node.hpp"

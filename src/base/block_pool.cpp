@@ -13,7 +13,7 @@ namespace batchrpc::detail {
 namespace {
 
 constexpr std::size_t kStep = 16;
-constexpr std::size_t kLargest = 512;  // larger ones are not pooled
+constexpr std::size_t kLargest = 640;  // larger ones are not pooled
 constexpr std::size_t kShelves = kLargest / kStep;
 constexpr std::size_t kInDepots = std::size_t{4} << 20;  // bytes
 

@@ -1,34 +1,16 @@
 #include "batchrpc/base/histogram.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <utility>
+
+#include "base/histogram_layout.hpp"
 
 namespace batchrpc {
-namespace {
 
-constexpr unsigned kHalfBits = 5;                 // 32 buckets an octave
-constexpr std::uint64_t kHalf = 1U << kHalfBits;  // of the first octave that has less than one each
-constexpr std::uint64_t kExact = 2 * kHalf;
-
-std::size_t index_of(std::uint64_t value) {
-  if (value < kExact) return static_cast<std::size_t>(value);
-  const unsigned shift = static_cast<unsigned>(std::bit_width(value)) - kHalfBits - 1;
-  return static_cast<std::size_t>(shift * kHalf + (value >> shift));
-}
-
-std::uint64_t lowest_of(std::size_t index) {
-  if (index < kExact) return index;
-  const std::uint64_t shift = index / kHalf - 1;
-  return (index - shift * kHalf) << shift;
-}
-
-std::uint64_t highest_of(std::size_t index) {
-  if (index < kExact) return index;
-  return lowest_of(index) + ((std::uint64_t{1} << (index / kHalf - 1)) - 1);
-}
-
-}  // namespace
+using histogram_layout::highest_of;
+using histogram_layout::index_of;
+using histogram_layout::lowest_of;
 
 void Histogram::add(std::uint64_t value, std::uint64_t times) {
   const std::size_t index = index_of(value);
@@ -37,6 +19,24 @@ void Histogram::add(std::uint64_t value, std::uint64_t times) {
   count_ += times;
   sum_ += value * times;
   max_ = std::max(max_, value);
+}
+
+Histogram::Histogram(std::vector<std::uint64_t> counts, std::uint64_t sum)
+    : counts_(std::move(counts)), sum_(sum) {
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] == 0) continue;
+    count_ += counts_[i];
+    max_ = lowest_of(i) + (highest_of(i) - lowest_of(i)) / 2;
+  }
+}
+
+void Histogram::add(const Histogram& other) {
+  if (counts_.size() < other.counts_.size()) counts_.resize(other.counts_.size());
+  for (std::size_t i = 0; i < other.counts_.size(); ++i)
+    counts_[i] += other.counts_[i];
+  count_ += other.count_;
+  sum_ += other.sum_;
+  max_ = std::max(max_, other.max_);
 }
 
 void Histogram::clear() { *this = Histogram(); }

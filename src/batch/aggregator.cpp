@@ -65,13 +65,14 @@ Aggregator::Aggregator(BatchOptions options, BatchWork work)
 }
 
 Aggregator::~Aggregator() {
-  if (!host_) return;
+  if (!host_) return;  // and nobody asks for figures
   if (timer_ != 0) host_->loop->cancel(timer_);
   for (const std::uint64_t handler : {change_handler_, end_handler_}) {
     if (handler != 0) host_->forget(handler);
   }
   let_all_transfers_come();
   end("the batcher was destroyed");
+  if (forget_metrics_) forget_metrics_(metrics_of(statistics()));
 }
 
 // --- when batches start

@@ -145,6 +145,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   std::shared_ptr<Executor> executor_;
   std::uint64_t change_handler_ = 0;
   std::uint64_t end_handler_ = 0;
+  std::function<void(BatcherMetrics last)> forget_metrics_;  // of the node that asks for them
 
   BatchQueue queue_;
   HeldCalls held_;

@@ -15,6 +15,14 @@ namespace batchrpc::detail {
 void Aggregator::exposed_on(const Host& host) {
   const Lock lock(mutex_);
   if (!host_) adopt(host);
+  if (forget_metrics_ || !host.on_metrics) return;
+  const auto figures = [weak = weak_from_this()]() -> std::optional<BatcherMetrics> {
+    const auto self = weak.lock();
+    if (!self) return std::nullopt;
+    return metrics_of(self->statistics());
+  };
+  forget_metrics_ = [forget = host.forget_metrics, number = host.on_metrics(figures)](
+                        BatcherMetrics last) { forget(number, std::move(last)); };
 }
 
 // By who holds the lock, once.

@@ -24,6 +24,36 @@ void add_times(std::string& table, const char* name, const Histogram& times) {
 
 }  // namespace
 
+BatcherMetrics metrics_of(const BatchStatistics& statistics) {
+  BatcherMetrics metrics;
+  metrics.rows = statistics.rows;
+  metrics.rejected = statistics.rejected;
+  metrics.invalid = statistics.invalid;
+  metrics.expired = statistics.expired;
+  metrics.cancelled = statistics.cancelled;
+  metrics.left = statistics.left;
+  metrics.dropped = statistics.dropped;
+  metrics.answered = statistics.answered;
+  metrics.failed = statistics.failed;
+  metrics.batches = statistics.batches;
+  metrics.handler_runs = statistics.handler_runs;
+  metrics.padding = statistics.padding;
+  for (std::size_t i = 0; i < kBatchReasons; ++i) {
+    metrics.reasons.push_back({.reason = std::string(to_string(static_cast<BatchReason>(i))),
+                               .batches = statistics.reasons.at(i)});
+  }
+  metrics.sizes = statistics.sizes;
+  metrics.queue_wait = statistics.queue_wait;
+  metrics.handler_time = statistics.handler_time;
+  metrics.latency = statistics.latency;
+  metrics.rows_per_second = statistics.rows_per_second;
+  metrics.queued = statistics.queued;
+  metrics.queued_bytes = statistics.queued_bytes;
+  metrics.held = statistics.held;
+  metrics.running = statistics.running;
+  return metrics;
+}
+
 std::string to_string(const BatchStatistics& statistics) {
   const BatchStatistics& s = statistics;
   std::string table;

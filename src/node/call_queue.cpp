@@ -79,6 +79,7 @@ std::exception_ptr CallQueue::accept(const std::string& function, detail::Incomi
     } else {
       if (line.accepted == 0) lines_.erase(at);
       ++refused_;
+      ++refused_in_all_;
       logged = line_to_log(now);
     }
   }
@@ -308,6 +309,15 @@ void CallQueue::leave(Place& place) {
     if (line.accepted == 0) lines_.erase(lines_.find(place.peer_));
   }
   if (place.started_) start_next();
+}
+
+QueueMetrics CallQueue::metrics() {
+  const std::lock_guard lock(mutex_);
+  return {.limited = true,
+          .accepted = accepted_,
+          .running = running_,
+          .waiting = expiries_.size(),
+          .refused = refused_in_all_};
 }
 
 void CallQueue::close(const std::exception_ptr& error) {

@@ -13,6 +13,7 @@
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/log.hpp"
+#include "batchrpc/metrics/node_metrics.hpp"
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/node/remote_call.hpp"
@@ -41,6 +42,8 @@ class CallQueue final : public std::enable_shared_from_this<CallQueue> {
   /// Fails the calls that wait; none waits from now on. Those that run have their places until they
   /// are answered.
   void close(const std::exception_ptr& error);
+
+  [[nodiscard]] QueueMetrics metrics();
 
  private:
   class Place;
@@ -104,6 +107,7 @@ class CallQueue final : public std::enable_shared_from_this<CallQueue> {
   WorkTime work_of_all_;
   std::map<std::string, WorkTime> work_of_;  // by function
   std::uint64_t refused_ = 0;                // since that was logged
+  std::uint64_t refused_in_all_ = 0;
   std::optional<TimePoint> logged_at_;
   std::exception_ptr closed_;  // with what; null: it is open
 };

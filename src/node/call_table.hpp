@@ -18,8 +18,9 @@ struct PendingCall {
   detail::ReplyHandler handler;
   TimePoint deadline = TimePoint::max();
   TimePoint called_at{};
-  std::uint64_t id = 0;        ///< given by the table
-  OutputQueue::Place place{};  ///< of its frame in the connection's output
+  std::uint64_t called_ticks = 0;  ///< the same by Loop::ticks()
+  std::uint64_t id = 0;            ///< given by the table
+  OutputQueue::Place place{};      ///< of its frame in the connection's output
   std::uint32_t function = 0;
   bool waited = false;      ///< for a connection, or for what was before it
   std::uint64_t bytes = 0;  ///< of its frame and payloads

@@ -169,6 +169,7 @@ bool Connection::read_once(Batch& batch, std::span<std::byte> scratch) {
   }
   std::size_t bytes = result.bytes;
   note_heard(bytes);
+  read_at_ = loop_->ticks();
   const std::size_t direct_read = std::min(bytes, direct);
   bytes -= direct_read;
   direct_rest_ = direct_rest_.subspan(direct_read);

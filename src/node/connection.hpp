@@ -88,6 +88,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return bytes_received_.load(std::memory_order_relaxed);
   }
 
+  /// When the bytes that are being dealt with were read, by Loop::ticks(). On the loop.
+  [[nodiscard]] std::uint64_t read_at() const noexcept { return read_at_; }
+
   [[nodiscard]] std::string description() const;
   /// What broke the protocol, to go on a log line: "; it begins with ..." (first_bytes_text), or
   /// empty. On the loop.
@@ -130,6 +133,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   wire::FrameHeader chunk_;
   std::vector<Word> large_frame_;
 
+  std::uint64_t read_at_ = 0;
   unsigned streams_ = 0;         // so far
   bool live_ = false;            // whether the last of them has not ended
   bool waits_to_write_ = false;  // for it to become writable

@@ -84,7 +84,8 @@ void Node::submit(PeerRef peer, const detail::FunctionKey& function,
                   detail::OutgoingOptions options, Encoder& encoder,
                   detail::ReplyHandler&& handler) const {
   if (peer.name().empty()) {
-    live_core().submit(peer_name(peer), function, std::move(options), encoder, std::move(handler));
+    live_core().submit(peer_to_call(peer, function), function, std::move(options), encoder,
+                       std::move(handler));
   } else {
     live_core().submit(peer.name(), function, std::move(options), encoder, std::move(handler));
   }
@@ -96,6 +97,16 @@ Future<void> Node::wait_for_credit(PeerRef peer, std::size_t bytes) const {
     return core.wait_for_credit(peer_name(peer), bytes);
   } catch (...) {
     return make_failed_future<void>(std::current_exception());
+  }
+}
+
+std::string Node::peer_to_call(PeerRef peer, const detail::FunctionKey& function) const {
+  try {
+    return peer_name(peer);
+  } catch (const Error& error) {
+    NodeCore& core = live_core();
+    core.counters()->refused("", shown_name(function.name), error, core.loop()->now());
+    throw;
   }
 }
 
@@ -211,8 +222,11 @@ std::vector<std::string> Node::shutdown(Duration timeout) {
 
 std::shared_ptr<Executor> Node::workers() const { return live_core().workers(); }
 
-Host Node::host() const {
+NodeMetrics Node::metrics() const { return live_core().metrics(); }
+
+Host Node::host(std::string exposed_as) const {
   Host host;
+  host.exposed_as = std::move(exposed_as);
   host.name = name();
   host.workers = live_core().workers();
   host.loop_tasks = live_core().loop_tasks();
@@ -245,6 +259,13 @@ Host Node::host() const {
   };
   host.on_change = notify(false);
   host.on_end = notify(true);
+  host.on_metrics = [weak, as = host.exposed_as](auto figures) -> std::uint64_t {
+    const auto core = weak.lock();
+    return core ? core->batchers().add(as, std::move(figures)) : 0;
+  };
+  host.forget_metrics = [weak](std::uint64_t number, BatcherMetrics last) {
+    if (const auto core = weak.lock()) core->batchers().remove(number, std::move(last));
+  };
   host.forget = [weak](std::uint64_t number) {
     if (const auto core = weak.lock()) core->forget_handler(number);
   };

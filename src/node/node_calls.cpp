@@ -51,6 +51,7 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
     peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
   } catch (Error& error) {
     tell_refusal(error, shown_name(function.name), peer, loop_->now());
+    counters_->refused(peer, shown_name(function.name), error, loop_->now());
     throw;
   }
 }

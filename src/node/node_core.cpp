@@ -76,6 +76,8 @@ NodeCore::NodeCore(NodeOptions options)
         {Address::Scheme::tcp, Address::Scheme::unix_path, Address::Scheme::unix_abstract},
         std::make_shared<SocketTransport>(loop));
   }
+  counters_.emplace(*loop_);
+  made_at_ = loop_->now();
   context_ = std::make_shared<LoopWait>(loop_, options_.name, fork_mark_);
   // Calls to oneself go through a network of one where no other is given.
   const auto network = options_.network ? options_.network : InprocNetwork::make();
@@ -184,6 +186,7 @@ void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
   fork_mark_->refuse_forked_copy(options_.name);
   if (stopping_) throw ShutDown("node " + options_.name + " is shut down; make a new one");
   const std::string name = function->name;
+  function->counters = &counters_->function(is_of_library(name) ? kLibraryName : shown_name(name));
   functions_.add(std::move(function));
   parked_->exposed(name);
 }
@@ -212,6 +215,13 @@ void NodeCore::changed(const PeerChange& change) {
   const bool lost = change.kind == PeerChange::Kind::lost;
   if (!lost) end_waits(change.peer.name);
   if (!lost) log_.info(change.peer.name + " has joined");
+  if (lost) {
+    counters_->errors.add({.kind = ErrorRecord::Kind::connection,
+                           .at = loop_->now(),
+                           .code = ErrorCode::peer_lost,
+                           .peer = change.peer.name,
+                           .text = change.reason});
+  }
   call_handlers(change);
   if (lost) {
     group_->peer_lost(change.peer, change.reason);

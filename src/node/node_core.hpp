@@ -14,6 +14,8 @@
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/transport/stream.hpp"
+#include "metrics/batcher_list.hpp"
+#include "metrics/node_counters.hpp"
 #include "node/call_tracer.hpp"
 #include "node/fork_mark.hpp"
 #include "node/function_table.hpp"
@@ -114,6 +116,14 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
 
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return self_.incarnation; }
 
+  /// What Node::metrics() says.
+  [[nodiscard]] NodeMetrics metrics() const;
+  [[nodiscard]] NodeCounters* counters() noexcept override { return &*counters_; }
+  [[nodiscard]] BatcherList& batchers() noexcept { return batchers_; }
+  /// `source` adds to the metrics whenever these are asked for. For layers above.
+  using MetricsSource = std::function<void(NodeMetrics&)>;
+  void on_metrics(MetricsSource source);
+
   using ChangeHandler = std::function<void(const PeerChange&)>;
   /// `handler` gets every change from now on; the number takes it back.
   std::uint64_t on_change(ChangeHandler handler);
@@ -150,10 +160,12 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   const Log log_;
   LogLimits log_limits_;
   PeerIdentity self_;
+  BatcherList batchers_;
   const std::string host_;
   const std::shared_ptr<const ForkMark> fork_mark_ = std::make_shared<ForkMark>();
   std::atomic<int> rank_;
   std::shared_ptr<Loop> loop_;
+  std::optional<NodeCounters> counters_;  // for as long as there is a loop
   bool own_loop_ = false;
   std::shared_ptr<WaitContext> context_;
   std::shared_ptr<Transport> transport_;
@@ -169,6 +181,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::unique_ptr<PeerTable> peers_;
   std::shared_ptr<Group> group_;
   std::atomic<bool> stopping_{false};
+  TimePoint made_at_{};
 
   mutable std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<Listener>> listeners_;
@@ -177,6 +190,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::map<std::uint64_t, PeerWait> waits_;
   std::uint64_t next_handler_ = 1;  // and wait
   std::vector<EndReport> end_reports_;
+  std::vector<MetricsSource> metrics_sources_;
   std::map<std::type_index, std::shared_ptr<void>> extensions_;
   TimerId tick_ = 0;
   bool stopped_ = false;  // shutting down

@@ -69,6 +69,11 @@ void ParkedCalls::expect_functions_until(TimePoint end) {
   });
 }
 
+std::size_t ParkedCalls::size() const {
+  const std::lock_guard lock(mutex_);
+  return calls_.size();
+}
+
 void ParkedCalls::close(const std::exception_ptr& error) {
   std::vector<Call> calls;
   {

@@ -34,6 +34,8 @@ class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
   void expect_functions_until(TimePoint end);
   /// Fails the calls that wait; none waits from now on.
   void close(const std::exception_ptr& error);
+  /// How many wait.
+  [[nodiscard]] std::size_t size() const;
 
  private:
   static constexpr std::size_t kMost = 10'000;
@@ -50,7 +52,7 @@ class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Executor> runner_;
   const FunctionTable& functions_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Call> calls_;
   TimePoint end_ = TimePoint::max();
   TimerId timer_ = 0;

@@ -116,6 +116,11 @@ void PayloadMemory::close() {
   free_surplus();
 }
 
+std::size_t PayloadMemory::used_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return in_use_;
+}
+
 std::size_t PayloadMemory::kept_bytes() const {
   const std::lock_guard lock(mutex_);
   return kept_bytes_;

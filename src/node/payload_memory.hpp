@@ -32,8 +32,11 @@ class PayloadMemory : public std::enable_shared_from_this<PayloadMemory> {
   /// From now on nothing is kept.
   void close();
 
-  /// What is kept, in bytes.
+  /// What is kept, and what the program has, in bytes.
+  /// @{
   [[nodiscard]] std::size_t kept_bytes() const;
+  [[nodiscard]] std::size_t used_bytes() const;
+  /// @}
 
  private:
   struct Block {

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -148,6 +150,19 @@ PeerInfo PeerTable::info_of(const Peer& peer) {
     info.round_trip = peer.current->round_trip();
   }
   return info;
+}
+
+std::map<std::string, PeerTable::Load> PeerTable::loads() const {
+  std::map<std::string, Load> loads;
+  for (const auto& [name, session] : all_sessions()) {
+    const OutputQueue& output = session->connection().output();
+    Load& load = loads[name];
+    load.pending += session->pending_calls();
+    load.answering += static_cast<std::size_t>(std::max(0, session->answering()));
+    load.output_bytes += output.queued_bytes() + output.unanswered_bytes() + output.paused_bytes() +
+                         output.kept_bytes();
+  }
+  return loads;
 }
 
 }  // namespace batchrpc

@@ -94,6 +94,14 @@ class PeerTable {
   void tick();
 
   [[nodiscard]] std::vector<PeerInfo> snapshot() const;
+  /// What is under way with a peer.
+  struct Load {
+    std::size_t pending = 0;       ///< calls of this node
+    std::size_t answering = 0;     ///< calls of the peer
+    std::size_t output_bytes = 0;  ///< queued, or kept until they are acknowledged
+  };
+  /// By the peers' names.
+  [[nodiscard]] std::map<std::string, Load> loads() const;
   [[nodiscard]] bool is_live(std::string_view name) const;
   /// Whether that incarnation is live, as far as this node can tell: it cannot of nodes of another
   /// group.

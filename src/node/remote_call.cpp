@@ -13,12 +13,15 @@
 #include "batchrpc/node/call_extras.hpp"
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/node/caller.hpp"
+#include "metrics/node_counters.hpp"
 #include "node/session.hpp"
 
 namespace batchrpc::detail {
 
 ReplySink::~ReplySink() = default;
 CallPlace::~CallPlace() = default;
+
+TimePoint ReplySink::now() const noexcept { return {}; }
 
 namespace {
 
@@ -130,6 +133,7 @@ bool IncomingCall::begin_late() {
   if (sink_ == nullptr) return false;
   if (const auto& state = context_.call()) {
     if (!state->start()) {
+      if (counters_ != nullptr) counters_->failed(ErrorCode::cancelled);
       end();
       return false;
     }
@@ -150,6 +154,7 @@ void IncomingCall::refuse(const std::exception_ptr& error) {
 }
 
 std::size_t IncomingCall::bytes() const noexcept {
+  if (arguments_ == nullptr) return 0;
   std::size_t bytes = arguments_->segment.size_bytes();
   for (const Bytes& payload : arguments_->payloads)
     bytes += payload.size();
@@ -173,16 +178,60 @@ void IncomingCall::end() {
   place_.reset();
 }
 
+void IncomingCall::count_by(FunctionCounters& counters, std::uint64_t arrived) noexcept {
+  counters_ = &counters;
+  arrived_ = arrived;
+  counters.began(bytes() + sizeof(Word));
+}
+
 void IncomingCall::reply(Encoder& encoder) {
   if (sink_ == nullptr) return;
-  if (wants_reply_ && !cancelled()) sink_->send_result(id_, encoder, recording());
+  const bool is_cancelled = cancelled();
+  const std::uint64_t now = counters_ != nullptr ? counters_->stopwatch().ticks() : 0;
+  std::uint64_t bytes = 0;
+  if (wants_reply_ && !is_cancelled) {
+    bytes = encoder.words().size() * sizeof(Word);
+    for (const Bytes& payload : encoder.payloads())
+      bytes += payload.size();
+    sink_->send_result(id_, encoder, recording());
+  }
+  if (counters_ != nullptr) {
+    if (is_cancelled) {
+      counters_->failed(ErrorCode::cancelled);
+    } else {
+      counters_->answered(counters_->stopwatch().between(arrived_, now), bytes);
+    }
+  }
   end();
 }
 
 void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   if (sink_ == nullptr) return;
-  if (wants_reply_ && !cancelled()) send_error(error, began);
+  if (cancelled()) {
+    if (counters_ != nullptr) counters_->failed(ErrorCode::cancelled);
+  } else if (wants_reply_) {
+    send_error(error, began);
+  } else {
+    count_error(error, began);
+  }
   end();
+}
+
+// As the caller is told, or would be.
+void IncomingCall::count_error(const std::exception_ptr& error, bool began) noexcept {
+  if (counters_ == nullptr) return;
+  const ErrorCode code = wire::code_on_wire(error, began);
+  counters_->failed(code);
+  try {
+    counters_->node().errors.add({.kind = ErrorRecord::Kind::answer,
+                                  .at = sink_->now(),
+                                  .code = code,
+                                  .function = counters_->name,
+                                  .peer = context_.caller().name,
+                                  .text = describe(error)});
+  } catch (const std::bad_alloc&) {  // it is not remembered
+    return;
+  }
 }
 
 namespace {
@@ -203,22 +252,26 @@ bool had_as_much_time(const TimedOut& late, TimePoint deadline) {
 void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
   // A call that a handler has made ends with its own, or so much earlier (CallOptions::timeout).
   constexpr auto kAtItsEnd = std::chrono::milliseconds(10);
+  const auto send = [this](const std::exception_ptr& as, bool by_function) {
+    sink_->send_error(id_, as, by_function, recording());
+    count_error(as, by_function);
+  };
   try {
     std::rethrow_exception(error);
   } catch (const DidNotRun& other) {
-    sink_->send_error(id_, other.error, false, recording());
+    send(other.error, false);
   } catch (const TimedOut& late) {
     const auto deadline = context_.deadline();
     const bool over =
         deadline && (sink_->is_over(*deadline - kAtItsEnd) || had_as_much_time(late, *deadline));
     if (began && over) {
       const std::string text = std::string("the call's time was over while it ran: ") + late.what();
-      sink_->send_error(id_, std::make_exception_ptr(TimedOut(text, true)), false, recording());
+      send(std::make_exception_ptr(TimedOut(text, true)), false);
     } else {
-      sink_->send_error(id_, error, began, recording());
+      send(error, began);
     }
   } catch (...) {
-    sink_->send_error(id_, error, began, recording());
+    send(error, began);
   }
 }
 

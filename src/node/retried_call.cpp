@@ -210,6 +210,7 @@ std::string RetriedCall::try_again(ErrorCode failed_by, Duration least_pause) {
                            : "wait_for_peer() waits for a peer that is away");
   }
   if (!retries.pause(shared_from_this(), when)) return "the node is shutting down";
+  core->counters()->retries.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
 

@@ -35,13 +35,18 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
       queue_(host_->call_queue()),
+      counters_(host_->counters()),
+      stopwatch_(*loop_),
       expected_peer_(std::move(peer_name)),
       small_frame_words_(host_->options().max_frame_bytes / sizeof(Word)),
       call_timeout_(host_->options().call_timeout),
       credit_limit_(host_->options().max_outstanding_bytes),
       id_(id),
       assembler_(host_->options().max_payload_bytes, host_->payload_memory()),
-      mutex_(connection_->output().mutex()) {}
+      mutex_(connection_->output().mutex()),
+      made_(counters_) {
+  if (counters_ != nullptr && !expected_peer_.empty()) counters_->name(made_, expected_peer_);
+}
 
 Session::~Session() {
   if (timer_ != 0) loop_->cancel(timer_);
@@ -91,6 +96,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   PendingCall call{.handler = std::move(handler),
                    .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
                    .called_at = now,
+                   .called_ticks = stopwatch_.ticks(),
                    .bytes = bytes,
                    .payload_target = std::move(options.payload_target)};
   if (probe) probe->set_bytes_out(bytes);
@@ -114,8 +120,10 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       if (options.wants_reply) {
         at_once = calls_.size() == 0;
         id = calls_.add(std::move(call));
+        made_.called(number, bytes);
       } else {
         id = CallTable::kNotifications + notifications_++;
+        made_.notified(number, bytes);
       }
       wire::set_id(encoder.words(), id);
       const auto place = connection_->output().append_locked(encoder.words(), id, false,
@@ -141,6 +149,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       NotSent error("the connection to " + peer_name() + " has just broken: '" + name +
                     "' was not sent; call again");
       tell_refusal(error, name, peer_name(), now);
+      if (counters_ != nullptr) counters_->refused(peer_name(), name, error, now);
       reply.error = std::make_exception_ptr(std::move(error));
     } else if (overloaded) {
       reply.error = out_of_credit(function.name, bytes, now);
@@ -176,6 +185,7 @@ std::uint32_t Session::number_of(const detail::FunctionKey& function) {
     defined_bytes_ += bytes;
     at = numbers_.emplace(function.hash, static_cast<std::uint32_t>(names_.size())).first;
     names_.emplace_back(shown_name(function.name));
+    made_.define(names_.back(), is_of_library(function.name));
     const auto frame = wire::definition_frame({.number = at->second,
                                                .name = std::string(function.name),
                                                .signature = std::string(function.signature)});
@@ -203,9 +213,9 @@ std::vector<Session::EndedCall> Session::end_calls(std::vector<PendingCall> call
     for (const auto& cargo : call.cargo) {
       if (!sent) cargo->taken_back();
     }
-    ended.push_back({std::move(call.handler), names_[call.function], sent, story_of(call, sent),
-                     std::move(call.payload_target), std::move(call.nested), std::move(call.cargo),
-                     std::move(call.kept), std::move(call.probe)});
+    ended.push_back({std::move(call.handler), names_[call.function], sent, call.function,
+                     story_of(call, sent), std::move(call.payload_target), std::move(call.nested),
+                     std::move(call.cargo), std::move(call.kept), std::move(call.probe)});
   }
   return ended;
 }
@@ -224,13 +234,13 @@ void Session::expire_calls() {
   serve_credit_soon();
   connection_->flush();  // the peer is told of those that it has in part
   for (EndedCall& call : expired) {
-    fail(call.handler,
+    fail({call.handler, call.number, call.probe.get()},
          std::make_exception_ptr(TimedOut(
              "'" + call.function + "' on " + peer_name() + " did not answer in time" +
                  (call.sent ? "; it may have run" : "; it could not be sent, and never ran") +
                  " (CallOptions::timeout, NodeOptions::call_timeout)",
              call.sent)),
-         std::move(call.story), Guarantee::deadline, call.probe.get());
+         std::move(call.story), Guarantee::deadline);
   }
 }
 
@@ -247,8 +257,8 @@ Session::Failed Session::fail_calls(const MakeError& error, Guarantee guarantee)
   Failed failed;
   for (EndedCall& call : calls) {
     ++(call.sent ? failed.left : failed.not_sent);
-    fail(call.handler, error(call.function, call.sent), std::move(call.story), guarantee,
-         call.probe.get());
+    fail({call.handler, call.number, call.probe.get()}, error(call.function, call.sent),
+         std::move(call.story), guarantee);
   }
   for (CreditLine& line : lines) {
     for (CreditWait& wait : line.waits)
@@ -351,6 +361,7 @@ std::shared_ptr<const PeerIdentity> Session::peer() const {
 
 void Session::set_peer(std::shared_ptr<const PeerIdentity> peer) {
   const std::lock_guard lock(mutex_);
+  if (counters_ != nullptr) counters_->name(made_, peer->name);
   identity_.store(&identities_.emplace_back(std::move(peer)), std::memory_order_release);
 }
 

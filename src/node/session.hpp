@@ -16,6 +16,7 @@
 #include "batchrpc/node/exposed.hpp"
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/node/remote_call.hpp"
+#include "metrics/node_counters.hpp"
 #include "node/call_order.hpp"
 #include "node/call_table.hpp"
 #include "node/connection.hpp"
@@ -63,6 +64,8 @@ class SessionHost {
   using RunAgain = std::function<void(detail::IncomingCall call)>;
   virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
   virtual void run_on_worker(Task task) = 0;
+  /// What is counted of its calls; null: nothing.
+  [[nodiscard]] virtual NodeCounters* counters() noexcept { return nullptr; }
   /// Where calls wait for their turn; null where none do (NodeOptions::call_limits).
   [[nodiscard]] virtual std::shared_ptr<CallQueue> call_queue() const { return nullptr; }
   /// Where large payloads are received; null: in memory of the allocator.
@@ -214,6 +217,7 @@ class Session final : public FrameSink,
   void answered(const detail::CallState& call) override;
   [[nodiscard]] bool is_forked_copy() const noexcept override;
   [[nodiscard]] bool is_over(TimePoint deadline) const noexcept override;
+  [[nodiscard]] TimePoint now() const noexcept override { return loop_->now(); }
 
   /// Tells the peer whether the payloads of its call may come: soon, by the loop. Thread-safe.
   void send_credit(std::uint64_t call, std::uint64_t credit);
@@ -273,7 +277,8 @@ class Session final : public FrameSink,
   void keep_pace();
   void handle_credit(const wire::FrameHeader& credit);
   void handle_cancel(std::uint64_t call);
-  [[nodiscard]] std::optional<PendingCall> take_answered(std::uint64_t id);
+  [[nodiscard]] std::optional<PendingCall> take_answered(std::uint64_t id,
+                                                         std::uint64_t result_bytes);
   [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
   [[nodiscard]] CallContext context_of(const wire::FrameView& frame,
                                        std::optional<TimePoint> deadline) const;
@@ -313,6 +318,7 @@ class Session final : public FrameSink,
     detail::ReplyHandler handler;
     std::string function;
     bool sent;
+    std::uint32_t number;
     std::shared_ptr<CallStory> story;
     // Destroyed without the lock:
     std::unique_ptr<detail::PayloadTarget> payload_target{};
@@ -329,8 +335,14 @@ class Session final : public FrameSink,
   void arm_timer(TimePoint deadline);
   void expire_calls();
   [[nodiscard]] std::shared_ptr<CallStory> story_of(const PendingCall& call, bool left) const;
-  void fail(detail::ReplyHandler& handler, std::exception_ptr error,
-            std::shared_ptr<CallStory> story, Guarantee guarantee, detail::CallProbe* probe);
+  // Whom to tell of the end of a call, and what counts and records it.
+  struct CallEnd {
+    detail::ReplyHandler& handler;
+    std::uint32_t function;
+    detail::CallProbe* probe;
+  };
+  void fail(const CallEnd& call, std::exception_ptr error, std::shared_ptr<CallStory> story,
+            Guarantee guarantee);
   void note(ConnectionEvent event);
   void note_broken(const std::string& why);
   void note_silence();
@@ -343,6 +355,8 @@ class Session final : public FrameSink,
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Connection> connection_;
   const std::shared_ptr<CallQueue> queue_;  // null: no call waits for its turn
+  NodeCounters* const counters_;            // null: nobody counts
+  const Stopwatch stopwatch_;
   const std::string expected_peer_;
   const std::size_t small_frame_words_;  // surely within the limits
   const Duration call_timeout_;          // where a call says none
@@ -383,6 +397,7 @@ class Session final : public FrameSink,
 
   std::mutex& mutex_;  // the output queue's; guards what follows
   CallTable calls_;
+  CallsMade made_;
   detail::SubmitterNumber submitter_number_;  // from the first call on
   ConnectionLog log_;
   std::uint64_t notifications_ = 0;

@@ -37,12 +37,12 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
   serve_credit_soon();
   if (!OutputScope::defer(*connection_)) connection_->flush_soon();
   for (EndedCall& call : ended) {
-    fail(call.handler,
+    fail({call.handler, call.number, call.probe.get()},
          std::make_exception_ptr(Cancelled("'" + call.function + "' on " + peer_name() +
                                                " was cancelled" +
                                                (call.sent ? "; it may have run" : "; it never ran"),
                                            call.sent)),
-         std::move(call.story), Guarantee::cancellation, call.probe.get());
+         std::move(call.story), Guarantee::cancellation);
   }
   return true;
 }

@@ -64,6 +64,7 @@ std::exception_ptr Session::out_of_credit(std::string_view function, std::uint64
       " bytes of calls that are not finished are more than NodeOptions::max_outstanding_bytes (" +
       std::to_string(credit_limit_) + "); call again when some are, or wait_for_credit() first");
   tell_refusal(error, name, peer_name(), now, Guarantee::bounded_memory);
+  if (counters_ != nullptr) counters_->refused(peer_name(), name, error, now);
   return std::make_exception_ptr(std::move(error));
 }
 
@@ -166,6 +167,13 @@ bool Session::refuses_for_replies(const wire::FrameView& frame) {
           " bytes of replies have not been taken by their caller, the limit is " +
           std::to_string(credit_limit_) + " (NodeOptions::max_outstanding_bytes)")));
   refused_bytes_ += error.size() * sizeof(Word);
+  if (counters_ != nullptr) {
+    const auto exposed = function.function.lock();
+    FunctionCounters& counters =
+        exposed && exposed->counters != nullptr ? *exposed->counters : counters_->unknown();
+    counters.began(frame.words.size_bytes());
+    counters.failed(ErrorCode::overloaded);
+  }
   if (refused_bytes_ > kRefusalBytes) {
     throw BadMessage("it calls and does not take the replies, of which " + std::to_string(held) +
                      " bytes wait (NodeOptions::max_outstanding_bytes)");

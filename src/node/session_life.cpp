@@ -212,6 +212,13 @@ void Session::end(const std::string& why, bool protocol_error) {
   }
   if (protocol_error) {
     broke_protocol_ = true;
+    if (counters_ != nullptr) {
+      counters_->errors.add({.kind = ErrorRecord::Kind::connection,
+                             .at = loop_->now(),
+                             .code = ErrorCode::bad_message,
+                             .peer = peer_name(),
+                             .text = why});
+    }
     // Who joins tries again and again, and warns of it once: Group.
     const bool joining = !accepted_ && !is_open() && expected_peer_.empty();
     host_->log_limits().broke_protocol.write(

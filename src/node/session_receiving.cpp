@@ -179,8 +179,14 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   try {
     function = resolve(incoming);
   } catch (...) {
-    if (const std::exception_ptr ending = host_->refusal()) return call.fail(ending);
     const std::exception_ptr error = std::current_exception();
+    const auto count = [&] {
+      if (counters_ != nullptr) call.count_by(counters_->unknown(), connection_->read_at());
+    };
+    if (const std::exception_ptr ending = host_->refusal()) {
+      count();
+      return call.fail(ending);
+    }
     // Nodes that start together call each other before all of them have exposed what they have.
     if (code_of(error) == ErrorCode::not_found) {
       call.keep();
@@ -189,6 +195,7 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
       };
       if (host_->park(incoming.name, call, again)) return;
     }
+    count();
     if (!call.wants_reply()) {
       host_->log().warning("a notification from " + peer_name() +
                            " was dropped: " + describe(error));
@@ -196,6 +203,7 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     call.fail(error);
     return;
   }
+  if (function->counters != nullptr) call.count_by(*function->counters, connection_->read_at());
   if (refusal) return call.refuse(refusal);
   const bool limited = queue_ && incoming.of_program && !function->options.short_handler;
   if (limited) {
@@ -234,7 +242,10 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& pa
     expect_result(frame);
     return;
   }
-  std::optional<PendingCall> call = take_answered(frame.header.id);
+  std::uint64_t bytes = frame.words.size_bytes();
+  for (const Bytes& payload : payloads)
+    bytes += payload.size();
+  std::optional<PendingCall> call = take_answered(frame.header.id, bytes);
   if (!call) return;  // it has timed out
   detail::own_payloads(payloads);
   detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
@@ -252,7 +263,7 @@ void Session::keep_pace() {
 
 void Session::handle_error(const wire::FrameView& frame) {
   wire::ErrorBody body = wire::read_error(frame);
-  std::optional<PendingCall> call = take_answered(frame.header.id);
+  std::optional<PendingCall> call = take_answered(frame.header.id, 0);
   if (!call) return;
   for (const auto& cargo : call->cargo) {
     if (!body.may_have_run) cargo->taken_back();
@@ -286,7 +297,8 @@ void Session::handle_error(const wire::FrameView& frame) {
     note_reply(*call->probe, frame, {});
     if (!body.record.empty()) call->probe->tells(wire::record_of(std::move(body.record.front())));
   }
-  fail(call->handler, std::move(error), std::move(story), Guarantee::none, call->probe.get());
+  fail({call->handler, call->function, call->probe.get()}, std::move(error), std::move(story),
+       Guarantee::none);
   keep_pace();
 }
 

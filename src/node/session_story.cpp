@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "batchrpc/base/error.hpp"
 #include "node/call_stories.hpp"
 #include "node/session.hpp"
 
@@ -95,19 +96,38 @@ std::shared_ptr<CallStory> Session::story_of(const PendingCall& call, bool left)
 
 // Tells the caller that its call has failed, with its story, by that promise; none: the error's
 // own.
-void Session::fail(detail::ReplyHandler& handler, std::exception_ptr error,
-                   std::shared_ptr<CallStory> story, Guarantee guarantee,
-                   detail::CallProbe* probe) {
+void Session::fail(const CallEnd& call, std::exception_ptr error, std::shared_ptr<CallStory> story,
+                   Guarantee guarantee) {
+  ErrorRecord record{.kind = ErrorRecord::Kind::call,
+                     .at = loop_->now(),
+                     .code = ErrorCode::remote_error,
+                     .function = story->function,
+                     .peer = peer_name()};
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    record.text = known.what();
+    if (const auto* const of_ours = dynamic_cast<const Error*>(&known)) {
+      record.code = of_ours->code();
+    }
+  } catch (...) {
+    record.text = describe(error);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    made_.failed(call.function, record.code);
+  }
+  if (counters_ != nullptr) counters_->errors.add(std::move(record));
   story->peer = peer_name();
   story->ended_at = std::max(loop_->now(), story->called_at);
   story->guarantee = guarantee;
   tell_story(error, std::move(story));
-  if (probe != nullptr) probe->failed(error);
+  if (call.probe != nullptr) call.probe->failed(error);
   detail::Reply reply;
   reply.error = std::move(error);
-  reply.probe = probe;
-  handler(reply);
-  if (probe != nullptr) probe->end();
+  reply.probe = call.probe;
+  call.handler(reply);
+  if (call.probe != nullptr) call.probe->end();
 }
 
 // --- connections

@@ -40,7 +40,7 @@ void Session::tell_cancelled(std::uint64_t call) {
 
 // The call that was answered, unless it has ended. Payloads that are still to be sent have nobody
 // to go to: its function was not run, or needed none.
-std::optional<PendingCall> Session::take_answered(std::uint64_t id) {
+std::optional<PendingCall> Session::take_answered(std::uint64_t id, std::uint64_t result_bytes) {
   std::vector<Bytes> payloads;  // destroyed without the lock
   bool cut = false;
   std::optional<PendingCall> call;
@@ -48,6 +48,10 @@ std::optional<PendingCall> Session::take_answered(std::uint64_t id) {
     const std::lock_guard lock(mutex_);
     call = calls_.take(id);
     if (call) cut = cut_off(id, payloads);
+    if (call && result_bytes > 0) {  // an error is counted by fail()
+      const std::uint64_t took = stopwatch_.between(call->called_ticks, connection_->read_at());
+      made_.answered(call->function, took, result_bytes);
+    }
     under_way_ = calls_.size();
   }
   if (cut) flush();

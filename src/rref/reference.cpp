@@ -121,6 +121,9 @@ void follow_node(NodeCore& core, const std::shared_ptr<RrefParts>& all) {
         return;
     }
   });
+  core.on_metrics([weak = std::weak_ptr(all)](NodeMetrics& metrics) {
+    if (const auto parts = weak.lock()) add_metrics(*parts, metrics.rrefs);
+  });
   core.on_end_report([weak = std::weak_ptr(all)] {
     const auto parts = weak.lock();
     return parts ? parts->objects->held_by_others() : std::vector<std::string>();

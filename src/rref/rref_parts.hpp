@@ -22,4 +22,10 @@ struct RrefParts {
   const std::shared_ptr<References> references;  ///< that it holds
 };
 
+/// What Node::rrefs() says; and what Node::metrics() says of it.
+/// @{
+[[nodiscard]] RRefReport report(const RrefParts& parts);
+void add_metrics(const RrefParts& parts, RRefMetrics& metrics);
+/// @}
+
 }  // namespace batchrpc::detail

@@ -184,6 +184,11 @@ std::uint64_t retry_after_of(const Error& error) {
 
 }  // namespace
 
+ErrorCode code_on_wire(const std::exception_ptr& error, bool began) noexcept {
+  const ErrorCode code = code_of(error);
+  return began && is_of_one_call(code) ? ErrorCode::remote_error : code;
+}
+
 std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error, bool began,
                               const CallRecord* record) {
   ErrorBody body{.code = static_cast<std::uint16_t>(ErrorCode::remote_error),

@@ -156,6 +156,8 @@ void make_void(std::span<std::byte> frame) noexcept;
 /// `record`: the callee's side of the call, if that was asked for.
 [[nodiscard]] std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
                                             bool began = false, const CallRecord* record = nullptr);
+/// The code by which error_frame() has it travel.
+[[nodiscard]] ErrorCode code_on_wire(const std::exception_ptr& error, bool began) noexcept;
 /// Whether errors of that code tell how a call went on its way: thrown by a function, they are of
 /// another call, and travel as a remote_error.
 [[nodiscard]] bool is_of_one_call(ErrorCode code) noexcept;

@@ -178,6 +178,20 @@ void RandomProgram::probe(Duration within) {
 }
 
 // Nothing is left: of handles, of payloads, of calls, of connections.
+/// Each call ends in one counter: so says the node, by other means, of those under way.
+void RandomProgram::check_counts(const Life& life) {
+  const NodeMetrics metrics = life.node->metrics();
+  const auto check = [&](const CallMetrics& calls, std::size_t under_way, const std::string& what) {
+    if (calls.calls == calls.ok + calls.errors.total() + under_way) return;
+    ledger_.complain(life.name + " counts " + std::to_string(calls.calls) + " calls " + what +
+                     ": " + std::to_string(calls.ok) + " went well, " +
+                     std::to_string(calls.errors.total()) + " failed, " +
+                     std::to_string(under_way) + " are under way");
+  };
+  check(metrics.made, metrics.pending, "made");
+  check(metrics.answered, metrics.answering, "answered");
+}
+
 void RandomProgram::end() {
   handles_.clear();
   for (const auto& life : lives_)
@@ -193,6 +207,9 @@ void RandomProgram::end() {
   }
   if (Payload::alive != 0) {
     ledger_.complain(std::to_string(Payload::alive) + " payloads are kept, and no call is left");
+  }
+  for (const auto& life : lives_) {
+    if (life->node) check_counts(*life);
   }
   std::shuffle(lives_.begin(), lives_.end(), random_);
   for (const auto& life : lives_) {

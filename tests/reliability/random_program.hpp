@@ -125,6 +125,7 @@ class RandomProgram {
   void kill(int host);
   void heal();
 
+  void check_counts(const Life& life);
   void probe(Duration within);
   void end();
 

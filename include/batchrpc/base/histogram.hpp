@@ -21,8 +21,15 @@ class BATCHRPC_EXPORT Histogram {
     std::uint64_t count = 0;    ///< how many came
   };
 
+  Histogram() = default;
+  /// Of counts by bucket, from the lowest on, as the library itself gathers them; the largest
+  /// number is then known as the middle of its bucket.
+  Histogram(std::vector<std::uint64_t> counts, std::uint64_t sum);
+
   /// Counts a number, or so many of it.
   void add(std::uint64_t value, std::uint64_t times = 1);
+  /// Counts all that `other` has.
+  void add(const Histogram& other);
   /// As new.
   void clear();
 

@@ -9,6 +9,7 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/histogram.hpp"
 #include "batchrpc/batch/batch_info.hpp"
+#include "batchrpc/metrics/node_metrics.hpp"
 
 namespace batchrpc {
 
@@ -62,6 +63,9 @@ struct BatchStatistics {
   std::size_t min_size = 1;
   /// @}
 };
+
+/// The same as one of NodeMetrics::batchers, without a name.
+[[nodiscard]] BATCHRPC_EXPORT BatcherMetrics metrics_of(const BatchStatistics& statistics);
 
 /// A table of several lines for people.
 [[nodiscard]] BATCHRPC_EXPORT std::string to_string(const BatchStatistics& statistics);

@@ -12,6 +12,7 @@
 
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/future/async_mutex.hpp"
+#include "batchrpc/metrics/node_metrics.hpp"
 #include "batchrpc/node/function_traits.hpp"
 #include "batchrpc/node/reception.hpp"
 #include "batchrpc/node/remote_call.hpp"
@@ -60,6 +61,12 @@ struct Host {
   /// Takes a handler of on_change or on_end back. One that another thread is running may go on
   /// running after this has returned.
   std::function<void(std::uint64_t)> forget;
+  /// Under which it is exposed; empty: no one knows.
+  std::string exposed_as{};
+  /// Of a batcher: has Node::metrics() ask for its figures, under `exposed_as`, until the number
+  /// takes that back, with the last ones. Nothing, once: it is about to end. Null: nobody asks.
+  std::function<std::uint64_t(std::function<std::optional<BatcherMetrics>()>)> on_metrics{};
+  std::function<void(std::uint64_t, BatcherMetrics last)> forget_metrics{};  ///< the same
 };
 
 namespace detail {
@@ -109,7 +116,8 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
   const std::string name;
   const std::string signature;
   const ExposeOptions options;
-  std::atomic<bool> taken_back{false};  ///< by take_back()
+  std::atomic<bool> taken_back{false};   ///< by take_back()
+  FunctionCounters* counters = nullptr;  ///< the node's, once it is exposed
 };
 
 /// The wire form of a signature, spread out of its tuple of arguments.

@@ -216,7 +216,7 @@ class BATCHRPC_EXPORT Node {
     ExposeOptions how = options;
     if constexpr (detail::ToldOfHost<Callable>) {
       detail::check_gathering(name, how);
-      callable.exposed_on(host());
+      callable.exposed_on(host(name));
       how.short_handler = true;
     }
     if constexpr (detail::takes_temporaries<Traits>()) {
@@ -330,6 +330,11 @@ class BATCHRPC_EXPORT Node {
   /// returned: let it share what it refers to.
   void forget_membership_handler(std::uint64_t number) const;
 
+  /// What the node has done since it was made, and has under way: counters and histograms of it,
+  /// its peers, functions, batchers and objects, and its last errors (docs/metrics.md). They are
+  /// always counted; to ask for them takes time with the number of these.
+  [[nodiscard]] NodeMetrics metrics() const;
+
   // --- life
 
   /// Refuses new calls, lets those under way finish until the time is over, tells the others (for
@@ -347,8 +352,8 @@ class BATCHRPC_EXPORT Node {
   /// Runs tasks where handlers run; for `then(executor, f)` and batchers.
   [[nodiscard]] std::shared_ptr<Executor> workers() const;
 
-  /// What a callable that is exposed here may use.
-  [[nodiscard]] Host host() const;
+  /// What a callable that is exposed here, under that name, may use.
+  [[nodiscard]] Host host(std::string exposed_as = {}) const;
 
   /// For parts of the library.
   [[nodiscard]] const std::shared_ptr<NodeCore>& core() const {
@@ -469,6 +474,7 @@ class BATCHRPC_EXPORT Node {
                     const std::tuple<Params...>* types, Args&&... args) const;
   bool remove_reserved(std::string_view name) const;
   [[nodiscard]] std::string peer_name(PeerRef peer) const;
+  [[nodiscard]] std::string peer_to_call(PeerRef peer, const detail::FunctionKey& function) const;
   [[nodiscard]] NodeCore& live_core() const;  // throws InvalidArgument when moved from
 
   std::shared_ptr<NodeCore> core_{};

@@ -23,6 +23,7 @@
 /// The two ends of a call, below the typed functions: what the templates of node.hpp hand to the
 /// compiled library.
 namespace batchrpc {
+class FunctionCounters;
 class NodeCore;
 }  // namespace batchrpc
 
@@ -167,6 +168,8 @@ class BATCHRPC_EXPORT ReplySink {
   /// locks.
   [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
   [[nodiscard]] virtual bool is_over(TimePoint deadline) const noexcept = 0;
+  /// For what is remembered of the calls.
+  [[nodiscard]] virtual TimePoint now() const noexcept;
 };
 
 /// Copies those that are views of a buffer that is read into next, into memory of their own.
@@ -209,6 +212,8 @@ class BATCHRPC_EXPORT IncomingCall {
         begun_(other.begun_),
         context_(std::move(other.context_)),
         arguments_(std::exchange(other.arguments_, nullptr)),
+        counters_(other.counters_),
+        arrived_(other.arrived_),
         lock_(std::move(other.lock_)),
         place_(std::move(other.place_)) {}
   IncomingCall& operator=(IncomingCall&&) = delete;
@@ -244,12 +249,15 @@ class BATCHRPC_EXPORT IncomingCall {
   [[nodiscard]] Decoder arguments() const {
     return Decoder(arguments_->segment, arguments_->payloads);
   }
-  /// What the arguments take in memory.
+  /// What the arguments take in memory; 0 while it is kept and has not begun.
   [[nodiscard]] std::size_t bytes() const noexcept;
   /// Gives the arguments' memory back; nothing that was decoded as a view may be used any more.
   void drop_arguments() noexcept { *arguments_ = {}; }
 
   // For who holds it:
+
+  /// Has its end be counted there, once; `arrived`: when it did, by Loop::ticks().
+  void count_by(FunctionCounters& counters, std::uint64_t arrived) noexcept;
 
   /// Has it hold a lock until it is answered (ExposeOptions::exclusive).
   void hold(AsyncMutex::Guard lock) noexcept { lock_ = std::move(lock); }
@@ -280,6 +288,7 @@ class BATCHRPC_EXPORT IncomingCall {
   [[nodiscard]] CallRecording* recording() const noexcept;
   bool begin_late();
   void send_error(const std::exception_ptr& error, bool began);
+  void count_error(const std::exception_ptr& error, bool began) noexcept;
   void end();
 
   ReplySink* sink_;  // null when answered
@@ -287,8 +296,10 @@ class BATCHRPC_EXPORT IncomingCall {
   bool wants_reply_;
   bool waited_ = false;
   bool begun_ = false;
-  CallContext context_;       // with a CallState when it is kept
-  CallArguments* arguments_;  // null while it is kept and has not begun
+  CallContext context_;                   // with a CallState when it is kept
+  CallArguments* arguments_;              // null while it is kept and has not begun
+  FunctionCounters* counters_ = nullptr;  // live as long as the sink
+  std::uint64_t arrived_ = 0;
   AsyncMutex::Guard lock_;
   std::unique_ptr<CallPlace> place_;
 };

@@ -120,8 +120,8 @@ void Node::expose_as(std::string_view name) const {
   [this, name]<class... Params>(const std::tuple<Params...>* /*types*/) {
     using R = typename Traits::Result;
     if constexpr (std::is_member_object_pointer_v<decltype(M)>) {
-      this->expose_reserved(detail::method_name(name),
-                            detail::BatchedMethod<M, T, R, Params...>{this->host()});
+      this->expose_reserved(detail::method_name(name), detail::BatchedMethod<M, T, R, Params...>{
+                                                           this->host(std::string(name))});
     } else if constexpr (detail::takes_temporaries<Traits>()) {
       const auto method = [](detail::ObjectId object, Params... arguments) -> Future<R> {
         return detail::call_object<R, T>(object,

@@ -15,7 +15,8 @@ namespace batchrpc {
 
 namespace detail {
 class LoopCore;
-}
+class TickCounter;
+}  // namespace detail
 
 /// How a loop with a thread of its own waits.
 struct SocketLoopOptions {
@@ -66,6 +67,9 @@ class BATCHRPC_EXPORT SocketLoop final : public Loop {
   [[nodiscard]] TimePoint now() const noexcept override;
   [[nodiscard]] TimePoint coarse_now() const noexcept override;
   [[nodiscard]] Duration coarse_lag() const noexcept override;
+  [[nodiscard]] std::uint64_t ticks() const noexcept override;
+  [[nodiscard]] Duration time_of(std::uint64_t ticks) const noexcept override;
+  [[nodiscard]] const detail::TickCounter* tick_counter() const noexcept override;
   void post(Task task) override;
   void defer(Task task) override;
   TimerId schedule(TimePoint when, Task task) override;
@@ -78,6 +82,7 @@ class BATCHRPC_EXPORT SocketLoop final : public Loop {
   explicit SocketLoop(std::shared_ptr<detail::LoopCore> core);
 
   std::shared_ptr<detail::LoopCore> core_;
+  const std::unique_ptr<detail::TickCounter> counter_;  // null: there is none that is good
 };
 
 }  // namespace batchrpc

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+/// The buckets of Histogram: up to 63 each number has its own, above that each octave has 32.
+namespace batchrpc::histogram_layout {
+
+inline constexpr unsigned kHalfBits = 5;                 // 32 buckets an octave
+inline constexpr std::uint64_t kHalf = 1U << kHalfBits;  // of the first that has less than one each
+inline constexpr std::uint64_t kExact = 2 * kHalf;
+/// How many buckets there are for all numbers.
+inline constexpr std::size_t kBuckets = (64 - kHalfBits + 1) * kHalf;
+
+constexpr std::size_t index_of(std::uint64_t value) noexcept {
+  const unsigned shift =
+      static_cast<unsigned>(std::bit_width(value | (kExact - 1))) - kHalfBits - 1;
+  return static_cast<std::size_t>(shift * kHalf + (value >> shift));
+}
+
+constexpr std::uint64_t lowest_of(std::size_t index) noexcept {
+  if (index < kExact) return index;
+  const std::uint64_t shift = index / kHalf - 1;
+  return (index - shift * kHalf) << shift;
+}
+
+constexpr std::uint64_t highest_of(std::size_t index) noexcept {
+  if (index < kExact) return index;
+  return lowest_of(index) + ((std::uint64_t{1} << (index / kHalf - 1)) - 1);
+}
+
+static_assert(index_of(~std::uint64_t{0}) == kBuckets - 1);
+
+}  // namespace batchrpc::histogram_layout

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/metrics/call_metrics.hpp"
+#include "metrics/concurrent_histogram.hpp"
+#include "transport/stopwatch.hpp"
+
+namespace batchrpc {
+
+class NodeCounters;
+
+/// Names of functions, and of peers, that are counted each for itself.
+inline constexpr std::size_t kMaxCountedNames = 4096;
+
+/// Counts the calls of one exposed function. Lives as long as its node. Thread-safe.
+class FunctionCounters {
+ public:
+  FunctionCounters(NodeCounters& node, const Stopwatch& stopwatch, std::string function)
+      : name(std::move(function)), node_(node), stopwatch_(stopwatch) {}
+
+  void began(std::uint64_t bytes) noexcept {
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    bytes_received_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  /// One has ended: `latency` in ns. Each that began once, by this or by failed().
+  void answered(std::uint64_t latency, std::uint64_t bytes) noexcept {
+    bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
+    latency_.add(latency);
+  }
+  void failed(ErrorCode code) noexcept {
+    errors_[ErrorCounts::index_of(code)].fetch_add(1, std::memory_order_release);
+  }
+
+  [[nodiscard]] NodeCounters& node() const noexcept { return node_; }
+  [[nodiscard]] const Stopwatch& stopwatch() const noexcept { return stopwatch_; }
+  [[nodiscard]] CallMetrics snapshot() const;
+
+  const std::string name;
+
+ private:
+  NodeCounters& node_;
+  const Stopwatch stopwatch_;
+  std::atomic<std::uint64_t> calls_{0};
+  std::atomic<std::uint64_t> bytes_received_{0};
+  std::atomic<std::uint64_t> bytes_sent_{0};
+  std::array<std::atomic<std::uint64_t>, ErrorCounts::kCodes> errors_{};
+  ConcurrentHistogram latency_;
+};
+
+/// Counts the calls that a node makes over one session. What counts is called by who holds the
+/// session's lock, so that nothing needs an atomic addition; others look meanwhile. What was
+/// counted becomes the node's at the end.
+class CallsMade {
+ public:
+  /// `node`: null where nobody asks.
+  explicit CallsMade(NodeCounters* node);
+  ~CallsMade();
+  CallsMade(const CallsMade&) = delete;
+  CallsMade& operator=(const CallsMade&) = delete;
+
+  /// The functions get numbers in order, from 0 on; those of the library itself count together.
+  void define(std::string_view function, bool of_library);
+  void called(std::uint32_t function, std::uint64_t bytes) noexcept {
+    Entry& entry = *by_number_[function];
+    add(entry.calls, 1);
+    add(entry.bytes_sent, bytes);
+  }
+  void notified(std::uint32_t function, std::uint64_t bytes) noexcept {
+    Entry& entry = *by_number_[function];
+    add(entry.notifications, 1);
+    add(entry.bytes_sent, bytes);
+  }
+  /// A call has ended, with a result: `latency` in ns. Or in an error. Each once.
+  /// @{
+  void answered(std::uint32_t function, std::uint64_t latency, std::uint64_t bytes) noexcept {
+    Entry& entry = *by_number_[function];
+    add(entry.bytes_received, bytes);
+    entry.latency.add_alone(latency);
+  }
+  void failed(std::uint32_t function, ErrorCode code) noexcept {
+    add(by_number_[function]->errors[ErrorCounts::index_of(code)], 1);
+  }
+  /// @}
+
+  /// Calls `visit(function, metrics)` for each. Thread-safe.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& entry : entries_)
+      visit(entry->name, snapshot(*entry));
+  }
+
+  std::string peer{};  ///< guarded by NodeCounters
+
+ private:
+  struct Entry {
+    explicit Entry(std::string_view function) : name(function) {}
+    const std::string name;
+    std::atomic<std::uint64_t> calls{0};
+    std::atomic<std::uint64_t> notifications{0};
+    std::atomic<std::uint64_t> bytes_sent{0};
+    std::atomic<std::uint64_t> bytes_received{0};
+    std::array<std::atomic<std::uint64_t>, ErrorCounts::kCodes> errors{};
+    ConcurrentHistogram latency;
+  };
+
+  static void add(std::atomic<std::uint64_t>& counter, std::uint64_t more) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_release);
+  }
+  [[nodiscard]] static CallMetrics snapshot(const Entry& entry);
+  [[nodiscard]] Entry* make(std::string_view name);
+
+  NodeCounters* const node_;
+  std::vector<Entry*> by_number_;  // for who has the session's lock
+  mutable std::mutex mutex_;       // guards what follows, but not what is in it
+  std::vector<std::unique_ptr<Entry>> entries_;
+  Entry* library_ = nullptr;
+  Entry* other_ = nullptr;
+};
+
+}  // namespace batchrpc

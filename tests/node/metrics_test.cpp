@@ -1,0 +1,419 @@
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "batchrpc/batchrpc.hpp"
+#include "node/calling_pair.hpp"
+#include "node/virtual_world.hpp"
+
+namespace metrics {
+
+class Counter {
+ public:
+  int add(int more) { return sum_ += more; }
+
+ private:
+  int sum_ = 0;
+};
+
+}  // namespace metrics
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+using test::CallingPair;
+using test::outcome;
+using test::VirtualWorld;
+
+const CallMetrics* made_of(const NodeMetrics& metrics, const std::string& function) {
+  for (const FunctionMetrics& entry : metrics.functions) {
+    if (entry.name == function) return &entry.made;
+  }
+  return nullptr;
+}
+
+const CallMetrics* answered_of(const NodeMetrics& metrics, const std::string& function) {
+  for (const FunctionMetrics& entry : metrics.functions) {
+    if (entry.name == function) return &entry.answered;
+  }
+  return nullptr;
+}
+
+const PeerMetrics& peer_of(const NodeMetrics& metrics, const std::string& name) {
+  for (const PeerMetrics& peer : metrics.peers) {
+    if (peer.name == name) return peer;
+  }
+  throw std::out_of_range("no metrics of peer " + name);
+}
+
+bool adds_up(const CallMetrics& calls) {
+  return calls.calls == calls.ok + calls.errors.total() + calls.in_flight &&
+         calls.ok == calls.latency.count();
+}
+
+Future<int> later(const std::shared_ptr<VirtualLoop>& loop, Duration time) {
+  auto promise = std::make_shared<Promise<int>>();
+  auto future = promise->get_future();
+  loop->schedule(loop->now() + time, [promise] { promise->set_value(1); });
+  return future;
+}
+
+TEST_CASE("calls that were answered are counted by caller and callee, with their bytes") {
+  const CallingPair pair;
+  for (int i = 0; i < 5; ++i)
+    pair.next_call_works();
+  const NodeMetrics a = pair.a.metrics();
+  const NodeMetrics b = pair.b.metrics();
+  const std::string name = "failures::area";
+  REQUIRE(made_of(a, name) != nullptr);
+  REQUIRE(answered_of(b, name) != nullptr);
+  const CallMetrics& made = *made_of(a, name);
+  const CallMetrics& answered = *answered_of(b, name);
+  CHECK(made.calls == 5);
+  CHECK(made.ok == 5);
+  CHECK(made.in_flight == 0);
+  CHECK(answered.calls == 5);
+  CHECK(answered.ok == 5);
+  CHECK(made.bytes_sent > 0);
+  CHECK(made.bytes_sent == answered.bytes_received);
+  CHECK(made.bytes_received == answered.bytes_sent);
+  CHECK(peer_of(a, "b").made.calls >= 5);
+  CHECK(peer_of(a, "b").state == "connected");
+  CHECK(a.name == "a");
+  CHECK(adds_up(a.made));
+  CHECK(adds_up(b.answered));
+}
+
+TEST_CASE("bytes that travel beside a call are counted as its") {
+  CallingPair pair;
+  pair.b.expose("echo", [](const Bytes& bytes) { return Bytes::copy(bytes.span()); });
+  for (const std::size_t size : {std::size_t{100}, std::size_t{3} << 20}) {
+    const CallMetrics before = pair.a.metrics().made;
+    const std::vector<std::byte> bytes(size);
+    REQUIRE(pair.a.call<Bytes(Bytes)>("b", "echo", Bytes::copy(bytes)).get().size() == size);
+    const NodeMetrics a = pair.a.metrics();
+    const NodeMetrics b = pair.b.metrics();
+    CHECK(a.made.bytes_sent - before.bytes_sent >= size);
+    CHECK(a.made.bytes_sent - before.bytes_sent < size + 300);
+    CHECK(a.made.bytes_received - before.bytes_received >= size);
+    CHECK(made_of(a, "echo")->bytes_sent == answered_of(b, "echo")->bytes_received);
+    CHECK(made_of(a, "echo")->bytes_received == answered_of(b, "echo")->bytes_sent);
+  }
+}
+
+TEST_CASE("what metrics say of a peer is what Node::peers() says") {
+  CallingPair pair;
+  pair.next_call_works();
+  pair.world.run_for(3s);
+  pair.world.network->cut("a", "b");
+  pair.world.run_for(1s);
+  pair.next_call_works();
+  for (const Node* node : {&pair.a, &pair.b}) {
+    const NodeMetrics metrics = node->metrics();
+    for (const PeerInfo& info : node->peers()) {
+      const PeerMetrics& peer = peer_of(metrics, info.name);
+      CHECK(peer.rank == info.rank);
+      CHECK(peer.bytes_sent == info.bytes_sent);
+      CHECK(peer.bytes_received == info.bytes_received);
+      CHECK(peer.reconnects == info.reconnects);
+      CHECK(peer.reconnects == 1);
+      CHECK(peer.round_trip == info.round_trip);
+    }
+  }
+}
+
+TEST_CASE("latencies are those of the network and of the handler, within the width of a bucket") {
+  VirtualWorld world;
+  world.network->set_link({.latency = 3ms});
+  const Node a = world.root("a");
+  const Node b = world.join("b");
+  const auto loop = world.loop;
+  b.expose("later", [loop](int milliseconds) {
+    return later(loop, std::chrono::milliseconds(milliseconds));
+  });
+  const auto within = [](std::uint64_t measured, Duration is) {
+    const auto expected = static_cast<double>(is.count());
+    return static_cast<double>(measured) == Approx(expected).epsilon(0.016);
+  };
+  CHECK(a.call<int(int)>("b", "later", 0).get() == 1);  // connects
+  const Histogram first = made_of(a.metrics(), "later")->latency;
+  for (int i = 0; i < 9; ++i)
+    CHECK(a.call<int(int)>("b", "later", 20).get() == 1);
+  const NodeMetrics of_caller = a.metrics();
+  const NodeMetrics of_callee = b.metrics();
+  CHECK(within(made_of(of_caller, "later")->latency.quantile(0.9), 26ms));
+  CHECK(made_of(of_caller, "later")->latency.sum() - first.sum() == 9 * 26'000'000ULL);
+  CHECK(within(peer_of(of_caller, "b").functions.front().made.latency.quantile(0.9), 26ms));
+  CHECK(within(answered_of(of_callee, "later")->latency.quantile(0.9), 20ms));
+  CHECK(answered_of(of_callee, "later")->latency.sum() == 9 * 20'000'000ULL);
+}
+
+TEST_CASE("calls under way are in flight on both sides, and pending") {
+  CallingPair pair;
+  const auto loop = pair.world.loop;
+  pair.b.expose("later", [loop] { return later(loop, 100ms); });
+  std::vector<Future<int>> calls;
+  for (int i = 0; i < 3; ++i)
+    calls.push_back(pair.a.call<int()>("b", "later"));
+  pair.world.run_for(50ms);
+  const NodeMetrics a = pair.a.metrics();
+  const NodeMetrics b = pair.b.metrics();
+  CHECK(made_of(a, "later")->in_flight == 3);
+  CHECK(answered_of(b, "later")->in_flight == 3);
+  CHECK(a.pending == 3);
+  CHECK(peer_of(a, "b").pending == 3);
+  CHECK(b.answering == 3);
+  CHECK(peer_of(b, "a").answering == 3);
+  pair.world.run_for(100ms);
+  CHECK(made_of(pair.a.metrics(), "later")->in_flight == 0);
+  CHECK(answered_of(pair.b.metrics(), "later")->in_flight == 0);
+  CHECK(pair.a.metrics().pending == 0);
+}
+
+TEST_CASE("each way in which a call fails is counted under its code, once on each side") {
+  CallingPair pair;
+  const auto loop = pair.world.loop;
+  pair.b.expose("throws", []() -> int { throw std::runtime_error("a bad day"); });
+  pair.b.expose("never", [] { return Promise<int>().get_future(); });
+  pair.b.expose("late", [loop] { return later(loop, 10s); });
+  const auto errors_of = [](const Node& node, const std::string& function, ErrorCode code) {
+    const NodeMetrics metrics = node.metrics();
+    const auto* const made = made_of(metrics, function);
+    return made != nullptr && made->errors.total() == 1 ? made->errors.of(code) : 0;
+  };
+  const auto answers_of = [](const Node& node, const std::string& function, ErrorCode code) {
+    const NodeMetrics metrics = node.metrics();
+    const auto* const made = answered_of(metrics, function);
+    return made != nullptr && made->errors.total() == 1 ? made->errors.of(code) : 0;
+  };
+  CHECK(outcome(pair.a.call<int()>("b", "throws")).code() == ErrorCode::remote_error);
+  CHECK(errors_of(pair.a, "throws", ErrorCode::remote_error) == 1);
+  CHECK(answers_of(pair.b, "throws", ErrorCode::remote_error) == 1);
+
+  CHECK(outcome(pair.a.call<int()>("b", "never")).code() == ErrorCode::broken_promise);
+  CHECK(errors_of(pair.a, "never", ErrorCode::broken_promise) == 1);
+  CHECK(answers_of(pair.b, "never", ErrorCode::broken_promise) == 1);
+
+  CHECK(outcome(pair.a.call_with<int()>({.timeout = 100ms}, "b", "late")).code() ==
+        ErrorCode::timed_out);
+  CHECK(errors_of(pair.a, "late", ErrorCode::timed_out) == 1);
+  pair.world.run_for(10s);
+  CHECK(answers_of(pair.b, "late", ErrorCode::cancelled) == 1);  // its caller had taken it back
+
+  CHECK(outcome(pair.a.call<int()>("b", "missing")).code() == ErrorCode::not_found);
+  CHECK(errors_of(pair.a, "missing", ErrorCode::not_found) == 1);
+  CHECK(answers_of(pair.b, std::string(kUnknownName), ErrorCode::not_found) == 1);
+
+  CHECK(outcome(pair.a.call<int()>("nobody", "f")).code() == ErrorCode::not_found);
+  CHECK(errors_of(pair.a, "f", ErrorCode::not_found) == 1);
+  CHECK(outcome(pair.a.call<int()>(17, "g")).code() == ErrorCode::not_found);
+  CHECK(errors_of(pair.a, "g", ErrorCode::not_found) == 1);
+
+  CHECK(adds_up(pair.a.metrics().made));
+  CHECK(adds_up(pair.b.metrics().answered));
+  CHECK(pair.a.metrics().made.in_flight == 0);
+  CHECK(pair.b.metrics().answered.in_flight == 0);
+}
+
+TEST_CASE("functions that a peer makes up take one counter of the callee's, whatever their names") {
+  const CallingPair pair;
+  for (int i = 0; i < 100; ++i)
+    (void)outcome(pair.a.call<int()>("b", "made up " + std::to_string(i)));
+  const NodeMetrics b = pair.b.metrics();
+  CHECK(answered_of(b, std::string(kUnknownName))->errors.of(ErrorCode::not_found) == 100);
+  CHECK(b.functions.size() < 10);
+}
+
+TEST_CASE("calls to a peer that dies end once: on its metrics' last word nothing is in flight") {
+  CallingPair pair;
+  const auto loop = pair.world.loop;
+  pair.b.expose("late", [loop] { return later(loop, 60s); });
+  std::vector<Future<int>> calls;
+  for (int i = 0; i < 4; ++i)
+    calls.push_back(pair.a.call<int()>("b", "late"));
+  pair.world.run_for(1s);
+  pair.world.kill("b");
+  pair.world.run_for(30s);
+  const NodeMetrics a = pair.a.metrics();
+  CHECK(made_of(a, "late")->errors.of(ErrorCode::peer_lost) == 4);
+  CHECK(a.made.in_flight == 0);
+  CHECK(adds_up(a.made));
+  CHECK(peer_of(a, "b").state == "lost");
+  bool told = false;
+  for (const ErrorRecord& error : a.last_errors)
+    told = told || (error.code == ErrorCode::peer_lost && error.function == "late");
+  CHECK(told);
+}
+
+TEST_CASE("notifications are counted apart from calls by their sender") {
+  CallingPair pair;
+  pair.b.expose("note", [](int) {});
+  for (int i = 0; i < 3; ++i)
+    pair.a.notify<void(int)>("b", "note", i);
+  pair.world.run_for(1s);
+  const CallMetrics made = *made_of(pair.a.metrics(), "note");
+  CHECK(made.calls == 0);
+  CHECK(made.notifications == 3);
+  const CallMetrics answered = *answered_of(pair.b.metrics(), "note");
+  CHECK(answered.calls == 3);
+  CHECK(answered.ok == 3);
+  CHECK(answered.bytes_received == made.bytes_sent);
+}
+
+TEST_CASE("each attempt of a call is a call, and retries are counted") {
+  CallingPair pair;
+  auto left = std::make_shared<int>(2);
+  pair.b.expose("busy", [left]() -> int {
+    if ((*left)-- > 0) throw Overloaded("not now");
+    return 1;
+  });
+  CHECK(outcome(pair.a.call_with<int()>(
+                    {.retry = {.attempts = 5, .backoff = 10ms, .idempotent = true}}, "b", "busy"))
+            .has_value());
+  const NodeMetrics a = pair.a.metrics();
+  CHECK(made_of(a, "busy")->calls == 3);
+  CHECK(made_of(a, "busy")->errors.of(ErrorCode::overloaded) == 2);
+  CHECK(made_of(a, "busy")->ok == 1);
+  CHECK(a.retries == 2);
+}
+
+TEST_CASE("calls that came before their function was exposed are parked, and then counted as its") {
+  VirtualWorld world;
+  const Node a = world.root("a");
+  NodeOptions options = world.joining("b");
+  options.expose_within = 10s;
+  const Node b(std::move(options));
+  const auto call = a.call<int(int)>("b", "soon", 1);
+  world.run_for(1s);
+  CHECK(b.metrics().parked == 1);
+  b.expose("soon", [](int x) { return x; });
+  world.run_for(1s);
+  CHECK(call.ready());
+  const NodeMetrics metrics = b.metrics();
+  CHECK(metrics.parked == 0);
+  CHECK(answered_of(metrics, "soon")->ok == 1);
+  CHECK(answered_of(metrics, std::string(kUnknownName)) == nullptr);
+}
+
+TEST_CASE("metrics tell of calls that wait for their turn, and of those refused") {
+  VirtualWorld world;
+  NodeOptions options = world.options("server");
+  options.call_limits = {.accepted = 3, .running = 1};
+  const Node server(std::move(options));
+  const Node client = world.join("client");
+  const auto loop = world.loop;
+  server.expose("late", [loop] { return later(loop, 1s); });
+  std::vector<Future<int>> calls;
+  for (int i = 0; i < 5; ++i)
+    calls.push_back(client.call<int()>("server", "late"));
+  world.run_for(100ms);
+  const NodeMetrics metrics = server.metrics();
+  CHECK(metrics.queue.limited);
+  CHECK(metrics.queue.accepted == 3);
+  CHECK(metrics.queue.running == 1);
+  CHECK(metrics.queue.waiting == 2);
+  CHECK(metrics.queue.refused == 2);
+  CHECK(answered_of(metrics, "late")->in_flight == 3);
+  CHECK(answered_of(metrics, "late")->errors.of(ErrorCode::overloaded) == 2);
+  world.run_for(10s);
+  CHECK(server.metrics().queue.accepted == 0);
+  CHECK(answered_of(server.metrics(), "late")->ok == 3);
+}
+
+TEST_CASE("batchers are listed under the names that they are exposed as, and their sums stay") {
+  CallingPair pair;
+  {
+    const Batcher<int(int)> twice({.max_size = 4}, [](std::vector<int> xs) {
+      for (int& x : xs)
+        x *= 2;
+      return xs;
+    });
+    pair.b.expose("twice", twice);
+    std::vector<Future<int>> rows;
+    for (int i = 0; i < 8; ++i)
+      rows.push_back(pair.a.call<int(int)>("b", "twice", i));
+    pair.world.run_for(1s);
+    const BatchStatistics statistics = twice.statistics();
+    const NodeMetrics b = pair.b.metrics();
+    REQUIRE(b.batchers.size() == 1);
+    const BatcherMetrics& batcher = b.batchers.front();
+    CHECK(batcher.name == "twice");
+    CHECK(batcher.batchers == 1);
+    CHECK(batcher.rows == 8);
+    CHECK(batcher.answered == 8);
+    CHECK(batcher.batches == statistics.batches);
+    CHECK(batcher.sizes.sum() == 8);
+    CHECK(batcher.latency.count() == 8);
+    std::uint64_t started = 0;
+    for (const ReasonCount& reason : batcher.reasons)
+      started += reason.batches;
+    CHECK(started == batcher.batches);
+    CHECK(answered_of(b, "twice")->ok == 8);
+  }
+  pair.b.unexpose("twice");
+  pair.world.run_for(1s);
+  const NodeMetrics b = pair.b.metrics();
+  REQUIRE(b.batchers.size() == 1);
+  CHECK(b.batchers.front().batchers == 0);
+  CHECK(b.batchers.front().rows == 8);
+  CHECK(b.batchers.front().queued == 0);
+}
+
+TEST_CASE("objects behind remote references are counted by type and by owner") {
+  CallingPair pair;
+  pair.b.expose_class<metrics::Counter()>();
+  pair.b.expose<&metrics::Counter::add>();
+  {
+    const auto first = pair.a.create<metrics::Counter>("b");
+    const auto second = pair.a.create<metrics::Counter>("b");
+    CHECK(first.call<&metrics::Counter::add>(2).get() == 2);
+    pair.world.run_for(1s);
+    const NodeMetrics b = pair.b.metrics();
+    REQUIRE(b.rrefs.owned.size() == 1);
+    CHECK(b.rrefs.owned[0].name == "metrics::Counter");
+    CHECK(b.rrefs.owned[0].objects == 2);
+    CHECK(b.rrefs.owned[0].holders == 1);
+    const NodeMetrics a = pair.a.metrics();
+    REQUIRE(a.rrefs.used.size() == 1);
+    CHECK(a.rrefs.used[0].name == "b");
+    CHECK(a.rrefs.used[0].objects == 2);
+    CHECK(made_of(a, "metrics::Counter::add")->ok == 1);
+    CHECK(answered_of(b, "metrics::Counter::add")->ok == 1);
+  }
+  pair.world.run_for(1s);
+  CHECK(pair.b.metrics().rrefs.owned.empty());
+}
+
+TEST_CASE("what a node calls on itself is counted as of a peer with its own name") {
+  const VirtualWorld world;
+  const Node node = world.root("self");
+  node.expose<&failures::area>();
+  CHECK(node.call<&failures::area>("self", 2, 3).get() == 6);
+  const NodeMetrics metrics = node.metrics();
+  CHECK(peer_of(metrics, "self").state == "self");
+  CHECK(peer_of(metrics, "self").made.ok == 1);
+  CHECK(answered_of(metrics, "failures::area")->ok == 1);
+}
+
+TEST_CASE("a node tells its metrics after its end, too, as JSON and for Prometheus") {
+  CallingPair pair;
+  pair.next_call_works();
+  pair.world.run_for(2s);
+  CHECK(pair.a.metrics().uptime >= 2s);
+  pair.a.shutdown(1s);
+  const NodeMetrics metrics = pair.a.metrics();
+  CHECK(made_of(metrics, "failures::area")->ok == 1);
+  CHECK(to_json(metrics).find("\"failures::area\"") != std::string::npos);
+  CHECK(to_prometheus(metrics).find(
+            "batchrpc_calls_total{peer=\"b\",function=\"failures::area\"} 1\n") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace batchrpc
