@@ -95,13 +95,21 @@ Shape parse_shape(std::string_view text) {
   return {.connections = *connections, .in_flight = *in_flight};
 }
 
+int parse_profiler(std::string_view text) {
+  if (text == "off") return 0;
+  const std::optional<int> every = whole_number(text);
+  if (!every || *every < 1) refuse("--profiler", text, "off, or a number from 1 on");
+  return *every;
+}
+
 bool parse_yes(std::string_view text) {
   if (text != "yes" && text != "no") refuse("--pinned", text, "yes or no");
   return text == "yes";
 }
 
 struct Texts {
-  std::string transports, cases, shapes, pinned, handlers, styles, floors, role, transport;
+  std::string transports, cases, shapes, pinned, handlers, styles, floors, profilers, role,
+      transport;
   std::optional<double> seconds;
 };
 
@@ -115,6 +123,8 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--handlers", texts.handlers, "short,workers (both)");
   app.add_option("--style", texts.styles, "How results are taken: get,then (both)");
   app.add_option("--floor", texts.floors, "blocking,busy,frame-sized (all; blocking always)");
+  app.add_option("--profiler", texts.profilers,
+                 "A Profiler on the calling nodes records one in N calls: off,N (off)");
   app.add_option(
       "--seconds", texts.seconds,
       "Length of a sample (0.2), of --idle (5), of one of --strangers (1), of --overload (10)");
@@ -155,6 +165,9 @@ void take(const Texts& texts, Options& options) {
   }
   if (!texts.shapes.empty()) {
     options.shapes = parse_list<Shape>("--in-flight", texts.shapes, parse_shape);
+  }
+  if (!texts.profilers.empty()) {
+    options.profilers = parse_list<int>("--profiler", texts.profilers, parse_profiler);
   }
   if (!texts.pinned.empty()) {
     options.pinned = parse_list<bool>("--pinned", texts.pinned, parse_yes);

@@ -34,6 +34,8 @@ struct Options {
   std::vector<Handlers> handlers{Handlers::short_ones, Handlers::on_workers};
   std::vector<Style> styles{Style::get, Style::then};
   std::vector<Floor> floors{Floor::blocking, Floor::busy, Floor::frame_sized};
+  /// Whether a Profiler records one in so many calls; 0: none does.
+  std::vector<int> profilers{0};
   /// Of one sample. Of the watch with `idle`, and then 5 by default; with `strangers`, 1; with
   /// `overload`, 10.
   double seconds = 0.2;

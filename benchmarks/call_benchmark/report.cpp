@@ -44,7 +44,11 @@ std::string system_name(const Row& row) {
 
 std::string label(const Row& row) {
   if (!row.floor) {
-    return std::string(to_string(row.handlers)) + ", " + std::string(to_string(row.style));
+    std::string text =
+        std::string(to_string(row.handlers)) + ", " + std::string(to_string(row.style));
+    if (row.profiler == 1) text += ", profiled";
+    if (row.profiler > 1) text += ", profiled 1 in " + std::to_string(row.profiler);
+    return text;
   }
   std::string text = "floor";
   if (row.floor == Floor::busy) text += ", busy-polled";
@@ -154,6 +158,7 @@ nlohmann::json to_json(const Row& row, const Row& floor, const Options& options)
   if (!row.floor) {
     entry["handlers"] = to_string(row.handlers);
     entry["style"] = to_string(row.style);
+    if (row.profiler > 0) entry["profiler"] = row.profiler;
   }
   if (&row != &floor) {
     const Ratio of_floor = ratio(row, floor);

@@ -18,9 +18,9 @@ void print_group(std::ostream& out, const Group& group);
 /// A row as an object: `system` ("batchrpc", "floor", "floor_busy", "floor_frame_sized"),
 /// `transport`, `case`, `in_flight` (a connection), `connections`, `pinned`, `calls_per_s` (median
 /// of the rounds), `rtt_us` {p50, p90, p99} (of all calls), `handlers` and `style` (null for
-/// floors), `cpu_us` a call {client, server: 0 if in
-/// the client's process}, `to_floor` {calls_per_s, rtt, cpu} (null for the blocking floor),
-/// `rounds` and more.
+/// floors), `profiler` (one in so many calls was recorded; absent: none), `cpu_us` a call {client,
+/// server: 0 if in the client's process}, `to_floor` {calls_per_s, rtt, cpu} (null for the blocking
+/// floor), `rounds` and more.
 nlohmann::json to_json(const Row& row, const Row& floor, const Options& options);
 
 /// Where and with what: in each entry of the file.

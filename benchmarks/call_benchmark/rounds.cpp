@@ -101,11 +101,14 @@ Group make_group(const Options& options, const Row& common) {
     for (const Style style : options.styles) {
       // A thread that blocks waits on one connection: then many are no case for get().
       if (style == Style::get && common.shape.connections > 1) continue;
-      Row row = common;
-      row.handlers = handlers;
-      row.style = style;
-      row.bytes = frame_sizes(common.which);
-      group.push_back(row);
+      for (const int profiler : options.profilers) {
+        Row row = common;
+        row.handlers = handlers;
+        row.style = style;
+        row.profiler = profiler;
+        row.bytes = frame_sizes(common.which);
+        group.push_back(row);
+      }
     }
   }
   return group;
@@ -126,6 +129,12 @@ std::unique_ptr<Client> make_client(const Row& row, Servers& servers, const Call
 void measure_round(const Options& options, Row& row, Servers& servers, const Callers& callers,
                    Interrupt& interrupt) {
   const std::unique_ptr<Client> client = make_client(row, servers, callers);
+  std::vector<std::unique_ptr<batchrpc::Profiler>> profilers;
+  if (row.profiler > 0) {
+    const batchrpc::ProfilerOptions how{.sample = static_cast<std::uint64_t>(row.profiler)};
+    for (const batchrpc::Node* node : callers.nodes())
+      profilers.push_back(std::make_unique<batchrpc::Profiler>(*node, how));
+  }
   Sample sample =
       take_sample(*client, options.seconds, row.shape == Shape{}, servers.process(row), interrupt);
   row.calls_per_s.push_back(sample.calls_per_s);

@@ -22,6 +22,7 @@ struct Row {
   std::optional<Floor> floor{};  ///< or else batchrpc, with the next two
   Handlers handlers = Handlers::short_ones;
   Style style = Style::get;
+  int profiler = 0;      ///< one in so many calls is recorded; 0: none
   MessageSizes bytes{};  ///< of a request and a reply on the wire
 
   std::vector<double> calls_per_s{};  ///< a round each

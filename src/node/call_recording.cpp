@@ -55,6 +55,13 @@ void CallRecording::add(CallRecord&& record) noexcept {
   if (has_room(events_of(record))) record_.calls.push_back(std::move(record));
 }
 
+void CallRecording::show(std::shared_ptr<RecordSink> sink, CallRecord&& known, bool told) {
+  own_sink_ = std::move(sink);
+  told_ = told;
+  known.received = record_.received;
+  record_ = std::move(known);
+}
+
 void CallRecording::note_begun() {
   const TimePoint now = clock_->now();
   const std::lock_guard lock(mutex_);
@@ -82,11 +89,16 @@ void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& cause
 }
 
 CallRecord CallRecording::finish() {
-  const TimePoint now = clock_->now();
-  const std::lock_guard lock(mutex_);
-  finished_ = true;
-  record_.finished = now;
-  return std::exchange(record_, {});
+  CallRecord record;
+  {
+    const TimePoint now = clock_->now();
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(finished_, true)) return record;
+    record_.finished = now;
+    record = std::exchange(record_, {});
+  }
+  if (own_sink_) own_sink_->add(CallRecord(record));
+  return record;
 }
 
 CallRecord CallRecording::take() {

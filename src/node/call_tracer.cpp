@@ -31,6 +31,13 @@ class Several final : public RecordSink {
   const std::vector<std::shared_ptr<RecordSink>> sinks_;
 };
 
+// Null for none.
+std::shared_ptr<RecordSink> one_of(std::vector<std::shared_ptr<RecordSink>> sinks) {
+  if (sinks.empty()) return nullptr;
+  if (sinks.size() == 1) return std::move(sinks.front());
+  return std::make_shared<Several>(std::move(sinks));
+}
+
 // Ends the call's range in the program's own profile.
 class RangeOfCall final : public RecordSink {
  public:
@@ -62,16 +69,33 @@ bool has_key(const detail::Metadata& metadata, std::string_view key) {
 
 }  // namespace
 
-void CallTracer::add(std::shared_ptr<RecordSink> sink, std::uint64_t every) {
+void CallTracer::add(std::shared_ptr<RecordSink> sink, std::uint64_t every, bool answered) {
   const std::lock_guard lock(mutex_);
-  recorders_.push_back({std::move(sink), every, 0});
-  count_.store(recorders_.size(), std::memory_order_relaxed);
+  recorders_.push_back({.sink = std::move(sink), .every = every, .answered = answered});
+  count_recorders();
 }
 
 void CallTracer::remove(const RecordSink& sink) {
   const std::lock_guard lock(mutex_);
   std::erase_if(recorders_, [&](const Recorder& recorder) { return recorder.sink.get() == &sink; });
+  count_recorders();
+}
+
+void CallTracer::count_recorders() {
   count_.store(recorders_.size(), std::memory_order_relaxed);
+  const auto answered = std::count_if(recorders_.begin(), recorders_.end(),
+                                      [](const Recorder& recorder) { return recorder.answered; });
+  answered_.store(static_cast<std::size_t>(answered), std::memory_order_relaxed);
+}
+
+std::shared_ptr<RecordSink> CallTracer::next_sink_of_answered() {
+  std::vector<std::shared_ptr<RecordSink>> sinks;
+  const std::lock_guard lock(mutex_);
+  for (Recorder& recorder : recorders_) {
+    if (recorder.answered && recorder.answered_calls++ % recorder.every == 0)
+      sinks.push_back(recorder.sink);
+  }
+  return one_of(std::move(sinks));
 }
 
 void CallTracer::show(const std::shared_ptr<CallStore>& store, std::uint64_t every) {
@@ -116,7 +140,7 @@ void CallTracer::add_recorders(std::vector<std::shared_ptr<RecordSink>>& sinks) 
   if (count_.load(std::memory_order_relaxed) == 0) return;
   const std::lock_guard lock(mutex_);
   for (Recorder& recorder : recorders_) {
-    if (recorder.calls++ % recorder.every == 0) sinks.push_back(recorder.sink);
+    if (recorder.made_calls++ % recorder.every == 0) sinks.push_back(recorder.sink);
   }
 }
 
@@ -144,11 +168,7 @@ std::shared_ptr<const detail::OutgoingExtras> CallTracer::extras_of_call(
       if (!has_key(own, entry.first)) extras->metadata.push_back(entry);
     }
   }
-  if (sinks.size() == 1) {
-    extras->sink = std::move(sinks.front());
-  } else if (!sinks.empty()) {
-    extras->sink = std::make_shared<Several>(std::move(sinks));
-  }
+  extras->sink = one_of(std::move(sinks));
   return extras;
 }
 

@@ -19,8 +19,9 @@ class CallTracer {
   /// `seed`: of the ids of spans.
   explicit CallTracer(std::uint64_t seed) : seed_(seed) {}
 
-  /// From now on one in `every` calls of the node goes to `sink`, until remove().
-  void add(std::shared_ptr<detail::RecordSink> sink, std::uint64_t every);
+  /// From now on one in `every` calls that the node makes goes to `sink`, and of those that it
+  /// answers if `answered`, until remove().
+  void add(std::shared_ptr<detail::RecordSink> sink, std::uint64_t every, bool answered);
   void remove(const detail::RecordSink& sink);
 
   /// Has others see what `store` keeps, as long as that lives.
@@ -53,6 +54,11 @@ class CallTracer {
       const std::shared_ptr<const detail::OutgoingExtras>& asked, std::string_view caller,
       std::string_view peer, std::string_view function);
 
+  /// Where a call of the program goes that has come in now; null: nowhere.
+  [[nodiscard]] std::shared_ptr<detail::RecordSink> sink_of_answered() {
+    return answered_.load(std::memory_order_relaxed) == 0 ? nullptr : next_sink_of_answered();
+  }
+
   /// The place of a call in its trace: below `parent`, or the first of a new one.
   [[nodiscard]] TraceContext next_span(const TraceContext& parent, bool recorded) noexcept;
 
@@ -60,9 +66,13 @@ class CallTracer {
   struct Recorder {
     std::shared_ptr<detail::RecordSink> sink;
     std::uint64_t every = 1;
-    std::uint64_t calls = 0;
+    bool answered = false;
+    std::uint64_t made_calls = 0;
+    std::uint64_t answered_calls = 0;
   };
 
+  void count_recorders();
+  [[nodiscard]] std::shared_ptr<detail::RecordSink> next_sink_of_answered();
   [[nodiscard]] static bool is_watched() noexcept;
   [[nodiscard]] std::uint64_t next_id() noexcept;
   void add_recorders(std::vector<std::shared_ptr<detail::RecordSink>>& sinks);
@@ -70,6 +80,7 @@ class CallTracer {
   const std::uint64_t seed_;
   std::atomic<std::uint64_t> ids_{0};
   std::atomic<std::size_t> count_{0};
+  std::atomic<std::size_t> answered_{0};  // of these, who wants calls that are answered
   struct ShownStore {
     std::weak_ptr<CallStore> store;
     std::uint64_t number = 0;

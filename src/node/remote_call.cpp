@@ -163,6 +163,7 @@ std::size_t IncomingCall::bytes() const noexcept {
 
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
+  if (CallRecording* const record = recording()) record->finish();  // of one without a reply
   const bool holds_something = context_.call() || lock_ || place_;
   if (holds_something && sink->is_forked_copy()) {  // none of it is given back
     static_cast<void>(place_.release());

@@ -95,15 +95,33 @@ void Session::note_reply(detail::CallProbe& probe, const wire::FrameView& frame,
 
 CallContext Session::context_of(const wire::FrameView& frame,
                                 std::optional<TimePoint> deadline) const {
-  CallContext context(*identity_.load(std::memory_order_acquire), deadline);
-  if (!frame.has_context()) return context;
-  wire::CallContextBody body = wire::read_context(frame);
+  const auto& caller = *identity_.load(std::memory_order_acquire);
+  CallContext context(caller, deadline);
+  const Incoming& called = incoming_[frame.header.number];
+  auto sink = called.of_program ? host_->tracer().sink_of_answered() : nullptr;
+  if (!frame.has_context() && !sink) return context;
+  wire::CallContextBody body;
+  if (frame.has_context()) body = wire::read_context(frame);
   auto extras = std::make_shared<detail::CallExtras>();
   extras->trace = body.trace;
   extras->metadata = std::move(body.metadata);
-  if (body.record != wire::RecordWish::none) {
-    extras->recording =
-        std::make_shared<detail::CallRecording>(loop_, body.record == wire::RecordWish::operators);
+  const bool told = body.record != wire::RecordWish::none;
+  if (told || sink) {
+    const bool operators =
+        body.record == wire::RecordWish::operators || (sink && sink->wants_operators());
+    extras->recording = std::make_shared<detail::CallRecording>(loop_, operators);
+  }
+  if (sink) {
+    const wire::Hello self = own_hello();
+    CallRecord record;
+    record.function = shown_name(called.name);
+    record.caller = {.node = caller->name, .rank = caller->rank};
+    record.callee = {.node = self.name, .rank = self.rank};
+    record.span = body.trace;
+    record.bytes_out = frame.words.size_bytes();
+    for (const std::uint64_t size : frame.payload_sizes)
+      record.bytes_out += size;
+    extras->recording->show(std::move(sink), std::move(record), told);
   }
   context.set_extras(std::move(extras));
   return context;
@@ -112,6 +130,7 @@ CallContext Session::context_of(const wire::FrameView& frame,
 // The result goes before: what there is no room for behind it is left out.
 void Session::add_record(Encoder& encoder, detail::CallRecording& recording) const {
   CallRecord record = recording.finish();
+  if (!recording.is_told()) return;
   std::vector<Word>& words = encoder.words();
   const std::size_t size = words.size();
   const auto take_back = [&] {
@@ -133,7 +152,7 @@ void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bo
   if (host_->is_forked_copy()) return;  // a promise that the child's exit destroys, say
   if (recording == nullptr) return send(wire::error_frame(call, error, began));
   const CallRecord record = recording->finish();
-  send(wire::error_frame(call, error, began, &record));
+  send(wire::error_frame(call, error, began, recording->is_told() ? &record : nullptr));
 }
 
 }  // namespace batchrpc

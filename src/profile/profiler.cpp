@@ -118,7 +118,7 @@ Profiler::Profiler(const Node& node, const ProfilerOptions& options)
     throw InvalidArgument("ProfilerOptions::sample is 0: one in so many calls, so 1 is all");
   }
   node.core()->tracer().show(parts_->store, options.sample);
-  node.core()->tracer().add(parts_->store, options.sample);
+  node.core()->tracer().add(parts_->store, options.sample, options.answered);
 }
 
 Profiler::~Profiler() { stop(); }

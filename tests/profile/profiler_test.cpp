@@ -9,6 +9,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/node/call_recording.hpp"
+#include "batchrpc/profile/chrome_trace.hpp"
 #include "batchrpc/profile/clock_alignment.hpp"
 #include "node/virtual_world.hpp"
 
@@ -299,6 +300,53 @@ TEST_CASE("calls of calls that go too deep are cut off, and counted") {
   }
   CHECK(depth == 1 + CallRecording::kMaxDepth);
   CHECK(depth + left_out == 21);
+}
+
+TEST_CASE("calls that a node answers are recorded where that is asked for") {
+  Pair pair;
+  const Profiler of_b(*pair.b, {.answered = true});
+  const Profiler made_only(*pair.b);
+  pair.a->call<int(int)>("b", "slow", 7).get();
+  pair.a->notify<int(int)>("b", "slow", 1);
+  pair.world.run_for(10ms);
+  CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "bad", 1)));
+  auto dropped = pair.a->call<int(int)>("b", "later", 50);
+  pair.world.run_for(10ms);
+  dropped.cancel();
+  CHECK_FALSE(test::outcome(std::move(dropped)));
+  pair.world.run_for(100ms);
+  const Recording recording = of_b.recording();
+  REQUIRE(recording.calls.size() == 4);
+  CHECK(made_only.recording().calls.empty());
+  const CallRecord& first = recording.calls[0];
+  CHECK(first.function == "slow");
+  CHECK(first.caller.node == "a");
+  CHECK(first.callee.node == "b");
+  CHECK(first.callee.rank == 1);
+  CHECK(first.finished - first.received == 7ms);
+  CHECK(first.called == TimePoint());
+  CHECK_FALSE(first.span.valid());
+  const CallPhases phases = CallPhases::of(first);
+  CHECK(phases.handler == 7ms);
+  CHECK(phases.total() == 7ms);
+  const auto trace = nlohmann::json::parse(chrome_trace(recording));
+  int handlers = 0;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "X" && event.at("cat") == "handler") ++handlers;
+  }
+  CHECK(handlers == 4);
+}
+
+TEST_CASE("a call that both sides record is told to its caller, and is one after gathering") {
+  Pair pair;
+  Profiler profiler(*pair.a);
+  const Profiler of_b(*pair.b, {.answered = true});
+  pair.a->call<int(int)>("b", "slow", 7).get();
+  CHECK(phases_of(profiler.recording().calls.at(0)).handler == 7ms);
+  CHECK(of_b.recording().calls.size() == 1);
+  CHECK(profiler.gather().empty());
+  CHECK(profiler.recording().calls.size() == 1);
+  CHECK(profiler.recording().calls[0].called != TimePoint());
 }
 
 TEST_CASE("a profiler may outlive its node") {

@@ -29,13 +29,19 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   [[nodiscard]] TimePoint now() const noexcept override { return clock_->now(); }
   [[nodiscard]] bool wants_operators() const noexcept override { return operators_; }
 
+  /// Has the whole record go to `sink`, too, when it is finished: the callee's own. `known`: of
+  /// whom it is. `told`: the caller is told as well. Before anything else.
+  void show(std::shared_ptr<RecordSink> sink, CallRecord&& known, bool told);
+  /// Whether the caller wants to be told.
+  [[nodiscard]] bool is_told() const noexcept { return told_; }
+
   /// The calling thread has begun with it; counts once.
   void note_begun();
   /// It is a row of that batch, which has run until now and recorded `caused`.
   void note_batch(const BatchRecord& batch, const CallRecord& caused);
   /// The function has its result: what was recorded, which is the callee's side of the call.
-  /// Nothing is taken any more.
-  [[nodiscard]] CallRecord finish();
+  /// Nothing is taken any more. Again: nothing is left.
+  CallRecord finish();
   /// What was caused until now, which is forgotten here: of a batch.
   [[nodiscard]] CallRecord take();
 
@@ -44,6 +50,8 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
 
   const std::shared_ptr<Loop> clock_;
   const bool operators_;
+  std::shared_ptr<RecordSink> own_sink_;  // null: none
+  bool told_ = true;
   std::mutex mutex_;
   CallRecord record_;
   std::size_t events_ = 0;

@@ -19,6 +19,8 @@ struct ProfilerOptions {
   std::uint64_t sample = 1;
   /// The operators of LibTorch, too, where callees have batchrpc::torch.
   bool operators = true;
+  /// The calls of others, too, that the node answers: of these, its own side.
+  bool answered = false;
   /// So many calls and operators are kept, about 200 bytes each; further ones are counted.
   std::size_t max_events = 500'000;
 };

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Draws a trace of a batchrpc::Profiler (Profiler::export_chrome_trace) as an SVG: a row for each thread.
+
+  scripts/draw_trace.py TRACE.json PICTURE.svg [--title TEXT] [--last CALLS]
+
+--last: only the last so many calls, with what ran for them.
+"""
+import argparse
+import json
+from xml.sax.saxutils import escape
+
+WIDTH, LEFT, LINE, LEVEL = 1000, 150, 18, 15
+COLORS = {  # Okabe and Ito's, lighter where text is on them
+    'call': '#a8cbe6', 'handler': '#f5c97a', 'operator': '#8fd3b6', 'batch': '#d9a5c5',
+    'encode': '#56b4e9', 'queued': '#bbbbbb', 'wire': '#dddddd', 'waiting': '#e69f00', 'batch ': '#cc79a7',
+    'handler ': '#f5c97a', 'reply': '#dddddd', 'decode': '#56b4e9',
+}
+
+
+def parse_trace(path, last):
+    events = json.load(open(path))['traceEvents']
+    names = {}
+    slices = []
+    for event in events:
+        if event['ph'] == 'M' and event['name'] == 'process_name':
+            names[event['pid'], None] = event['args']['name']
+        elif event['ph'] == 'M' and event['name'] == 'thread_name':
+            names[event['pid'], event['tid']] = event['args']['name']
+        elif event['ph'] == 'X':
+            slices.append(event)
+    if last:
+        calls = sorted((s for s in slices if s['cat'] == 'call'), key=lambda s: s['ts'])[-last:]
+        begin = min(call['ts'] for call in calls)
+        slices = [s for s in slices if s['ts'] >= begin]
+    return names, slices
+
+
+def nested_levels(slices):
+    """How many slices of a row each one lies within."""
+    levels = []
+    open_until = []
+    for event in sorted(slices, key=lambda s: (s['ts'], -s['dur'])):
+        while open_until and open_until[-1] <= event['ts'] + 1e-9 and event['dur'] > 0:
+            open_until.pop()
+        levels.append((event, len(open_until)))
+        open_until.append(event['ts'] + event['dur'])
+    return levels
+
+
+def draw(names, slices, title):
+    begin = min(s['ts'] for s in slices)
+    end = max(s['ts'] + s['dur'] for s in slices)
+    scale = (WIDTH - LEFT - 20) / max(end - begin, 1e-3)
+    out = []
+    y = 40
+    rows = {}
+    for event in slices:
+        rows.setdefault((event['pid'], event['tid']), []).append(event)
+    process = None
+    for pid, tid in sorted(rows):
+        if pid != process:
+            process = pid
+            y += 10
+            out.append(f'<text x="8" y="{y + 13}" font-weight="bold">{escape(names.get((pid, None), str(pid)))}</text>'
+                       f'<line x1="0" x2="{WIDTH}" y1="{y - 2}" y2="{y - 2}" stroke="#999"/>')
+            y += LINE
+        levels = nested_levels(rows[pid, tid])
+        out.append(f'<text x="20" y="{y + 12}">{escape(names.get((pid, tid), str(tid)))}</text>')
+        for event, level in levels:
+            x, width = LEFT + (event['ts'] - begin) * scale, max(event['dur'] * scale, 0.7)
+            top = y + level * LEVEL
+            name = event['name']
+            color = COLORS.get(name if event['cat'] == 'phase' else event['cat'], '#cccccc')
+            out.append(f'<rect x="{x:.1f}" y="{top}" width="{width:.1f}" height="{LEVEL - 1}" fill="{color}">'
+                       f'<title>{escape(name)}: {event["dur"]:.1f} us</title></rect>')
+            if width > 7 * min(len(name), 3) + 4:
+                room = int((width - 4) / 6.2)
+                shown = name if len(name) <= room else name[:max(room - 1, 1)] + '…'
+                out.append(f'<text x="{x + 2:.1f}" y="{top + 11}">{escape(shown)}</text>')
+        y += (1 + max(level for _, level in levels)) * LEVEL + 5
+    step = 10 ** max(0, len(str(int(end - begin))) - 1)
+    axis = []
+    for i in range(int((end - begin) / step) + 1):
+        x = LEFT + i * step * scale
+        axis.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="36" y2="{y}" stroke="#e4e4e4"/>'
+                    f'<text x="{x:.1f}" y="32" fill="#666">{i * step / 1000:g} ms</text>')
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y + 10}" viewBox="0 0 {WIDTH} {y + 10}" '
+            f'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="#fff"/>'
+            f'<text x="8" y="18" font-size="14">{escape(title)}</text>' + ''.join(axis) + ''.join(out) + '</svg>\n')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('trace')
+    parser.add_argument('picture')
+    parser.add_argument('--title', default='')
+    parser.add_argument('--last', type=int, default=0)
+    arguments = parser.parse_args()
+    names, slices = parse_trace(arguments.trace, arguments.last)
+    if not slices:
+        raise SystemExit(f'draw_trace: {arguments.trace} has no slices')
+    with open(arguments.picture, 'w') as picture:
+        picture.write(draw(names, slices, arguments.title))
+
+
+if __name__ == '__main__':
+    main()
