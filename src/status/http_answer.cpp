@@ -76,6 +76,9 @@ void copy(HttpReply&& from, httplib::Response& to) {
 class HttpAnswerer::Server final : public httplib::Server {
  public:
   explicit Server(HttpAnswerer::Handler handler) : handler_(std::move(handler)) {
+    set_default_headers({{"X-Content-Type-Options", "nosniff"},
+                         {"Cache-Control", "no-store"},
+                         {"Referrer-Policy", "no-referrer"}});
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       handle(request, response);
       return HandlerResponse::Handled;

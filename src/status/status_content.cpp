@@ -105,19 +105,11 @@ void StatusContent::listen(std::string host, bool is_loopback) {
 }
 
 HttpReply StatusContent::answer(const HttpRequest& request) {
-  HttpReply reply;
   try {
-    reply = answer_own(request);
+    return answer_own(request);
   } catch (const ShutDown& error) {
-    reply = refusal(503, error.what());
+    return refusal(503, error.what());
   }
-  for (const char* name : {"X-Content-Type-Options", "Cache-Control", "Referrer-Policy"}) {
-    const std::string_view of = name;
-    reply.headers.emplace_back(of, of.starts_with('X')   ? "nosniff"
-                                   : of.starts_with('C') ? "no-store"
-                                                         : "no-referrer");
-  }
-  return reply;
 }
 
 HttpReply StatusContent::answer_own(const HttpRequest& request) {
