@@ -177,8 +177,10 @@ TEST_CASE("a trace is recorded, has the calls of its seconds, and is one at a ti
   const StatusServer page(pair.client);
   std::atomic<bool> over{false};
   std::thread calling([&] {
-    while (!over)
+    while (!over) {
       pair.call(1);
+      std::this_thread::sleep_for(2ms);
+    }
   });
   std::optional<Answer> second;
   std::thread asking([&] {
