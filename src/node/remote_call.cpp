@@ -191,10 +191,10 @@ void IncomingCall::reply(Encoder& encoder) {
   const std::uint64_t now = counters_ != nullptr ? counters_->stopwatch().ticks() : 0;
   std::uint64_t bytes = 0;
   if (wants_reply_ && !is_cancelled) {
-    bytes = encoder.words().size() * sizeof(Word);
     for (const Bytes& payload : encoder.payloads())
       bytes += payload.size();
     sink_->send_result(id_, encoder, recording());
+    bytes += encoder.words().size() * sizeof(Word);  // with the payloads' sizes
   }
   if (counters_ != nullptr) {
     if (is_cancelled) {
