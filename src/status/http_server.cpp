@@ -95,7 +95,8 @@ class HttpServer::Parts {
     while (take_answers()) {
       polled.clear();
       polled.push_back({.fd = wake_.get(), .events = POLLIN, .revents = 0});
-      polled.push_back({.fd = accepting_ ? listener_.socket.get() : -1, .events = POLLIN, .revents = 0});
+      polled.push_back(
+          {.fd = accepting_ ? listener_.socket.get() : -1, .events = POLLIN, .revents = 0});
       Clock::time_point until = Clock::time_point::max();
       for (const auto& [number, connection] : connections_) {
         polled.push_back({.fd = connection.socket(), .events = connection.events(), .revents = 0});
@@ -121,8 +122,8 @@ class HttpServer::Parts {
   [[nodiscard]] int milliseconds_to(Clock::time_point until) const {
     constexpr std::chrono::milliseconds kLongest(1000);
     if (!accepting_) return 20;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        std::min<Clock::duration>(until == Clock::time_point::max() ? kLongest : until - now(), kLongest));
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::min<Clock::duration>(
+        until == Clock::time_point::max() ? kLongest : until - now(), kLongest));
     return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
   }
 
@@ -183,7 +184,8 @@ class HttpServer::Parts {
       OwnedFd socket(
           ::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.get() < 0) {
-        accepting_ = errno != EMFILE && errno != ENFILE;  // for a moment: poll() would go on at once
+        accepting_ =
+            errno != EMFILE && errno != ENFILE;  // for a moment: poll() would go on at once
         return;
       }
       if (connections_.size() >= limits_.connections) drop_slowest();

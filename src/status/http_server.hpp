@@ -15,15 +15,15 @@ namespace batchrpc::status {
 struct HttpLimits {
   std::size_t connections = 64;  ///< then the one that has been slow for longest has to go
   std::size_t head_bytes = 16 * 1024;
-  std::size_t threads = 3;             ///< that answer
-  std::chrono::milliseconds head{5000};   ///< for a request to come as a whole
+  std::size_t threads = 3;                 ///< that answer
+  std::chrono::milliseconds head{5000};    ///< for a request to come as a whole
   std::chrono::milliseconds write{10000};  ///< for some of an answer to be taken
   std::chrono::milliseconds linger{1000};  ///< for a client to close, when all was written
 };
 
-/// Listens, reads requests, has them answered, and writes that: one thread waits for all sockets, so
-/// that no client holds up another however slow it is, and threads that answer meet whole requests
-/// only. A connection is for one request.
+/// Listens, reads requests, has them answered, and writes that: one thread waits for all sockets,
+/// so that no client holds up another however slow it is, and threads that answer meet whole
+/// requests only. A connection is for one request.
 class HttpServer {
  public:
   /// The bytes that answer a request, of which it is given all up to the empty line; on several

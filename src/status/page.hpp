@@ -5,8 +5,8 @@
 
 namespace batchrpc::status {
 
-/// page.html, as it was when this was built. Has `kNonce` where scripts and styles say what lets them
-/// run.
+/// page.html, as it was when this was built. Has `kNonce` where scripts and styles say what lets
+/// them run.
 [[nodiscard]] std::string_view page_html() noexcept;
 inline constexpr std::string_view kNonce = "NONCE-OF-THIS-ANSWER";
 

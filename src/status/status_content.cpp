@@ -87,13 +87,13 @@ std::string trace_name(std::string node) {
 
 HttpReply page() {
   const std::string once = nonce();
-  return {.type = "text/html; charset=utf-8",
-          .body = page_with_nonce(once),
-          .headers = {{"Content-Security-Policy",
-                       "default-src 'none'; script-src 'nonce-" + once + "'; style-src 'nonce-" +
-                           once +
-                           "'; connect-src 'self'; img-src data:; base-uri 'none'; form-action "
-                           "'none'; frame-ancestors 'none'"}}};
+  return {
+      .type = "text/html; charset=utf-8",
+      .body = page_with_nonce(once),
+      .headers = {{"Content-Security-Policy",
+                   "default-src 'none'; script-src 'nonce-" + once + "'; style-src 'nonce-" + once +
+                       "'; connect-src 'self'; img-src data:; base-uri 'none'; form-action "
+                       "'none'; frame-ancestors 'none'"}}};
 }
 
 }  // namespace

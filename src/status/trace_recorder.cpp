@@ -27,7 +27,7 @@ TraceRecorder::Trace TraceRecorder::record(const std::shared_ptr<NodeCore>& node
   const Turn turn{*this};
   std::optional<Profiler> profiler;
   Node::visit(node, [&](const Node& handle) {
-    profiler.emplace(handle, ProfilerOptions{.max_events = kMaxEvents});
+    profiler.emplace(handle, ProfilerOptions{.answered = true, .max_events = kMaxEvents});
   });
   {
     std::unique_lock lock(mutex_);

@@ -13,7 +13,7 @@ class NodeCore;
 
 namespace batchrpc::status {
 
-/// Records traces of a node's calls, one at a time. Thread-safe.
+/// Records traces of the calls that a node makes and answers, one at a time. Thread-safe.
 class TraceRecorder {
  public:
   static constexpr std::size_t kMaxEvents = 50'000;  ///< further ones are counted: about 75 MB

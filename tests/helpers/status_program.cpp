@@ -77,11 +77,11 @@ int main(int argc, char** argv) {
                    .join = "tcp://127.0.0.1:0",
                    .status = argc > 1 ? argv[1] : "127.0.0.1:0",
                    .log_level = rpc::LogLevel::error});
-  const rpc::Batcher<int(int)> select_action(
-      {.max_size = 8, .max_wait = 2ms}, [](const std::vector<int>& states) {
-        std::this_thread::sleep_for(200us);
-        return states;
-      });
+  const rpc::Batcher<int(int)> select_action({.max_size = 8, .max_wait = 2ms},
+                                             [](const std::vector<int>& states) {
+                                               std::this_thread::sleep_for(200us);
+                                               return states;
+                                             });
   agent.expose("select_action", select_action);
   agent.expose("report", [](int) {});
 

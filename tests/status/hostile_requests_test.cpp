@@ -22,11 +22,13 @@ using test::RawClient;
 
 const std::array<std::string, 8> kRequests{
     "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    "GET /status.json HTTP/1.1\r\nHost: localhost:80\r\nAccept: */*\r\nConnection: keep-alive\r\n\r\n",
+    "GET /status.json HTTP/1.1\r\nHost: localhost:80\r\nAccept: */*\r\nConnection: "
+    "keep-alive\r\n\r\n",
     "HEAD /metrics HTTP/1.0\r\nHost: [::1]\r\n\r\n",
     "GET /trace?seconds=0&seconds=%31 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello",
-    "PUT /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    "PUT /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+    "chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
     "GET /%00%ff%zz?a=%&=&& HTTP/1.1\r\nHost: localhost\r\nRange: bytes=0-1,5-,-9\r\n\r\n",
     "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nSec-Fetch-Site: none\r\n\r\n",
 };

@@ -13,8 +13,8 @@ using test::Answer;
 
 HttpReply echo(const HttpRequest& request) {
   if (request.path == "/throws") throw std::runtime_error("something");
-  return {.body = request.path + "|" + request.host + "|" + request.seconds + "|" +
-                  request.fetch_site};
+  return {.body =
+              request.path + "|" + request.host + "|" + request.seconds + "|" + request.fetch_site};
 }
 
 Answer answer(const std::string& head) { return Answer(HttpAnswerer(echo).answer(head)); }

@@ -9,13 +9,14 @@ namespace batchrpc::status {
 namespace {
 
 TEST_CASE("a status page's address is a host and a port; no host is loopback") {
-  const auto [text, host, port, again] = GENERATE(table<std::string, std::string, int, std::string>({
-      {"127.0.0.1:0", "127.0.0.1", 0, "127.0.0.1:0"},
-      {":8080", "127.0.0.1", 8080, "127.0.0.1:8080"},
-      {"[::1]:65535", "::1", 65535, "[::1]:65535"},
-      {"agent-3.cluster:80", "agent-3.cluster", 80, "agent-3.cluster:80"},
-      {"0.0.0.0:1", "0.0.0.0", 1, "0.0.0.0:1"},
-  }));
+  const auto [text, host, port, again] =
+      GENERATE(table<std::string, std::string, int, std::string>({
+          {"127.0.0.1:0", "127.0.0.1", 0, "127.0.0.1:0"},
+          {":8080", "127.0.0.1", 8080, "127.0.0.1:8080"},
+          {"[::1]:65535", "::1", 65535, "[::1]:65535"},
+          {"agent-3.cluster:80", "agent-3.cluster", 80, "agent-3.cluster:80"},
+          {"0.0.0.0:1", "0.0.0.0", 1, "0.0.0.0:1"},
+      }));
   const ListenAddress address = ListenAddress::parse(text);
   CHECK(address.host == host);
   CHECK(address.port == port);

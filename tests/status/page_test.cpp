@@ -21,11 +21,12 @@ TEST_CASE("the page is one file that loads nothing from elsewhere") {
     CHECK(at->str() == R"(<link rel="icon" href="data:,">)");
 }
 
-TEST_CASE("the page has a language, a width for phones, both colour schemes, and a name for each table") {
+TEST_CASE(
+    "the page has a language, a width for phones, both colour schemes, and a name for each table") {
   const std::string page(page_html());
-  for (const char* part : {"<html lang=\"en\">", "width=device-width", "prefers-color-scheme: dark",
-                           "'caption'", "scope: 'col'", "scope: 'row'", "role=\"status\"",
-                           ":focus-visible"}) {
+  for (const char* part :
+       {"<html lang=\"en\">", "width=device-width", "prefers-color-scheme: dark", "'caption'",
+        "scope: 'col'", "scope: 'row'", "role=\"status\"", ":focus-visible"}) {
     INFO(part);
     CHECK(page.find(part) != std::string::npos);
   }

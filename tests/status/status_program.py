@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import subprocess
+import threading
 import time
 import urllib.request
 
@@ -12,11 +13,12 @@ BIN = pathlib.Path(os.environ.get("BATCHRPC_BIN_DIR", SOURCE / "build" / "releas
 
 
 class Program:
-    """A program that prints "status page at URL"; it ends when its input does, or is told to."""
+    """A program that prints "status page at URL"."""
 
     def __init__(self, *command, marker="status page at "):
         self.process = subprocess.Popen([str(BIN / command[0]), *command[1:]], text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT)
         self.address = None
         for line in self.process.stdout:
             if marker in line:
@@ -24,16 +26,21 @@ class Program:
                 break
         if self.address is None:
             raise RuntimeError(f"{command[0]} ended with {self.process.wait()}")
+        self.reading = threading.Thread(target=self.process.stdout.read)  # lest it waits for us
+        self.reading.start()
 
     def end(self, kill=False):
         if kill:
             self.process.kill()
         self.process.stdin.close()
+        if self.process.args[0].endswith("cartpole"):  # it has no input
+            self.process.terminate()
         try:
             self.process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.reading.join()
         self.process.stdout.close()
 
     def get(self, path):

@@ -87,6 +87,22 @@ TEST_CASE("shutdown() ends the page, and a moved node keeps it") {
   CHECK_THROWS(get(pair.page, "/"));
 }
 
+TEST_CASE("the page is there while a node waits for the others of its world") {
+  const std::string page = Pair().page;  // whose port is free again
+  auto starting = Node::start({.name = "first",
+                               .world_size = 2,
+                               .join = "unix-abstract:status-" + std::to_string(::getpid()),
+                               .status = page.substr(7)});
+  CHECK_FALSE(starting.ready());
+  CHECK(status_of(page)["metrics"]["name"] == "first");
+  const Node second({.name = "second",
+                     .rank = 1,
+                     .world_size = 2,
+                     .join = "unix-abstract:status-" + std::to_string(::getpid())});
+  const Node first = std::move(starting).get();
+  CHECK(first.status_address() == page);
+}
+
 TEST_CASE("a status page whose port is taken, or whose address is none, lets no node start") {
   const Pair pair;
   const std::string taken = "127.0.0.1:" + std::to_string(port_of(pair.page));
@@ -114,7 +130,8 @@ TEST_CASE("status.json tells of the node, its peers and functions, and moves wit
 TEST_CASE("status.json is made anew at most every 100 ms") {
   const Pair pair;
   const auto uptime = [&] {
-    return Json::parse(get(pair.page, "/status.json").body)["metrics"]["uptime_ns"].get<std::int64_t>();
+    return Json::parse(get(pair.page, "/status.json").body)["metrics"]["uptime_ns"]
+        .get<std::int64_t>();
   };
   int different = 0;
   const auto began = std::chrono::steady_clock::now();
@@ -198,7 +215,8 @@ TEST_CASE("a trace is recorded, has the calls of its seconds, and is one at a ti
   const Json trace = Json::parse(answer.body);
   int calls = 0;
   for (const Json& event : trace["traceEvents"])
-    calls += event["ph"] == "X" && event["name"].get<std::string>().find("twice") != std::string::npos;
+    calls +=
+        event["ph"] == "X" && event["name"].get<std::string>().find("twice") != std::string::npos;
   CHECK(calls > 0);
   CHECK(get(page.address(), "/trace?seconds=1").status == 200);  // the next one
 }

@@ -10,15 +10,17 @@ namespace batchrpc {
 
 /// Where a status page is served.
 struct StatusOptions {
-  /// "host:port": a name, an IPv4 address or an IPv6 address in brackets; no host: loopback. Port 0:
-  /// any that is free. Nobody is asked who he is, so that addresses other than loopback's are for
-  /// networks that are trusted.
+  /// "host:port": a name, an IPv4 address or an IPv6 address in brackets; no host: loopback. Port
+  /// 0: any that is free. Nobody is asked who he is, so that addresses other than loopback's are
+  /// for networks that are trusted.
   std::string address = "127.0.0.1:0";
 };
 
-/// Serves a node's status page by HTTP: `/` for people, `/status.json`, `/metrics` for Prometheus and
-/// `/trace?seconds=n`, which records the calls that the node makes (docs/status-page.md). It only
-/// reads. Most programs set NodeOptions::status instead, and have the page as long as the node.
+/// Serves a node's status page by HTTP: `/` for people, `/status.json`, `/metrics` for Prometheus
+/// and
+/// `/trace?seconds=n`, which records calls that the node makes and answers (docs/status-page.md).
+/// It only reads. Most programs set NodeOptions::status instead, and have the page as long as the
+/// node.
 ///
 ///     batchrpc::StatusServer page(node, {.address = "127.0.0.1:8080"});
 ///     std::cout << page.address() << '\n';
