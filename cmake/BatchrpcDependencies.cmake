@@ -21,6 +21,18 @@ if(BATCHRPC_EXAMPLES OR BATCHRPC_BENCHMARKS OR BATCHRPC_PEERS)
   pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)  # figures
 endif()
 
+if(BATCHRPC_STATUS)
+  include(BatchrpcHttplib)
+  batchrpc_find_httplib(httplib_found)
+  if(NOT httplib_found)
+    set(why "no httplib.h: install cpp-httplib (Debian: libcpp-httplib-dev)")
+    if(NOT BATCHRPC_STATUS STREQUAL "AUTO")
+      message(FATAL_ERROR "batchrpc: BATCHRPC_STATUS is ${BATCHRPC_STATUS}, but ${why}")
+    endif()
+    message(STATUS "batchrpc: without the status page: ${why}")
+  endif()
+endif()
+
 include(BatchrpcTorch)
 batchrpc_find_torch("${BATCHRPC_TORCH}")
 

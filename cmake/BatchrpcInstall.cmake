@@ -1,5 +1,5 @@
-# What an installed batchrpc consists of: two export sets, so that a program that needs only the
-# core never looks for LibTorch.
+# What an installed batchrpc consists of: an export set for each part, so that a program
+# that needs only the core never looks for LibTorch, nor for cpp-httplib.
 include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/batchrpc)
@@ -8,6 +8,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/batchrpc DESTINATION ${CMAKE_INS
         FILES_MATCHING PATTERN "*.hpp")
 install(TARGETS batchrpc EXPORT batchrpcTargets)
 install(EXPORT batchrpcTargets NAMESPACE batchrpc:: DESTINATION ${config_dir})
+if(TARGET batchrpc_status)
+  install(TARGETS batchrpc_status EXPORT batchrpcStatusTargets)
+  install(EXPORT batchrpcStatusTargets NAMESPACE batchrpc:: DESTINATION ${config_dir})
+endif()
 if(TARGET batchrpc_torch)
   install(TARGETS batchrpc_torch EXPORT batchrpcTorchTargets)
   install(EXPORT batchrpcTorchTargets NAMESPACE batchrpc:: DESTINATION ${config_dir})
@@ -20,5 +24,6 @@ write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/batchrpcConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/batchrpcConfig.cmake
               ${PROJECT_BINARY_DIR}/batchrpcConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/BatchrpcHttplib.cmake
               ${PROJECT_SOURCE_DIR}/cmake/BatchrpcTorch.cmake
         DESTINATION ${config_dir})

@@ -74,6 +74,11 @@ for kind in release shared; do
     exit 1
   fi
   run "refusal of version 999, $kind" grep -q 'requested version "999"' "$work/refusal"
+  if [ -e "$prefix/lib/cmake/batchrpc/batchrpcStatusTargets.cmake" ]; then
+    build_downstream status "$work/status-$kind" -DCMAKE_PREFIX_PATH="$prefix"
+    run "status, $kind" "$work/status-$kind/status"
+    run "without status, $kind" "$work/status-$kind/without_status"
+  fi
   if [ -e "$prefix/lib/cmake/batchrpc/batchrpcTorchTargets.cmake" ]; then
     build_downstream torch "$work/torch-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts"
     run "torch, $kind" "$work/torch-$kind/tensors"

@@ -21,6 +21,7 @@ groups=(  # "<packages>: <what they are for>"
   'python3: benchmarks/compare, and its tests'
   'libcli11-dev nlohmann-json3-dev: command lines and reports of examples and benchmarks'
   'libcairo2-dev: figures'
+  'libcpp-httplib-dev: the status page'
   'libtorch-dev: tensors'
   'libopenblas0-pthread: LibTorch is 3.6 times slower without OpenBLAS'
 )
@@ -29,6 +30,7 @@ ci_groups=(
   'clang-format-14 clang-tidy-14: style'
   'doxygen: the reference'
   'iproute2: tests over two network namespaces'
+  'chromium chromium-driver python3-selenium: the status page in a browser; a download of 120 MB'
   'valgrind: instructions of a call are counted'
   'prometheus: promtool, by which a test checks the text of metrics'
   'python3-matplotlib: reports of benchmarks are drawn'

@@ -62,6 +62,7 @@ class World {
   static rpc::NodeOptions agent_node(const GroupOptions& group) {
     rpc::NodeOptions node = node_options(group);
     node.call_timeout = rpc::Duration::max();  // an episode takes what it takes
+    node.status = group.status;
     return node;
   }
 
@@ -78,6 +79,8 @@ TrainingReport train(const CartPoleOptions& options, Clock::time_point started,
   use_one_torch_thread();
   keep_freed_memory();
   World world(options.group, interrupts);
+  const std::string page = world.node().status_address();
+  if (!page.empty()) display.notice("status page at " + page);
   Agent agent(
       world.node(), agent_options(options),
       [&display](const std::string& line) { display.notice(line); }, interrupts);

@@ -25,6 +25,7 @@ struct GroupOptions {
   std::optional<int> rank{};  ///< nothing: this process starts all the others
   std::string join{};         ///< where rank 0 listens; nothing without a rank
   batchrpc::TransportChoice transport = batchrpc::TransportChoice::automatic;
+  std::string status{};  ///< where the agent's status page is served; empty: nowhere
   std::uint64_t seed = 543;
   double gamma = 0.99;    ///< the discount, in [0, 1]
   bool launched = false;  ///< another process started this one, and will end it

@@ -79,6 +79,16 @@ const std::string& Node::name() const noexcept {
 int Node::rank() const noexcept { return core_ ? core_->rank() : -1; }
 int Node::world_size() const noexcept { return core_ ? core_->options().world_size : 0; }
 std::string Node::address() const { return live_core().address(); }
+std::string Node::status_address() const { return live_core().status_address(); }
+
+void Node::visit(const std::shared_ptr<NodeCore>& core,
+                 const std::function<void(const Node&)>& use) {
+  struct Handle {
+    ~Handle() { node.core_.reset(); }
+    Node node;
+  } handle{Node(core)};
+  use(handle.node);
+}
 
 void Node::submit(PeerRef peer, const detail::FunctionKey& function,
                   detail::OutgoingOptions options, Encoder& encoder,

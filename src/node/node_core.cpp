@@ -110,6 +110,7 @@ NodeCore::~NodeCore() = default;
 Future<std::shared_ptr<NodeCore>> NodeCore::start(const std::shared_ptr<NodeCore>& core) {
   WaitContext::suggest(core->context_);
   try {
+    core->open_status_page();
     core->group_->start();
     core->expose_recorded_calls();
     const bool is_root = core->options_.rank == 0;

@@ -13,6 +13,7 @@
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/node_options.hpp"
+#include "batchrpc/node/status_page.hpp"
 #include "batchrpc/transport/stream.hpp"
 #include "metrics/batcher_list.hpp"
 #include "metrics/node_counters.hpp"
@@ -95,6 +96,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   }
   [[nodiscard]] const std::shared_ptr<Executor>& loop_tasks() const noexcept { return loop_tasks_; }
   [[nodiscard]] std::string address() const;
+  /// Of the status page; empty: there is none.
+  [[nodiscard]] std::string status_address() const;
   [[nodiscard]] Member self_member() const;
   /// Listens, and from then on advertises the address. Throws JoinFailed.
   std::string listen(const Address& address);
@@ -154,6 +157,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] bool step_on_loop(const std::function<void()>& step, TimePoint deadline);
   void look_for(std::function<bool()> condition, Promise<void> done, TimePoint deadline);
   void stop_listening();
+  void open_status_page();  // throws InvalidArgument or JoinFailed
+  void close_status_page();
   void expose_recorded_calls();
 
   NodeOptions options_;
@@ -195,6 +200,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   TimerId tick_ = 0;
   bool stopped_ = false;  // shutting down
   bool ended_ = false;    // and drained
+  std::unique_ptr<detail::StatusPage> status_page_;
 };
 
 }  // namespace batchrpc

@@ -126,6 +126,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     }
   }
 
+  close_status_page();
   stop_listening();
   {
     const std::lock_guard lock(mutex_);

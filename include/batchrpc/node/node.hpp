@@ -88,6 +88,9 @@ class BATCHRPC_EXPORT Node {
   /// one: also a root whose `join` is a Unix socket listens on a port of loopback besides, unless
   /// NodeOptions::transport is unix_socket.
   [[nodiscard]] std::string address() const;
+  /// Where its status page is (NodeOptions::status), such as "http://127.0.0.1:43211"; empty: there
+  /// is none, or the node has ended.
+  [[nodiscard]] std::string status_address() const;
 
   // --- calling
 
@@ -360,6 +363,9 @@ class BATCHRPC_EXPORT Node {
     static_cast<void>(live_core());
     return core_;
   }
+  /// For parts of the library: calls `use` with a handle, whose end is not the node's.
+  static void visit(const std::shared_ptr<NodeCore>& core,
+                    const std::function<void(const Node&)>& use);
   /// For parts of the library: sends a call that is encoded already.
   void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
               Encoder& encoder, detail::ReplyHandler&& handler) const;

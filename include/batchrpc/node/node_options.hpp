@@ -133,6 +133,12 @@ struct NodeOptions {
   /// What is refused, and what waits, when more calls come than this node can run.
   CallLimits call_limits{};
 
+  /// Where this node shows itself by HTTP, to people and Prometheus (docs/status-page.md):
+  /// "127.0.0.1:0" (port 0: any that is free, see Node::status_address()), ":8080" (of loopback),
+  /// "[::1]:8080". Whoever reaches it reads it, so that other addresses than loopback's are for
+  /// networks that are trusted. Needs batchrpc::status; else InvalidArgument. Empty: nowhere.
+  std::string status{};
+
   /// The least that is logged.
   LogLevel log_level = LogLevel::warning;
   LogSink log_sink{};  ///< null: standard error

@@ -1,0 +1,107 @@
+#include "status/connection.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+#include "status/http_answer.hpp"
+
+namespace batchrpc::status {
+namespace {
+
+bool comes_later() noexcept { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+// Where what follows a request's head begins; npos: it is not there as a whole.
+std::size_t end_of_head(const std::string& text, std::size_t from) {
+  for (std::size_t at = text.find('\n', from); at != std::string::npos;
+       at = text.find('\n', at + 1)) {
+    if (text.compare(at + 1, 1, "\n") == 0) return at + 2;
+    if (text.compare(at + 1, 2, "\r\n") == 0) return at + 3;
+  }
+  return std::string::npos;
+}
+
+}  // namespace
+
+short Connection::events() const noexcept {
+  switch (state_) {
+    case State::reading:
+    case State::lingering:
+      return POLLIN;
+    case State::writing:
+      return POLLOUT;
+    default:
+      return 0;  // that it is broken is told anyway
+  }
+}
+
+void Connection::go_on() {
+  if (state_ == State::reading) read();
+  if (state_ == State::writing) write();
+  if (state_ == State::lingering) linger();
+}
+
+void Connection::read() {
+  std::array<char, 4096> block;
+  while (true) {
+    const ssize_t bytes = ::recv(socket_.get(), block.data(), block.size(), 0);
+    if (bytes < 0 && comes_later()) return;
+    if (bytes <= 0) {
+      state_ = State::over;
+      return;
+    }
+    const std::size_t seen = in_.size() < 3 ? 0 : in_.size() - 3;
+    in_.append(block.data(), static_cast<std::size_t>(bytes));
+    const std::size_t end = end_of_head(in_, seen);
+    if (end != std::string::npos && end <= limits_.head_bytes) {
+      in_.resize(end);
+      state_ = State::answering;
+      return;
+    }
+    if (in_.size() > limits_.head_bytes) {
+      in_.clear();
+      answer(plain_answer(431, "Request Header Fields Too Large"));
+      return;
+    }
+  }
+}
+
+void Connection::answer(std::string answer) {
+  out_ = std::move(answer);
+  state_ = State::writing;
+  deadline_ = now() + limits_.write;
+}
+
+void Connection::write() {
+  while (written_ < out_.size()) {
+    const ssize_t bytes = ::send(socket_.get(), out_.data() + written_, out_.size() - written_,
+                                 MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (bytes < 0 && comes_later()) return;
+    if (bytes < 0) {
+      state_ = State::over;
+      return;
+    }
+    written_ += static_cast<std::size_t>(bytes);
+    deadline_ = now() + limits_.write;
+  }
+  out_ = {};
+  ::shutdown(socket_.get(), SHUT_WR);
+  state_ = State::lingering;
+  deadline_ = now() + limits_.linger;
+}
+
+void Connection::linger() {
+  std::array<char, 4096> block;
+  for (int round = 0; round < 16; ++round) {
+    const ssize_t bytes = ::recv(socket_.get(), block.data(), block.size(), 0);
+    if (bytes < 0 && comes_later()) return;
+    if (bytes <= 0) {
+      state_ = State::over;
+      return;
+    }
+  }
+}
+
+}  // namespace batchrpc::status

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "status/clock.hpp"
+#include "status/http_server.hpp"
+#include "status/listener.hpp"
+
+namespace batchrpc::status {
+
+/// A client, from its connection's beginning to its end. Used by the thread that waits for sockets.
+class Connection {
+ public:
+  enum class State : unsigned char {
+    reading,    ///< the request has not come as a whole
+    answering,  ///< by another thread
+    writing,
+    lingering,  ///< all was written: what still comes is thrown away, for a client that is reset
+                ///< while it writes may lose the answer
+    over
+  };
+
+  Connection(OwnedFd socket, const HttpLimits& limits)
+      : socket_(std::move(socket)), limits_(limits), deadline_(now() + limits.head) {}
+
+  /// Goes on as far as that is possible now.
+  void go_on();
+  /// Takes the answer.
+  void answer(std::string answer);
+  /// Ends what has taken too long.
+  void expire(Clock::time_point at) {
+    if (state_ != State::answering && at >= deadline_) state_ = State::over;
+  }
+  void end() noexcept { state_ = State::over; }
+
+  [[nodiscard]] State state() const noexcept { return state_; }
+  /// Once, when the request is there as a whole.
+  [[nodiscard]] std::string take_head() { return std::exchange(in_, {}); }
+  [[nodiscard]] int socket() const noexcept { return socket_.get(); }
+  /// What to wait for, as of poll().
+  [[nodiscard]] short events() const noexcept;
+  [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
+
+ private:
+  void read();
+  void write();
+  void linger();
+
+  OwnedFd socket_;
+  const HttpLimits& limits_;
+  State state_ = State::reading;
+  Clock::time_point deadline_;
+  std::string in_;
+  std::string out_;
+  std::size_t written_ = 0;
+};
+
+}  // namespace batchrpc::status

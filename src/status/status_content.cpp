@@ -1,0 +1,185 @@
+#include "status/status_content.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <ctime>
+#include <random>
+#include <string_view>
+#include <utility>
+
+#include "base/json_writer.hpp"
+#include "base/system_ids.hpp"
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/base/version.hpp"
+#include "batchrpc/metrics/node_metrics.hpp"
+#include "batchrpc/node/node.hpp"
+#include "status/listen_address.hpp"
+#include "status/page.hpp"
+
+namespace batchrpc::status {
+namespace {
+
+constexpr std::chrono::milliseconds kKeptFor(100);
+constexpr int kMostSeconds = 60;
+
+HttpReply refusal(int status, std::string_view why) {
+  return {.status = status, .body = std::string(why) + "\n"};
+}
+
+// What to_json(metrics) does not have, around it.
+std::string json_of(const Node& node, const NodeMetrics& metrics, bool recording) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.member("batchrpc", version());
+  json.member("process", process_number());
+  json.member("address", node.address());
+  json.member("world_size", node.world_size());
+  json.member("recording", recording);
+  json.key("peers");
+  json.begin_array();
+  for (const PeerInfo& peer : node.peers()) {
+    json.begin_object();
+    json.member("name", peer.name);
+    json.member("incarnation", std::to_string(peer.incarnation));
+    json.member("last_error", peer.last_error);
+    json.key("addresses");
+    json.begin_array();
+    for (const std::string& address : peer.addresses)
+      json.value(address);
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.key("metrics");
+  json.raw(to_json(metrics));
+  json.end_object();
+  return text;
+}
+
+std::string nonce() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::random_device device;
+  std::string text(32, '0');
+  for (std::size_t i = 0; i < text.size(); i += 8) {
+    unsigned bits = device();
+    for (std::size_t digit = 0; digit < 8; ++digit, bits >>= 4U)
+      text[i + digit] = kDigits[bits & 15U];
+  }
+  return text;
+}
+
+// Of a node's name what goes into any file's.
+std::string trace_name(std::string node) {
+  std::erase_if(node, [](char letter) {
+    return !(letter >= 'a' && letter <= 'z') && !(letter >= 'A' && letter <= 'Z') &&
+           !(letter >= '0' && letter <= '9') && letter != '-' && letter != '_' && letter != '.';
+  });
+  const std::time_t seconds = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  std::array<char, 32> time{};
+  const std::size_t length = std::strftime(time.data(), time.size(), "%Y%m%dT%H%M%SZ", &utc);
+  return "batchrpc-" + node + "-" + std::string(time.data(), length) + ".trace.json";
+}
+
+HttpReply page() {
+  const std::string once = nonce();
+  return {
+      .type = "text/html; charset=utf-8",
+      .body = page_with_nonce(once),
+      .headers = {{"Content-Security-Policy",
+                   "default-src 'none'; script-src 'nonce-" + once + "'; style-src 'nonce-" + once +
+                       "'; connect-src 'self'; img-src data:; base-uri 'none'; form-action "
+                       "'none'; frame-ancestors 'none'"}}};
+}
+
+}  // namespace
+
+void StatusContent::listen(std::string host, bool is_loopback) {
+  const std::lock_guard lock(mutex_);
+  host_ = std::move(host);
+  checks_host_ = is_loopback;
+}
+
+HttpReply StatusContent::answer(const HttpRequest& request) {
+  try {
+    return answer_own(request);
+  } catch (const ShutDown& error) {
+    return refusal(503, error.what());
+  }
+}
+
+HttpReply StatusContent::answer_own(const HttpRequest& request) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (checks_host_ && !is_own_host(request.host, host_)) {
+      return refusal(403, "this page is for localhost: the request's Host is another");
+    }
+  }
+  const bool from_elsewhere = !request.fetch_site.empty() && request.fetch_site != "same-origin" &&
+                              request.fetch_site != "none";
+  if (from_elsewhere && request.path != "/") {
+    return refusal(403, "another site has asked for this");
+  }
+  if (request.path == "/") return page();
+  if (request.path != "/status.json" && request.path != "/metrics" && request.path != "/trace") {
+    return refusal(404, "there are /, /status.json, /metrics and /trace?seconds=n");
+  }
+  // Released last, without a lock: it may be the last one of the node.
+  const std::shared_ptr<NodeCore> node = node_.lock();
+  if (!node) return refusal(503, "the node has ended");
+  if (request.path == "/trace") return trace(node, request);
+  const auto shown = snapshot(node);
+  if (request.path == "/metrics") {
+    return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = shown->prometheus};
+  }
+  return {.type = "application/json", .body = shown->json};
+}
+
+std::shared_ptr<const StatusContent::Snapshot> StatusContent::snapshot(
+    const std::shared_ptr<NodeCore>& node) {
+  const bool recording = recorder_.is_recording();
+  const std::lock_guard lock(mutex_);
+  const Clock::time_point time = now();
+  if (snapshot_ && time < snapshot_->at + kKeptFor) return snapshot_;
+  const auto made = std::make_shared<Snapshot>();
+  Node::visit(node, [&](const Node& handle) {
+    NodeMetrics metrics = handle.metrics();
+    made->prometheus = to_prometheus(metrics);
+    for (PeerMetrics& peer : metrics.peers)
+      peer.functions.clear();  // the largest part, which /metrics has
+    made->json = json_of(handle, metrics, recording);
+  });
+  made->at = now();
+  snapshot_ = made;
+  return made;
+}
+
+HttpReply StatusContent::trace(const std::shared_ptr<NodeCore>& node, const HttpRequest& request) {
+  int seconds = 0;
+  const char* const end = request.seconds.data() + request.seconds.size();
+  const auto [at, error] = std::from_chars(request.seconds.data(), end, seconds);
+  if (error != std::errc() || at != end || seconds < 1 || seconds > kMostSeconds) {
+    return refusal(400, "/trace?seconds=n, n from 1 to " + std::to_string(kMostSeconds));
+  }
+  std::string name;
+  Node::visit(node, [&](const Node& handle) { name = handle.name(); });
+  TraceRecorder::Trace trace = recorder_.record(node, std::chrono::seconds(seconds));
+  switch (trace.outcome) {
+    case TraceRecorder::Outcome::busy:
+      return refusal(409, "another trace is being recorded; try again when it is there");
+    case TraceRecorder::Outcome::stopped:
+      return refusal(503, "the status page has ended");
+    case TraceRecorder::Outcome::recorded:
+      break;
+  }
+  return {.type = "application/json",
+          .body = std::move(trace.json),
+          .headers = {{"Content-Disposition",
+                       "attachment; filename=\"" + trace_name(std::move(name)) + "\""}}};
+}
+
+}  // namespace batchrpc::status

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace batchrpc {
+class NodeCore;
+}  // namespace batchrpc
+
+namespace batchrpc::status {
+
+/// Records traces of the calls that a node makes and answers, one at a time. Thread-safe.
+class TraceRecorder {
+ public:
+  static constexpr std::size_t kMaxEvents = 50'000;  ///< further ones are counted: about 75 MB
+
+  enum class Outcome : unsigned char { recorded, busy, stopped };
+  struct Trace {
+    Outcome outcome = Outcome::recorded;
+    std::string json{};  ///< chrome_trace()
+  };
+
+  /// Blocks for so long, unless stop() is called.
+  [[nodiscard]] Trace record(const std::shared_ptr<NodeCore>& node, std::chrono::milliseconds time);
+  [[nodiscard]] bool is_recording() const;
+  /// Ends what is being recorded, and refuses from then on.
+  void stop();
+
+ private:
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable stopping_;
+  bool recording_ = false;
+  bool stopped_ = false;
+};
+
+}  // namespace batchrpc::status
