@@ -2,27 +2,11 @@
 
 #include <utility>
 
-#include "batchrpc/base/error.hpp"
-#include "batchrpc/base/result.hpp"
+#include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/node/remote_call.hpp"
+#include "node/error_kind.hpp"
 
 namespace batchrpc::detail {
-namespace {
-
-// "TimedOut", or of what a function threw "std::out_of_range".
-std::string kind_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const RemoteError& remote) {
-    return std::string("RemoteError: ") + remote.type();
-  } catch (const Error& known) {
-    return std::string(to_string(known.code()));
-  } catch (...) {
-    return type_name(error);
-  }
-}
-
-}  // namespace
 
 CallProbe::CallProbe(std::shared_ptr<Loop> clock, std::shared_ptr<RecordSink> sink,
                      CallRecord&& record, bool wants_reply)
@@ -47,6 +31,11 @@ void CallProbe::set_callee(const PeerIdentity& callee) {
 }
 
 void CallProbe::tells(CallRecord&& callee) {
+  if (events_of(callee) > CallRecording::kMaxEvents + 1) {  // no node of ours tells so much
+    callee.left_out += events_of(callee) - 1;
+    callee.operators.clear();
+    callee.calls.clear();
+  }
   record_.callee.process = callee.callee.process;
   record_.callee.thread = callee.callee.thread;
   record_.received = callee.received;

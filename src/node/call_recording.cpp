@@ -1,5 +1,6 @@
 #include "batchrpc/node/call_recording.hpp"
 
+#include <new>
 #include <utility>
 
 #include "base/system_ids.hpp"
@@ -46,13 +47,29 @@ bool CallRecording::has_room(std::size_t events) {
 
 void CallRecording::add(OperatorRecord&& record) noexcept {
   const std::lock_guard lock(mutex_);
-  if (has_room(1)) record_.operators.push_back(std::move(record));
+  if (!has_room(1)) return;
+  try {
+    record_.operators.push_back(std::move(record));
+  } catch (const std::bad_alloc&) {
+    ++record_.left_out;
+  }
+}
+
+void CallRecording::lost(std::size_t events) noexcept {
+  const std::lock_guard lock(mutex_);
+  record_.left_out += events;
 }
 
 void CallRecording::add(CallRecord&& record) noexcept {
   prune(record, kMaxDepth - 1);
+  const std::size_t events = events_of(record);
   const std::lock_guard lock(mutex_);
-  if (has_room(events_of(record))) record_.calls.push_back(std::move(record));
+  if (!has_room(events)) return;
+  try {
+    record_.calls.push_back(std::move(record));
+  } catch (const std::bad_alloc&) {
+    record_.left_out += events;
+  }
 }
 
 void CallRecording::show(std::shared_ptr<RecordSink> sink, CallRecord&& known, bool told) {
@@ -84,11 +101,13 @@ void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& cause
     record_.operators.back().shared = true;
   }
   for (const CallRecord& call : caused.calls) {
-    if (has_room(events_of(call))) record_.calls.push_back(call);
+    if (!has_room(events_of(call))) continue;
+    record_.calls.push_back(call);
+    record_.calls.back().shared = true;
   }
 }
 
-CallRecord CallRecording::finish() {
+CallRecord CallRecording::finish(std::string error) {
   CallRecord record;
   {
     const TimePoint now = clock_->now();
@@ -97,7 +116,11 @@ CallRecord CallRecording::finish() {
     record_.finished = now;
     record = std::exchange(record_, {});
   }
-  if (own_sink_) own_sink_->add(CallRecord(record));
+  if (own_sink_) {
+    CallRecord own = record;
+    own.error = std::move(error);
+    own_sink_->add(std::move(own));
+  }
   return record;
 }
 

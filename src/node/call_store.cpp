@@ -1,7 +1,8 @@
 #include "node/call_store.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <iterator>
+#include <new>
 #include <utility>
 
 namespace batchrpc {
@@ -14,8 +15,17 @@ void CallStore::add(CallRecord&& record) noexcept {
     left_out_ += events;
     return;
   }
-  events_ += events;
-  calls_.push_back(std::move(record));
+  try {
+    calls_.push_back(std::move(record));
+    events_ += events;
+  } catch (const std::bad_alloc&) {
+    left_out_ += events;
+  }
+}
+
+void CallStore::lost(std::size_t events) noexcept {
+  const std::lock_guard lock(mutex_);
+  left_out_ += events;
 }
 
 std::vector<CallRecord> CallStore::copy(std::size_t first, std::size_t max_events) const {
@@ -30,7 +40,13 @@ std::vector<CallRecord> CallStore::copy(std::size_t first, std::size_t max_event
 }
 
 std::vector<CallRecord> CallStore::copy() const {
-  return copy(0, std::numeric_limits<std::size_t>::max());
+  constexpr std::size_t kAtOnce = 1000;  // events, for which who adds a call waits
+  std::vector<CallRecord> all;
+  for (;;) {
+    std::vector<CallRecord> part = copy(all.size(), kAtOnce);
+    if (part.empty()) return all;
+    std::move(part.begin(), part.end(), std::back_inserter(all));
+  }
 }
 
 std::size_t CallStore::size() const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <vector>
 
@@ -17,12 +18,13 @@ class CallStore final : public detail::RecordSink {
       : max_events_(max_events), operators_(operators) {}
 
   void add(CallRecord&& record) noexcept override;
+  void lost(std::size_t events) noexcept override;
   [[nodiscard]] bool wants_operators() const noexcept override { return operators_; }
 
   /// What is kept from number `first` on: whole calls, of about so many events together, at least
   /// one.
   [[nodiscard]] std::vector<CallRecord> copy(std::size_t first, std::size_t max_events) const;
-  /// All of it.
+  /// All of it, a part after the other: meanwhile calls may be added.
   [[nodiscard]] std::vector<CallRecord> copy() const;
   [[nodiscard]] std::size_t size() const;
   /// Calls and operators that were not kept.
@@ -32,7 +34,7 @@ class CallStore final : public detail::RecordSink {
   const std::size_t max_events_;
   const bool operators_;
   mutable std::mutex mutex_;
-  std::vector<CallRecord> calls_;
+  std::deque<CallRecord> calls_;
   std::size_t events_ = 0;
   std::uint64_t left_out_ = 0;
 };

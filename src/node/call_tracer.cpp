@@ -1,12 +1,15 @@
 #include "node/call_tracer.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
+#include "base/mixed.hpp"
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/trace/operator_source.hpp"
 #include "node/function_table.hpp"
+#include "wire/frame.hpp"
 
 namespace batchrpc {
 namespace {
@@ -18,9 +21,22 @@ class Several final : public RecordSink {
  public:
   explicit Several(std::vector<std::shared_ptr<RecordSink>> sinks) : sinks_(std::move(sinks)) {}
   void add(CallRecord&& record) noexcept override {
-    for (std::size_t i = 1; i < sinks_.size(); ++i)
-      sinks_[i]->add(CallRecord(record));
+    for (std::size_t i = 1; i < sinks_.size(); ++i) {
+      try {
+        sinks_[i]->add(CallRecord(record));
+      } catch (const std::bad_alloc&) {
+        sinks_[i]->lost(detail::events_of(record));
+      }
+    }
     sinks_.front()->add(std::move(record));
+  }
+  void lost(std::size_t events) noexcept override {
+    for (const auto& sink : sinks_)
+      sink->lost(events);
+  }
+  [[nodiscard]] bool wants_record() const noexcept override {
+    return std::any_of(sinks_.begin(), sinks_.end(),
+                       [](const auto& sink) { return sink->wants_record(); });
   }
   [[nodiscard]] bool wants_operators() const noexcept override {
     return std::any_of(sinks_.begin(), sinks_.end(),
@@ -43,18 +59,13 @@ class RangeOfCall final : public RecordSink {
  public:
   explicit RangeOfCall(std::shared_ptr<void> range) : range_(std::move(range)) {}
   void add(CallRecord&& /*record*/) noexcept override { range_.reset(); }
+  void lost(std::size_t /*events*/) noexcept override {}
+  [[nodiscard]] bool wants_record() const noexcept override { return false; }
   [[nodiscard]] bool wants_operators() const noexcept override { return false; }
 
  private:
   std::shared_ptr<void> range_;
 };
-
-// Splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
-std::uint64_t mixed(std::uint64_t number) noexcept {
-  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9U;
-  number = (number ^ (number >> 27)) * 0x94d049bb133111ebU;
-  return number ^ (number >> 31);
-}
 
 template <class Id>
 void write_id(Id& id, std::size_t at, std::uint64_t number) noexcept {
@@ -92,8 +103,7 @@ std::shared_ptr<RecordSink> CallTracer::next_sink_of_answered() {
   std::vector<std::shared_ptr<RecordSink>> sinks;
   const std::lock_guard lock(mutex_);
   for (Recorder& recorder : recorders_) {
-    if (recorder.answered && recorder.answered_calls++ % recorder.every == 0)
-      sinks.push_back(recorder.sink);
+    if (recorder.answered && is_sampled(recorder)) sinks.push_back(recorder.sink);
   }
   return one_of(std::move(sinks));
 }
@@ -136,11 +146,16 @@ bool CallTracer::is_watched() noexcept {
   return batchrpc_operator_source != nullptr && batchrpc_operator_source()->is_watched();
 }
 
+// By chance, so that calls which come in turn are all seen.
+bool CallTracer::is_sampled(const Recorder& recorder) noexcept {
+  return recorder.every == 1 || next_id() % recorder.every == 0;
+}
+
 void CallTracer::add_recorders(std::vector<std::shared_ptr<RecordSink>>& sinks) {
   if (count_.load(std::memory_order_relaxed) == 0) return;
   const std::lock_guard lock(mutex_);
   for (Recorder& recorder : recorders_) {
-    if (recorder.made_calls++ % recorder.every == 0) sinks.push_back(recorder.sink);
+    if (is_sampled(recorder)) sinks.push_back(recorder.sink);
   }
 }
 
@@ -163,12 +178,14 @@ std::shared_ptr<const detail::OutgoingExtras> CallTracer::extras_of_call(
                       : std::make_shared<detail::OutgoingExtras>();
   if (goes_on && !extras->parent.valid()) {
     extras->parent = outer->trace;
-    extras->parent_is_call = outer->recording && outer->recording->is_told();
+    extras->parent_is_call = outer->recording != nullptr;
   }
   if (extras->inherits && outer != nullptr) {
     const detail::Metadata own = extras->metadata;
     for (const auto& entry : outer->metadata) {
-      if (!has_key(own, entry.first)) extras->metadata.push_back(entry);
+      if (has_key(own, entry.first)) continue;
+      extras->metadata.push_back(entry);
+      if (!wire::is_within_limits(extras->metadata)) extras->metadata.pop_back();
     }
   }
   extras->sink = one_of(std::move(sinks));
@@ -176,7 +193,6 @@ std::shared_ptr<const detail::OutgoingExtras> CallTracer::extras_of_call(
 }
 
 std::uint64_t CallTracer::next_id() noexcept {
-  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
   const std::uint64_t number = ids_.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint64_t id = mixed(seed_ + number * kGolden);
   return id != 0 ? id : 1;  // zero is no id

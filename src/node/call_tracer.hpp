@@ -67,10 +67,9 @@ class CallTracer {
     std::shared_ptr<detail::RecordSink> sink;
     std::uint64_t every = 1;
     bool answered = false;
-    std::uint64_t made_calls = 0;
-    std::uint64_t answered_calls = 0;
   };
 
+  [[nodiscard]] bool is_sampled(const Recorder& recorder) noexcept;
   void count_recorders();
   [[nodiscard]] std::shared_ptr<detail::RecordSink> next_sink_of_answered();
   [[nodiscard]] static bool is_watched() noexcept;

@@ -18,8 +18,10 @@ detail::OutgoingOptions detail::outgoing(const CallOptions& options, NodeCore* n
   how.detached = options.detached;
   how.cancel_when_dropped = options.cancel_when_dropped;
   how.retry = options.retry;
-  how.of_program = true;
-  if (node != nullptr && node->tracer().is_active()) how.started = node->loop()->now();
+  if (node != nullptr && node->tracer().is_active()) {
+    how.may_be_recorded = true;
+    how.started = node->loop()->now();
+  }
   if (!options.metadata.empty() || options.inherit_metadata || options.trace.valid()) {
     auto extras = std::make_shared<OutgoingExtras>();
     extras->parent = options.trace;
@@ -42,7 +44,7 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
       throw ShutDown("node " + options_.name + " is shut down; make a new one");
     }
     WaitContext::suggest(context_);
-    if (options.of_program && tracer_.is_active())
+    if (options.may_be_recorded)
       options.extras = tracer_.extras_of_call(options.extras, options_.name, peer, function.name);
     if (options.retry.attempts != 1) {
       RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));

@@ -170,7 +170,10 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex>& lock) 
     Stream* const stream = stream_;
     busy_ = true;
     writing_now_ = true;
+    auto leaving = take_watches();
     lock.unlock();
+    for (const auto& watch : std::exchange(leaving, {}))
+      watch->taken();
     const IoResult result = stream->try_write(buffers);
     lock.lock();
     writing_now_ = false;
@@ -243,7 +246,6 @@ bool OutputQueue::take_round() {
     rounds_.pop_back();
     return false;
   }
-  if (!watches_.empty()) tell_watches();
   sequence_ += round.count;
   round.last = sequence_;
   wire::set_acknowledged(std::span(round.frames).subspan(last_frame_),
@@ -251,12 +253,16 @@ bool OutputQueue::take_round() {
   return true;
 }
 
-void OutputQueue::tell_watches() {
+// Of frames that are in rounds.
+std::vector<std::shared_ptr<FrameWatch>> OutputQueue::take_watches() {
+  std::vector<std::shared_ptr<FrameWatch>> leaving;
+  if (watches_.empty()) return leaving;
   const auto waits = [this](const Watched& watched) { return watched.place.begin >= taken_; };
   const auto first = std::find_if(watches_.begin(), watches_.end(), waits);
   for (auto at = watches_.begin(); at != first; ++at)
-    at->watch->taken();
+    leaving.push_back(std::move(at->watch));
   watches_.erase(watches_.begin(), first);
+  return leaving;
 }
 
 // Whether anything is left to send.

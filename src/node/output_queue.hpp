@@ -23,7 +23,7 @@ namespace batchrpc {
 class FrameWatch {
  public:
   virtual ~FrameWatch() = default;
-  /// Once, under the queue's mutex, on the thread that is about to write.
+  /// Once, on the thread that is about to write; without a lock.
   virtual void taken() noexcept = 0;
 };
 
@@ -195,7 +195,7 @@ class OutputQueue {
   Flushed write_out(std::unique_lock<std::mutex>& lock);
   bool fill();
   bool take_round();
-  void tell_watches();
+  [[nodiscard]] std::vector<std::shared_ptr<FrameWatch>> take_watches();
   std::span<const std::span<const std::byte>> buffers_to_write(Buffers& buffers) const;
   template <class Calls>
   static std::optional<LargePayloads> take(Calls& from, std::uint64_t call);

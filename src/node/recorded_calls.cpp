@@ -16,6 +16,9 @@ void NodeCore::expose_recorded_calls() {
     if (!core) throw ShutDown("the node is shut down");
     Page page;
     page.received = core->loop()->now().time_since_epoch().count();
+    if (!core->options().profiling) {
+      throw NotFound("node " + core->name() + " tells nothing (NodeOptions::profiling)");
+    }
     const CallTracer::Shown shown = core->tracer().shown({store, call}, kPageEvents);
     page.calls.reserve(shown.calls.size());
     for (const CallRecord& record : shown.calls)

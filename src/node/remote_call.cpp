@@ -14,6 +14,7 @@
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/node/caller.hpp"
 #include "metrics/node_counters.hpp"
+#include "node/error_kind.hpp"
 #include "node/session.hpp"
 
 namespace batchrpc::detail {
@@ -163,7 +164,8 @@ std::size_t IncomingCall::bytes() const noexcept {
 
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
-  if (CallRecording* const record = recording()) record->finish();  // of one without a reply
+  if (CallRecording* const record = recording(); record != nullptr && !sink->is_forked_copy())
+    record->finish(context_.cancelled() ? std::string(to_string(ErrorCode::cancelled)) : "");
   const bool holds_something = context_.call() || lock_ || place_;
   if (holds_something && sink->is_forked_copy()) {  // none of it is given back
     static_cast<void>(place_.release());
@@ -213,6 +215,7 @@ void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   } else if (wants_reply_) {
     send_error(error, began);
   } else {
+    if (CallRecording* const record = recording()) record->finish(kind_of(error));
     count_error(error, began);
   }
   end();
@@ -220,7 +223,7 @@ void IncomingCall::fail(const std::exception_ptr& error, bool began) {
 
 // As the caller is told, or would be.
 void IncomingCall::count_error(const std::exception_ptr& error, bool began) noexcept {
-  if (counters_ == nullptr) return;
+  if (counters_ == nullptr || sink_->is_forked_copy()) return;
   const ErrorCode code = wire::code_on_wire(error, began);
   counters_->failed(code);
   try {

@@ -271,7 +271,10 @@ Session::Failed Session::fail_calls(const MakeError& error, Guarantee guarantee)
 
 void Session::send_result(std::uint64_t call, Encoder& encoder, detail::CallRecording* recording) {
   if (host_->is_forked_copy()) return;
-  if (recording != nullptr) add_record(encoder, *recording);
+  if (recording != nullptr) {
+    check_size(encoder, [&] { return "the result for " + peer_name(); });
+    add_record(encoder, *recording);
+  }
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
   check_size(encoder, [&] { return "the result for " + peer_name(); });
   if (encoder.one_use()) send_cargo(encoder);

@@ -262,7 +262,7 @@ void Session::keep_pace() {
 }
 
 void Session::handle_error(const wire::FrameView& frame) {
-  wire::ErrorBody body = wire::read_error(frame);
+  const wire::ErrorBody body = wire::read_error(frame);
   std::optional<PendingCall> call = take_answered(frame.header.id, 0);
   if (!call) return;
   for (const auto& cargo : call->cargo) {
@@ -293,10 +293,7 @@ void Session::handle_error(const wire::FrameView& frame) {
                 ? std::make_exception_ptr(Overloaded(text, pause, body.may_have_run))
                 : make_error(code, text, body.may_have_run);
   }
-  if (call->probe) {
-    note_reply(*call->probe, frame, {});
-    if (!body.record.empty()) call->probe->tells(wire::record_of(std::move(body.record.front())));
-  }
+  if (call->probe) note_reply(*call->probe, frame, {});
   fail({call->handler, call->function, call->probe.get()}, std::move(error), std::move(story),
        Guarantee::none);
   keep_pace();

@@ -7,6 +7,7 @@
 #include "batchrpc/node/call_extras.hpp"
 #include "batchrpc/node/call_recording.hpp"
 #include "node/call_tracer.hpp"
+#include "node/error_kind.hpp"
 #include "node/function_table.hpp"
 #include "node/session.hpp"
 
@@ -14,28 +15,18 @@
 namespace batchrpc {
 namespace {
 
+void leave_out_details(CallRecord& record) {
+  record.left_out += detail::events_of(record) - 1;
+  record.operators.clear();
+  record.calls.clear();
+}
+
 void check(const detail::Metadata& metadata) {
-  std::size_t bytes = 0;
-  bool has_empty = false;
-  for (const auto& [key, value] : metadata) {
-    bytes += key.size() + value.size();
-    has_empty = has_empty || key.empty();
-  }
-  if (metadata.size() <= wire::kMaxMetadata && bytes <= wire::kMaxMetadataBytes && !has_empty)
-    return;
+  if (wire::is_within_limits(metadata)) return;
   throw InvalidArgument("a call takes along at most " + std::to_string(wire::kMaxMetadata) +
                         " entries of metadata, of " + std::to_string(wire::kMaxMetadataBytes) +
                         " bytes together, and none without a key; these are " +
-                        std::to_string(metadata.size()) + " of " + std::to_string(bytes) +
-                        " bytes (CallOptions::metadata)");
-}
-
-// A span id as CallRecord::parent has it.
-std::uint64_t span_number(const TraceContext& span) {
-  std::uint64_t number = 0;
-  for (const std::uint8_t byte : span.span_id)
-    number = number << 8 | byte;
-  return number;
+                        std::to_string(metadata.size()) + " (CallOptions::metadata)");
 }
 
 }  // namespace
@@ -50,16 +41,16 @@ std::shared_ptr<detail::CallProbe> Session::send_along(const detail::FunctionKey
   const detail::OutgoingExtras& extras = *options.extras;
   check(extras.metadata);
   const bool recorded = extras.sink != nullptr;
+  const bool asks = recorded && extras.sink->wants_record();
   wire::CallContextBody context;
-  if (recorded) {
-    context.trace = host_->tracer().next_span(extras.parent, true);
+  context.trace = asks ? host_->tracer().next_span(extras.parent, true) : extras.parent;
+  if (asks) {
     context.record =
         extras.sink->wants_operators() ? wire::RecordWish::operators : wire::RecordWish::times;
-  } else {
-    context.trace = extras.parent;
   }
   context.metadata = extras.metadata;
-  wire::add_context(encoder, context);
+  if (asks || extras.parent.valid() || !extras.metadata.empty())
+    wire::add_context(encoder, context);
   if (!recorded) return nullptr;
   CallRecord record;
   record.encoded = loop_->now();
@@ -70,7 +61,7 @@ std::shared_ptr<detail::CallProbe> Session::send_along(const detail::FunctionKey
       .node = self.name, .rank = self.rank, .process = process_number(), .thread = thread_number()};
   record.callee.node = peer_name();
   record.span = context.trace;
-  record.parent = extras.parent.valid() ? span_number(extras.parent) : 0;
+  record.parent = extras.parent.valid() ? extras.parent.span_number() : 0;
   record.parent_is_external = extras.parent.valid() && !extras.parent_is_call;
   return std::make_shared<detail::CallProbe>(loop_, extras.sink, std::move(record),
                                              options.wants_reply);
@@ -84,10 +75,14 @@ void Session::note_reply(detail::CallProbe& probe, const wire::FrameView& frame,
     bytes += payload.size();
   probe.replied(bytes);
   if (const auto callee = peer()) probe.set_callee(*callee);
-  if (frame.header.kind != wire::FrameKind::result || !frame.has_context()) return;
   try {
-    Decoder decoder(frame.segment(), {});
-    probe.tells(wire::decode_side(decoder, wire::kContextInSegment));
+    if (frame.header.kind == wire::FrameKind::error) {
+      auto records = wire::read_error_record(frame);
+      if (!records.empty()) probe.tells(wire::record_of(std::move(records.front())));
+    } else if (frame.has_context()) {
+      Decoder decoder(frame.segment(), {});
+      probe.tells(wire::decode_side(decoder, wire::kContextInSegment));
+    }
   } catch (const BadMessage&) {  // NOLINT: the result is good none the less
   }
 }
@@ -106,7 +101,7 @@ CallContext Session::context_of(const wire::FrameView& frame,
   auto extras = std::make_shared<detail::CallExtras>();
   extras->trace = body.trace;
   extras->metadata = std::move(body.metadata);
-  const bool told = body.record != wire::RecordWish::none;
+  const bool told = body.record != wire::RecordWish::none && host_->options().profiling;
   if (told || sink) {
     const bool operators =
         body.record == wire::RecordWish::operators || (sink && sink->wants_operators());
@@ -119,6 +114,12 @@ CallContext Session::context_of(const wire::FrameView& frame,
     record.caller = {.node = caller->name, .rank = caller->rank};
     record.callee = {.node = self.name, .rank = self.rank};
     record.span = body.trace;
+    if (!told) {  // that is of what the call is a part, or none
+      record.parent = body.trace.valid() ? body.trace.span_number() : 0;
+      record.parent_is_external = body.trace.valid();
+      record.span = host_->tracer().next_span(body.trace, false);
+      extras->trace = record.span;
+    }
     record.bytes_out = frame.words.size_bytes();
     for (const std::uint64_t size : frame.payload_sizes)
       record.bytes_out += size;
@@ -141,9 +142,7 @@ void Session::add_record(Encoder& encoder, detail::CallRecording& recording) con
   wire::encode_side(encoder, wire::kContextPointer, record);
   if (!is_too_large(encoder)) return;
   take_back();
-  record.left_out += detail::events_of(record) - 1;
-  record.operators.clear();
-  record.calls.clear();
+  leave_out_details(record);
   wire::encode_side(encoder, wire::kContextPointer, record);
   if (is_too_large(encoder)) take_back();
 }
@@ -152,8 +151,14 @@ void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bo
                          detail::CallRecording* recording) {
   if (host_->is_forked_copy()) return;  // a promise that the child's exit destroys, say
   if (recording == nullptr) return send(wire::error_frame(call, error, began));
-  const CallRecord record = recording->finish();
-  send(wire::error_frame(call, error, began, recording->is_told() ? &record : nullptr));
+  CallRecord record = recording->finish(detail::kind_of(error));
+  if (!recording->is_told()) return send(wire::error_frame(call, error, began));
+  auto frame = wire::error_frame(call, error, began, &record);
+  if (frame.size() > host_->options().max_frame_bytes / sizeof(Word)) {
+    leave_out_details(record);
+    frame = wire::error_frame(call, error, began, &record);
+  }
+  send(frame);
 }
 
 }  // namespace batchrpc

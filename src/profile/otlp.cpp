@@ -9,6 +9,7 @@
 
 #include "base/hex.hpp"
 #include "base/json_writer.hpp"
+#include "base/mixed.hpp"
 #include "batchrpc/base/version.hpp"
 #include "batchrpc/profile/call_phases.hpp"
 #include "batchrpc/profile/clock_alignment.hpp"
@@ -26,12 +27,9 @@ constexpr std::size_t kSpansOfLine = 1000;
 enum class Kind : int { internal = 1, server = 2, client = 3 };
 constexpr int kStatusError = 2;
 
-// An id made from another one: the finalizer of SplitMix64.
+// An id made from another one.
 std::uint64_t derived_id(std::uint64_t id) {
-  id += 0x9E3779B97F4A7C15U;
-  id = (id ^ id >> 30) * 0xBF58476D1CE4E5B9U;
-  id = (id ^ id >> 27) * 0x94D049BB133111EBU;
-  id ^= id >> 31;
+  id = mixed(id + kGolden);
   return id == 0 ? 1 : id;  // zero is none
 }
 
@@ -76,9 +74,9 @@ class Otlp {
     const bool has_caller = CallTimes::has_caller(call);
     const std::string& teller = has_caller ? call.caller.node : call.callee.node;
     const Duration caller_ahead = times.called - clocks_.align(teller, times.called);
-    const std::uint64_t client = profile::span_number(call.span);
+    const std::uint64_t client = call.span.span_number();
     std::uint64_t cause = call.parent;
-    if (cause == 0 && parent != nullptr) cause = profile::span_number(parent->span);
+    if (cause == 0 && parent != nullptr) cause = parent->span.span_number();
     const bool of_call = cause != 0 && !call.parent_is_external;
     if (of_call && (parent == nullptr || CallTimes::has_callee(*parent))) {
       cause = derived_id(cause);
@@ -98,7 +96,7 @@ class Otlp {
     of_callee.push_back({.call = &call,
                          .kind = Kind::server,
                          .id = server,
-                         .parent = client,
+                         .parent = has_caller ? client : cause,
                          .begin = times.received - caller_ahead,
                          .end = times.finished - caller_ahead});
     if (!options.operators) return;

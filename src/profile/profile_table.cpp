@@ -40,7 +40,7 @@ class Rows {
 
   void add(const CallRecord& call, const std::string& cause) {
     const std::string name = cause + "rpc_async#" + call.function + "(" + call.caller.node +
-                             " -> " + call.callee.node + ")";
+                             " -> " + call.callee.node + ")" + (call.shared ? " (shared)" : "");
     const CallPhases phases = CallPhases::of(call, clocks_.callee_ahead(call));
     const Duration self = phases.encode + phases.decode;
     ProfileRow& its = row(name, call.caller.rank);
@@ -61,8 +61,9 @@ class Rows {
     }
     self_total = sum(self_total, self);
     add_operators(call, name);
-    for (const CallRecord& nested : call.calls)
-      add(nested, name + std::string(kRemote));
+    for (const CallRecord& nested : call.calls) {
+      if (profile::is_first(nested, shared_calls_)) add(nested, name + std::string(kRemote));
+    }
   }
 
   void add_operators(const CallRecord& call, const std::string& call_name) {
@@ -88,6 +89,7 @@ class Rows {
   std::map<std::pair<std::string, int>, std::size_t> index_;
   std::set<std::tuple<std::string_view, std::uint64_t, TimePoint, TimePoint, std::string_view>>
       shared_;
+  profile::SharedSpans shared_calls_;
 };
 
 Duration mean(Duration total, std::uint64_t count) {

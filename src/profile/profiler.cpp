@@ -10,6 +10,7 @@
 
 #include "base/system_ids.hpp"
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/future/coroutine.hpp"
 #include "batchrpc/node/caller.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
 #include "batchrpc/profile/otlp.hpp"
@@ -57,6 +58,7 @@ CallRecord clock_sample(const NodeCore& core, const std::string& peer, TimePoint
 struct Profiler::Parts {
   Parts(const Node& node, const ProfilerOptions& options)
       : core(node.core()),
+        max_events(options.max_events),
         store(std::make_shared<CallStore>(options.max_events, options.operators)) {
     own.node = node.name();
     own.rank = node.rank();
@@ -82,28 +84,41 @@ struct Profiler::Parts {
         std::move(how), from_store, from_call);
   }
 
-  // All that a peer has.
-  Recording gather_from(NodeCore& node, const std::string& peer, TimePoint deadline) const {
+  // All that a peer has, as far as there is room.
+  Future<Recording> gather_from(std::shared_ptr<NodeCore> node, std::string peer,
+                                TimePoint deadline) const {
     Recording all;
+    std::size_t room = max_events;
     std::uint64_t from_store = 0;
     std::uint64_t from_call = 0;
     for (bool more = true; more;) {
-      const TimePoint sent = node.loop()->now();
+      const TimePoint sent = node->loop()->now();
       if (sent >= deadline) throw TimedOut("it took too long to tell all", false);
-      Page page = ask(node, peer, from_store, from_call, deadline - sent).get();
-      all.clock_samples.push_back(clock_sample(node, peer, sent, page, node.loop()->now()));
-      for (wire::CallBody& call : page.calls)
-        all.calls.push_back(wire::record_of(std::move(call)));
+      auto asked = ask(*node, peer, from_store, from_call, deadline - sent);
+      Page page = co_await std::move(asked);
+      all.clock_samples.push_back(clock_sample(*node, peer, sent, page, node->loop()->now()));
       all.left_out += page.left_out;
       all.sampled = std::max(all.sampled, page.sampled);
-      more = page.more;
+      more = page.more && room > 0;
+      for (wire::CallBody& body : page.calls) {
+        CallRecord call = wire::record_of(std::move(body));
+        const std::size_t events = detail::events_of(call);
+        if (events > room) {
+          all.left_out += events;
+          more = false;
+          continue;
+        }
+        room -= events;
+        all.calls.push_back(std::move(call));
+      }
       from_store = page.next_store;
       from_call = page.next_call;
     }
-    return all;
+    co_return all;
   }
 
   const std::weak_ptr<NodeCore> core;
+  const std::size_t max_events;
   const std::shared_ptr<CallStore> store;
   Recording own;                 // without its calls
   Duration wall_clock_offset{};  // of the node's clock
@@ -132,16 +147,21 @@ std::vector<std::string> Profiler::gather(Duration timeout) {
   if (!core) throw ShutDown("gather(): the profiler's node has ended");
   const TimePoint deadline = core->loop()->now() + timeout;
   std::vector<std::string> missing;
+  std::vector<std::pair<std::string, Future<Recording>>> asked;  // all at once
   for (const PeerInfo& peer : core->peers().snapshot()) {
+    if (peer.state == PeerState::lost) continue;
+    asked.emplace_back(peer.name, parts_->gather_from(core, peer.name, deadline));
+  }
+  for (auto& [peer, future] : asked) {
     try {
-      Recording theirs = parts_->gather_from(*core, peer.name, deadline);
+      Recording theirs = std::move(future).get();
       const std::lock_guard lock(parts_->mutex);
-      Recording& known = parts_->gathered[peer.name];
+      Recording& known = parts_->gathered[peer];
       known.clock_samples.clear();  // clocks drift: the latest count
       known.left_out = 0;
       merge(known, std::move(theirs));
     } catch (const std::exception& error) {
-      missing.push_back(peer.name + ": " + error.what());
+      missing.push_back(peer + ": " + error.what());
     }
   }
   return missing;

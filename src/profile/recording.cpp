@@ -13,10 +13,15 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+// So many levels of calls, whatever records say that caused each other: what goes through them does
+// so by recursion.
+constexpr std::size_t kMaxLevels = 64;
+
 struct Entry {
   CallRecord call;  // without those that it caused
   std::size_t parent = kNone;
-  std::vector<std::size_t> children;
+  std::size_t levels = 1;  // of it and what it caused
+  std::vector<std::size_t> children{};
 };
 
 int times_told(const CallRecord& call) {
@@ -56,7 +61,7 @@ class Calls {
 
  private:
   std::size_t place(CallRecord&& call, std::size_t parent) {
-    const std::uint64_t span = profile::span_number(call.span);
+    const std::uint64_t span = call.span.span_number();
     if (span != 0) {
       const auto [known, is_new] = by_span_.emplace(span, entries_.size());
       if (!is_new) {
@@ -64,12 +69,26 @@ class Calls {
         if (tells_more(call, entry.call)) std::swap(call, entry.call);
         entry.call.left_out = std::max(entry.call.left_out, call.left_out);
         if (entry.call.operators.empty()) entry.call.operators = std::move(call.operators);
-        if (entry.parent == kNone && !is_within(parent, known->second)) entry.parent = parent;
+        if (entry.parent == kNone && !is_within(parent, known->second))
+          put_below(known->second, parent);
         return known->second;
       }
     }
-    entries_.push_back({std::move(call), parent, {}});
+    entries_.push_back({std::move(call)});
+    put_below(entries_.size() - 1, parent);
     return entries_.size() - 1;
+  }
+
+  // Unless that makes too many levels: then it stays an outermost one.
+  void put_below(std::size_t entry, std::size_t parent) {
+    std::size_t above = 0;
+    for (std::size_t i = parent; i != kNone; i = entries_[i].parent)
+      ++above;
+    if (above + entries_[entry].levels > kMaxLevels) return;
+    entries_[entry].parent = parent;
+    std::size_t levels = entries_[entry].levels;
+    for (std::size_t i = parent; i != kNone; i = entries_[i].parent)
+      entries_[i].levels = std::max(entries_[i].levels, ++levels);
   }
 
   // Whether it is `outer`, or caused by it. A tree must stay one, whatever the records say.

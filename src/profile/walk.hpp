@@ -1,29 +1,37 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "batchrpc/profile/recording.hpp"
 
 namespace batchrpc::profile {
 
-/// Calls `visit(call, parent)` for each of `calls` and all that they caused, a call before those;
-/// `parent` is null for the outermost.
+/// Spans of shared calls, which each row of their batch has.
+using SharedSpans = std::unordered_set<std::uint64_t>;
+
+/// Whether it is the first time that this call comes along.
+inline bool is_first(const CallRecord& call, SharedSpans& seen) {
+  return !call.shared || seen.insert(call.span.span_number()).second;
+}
+
 template <typename Visit>
-void for_each_call(const std::vector<CallRecord>& calls, Visit&& visit,
-                   const CallRecord* parent = nullptr) {
+void for_each_call(const std::vector<CallRecord>& calls, Visit&& visit, const CallRecord* parent,
+                   SharedSpans& seen) {
   for (const CallRecord& call : calls) {
+    if (!is_first(call, seen)) continue;
     visit(call, parent);
-    for_each_call(call.calls, visit, &call);
+    for_each_call(call.calls, visit, &call, seen);
   }
 }
 
-/// A span's id as a number, as in CallRecord::parent.
-inline std::uint64_t span_number(const TraceContext& span) {
-  std::uint64_t number = 0;
-  for (const std::uint8_t byte : span.span_id)
-    number = number << 8 | byte;
-  return number;
+/// Calls `visit(call, parent)` for each of `calls` and all that they caused, a call before those,
+/// shared ones once; `parent` is null for the outermost.
+template <typename Visit>
+void for_each_call(const std::vector<CallRecord>& calls, Visit&& visit) {
+  SharedSpans seen;
+  for_each_call(calls, visit, nullptr, seen);
 }
 
 /// How many calls and operators are missing from a recording.

@@ -38,6 +38,13 @@ bool any(std::span<const std::uint8_t> bytes) noexcept {
 
 }  // namespace
 
+std::uint64_t TraceContext::span_number() const noexcept {
+  std::uint64_t number = 0;
+  for (const std::uint8_t byte : span_id)
+    number = number << 8 | byte;
+  return number;
+}
+
 bool TraceContext::valid() const noexcept { return any(trace_id) && any(span_id); }
 
 std::string TraceContext::traceparent() const {

@@ -130,5 +130,6 @@ struct Record {             # the callee's side of a call; times are in nanoseco
     error @12 :Text;
     record @13 :Record;
     parentIsExternal @14 :Bool;  # it is a span of who gave the trace
+    shared @15 :Bool;       # a batch's handler made it
   }
 }

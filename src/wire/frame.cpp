@@ -213,9 +213,10 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
     }
   } catch (...) {  // anything else travels as a remote_error
   }
-  if (record != nullptr) body.record.push_back(side_of(*record));
+  std::vector<RecordBody> records;
+  if (record != nullptr) records.push_back(side_of(*record));
   return frame_with_body({.kind = FrameKind::error, .id = id}, body.code, body.may_have_run,
-                         body.message, body.type, body.retry_after, body.function, body.record);
+                         body.message, body.type, body.retry_after, body.function, records);
 }
 
 std::optional<std::uint64_t> frame_words(Word first) noexcept {
@@ -263,10 +264,23 @@ Definition read_definition(const FrameView& frame) {
 
 ErrorBody read_error(const FrameView& frame) {
   ErrorBody body;
-  std::tie(body.code, body.may_have_run, body.message, body.type, body.retry_after, body.function,
-           body.record) = body_of<std::uint16_t, bool, std::string, std::string, std::uint64_t,
-                                  std::string, std::vector<RecordBody>>(frame);
+  std::tie(body.code, body.may_have_run, body.message, body.type, body.retry_after, body.function) =
+      body_of<std::uint16_t, bool, std::string, std::string, std::uint64_t, std::string>(frame);
   return body;
+}
+
+std::vector<RecordBody> read_error_record(const FrameView& frame) {
+  return std::get<6>(body_of<std::uint16_t, bool, std::string, std::string, std::uint64_t,
+                             std::string, std::vector<RecordBody>>(frame));
+}
+
+bool is_within_limits(const std::vector<std::pair<std::string, std::string>>& metadata) noexcept {
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : metadata) {
+    if (key.empty()) return false;
+    bytes += key.size() + value.size();
+  }
+  return metadata.size() <= kMaxMetadata && bytes <= kMaxMetadataBytes;
 }
 
 void add_context(Encoder& encoder, const CallContextBody& context) {
@@ -279,12 +293,10 @@ CallContextBody read_context(const FrameView& frame) {
   auto [trace, metadata, record] =
       decode_struct<TraceBytes, std::vector<std::pair<std::string, std::string>>, std::uint16_t>(
           decoder, kContextInSegment);
-  std::size_t bytes = 0;
-  for (const auto& [key, value] : metadata)
-    bytes += key.size() + value.size();
-  if (metadata.size() > kMaxMetadata || bytes > kMaxMetadataBytes) {
+  if (!is_within_limits(metadata)) {
     throw BadMessage("a call has more metadata than " + std::to_string(kMaxMetadata) +
-                     " entries or " + std::to_string(kMaxMetadataBytes) + " bytes");
+                     " entries or " + std::to_string(kMaxMetadataBytes) +
+                     " bytes, or an entry without a key");
   }
   const auto known = std::min(record, static_cast<std::uint16_t>(RecordWish::operators));
   return {trace_of(trace), std::move(metadata), static_cast<RecordWish>(known)};

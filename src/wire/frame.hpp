@@ -59,6 +59,10 @@ inline constexpr std::uint64_t kUnaskedBytes = std::uint64_t{1} << 20;
 inline constexpr std::size_t kMaxMetadata = 64;
 inline constexpr std::size_t kMaxMetadataBytes = 8192;
 
+/// Whether so much may go with a call, each with a key.
+[[nodiscard]] bool is_within_limits(
+    const std::vector<std::pair<std::string, std::string>>& metadata) noexcept;
+
 /// The scalars of a frame.
 struct FrameHeader {
   FrameKind kind = FrameKind::ping;
@@ -93,9 +97,8 @@ struct ErrorBody {
   bool may_have_run = false;
   std::string message{};
   std::string type{};
-  std::uint64_t retry_after = 0;     ///< microseconds
-  std::string function{};            ///< what threw, where it is not the function that was called
-  std::vector<RecordBody> record{};  ///< one, of a call that asked for it
+  std::uint64_t retry_after = 0;  ///< microseconds
+  std::string function{};         ///< what threw, where it is not the function that was called
 };
 
 /// What a call wants to know of itself.
@@ -189,8 +192,10 @@ inline constexpr std::size_t kContextInSegment = kContextPointer - 1;
 [[nodiscard]] Hello read_hello(const FrameView& frame);
 [[nodiscard]] Definition read_definition(const FrameView& frame);
 [[nodiscard]] ErrorBody read_error(const FrameView& frame);
+/// The callee's side of a call that has failed; empty where it does not tell.
+[[nodiscard]] std::vector<RecordBody> read_error_record(const FrameView& frame);
 [[nodiscard]] Goodbye read_goodbye(const FrameView& frame);
-/// Of a call that has one; more metadata than kMaxMetadata is a BadMessage, too.
+/// Of a call that has one; metadata beyond the limits is a BadMessage, too.
 [[nodiscard]] CallContextBody read_context(const FrameView& frame);
 
 /// `size` rounded up to whole words, in bytes.

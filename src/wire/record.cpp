@@ -10,11 +10,21 @@ namespace {
 std::int64_t number_of(TimePoint time) noexcept { return time.time_since_epoch().count(); }
 TimePoint time_of(std::int64_t number) noexcept { return TimePoint(Duration(number)); }
 
+// What a peer says may be as long as its frame.
+std::string shortened(std::string&& text) {
+  constexpr std::size_t kLongest = 512;
+  if (text.size() > kLongest) {
+    text.resize(kLongest);
+    text.shrink_to_fit();
+  }
+  return std::move(text);
+}
+
 PlaceBody body_of(const RecordedPlace& place) {
   return {.node = place.node, .rank = place.rank, .process = place.process, .thread = place.thread};
 }
 RecordedPlace place_of(PlaceBody&& body) {
-  return {.node = std::move(body.node),
+  return {.node = shortened(std::move(body.node)),
           .rank = body.rank,
           .process = body.process,
           .thread = body.thread};
@@ -76,7 +86,7 @@ CallRecord record_of(RecordBody&& body) {
   record.left_out = body.left_out;
   record.operators.reserve(body.operators.size());
   for (OperatorBody& ran : body.operators) {
-    record.operators.push_back({.name = std::move(ran.name),
+    record.operators.push_back({.name = shortened(std::move(ran.name)),
                                 .begin = time_of(ran.begin),
                                 .end = time_of(ran.end),
                                 .thread = ran.thread,
@@ -103,12 +113,13 @@ CallBody body_of(const CallRecord& record) {
           .bytes_in = record.bytes_in,
           .error = record.error,
           .record = side_of(record),
-          .parent_is_external = record.parent_is_external};
+          .parent_is_external = record.parent_is_external,
+          .shared = record.shared};
 }
 
 CallRecord record_of(CallBody&& body) {
   CallRecord record = record_of(std::move(body.record));
-  record.function = std::move(body.function);
+  record.function = shortened(std::move(body.function));
   record.caller = place_of(std::move(body.caller));
   record.callee = place_of(std::move(body.callee));
   record.span = trace_of(body.trace);
@@ -120,8 +131,9 @@ CallRecord record_of(CallBody&& body) {
   record.ended = time_of(body.ended);
   record.bytes_out = body.bytes_out;
   record.bytes_in = body.bytes_in;
-  record.error = std::move(body.error);
+  record.error = shortened(std::move(body.error));
   record.parent_is_external = body.parent_is_external;
+  record.shared = body.shared;
   return record;
 }
 

@@ -11,6 +11,9 @@
 /// Records of calls as they travel: the structs of src/wire/frame.capnp.
 namespace batchrpc::wire {
 
+/// So many operators and calls go with a reply, at the most.
+inline constexpr std::size_t kMaxEvents = 4096;
+
 /// Trace id, span id, flags.
 using TraceBytes = std::array<std::uint8_t, 25>;
 [[nodiscard]] TraceBytes bytes_of(const TraceContext& trace) noexcept;
@@ -70,9 +73,11 @@ struct CallBody {
   std::string error{};
   RecordBody record{};
   bool parent_is_external = false;
+  bool shared = false;
 };
 
 [[nodiscard]] CallBody body_of(const CallRecord& record);
+/// Very long names are cut.
 [[nodiscard]] CallRecord record_of(CallBody&& body);
 /// Of the callee's side alone: the rest of the record is not looked at, or left empty.
 /// @{

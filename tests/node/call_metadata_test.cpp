@@ -77,6 +77,24 @@ TEST_CASE("a handler's calls take its metadata along when they are asked to") {
   }
 }
 
+TEST_CASE("metadata is inherited as far as there is room, so that it makes no call fail") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  c.expose("count", [] { return static_cast<int>(CallContext::current()->metadata().size()); });
+  pair.b.expose("nested", [&]() -> Future<int> {
+    const MetadataEntry own[] = {{"own", "1"}};
+    return pair.b.call_with<int()>({.metadata = own, .inherit_metadata = true}, "c", "count");
+  });
+  std::vector<std::string> keys;
+  std::vector<MetadataEntry> most;
+  for (std::size_t i = 0; i < wire::kMaxMetadata; ++i)
+    keys.push_back("key" + std::to_string(i));
+  for (const std::string& key : keys)
+    most.push_back({key, ""});
+  CHECK(pair.a.call_with<int()>({.metadata = most}, "b", "nested").get() ==
+        static_cast<int>(wire::kMaxMetadata));
+}
+
 TEST_CASE("too much metadata is refused where the call is made, and nothing is sent") {
   Pair pair;
   int ran = 0;

@@ -94,6 +94,53 @@ TEST_CASE("a reply's record that cannot be read is left out, and the result coun
   CHECK(recording.calls[1].error.empty());
 }
 
+TEST_CASE("an error's record that cannot be read is left out, and the session lives on") {
+  World world;
+  const Profiler profiler(world.node);
+  for (int round = 0; round < 2; ++round) {
+    auto answer = world.node.call<int(int)>("raw", "theirs", 1);
+    world.world.run_for(1ms);
+    const auto call = world.raw.frame(FrameKind::call);
+    REQUIRE(call);
+    CallRecord record;
+    record.operators.resize(100);
+    auto frame =
+        wire::error_frame(wire::parse_frame(*call).header.id,
+                          std::make_exception_ptr(std::runtime_error("no")), true, &record);
+    frame.back() = ~Word{0};
+    for (std::size_t i = frame.size() - 300; i < frame.size(); ++i)
+      frame[i] = ~Word{0};
+    world.raw.send(frame);
+    const auto result = test::outcome(std::move(answer));
+    REQUIRE_FALSE(result);
+    CHECK(result.code() == ErrorCode::remote_error);
+  }
+  CHECK_FALSE(world.raw.closed());
+  CHECK(profiler.recording().calls.size() == 2);
+}
+
+TEST_CASE("a peer that tells more than any node of ours would is not believed") {
+  World world;
+  Profiler profiler(world.node, {.max_events = 1000});
+  auto answer = world.node.call<int(int)>("raw", "theirs", 1);
+  world.world.run_for(1ms);
+  const auto call = world.raw.frame(FrameKind::call);
+  REQUIRE(call);
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<int>(encoder, wire::kBodyPointer, 5);
+  CallRecord record;
+  record.operators.resize(20'000);
+  record.operators[0].name.assign(100'000, 'x');
+  wire::encode_side(encoder, wire::kContextPointer, record);
+  wire::finish_frame(encoder,
+                     {.kind = FrameKind::result, .id = wire::parse_frame(*call).header.id});
+  world.raw.send(encoder.words());
+  CHECK(std::move(answer).get() == 5);
+  const CallRecord kept = profiler.recording().calls.at(0);
+  CHECK(kept.operators.empty());
+  CHECK(kept.left_out == 20'000);
+}
+
 TEST_CASE("a callee of an older version, which knows of no records, leaves its side open") {
   World world;
   const Profiler profiler(world.node);

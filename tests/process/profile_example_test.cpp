@@ -42,18 +42,18 @@ struct Trace {
     }
   }
 
-  // Whether the event lies within a slice of its row.
-  [[nodiscard]] bool is_bound(const json& event) const {
-    for (const auto& [category, all] : slices) {
-      for (const json* slice : all) {
-        const double begin = slice->at("ts");
-        const double at = event.at("ts");
-        if (slice->at("pid") == event.at("pid") && slice->at("tid") == event.at("tid") &&
-            begin <= at && at <= begin + slice->at("dur").get<double>())
-          return true;
-      }
+  // The spans of the calls of whose slices of that category one has the event in its row and time.
+  [[nodiscard]] std::set<std::string> bound_to(const json& event,
+                                               const std::string& category) const {
+    std::set<std::string> spans;
+    for (const json* slice : slices.at(category)) {
+      const double begin = slice->at("ts");
+      const double at = event.at("ts");
+      if (slice->at("pid") == event.at("pid") && slice->at("tid") == event.at("tid") &&
+          begin <= at && at <= begin + slice->at("dur").get<double>())
+        spans.insert(slice->at("args").at("span_id"));
     }
-    return false;
+    return spans;
   }
 
   json text;
@@ -81,10 +81,14 @@ void check_trace(const Trace& trace, std::size_t calls) {
   }
   CHECK(trace.flows.size() == calls);
   for (const auto& [id, steps] : trace.flows) {
+    REQUIRE(steps.size() == 3);  // from the call to its own handler, and back to the call
     CHECK(steps.front()->at("ph") == "s");
     CHECK(steps.back()->at("ph") == "f");
-    for (const json* step : steps)
-      CHECK(trace.is_bound(*step));
+    const auto from = trace.bound_to(*steps[0], "call");
+    const auto through = trace.bound_to(*steps[1], "handler");
+    REQUIRE(from.size() == 1);
+    CHECK(through.contains(*from.begin()));
+    CHECK(trace.bound_to(*steps[2], "call").contains(*from.begin()));
   }
   for (const json& clock : trace.text.at("metadata").at("clocks"))
     CHECK(clock.at("known") == true);

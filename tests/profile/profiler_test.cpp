@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/node/call_recording.hpp"
@@ -229,6 +231,7 @@ TEST_CASE("a batch's rows say so, and have what its handler caused") {
   CHECK(when_all(std::move(one), std::move(two)).get() == std::tuple(1, 2));
   const Recording recording = profiler.recording();
   REQUIRE(recording.calls.size() == 2);
+  std::set<std::uint64_t> spans;
   for (const CallRecord& call : recording.calls) {
     CHECK(call.batch.number == 1);
     CHECK(call.batch.rows == 2);
@@ -236,18 +239,43 @@ TEST_CASE("a batch's rows say so, and have what its handler caused") {
     CHECK(phases_of(call).handler == 4ms);
     REQUIRE(call.calls.size() == 1);
     CHECK(call.calls[0].function == "leaf");
+    CHECK(call.calls[0].shared);
+    spans.insert(call.calls[0].span.span_number());
   }
+  CHECK(spans.size() == 1);  // it was one call, and counts once
+  const ProfileTable table = profiler.key_averages();
+  const auto row = std::find_if(table.rows().begin(), table.rows().end(), [](const auto& its) {
+    return its.name == "rpc_async#batched(a -> b)#remote_op: rpc_async#leaf(b -> c) (shared)";
+  });
+  REQUIRE(row != table.rows().end());
+  CHECK(row->count == 1);
+  const auto trace = nlohmann::json::parse(chrome_trace(recording));
+  std::size_t calls = 0;
+  for (const auto& event : trace.at("traceEvents"))
+    calls += event.at("ph") == "X" && event.at("cat") == "call" ? 1 : 0;
+  CHECK(calls == 3);
 }
 
 TEST_CASE("one in n calls is recorded where that is asked for") {
   Pair pair;
   const Profiler all(*pair.a);
   const Profiler few(*pair.a, {.sample = 4});
-  for (int i = 0; i < 10; ++i)
+  pair.b->expose("other", [] { return 0; });
+  for (int i = 0; i < 500; ++i) {
     pair.a->call<int(int)>("b", "slow", 0).get();
-  CHECK(all.recording().calls.size() == 10);
-  CHECK(few.recording().calls.size() == 3);
-  CHECK(few.recording().sampled == 4);
+    pair.a->call<int()>("b", "other").get();
+  }
+  CHECK(all.recording().calls.size() == 1000);
+  const Recording sampled = few.recording();
+  CHECK(sampled.sampled == 4);
+  // By chance, so that calls in turn are all seen.
+  const auto slow = std::count_if(sampled.calls.begin(), sampled.calls.end(),
+                                  [](const CallRecord& call) { return call.function == "slow"; });
+  const auto other = static_cast<std::ptrdiff_t>(sampled.calls.size()) - slow;
+  CHECK(slow > 80);
+  CHECK(slow < 170);
+  CHECK(other > 80);
+  CHECK(other < 170);
   CHECK_THROWS_AS(Profiler(*pair.a, {.sample = 0}), InvalidArgument);
 }
 
@@ -325,7 +353,11 @@ TEST_CASE("calls that a node answers are recorded where that is asked for") {
   CHECK(first.callee.rank == 1);
   CHECK(first.finished - first.received == 7ms);
   CHECK(first.called == TimePoint());
-  CHECK_FALSE(first.span.valid());
+  CHECK(first.span.valid());
+  CHECK(first.parent == 0);
+  CHECK(recording.calls[0].error.empty());
+  CHECK(recording.calls[2].error == "std::out_of_range");
+  CHECK(recording.calls[3].error == "Cancelled");
   const CallPhases phases = CallPhases::of(first);
   CHECK(phases.handler == 7ms);
   CHECK(phases.total() == 7ms);
@@ -335,6 +367,87 @@ TEST_CASE("calls that a node answers are recorded where that is asked for") {
     if (event.at("ph") == "X" && event.at("cat") == "handler") ++handlers;
   }
   CHECK(handlers == 4);
+}
+
+TEST_CASE("calls of one trace that their callee alone records are told apart, below what gave it") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  c.expose("leaf", [] {});
+  pair.b->expose("middle", [&] { return pair.b->call<void()>("c", "leaf"); });
+  const Profiler of_b(*pair.b, {.answered = true});
+  const auto parent =
+      TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").value();
+  for (int i = 0; i < 2; ++i)
+    pair.a->call_with<void()>({.trace = parent}, "b", "middle").get();
+  std::set<std::uint64_t> spans;
+  for (const CallRecord& call : of_b.recording().calls) {
+    spans.insert(call.span.span_number());
+    CHECK(call.span.trace_id == parent.trace_id);
+    if (call.function != "middle") continue;
+    CHECK(call.parent == parent.span_number());
+    CHECK(call.parent_is_external);
+    REQUIRE(call.calls.size() == 1);
+    CHECK(call.calls[0].parent == call.span.span_number());
+    CHECK_FALSE(call.calls[0].parent_is_external);
+  }
+  CHECK(spans.size() == 4);  // two calls, and two that their handler made
+}
+
+TEST_CASE("a node that is not to be profiled answers, and tells nothing") {
+  Pair pair;
+  NodeOptions options = pair.world.joining("shy");
+  options.profiling = false;
+  const Node shy{std::move(options)};
+  shy.expose("slow", [&] { pair.world.loop->advance(3ms); });
+  const Profiler of_shy(shy, {.answered = true});
+  Profiler profiler(*pair.a);
+  pair.a->call<void()>("shy", "slow").get();
+  CHECK(profiler.recording().calls.at(0).received == TimePoint());
+  CHECK(of_shy.recording().calls.size() == 1);
+  const auto missing = profiler.gather();
+  REQUIRE(missing.size() == 1);
+  CHECK(missing[0].find("NodeOptions::profiling") != std::string::npos);
+}
+
+TEST_CASE("a result that is too large is recorded with the error that its caller gets") {
+  Pair pair;
+  NodeOptions options = pair.world.joining("small");
+  options.max_frame_bytes = 64 * 1024;
+  const Node small{std::move(options)};
+  small.expose("large", [] { return std::vector<double>(100'000); });
+  const Profiler profiler(*pair.a);
+  CHECK_FALSE(test::outcome(pair.a->call<std::vector<double>()>("small", "large")));
+  const CallRecord call = profiler.recording().calls.at(0);
+  CHECK(call.error == "InvalidArgument");
+  CHECK(call.finished != TimePoint());
+}
+
+TEST_CASE("a failing call's record goes as far as its frame has room, and the session lives on") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  c.expose("leaf", [] {});
+  NodeOptions options = pair.world.joining("small");
+  options.max_frame_bytes = 64 * 1024;
+  const Node small{std::move(options)};
+  small.expose("many", [&]() -> Future<void> {
+    std::vector<Future<void>> calls;
+    for (int i = 0; i < 1000; ++i)
+      calls.push_back(small.call<void()>("c", "leaf"));
+    return when_all(std::move(calls)).then([] { throw std::runtime_error("no"); });
+  });
+  NodeOptions caller = pair.world.joining("caller");
+  caller.max_frame_bytes = 64 * 1024;
+  const Node from{std::move(caller)};
+  const Profiler profiler(from);
+  CHECK_FALSE(test::outcome(from.call<void()>("small", "many")));
+  const CallRecord call = profiler.recording().calls.at(0);
+  CHECK(call.error == "RemoteError: std::runtime_error");
+  CHECK(call.calls.empty());
+  CHECK(call.left_out == 1000);
+  CHECK(from.peers().size() > 0);
+  CHECK_FALSE(test::outcome(from.call<void()>("small", "absent")));
+  for (const PeerInfo& peer : from.peers())
+    CHECK(peer.reconnects == 0);
 }
 
 TEST_CASE("a call that both sides record is told to its caller, and is one after gathering") {
@@ -399,7 +512,7 @@ TEST_CASE("gathering takes in what the other nodes' profilers have, each call on
   CHECK(profiler.gather().empty());  // nothing new
   recording = profiler.recording();
   CHECK(recording.calls.size() == 2);
-  pair.world.kill("c");
+  pair.world.network->isolate("c");  // silent, and not known to be
   const auto missing = profiler.gather(1s);
   REQUIRE(missing.size() == 1);
   CHECK(missing[0].starts_with("c: "));

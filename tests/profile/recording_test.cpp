@@ -17,6 +17,14 @@ std::size_t count(const Recording& recording) {
   return calls;
 }
 
+TraceContext test_span(std::uint64_t number) {
+  TraceContext span;
+  span.trace_id[0] = 1;
+  for (std::size_t i = 0; i < 8; ++i)
+    span.span_id[i] = static_cast<std::uint8_t>(number >> (56 - 8 * i));
+  return span;
+}
+
 TEST_CASE("two recordings become one with the calls of both") {
   SampleWorld world;
   Recording a{
@@ -91,6 +99,39 @@ TEST_CASE("records that say that two calls caused each other lose neither") {
   Recording alone{.calls = {itself}};
   merge(alone, Recording{});
   CHECK(count(alone) == 1);
+}
+
+TEST_CASE(
+    "records that say that each caused the next make no more levels than can be gone through") {
+  constexpr std::uint64_t kCalls = 100'000;
+  for (const bool outer_first : {true, false}) {
+    Recording into;
+    Recording chain;
+    for (std::uint64_t i = 1; i < kCalls; ++i) {
+      const std::uint64_t number = outer_first ? i : kCalls - i;
+      CallRecord outer;
+      outer.span = test_span(number);
+      CallRecord inner;
+      inner.span = test_span(number + 1);
+      outer.calls.push_back(std::move(inner));
+      chain.calls.push_back(std::move(outer));
+    }
+    merge(into, std::move(chain));
+    std::size_t calls = 0;
+    std::size_t deepest = 0;
+    const auto count = [&](const auto& self, const std::vector<CallRecord>& all,
+                           std::size_t level) -> void {
+      for (const CallRecord& call : all) {
+        ++calls;
+        deepest = std::max(deepest, level);
+        self(self, call.calls, level + 1);
+      }
+    };
+    count(count, into.calls, 1);
+    CHECK(calls == kCalls);
+    CHECK(deepest > 1);
+    CHECK(deepest <= 64);
+  }
 }
 
 TEST_CASE("a recording merged with itself stays as it is") {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/trace/operator_source.hpp"
@@ -26,6 +27,7 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
 
   void add(OperatorRecord&& record) noexcept override;
   void add(CallRecord&& record) noexcept override;
+  void lost(std::size_t events) noexcept override;
   [[nodiscard]] TimePoint now() const noexcept override { return clock_->now(); }
   [[nodiscard]] bool wants_operators() const noexcept override { return operators_; }
 
@@ -39,9 +41,9 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   void note_begun();
   /// It is a row of that batch, which has run until now and recorded `caused`.
   void note_batch(const BatchRecord& batch, const CallRecord& caused);
-  /// The function has its result: what was recorded, which is the callee's side of the call.
-  /// Nothing is taken any more. Again: nothing is left.
-  CallRecord finish();
+  /// The function has its result, or has failed with that kind of error: what was recorded, which
+  /// is the callee's side of the call. Nothing is taken any more. Again: nothing is left.
+  CallRecord finish(std::string error = {});
   /// What was caused until now, which is forgotten here: of a batch.
   [[nodiscard]] CallRecord take();
 

@@ -117,6 +117,11 @@ struct NodeOptions {
   /// by itself where they are not. Zero: never. For nodes with threads of their own.
   Duration busy_poll{};
 
+  /// Whether calls that others profile are recorded here for them, with the operators and calls
+  /// that they cause, and whether profilers of others may gather what this node's have recorded
+  /// (docs/profiling.md).
+  bool profiling = true;
+
   /// Largest frame: the arguments, or the result, of one call without what travels beside them. In
   /// bytes; a larger one is refused before anything is allocated for it.
   std::uint64_t max_frame_bytes = std::uint64_t{64} << 20;
@@ -207,7 +212,7 @@ struct CallOptions {
   /// keys not empty; beyond, the call fails with InvalidArgument. Looked at while it is made, only.
   std::span<const MetadataEntry> metadata{};
   /// Made in a handler, the call takes along the metadata of the call which that answers, behind
-  /// its own; a key that it has itself is not repeated.
+  /// its own, as far as there is room; a key that it has itself is not repeated.
   bool inherit_metadata = false;
   /// What the call is part of, of a trace that has begun elsewhere (a request by HTTP, say). Not
   /// valid, as by default: that of the call which a handler answers, if it has one.

@@ -144,8 +144,8 @@ struct OutgoingOptions {
   std::unique_ptr<PayloadTarget> payload_target;
   std::shared_ptr<const void> kept;              ///< until the call has ended, if it wants a reply
   std::shared_ptr<const OutgoingExtras> extras;  ///< null: nothing goes with it
-  bool of_program = false;  ///< not one of the library's own: it may be recorded
-  TimePoint started{};      ///< when it was called, if it may be recorded
+  bool may_be_recorded = false;                  ///< or goes on with a trace
+  TimePoint started{};                           ///< when it was called, if so
 };
 
 /// Takes the replies of calls back to the peer. Thread-safe.

@@ -15,7 +15,7 @@ struct ProfileRow {
   /// As PyTorch's profiler of RPC has it: "rpc_async#f(w0 -> w1)" is a call;
   /// "rpc_async#f(w0 -> w1)#remote_op: mul" an operator that ran for it, with " (shared)" after it
   /// if that was for a batch; and "rpc_async#f(w0 -> w1)#remote_op: rpc_async#g(w1 -> w2)" a call
-  /// that its handler made.
+  /// that its handler made; with " (shared)" if a batch's did, for the first of its rows alone.
   std::string name{};
   int node_id = -1;            ///< the rank of who called, or of who ran the operator
   bool is_call = false;        ///< not an operator

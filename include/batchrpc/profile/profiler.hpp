@@ -15,13 +15,14 @@ namespace batchrpc {
 
 /// What a Profiler records.
 struct ProfilerOptions {
-  /// One in so many of the node's calls, with all that it causes; from 1 on.
+  /// One in so many of the node's calls, by chance, with all that it causes; from 1 on.
   std::uint64_t sample = 1;
   /// The operators of LibTorch, too, where callees have batchrpc::torch.
   bool operators = true;
   /// The calls of others, too, that the node answers: of these, its own side.
   bool answered = false;
-  /// So many calls and operators are kept, about 200 bytes each; further ones are counted.
+  /// So many calls and operators are kept, and again of each peer that is gathered from; further
+  /// ones are counted. A call takes about half a KiB, an operator a tenth of one.
   std::size_t max_events = 500'000;
 };
 
@@ -53,9 +54,9 @@ class BATCHRPC_EXPORT Profiler {
   /// changes nothing.
   void stop();
 
-  /// Asks all other nodes of the group for what their profilers record, those that still live, and
-  /// takes it in: then the trace has the calls of all of them. Blocks for at most `timeout`.
-  /// Returns who did not answer, each with why: "worker1: PeerLost ...".
+  /// Asks all other nodes of the group that are not lost for what their profilers record, those
+  /// that still live, and takes it in: then the trace has the calls of all of them. Blocks for at
+  /// most `timeout`. Returns who did not answer, each with why: "worker1: ...".
   std::vector<std::string> gather(Duration timeout = std::chrono::seconds(10));
 
   /// What was recorded until now, and gathered.

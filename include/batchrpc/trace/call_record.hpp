@@ -73,6 +73,7 @@ struct CallRecord {
   BatchRecord batch{};          ///< of which it was a row; number 0: it was in none
   std::vector<OperatorRecord> operators{};  ///< in the order in which they ended
   std::vector<CallRecord> calls{};          ///< by its handler, in the order in which they ended
+  bool shared = false;                      ///< a batch's handler made it: all of its rows have it
   std::uint64_t left_out = 0;  ///< operators and calls that were not kept, for want of room
 };
 

@@ -12,6 +12,10 @@ class BATCHRPC_EXPORT RecordSink {
  public:
   virtual ~RecordSink();
   virtual void add(CallRecord&& record) noexcept = 0;
+  /// So many calls and operators could not be kept, for want of memory.
+  virtual void lost(std::size_t events) noexcept = 0;
+  /// Whether the callee's side of calls is wanted.
+  [[nodiscard]] virtual bool wants_record() const noexcept { return true; }
   /// Whether the operators that a call causes are wanted, too.
   [[nodiscard]] virtual bool wants_operators() const noexcept = 0;
 };

@@ -19,6 +19,8 @@ struct BATCHRPC_EXPORT TraceContext {
   std::array<std::uint8_t, 8> span_id{};    ///< of the call, or of what called it
   std::uint8_t flags = 0;                   ///< bit 0: it is recorded by who began it
 
+  /// The span's id as a big-endian number, as CallRecord::parent has it; 0: none.
+  [[nodiscard]] std::uint64_t span_number() const noexcept;
   /// Whether both ids are there.
   [[nodiscard]] bool valid() const noexcept;
   /// As the header `traceparent`: "00-<32 digits>-<16 digits>-<2 digits>".

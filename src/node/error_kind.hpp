@@ -1,0 +1,25 @@
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/base/result.hpp"
+
+namespace batchrpc::detail {
+
+/// As CallRecord::error has it: "TimedOut"; of what a function threw, "RemoteError:
+/// std::out_of_range" for its caller, and "std::out_of_range" where it ran.
+inline std::string kind_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const RemoteError& remote) {
+    return std::string("RemoteError: ") + remote.type();
+  } catch (const Error& known) {
+    return std::string(to_string(known.code()));
+  } catch (...) {
+    return type_name(error);
+  }
+}
+
+}  // namespace batchrpc::detail
