@@ -8,10 +8,11 @@ smoke_lines=(
   '20 for wrong in "" foo 2 "0 nope://x" "0 tcp://127.0.0.1:1 more"; do status=0; add $wrong || status=$?; [ $status = 2 ]; done'
   '60 cartpole --world-size 3 --batch true --episodes 2 --steps 100'
   '60 parameter_server --trainers 2 --iterations 2 --batch-size 2 --image 32 --check'
+  '60 folder=$(mktemp -d); profile_example --output-dir $folder --waiting-ms 5 >$folder/log; grep -q "remote_op: add" $folder/log; scripts/draw_trace.py $folder/computing.trace.json $folder/picture.svg; [ -s $folder/picture.svg ]; rm -r $folder'
   '60 scripts/check_resnet.sh'  # starts resnet_outputs
   '60 benchmarks/compare parameter_server --rounds 1 --trainers 2 --iterations 2 --transports unix'
   '60 rref_benchmark --count 20000'
-  '60 call_benchmark --transport tcp --in-flight 1 --case scalars3 --pinned no --handlers short --style get --floor blocking --seconds 0.01 --rounds 1'
+  '60 call_benchmark --transport tcp --in-flight 1 --case scalars3 --pinned no --handlers short --style get --floor blocking --profiler off,10,1 --seconds 0.01 --rounds 1'
   '60 tensor_benchmark --bytes 1K,1M --transport tcp,inproc --seconds 0.01 --rounds 1'
   '60 benchmarks/compare calls --quick --rounds 1 --seconds 0.02 --only batchrpc,batchrpc-workers,bare-sockets'
   '60 folder=$(mktemp -d); rl_benchmark --world-size 4,5 --episodes 2 --steps 20 --output-file-path $folder/a; scripts/plot_report $folder/a $folder/a --labels one,other --output $folder/a.svg; [ -s $folder/a.svg ]; rm -r $folder'

@@ -10,10 +10,9 @@ import json
 from xml.sax.saxutils import escape
 
 WIDTH, LEFT, LINE, LEVEL = 1000, 150, 18, 15
-COLORS = {  # Okabe and Ito's, lighter where text is on them
+COLORS = {  # of categories and phases: Okabe and Ito's, lighter where text is on them
     'call': '#a8cbe6', 'handler': '#f5c97a', 'operator': '#8fd3b6', 'batch': '#d9a5c5',
-    'encode': '#56b4e9', 'queued': '#bbbbbb', 'wire': '#dddddd', 'waiting': '#e69f00', 'batch ': '#cc79a7',
-    'handler ': '#f5c97a', 'reply': '#dddddd', 'decode': '#56b4e9',
+    'encode': '#56b4e9', 'queued': '#bbbbbb', 'wire': '#dddddd', 'waiting': '#e69f00', 'reply': '#dddddd', 'decode': '#56b4e9',
 }
 
 

@@ -109,8 +109,12 @@ int run(int argc, const char* const* argv) {
   {
     const rpc::Node node(node_options(*options));
     const Tensor start = torch::rand({100, 100});
-    for (const char* const worker : {kNarrow, kWide})  // connects, and wakes LibTorch
-      node.call<&heavy_function>(worker, start).get();
+    for (const char* const worker : {kNarrow, kWide}) {  // connects, and wakes LibTorch's threads
+      std::vector<rpc::Future<Tensor>> calls;
+      for (int i = 0; i < 8; ++i)
+        calls.push_back(node.call<&heavy_function>(worker, start));
+      rpc::when_all(std::move(calls)).get();
+    }
 
     profile_operators(node, options->output_dir);
     profile_function(node, options->output_dir);

@@ -59,7 +59,12 @@ const CallContext* CallContext::exchange_current(const CallContext* context) noe
 }
 
 std::shared_ptr<const detail::Ambient> CallContext::share() const {
-  return call_ || extras_ ? std::make_shared<const CallContext>(*this) : nullptr;
+  if (call_) return std::make_shared<const CallContext>(*this);
+  if (!extras_) return nullptr;
+  // Of a call that is answered at once: what goes on is part of its trace, but not of the call.
+  auto rest = std::make_shared<CallContext>();
+  rest->set_extras(extras_, true);
+  return rest;
 }
 
 std::optional<Duration> CallContext::time_left() const {

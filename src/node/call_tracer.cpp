@@ -161,7 +161,10 @@ std::shared_ptr<const detail::OutgoingExtras> CallTracer::extras_of_call(
   if (!asked && sinks.empty() && !goes_on) return nullptr;
   auto extras = asked ? std::make_shared<detail::OutgoingExtras>(*asked)
                       : std::make_shared<detail::OutgoingExtras>();
-  if (goes_on && !extras->parent.valid()) extras->parent = outer->trace;
+  if (goes_on && !extras->parent.valid()) {
+    extras->parent = outer->trace;
+    extras->parent_is_call = outer->recording && outer->recording->is_told();
+  }
   if (extras->inherits && outer != nullptr) {
     const detail::Metadata own = extras->metadata;
     for (const auto& entry : outer->metadata) {

@@ -71,6 +71,7 @@ std::shared_ptr<detail::CallProbe> Session::send_along(const detail::FunctionKey
   record.callee.node = peer_name();
   record.span = context.trace;
   record.parent = extras.parent.valid() ? span_number(extras.parent) : 0;
+  record.parent_is_external = extras.parent.valid() && !extras.parent_is_call;
   return std::make_shared<detail::CallProbe>(loop_, extras.sink, std::move(record),
                                              options.wants_reply);
 }

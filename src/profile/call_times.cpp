@@ -41,12 +41,29 @@ Duration fitted(const Stay& stay, TimePoint sent, TimePoint replied,
 
 }  // namespace
 
+bool CallTimes::has_caller(const CallRecord& call) noexcept {
+  return is_known(call.called) || is_known(call.encoded) || is_known(call.sent) ||
+         is_known(call.replied) || is_known(call.ended);
+}
+
 bool CallTimes::has_callee(const CallRecord& call) noexcept {
   return stay_of(call).first != TimePoint::max();
 }
 
 CallTimes CallTimes::of(const CallRecord& call, std::optional<Duration> callee_ahead) noexcept {
   CallTimes times;
+  if (!has_caller(call)) {
+    const Stay seen = stay_of(call);
+    if (seen.first > seen.last) return times;
+    CallRecord as_if;  // the way there and back took no time
+    as_if.called = as_if.encoded = as_if.sent = seen.first;
+    as_if.replied = as_if.ended = seen.last;
+    as_if.received = call.received;
+    as_if.begun = call.begun;
+    as_if.finished = call.finished;
+    as_if.batch = call.batch;
+    return of(as_if, Duration::zero());
+  }
   // The caller's times, from the last to the first.
   TimePoint first = TimePoint::max();
   TimePoint last = TimePoint::min();
@@ -55,7 +72,6 @@ CallTimes CallTimes::of(const CallRecord& call, std::optional<Duration> callee_a
     first = std::min(first, time);
     last = std::max(last, time);
   }
-  if (first > last) return times;
   times.called = is_known(call.called) ? call.called : first;
   times.ended = std::max(times.called, is_known(call.ended) ? call.ended : last);
   const auto caller_time = [&](TimePoint time, TimePoint next) {

@@ -39,8 +39,9 @@ class ChromeTrace {
     json_.key("traceEvents");
     json_.begin_array();
     write_names();
-    for (const TraceLayout::Call& call : layout_.calls)
-      write_call(call);
+    for (const TraceLayout::Call& call : layout_.calls) {
+      if (call.row != TraceLayout::kNone) write_call(call);
+    }
     for (const TraceLayout::Run& run : layout_.runs) {
       if (run.kind == TraceLayout::Run::Kind::handler) {
         write_handler(layout_.calls[run.index]);
@@ -245,7 +246,7 @@ class ChromeTrace {
 
   // Arrows never go back in time, and each end is where its slice has not ended yet, if it lasts.
   void write_flow(const TraceLayout::Call& call, std::size_t id) {
-    if (call.handler_row == TraceLayout::kNone) return;
+    if (call.row == TraceLayout::kNone || call.handler_row == TraceLayout::kNone) return;
     const CallTimes& times = call.times;
     const auto before = [](TimePoint end) { return end - Duration(1); };
     write_arrow("s", id, call.row, times.sent);

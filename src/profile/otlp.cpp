@@ -73,20 +73,25 @@ class Otlp {
     const std::optional<Duration> ahead = clocks_.callee_ahead(call);
     const CallTimes times = CallTimes::of(call, ahead);
     if (!profile::is_known(times.called)) return;
-    const Duration caller_ahead = times.called - clocks_.align(call.caller.node, times.called);
+    const bool has_caller = CallTimes::has_caller(call);
+    const std::string& teller = has_caller ? call.caller.node : call.callee.node;
+    const Duration caller_ahead = times.called - clocks_.align(teller, times.called);
     const std::uint64_t client = profile::span_number(call.span);
     std::uint64_t cause = call.parent;
     if (cause == 0 && parent != nullptr) cause = profile::span_number(parent->span);
-    if (cause != 0 && (parent == nullptr || CallTimes::has_callee(*parent))) {
+    const bool of_call = cause != 0 && !call.parent_is_external;
+    if (of_call && (parent == nullptr || CallTimes::has_callee(*parent))) {
       cause = derived_id(cause);
     }
-    spans_[nodes_.index(call.caller.node)].push_back({.call = &call,
-                                                      .kind = Kind::client,
-                                                      .id = client,
-                                                      .parent = cause,
-                                                      .phases = CallPhases::of(times),
-                                                      .begin = times.called - caller_ahead,
-                                                      .end = times.ended - caller_ahead});
+    if (has_caller) {
+      spans_[nodes_.index(call.caller.node)].push_back({.call = &call,
+                                                        .kind = Kind::client,
+                                                        .id = client,
+                                                        .parent = cause,
+                                                        .phases = CallPhases::of(times),
+                                                        .begin = times.called - caller_ahead,
+                                                        .end = times.ended - caller_ahead});
+    }
     if (!CallTimes::has_callee(call)) return;
     const std::uint64_t server = derived_id(client);
     auto& of_callee = spans_[nodes_.index(call.callee.node)];

@@ -86,8 +86,10 @@ void TraceLayout::add(const Recording& recording, const ClockAlignment& clocks) 
     Call call{.record = &record, .times = CallTimes::of(record, ahead)};
     if (!is_known(call.times.called)) return;
     const bool has_callee = CallTimes::has_callee(record);
-    const Duration caller_ahead =
-        call.times.called - clocks.align(record.caller.node, call.times.called);
+    // Whose clock the times are on.
+    const std::string& teller =
+        CallTimes::has_caller(record) ? record.caller.node : record.callee.node;
+    const Duration caller_ahead = call.times.called - clocks.align(teller, call.times.called);
     const Duration callee_ahead =
         caller_ahead + (has_callee ? call.times.callee_ahead : ahead.value_or(Duration::zero()));
     set_back(call.times, caller_ahead);
@@ -131,6 +133,7 @@ void TraceLayout::place_calls() {
          return in_order(calls[call].times.called, calls[call].times.ended);
        })) {
     Call& call = calls[i];
+    if (!CallTimes::has_caller(*call.record)) continue;
     const std::size_t node = nodes.index(call.record->caller.node);
     const std::size_t lane = lanes[node].place(call.times.called, call.times.ended);
     call.row = of_nodes[node].row(

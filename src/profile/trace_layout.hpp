@@ -26,7 +26,7 @@ class TraceLayout {
   struct Call {
     const CallRecord* record = nullptr;
     CallTimes times{};
-    std::size_t row = 0;
+    std::size_t row = kNone;          // none if the caller told nothing
     std::size_t handler_row = kNone;  // none if the callee told nothing
     std::size_t batch = kNone;        // which of them
   };

@@ -129,5 +129,6 @@ struct Record {             # the callee's side of a call; times are in nanoseco
     bytesIn @11 :UInt64;
     error @12 :Text;
     record @13 :Record;
+    parentIsExternal @14 :Bool;  # it is a span of who gave the trace
   }
 }

@@ -102,7 +102,8 @@ CallBody body_of(const CallRecord& record) {
           .bytes_out = record.bytes_out,
           .bytes_in = record.bytes_in,
           .error = record.error,
-          .record = side_of(record)};
+          .record = side_of(record),
+          .parent_is_external = record.parent_is_external};
 }
 
 CallRecord record_of(CallBody&& body) {
@@ -120,6 +121,7 @@ CallRecord record_of(CallBody&& body) {
   record.bytes_out = body.bytes_out;
   record.bytes_in = body.bytes_in;
   record.error = std::move(body.error);
+  record.parent_is_external = body.parent_is_external;
   return record;
 }
 

@@ -69,6 +69,7 @@ struct CallBody {
   std::uint64_t bytes_in = 0;
   std::string error{};
   RecordBody record{};
+  bool parent_is_external = false;
 };
 
 [[nodiscard]] CallBody body_of(const CallRecord& record);

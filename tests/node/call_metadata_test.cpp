@@ -130,5 +130,28 @@ TEST_CASE("the trace outlives a suspension of the handler") {
         std::string(kParent) + " " + kParent);
 }
 
+TEST_CASE(
+    "what a short handler sets in motion goes on with its trace, and is no part of the call") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  c.expose("trace", trace);
+  std::string seen;
+  bool in_call = true;
+  pair.b.expose(
+      "short",
+      [&] {
+        pair.b.call<std::string()>("c", "trace").then([&](const std::string&) {
+          in_call = CallContext::current() != nullptr;
+          pair.b.call<std::string()>("c", "trace").then([&](std::string text) { seen = text; });
+        });
+      },
+      {.short_handler = true});
+  const TraceContext parent = *TraceContext::parse(kParent);
+  pair.a.call_with<void()>({.timeout = 10ms, .trace = parent}, "b", "short").get();
+  pair.world.run_for(1s);
+  CHECK(seen == kParent);
+  CHECK_FALSE(in_call);
+}
+
 }  // namespace
 }  // namespace batchrpc

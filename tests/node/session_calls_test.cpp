@@ -2,6 +2,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "future/virtual_wait.hpp"
+#include "node/call_tracer.hpp"
 #include "node/function_table.hpp"
 #include "node/raw_peer.hpp"
 #include "node/session.hpp"
@@ -47,6 +48,7 @@ class Callee final : public SessionHost {
   std::shared_ptr<NodeCore> core() override { return nullptr; }
   [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
   [[nodiscard]] const Log& log() const noexcept override { return log_; }
+  [[nodiscard]] CallTracer& tracer() noexcept override { return tracer_; }
   [[nodiscard]] LogLimits& log_limits() noexcept override { return log_limits_; }
   [[nodiscard]] wire::Hello own_hello() const override {
     return {.incarnation = 1, .name = "callee"};
@@ -93,6 +95,7 @@ class Callee final : public SessionHost {
   NodeOptions options_;
   Log log_;
   LogLimits log_limits_;
+  CallTracer tracer_{1};
   FunctionTable functions_;
 };
 

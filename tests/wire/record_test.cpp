@@ -61,6 +61,7 @@ class RandomRecords {
         record.calls.push_back(make(depth - 1));
     }
     record.left_out = random_();
+    record.parent_is_external = random_() % 2 == 0;
     return record;
   }
 
@@ -93,6 +94,7 @@ void check_same(const CallRecord& a, const CallRecord& b) {
   CHECK(a.bytes_out == b.bytes_out);
   CHECK(a.bytes_in == b.bytes_in);
   CHECK(a.error == b.error);
+  CHECK(a.parent_is_external == b.parent_is_external);
   CHECK(a.batch.number == b.batch.number);
   CHECK(a.batch.rows == b.batch.rows);
   CHECK(a.batch.begin == b.batch.begin);
@@ -167,6 +169,7 @@ TEST_CASE("a result's record is where Cap'n Proto's compiler has put it, and rea
     CHECK(call.getTrace().size() == 25);
     CHECK(call.getTrace()[16] == ours.span.span_id[0]);
     CHECK(call.getParent() == ours.parent);
+    CHECK(call.getParentIsExternal() == ours.parent_is_external);
     CHECK(call.getCalled() == ours.called.time_since_epoch().count());
     CHECK(call.getEnded() == ours.ended.time_since_epoch().count());
     CHECK(call.getBytesIn() == ours.bytes_in);

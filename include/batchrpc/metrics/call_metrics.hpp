@@ -21,9 +21,12 @@ class BATCHRPC_EXPORT ErrorCounts {
     return index < kCodes ? index : 0;
   }
 
+  /// How many ended in that one; and in any.
+  /// @{
   [[nodiscard]] std::uint64_t of(ErrorCode code) const noexcept { return counts[index_of(code)]; }
   [[nodiscard]] std::uint64_t total() const noexcept;
-  void add(const ErrorCounts& other) noexcept;
+  /// @}
+  void add(const ErrorCounts& other) noexcept;  ///< those of others, too
 
   friend bool operator==(const ErrorCounts&, const ErrorCounts&) = default;
 
@@ -50,7 +53,7 @@ struct BATCHRPC_EXPORT CallMetrics {
   /// Answered: from when the call was read until its result was there.
   Histogram latency{};
 
-  void add(const CallMetrics& other);
+  void add(const CallMetrics& other);  ///< those of others, too
 };
 
 }  // namespace batchrpc

@@ -16,22 +16,22 @@ namespace batchrpc {
 
 /// A function, by the name that people know it by: of this node, of others, or of both.
 struct FunctionMetrics {
-  std::string name{};
+  std::string name{};      ///< as it is exposed, without what marks a method
   CallMetrics made{};      ///< calls of it by this node, to all peers
   CallMetrics answered{};  ///< calls of it by others, here
 };
 
 /// Calls of one function that a node has made to one peer.
 struct PeerCalls {
-  std::string function{};
-  CallMetrics made{};
+  std::string function{};  ///< its name
+  CallMetrics made{};      ///< to that peer
 };
 
 /// A peer, as PeerInfo knows it, and the calls that this node has made to it. The node itself is
 /// one when it has called itself.
 struct PeerMetrics {
-  std::string name{};
-  int rank = -1;  ///< -1: not known
+  std::string name{};  ///< unique in the group
+  int rank = -1;       ///< -1: not known
   /// "known", "connecting", "connected", "lost"; "self"; "gone": nobody tells of it any more.
   std::string state{};
   std::uint64_t reconnects = 0;      ///< of its sessions
@@ -42,19 +42,21 @@ struct PeerMetrics {
   std::size_t answering = 0;         ///< calls of its that are being answered on workers, or later
   std::size_t output_bytes = 0;      ///< to be sent, or kept until it has acknowledged them
   CallMetrics made{};                ///< calls of all functions
-  std::vector<PeerCalls> functions{};
+  std::vector<PeerCalls> functions{};  ///< the same by function
 };
 
 /// Why batches of a batcher started, and how many.
 struct ReasonCount {
-  std::string reason{};  ///< to_string(BatchReason)
-  std::uint64_t batches = 0;
+  std::string reason{};       ///< to_string(BatchReason)
+  std::uint64_t batches = 0;  ///< that it has started
 };
 
 /// A batcher that is exposed on the node, or all those of one name, as BatchStatistics tells.
 struct BatcherMetrics {
   std::string name{};        ///< as it is exposed
   std::size_t batchers = 1;  ///< of that name now: one for each object where it is a member
+  /// As in BatchStatistics, added up.
+  /// @{
   std::uint64_t rows = 0;
   std::uint64_t rejected = 0;
   std::uint64_t invalid = 0;
@@ -77,23 +79,24 @@ struct BatcherMetrics {
   std::size_t queued_bytes = 0;
   std::size_t held = 0;
   std::size_t running = 0;
+  /// @}
 
-  BATCHRPC_EXPORT void add(const BatcherMetrics& other);
+  BATCHRPC_EXPORT void add(const BatcherMetrics& other);  ///< those of others, too
 };
 
 /// The calls that a node has taken on (NodeOptions::call_limits). All zero without limits.
 struct QueueMetrics {
-  bool limited = false;  ///< whether there are limits
-  std::size_t accepted = 0;
-  std::size_t running = 0;
-  std::size_t waiting = 0;
+  bool limited = false;       ///< whether there are limits
+  std::size_t accepted = 0;   ///< that wait and run
+  std::size_t running = 0;    ///< of these, that run
+  std::size_t waiting = 0;    ///< and that wait
   std::uint64_t refused = 0;  ///< in all
 };
 
 /// A number of objects, by type or by owner.
 struct RRefCount {
-  std::string name{};
-  std::size_t objects = 0;
+  std::string name{};       ///< of the type or owner
+  std::size_t objects = 0;  ///< how many
   std::size_t holders = 0;  ///< of owned ones: other nodes that hold some, each type for itself
   std::size_t waiting_calls = 0;  ///< of owned ones: of their methods, not begun
 };
@@ -107,28 +110,29 @@ struct RRefMetrics {
 
 /// One of the errors that a node remembers.
 struct ErrorRecord {
+  /// What failed.
   enum class Kind : unsigned char {
     call,        ///< a call that this node has made
     answer,      ///< a call that it has answered
     connection,  ///< a peer that was lost, or whose connection was dropped for what it sent
   };
-  Kind kind = Kind::call;
-  TimePoint at{};    ///< on the node's clock
-  Duration ago{};    ///< when the snapshot was taken
-  ErrorCode code{};  ///< as the caller is told
-  std::string function{};
-  std::string peer{};
-  std::string text{};  ///< at most 256 bytes
+  Kind kind = Kind::call;  ///< what failed
+  TimePoint at{};          ///< on the node's clock
+  Duration ago{};          ///< when the snapshot was taken
+  ErrorCode code{};        ///< as the caller is told
+  std::string function{};  ///< empty: of a connection
+  std::string peer{};      ///< who was called, or has called
+  std::string text{};      ///< at most 256 bytes
 };
 
 /// What a node has done since it was made, and what it has under way: a copy, which does not change
 /// any more. Counters only grow. Names that nobody bounds are bounded here: functions and peers
 /// beyond the first some thousands are together under `kOtherName`.
 struct NodeMetrics {
-  std::string name{};
-  int rank = -1;
-  std::uint64_t incarnation = 0;
-  Duration uptime{};
+  std::string name{};             ///< of the node
+  int rank = -1;                  ///< -1: none yet
+  std::uint64_t incarnation = 0;  ///< differs between two nodes that bore one name
+  Duration uptime{};              ///< since it was made
 
   std::vector<FunctionMetrics> functions{};  ///< in order of their names
   std::vector<PeerMetrics> peers{};          ///< the same
@@ -141,13 +145,13 @@ struct NodeMetrics {
   std::size_t answering = 0;  ///< calls that are being answered on workers, or later
   std::size_t parked = 0;     ///< calls that wait for their function to be exposed
   std::size_t workers = 0;    ///< threads that run handlers; 0: the loop does
-  QueueMetrics queue{};
+  QueueMetrics queue{};       ///< calls that wait for their turn
 
   std::size_t output_bytes = 0;          ///< to be sent, or kept until they are acknowledged
   std::size_t payload_bytes_in_use = 0;  ///< memory of large payloads that the program has
   std::size_t payload_bytes_kept = 0;    ///< and that is kept for the next ones
 
-  RRefMetrics rrefs{};
+  RRefMetrics rrefs{};                     ///< objects behind remote references
   std::vector<ErrorRecord> last_errors{};  ///< 32, the latest last
 };
 

@@ -24,6 +24,7 @@ struct CallExtras {
 /// What goes with a call that is made.
 struct OutgoingExtras {
   TraceContext parent{};               ///< what the call is a part of; not valid: nothing
+  bool parent_is_call = false;         ///< a call that is recorded
   Metadata metadata{};                 ///< within the limits or not
   bool inherits = false;               ///< CallOptions::inherit_metadata
   std::shared_ptr<RecordSink> sink{};  ///< null: it is not recorded

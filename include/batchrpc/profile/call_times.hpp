@@ -7,7 +7,8 @@
 
 namespace batchrpc {
 
-/// When a call came how far: all on its caller's clock, none before the one above it.
+/// When a call came how far: all on its caller's clock (of one that its callee alone tells of, on
+/// that one's), none before the one above it.
 struct BATCHRPC_EXPORT CallTimes {
   TimePoint called{};       ///< as in CallRecord
   TimePoint encoded{};      ///< the same
@@ -29,8 +30,11 @@ struct BATCHRPC_EXPORT CallTimes {
   /// callee's times are moved by as little as puts that right.
   [[nodiscard]] static CallTimes of(const CallRecord& call,
                                     std::optional<Duration> callee_ahead = std::nullopt) noexcept;
-  /// Whether the callee told anything of the call.
+  /// @{
+  /// Whether caller and callee tell anything of the call.
+  [[nodiscard]] static bool has_caller(const CallRecord& call) noexcept;
   [[nodiscard]] static bool has_callee(const CallRecord& call) noexcept;
+  /// @}
 };
 
 }  // namespace batchrpc

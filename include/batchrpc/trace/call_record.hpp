@@ -50,7 +50,9 @@ struct CallRecord {
   TraceContext span{};       ///< of the call itself
   std::uint64_t parent = 0;  ///< span id of the call whose handler made this one, as a big-endian
                              ///< number; 0: none
-  /// On the caller's clock.
+  bool parent_is_external = false;  ///< the parent is no call, but a span of who gave the trace
+                                    ///< (CallOptions::trace)
+  /// On the caller's clock; all zero if the callee alone tells of the call.
   /// @{
   TimePoint called{};   ///< the program called
   TimePoint encoded{};  ///< its arguments were encoded
@@ -68,7 +70,7 @@ struct CallRecord {
   std::uint64_t bytes_out = 0;  ///< of the call's message and of what travels beside it
   std::uint64_t bytes_in = 0;   ///< of the reply
   std::string error{};          ///< the kind of error that it ended with, "TimedOut"; empty: none
-  BatchRecord batch{};
+  BatchRecord batch{};          ///< of which it was a row; number 0: it was in none
   std::vector<OperatorRecord> operators{};  ///< in the order in which they ended
   std::vector<CallRecord> calls{};          ///< by its handler, in the order in which they ended
   std::uint64_t left_out = 0;  ///< operators and calls that were not kept, for want of room
