@@ -5,6 +5,10 @@
 #include "batchrpc/base/error.hpp"
 #include "node/node_core.hpp"
 
+// Null in programs without batchrpc::status. Not so declared in the header: its definition would be
+// weak, too, and linkers that leave out what is not needed would leave it out.
+#pragma weak batchrpc_status_factory
+
 namespace batchrpc {
 
 detail::StatusPage::~StatusPage() = default;

@@ -34,6 +34,6 @@ class StatusFactory {
 
 }  // namespace batchrpc::detail
 
-/// That of batchrpc::status; absent, and so null, in programs without it.
-extern "C" __attribute__((weak)) BATCHRPC_EXPORT const batchrpc::detail::StatusFactory*
+/// That of batchrpc::status, the only one to define it: the core looks whether it is there.
+extern "C" BATCHRPC_EXPORT const batchrpc::detail::StatusFactory*
 batchrpc_status_factory() noexcept;
