@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
                    .join = "tcp://127.0.0.1:0",
                    .status = argc > 1 ? argv[1] : "127.0.0.1:0",
                    .log_level = rpc::LogLevel::error});
-  const rpc::Batcher<int(int)> select_action({.max_size = 8, .max_wait = 2ms},
+  const rpc::Batcher<int(int)> select_action({.max_size = 3, .max_wait = 1ms},
                                              [](const std::vector<int>& states) {
                                                std::this_thread::sleep_for(200us);
                                                return states;

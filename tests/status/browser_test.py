@@ -102,7 +102,7 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(peer[2], "connected")
         wait_until(lambda: self.cells("peers", "observer1")[3].endswith("s"), "a round trip")
         self.assertIn("select_action", self.text("batchers"))
-        self.assertIn("wait", self.text("batchers"))
+        self.assertIn("Why batches started", self.text("batchers"))
         self.assertGreater(len(self.browser.find_elements(By.CSS_SELECTOR, "#batchers svg rect")), 2)
         wait_until(lambda: self.cells("rrefs", "cartpole::ReplayBuffer"), "an object")
         wait_until(lambda: "the environment has fallen over" in self.text("errors"), "an error")

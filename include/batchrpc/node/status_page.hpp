@@ -34,6 +34,8 @@ class StatusFactory {
 
 }  // namespace batchrpc::detail
 
+#ifndef DOXYGEN  // which takes the attribute for something else
 /// That of batchrpc::status; absent, and so null, in programs without it.
 extern "C" __attribute__((weak)) BATCHRPC_EXPORT const batchrpc::detail::StatusFactory*
 batchrpc_status_factory() noexcept;
+#endif
