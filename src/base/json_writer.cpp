@@ -1,29 +1,11 @@
 #include "base/json_writer.hpp"
 
+#include "base/utf8.hpp"
+
 namespace batchrpc {
 namespace {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
-
-// How many bytes the character at the begin of `text` has; 0: it is not UTF-8 (RFC 3629, its table
-// of well-formed sequences).
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  if (first < 0xC2 || first > 0xF4) return 0;
-  const std::size_t length = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  if (text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  if (first == 0xE0 && second < 0xA0) return 0;  // longer than need be
-  if (first == 0xED && second > 0x9F) return 0;  // half a surrogate pair
-  if (first == 0xF0 && second < 0x90) return 0;
-  if (first == 0xF4 && second > 0x8F) return 0;  // above U+10FFFF
-  return length;
-}
 
 void append_escaped(std::string& out, char c) {
   switch (c) {
@@ -68,7 +50,7 @@ void JsonWriter::value(std::string_view text) {
       if (escaped) {
         append_escaped(out_, c);
       } else {
-        out_ += "\xEF\xBF\xBD";
+        out_ += kReplacement;
       }
       written = ++i;
     } else {

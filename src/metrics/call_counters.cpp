@@ -56,32 +56,41 @@ CallMetrics FunctionCounters::snapshot() const {
   return metrics;
 }
 
-CallsMade::CallsMade(NodeCounters* node) : node_(node) {
-  if (node_ != nullptr) node_->enter(*this);
-}
-
-CallsMade::~CallsMade() {
-  if (node_ != nullptr) node_->leave(*this);
-}
-
-CallsMade::Entry* CallsMade::make(std::string_view name) {
+SessionCounts::Entry* SessionCounts::make(std::string_view name) {
   return entries_.emplace_back(std::make_unique<Entry>(name)).get();
 }
 
-void CallsMade::define(std::string_view function, bool of_library) {
+SessionCounts::Entry* SessionCounts::define(std::string_view function, bool of_library) {
   const std::lock_guard lock(mutex_);
   if (of_library) {
     if (library_ == nullptr) library_ = make(kLibraryName);
-    by_number_.push_back(library_);
-  } else if (entries_.size() >= kMaxCountedNames) {
-    if (other_ == nullptr) other_ = make(kOtherName);
-    by_number_.push_back(other_);
-  } else {
-    by_number_.push_back(make(function));
+    return library_;
   }
+  if (entries_.size() < kMaxCountedNames) return make(function);
+  if (other_ == nullptr) other_ = make(kOtherName);
+  return other_;
 }
 
-CallMetrics CallsMade::snapshot(const Entry& entry) {
+void SessionCounts::name(std::string_view peer) {
+  const std::lock_guard lock(mutex_);
+  peer_ = peer;
+}
+
+std::string SessionCounts::peer() const {
+  const std::lock_guard lock(mutex_);
+  return peer_;
+}
+
+std::vector<const SessionCounts::Entry*> SessionCounts::entries() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<const Entry*> entries;
+  entries.reserve(entries_.size());
+  for (const auto& entry : entries_)
+    entries.push_back(entry.get());
+  return entries;
+}
+
+CallMetrics SessionCounts::snapshot(const Entry& entry) {
   CallMetrics metrics;
   read_ends(metrics, entry.errors, entry.latency);
   read_calls(metrics, entry.calls);
@@ -89,6 +98,14 @@ CallMetrics CallsMade::snapshot(const Entry& entry) {
   metrics.bytes_sent = entry.bytes_sent.load(std::memory_order_relaxed);
   metrics.bytes_received = entry.bytes_received.load(std::memory_order_relaxed);
   return metrics;
+}
+
+CallsMade::CallsMade(NodeCounters* node) : node_(node) {
+  if (node_ != nullptr) node_->enter(counts_);
+}
+
+CallsMade::~CallsMade() {
+  if (node_ != nullptr) node_->leave(counts_);
 }
 
 }  // namespace batchrpc

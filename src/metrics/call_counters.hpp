@@ -56,6 +56,46 @@ class FunctionCounters {
   ConcurrentHistogram latency_;
 };
 
+/// What is counted of the calls that a node makes over one session: see CallsMade. Others look at
+/// it for as long as they like, also when the session is gone, and nobody who counts waits for
+/// them. Thread-safe.
+class SessionCounts {
+ public:
+  struct Entry {
+    explicit Entry(std::string_view function) : name(function) {}
+    const std::string name;
+    std::atomic<std::uint64_t> calls{0};
+    std::atomic<std::uint64_t> notifications{0};
+    std::atomic<std::uint64_t> bytes_sent{0};
+    std::atomic<std::uint64_t> bytes_received{0};
+    std::array<std::atomic<std::uint64_t>, ErrorCounts::kCodes> errors{};
+    ConcurrentHistogram latency;
+  };
+
+  /// The entry of that function, or of those that have none of their own. It stays.
+  [[nodiscard]] Entry* define(std::string_view function, bool of_library);
+  void name(std::string_view peer);
+  [[nodiscard]] std::string peer() const;
+
+  /// Calls `visit(function, metrics)` for each, without a lock.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const Entry* entry : entries())
+      visit(entry->name, snapshot(*entry));
+  }
+
+ private:
+  [[nodiscard]] std::vector<const Entry*> entries() const;
+  [[nodiscard]] static CallMetrics snapshot(const Entry& entry);
+  [[nodiscard]] Entry* make(std::string_view name);
+
+  mutable std::mutex mutex_;  // guards what follows, but not what is in the entries
+  std::string peer_;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  Entry* library_ = nullptr;
+  Entry* other_ = nullptr;
+};
+
 /// Counts the calls that a node makes over one session. What counts is called by who holds the
 /// session's lock, so that nothing needs an atomic addition; others look meanwhile. What was
 /// counted becomes the node's at the end.
@@ -68,7 +108,9 @@ class CallsMade {
   CallsMade& operator=(const CallsMade&) = delete;
 
   /// The functions get numbers in order, from 0 on; those of the library itself count together.
-  void define(std::string_view function, bool of_library);
+  void define(std::string_view function, bool of_library) {
+    by_number_.push_back(counts_->define(function, of_library));
+  }
   void called(std::uint32_t function, std::uint64_t bytes) noexcept {
     Entry& entry = *by_number_[function];
     add(entry.calls, 1);
@@ -91,40 +133,18 @@ class CallsMade {
   }
   /// @}
 
-  /// Calls `visit(function, metrics)` for each. Thread-safe.
-  template <class Visit>
-  void for_each(const Visit& visit) const {
-    const std::lock_guard lock(mutex_);
-    for (const auto& entry : entries_)
-      visit(entry->name, snapshot(*entry));
-  }
-
-  std::string peer{};  ///< guarded by NodeCounters
+  [[nodiscard]] const std::shared_ptr<SessionCounts>& counts() const noexcept { return counts_; }
 
  private:
-  struct Entry {
-    explicit Entry(std::string_view function) : name(function) {}
-    const std::string name;
-    std::atomic<std::uint64_t> calls{0};
-    std::atomic<std::uint64_t> notifications{0};
-    std::atomic<std::uint64_t> bytes_sent{0};
-    std::atomic<std::uint64_t> bytes_received{0};
-    std::array<std::atomic<std::uint64_t>, ErrorCounts::kCodes> errors{};
-    ConcurrentHistogram latency;
-  };
+  using Entry = SessionCounts::Entry;
 
   static void add(std::atomic<std::uint64_t>& counter, std::uint64_t more) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_release);
   }
-  [[nodiscard]] static CallMetrics snapshot(const Entry& entry);
-  [[nodiscard]] Entry* make(std::string_view name);
 
   NodeCounters* const node_;
+  const std::shared_ptr<SessionCounts> counts_ = std::make_shared<SessionCounts>();
   std::vector<Entry*> by_number_;  // for who has the session's lock
-  mutable std::mutex mutex_;       // guards what follows, but not what is in it
-  std::vector<std::unique_ptr<Entry>> entries_;
-  Entry* library_ = nullptr;
-  Entry* other_ = nullptr;
 };
 
 }  // namespace batchrpc

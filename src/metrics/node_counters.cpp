@@ -44,9 +44,9 @@ NodeCounters::Calls& NodeCounters::past(std::string_view peer) {
 // By who holds the lock. Of peers without a session, the sums of the quarter that has not changed
 // for longest go to those of the others.
 void NodeCounters::forget_some_peers() {
-  std::set<std::string_view> with_session{kOtherName};
-  for (const CallsMade* session : sessions_)
-    with_session.insert(session->peer);
+  std::set<std::string, std::less<>> with_session{std::string(kOtherName)};
+  for (const auto& session : sessions_)
+    with_session.insert(session->peer());
   std::vector<ByPeer::iterator> without;
   for (auto peer = past_.begin(); peer != past_.end(); ++peer) {
     if (!with_session.contains(peer->first)) without.push_back(peer);
@@ -78,24 +78,19 @@ void NodeCounters::refused(std::string_view peer, std::string_view function, con
               .text = error.what()});
 }
 
-void NodeCounters::enter(CallsMade& session) {
+void NodeCounters::enter(std::shared_ptr<const SessionCounts> session) {
   const std::lock_guard lock(mutex_);
-  sessions_.push_back(&session);
+  sessions_.push_back(std::move(session));
 }
 
-void NodeCounters::name(CallsMade& session, std::string_view peer) {
+void NodeCounters::leave(const std::shared_ptr<SessionCounts>& session) {
   const std::lock_guard lock(mutex_);
-  session.peer = peer;
-}
-
-void NodeCounters::leave(CallsMade& session) {
-  const std::lock_guard lock(mutex_);
-  std::erase(sessions_, &session);
-  session.for_each([&](const std::string& function, CallMetrics calls) {
+  std::erase(sessions_, session);
+  session->for_each([&](const std::string& function, CallMetrics calls) {
     // Who waited has been told so by the handler's end.
     const auto broken = ErrorCounts::index_of(ErrorCode::broken_promise);
     calls.errors.counts[broken] += std::exchange(calls.in_flight, 0);
-    of(past(session.peer), function).add(calls);
+    of(past(session->peer()), function).add(calls);
   });
 }
 
@@ -107,17 +102,23 @@ void NodeCounters::report(NodeMetrics& metrics) const {
     return entry->second;
   };
   ByPeer peers;
+  std::vector<std::shared_ptr<const SessionCounts>> sessions;
+  std::vector<const FunctionCounters*> exposed;
   {
     const std::lock_guard lock(mutex_);
     peers = past_;
-    for (const CallsMade* session : sessions_) {
-      session->for_each([&](const std::string& function, const CallMetrics& calls) {
-        of(peers[session->peer], function).add(calls);
-      });
-    }
+    sessions = sessions_;
     for (const auto& [name, counters] : functions_)
-      entry_of(name).answered = counters->snapshot();
+      exposed.push_back(counters.get());
   }
+  for (const auto& session : sessions) {
+    const std::string peer = session->peer();
+    session->for_each([&](const std::string& function, const CallMetrics& calls) {
+      of(peers[peer], function).add(calls);
+    });
+  }
+  for (const FunctionCounters* counters : exposed)
+    entry_of(counters->name).answered = counters->snapshot();
   for (const FunctionCounters* counters : {&unknown_, &other_}) {
     CallMetrics answered = counters->snapshot();
     if (answered.calls > 0) entry_of(counters->name).answered.add(answered);

@@ -36,10 +36,11 @@ class NodeCounters {
 
   /// Of a session, by its CallsMade.
   /// @{
-  void enter(CallsMade& session);
-  void leave(CallsMade& session);
-  void name(CallsMade& session, std::string_view peer);
+  void enter(std::shared_ptr<const SessionCounts> session);
+  void leave(const std::shared_ptr<SessionCounts>& session);
   /// @}
+  /// Waits for nobody who looks at what was counted.
+  static void name(CallsMade& session, std::string_view peer) { session.counts()->name(peer); }
 
   /// Adds functions, peers (their names and calls only) and the sums of all.
   void report(NodeMetrics& metrics) const;
@@ -67,7 +68,7 @@ class NodeCounters {
 
   mutable std::mutex mutex_;  // guards what follows
   std::map<std::string, std::unique_ptr<FunctionCounters>, std::less<>> functions_;
-  std::vector<CallsMade*> sessions_;
+  std::vector<std::shared_ptr<const SessionCounts>> sessions_;
   ByPeer past_;  // of sessions that are gone
   std::uint64_t changes_ = 0;
 };

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/utf8.hpp"
+
 namespace batchrpc {
 namespace {
 
@@ -35,11 +37,16 @@ void append_label(std::string& out, std::string_view name, std::string_view valu
   first = false;
   out += name;
   out += "=\"";
-  for (const char letter : value) {
-    if (letter == '\\' || letter == '"') out += '\\';
-    if (letter == '\n') {
+  while (!value.empty()) {
+    const std::size_t length = utf8_length(value);
+    const std::string_view letter = value.substr(0, length == 0 ? 1 : length);
+    value.remove_prefix(letter.size());
+    if (length == 0) {
+      out += kReplacement;
+    } else if (letter == "\n") {
       out += "\\n";
     } else {
+      if (letter == "\\" || letter == "\"") out += '\\';
       out += letter;
     }
   }

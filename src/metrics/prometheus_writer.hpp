@@ -12,7 +12,8 @@
 namespace batchrpc {
 
 /// Appends metrics in the text format of Prometheus, version 0.0.4: of each first family(), then
-/// all of its samples.
+/// all of its samples. Values of labels may be any bytes: each that is not UTF-8, of which a
+/// scraper would refuse all that is there, becomes U+FFFD.
 /// (https://prometheus.io/docs/instrumenting/exposition_formats/)
 class PrometheusWriter {
  public:

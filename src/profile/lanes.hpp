@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <queue>
 #include <utility>
@@ -11,6 +13,9 @@
 /// those that begin together the longer first. Lanes count from 0 on; the first that is free is
 /// taken.
 namespace batchrpc::profile {
+
+template <typename T>
+using SmallestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
 /// Slices of one lane follow one another.
 class DisjointLanes {
@@ -28,33 +33,77 @@ class DisjointLanes {
   }
 
  private:
-  template <typename T>
-  using SmallestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
-
   SmallestFirst<std::pair<TimePoint, std::size_t>> taken_;  // until when
   SmallestFirst<std::size_t> free_;
   std::size_t count_ = 0;
 };
 
-/// Slices of one lane follow one another, or lie within one another.
+/// Slices of one lane follow one another, or lie within one another. In logarithmic time, since
+/// thousands may wait on one thread at once.
 class NestedLanes {
  public:
   /// Not in a lane before `lowest`.
   std::size_t place(TimePoint begin, TimePoint end, std::size_t lowest = 0) {
-    for (std::size_t lane = lowest;; ++lane) {
-      if (lane >= open_.size()) open_.resize(lane + 1);
-      auto& ends = open_[lane];
-      while (!ends.empty() && ends.back() <= begin)
-        ends.pop_back();
-      if (ends.empty() || end <= ends.back()) {
-        ends.push_back(end);
-        return lane;
-      }
+    while (!ends_.empty() && ends_.top().first <= begin) {
+      const std::size_t lane = ends_.top().second;
+      ends_.pop();
+      open_[lane].pop_back();
+      update(lane);
     }
+    std::size_t lane = first_with_room(end, lowest);
+    while (lane == open_.size()) {
+      grow();
+      lane = first_with_room(end, lowest);
+    }
+    open_[lane].push_back(end);
+    ends_.emplace(end, lane);
+    update(lane);
+    return lane;
   }
 
  private:
-  std::vector<std::vector<TimePoint>> open_;  // when those end that have begun, the innermost last
+  // Until when what begins now may last in a lane.
+  [[nodiscard]] TimePoint room(std::size_t lane) const {
+    return open_[lane].empty() ? TimePoint::max() : open_[lane].back();
+  }
+  void update(std::size_t lane) {
+    std::size_t node = open_.size() + lane;
+    room_[node] = room(lane);
+    while (node /= 2)
+      room_[node] = std::max(room_[2 * node], room_[2 * node + 1]);
+  }
+  // The number of lanes if there is none.
+  [[nodiscard]] std::size_t first_with_room(TimePoint end, std::size_t lowest) const {
+    const std::size_t lanes = open_.size();
+    if (lowest >= lanes) return lanes;
+    std::size_t node = lanes + lowest;
+    while (room_[node] < end) {
+      while (node % 2 == 1)
+        node /= 2;
+      if (node == 0) return lanes;  // it was the last of all
+      ++node;
+    }
+    while (node < lanes) {
+      node *= 2;
+      if (room_[node] < end) ++node;
+    }
+    return node - lanes;
+  }
+  void grow() {
+    const std::size_t lanes = 2 * open_.size();
+    open_.resize(lanes);
+    room_.assign(2 * lanes, TimePoint::max());
+    for (std::size_t lane = 0; lane < lanes / 2; ++lane)
+      room_[lanes + lane] = room(lane);
+    for (std::size_t node = lanes - 1; node > 0; --node)
+      room_[node] = std::max(room_[2 * node], room_[2 * node + 1]);
+  }
+
+  // When those end that have begun, the innermost last. A power of two of them, some unused.
+  std::vector<std::vector<TimePoint>> open_{1};
+  // A tree: the children of n are 2n and 2n + 1, lanes its leaves, each inner node their maximum.
+  std::vector<TimePoint> room_{2, TimePoint::max()};
+  SmallestFirst<std::pair<TimePoint, std::size_t>> ends_;  // and in which lane
 };
 
 }  // namespace batchrpc::profile

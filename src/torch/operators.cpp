@@ -158,8 +158,13 @@ bool is_for_all(std::string_view name) {
   constexpr std::string_view kNamespace = "aten::";
   if (!name.starts_with(kNamespace)) return false;
   name.remove_prefix(kNamespace.size());
-  constexpr std::string_view kLeftOut[] = {"_",      "empty", "new_empty",
-                                           "resize", "set_",  "from_file"};
+  if (name.find("_backward") != std::string_view::npos) return false;
+  // The last of these read or write where their arguments say: indices of pooling, lengths, labels,
+  // pivots.
+  constexpr std::string_view kLeftOut[] = {
+      "_",        "empty",     "new_empty",       "resize",
+      "set_",     "from_file", "max_unpool",      "segment_reduce",
+      "ctc_loss", "lu_solve",  "linalg_lu_solve", "linalg_ldl_solve"};
   return name != "set" &&
          std::none_of(std::begin(kLeftOut), std::end(kLeftOut),
                       [&](std::string_view begin) { return name.starts_with(begin); });

@@ -16,18 +16,19 @@ bool TickCounter::is_good() {
 }
 
 TickCounter::TickCounter() {
-  first_ = read();
+  const TickRate::Reading first = read();
+  take(first);
   constexpr std::uint64_t kFirstNanoseconds = 50'000;  // the two readings are off by some 50
-  Reading later = read();
-  while (later.nanoseconds - first_.nanoseconds < kFirstNanoseconds)
+  TickRate::Reading later = read();
+  while (later.nanoseconds - first.nanoseconds < kFirstNanoseconds)
     later = read();
-  take_rate(later);
+  take(later);
 }
 
 // Of some tries the one that took the shortest, during which least can have come between.
-TickCounter::Reading TickCounter::read() const noexcept {
+TickRate::Reading TickCounter::read() const noexcept {
   constexpr int kTries = 4;
-  Reading best;
+  TickRate::Reading best;
   std::uint64_t shortest = ~std::uint64_t{0};
   for (int i = 0; i < kTries; ++i) {
     const std::uint64_t before = ticks();
@@ -40,17 +41,18 @@ TickCounter::Reading TickCounter::read() const noexcept {
   return best;
 }
 
-void TickCounter::take_rate(const Reading& later) noexcept {
-  if (later.ticks <= first_.ticks) return;
-  const double rate = static_cast<double>(later.nanoseconds - first_.nanoseconds) /
-                      static_cast<double>(later.ticks - first_.ticks);
-  rate_.store(static_cast<std::uint64_t>(rate * static_cast<double>(std::uint64_t{1} << kShift)),
+void TickCounter::take(const TickRate::Reading& reading) noexcept {
+  due_.store(measured_.take(reading), std::memory_order_relaxed);
+  if (measured_.rate() == 0) return;
+  rate_.store(static_cast<std::uint64_t>(measured_.rate() *
+                                         static_cast<double>(std::uint64_t{1} << kShift)),
               std::memory_order_relaxed);
-  due_.store(later.ticks + (later.ticks - first_.ticks), std::memory_order_relaxed);
 }
 
 void TickCounter::measure_now_and_then() noexcept {
-  if (ticks() >= due_.load(std::memory_order_relaxed)) take_rate(read());
+  if (ticks() < due_.load(std::memory_order_relaxed)) return;
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock && ticks() >= due_.load(std::memory_order_relaxed)) take(read());
 }
 
 }  // namespace batchrpc::detail

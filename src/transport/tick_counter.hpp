@@ -3,6 +3,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <mutex>
+
+#include "transport/tick_rate.hpp"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -37,23 +40,19 @@ class TickCounter {
   }
 
   /// To be called now and then, by anybody: measures the rate anew, over all time since this was
-  /// made, whenever that has doubled.
+  /// made or the system was last suspended, whenever that has doubled.
   void measure_now_and_then() noexcept;
 
  private:
   static constexpr unsigned kShift = 32;
-  struct Reading {
-    std::uint64_t ticks = 0;
-    std::uint64_t nanoseconds = 0;
-  };
-
   [[nodiscard]] static std::uint64_t steady() noexcept {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   }
-  [[nodiscard]] Reading read() const noexcept;
-  void take_rate(const Reading& later) noexcept;
+  [[nodiscard]] TickRate::Reading read() const noexcept;
+  void take(const TickRate::Reading& reading) noexcept;
 
-  Reading first_{};
+  std::mutex mutex_;
+  TickRate measured_;                                            // guarded by it
   std::atomic<std::uint64_t> due_{0};                            // to be measured, by ticks
   std::atomic<std::uint64_t> rate_{std::uint64_t{1} << kShift};  // ns a tick, times 2^32
 };

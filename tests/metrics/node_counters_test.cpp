@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -193,6 +194,38 @@ TEST_CASE(
   const std::string kept = errors.all(TimePoint()).back().text;
   CHECK(kept.size() == 255);
   CHECK(kept == text.substr(0, 255));
+}
+
+TEST_CASE("who counts does not wait for who looks at what was counted") {
+  const auto loop = std::make_shared<VirtualLoop>();
+  NodeCounters counters(*loop);
+  CallsMade session(&counters);
+  session.define("f", false);
+  session.called(0, 1);
+  int seen = 0;
+  session.counts()->for_each([&](const std::string&, const CallMetrics&) {
+    ++seen;
+    NodeCounters::name(session, "peer");
+    session.define("g", false);
+    session.called(1, 1);
+    const CallsMade another(&counters);
+    CHECK(report_of(counters).made.calls == 2);
+  });
+  CHECK(seen == 1);
+}
+
+TEST_CASE("what a session has counted is counted once if it ends meanwhile") {
+  const auto loop = std::make_shared<VirtualLoop>();
+  NodeCounters counters(*loop);
+  std::optional<CallsMade> session(&counters);
+  session->define("f", false);
+  session->called(0, 1);
+  const auto counts = session->counts();
+  counts->for_each([&](const std::string&, const CallMetrics& calls) {
+    session.reset();
+    CHECK(calls.calls == 1);
+  });
+  CHECK(report_of(counters).made.calls == 1);
 }
 
 TEST_CASE("a snapshot can be taken while sessions and functions count") {

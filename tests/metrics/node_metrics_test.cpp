@@ -110,6 +110,15 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+TEST_CASE("a peer's name that is not UTF-8 does not make the whole text unreadable") {
+  NodeMetrics metrics;
+  metrics.peers.emplace_back().name = "a\xff\n\"\xe2\x82\xac";
+  metrics.peers.back().functions.emplace_back().function = "f";
+  const std::string text = to_prometheus(metrics);
+  CHECK(text.find("\xff") == std::string::npos);
+  CHECK(text.find("=\"a\uFFFD\\n\\\"\u20ac\"") != std::string::npos);
+}
+
 TEST_CASE(
     "the text for Prometheus has each metric once, with its help and type before its samples") {
   std::set<std::string> seen;

@@ -59,5 +59,42 @@ TEST_CASE("slices of a lane never cross, however they lie") {
   }
 }
 
+TEST_CASE("fifty thousand slices that all cross have a lane each, one after another") {
+  constexpr int kSlices = 50'000;
+  NestedLanes lanes;
+  std::size_t wrong = 0;
+  for (int round = 0; round < 2; ++round) {
+    const int first = round * 3 * kSlices;
+    CHECK(lanes.place(at(first), at(first + 3 * kSlices)) == 0);
+    for (int i = 0; i < kSlices; ++i) {
+      const std::size_t lane = lanes.place(at(first + i), at(first + kSlices + i), 1);
+      wrong += lane != static_cast<std::size_t>(i) + 1 ? 1 : 0;
+    }
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("the lane of a slice is the first in which it crosses none") {
+  std::mt19937 random(2);
+  NestedLanes lanes;
+  std::vector<std::vector<int>> ends;  // by lane, of those that have begun
+  int begin = 0;
+  std::size_t wrong = 0;
+  for (int i = 0; i < 3000; ++i) {
+    begin += static_cast<int>(random() % 3);
+    const int end = begin + static_cast<int>(random() % 100);
+    const std::size_t lowest = random() % 3;
+    std::size_t expected = lowest;
+    const auto crosses = [&](int other) { return begin < other && other < end; };
+    while (expected < ends.size() &&
+           std::any_of(ends[expected].begin(), ends[expected].end(), crosses))
+      ++expected;
+    if (expected >= ends.size()) ends.resize(expected + 1);
+    ends[expected].push_back(end);
+    wrong += lanes.place(at(begin), at(end), lowest) != expected ? 1 : 0;
+  }
+  CHECK(wrong == 0);
+}
+
 }  // namespace
 }  // namespace batchrpc::profile
