@@ -25,10 +25,14 @@ namespace batchrpc {
 BATCHRPC_EXPORT void expose_operators(const Node& node, const std::vector<std::string>& names,
                                       const ExposeOptions& options = {});
 
-/// The same for all `aten::` operators that are not exposed yet, but those whose names begin with
-/// an underscore, which trust their arguments, those that return memory as they find it (`empty`,
-/// `resize_`, `set_` and the like), and `from_file`. For peers that you trust: one call may take as
-/// much time and memory as it likes.
+/// The same for all `aten::` operators that are not exposed yet, but those that are known to trust
+/// their arguments (names that begin with an underscore or have `_backward` in them, and some
+/// more, docs/operators.md), those that return memory as they find it (`empty`, `resize_`,
+/// `set_` and the like), and `from_file`.
+///
+/// For peers that you trust as yourself. LibTorch's operators are not written for hostile callers,
+/// and nobody has shown of those that remain that no argument makes them read or write beyond their
+/// tensors; and one call may take as much time and memory as it likes.
 BATCHRPC_EXPORT void expose_all_operators(const Node& node, const ExposeOptions& options = {});
 
 }  // namespace batchrpc
