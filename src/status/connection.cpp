@@ -32,12 +32,15 @@ short Connection::events() const noexcept {
       return POLLIN;
     case State::writing:
       return POLLOUT;
+    case State::answering:
+      return *gone_ ? short{0} : short{POLLRDHUP};  // once: poll() tells it as long as it is so
     default:
-      return 0;  // that it is broken is told anyway
+      return 0;
   }
 }
 
 void Connection::go_on() {
+  if (state_ == State::answering) *gone_ = true;
   if (state_ == State::reading) read();
   if (state_ == State::writing) write();
   if (state_ == State::lingering) linger();

@@ -3,7 +3,9 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -27,6 +29,9 @@ class Connection {
 
   Connection(OwnedFd socket, const HttpLimits& limits)
       : socket_(std::move(socket)), limits_(limits), deadline_(now() + limits.head) {}
+  ~Connection() { *gone_ = true; }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   /// Goes on as far as that is possible now.
   void go_on();
@@ -38,6 +43,8 @@ class Connection {
   }
   void end() noexcept { state_ = State::over; }
 
+  /// Whether the client has closed its side while it is answered. For whichever thread.
+  [[nodiscard]] std::shared_ptr<const std::atomic<bool>> gone() const noexcept { return gone_; }
   [[nodiscard]] State state() const noexcept { return state_; }
   /// Once, when the request is there as a whole.
   [[nodiscard]] std::string take_head() { return std::exchange(in_, {}); }
@@ -58,6 +65,7 @@ class Connection {
   std::string in_;
   std::string out_;
   std::size_t written_ = 0;
+  const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace batchrpc::status

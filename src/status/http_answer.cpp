@@ -85,12 +85,15 @@ class HttpAnswerer::Server final : public httplib::Server {
     });
   }
 
-  std::string answer(std::string_view head) {
+  std::string answer(std::string_view head, const ClientGone& is_gone) {
     const std::string kept = only_what_counts(head);
     Exchange exchange(kept);
     bool closed = false;
     // NOLINTNEXTLINE(bugprone-unused-return-value): whether to go on with the connection
-    (void)process_request(exchange, true, closed, nullptr);
+    (void)process_request(exchange, true, closed, [&](httplib::Request& request) {
+      // Of no use to a server, and so it carries this to handle().
+      request.response_handler = [&](const httplib::Response&) { return is_gone(); };
+    });
     std::string answer = std::move(exchange).take();
     return answer.empty() ? plain_answer(400, "Bad Request") : answer;
   }
@@ -105,6 +108,7 @@ class HttpAnswerer::Server final : public httplib::Server {
       return;
     }
     HttpRequest asked;
+    asked.is_gone = [&] { return request.response_handler(response); };
     asked.path = request.path;
     asked.host = request.get_header_value("Host");
     asked.fetch_site = request.get_header_value("Sec-Fetch-Site");
@@ -124,7 +128,9 @@ HttpAnswerer::HttpAnswerer(Handler handler)
 
 HttpAnswerer::~HttpAnswerer() = default;
 
-std::string HttpAnswerer::answer(std::string_view head) const { return server_->answer(head); }
+std::string HttpAnswerer::answer(std::string_view head, const ClientGone& is_gone) const {
+  return server_->answer(head, is_gone);
+}
 
 std::string plain_answer(int status, std::string_view reason) {
   std::string body(reason);

@@ -8,12 +8,17 @@
 
 namespace batchrpc::status {
 
+/// Whether the client has closed its side of the connection, since it has sent the request.
+/// Thread-safe.
+using ClientGone = std::function<bool()>;
+
 /// What is asked for.
 struct HttpRequest {
   std::string path{};        ///< decoded, without what follows a '?'
   std::string host{};        ///< the Host header
   std::string fetch_site{};  ///< the Sec-Fetch-Site header: where in the browser it comes from
   std::string seconds{};     ///< the parameter of that name, of several the first
+  ClientGone is_gone{};      ///< never empty
 };
 
 /// What is answered.
@@ -37,7 +42,8 @@ class HttpAnswerer {
   ~HttpAnswerer();
 
   /// The bytes that answer a request, of which `head` is all up to the empty line. Never empty.
-  [[nodiscard]] std::string answer(std::string_view head) const;
+  [[nodiscard]] std::string answer(
+      std::string_view head, const ClientGone& is_gone = [] { return false; }) const;
 
  private:
   class Server;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdint>
@@ -63,7 +64,8 @@ class HttpServer::Parts {
  private:
   struct Job {
     std::uint64_t connection = 0;
-    std::string text{};  // the request's head, or the answer
+    std::string text{};                               // the request's head, or the answer
+    std::shared_ptr<const std::atomic<bool>> gone{};  // the client
   };
 
   void wake() const noexcept {
@@ -81,7 +83,7 @@ class HttpServer::Parts {
       Job job = std::move(requests_.front());
       requests_.pop_front();
       lock.unlock();
-      job.text = answer_(job.text);
+      job.text = answer_(job.text, [&] { return job.gone->load(); });
       lock.lock();
       answers_.push_back(std::move(job));
       wake();
@@ -171,7 +173,7 @@ class HttpServer::Parts {
     {
       const std::lock_guard lock(mutex_);
       if (requests_.size() < limits_.connections) {  // of clients that are gone, too
-        requests_.push_back({number, connection.take_head()});
+        requests_.push_back({number, connection.take_head(), connection.gone()});
         changed_.notify_one();
         return;
       }

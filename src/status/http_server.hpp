@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "status/http_answer.hpp"
 #include "status/listen_address.hpp"
 
 namespace batchrpc::status {
@@ -27,8 +28,8 @@ struct HttpLimits {
 class HttpServer {
  public:
   /// The bytes that answer a request, of which it is given all up to the empty line; on several
-  /// threads at once. Must not throw.
-  using Answer = std::function<std::string(std::string_view head)>;
+  /// threads at once. Must not throw. One that takes long asks `is_gone` now and then.
+  using Answer = std::function<std::string(std::string_view head, const ClientGone& is_gone)>;
 
   /// Throws JoinFailed.
   HttpServer(const ListenAddress& address, Answer answer, const HttpLimits& limits = {});

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kKeptFor(100);
 constexpr int kMostSeconds = 60;
+constexpr std::string_view kNodeEnded = "the node has ended";
 
 HttpReply refusal(int status, std::string_view why) {
   return {.status = status, .body = std::string(why) + "\n"};
@@ -128,10 +129,10 @@ HttpReply StatusContent::answer_own(const HttpRequest& request) {
   if (request.path != "/status.json" && request.path != "/metrics" && request.path != "/trace") {
     return refusal(404, "there are /, /status.json, /metrics and /trace?seconds=n");
   }
+  if (request.path == "/trace") return trace(request);
   // Released last, without a lock: it may be the last one of the node.
   const std::shared_ptr<NodeCore> node = node_.lock();
-  if (!node) return refusal(503, "the node has ended");
-  if (request.path == "/trace") return trace(node, request);
+  if (!node) return refusal(503, kNodeEnded);
   const auto shown = snapshot(node);
   if (request.path == "/metrics") {
     return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = shown->prometheus};
@@ -158,7 +159,7 @@ std::shared_ptr<const StatusContent::Snapshot> StatusContent::snapshot(
   return made;
 }
 
-HttpReply StatusContent::trace(const std::shared_ptr<NodeCore>& node, const HttpRequest& request) {
+HttpReply StatusContent::trace(const HttpRequest& request) {
   int seconds = 0;
   const char* const end = request.seconds.data() + request.seconds.size();
   const auto [at, error] = std::from_chars(request.seconds.data(), end, seconds);
@@ -166,13 +167,19 @@ HttpReply StatusContent::trace(const std::shared_ptr<NodeCore>& node, const Http
     return refusal(400, "/trace?seconds=n, n from 1 to " + std::to_string(kMostSeconds));
   }
   std::string name;
-  Node::visit(node, [&](const Node& handle) { name = handle.name(); });
-  TraceRecorder::Trace trace = recorder_.record(node, std::chrono::seconds(seconds));
+  if (const std::shared_ptr<NodeCore> node = node_.lock())
+    Node::visit(node, [&](const Node& handle) { name = handle.name(); });
+  TraceRecorder::Trace trace =
+      recorder_.record(node_, std::chrono::seconds(seconds), request.is_gone);
   switch (trace.outcome) {
     case TraceRecorder::Outcome::busy:
       return refusal(409, "another trace is being recorded; try again when it is there");
     case TraceRecorder::Outcome::stopped:
       return refusal(503, "the status page has ended");
+    case TraceRecorder::Outcome::node_ended:
+      return refusal(503, kNodeEnded);
+    case TraceRecorder::Outcome::not_wanted:
+      return refusal(400, "who has asked has closed the connection, or its half of it");
     case TraceRecorder::Outcome::recorded:
       break;
   }

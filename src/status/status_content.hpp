@@ -31,7 +31,7 @@ class StatusContent {
 
   [[nodiscard]] HttpReply answer_own(const HttpRequest& request);
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot(const std::shared_ptr<NodeCore>& node);
-  [[nodiscard]] HttpReply trace(const std::shared_ptr<NodeCore>& node, const HttpRequest& request);
+  [[nodiscard]] HttpReply trace(const HttpRequest& request);
 
   const std::weak_ptr<NodeCore> node_;
   TraceRecorder recorder_;

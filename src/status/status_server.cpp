@@ -44,7 +44,9 @@ class Service {
       const std::shared_ptr<status::StatusContent>& content) {
     const auto http = std::make_shared<status::HttpAnswerer>(
         [content](const status::HttpRequest& request) { return content->answer(request); });
-    return [http](std::string_view head) { return http->answer(head); };
+    return [http](std::string_view head, const status::ClientGone& is_gone) {
+      return http->answer(head, is_gone);
+    };
   }
   [[nodiscard]] bool is_forked_copy() const noexcept { return process_ != process_number(); }
 

@@ -1,5 +1,6 @@
 #include "status/trace_recorder.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -10,8 +11,9 @@
 
 namespace batchrpc::status {
 
-TraceRecorder::Trace TraceRecorder::record(const std::shared_ptr<NodeCore>& node,
-                                           std::chrono::milliseconds time) {
+TraceRecorder::Trace TraceRecorder::record(const std::weak_ptr<NodeCore>& node,
+                                           std::chrono::milliseconds time,
+                                           const std::function<bool()>& is_gone) {
   struct Turn {  // also when something is thrown
     ~Turn() {
       const std::lock_guard lock(self.mutex_);
@@ -26,16 +28,34 @@ TraceRecorder::Trace TraceRecorder::record(const std::shared_ptr<NodeCore>& node
   }
   const Turn turn{*this};
   std::optional<Profiler> profiler;
-  Node::visit(node, [&](const Node& handle) {
-    profiler.emplace(handle, ProfilerOptions{.answered = true, .max_events = kMaxEvents});
-  });
   {
-    std::unique_lock lock(mutex_);
-    const bool stopped = stopping_.wait_until(lock, now() + time, [this] { return stopped_; });
-    if (stopped) return {.outcome = Outcome::stopped};
+    const std::shared_ptr<NodeCore> alive = node.lock();
+    if (!alive) return {.outcome = Outcome::node_ended};
+    Node::visit(alive, [&](const Node& handle) {
+      profiler.emplace(handle, ProfilerOptions{.answered = true, .max_events = kMaxEvents});
+    });
   }
+  const Outcome outcome = wait(node, time, is_gone);
+  if (outcome != Outcome::recorded) return {.outcome = outcome};
   profiler->stop();
   return {.json = chrome_trace(profiler->recording())};
+}
+
+TraceRecorder::Outcome TraceRecorder::wait(const std::weak_ptr<NodeCore>& node,
+                                           std::chrono::milliseconds time,
+                                           const std::function<bool()>& is_gone) {
+  constexpr std::chrono::milliseconds kLook(100);
+  const Clock::time_point until = now() + time;
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      const Clock::time_point next = std::min(until, now() + kLook);
+      if (stopping_.wait_until(lock, next, [this] { return stopped_; })) return Outcome::stopped;
+    }
+    if (node.expired()) return Outcome::node_ended;
+    if (is_gone()) return Outcome::not_wanted;
+    if (now() >= until) return Outcome::recorded;
+  }
 }
 
 bool TraceRecorder::is_recording() const {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,19 +19,30 @@ class TraceRecorder {
  public:
   static constexpr std::size_t kMaxEvents = 50'000;  ///< further ones are counted: about 75 MB
 
-  enum class Outcome : unsigned char { recorded, busy, stopped };
+  enum class Outcome : unsigned char {
+    recorded,
+    busy,
+    stopped,
+    node_ended,
+    not_wanted  ///< by who has asked
+  };
   struct Trace {
     Outcome outcome = Outcome::recorded;
     std::string json{};  ///< chrome_trace()
   };
 
-  /// Blocks for so long, unless stop() is called.
-  [[nodiscard]] Trace record(const std::shared_ptr<NodeCore>& node, std::chrono::milliseconds time);
+  /// Blocks for so long, unless stop() is called, the node ends, or `is_gone()`, which is asked
+  /// some times a second. Does not keep the node alive meanwhile.
+  [[nodiscard]] Trace record(const std::weak_ptr<NodeCore>& node, std::chrono::milliseconds time,
+                             const std::function<bool()>& is_gone);
   [[nodiscard]] bool is_recording() const;
   /// Ends what is being recorded, and refuses from then on.
   void stop();
 
  private:
+  [[nodiscard]] Outcome wait(const std::weak_ptr<NodeCore>& node, std::chrono::milliseconds time,
+                             const std::function<bool()>& is_gone);
+
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable stopping_;
   bool recording_ = false;

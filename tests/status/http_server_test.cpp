@@ -21,7 +21,7 @@ using test::ask;
 using test::RawClient;
 using namespace std::chrono_literals;
 
-std::string echo(std::string_view head) {
+std::string echo(std::string_view head, const ClientGone& = {}) {
   return "HTTP/1.1 200 OK\r\n\r\n" + std::string(head.substr(0, head.find('\r')));
 }
 
@@ -69,7 +69,7 @@ TEST_CASE("clients that send nothing, half a request, or read nothing hold up no
   const std::string large(std::size_t{32} << 20, 'x');
   const HttpServer server(
       kAnyPort,
-      [&](std::string_view head) {
+      [&](std::string_view head, const ClientGone&) {
         return head.starts_with("GET /large") ? "HTTP/1.1 200 OK\r\n\r\n" + large : echo(head);
       },
       {.threads = 1, .head = 60s, .write = 60s});
@@ -104,7 +104,7 @@ TEST_CASE("who is too slow is left") {
 }
 
 TEST_CASE("a client that is gone before its answer is there changes nothing") {
-  const HttpServer server(kAnyPort, [](std::string_view head) {
+  const HttpServer server(kAnyPort, [](std::string_view head, const ClientGone&) {
     std::this_thread::sleep_for(5ms);
     return echo(head);
   });
@@ -124,12 +124,41 @@ TEST_CASE("a client that has ended its half of the connection gets its answer") 
   CHECK(Answer(client.read_all()).body == "GET / HTTP/1.1");
 }
 
+TEST_CASE("an answer that takes long is told when its client is gone") {
+  std::atomic<bool> asked{false};
+  std::atomic<bool> told{false};
+  const HttpServer server(kAnyPort, [&](std::string_view head, const ClientGone& is_gone) {
+    const auto until = std::chrono::steady_clock::now() + 20s;
+    asked = true;
+    while (!is_gone() && std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(1ms);
+    told = is_gone();
+    return echo(head);
+  });
+  const bool as_a_whole = GENERATE(true, false);
+  RawClient client(server.address().port);
+  client.send("GET / HTTP/1.1\r\n\r\n");
+  while (!asked)
+    std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(20ms);
+  CHECK_FALSE(told);
+  if (as_a_whole) {
+    client.reset();
+    while (!told)
+      std::this_thread::sleep_for(1ms);
+  } else {
+    client.end_sending();
+    CHECK(Answer(client.read_all()).status == 200);
+    CHECK(told);
+  }
+}
+
 TEST_CASE("to stop waits for what is being answered, and a thread that answers may do it") {
   std::unique_ptr<HttpServer> server;
   std::atomic<bool> answered{false};
   std::mutex made;
   const std::unique_lock lock(made);
-  server = std::make_unique<HttpServer>(kAnyPort, [&](std::string_view head) {
+  server = std::make_unique<HttpServer>(kAnyPort, [&](std::string_view head, const ClientGone&) {
     if (head.starts_with("GET /stop")) server->stop();
     std::this_thread::sleep_for(50ms);
     answered = true;

@@ -240,6 +240,36 @@ TEST_CASE("a node that ends while a trace is recorded does not wait for it") {
   CHECK_FALSE(Answer(client.read_all()).status == 200);
 }
 
+TEST_CASE("a trace ends when who wants it is gone, and others may have theirs") {
+  const Pair pair;
+  {
+    const test::RawClient client(port_of(pair.page));
+    client.send("GET /trace?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    while (!status_of(pair.page)["recording"].get<bool>()) {
+    }
+  }
+  const auto until = std::chrono::steady_clock::now() + 20s;
+  int status = 409;
+  while (status == 409 && std::chrono::steady_clock::now() < until)
+    status = get(pair.page, "/trace?seconds=1").status;
+  CHECK(status == 200);
+}
+
+TEST_CASE("a node ends while a status server of the program's own records a trace of it") {
+  std::optional<Pair> pair(std::in_place);
+  const StatusServer page(pair->client);
+  const test::RawClient client(port_of(page.address()));
+  client.send("GET /trace?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  while (!status_of(page.address())["recording"].get<bool>()) {
+  }
+  const std::weak_ptr<NodeCore> node = pair->client.core();
+  pair.reset();
+  CHECK(node.expired());
+  const Answer answer(client.read_all());
+  CHECK(answer.status == 503);
+  CHECK(answer.body == "the node has ended\n");
+}
+
 TEST_CASE("a status server that outlives its node says so") {
   std::optional<Node> node(Node({.name = "short"}));
   StatusServer page(*node);
