@@ -26,8 +26,8 @@ BATCHRPC_EXPORT void expose_operators(const Node& node, const std::vector<std::s
                                       const ExposeOptions& options = {});
 
 /// The same for all `aten::` operators that are not exposed yet, but those that are known to trust
-/// their arguments (names that begin with an underscore or have `_backward` in them, and some that
-/// take indices, docs/operators.md), those that return memory as they find it (`empty`, `resize_`,
+/// their arguments (names that begin with an underscore or have `_backward` in them, and some
+/// more, docs/operators.md), those that return memory as they find it (`empty`, `resize_`,
 /// `set_` and the like), and `from_file`.
 ///
 /// For peers that you trust as yourself. LibTorch's operators are not written for hostile callers,
