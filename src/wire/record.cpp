@@ -48,16 +48,17 @@ TraceContext trace_of(const TraceBytes& bytes) noexcept {
 }
 
 RecordBody side_of(const CallRecord& record) {
-  RecordBody body{.process = record.callee.process,
-                  .thread = record.callee.thread,
-                  .received = number_of(record.received),
-                  .begun = number_of(record.begun),
-                  .finished = number_of(record.finished),
-                  .batch = {.number = record.batch.number,
-                            .rows = record.batch.rows,
-                            .begin = number_of(record.batch.begin),
-                            .end = number_of(record.batch.end)},
-                  .left_out = record.left_out};
+  RecordBody body;
+  body.process = record.callee.process;
+  body.thread = record.callee.thread;
+  body.received = number_of(record.received);
+  body.begun = number_of(record.begun);
+  body.finished = number_of(record.finished);
+  body.batch = {.number = record.batch.number,
+                .rows = record.batch.rows,
+                .begin = number_of(record.batch.begin),
+                .end = number_of(record.batch.end)};
+  body.left_out = record.left_out;
   body.operators.reserve(record.operators.size());
   for (const OperatorRecord& ran : record.operators) {
     body.operators.push_back({.name = ran.name,

@@ -45,7 +45,7 @@ struct RecordBody {
   std::int64_t finished = 0;
   BatchBody batch{};
   std::vector<OperatorBody> operators{};
-  std::vector<CallBody> calls{};
+  std::vector<CallBody> calls;  // without braces, for clang: the type is incomplete
   std::uint64_t left_out = 0;
 };
 

@@ -62,6 +62,7 @@ class RandomRecords {
     }
     record.left_out = random_();
     record.parent_is_external = random_() % 2 == 0;
+    record.shared = random_() % 2 == 0;
     return record;
   }
 
@@ -95,6 +96,7 @@ void check_same(const CallRecord& a, const CallRecord& b) {
   CHECK(a.bytes_in == b.bytes_in);
   CHECK(a.error == b.error);
   CHECK(a.parent_is_external == b.parent_is_external);
+  CHECK(a.shared == b.shared);
   CHECK(a.batch.number == b.batch.number);
   CHECK(a.batch.rows == b.batch.rows);
   CHECK(a.batch.begin == b.batch.begin);
@@ -170,6 +172,7 @@ TEST_CASE("a result's record is where Cap'n Proto's compiler has put it, and rea
     CHECK(call.getTrace()[16] == ours.span.span_id[0]);
     CHECK(call.getParent() == ours.parent);
     CHECK(call.getParentIsExternal() == ours.parent_is_external);
+    CHECK(call.getShared() == ours.shared);
     CHECK(call.getCalled() == ours.called.time_since_epoch().count());
     CHECK(call.getEnded() == ours.ended.time_since_epoch().count());
     CHECK(call.getBytesIn() == ours.bytes_in);
@@ -185,15 +188,15 @@ TEST_CASE("an error takes the callee's side along") {
   const CallRecord record = records.make(1);
   const auto error = std::make_exception_ptr(std::runtime_error("no"));
   const auto words = wire::error_frame(9, error, true, &record);
-  auto body = wire::read_error(wire::parse_frame(words));
-  CHECK(body.message == "no");
-  REQUIRE(body.record.size() == 1);
-  const CallRecord read = wire::record_of(std::move(body.record.front()));
+  CHECK(wire::read_error(wire::parse_frame(words)).message == "no");
+  auto records = wire::read_error_record(wire::parse_frame(words));
+  REQUIRE(records.size() == 1);
+  const CallRecord read = wire::record_of(std::move(records.front()));
   CHECK(read.received == record.received);
   CHECK(read.operators.size() == record.operators.size());
   auto reader = reader_of(words);
   CHECK(reader.getRoot<schema::Frame>().getError().getRecord().size() == 1);
-  CHECK(wire::read_error(wire::parse_frame(wire::error_frame(9, error, true))).record.empty());
+  CHECK(wire::read_error_record(wire::parse_frame(wire::error_frame(9, error, true))).empty());
 }
 
 std::vector<Word> call_with(const wire::CallContextBody& context) {
