@@ -189,9 +189,9 @@ TEST_CASE("an error takes the callee's side along") {
   const auto error = std::make_exception_ptr(std::runtime_error("no"));
   const auto words = wire::error_frame(9, error, true, &record);
   CHECK(wire::read_error(wire::parse_frame(words)).message == "no");
-  auto records = wire::read_error_record(wire::parse_frame(words));
-  REQUIRE(records.size() == 1);
-  const CallRecord read = wire::record_of(std::move(records.front()));
+  auto told = wire::read_error_record(wire::parse_frame(words));
+  REQUIRE(told.size() == 1);
+  const CallRecord read = wire::record_of(std::move(told.front()));
   CHECK(read.received == record.received);
   CHECK(read.operators.size() == record.operators.size());
   auto reader = reader_of(words);
