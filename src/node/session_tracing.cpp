@@ -23,10 +23,14 @@ void leave_out_details(CallRecord& record) {
 
 void check(const detail::Metadata& metadata) {
   if (wire::is_within_limits(metadata)) return;
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : metadata)
+    bytes += key.size() + value.size();
   throw InvalidArgument("a call takes along at most " + std::to_string(wire::kMaxMetadata) +
                         " entries of metadata, of " + std::to_string(wire::kMaxMetadataBytes) +
                         " bytes together, and none without a key; these are " +
-                        std::to_string(metadata.size()) + " (CallOptions::metadata)");
+                        std::to_string(metadata.size()) + ", of " + std::to_string(bytes) +
+                        " bytes (CallOptions::metadata)");
 }
 
 }  // namespace
@@ -80,7 +84,7 @@ void Session::note_reply(detail::CallProbe& probe, const wire::FrameView& frame,
       auto records = wire::read_error_record(frame);
       if (!records.empty()) probe.tells(wire::record_of(std::move(records.front())));
     } else if (frame.has_context()) {
-      Decoder decoder(frame.segment(), {});
+      Decoder decoder(frame.segment(), {}, {.traversal_words = wire::kMaxRecordWords});
       probe.tells(wire::decode_side(decoder, wire::kContextInSegment));
     }
   } catch (const BadMessage&) {  // NOLINT: the result is good none the less

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -23,12 +24,19 @@ namespace {
 
 using recorded_calls::Page;
 
-// Beside the file, which it replaces when it is whole.
-void write_file(const std::string& path, const std::string& text) {
-  const std::string beside = path + ".tmp." + std::to_string(process_number());
+// Beside the file, which it replaces when it is whole; what is no file is written to as it is.
+void write_file(const std::string& wanted, const std::string& text) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  const fs::path target =
+      fs::is_symlink(wanted, unknown) ? fs::canonical(wanted, unknown) : fs::path();
+  const std::string path = target.empty() ? wanted : target.string();
+  const fs::file_status there = fs::status(path, unknown);
+  const bool replaces = !fs::exists(there) || fs::is_regular_file(there);
+  const std::string beside = replaces ? path + ".tmp." + std::to_string(process_number()) : path;
   const auto refuse = [&] {
     const std::string why = std::strerror(errno);
-    (void)std::remove(beside.c_str());
+    if (replaces) (void)std::remove(beside.c_str());
     throw InvalidArgument("'" + path + "' cannot be written: " + why);
   };
   errno = 0;
@@ -36,7 +44,10 @@ void write_file(const std::string& path, const std::string& text) {
   if (!file) refuse();
   file << text;
   file.close();
-  if (!file || std::rename(beside.c_str(), path.c_str()) != 0) refuse();
+  if (!file) refuse();
+  if (!replaces) return;
+  if (fs::exists(there)) fs::permissions(beside, there.permissions(), unknown);
+  if (std::rename(beside.c_str(), path.c_str()) != 0) refuse();
 }
 
 // What the way there and back tells of the clocks.
@@ -143,6 +154,8 @@ void Profiler::stop() {
 }
 
 std::vector<std::string> Profiler::gather(Duration timeout) {
+  if (timeout <= Duration::zero())
+    throw InvalidArgument("gather(): the time-out is not above zero");
   const auto core = parts_->core.lock();
   if (!core) throw ShutDown("gather(): the profiler's node has ended");
   const TimePoint deadline = core->loop()->now() + timeout;
@@ -169,7 +182,10 @@ std::vector<std::string> Profiler::gather(Duration timeout) {
 
 Recording Profiler::recording() const {
   Recording all = parts_->own;
-  all.calls = parts_->store->copy();
+  // A call of a handler may be within the one that this answers, and by itself.
+  Recording own;
+  own.calls = parts_->store->copy();
+  merge(all, std::move(own));
   all.left_out = parts_->store->left_out();
   std::map<std::string, Recording> gathered;
   {

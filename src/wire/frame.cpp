@@ -270,8 +270,9 @@ ErrorBody read_error(const FrameView& frame) {
 }
 
 std::vector<RecordBody> read_error_record(const FrameView& frame) {
-  return std::get<6>(body_of<std::uint16_t, bool, std::string, std::string, std::uint64_t,
-                             std::string, std::vector<RecordBody>>(frame));
+  Decoder decoder(frame.segment(), {}, {.traversal_words = kMaxRecordWords});
+  return std::get<6>(decode_struct<std::uint16_t, bool, std::string, std::string, std::uint64_t,
+                                   std::string, std::vector<RecordBody>>(decoder, kBodyInSegment));
 }
 
 bool is_within_limits(const std::vector<std::pair<std::string, std::string>>& metadata) noexcept {
@@ -289,7 +290,8 @@ void add_context(Encoder& encoder, const CallContextBody& context) {
 }
 
 CallContextBody read_context(const FrameView& frame) {
-  Decoder decoder(frame.segment(), {});
+  constexpr std::size_t kWords = 2 * kMaxMetadataBytes / sizeof(Word) + 16 * kMaxMetadata;
+  Decoder decoder(frame.segment(), {}, {.traversal_words = kWords});
   auto [trace, metadata, record] =
       decode_struct<TraceBytes, std::vector<std::pair<std::string, std::string>>, std::uint16_t>(
           decoder, kContextInSegment);

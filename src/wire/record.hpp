@@ -11,8 +11,8 @@
 /// Records of calls as they travel: the structs of src/wire/frame.capnp.
 namespace batchrpc::wire {
 
-/// So many operators and calls go with a reply, at the most.
-inline constexpr std::size_t kMaxEvents = 4096;
+/// What a record may cost who reads it (DecodeLimits): 8 MiB.
+inline constexpr std::size_t kMaxRecordWords = std::size_t{1} << 20;
 
 /// Trace id, span id, flags.
 using TraceBytes = std::array<std::uint8_t, 25>;
@@ -86,7 +86,7 @@ struct CallBody {
 /// @}
 
 /// Appends the callee's side to a message, where the pointer at `pointer` of its words says; and
-/// reads it. Reading throws BadMessage.
+/// reads it. Reading throws BadMessage, also beyond the decoder's limits.
 /// @{
 void encode_side(Encoder& encoder, std::size_t pointer, const CallRecord& record);
 [[nodiscard]] CallRecord decode_side(Decoder& decoder, std::size_t pointer);

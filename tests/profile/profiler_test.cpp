@@ -232,16 +232,20 @@ TEST_CASE("a batch's rows say so, and have what its handler caused") {
   const Recording recording = profiler.recording();
   REQUIRE(recording.calls.size() == 2);
   std::set<std::uint64_t> spans;
+  std::size_t nested_calls = 0;
   for (const CallRecord& call : recording.calls) {
     CHECK(call.batch.number == 1);
     CHECK(call.batch.rows == 2);
     CHECK(phases_of(call).batch == 10ms);  // BatchOptions::max_wait
     CHECK(phases_of(call).handler == 4ms);
-    REQUIRE(call.calls.size() == 1);
-    CHECK(call.calls[0].function == "leaf");
-    CHECK(call.calls[0].shared);
-    spans.insert(call.calls[0].span.span_number());
+    for (const CallRecord& nested : call.calls) {
+      CHECK(nested.function == "leaf");
+      CHECK(nested.shared);
+      spans.insert(nested.span.span_number());
+      ++nested_calls;
+    }
   }
+  CHECK(nested_calls == 1);
   CHECK(spans.size() == 1);  // it was one call, and counts once
   const ProfileTable table = profiler.key_averages();
   const auto row = std::find_if(table.rows().begin(), table.rows().end(), [](const auto& its) {
@@ -316,8 +320,9 @@ TEST_CASE("calls of calls that go too deep are cut off, and counted") {
   };
   down(*pair.a, "b");
   down(*pair.b, "a");
-  const Profiler profiler(*pair.a);
-  CHECK(pair.a->call<int(int)>("b", "down", 20).get() == 20);
+  const Node c = pair.world.join("c");
+  const Profiler profiler(c);
+  CHECK(c.call<int(int)>("b", "down", 20).get() == 20);
   const Recording recording = profiler.recording();
   std::size_t depth = 0;
   std::uint64_t left_out = 0;
@@ -390,7 +395,7 @@ TEST_CASE("calls of one trace that their callee alone records are told apart, be
     CHECK(call.calls[0].parent == call.span.span_number());
     CHECK_FALSE(call.calls[0].parent_is_external);
   }
-  CHECK(spans.size() == 4);  // two calls, and two that their handler made
+  CHECK(spans.size() == 2);
 }
 
 TEST_CASE("a node that is not to be profiled answers, and tells nothing") {
@@ -450,6 +455,20 @@ TEST_CASE("a failing call's record goes as far as its frame has room, and the se
     CHECK(peer.reconnects == 0);
 }
 
+TEST_CASE("a call of a handler that is recorded itself counts once") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  c.expose("leaf", [] {});
+  pair.b->expose("middle", [&] { return pair.b->call<void()>("c", "leaf"); });
+  const Profiler of_b(*pair.b, {.answered = true});
+  pair.a->call<void()>("b", "middle").get();
+  const Recording recording = of_b.recording();
+  REQUIRE(recording.calls.size() == 1);
+  CHECK(recording.calls[0].function == "middle");
+  REQUIRE(recording.calls[0].calls.size() == 1);
+  CHECK(recording.calls[0].calls[0].function == "leaf");
+}
+
 TEST_CASE("a call that both sides record is told to its caller, and is one after gathering") {
   Pair pair;
   Profiler profiler(*pair.a);
@@ -493,6 +512,12 @@ TEST_CASE("a trace that cannot be written says why, and leaves nothing behind") 
   CHECK(nlohmann::json::parse(line).contains("resourceSpans"));
   CHECK(std::distance(std::filesystem::directory_iterator(folder),
                       std::filesystem::directory_iterator()) == 3);
+  // Through a link, and to what is no file.
+  std::filesystem::create_symlink(folder / "trace.json", folder / "link");
+  profiler.export_chrome_trace((folder / "link").string());
+  CHECK(std::filesystem::is_symlink(folder / "link"));
+  CHECK_THROWS_AS(profiler.export_chrome_trace("/dev/full"), InvalidArgument);
+  CHECK(std::filesystem::is_character_file("/dev/full"));
   std::filesystem::remove_all(folder);
 }
 

@@ -64,8 +64,8 @@ class BATCHRPC_EXPORT Profiler {
   /// As a table of calls and operators by name.
   [[nodiscard]] ProfileTable key_averages() const;
 
-  /// As a trace for https://ui.perfetto.dev and chrome://tracing. The file appears when it is
-  /// complete. Throws InvalidArgument that says why it could not be written.
+  /// As a trace for https://ui.perfetto.dev and chrome://tracing. The file appears, or replaces
+  /// one, when it is complete. Throws InvalidArgument that says why it could not be written.
   void export_chrome_trace(const std::string& path) const;
   /// As spans of OpenTelemetry, OTLP/JSON, as its file exporter writes them. As above.
   void export_otlp(const std::string& path) const;
