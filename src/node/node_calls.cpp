@@ -22,7 +22,9 @@ detail::OutgoingOptions detail::outgoing(const CallOptions& options, NodeCore* n
     how.may_be_recorded = true;
     how.started = node->loop()->now();
   }
-  if (!options.metadata.empty() || options.inherit_metadata || options.trace.valid()) {
+  static constexpr TraceContext kNone;
+  const bool has_trace = options.trace.trace_id != kNone.trace_id;
+  if (!options.metadata.empty() || options.inherit_metadata || has_trace) {
     auto extras = std::make_shared<OutgoingExtras>();
     extras->parent = options.trace;
     extras->inherits = options.inherit_metadata;
