@@ -60,7 +60,7 @@ std::shared_ptr<detail::CallProbe> Session::send_along(const detail::FunctionKey
   record.encoded = loop_->now();
   record.called = options.started != TimePoint() ? options.started : record.encoded;
   record.function = shown_name(function.name);
-  const wire::Hello self = own_hello();
+  const wire::Hello self = host_->own_hello();
   record.caller = {
       .node = self.name, .rank = self.rank, .process = process_number(), .thread = thread_number()};
   record.callee.node = peer_name();
@@ -112,7 +112,7 @@ CallContext Session::context_of(const wire::FrameView& frame,
     extras->recording = std::make_shared<detail::CallRecording>(loop_, operators);
   }
   if (sink) {
-    const wire::Hello self = own_hello();
+    const wire::Hello self = host_->own_hello();
     CallRecord record;
     record.function = shown_name(called.name);
     record.caller = {.node = caller->name, .rank = caller->rank};

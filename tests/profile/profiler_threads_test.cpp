@@ -1,0 +1,61 @@
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+#include <vector>
+
+#include "batchrpc/batchrpc.hpp"
+
+// Profilers of nodes with threads of their own, over sockets.
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("profilers come and go while several threads call, and records are whole") {
+  const Node server({.name = "server", .world_size = 0, .join = "tcp://127.0.0.1:0"});
+  const Node client({.name = "client", .rank = -1, .world_size = 0, .join = server.address()});
+  server.expose("twice", [](int number) { return 2 * number; });
+  server.expose("nested", [&](int number) -> Future<int> {
+    return server.call<int(int)>("server", "twice", number);
+  });
+  const Batcher<int(int)> batcher({.max_size = 4, .max_wait = 100us},
+                                  [](std::vector<int> rows) { return rows; });
+  server.expose("batched", batcher);
+  std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      for (int number = 0; !over; ++number) {
+        const char* const name = i == 0 ? "twice" : i == 1 ? "nested" : "batched";
+        auto one = client.call<int(int)>("server", name, number);
+        auto two = client.call<int(int)>("server", name, number);
+        const int expected = i == 2 ? number : 2 * number;
+        if (std::move(one).get() != expected || std::move(two).get() != expected) std::abort();
+      }
+    });
+  }
+  for (int round = 0; round < 20; ++round) {
+    Profiler profiler(client, {.max_events = 2000});
+    const Profiler answered(server, {.sample = 2, .answered = true, .max_events = 1000});
+    const auto begin = std::chrono::steady_clock::now();
+    while (profiler.recording().calls.size() < 50 &&
+           std::chrono::steady_clock::now() - begin < 10s) {
+      std::this_thread::yield();
+    }
+    CHECK(profiler.gather().empty());
+    for (const CallRecord& call : profiler.recording().calls) {
+      if (call.caller.node != "client" || call.called == TimePoint()) continue;
+      REQUIRE(call.error.empty());
+      CHECK(call.ended >= call.called);
+      CHECK(call.finished >= call.received);
+      CHECK(CallPhases::of(call).total() == call.ended - call.called);
+    }
+    CHECK_FALSE(profiler.key_averages().rows().empty());
+  }
+  over = true;
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+}  // namespace
+}  // namespace batchrpc
