@@ -78,33 +78,11 @@ class Writer {
   }
 
  private:
-  void member(std::string_view name, std::string_view text) {
-    json_.key(name);
-    json_.value(text);
+  template <class Value>
+  void member(std::string_view name, const Value& value) {
+    json_.member(name, value);
   }
-  void member(std::string_view name, bool truth) {
-    json_.key(name);
-    json_.value(truth);
-  }
-  void member(std::string_view name, int number) {
-    json_.key(name);
-    json_.value(std::int64_t{number});
-  }
-  void member(std::string_view name, std::uint64_t number) {
-    json_.key(name);
-    json_.value(number);
-  }
-  void member(std::string_view name, double number) {
-    json_.key(name);
-    json_.value(number);
-  }
-  void member(std::string_view name, Duration duration) {
-    json_.key(name);
-    json_.value(std::int64_t{duration.count()});
-  }
-  void member(std::string_view name, const std::string& text) {
-    member(name, std::string_view(text));
-  }
+  void member(std::string_view name, Duration duration) { json_.member(name, duration.count()); }
   template <class List, class Write>
   void list(std::string_view name, const List& items, const Write& write_item) {
     json_.key(name);
