@@ -14,7 +14,7 @@ CallRecording* recording_of(const BatchCall& call) {
 RecordingScope::RecordingScope(const std::shared_ptr<const CallExtras>& recorded) {
   if (!recorded || !recorded->recording) return;
   context_.emplace();
-  context_->set_extras(recorded, true);
+  context_->set_extras(recorded);
   outer_ = CallContext::exchange_current(&*context_);
 }
 

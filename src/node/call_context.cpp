@@ -22,7 +22,9 @@ const CallContext* ambient() noexcept {
 
 const CallContext* CallContext::current() noexcept {
   const CallContext* const context = ambient();
-  return context != nullptr && !context->of_batch_ ? context : nullptr;
+  const bool of_call =
+      context != nullptr && (context->lender_ != nullptr || context->owner_ != nullptr);
+  return of_call ? context : nullptr;
 }
 
 const detail::CallExtras* CallContext::current_extras() noexcept {
@@ -30,12 +32,9 @@ const detail::CallExtras* CallContext::current_extras() noexcept {
   return context != nullptr ? context->extras_.get() : nullptr;
 }
 
-void CallContext::set_extras(std::shared_ptr<const detail::CallExtras> extras,
-                             bool of_batch) noexcept {
-  extras_ = std::move(extras);
-  of_batch_ = of_batch;
+detail::OperatorSink* CallContext::operators() const noexcept {
   detail::CallRecording* const recording = extras_ ? extras_->recording.get() : nullptr;
-  set_operators(recording != nullptr && recording->wants_operators() ? recording : nullptr);
+  return recording != nullptr && recording->wants_operators() ? recording : nullptr;
 }
 
 TraceContext CallContext::trace() const noexcept {
@@ -63,7 +62,7 @@ std::shared_ptr<const detail::Ambient> CallContext::share() const {
   if (!extras_) return nullptr;
   // Of a call that is answered at once: what goes on is part of its trace, but not of the call.
   auto rest = std::make_shared<CallContext>();
-  rest->set_extras(extras_, true);
+  rest->set_extras(extras_);
   return rest;
 }
 

@@ -27,18 +27,12 @@ class BATCHRPC_EXPORT Ambient {
   static const Ambient* exchange_current(const Ambient* ambient) noexcept;
 
   /// Where the operators go that a thread runs for this; null: nowhere. Lives as long as it does.
-  [[nodiscard]] OperatorSink* operators() const noexcept { return operators_; }
+  [[nodiscard]] virtual OperatorSink* operators() const noexcept = 0;
 
   [[nodiscard]] static std::shared_ptr<const Ambient> share_current() {
     const Ambient* const ambient = current();
     return ambient != nullptr ? ambient->share() : nullptr;
   }
-
- protected:
-  void set_operators(OperatorSink* sink) noexcept { operators_ = sink; }
-
- private:
-  OperatorSink* operators_ = nullptr;
 };
 
 /// Makes `ambient`, which may be null and outlives the scope, the calling thread's for a time.

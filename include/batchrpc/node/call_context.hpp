@@ -50,8 +50,7 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
         owner_(other.shared_caller()),
         deadline_(other.deadline_),
         call_(other.call_),
-        extras_(other.extras_),
-        of_batch_(other.of_batch_) {}
+        extras_(other.extras_) {}
   CallContext(CallContext&&) noexcept = default;
   CallContext& operator=(CallContext other) noexcept {
     lender_ = other.lender_;
@@ -59,8 +58,6 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
     deadline_ = other.deadline_;
     call_ = std::move(other.call_);
     extras_ = std::move(other.extras_);
-    of_batch_ = other.of_batch_;
-    detail::Ambient::operator=(other);
     return *this;
   }
 
@@ -108,10 +105,12 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   void join(std::shared_ptr<detail::CallState> call) noexcept { call_ = std::move(call); }
   [[nodiscard]] const std::shared_ptr<detail::CallState>& call() const noexcept { return call_; }
   /// @}
-  /// For parts of the library: what came with the call; null: nothing did. And where the calling
-  /// thread records what it does for a batch: then no call is current().
+  /// For parts of the library: what came with the call; null: nothing did. A context without a
+  /// caller may have some, too, of a batch say: it is never current().
   /// @{
-  void set_extras(std::shared_ptr<const detail::CallExtras> extras, bool of_batch = false) noexcept;
+  void set_extras(std::shared_ptr<const detail::CallExtras> extras) noexcept {
+    extras_ = std::move(extras);
+  }
   [[nodiscard]] const std::shared_ptr<const detail::CallExtras>& extras() const noexcept {
     return extras_;
   }
@@ -124,6 +123,8 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   [[nodiscard]] bool is_under_way() const noexcept;
   /// For parts of the library: a copy that lives by itself.
   [[nodiscard]] std::shared_ptr<const detail::Ambient> share() const override;
+  /// For parts of the library: its recording, if that wants them.
+  [[nodiscard]] detail::OperatorSink* operators() const noexcept override;
 
  private:
   const std::shared_ptr<const PeerIdentity>* lender_ = nullptr;
@@ -131,7 +132,6 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   std::optional<TimePoint> deadline_;
   std::shared_ptr<detail::CallState> call_;
   std::shared_ptr<const detail::CallExtras> extras_;
-  bool of_batch_ = false;
 };
 
 }  // namespace batchrpc
