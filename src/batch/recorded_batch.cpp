@@ -11,7 +11,7 @@ CallRecording* recording_of(const BatchCall& call) {
 
 }  // namespace
 
-RecordingScope::RecordingScope(const std::shared_ptr<const CallExtras>& recorded) {
+RecordingScope::RecordingScope(const Ref<const CallExtras>& recorded) {
   if (!recorded || !recorded->recording) return;
   context_.emplace();
   context_->set_extras(recorded);
@@ -22,8 +22,7 @@ RecordingScope::~RecordingScope() {
   if (context_) CallContext::exchange_current(outer_);
 }
 
-std::shared_ptr<const CallExtras> record_batch(const BatchCalls& calls,
-                                               const std::shared_ptr<Loop>& clock) {
+Ref<const CallExtras> record_batch(const BatchCalls& calls, const std::shared_ptr<Loop>& clock) {
   const CallExtras* first = nullptr;
   bool operators = false;
   for (const auto& call : calls) {
@@ -33,7 +32,7 @@ std::shared_ptr<const CallExtras> record_batch(const BatchCalls& calls,
     operators = operators || recording->wants_operators();
   }
   if (first == nullptr) return nullptr;
-  auto extras = std::make_shared<CallExtras>();
+  Ref<CallExtras> extras(new CallExtras);
   extras->trace = first->trace;
   extras->recording = std::make_shared<CallRecording>(clock, operators);
   return extras;

@@ -12,9 +12,11 @@ const Ambient*& this_threads() noexcept {
   return ambient;
 }
 
-void change_sink(OperatorSink* sink) noexcept {
-  if (batchrpc_operator_source == nullptr) return;  // without LibTorch
-  (void)batchrpc_operator_source()->exchange_sink(sink);
+// Where LibTorch is.
+void follow_operators(const Ambient* before, const Ambient* now) noexcept {
+  OperatorSink* const from = before != nullptr ? before->operators() : nullptr;
+  OperatorSink* const to = now != nullptr ? now->operators() : nullptr;
+  if (from != to) (void)batchrpc_operator_source()->exchange_sink(to);
 }
 
 }  // namespace
@@ -25,9 +27,7 @@ const Ambient* Ambient::current() noexcept { return this_threads(); }
 
 const Ambient* Ambient::exchange_current(const Ambient* ambient) noexcept {
   const Ambient* const before = std::exchange(this_threads(), ambient);
-  OperatorSink* const from = before != nullptr ? before->operators() : nullptr;
-  OperatorSink* const to = ambient != nullptr ? ambient->operators() : nullptr;
-  if (from != to) change_sink(to);
+  if (batchrpc_operator_source != nullptr) follow_operators(before, ambient);
   return before;
 }
 

@@ -67,8 +67,8 @@ std::shared_ptr<const detail::Ambient> CallContext::share() const {
 }
 
 std::optional<Duration> CallContext::time_left() const {
-  if (!deadline_) return std::nullopt;
-  return std::max(Duration::zero(), *deadline_ - WaitContext::current()->now());
+  if (deadline_ == kNoDeadline) return std::nullopt;
+  return std::max(Duration::zero(), deadline_ - WaitContext::current()->now());
 }
 
 bool CallContext::cancelled() const noexcept { return call_ && call_->cancelled(); }
@@ -90,7 +90,7 @@ std::exception_ptr CallContext::over() const {
     return std::make_exception_ptr(
         Cancelled("the call was cancelled before this could start; it never ran", false));
   }
-  if (deadline_ && time_left() == Duration::zero()) {
+  if (time_left() == Duration::zero()) {
     return std::make_exception_ptr(
         TimedOut("the time of the call was over before this could start; it never ran", false));
   }

@@ -8,7 +8,7 @@
 
 namespace batchrpc::detail {
 
-bool CancelHook::attach(std::shared_ptr<CallState> call) {
+bool CancelHook::attach(Ref<CallState> call) {
   const std::lock_guard lock(call->mutex_);
   const std::uint8_t state = call->look();
   if (CallState::phase_of(state) == CallState::Phase::cancelled) return false;

@@ -2,16 +2,27 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/node/remote_call.hpp"
 #include "node/call_probe.hpp"
 #include "node/nested_call.hpp"
 #include "node/output_queue.hpp"
 
 namespace batchrpc {
+
+/// What few calls have.
+struct CallBelongings : detail::Pooled {
+  std::unique_ptr<detail::PayloadTarget> payload_target{};
+  std::optional<NestedCall> nested{};  ///< in the call in which it was made
+  std::vector<std::shared_ptr<Cargo>> cargo{};
+  std::shared_ptr<detail::CallProbe> probe{};  ///< null: it is not recorded
+};
 
 /// A call that waits for its reply.
 struct PendingCall {
@@ -24,11 +35,20 @@ struct PendingCall {
   std::uint32_t function = 0;
   bool waited = false;      ///< for a connection, or for what was before it
   std::uint64_t bytes = 0;  ///< of its frame and payloads
-  std::unique_ptr<detail::PayloadTarget> payload_target;
-  std::unique_ptr<NestedCall> nested{};  ///< in the call in which it was made
-  std::vector<std::shared_ptr<Cargo>> cargo{};
   std::shared_ptr<const void> kept{};
-  std::shared_ptr<detail::CallProbe> probe{};  ///< null: it is not recorded
+  std::unique_ptr<CallBelongings> belongings{};  ///< null: none
+
+  [[nodiscard]] CallBelongings& own() {
+    if (!belongings) belongings = std::make_unique<CallBelongings>();
+    return *belongings;
+  }
+  [[nodiscard]] std::span<const std::shared_ptr<Cargo>> cargo() const noexcept {
+    if (!belongings) return {};
+    return belongings->cargo;
+  }
+  [[nodiscard]] detail::CallProbe* probe() const noexcept {
+    return belongings ? belongings->probe.get() : nullptr;
+  }
 };
 
 /// The calls that wait on one session, by id: index and generation of a slot, so that neither a
@@ -116,7 +136,6 @@ inline CallTable::Slot* CallTable::slot_of(std::uint64_t id) noexcept {
 inline PendingCall CallTable::release(std::size_t index) {
   Slot& slot = slots_[index];
   PendingCall call = std::move(slot.call);
-  slot.call.payload_target.reset();
   slot.used = false;
   slot.generation = slot.generation == kLastGeneration ? 1 : slot.generation + 1;
   slot.next_free = first_free_;

@@ -159,9 +159,9 @@ void CallTracer::add_recorders(std::vector<std::shared_ptr<RecordSink>>& sinks) 
   }
 }
 
-std::shared_ptr<const detail::OutgoingExtras> CallTracer::extras_of_call(
-    const std::shared_ptr<const detail::OutgoingExtras>& asked, std::string_view caller,
-    std::string_view peer, std::string_view function) {
+void CallTracer::complete(std::shared_ptr<detail::OutgoingExtras>& extras, std::string_view caller,
+                          std::string_view peer, std::string_view function) {
+  if (!std::exchange(extras->may_be_recorded, false)) return;
   const detail::CallExtras* const outer = CallContext::current_extras();
   std::vector<std::shared_ptr<RecordSink>> sinks;
   add_recorders(sinks);
@@ -172,15 +172,11 @@ std::shared_ptr<const detail::OutgoingExtras> CallTracer::extras_of_call(
     if (auto range = batchrpc_operator_source()->begin_range(name))
       sinks.push_back(std::make_shared<RangeOfCall>(std::move(range)));
   }
-  const bool goes_on = outer != nullptr && outer->trace.valid();
-  if (!asked && sinks.empty() && !goes_on) return nullptr;
-  auto extras = asked ? std::make_shared<detail::OutgoingExtras>(*asked)
-                      : std::make_shared<detail::OutgoingExtras>();
-  if (goes_on && !extras->parent.valid()) {
+  if (outer != nullptr && outer->trace.valid() && !extras->parent.valid()) {
     extras->parent = outer->trace;
     extras->parent_is_call = outer->recording != nullptr;
   }
-  if (extras->inherits && outer != nullptr) {
+  if (outer != nullptr && extras->inherits) {
     const detail::Metadata own = extras->metadata;
     for (const auto& entry : outer->metadata) {
       if (has_key(own, entry.first)) continue;
@@ -189,7 +185,7 @@ std::shared_ptr<const detail::OutgoingExtras> CallTracer::extras_of_call(
     }
   }
   extras->sink = one_of(std::move(sinks));
-  return extras;
+  if (!extras->sink && !extras->parent.valid() && extras->metadata.empty()) extras = nullptr;
 }
 
 std::uint64_t CallTracer::next_id() noexcept {

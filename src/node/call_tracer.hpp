@@ -48,11 +48,10 @@ class CallTracer {
            is_watched();
   }
 
-  /// What goes along with a call of the program to `peer` by the calling thread; null: nothing.
-  /// `asked`: by the call's options, or null.
-  [[nodiscard]] std::shared_ptr<const detail::OutgoingExtras> extras_of_call(
-      const std::shared_ptr<const detail::OutgoingExtras>& asked, std::string_view caller,
-      std::string_view peer, std::string_view function);
+  /// Adds to `extras`, which say what the options of a call ask for, what goes along with it as the
+  /// calling thread makes it. Null: nothing does.
+  void complete(std::shared_ptr<detail::OutgoingExtras>& extras, std::string_view caller,
+                std::string_view peer, std::string_view function);
 
   /// Where a call of the program goes that has come in now; null: nowhere.
   [[nodiscard]] std::shared_ptr<detail::RecordSink> sink_of_answered() {

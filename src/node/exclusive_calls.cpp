@@ -12,7 +12,7 @@ void ExclusiveCalls::add(std::shared_ptr<NodeCore> core,
                          std::shared_ptr<detail::ExposedFunction> function,
                          detail::IncomingCall call) {
   const std::shared_ptr<AsyncMutex> exclusive = function->options.exclusive;
-  const std::shared_ptr<detail::CallState> state = call.context().call();
+  const detail::Ref<detail::CallState> state = call.context().call();
   std::exception_ptr closed;
   bool is_first = false;
   bool cancelled = false;

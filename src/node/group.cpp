@@ -32,7 +32,7 @@ void expose(NodeCore& core, std::string_view name, Function function, bool short
 }
 
 auto through(Session& session) {
-  return [&session](const detail::FunctionKey& key, detail::OutgoingOptions how, Encoder& encoder,
+  return [&session](const detail::FunctionKey& key, detail::OutgoingOptions&& how, Encoder& encoder,
                     detail::ReplyHandler&& handler) {
     session.submit(key, std::move(how), encoder, std::move(handler));
   };

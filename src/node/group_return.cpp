@@ -88,7 +88,7 @@ void Group::check_members(const PeerIdentity& root) {
   if (core_.refusal() || !core_.peers().is_live(root.name) || !core_.peers().is_current(root)) {
     return;
   }
-  const auto submit = [&](const auto& key, detail::OutgoingOptions options, Encoder& encoder,
+  const auto submit = [&](const auto& key, detail::OutgoingOptions&& options, Encoder& encoder,
                           detail::ReplyHandler&& handler) {
     core_.submit(root.name, key, std::move(options), encoder, std::move(handler));
   };

@@ -248,7 +248,7 @@ void Group::tell_others(const Member& about, bool joined, const std::string& rea
 
 void Group::tell(const std::string& name, const Member& about, bool joined,
                  const std::string& reason) {
-  const auto submit = [&](const auto& key, detail::OutgoingOptions options, Encoder& encoder,
+  const auto submit = [&](const auto& key, detail::OutgoingOptions&& options, Encoder& encoder,
                           detail::ReplyHandler&& handler) {
     core_.submit(name, key, std::move(options), encoder, std::move(handler));
   };

@@ -54,27 +54,27 @@ void KeptCalls::remove(const detail::CallState& call) {
   if (*link != nullptr) unlink(*link);
 }
 
-std::shared_ptr<detail::CallState> KeptCalls::take(std::uint64_t id) {
+detail::Ref<detail::CallState> KeptCalls::take(std::uint64_t id) {
   const std::lock_guard lock(mutex_);
   if (size_ == 0) return nullptr;
   Link* link = &buckets_[bucket_of(id)];
   while (*link != nullptr && (*link)->id != id)
     link = &(*link)->next_kept_;
   if (*link == nullptr) return nullptr;
-  auto call = (*link)->shared_from_this();
+  auto call = detail::Ref<detail::CallState>::share(**link);
   unlink(*link);
   return call;
 }
 
 // Takes the lock, and closes if that is asked for. In order, whatever the hash.
-std::vector<std::shared_ptr<detail::CallState>> KeptCalls::list(bool and_close) {
-  std::vector<std::shared_ptr<detail::CallState>> all;
+std::vector<detail::Ref<detail::CallState>> KeptCalls::list(bool and_close) {
+  std::vector<detail::Ref<detail::CallState>> all;
   {
     const std::lock_guard lock(mutex_);
     all.reserve(size_);
     for (Link call : buckets_) {
       for (; call != nullptr; call = call->next_kept_)
-        all.push_back(call->shared_from_this());
+        all.push_back(detail::Ref<detail::CallState>::share(*call));
     }
     if (and_close) {
       closed_ = true;

@@ -19,17 +19,17 @@ class KeptCalls {
   /// Does nothing for a call that is not in it.
   void remove(const detail::CallState& call);
   /// The call, which leaves; null: there is none.
-  [[nodiscard]] std::shared_ptr<detail::CallState> take(std::uint64_t id);
+  [[nodiscard]] detail::Ref<detail::CallState> take(std::uint64_t id);
   /// All of them, by their ids.
-  [[nodiscard]] std::vector<std::shared_ptr<detail::CallState>> all() { return list(false); }
+  [[nodiscard]] std::vector<detail::Ref<detail::CallState>> all() { return list(false); }
   /// The same, which leave; none comes in any more.
-  [[nodiscard]] std::vector<std::shared_ptr<detail::CallState>> close() { return list(true); }
+  [[nodiscard]] std::vector<detail::Ref<detail::CallState>> close() { return list(true); }
 
  private:
   using Link = detail::CallState*;
 
   [[nodiscard]] std::size_t bucket_of(std::uint64_t id) const noexcept;
-  [[nodiscard]] std::vector<std::shared_ptr<detail::CallState>> list(bool and_close);
+  [[nodiscard]] std::vector<detail::Ref<detail::CallState>> list(bool and_close);
   void resize(std::size_t buckets);
   void unlink(Link& link);
 

@@ -18,13 +18,13 @@ namespace batchrpc {
 /// Has a call of this node's cancelled along with the one that the calling thread is answering.
 class NestedCall final : public detail::CancelHook {
  public:
-  /// Null where that cannot be cancelled, or where there is none.
-  [[nodiscard]] static std::unique_ptr<NestedCall> in_current() {
+  /// The one that the calling thread answers; null where that cannot be cancelled, or where there
+  /// is none.
+  [[nodiscard]] static detail::Ref<detail::CallState> call_around() noexcept {
     const CallContext* const context = CallContext::current();
-    if (context == nullptr || !context->call()) return nullptr;
-    return std::make_unique<NestedCall>(context->call());
+    return context != nullptr ? context->call() : nullptr;
   }
-  explicit NestedCall(std::shared_ptr<detail::CallState> outer) : outer_(std::move(outer)) {}
+  explicit NestedCall(detail::Ref<detail::CallState> outer) noexcept : outer_(std::move(outer)) {}
   ~NestedCall() override { detach(); }
 
   /// False when the outer call was cancelled before.
@@ -38,7 +38,7 @@ class NestedCall final : public detail::CancelHook {
     return [call = call_] { call.cancel(); };
   }
 
-  std::shared_ptr<detail::CallState> outer_;
+  detail::Ref<detail::CallState> outer_;
   detail::SubmittedCall call_;
 };
 

@@ -91,7 +91,7 @@ void Node::visit(const std::shared_ptr<NodeCore>& core,
 }
 
 void Node::submit(PeerRef peer, const detail::FunctionKey& function,
-                  detail::OutgoingOptions options, Encoder& encoder,
+                  detail::OutgoingOptions&& options, Encoder& encoder,
                   detail::ReplyHandler&& handler) const {
   if (peer.name().empty()) {
     live_core().submit(peer_to_call(peer, function), function, std::move(options), encoder,

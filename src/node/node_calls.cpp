@@ -18,25 +18,23 @@ detail::OutgoingOptions detail::outgoing(const CallOptions& options, NodeCore* n
   how.detached = options.detached;
   how.cancel_when_dropped = options.cancel_when_dropped;
   how.retry = options.retry;
-  if (node != nullptr && node->tracer().is_active()) {
-    how.may_be_recorded = true;
-    how.started = node->loop()->now();
-  }
-  static constexpr TraceContext kNone;
-  const bool has_trace = options.trace.trace_id != kNone.trace_id;
-  if (!options.metadata.empty() || options.inherit_metadata || has_trace) {
+  const bool may_be_recorded = node != nullptr && node->tracer().is_active();
+  const bool asks = !options.metadata.empty() || options.inherit_metadata || options.trace.valid();
+  if (may_be_recorded || asks) {
     auto extras = std::make_shared<OutgoingExtras>();
     extras->parent = options.trace;
     extras->inherits = options.inherit_metadata;
     for (const MetadataEntry& entry : options.metadata)
       extras->metadata.emplace_back(entry.key, entry.value);
+    extras->may_be_recorded = may_be_recorded;
+    if (may_be_recorded) extras->started = node->loop()->now();
     how.extras = std::move(extras);
   }
   return how;
 }
 
 void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
-                      detail::OutgoingOptions options, Encoder& encoder,
+                      detail::OutgoingOptions&& options, Encoder& encoder,
                       detail::ReplyHandler&& handler) {
   fork_mark_->refuse_forked_copy(options_.name);
   try {
@@ -46,8 +44,7 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
       throw ShutDown("node " + options_.name + " is shut down; make a new one");
     }
     WaitContext::suggest(context_);
-    if (options.may_be_recorded)
-      options.extras = tracer_.extras_of_call(options.extras, options_.name, peer, function.name);
+    if (options.extras) tracer_.complete(options.extras, options_.name, peer, function.name);
     if (options.retry.attempts != 1) {
       RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));
       return;

@@ -76,7 +76,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
 
   /// As Session::submit, to the peer of that name. Throws NotFound, NotSent or ShutDown, too.
   void submit(std::string_view peer, const detail::FunctionKey& function,
-              detail::OutgoingOptions options, Encoder& encoder, detail::ReplyHandler&& handler);
+              detail::OutgoingOptions&& options, Encoder& encoder, detail::ReplyHandler&& handler);
 
   /// Ready when a call of so many bytes would be taken. Throws what submit() throws.
   Future<void> wait_for_credit(std::string_view peer, std::size_t bytes);

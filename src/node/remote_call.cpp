@@ -113,10 +113,9 @@ void IncomingCall::keep(std::shared_ptr<ExposedFunction> function) {
                        FreeWords{segment.size()}};
   std::copy(segment.begin(), segment.end(), arguments_->words.get());
   arguments_->segment = {arguments_->words.get(), segment.size()};
-  auto made = std::allocate_shared<CallState>(PoolAllocator<CallState>(), id_,
-                                              std::move(*arguments_), begun_, std::move(function));
-  context_.join(std::move(made));
-  const std::shared_ptr<CallState>& state = context_.call();
+  context_.join(
+      Ref<CallState>(new CallState(id_, std::move(*arguments_), begun_, std::move(function))));
+  const Ref<CallState>& state = context_.call();
   arguments_ = begun_ ? &state->arguments() : nullptr;
   if (!begun_) waited_ = true;
   state->sink = sink_->keep(state, wants_reply_);

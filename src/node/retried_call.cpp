@@ -8,6 +8,7 @@
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
+#include "batchrpc/node/call_extras.hpp"
 #include "node/call_stories.hpp"
 #include "node/function_table.hpp"
 #include "node/nested_call.hpp"
@@ -75,7 +76,6 @@ RetriedCall::RetriedCall(NodeCore& core, std::string_view peer, const detail::Fu
       retry_(options.retry),
       kept_(options.kept),
       extras_(options.extras),
-      started_(options.started),
       timeout_(timeout_of(function, options, core.options().call_timeout)),
       called_at_(core.loop()->now()),
       deadline_(after(called_at_, timeout_)) {}
@@ -84,7 +84,7 @@ RetriedCall::~RetriedCall() = default;
 
 std::shared_ptr<RetriedCall> RetriedCall::start(NodeCore& core, std::string_view peer,
                                                 const detail::FunctionKey& function,
-                                                detail::OutgoingOptions options, Encoder& encoder,
+                                                detail::OutgoingOptions&& options, Encoder& encoder,
                                                 detail::ReplyHandler&& handler) {
   check(options, encoder);
   auto call = std::make_shared<RetriedCall>(core, peer, function, options);
@@ -94,7 +94,8 @@ std::shared_ptr<RetriedCall> RetriedCall::start(NodeCore& core, std::string_view
   call->submitter_number_.assign(call);
   const detail::SubmittedCall submitted{call->submitter_number_.value(), 0};
   call->handler_.receiver().submitted(submitted, options.cancel_when_dropped);
-  if (!options.detached) call->nested_ = NestedCall::in_current();
+  auto outer = options.detached ? nullptr : NestedCall::call_around();
+  if (outer) call->nested_ = std::make_unique<NestedCall>(std::move(outer));
   if (call->nested_ && !call->nested_->follow(submitted)) call->cancelled_ = true;
   call->attempt();
   return call;
@@ -120,8 +121,11 @@ void RetriedCall::attempt() {
                                                       : deadline_ - core->loop()->now();
     // Zero would be the node's default.
     if (options.timeout == Duration::zero()) options.timeout = Duration(-1);
+    if (made_ == 2 && extras_) {  // it begins now
+      extras_ = std::make_shared<detail::OutgoingExtras>(*extras_);
+      extras_->started = {};
+    }
     options.extras = extras_;
-    if (made_ == 1) options.started = started_;
     const detail::EncoderLease copy;
     (*copy).words() = words_;
     (*copy).payloads() = payloads_;

@@ -33,7 +33,7 @@ class RetriedCall final : public detail::ReplyReceiver,
   /// cannot be retried.
   static std::shared_ptr<RetriedCall> start(NodeCore& core, std::string_view peer,
                                             const detail::FunctionKey& function,
-                                            detail::OutgoingOptions options, Encoder& encoder,
+                                            detail::OutgoingOptions&& options, Encoder& encoder,
                                             detail::ReplyHandler&& handler);
 
   /// No attempt follows, and the one that is under way is cancelled. Thread-safe.
@@ -78,8 +78,7 @@ class RetriedCall final : public detail::ReplyReceiver,
   const std::uint64_t hash_;
   const RetryOptions retry_;
   const std::shared_ptr<const void> kept_;
-  const std::shared_ptr<const detail::OutgoingExtras> extras_;
-  const TimePoint started_;
+  std::shared_ptr<detail::OutgoingExtras> extras_;
   const Duration timeout_;  // of all attempts together, and when that is over
   const TimePoint called_at_;
   const TimePoint deadline_;

@@ -27,6 +27,7 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       loop_(std::move(loop)),
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
+      tracer_(host_->tracer()),
       queue_(host_->call_queue()),
       counters_(host_->counters()),
       stopwatch_(*loop_),
@@ -62,12 +63,11 @@ std::vector<Session::EndedCall> Session::end_calls(std::vector<PendingCall> call
   ended.reserve(calls.size());
   for (PendingCall& call : calls) {
     const bool sent = !take_back(call, payloads);
-    for (const auto& cargo : call.cargo) {
+    for (const auto& cargo : call.cargo()) {
       if (!sent) cargo->taken_back();
     }
     ended.push_back({std::move(call.handler), names_[call.function], sent, call.function,
-                     story_of(call, sent), std::move(call.payload_target), std::move(call.nested),
-                     std::move(call.cargo), std::move(call.kept), std::move(call.probe)});
+                     story_of(call, sent), std::move(call.kept), std::move(call.belongings)});
   }
   return ended;
 }
@@ -86,7 +86,7 @@ void Session::expire_calls() {
   serve_credit_soon();
   connection_->flush();  // the peer is told of those that it has in part
   for (EndedCall& call : expired) {
-    fail({call.handler, call.number, call.probe.get()},
+    fail({call.handler, call.number, call.probe()},
          std::make_exception_ptr(TimedOut(
              "'" + call.function + "' on " + peer_name() + " did not answer in time" +
                  (call.sent ? "; it may have run" : "; it could not be sent, and never ran") +
@@ -109,7 +109,7 @@ Session::Failed Session::fail_calls(const MakeError& error, Guarantee guarantee)
   Failed failed;
   for (EndedCall& call : calls) {
     ++(call.sent ? failed.left : failed.not_sent);
-    fail({call.handler, call.number, call.probe.get()}, error(call.function, call.sent),
+    fail({call.handler, call.number, call.probe()}, error(call.function, call.sent),
          std::move(call.story), guarantee);
   }
   for (CreditLine& line : lines) {
@@ -135,7 +135,7 @@ void Session::send_result(std::uint64_t call, Encoder& encoder, detail::CallReco
   flush();
 }
 
-void Session::tell_cargo(const std::vector<std::shared_ptr<Cargo>>& all, bool as_reply) const {
+void Session::tell_cargo(std::span<const std::shared_ptr<Cargo>> all, bool as_reply) const {
   const auto known = peer();
   for (const auto& cargo : all)
     cargo->sent_to(peer_name(), known ? known->incarnation : 0, as_reply);

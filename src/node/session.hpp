@@ -112,7 +112,7 @@ class Session final : public FrameSink,
   /// Sends a call; `encoder` holds the arguments, and its payloads are moved away. `handler` is
   /// called exactly once, on any thread, never under a lock, perhaps before this returns. Throws
   /// InvalidArgument when the call is beyond a limit.
-  void submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
+  void submit(const detail::FunctionKey& function, detail::OutgoingOptions&& options,
               Encoder& encoder, detail::ReplyHandler&& handler);
   /// Ready when a call with so many bytes of arguments would be taken: see Node.
   [[nodiscard]] Future<void> wait_for_credit(std::uint64_t bytes);
@@ -212,7 +212,7 @@ class Session final : public FrameSink,
   void send_result(std::uint64_t call, Encoder& encoder, detail::CallRecording* recording) override;
   void send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
                   detail::CallRecording* recording) override;
-  std::shared_ptr<detail::ReplySink> keep(const std::shared_ptr<detail::CallState>& call,
+  std::shared_ptr<detail::ReplySink> keep(const detail::Ref<detail::CallState>& call,
                                           bool wants_reply) override;
   void answered(const detail::CallState& call) override;
   [[nodiscard]] bool is_forked_copy() const noexcept override;
@@ -258,7 +258,7 @@ class Session final : public FrameSink,
   void forget_promised_credit();
   [[nodiscard]] bool refuses_for_replies(const wire::FrameView& frame);
 
-  void tell_cargo(const std::vector<std::shared_ptr<Cargo>>& all, bool as_reply) const;
+  void tell_cargo(std::span<const std::shared_ptr<Cargo>> all, bool as_reply) const;
   void send_cargo(Encoder& encoder);
   void handle_handshake(const wire::FrameView& frame);
   void handle_hello(const wire::Hello& hello);
@@ -282,6 +282,8 @@ class Session final : public FrameSink,
   [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
   [[nodiscard]] CallContext context_of(const wire::FrameView& frame,
                                        std::optional<TimePoint> deadline) const;
+  [[nodiscard]] detail::Ref<const detail::CallExtras> extras_of(
+      const wire::FrameView& frame, std::shared_ptr<detail::RecordSink> sink) const;
   [[nodiscard]] std::shared_ptr<detail::CallProbe> send_along(
       const detail::FunctionKey& function, const detail::OutgoingOptions& options,
       Encoder& encoder);
@@ -291,8 +293,7 @@ class Session final : public FrameSink,
   void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                 std::optional<TimePoint> deadline);
   void dispatch_late(PayloadAssembler::Whole call);
-  [[nodiscard]] bool note_submitted(PendingCall& call, const detail::OutgoingOptions& options,
-                                    std::unique_ptr<NestedCall> nested);
+  [[nodiscard]] bool note_submitted(PendingCall& call, const detail::OutgoingOptions& options);
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;
   void run_function(std::uint32_t number, detail::IncomingCall& call);
   [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame) const;
@@ -321,11 +322,12 @@ class Session final : public FrameSink,
     std::uint32_t number;
     std::shared_ptr<CallStory> story;
     // Destroyed without the lock:
-    std::unique_ptr<detail::PayloadTarget> payload_target{};
-    std::unique_ptr<NestedCall> nested{};
-    std::vector<std::shared_ptr<Cargo>> cargo{};
     std::shared_ptr<const void> kept{};
-    std::shared_ptr<detail::CallProbe> probe{};
+    std::unique_ptr<CallBelongings> belongings{};
+
+    [[nodiscard]] detail::CallProbe* probe() const noexcept {
+      return belongings ? belongings->probe.get() : nullptr;
+    }
   };
   [[nodiscard]] std::vector<EndedCall> end_calls(std::vector<PendingCall> calls,
                                                  std::vector<Bytes>& payloads);
@@ -354,6 +356,7 @@ class Session final : public FrameSink,
   const std::shared_ptr<NodeCore> core_;
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Connection> connection_;
+  CallTracer& tracer_;
   const std::shared_ptr<CallQueue> queue_;  // null: no call waits for its turn
   NodeCounters* const counters_;            // null: nobody counts
   const Stopwatch stopwatch_;

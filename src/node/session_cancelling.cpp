@@ -13,13 +13,12 @@ namespace batchrpc {
 // --- of calls of ours
 
 // By who holds the lock. False when the call in which it was made was cancelled meanwhile.
-bool Session::note_submitted(PendingCall& call, const detail::OutgoingOptions& options,
-                             std::unique_ptr<NestedCall> nested) {
+bool Session::note_submitted(PendingCall& call, const detail::OutgoingOptions& options) {
   if (submitter_number_.value() == 0) submitter_number_.assign(weak_from_this());
   const detail::SubmittedCall submitted{submitter_number_.value(), call.id};
   call.handler.receiver().submitted(submitted, options.cancel_when_dropped);
-  call.nested = std::move(nested);
-  return !call.nested || call.nested->follow(submitted);
+  if (!call.belongings || !call.belongings->nested) return true;
+  return call.belongings->nested->follow(submitted);
 }
 
 bool Session::cancel_call(std::uint64_t id) noexcept {
@@ -37,7 +36,7 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
   serve_credit_soon();
   if (!OutputScope::defer(*connection_)) connection_->flush_soon();
   for (EndedCall& call : ended) {
-    fail({call.handler, call.number, call.probe.get()},
+    fail({call.handler, call.number, call.probe()},
          std::make_exception_ptr(Cancelled("'" + call.function + "' on " + peer_name() +
                                                " was cancelled" +
                                                (call.sent ? "; it may have run" : "; it never ran"),
@@ -49,7 +48,7 @@ bool Session::cancel_call(std::uint64_t id) noexcept {
 
 // --- of the peer's
 
-std::shared_ptr<detail::ReplySink> Session::keep(const std::shared_ptr<detail::CallState>& call,
+std::shared_ptr<detail::ReplySink> Session::keep(const detail::Ref<detail::CallState>& call,
                                                  bool wants_reply) {
   answering_.fetch_add(1, std::memory_order_relaxed);
   if (!kept_.add(*call) && wants_reply) call->cancel();

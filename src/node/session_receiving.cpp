@@ -249,11 +249,12 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& pa
   if (!call) return;  // it has timed out
   detail::own_payloads(payloads);
   detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
-  if (call->probe) note_reply(*call->probe, frame, payloads);
-  reply.probe = call->probe.get();
+  detail::CallProbe* const probe = call->probe();
+  if (probe != nullptr) note_reply(*probe, frame, payloads);
+  reply.probe = probe;
   const detail::CurrentNode current(core_);
   call->handler(reply);
-  if (call->probe) call->probe->end();
+  if (probe != nullptr) probe->end();
   keep_pace();
 }
 
@@ -265,7 +266,7 @@ void Session::handle_error(const wire::FrameView& frame) {
   const wire::ErrorBody body = wire::read_error(frame);
   std::optional<PendingCall> call = take_answered(frame.header.id, 0);
   if (!call) return;
-  for (const auto& cargo : call->cargo) {
+  for (const auto& cargo : call->cargo()) {
     if (!body.may_have_run) cargo->taken_back();
   }
   std::shared_ptr<CallStory> story;
@@ -293,8 +294,8 @@ void Session::handle_error(const wire::FrameView& frame) {
                 ? std::make_exception_ptr(Overloaded(text, pause, body.may_have_run))
                 : make_error(code, text, body.may_have_run);
   }
-  if (call->probe) note_reply(*call->probe, frame, {});
-  fail({call->handler, call->function, call->probe.get()}, std::move(error), std::move(story),
+  if (detail::CallProbe* const probe = call->probe()) note_reply(*probe, frame, {});
+  fail({call->handler, call->function, call->probe()}, std::move(error), std::move(story),
        Guarantee::none);
   keep_pace();
 }

@@ -40,7 +40,7 @@ void Session::refuse_size(const Encoder& encoder, const std::string& what) const
       "travel as payloads");
 }
 
-void Session::submit(const detail::FunctionKey& function, detail::OutgoingOptions options,
+void Session::submit(const detail::FunctionKey& function, detail::OutgoingOptions&& options,
                      Encoder& encoder, detail::ReplyHandler&& handler) {
   const Duration timeout = timeout_of(function, options, call_timeout_);
   const TimePoint now = timeout < kCoarseFrom ? loop_->now() : loop_->coarse_now();
@@ -65,11 +65,19 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
                    .deadline = waits_for_ever ? TimePoint::max() : now + timeout,
                    .called_at = now,
                    .called_ticks = stopwatch_.ticks(),
-                   .bytes = bytes,
-                   .payload_target = std::move(options.payload_target)};
+                   .bytes = bytes};
   if (probe) probe->set_bytes_out(bytes);
-  if (options.wants_reply) call.kept = std::move(options.kept);
-  auto nested = options.detached ? nullptr : NestedCall::in_current();
+  if (options.wants_reply) {
+    call.kept = std::move(options.kept);
+    if (options.payload_target || probe || encoder.one_use()) {
+      CallBelongings& own = call.own();  // with its cargo, once it is taken
+      own.payload_target = std::move(options.payload_target);
+      own.probe = probe;
+    }
+    if (!options.detached) {
+      if (auto outer = NestedCall::call_around()) call.own().nested.emplace(std::move(outer));
+    }
+  }
   std::uint64_t cancelled = 0;  // an id: the call in which this one is made was cancelled meanwhile
   bool at_once = false;
   bool refused = false;
@@ -100,12 +108,11 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       if (options.wants_reply) {
         PendingCall& pending = *calls_.find(id);
         pending.place = place;
-        if (probe) pending.probe = std::move(probe);
         if (encoder.one_use()) {
-          pending.cargo.swap(encoder.cargo());
-          tell_cargo(pending.cargo, false);
+          pending.belongings->cargo.swap(encoder.cargo());
+          tell_cargo(pending.cargo(), false);
         }
-        if (!note_submitted(pending, options, std::move(nested))) cancelled = id;
+        if (!note_submitted(pending, options)) cancelled = id;
         if (deadline < timer_at_) arm_timer(deadline);
       }
     }

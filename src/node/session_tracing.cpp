@@ -47,7 +47,7 @@ std::shared_ptr<detail::CallProbe> Session::send_along(const detail::FunctionKey
   const bool recorded = extras.sink != nullptr;
   const bool asks = recorded && extras.sink->wants_record();
   wire::CallContextBody context;
-  context.trace = asks ? host_->tracer().next_span(extras.parent, true) : extras.parent;
+  context.trace = asks ? tracer_.next_span(extras.parent, true) : extras.parent;
   if (asks) {
     context.record =
         extras.sink->wants_operators() ? wire::RecordWish::operators : wire::RecordWish::times;
@@ -58,7 +58,7 @@ std::shared_ptr<detail::CallProbe> Session::send_along(const detail::FunctionKey
   if (!recorded) return nullptr;
   CallRecord record;
   record.encoded = loop_->now();
-  record.called = options.started != TimePoint() ? options.started : record.encoded;
+  record.called = extras.started != TimePoint() ? extras.started : record.encoded;
   record.function = shown_name(function.name);
   const wire::Hello self = host_->own_hello();
   record.caller = {
@@ -95,14 +95,20 @@ void Session::note_reply(detail::CallProbe& probe, const wire::FrameView& frame,
 
 CallContext Session::context_of(const wire::FrameView& frame,
                                 std::optional<TimePoint> deadline) const {
-  const auto& caller = *identity_.load(std::memory_order_acquire);
-  CallContext context(caller, deadline);
+  CallContext context(*identity_.load(std::memory_order_acquire), deadline);
+  const bool of_program = incoming_[frame.header.number].of_program;
+  auto sink = of_program ? tracer_.sink_of_answered() : nullptr;
+  if (frame.has_context() || sink) context.set_extras(extras_of(frame, std::move(sink)));
+  return context;
+}
+
+// What has come with the call, which is recorded for `sink` as well, if that is not null.
+detail::Ref<const detail::CallExtras> Session::extras_of(
+    const wire::FrameView& frame, std::shared_ptr<detail::RecordSink> sink) const {
   const Incoming& called = incoming_[frame.header.number];
-  auto sink = called.of_program ? host_->tracer().sink_of_answered() : nullptr;
-  if (!frame.has_context() && !sink) return context;
   wire::CallContextBody body;
   if (frame.has_context()) body = wire::read_context(frame);
-  auto extras = std::make_shared<detail::CallExtras>();
+  detail::Ref<detail::CallExtras> extras(new detail::CallExtras);
   extras->trace = body.trace;
   extras->metadata = std::move(body.metadata);
   const bool told = body.record != wire::RecordWish::none && host_->options().profiling;
@@ -115,13 +121,14 @@ CallContext Session::context_of(const wire::FrameView& frame,
     const wire::Hello self = host_->own_hello();
     CallRecord record;
     record.function = shown_name(called.name);
-    record.caller = {.node = caller->name, .rank = caller->rank};
+    const PeerIdentity& caller = **identity_.load(std::memory_order_acquire);
+    record.caller = {.node = caller.name, .rank = caller.rank};
     record.callee = {.node = self.name, .rank = self.rank};
     record.span = body.trace;
     if (!told) {  // that is of what the call is a part, or none
       record.parent = body.trace.valid() ? body.trace.span_number() : 0;
       record.parent_is_external = body.trace.valid();
-      record.span = host_->tracer().next_span(body.trace, false);
+      record.span = tracer_.next_span(body.trace, false);
       extras->trace = record.span;
     }
     record.bytes_out = frame.words.size_bytes();
@@ -129,8 +136,7 @@ CallContext Session::context_of(const wire::FrameView& frame,
       record.bytes_out += size;
     extras->recording->show(std::move(sink), std::move(record), told);
   }
-  context.set_extras(std::move(extras));
-  return context;
+  return extras;
 }
 
 // The result goes before: what there is no room for behind it is left out.

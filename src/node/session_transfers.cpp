@@ -82,7 +82,7 @@ void Session::expect_result(const wire::FrameView& frame) {
     const std::lock_guard lock(mutex_);
     PendingCall* call = calls_.find(frame.header.id);
     if (call == nullptr) return;  // has ended: its chunks are dropped
-    target = std::move(call->payload_target);
+    if (call->belongings) target = std::move(call->belongings->payload_target);
   }
   assembler_.begin(frame, std::nullopt, std::move(target));
 }

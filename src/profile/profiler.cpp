@@ -82,7 +82,7 @@ struct Profiler::Parts {
 
   Future<Page> ask(NodeCore& node, const std::string& peer, std::uint64_t from_store,
                    std::uint64_t from_call, Duration timeout) const {
-    const auto submit = [&](const detail::FunctionKey& key, detail::OutgoingOptions how,
+    const auto submit = [&](const detail::FunctionKey& key, detail::OutgoingOptions&& how,
                             Encoder& encoder, detail::ReplyHandler&& handler) {
       node.submit(peer, key, std::move(how), encoder, std::move(handler));
     };

@@ -84,7 +84,7 @@ std::shared_ptr<void> ObjectTable::find(const ObjectId& object, std::string_view
 // --- calls
 
 void ObjectTable::run(const ObjectId& object, std::string_view type, ObjectJob job,
-                      const std::shared_ptr<CallState>& call) {
+                      const Ref<CallState>& call) {
   Key key{object, 0};
   bool cancelled = false;
   std::exception_ptr why;

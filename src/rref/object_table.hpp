@@ -45,7 +45,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   /// `call`: whose job it is, which goes with it when it is cancelled; null: it can not be. What is
   /// not to be run the job gets as an error.
   void run(const ObjectId& object, std::string_view type, ObjectJob job,
-           const std::shared_ptr<CallState>& call);
+           const Ref<CallState>& call);
   /// There will be no such object, its creator says: calls that wait for it fail so.
   void abandon(const NoObject& none);
   /// At the node's end: destroys the objects (those whose methods run, when these have returned),
@@ -81,7 +81,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   struct Job {
     std::string type{};  // what the caller takes the object for
     ObjectJob run{};
-    std::shared_ptr<CallState> call{};  // may be null
+    Ref<CallState> call{};  // may be null
     std::optional<Hook> hook{};
   };
   struct Type {

@@ -184,7 +184,7 @@ std::shared_ptr<void> Reference::local(std::string_view type) const {
   return object;
 }
 
-void Reference::submit(const FunctionKey& function, OutgoingOptions options, Encoder& encoder,
+void Reference::submit(const FunctionKey& function, OutgoingOptions&& options, Encoder& encoder,
                        ReplyHandler&& handler) const {
   {
     const std::lock_guard lock(mutex_);

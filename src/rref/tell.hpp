@@ -11,7 +11,7 @@ namespace batchrpc::detail {
 
 /// Submits what is for a peer.
 inline auto submit_to(NodeCore& core, const std::string& peer) {
-  return [&](const FunctionKey& key, OutgoingOptions options, Encoder& encoder,
+  return [&](const FunctionKey& key, OutgoingOptions&& options, Encoder& encoder,
              ReplyHandler&& handler) {
     core.submit(peer, key, std::move(options), encoder, std::move(handler));
   };

@@ -109,7 +109,7 @@ struct ValueOf<T> {
     return type.kind() == TypeKind::FloatType || type.kind() == TypeKind::SymFloatType ||
            is_integer(type);
   }
-  static std::optional<std::vector<IValue>> samples() { return std::vector<IValue>{0.0}; }
+  static std::optional<std::vector<IValue>> samples() { return std::vector<IValue>{IValue(0.0)}; }
 };
 
 template <>

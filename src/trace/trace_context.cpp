@@ -1,6 +1,5 @@
 #include "batchrpc/trace/trace_context.hpp"
 
-#include <algorithm>
 #include <span>
 
 #include "base/hex.hpp"
@@ -32,10 +31,6 @@ bool read_hex(std::string_view text, std::span<std::uint8_t> into) noexcept {
   return true;
 }
 
-bool any(std::span<const std::uint8_t> bytes) noexcept {
-  return std::any_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte != 0; });
-}
-
 }  // namespace
 
 std::uint64_t TraceContext::span_number() const noexcept {
@@ -44,8 +39,6 @@ std::uint64_t TraceContext::span_number() const noexcept {
     number = number << 8 | byte;
   return number;
 }
-
-bool TraceContext::valid() const noexcept { return any(trace_id) && any(span_id); }
 
 std::string TraceContext::traceparent() const {
   std::string text;

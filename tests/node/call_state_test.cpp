@@ -39,8 +39,8 @@ class Told final : public CancelHook {
   std::atomic<int>& times_;
 };
 
-std::shared_ptr<CallState> make_call(bool started, std::shared_ptr<Function> function) {
-  return std::make_shared<CallState>(1, CallArguments(), started, std::move(function));
+Ref<CallState> make_call(bool started, std::shared_ptr<Function> function) {
+  return Ref<CallState>(new CallState(1, CallArguments(), started, std::move(function)));
 }
 
 TEST_CASE("a call that is cancelled before it starts never does, and gives its arguments back") {

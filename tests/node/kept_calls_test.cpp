@@ -12,13 +12,13 @@ namespace {
 
 using detail::CallState;
 
-std::shared_ptr<CallState> make_call(std::uint64_t id) {
-  return std::make_shared<CallState>(id, detail::CallArguments(), false, nullptr);
+detail::Ref<CallState> make_call(std::uint64_t id) {
+  return detail::Ref<CallState>(new CallState(id, detail::CallArguments(), false, nullptr));
 }
 
 TEST_CASE("calls that are kept are found by their ids, however many come and go") {
   KeptCalls kept;
-  std::vector<std::shared_ptr<CallState>> calls;
+  std::vector<detail::Ref<CallState>> calls;
   constexpr std::uint64_t kCalls = 10'000;
   for (std::uint64_t i = 0; i < kCalls; ++i) {
     calls.push_back(make_call(i << 20));  // alike in their low bits
@@ -53,7 +53,7 @@ TEST_CASE("of two calls with one id each is removed by itself") {
 TEST_CASE("what a burst of calls has taken is given back with the last of them") {
   const auto allocated = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
   KeptCalls kept;
-  std::vector<std::shared_ptr<CallState>> calls;
+  std::vector<detail::Ref<CallState>> calls;
   for (std::uint64_t id = 0; id < 100'000; ++id)
     calls.push_back(make_call(id));
   const auto before = allocated();

@@ -149,7 +149,7 @@ TEST_CASE("promise 1: retry refuses calls that can be made once only, and option
   into.retry.attempts = 2;
   into.payload_target = std::make_unique<detail::PayloadTarget>(
       [](std::size_t, std::size_t) { return std::span<std::byte>(); });
-  const auto submit = [&](const detail::FunctionKey& key, detail::OutgoingOptions options,
+  const auto submit = [&](const detail::FunctionKey& key, detail::OutgoingOptions&& options,
                           Encoder& encoder, detail::ReplyHandler&& handler) {
     pair.a.submit("b", key, std::move(options), encoder, std::move(handler));
   };

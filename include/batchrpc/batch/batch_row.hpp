@@ -35,8 +35,8 @@ class BATCHRPC_EXPORT BatchCall : public Pooled {
   std::size_t bytes = 0;     ///< that its arguments take, about
   std::uint64_t ticket = 0;  ///< by which it can be cancelled; 0: it cannot
 
-  std::shared_ptr<const CallExtras> extras;  ///< of the call that it is, or belongs to; may be null
-  std::shared_ptr<void> transfer;            ///< by which it was announced; null: it was not
+  Ref<const CallExtras> extras;    ///< of the call that it is, or belongs to; may be null
+  std::shared_ptr<void> transfer;  ///< by which it was announced; null: it was not
   /// The thread that brings it reads messages, and may run the batch that it completes.
   bool may_run_batch = false;
 
@@ -58,9 +58,9 @@ struct TakenBatch {
   BatchReason reason = BatchReason::idle;
   TimePoint started;
   std::shared_ptr<const BatchOptions> options;
-  std::shared_ptr<Executor> executor;            ///< that runs the handler
-  std::uint64_t number = 0;                      ///< of the batcher's, from 1 on
-  std::shared_ptr<const CallExtras> recorded{};  ///< where its handler is recorded; null: nowhere
+  std::shared_ptr<Executor> executor;  ///< that runs the handler
+  std::uint64_t number = 0;            ///< of the batcher's, from 1 on
+  Ref<const CallExtras> recorded{};    ///< where its handler is recorded; null: nowhere
 };
 
 /// What became of one, in rows.

@@ -16,7 +16,7 @@ namespace batchrpc::detail {
 /// nothing changes.
 class BATCHRPC_EXPORT RecordingScope {
  public:
-  explicit RecordingScope(const std::shared_ptr<const CallExtras>& recorded);
+  explicit RecordingScope(const Ref<const CallExtras>& recorded);
   ~RecordingScope();
   RecordingScope(const RecordingScope&) = delete;
   RecordingScope& operator=(const RecordingScope&) = delete;
@@ -27,8 +27,8 @@ class BATCHRPC_EXPORT RecordingScope {
 };
 
 /// Where the batch's handler is recorded; null if no row is.
-[[nodiscard]] std::shared_ptr<const CallExtras> record_batch(const BatchCalls& calls,
-                                                             const std::shared_ptr<Loop>& clock);
+[[nodiscard]] Ref<const CallExtras> record_batch(const BatchCalls& calls,
+                                                 const std::shared_ptr<Loop>& clock);
 
 /// The handler has run for the calls [first, last): what it caused since the last time is theirs.
 /// Before they are answered.

@@ -223,7 +223,7 @@ class RowHook final : public CancelHook {
  public:
   ~RowHook() override { detach(); }
   /// False when that was cancelled before.
-  [[nodiscard]] bool follow(std::shared_ptr<CallState> call, const std::shared_ptr<BatchCore>& core,
+  [[nodiscard]] bool follow(Ref<CallState> call, const std::shared_ptr<BatchCore>& core,
                             std::uint64_t ticket) {
     core_ = core;
     ticket_ = ticket;

@@ -10,6 +10,7 @@
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/base/ref.hpp"
 #include "batchrpc/base/result.hpp"
 
 /// What a promise and its future share. Not for users; the library's own layers may derive from
@@ -154,41 +155,6 @@ class BATCHRPC_EXPORT StateBase : public Pooled {
   // Of the thread that runs the callbacks:
   Callback* to_run_ = nullptr;         // oldest first
   StateBase* next_running_ = nullptr;  // in that thread's queue
-};
-
-/// Shared ownership of a state.
-template <class S>
-class Ref {
- public:
-  Ref() noexcept = default;
-  /// Takes over one reference.
-  explicit Ref(S* state) noexcept : state_(state) {}
-  Ref(const Ref& other) noexcept : state_(other.state_) {
-    if (state_ != nullptr) state_->add_reference();
-  }
-  Ref(Ref&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
-  Ref& operator=(Ref other) noexcept {
-    std::swap(state_, other.state_);
-    return *this;
-  }
-  ~Ref() {
-    if (state_ != nullptr) state_->release();
-  }
-
-  [[nodiscard]] static Ref share(S& state) noexcept {
-    state.add_reference();
-    return Ref(&state);
-  }
-
-  explicit operator bool() const noexcept { return state_ != nullptr; }
-  S* get() const noexcept { return state_; }
-  S* operator->() const noexcept { return state_; }
-  S& operator*() const noexcept { return *state_; }
-  /// Gives the reference away.
-  [[nodiscard]] S* release() noexcept { return std::exchange(state_, nullptr); }
-
- private:
-  S* state_ = nullptr;
 };
 
 /// A shared state with its result.

@@ -13,8 +13,11 @@
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/base/ref.hpp"
 #include "batchrpc/future/ambient.hpp"
 #include "batchrpc/future/future.hpp"
+#include "batchrpc/node/call_extras.hpp"
+#include "batchrpc/node/call_state.hpp"
 #include "batchrpc/trace/trace_context.hpp"
 
 namespace batchrpc {
@@ -25,11 +28,6 @@ struct PeerIdentity {
   int rank = -1;                  ///< -1: none
   std::uint64_t incarnation = 0;  ///< differs between two nodes that bore one name
 };
-
-namespace detail {
-class CallState;
-struct CallExtras;
-}  // namespace detail
 
 /// What a handler may ask of the call that it answers. Copies stay valid after the handler has
 /// returned.
@@ -43,7 +41,7 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   CallContext() = default;
   /// Borrows `caller`; a copy of the context shares it.
   CallContext(const std::shared_ptr<const PeerIdentity>& caller, std::optional<TimePoint> deadline)
-      : lender_(&caller), deadline_(deadline) {}
+      : lender_(&caller), deadline_(deadline.value_or(kNoDeadline)) {}
   /// Shares the caller, also of a context that borrows it.
   CallContext(const CallContext& other)
       : detail::Ambient(other),
@@ -83,7 +81,9 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   [[nodiscard]] std::optional<std::string_view> metadata(std::string_view key) const noexcept;
 
   /// When the caller stops waiting, on this node's clock; nothing if it waits for ever.
-  [[nodiscard]] std::optional<TimePoint> deadline() const noexcept { return deadline_; }
+  [[nodiscard]] std::optional<TimePoint> deadline() const noexcept {
+    return deadline_ != kNoDeadline ? std::optional(deadline_) : std::nullopt;
+  }
   /// How long is left, not less than zero; nothing if the caller waits for ever.
   [[nodiscard]] std::optional<Duration> time_left() const;
 
@@ -102,16 +102,16 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
 
   /// For parts of the library: what can be cancelled; null of a call that is answered at once.
   /// @{
-  void join(std::shared_ptr<detail::CallState> call) noexcept { call_ = std::move(call); }
-  [[nodiscard]] const std::shared_ptr<detail::CallState>& call() const noexcept { return call_; }
+  void join(detail::Ref<detail::CallState> call) noexcept { call_ = std::move(call); }
+  [[nodiscard]] const detail::Ref<detail::CallState>& call() const noexcept { return call_; }
   /// @}
   /// For parts of the library: what came with the call; null: nothing did. A context without a
   /// caller may have some, too, of a batch say: it is never current().
   /// @{
-  void set_extras(std::shared_ptr<const detail::CallExtras> extras) noexcept {
+  void set_extras(detail::Ref<const detail::CallExtras> extras) noexcept {
     extras_ = std::move(extras);
   }
-  [[nodiscard]] const std::shared_ptr<const detail::CallExtras>& extras() const noexcept {
+  [[nodiscard]] const detail::Ref<const detail::CallExtras>& extras() const noexcept {
     return extras_;
   }
   [[nodiscard]] static const detail::CallExtras* current_extras() noexcept;
@@ -127,11 +127,14 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   [[nodiscard]] detail::OperatorSink* operators() const noexcept override;
 
  private:
+  // Calls that wait for their answers have one each: its size counts.
+  static constexpr TimePoint kNoDeadline = TimePoint::max();
+
   const std::shared_ptr<const PeerIdentity>* lender_ = nullptr;
   std::shared_ptr<const PeerIdentity> owner_;
-  std::optional<TimePoint> deadline_;
-  std::shared_ptr<detail::CallState> call_;
-  std::shared_ptr<const detail::CallExtras> extras_;
+  TimePoint deadline_ = kNoDeadline;
+  detail::Ref<detail::CallState> call_;
+  detail::Ref<const detail::CallExtras> extras_;
 };
 
 }  // namespace batchrpc

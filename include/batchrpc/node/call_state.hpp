@@ -11,6 +11,7 @@
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/function.hpp"
+#include "batchrpc/base/ref.hpp"
 #include "batchrpc/base/small_mutex.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
@@ -50,7 +51,7 @@ class BATCHRPC_EXPORT CancelHook {
   virtual ~CancelHook() { detach(); }
 
   /// From now on, once. False when the call was cancelled before: then it is not done.
-  [[nodiscard]] bool attach(std::shared_ptr<CallState> call);
+  [[nodiscard]] bool attach(Ref<CallState> call);
   /// Not any more. What has begun on another thread goes on.
   void detach() noexcept;
 
@@ -60,14 +61,14 @@ class BATCHRPC_EXPORT CancelHook {
   /// called under a lock.
   [[nodiscard]] virtual Task task() noexcept = 0;
 
-  std::shared_ptr<CallState> call_;
+  Ref<CallState> call_;
   CancelHook* previous_ = nullptr;
   CancelHook* next_ = nullptr;
   bool attached_ = false;  // guarded by the call
 };
 
 /// One call that outlives its message. Thread-safe.
-class BATCHRPC_EXPORT CallState : public std::enable_shared_from_this<CallState> {
+class BATCHRPC_EXPORT CallState final : public Pooled, public RefCounted<CallState> {
  public:
   /// `arguments` are not the message's. `started`: it has begun to run. `function`: the one that
   /// will run, or does, which lives until let_go(); null: it is not known yet.

@@ -126,8 +126,8 @@ Pending<Received<R>> wait_for_result() {
 /// Converts the arguments to the function's types, encodes them and gives them to `submit(key,
 /// options, encoder, handler)`. Nothing is thrown: what goes wrong is in the future.
 template <class R, class... Params, class Submit, class... Args>
-Future<Received<R>> send_call(const Submit& submit, const FunctionKey& key, OutgoingOptions options,
-                              Args&&... args) {
+Future<Received<R>> send_call(const Submit& submit, const FunctionKey& key,
+                              OutgoingOptions&& options, Args&&... args) {
   try {
     return [&](const Params&... arguments) {
       const EncoderLease encoder;
@@ -171,7 +171,7 @@ void send_unanswered(const Submit& submit, const FunctionKey& key, Encoder& enco
 
 /// As send_call, without a reply. Throws what goes wrong before the message is queued.
 template <class... Arguments, class Submit>
-void send_notification(const Submit& submit, const FunctionKey& key, OutgoingOptions options,
+void send_notification(const Submit& submit, const FunctionKey& key, OutgoingOptions&& options,
                        std::type_identity_t<const Arguments&>... arguments) {
   const EncoderLease encoder;
   encode_struct<Arguments...>(*encoder, wire::kBodyPointer, arguments...);

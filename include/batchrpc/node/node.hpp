@@ -367,7 +367,7 @@ class BATCHRPC_EXPORT Node {
   static void visit(const std::shared_ptr<NodeCore>& core,
                     const std::function<void(const Node&)>& use);
   /// For parts of the library: sends a call that is encoded already.
-  void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions options,
+  void submit(PeerRef peer, const detail::FunctionKey& function, detail::OutgoingOptions&& options,
               Encoder& encoder, detail::ReplyHandler&& handler) const;
 
   /// For parts of the library: what the options of a call that is made now mean.
@@ -393,7 +393,7 @@ class BATCHRPC_EXPORT Node {
   }
 
   auto submitter(PeerRef peer) const {
-    return [this, peer](const detail::FunctionKey& function, detail::OutgoingOptions options,
+    return [this, peer](const detail::FunctionKey& function, detail::OutgoingOptions&& options,
                         Encoder& encoder, detail::ReplyHandler&& handler) {
       submit(peer, function, std::move(options), encoder, std::move(handler));
     };

@@ -142,10 +142,8 @@ struct OutgoingOptions {
   bool cancel_when_dropped = false;
   RetryOptions retry{};  ///< of a call that wants a reply
   std::unique_ptr<PayloadTarget> payload_target;
-  std::shared_ptr<const void> kept;              ///< until the call has ended, if it wants a reply
-  std::shared_ptr<const OutgoingExtras> extras;  ///< null: nothing goes with it
-  bool may_be_recorded = false;                  ///< or goes on with a trace
-  TimePoint started{};                           ///< when it was called, if so
+  std::shared_ptr<const void> kept;        ///< until the call has ended, if it wants a reply
+  std::shared_ptr<OutgoingExtras> extras;  ///< null: nothing goes with it
 };
 
 /// Takes the replies of calls back to the peer. Thread-safe.
@@ -161,8 +159,7 @@ class BATCHRPC_EXPORT ReplySink {
                           CallRecording* recording) = 0;
   /// For a call that outlives its message: itself, shared. The call counts as being answered until
   /// answered(), which follows its reply if it wanted one; so long it may be cancelled, if it does.
-  virtual std::shared_ptr<ReplySink> keep(const std::shared_ptr<CallState>& call,
-                                          bool wants_reply) = 0;
+  virtual std::shared_ptr<ReplySink> keep(const Ref<CallState>& call, bool wants_reply) = 0;
   virtual void answered(const CallState& call) = 0;
   /// Whether this is a copy of it in a child of a fork(), where threads of the parent may have its
   /// locks.

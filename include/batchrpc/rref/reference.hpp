@@ -65,7 +65,7 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   [[nodiscard]] std::shared_ptr<void> local(std::string_view type) const;
 
   /// Calls the owner. Fails at once when there is no object any more, or will be none.
-  void submit(const FunctionKey& function, OutgoingOptions options, Encoder& encoder,
+  void submit(const FunctionKey& function, OutgoingOptions&& options, Encoder& encoder,
               ReplyHandler&& handler) const;
 
   /// The creation, by `maker`, was answered with an error: calls fail with it from now on.

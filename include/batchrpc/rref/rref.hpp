@@ -209,7 +209,7 @@ class RRef {
   }
 
   [[nodiscard]] auto submitter() const {
-    return [&reference = get()](const detail::FunctionKey& function, detail::OutgoingOptions how,
+    return [&reference = get()](const detail::FunctionKey& function, detail::OutgoingOptions&& how,
                                 Encoder& encoder, detail::ReplyHandler&& handler) {
       reference.submit(function, std::move(how), encoder, std::move(handler));
     };

@@ -30,9 +30,9 @@ BATCHRPC_EXPORT void require_receiving(const at::Tensor& out);
 
 // `submit(key, options, encoder, handler)` sends the call.
 template <class Traits, class Submit, class... Params, class... Args>
-Future<void> call_into_typed(const Submit& submit, const FunctionKey& function, OutgoingOptions how,
-                             const at::Tensor& out, const std::tuple<Params...>* /*types*/,
-                             Args&&... args) {
+Future<void> call_into_typed(const Submit& submit, const FunctionKey& function,
+                             OutgoingOptions&& how, const at::Tensor& out,
+                             const std::tuple<Params...>* /*types*/, Args&&... args) {
   static_assert(std::same_as<typename Traits::Result, at::Tensor>,
                 "call_into() receives the result of a function that returns one at::Tensor");
   Takes<Params...>::template check<Args...>();
@@ -50,7 +50,7 @@ Future<void> call_into_typed(const Submit& submit, const FunctionKey& function, 
 }
 
 inline auto submit_to(const Node& node, PeerRef peer) {
-  return [&node, peer](const FunctionKey& function, OutgoingOptions options, Encoder& encoder,
+  return [&node, peer](const FunctionKey& function, OutgoingOptions&& options, Encoder& encoder,
                        ReplyHandler&& handler) {
     node.submit(peer, function, std::move(options), encoder, std::move(handler));
   };
@@ -128,8 +128,9 @@ requires std::is_member_pointer_v<decltype(M)> Future<void> call_into_with(
   return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
     using OfObject = detail::Signature<typename Traits::Result, detail::ObjectId, Params...>;
     const std::string name = detail::method_name(detail::function_name<M>());
-    const auto submit = [&handle](const detail::FunctionKey& function, detail::OutgoingOptions how,
-                                  Encoder& encoder, detail::ReplyHandler&& handler) {
+    const auto submit = [&handle](const detail::FunctionKey& function,
+                                  detail::OutgoingOptions&& how, Encoder& encoder,
+                                  detail::ReplyHandler&& handler) {
       handle.reference().submit(function, std::move(how), encoder, std::move(handler));
     };
     try {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,7 +23,10 @@ struct BATCHRPC_EXPORT TraceContext {
   /// The span's id as a big-endian number, as CallRecord::parent has it; 0: none.
   [[nodiscard]] std::uint64_t span_number() const noexcept;
   /// Whether both ids are there.
-  [[nodiscard]] bool valid() const noexcept;
+  [[nodiscard]] bool valid() const noexcept {
+    const auto halves = std::bit_cast<std::array<std::uint64_t, 2>>(trace_id);
+    return (halves[0] | halves[1]) != 0 && std::bit_cast<std::uint64_t>(span_id) != 0;
+  }
   /// As the header `traceparent`: "00-<32 digits>-<16 digits>-<2 digits>".
   [[nodiscard]] std::string traceparent() const;
   /// Reads such a header; of later versions what they have in common. Nothing if it is malformed or
