@@ -16,6 +16,15 @@ const std::string& most_common(const std::vector<std::string>& kinds) {
   return *best;
 }
 
+namespace {
+
+std::span<const std::pair<std::string, std::string>> metadata_of(const CallExtras* extras) {
+  if (extras == nullptr) return {};
+  return extras->metadata;
+}
+
+}  // namespace
+
 BatchInfo describe_batch(const TakenBatch& batch, std::size_t first, std::size_t last,
                          std::size_t padding) {
   BatchInfo info;
@@ -26,12 +35,15 @@ BatchInfo describe_batch(const TakenBatch& batch, std::size_t first, std::size_t
   info.calls.reserve(last - first);
   for (std::size_t i = first; i < last; ++i) {
     const BatchCall& call = *batch.calls[i];
+    const CallExtras* const extras = call.extras.get();
     info.calls.push_back({.caller = call.caller,
                           .arrived = call.arrived,
                           .deadline = call.deadline,
                           .first_row = info.rows,
                           .rows = call.rows,
-                          .priority = call.priority});
+                          .priority = call.priority,
+                          .trace = extras != nullptr ? extras->trace : TraceContext(),
+                          .metadata = metadata_of(extras)});
     info.rows += call.rows;
   }
   return info;

@@ -36,7 +36,9 @@ class FunctionCounters {
     bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
     latency_.add(latency);
   }
-  void failed(ErrorCode code) noexcept {
+  /// `bytes`: of the error that was sent, if one was.
+  void failed(ErrorCode code, std::uint64_t bytes = 0) noexcept {
+    bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
     errors_[ErrorCounts::index_of(code)].fetch_add(1, std::memory_order_release);
   }
 
@@ -127,6 +129,10 @@ class CallsMade {
     Entry& entry = *by_number_[function];
     add(entry.bytes_received, bytes);
     entry.latency.add_alone(latency);
+  }
+  /// An error of so many bytes has come, which is its end.
+  void received(std::uint32_t function, std::uint64_t bytes) noexcept {
+    add(by_number_[function]->bytes_received, bytes);
   }
   void failed(std::uint32_t function, ErrorCode code) noexcept {
     add(by_number_[function]->errors[ErrorCounts::index_of(code)], 1);

@@ -215,16 +215,17 @@ void IncomingCall::fail(const std::exception_ptr& error, bool began) {
     send_error(error, began);
   } else {
     if (CallRecording* const record = recording()) record->finish(kind_of(error));
-    count_error(error, began);
+    count_error(error, began, 0);
   }
   end();
 }
 
 // As the caller is told, or would be.
-void IncomingCall::count_error(const std::exception_ptr& error, bool began) noexcept {
+void IncomingCall::count_error(const std::exception_ptr& error, bool began,
+                               std::uint64_t bytes) noexcept {
   if (counters_ == nullptr || sink_->is_forked_copy()) return;
   const ErrorCode code = wire::code_on_wire(error, began);
-  counters_->failed(code);
+  counters_->failed(code, bytes);
   try {
     counters_->node().errors.add({.kind = ErrorRecord::Kind::answer,
                                   .at = sink_->now(),
@@ -256,8 +257,8 @@ void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
   // A call that a handler has made ends with its own, or so much earlier (CallOptions::timeout).
   constexpr auto kAtItsEnd = std::chrono::milliseconds(10);
   const auto send = [this](const std::exception_ptr& as, bool by_function) {
-    sink_->send_error(id_, as, by_function, recording());
-    count_error(as, by_function);
+    const std::uint64_t bytes = sink_->send_error(id_, as, by_function, recording());
+    count_error(as, by_function, bytes);
   };
   try {
     std::rethrow_exception(error);

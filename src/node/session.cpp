@@ -155,9 +155,11 @@ void Session::send_cargo(Encoder& encoder) {
   encoder.cargo().clear();
 }
 
-void Session::send(std::span<const Word> frame) {
+// Returns its bytes.
+std::uint64_t Session::send(std::span<const Word> frame) {
   connection_->output().append(frame, 0, false, {});
   flush();
+  return frame.size_bytes();
 }
 
 void Session::flush() {

@@ -210,8 +210,8 @@ class Session final : public FrameSink,
   void on_closed(const std::string& why, bool protocol_error) override;
 
   void send_result(std::uint64_t call, Encoder& encoder, detail::CallRecording* recording) override;
-  void send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
-                  detail::CallRecording* recording) override;
+  std::uint64_t send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
+                           detail::CallRecording* recording) override;
   std::shared_ptr<detail::ReplySink> keep(const detail::Ref<detail::CallState>& call,
                                           bool wants_reply) override;
   void answered(const detail::CallState& call) override;
@@ -312,7 +312,7 @@ class Session final : public FrameSink,
   }
   [[nodiscard]] bool is_too_large(const Encoder& encoder) const;
   [[noreturn]] void refuse_size(const Encoder& encoder, const std::string& what) const;
-  void send(std::span<const Word> frame);
+  std::uint64_t send(std::span<const Word> frame);
   void flush();
   std::uint32_t number_of(const detail::FunctionKey& function);
   struct EndedCall {

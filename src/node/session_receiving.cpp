@@ -272,6 +272,7 @@ void Session::handle_error(const wire::FrameView& frame) {
   std::shared_ptr<CallStory> story;
   {
     const std::lock_guard lock(mutex_);
+    made_.received(call->function, frame.words.size_bytes());
     story = story_of(*call, true);
   }
   const std::string name = story->function;

@@ -157,9 +157,9 @@ void Session::add_record(Encoder& encoder, detail::CallRecording& recording) con
   if (is_too_large(encoder)) take_back();
 }
 
-void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
-                         detail::CallRecording* recording) {
-  if (host_->is_forked_copy()) return;  // a promise that the child's exit destroys, say
+std::uint64_t Session::send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
+                                  detail::CallRecording* recording) {
+  if (host_->is_forked_copy()) return 0;  // a promise that the child's exit destroys, say
   if (recording == nullptr) return send(wire::error_frame(call, error, began));
   CallRecord record = recording->finish(detail::kind_of(error));
   if (!recording->is_told()) return send(wire::error_frame(call, error, began));
@@ -168,7 +168,7 @@ void Session::send_error(std::uint64_t call, const std::exception_ptr& error, bo
     leave_out_details(record);
     frame = wire::error_frame(call, error, began, &record);
   }
-  send(frame);
+  return send(frame);
 }
 
 }  // namespace batchrpc

@@ -128,7 +128,7 @@ ProfileTable::ProfileTable(const Recording& recording)
   self_total_ = rows.self_total;
 }
 
-ProfileTable& ProfileTable::sort_by(ProfileSort order) {
+ProfileTable& ProfileTable::sort_by(ProfileSort order) & {
   std::stable_sort(rows_.begin(), rows_.end(),
                    [&](const ProfileRow& a, const ProfileRow& b) { return is_above(a, b, order); });
   return *this;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <numeric>
@@ -92,6 +93,34 @@ TEST_CASE("a handler learns of its batch who calls, since when, until when, and 
   CHECK(seen.calls[1].first_row == 2);
   CHECK(seen.calls[1].arrived == start);
   CHECK_FALSE(seen.calls[1].deadline);
+}
+
+TEST_CASE("a handler learns what came along with each call of its batch") {
+  test::VirtualWorld world;
+  const Node root = world.root();
+  std::vector<std::string> told;
+  const Batcher<int(int)> batcher({.max_size = 3, .max_wait = 1s},
+                                  [&](std::vector<int> xs, const BatchInfo& info) {
+                                    for (const BatchInfo::Call& call : info.calls) {
+                                      std::string text;
+                                      for (const auto& [key, value] : call.metadata)
+                                        text.append(key).append("=").append(value).append(";");
+                                      if (call.trace.valid()) text += call.trace.traceparent();
+                                      told.push_back(text);
+                                    }
+                                    return xs;
+                                  });
+  root.expose("f", batcher);
+  const Node peer = world.join("peer");
+  const std::string parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const MetadataEntry entries[] = {{"tenant", "blue"}, {"step", "7"}};
+  auto with = peer.call_with<int(int)>({.metadata = entries}, "root", "f", 1);
+  auto traced = peer.call_with<int(int)>({.trace = *TraceContext::parse(parent)}, "root", "f", 2);
+  auto local = batcher(3);
+  world.run_for(2s);
+  std::sort(told.begin(), told.end());
+  CHECK(told == std::vector<std::string>{"", parent, "tenant=blue;step=7;"});
+  CHECK(std::move(with).get() == 1);
 }
 
 /// Counts how often it is encoded.

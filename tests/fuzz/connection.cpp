@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
+#include "batchrpc/profile/chrome_trace.hpp"
 #include "blob.hpp"
 #include "fuzz/conversation.hpp"
 #include "fuzz/targets.hpp"
@@ -68,6 +69,7 @@ class Scene {
       world_.network->set_link("raw", "root", {.capacity = 4096});
       raw_.emplace(world_);
     }
+    if ((manner_ & kProfiled) != 0) profiler_.emplace(root_, ProfilerOptions{.answered = true});
   }
 
   void introduce() {
@@ -152,6 +154,10 @@ class Scene {
     require((!number_ || number_->ready()) && (!bytes_ || bytes_->ready()) &&
                 (!texts_ || texts_->ready()),
             "a call of the node's has not ended");
+    if (profiler_) {  // whatever was told of the calls
+      require(!profiler_->key_averages().table().empty(), "no table");
+      require(!chrome_trace(profiler_->recording()).empty(), "no trace");
+    }
     healthy_.frames();
     healthy_.send(call_frame({.number = 0, .id = 9}, 21));
     const auto result = healthy_.frame(FrameKind::result);
@@ -182,6 +188,7 @@ class Scene {
   Node root_{options()};
   RawPeer healthy_{world_, "inproc://world", "healthy"};
   std::optional<RawPeer> raw_{std::in_place, world_};
+  std::optional<Profiler> profiler_;
   std::optional<Future<int>> number_;
   std::optional<Future<Bytes>> bytes_;
   std::optional<Future<std::vector<std::string>>> texts_;

@@ -21,6 +21,7 @@ enum Manner : std::uint8_t {
   kReads = 4,       ///< reads what comes, all of it valid frames
   kBreaksOff = 8,   ///< leaves at the end instead of staying
   kNarrow = 16,     ///< over a link that takes 4 KiB
+  kProfiled = 32,   ///< while the node's calls, and what it answers, are recorded
 };
 
 /// The incarnation of the node, which owns objects: that of VirtualWorld's first.

@@ -1,12 +1,14 @@
 #include <cstring>
 #include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/wire/codec.hpp"
 #include "fuzz/targets.hpp"
 #include "wire/frame.hpp"
+#include "wire/record.hpp"
 
 // One frame: the parser, and the readers of all bodies, whatever kind the frame says it is. What
 // they read is written and read again.
@@ -36,8 +38,49 @@ std::vector<Word> error_words(const wire::ErrorBody& body) {
   return encoder.words();
 }
 
+std::vector<Word> context_words(const wire::CallContextBody& body) {
+  Encoder encoder(wire::kEnvelopeWords);
+  wire::add_context(encoder, body);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::call});
+  return encoder.words();
+}
+
+std::vector<Word> record_words(const CallRecord& record) {
+  Encoder encoder(wire::kEnvelopeWords);
+  wire::encode_side(encoder, wire::kContextPointer, record);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::result});
+  return encoder.words();
+}
+
+void record_comes_back(const CallRecord& record) {
+  const std::vector<Word> words = record_words(record);
+  Decoder decoder(wire::parse_frame(words).segment(), {});
+  require(record_words(wire::decode_side(decoder, wire::kContextInSegment)) == words,
+          "a record is another one when written and read again");
+}
+
+void read_records(const wire::FrameView& frame) {
+  try {
+    for (wire::RecordBody& body : wire::read_error_record(frame))
+      record_comes_back(wire::record_of(std::move(body)));
+  } catch (const BadMessage&) {  // NOLINT: so it is refused
+  }
+  if (!frame.has_context()) return;
+  try {
+    Decoder decoder(frame.segment(), {}, {.traversal_words = wire::kMaxRecordWords});
+    record_comes_back(wire::decode_side(decoder, wire::kContextInSegment));
+  } catch (const BadMessage&) {  // NOLINT: so it is refused
+  }
+}
+
 void read_all(const wire::FrameView& frame) {
   using namespace wire;
+  if (frame.has_context()) {
+    comes_back<CallContextBody>(frame, read_context, context_words, [](const CallContextBody& it) {
+      return std::tie(it.trace, it.metadata, it.record);
+    });
+  }
+  read_records(frame);
   comes_back<Hello>(frame, read_hello, hello_frame, [](const Hello& hello) {
     return std::tie(hello.major, hello.minor, hello.rank, hello.incarnation, hello.session,
                     hello.received, hello.name, hello.job);

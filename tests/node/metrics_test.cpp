@@ -9,53 +9,20 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/calling_pair.hpp"
+#include "node/metrics_of.hpp"
 #include "node/virtual_world.hpp"
-
-namespace metrics {
-
-class Counter {
- public:
-  int add(int more) { return sum_ += more; }
-
- private:
-  int sum_ = 0;
-};
-
-}  // namespace metrics
 
 namespace batchrpc {
 namespace {
 
 using namespace std::chrono_literals;
+using test::adds_up;
+using test::answered_of;
 using test::CallingPair;
+using test::made_of;
 using test::outcome;
+using test::peer_of;
 using test::VirtualWorld;
-
-const CallMetrics* made_of(const NodeMetrics& metrics, const std::string& function) {
-  for (const FunctionMetrics& entry : metrics.functions) {
-    if (entry.name == function) return &entry.made;
-  }
-  return nullptr;
-}
-
-const CallMetrics* answered_of(const NodeMetrics& metrics, const std::string& function) {
-  for (const FunctionMetrics& entry : metrics.functions) {
-    if (entry.name == function) return &entry.answered;
-  }
-  return nullptr;
-}
-
-const PeerMetrics& peer_of(const NodeMetrics& metrics, const std::string& name) {
-  for (const PeerMetrics& peer : metrics.peers) {
-    if (peer.name == name) return peer;
-  }
-  throw std::out_of_range("no metrics of peer " + name);
-}
-
-bool adds_up(const CallMetrics& calls) {
-  return calls.calls == calls.ok + calls.errors.total() + calls.in_flight &&
-         calls.ok == calls.latency.count();
-}
 
 Future<int> later(const std::shared_ptr<VirtualLoop>& loop, Duration time) {
   auto promise = std::make_shared<Promise<int>>();
@@ -221,6 +188,25 @@ TEST_CASE("each way in which a call fails is counted under its code, once on eac
   CHECK(pair.b.metrics().answered.in_flight == 0);
 }
 
+TEST_CASE("the bytes of an error are counted by who sends it and who gets it") {
+  CallingPair pair;
+  pair.b.expose("throws", [](const std::string& text) -> int { throw std::runtime_error(text); });
+  pair.b.expose("hears", [](const std::string& text) { throw std::runtime_error(text); });
+  (void)outcome(pair.a.call<int(std::string)>("b", "throws", "x"));
+  const NodeMetrics before = pair.a.metrics();
+  (void)outcome(pair.a.call<int(std::string)>("b", "throws", std::string(801, 'x')));
+  const NodeMetrics a = pair.a.metrics();
+  const NodeMetrics b = pair.b.metrics();
+  CHECK(made_of(a, "throws")->bytes_received - made_of(before, "throws")->bytes_received ==
+        made_of(before, "throws")->bytes_received + 800);
+  CHECK(answered_of(b, "throws")->bytes_sent == made_of(a, "throws")->bytes_received);
+  // Nothing is sent to who does not want an answer.
+  pair.a.notify<void(std::string)>("b", "hears", "x");
+  pair.world.run_for(1s);
+  CHECK(answered_of(pair.b.metrics(), "hears")->errors.of(ErrorCode::remote_error) == 1);
+  CHECK(answered_of(pair.b.metrics(), "hears")->bytes_sent == 0);
+}
+
 TEST_CASE("functions that a peer makes up take one counter of the callee's, whatever their names") {
   const CallingPair pair;
   for (int i = 0; i < 100; ++i)
@@ -324,95 +310,6 @@ TEST_CASE("metrics tell of calls that wait for their turn, and of those refused"
   world.run_for(10s);
   CHECK(server.metrics().queue.accepted == 0);
   CHECK(answered_of(server.metrics(), "late")->ok == 3);
-}
-
-TEST_CASE("batchers are listed under the names that they are exposed as, and their sums stay") {
-  CallingPair pair;
-  {
-    const Batcher<int(int)> twice({.max_size = 4}, [](std::vector<int> xs) {
-      for (int& x : xs)
-        x *= 2;
-      return xs;
-    });
-    pair.b.expose("twice", twice);
-    std::vector<Future<int>> rows;
-    for (int i = 0; i < 8; ++i)
-      rows.push_back(pair.a.call<int(int)>("b", "twice", i));
-    pair.world.run_for(1s);
-    const BatchStatistics statistics = twice.statistics();
-    const NodeMetrics b = pair.b.metrics();
-    REQUIRE(b.batchers.size() == 1);
-    const BatcherMetrics& batcher = b.batchers.front();
-    CHECK(batcher.name == "twice");
-    CHECK(batcher.batchers == 1);
-    CHECK(batcher.rows == 8);
-    CHECK(batcher.answered == 8);
-    CHECK(batcher.batches == statistics.batches);
-    CHECK(batcher.sizes.sum() == 8);
-    CHECK(batcher.latency.count() == 8);
-    std::uint64_t started = 0;
-    for (const ReasonCount& reason : batcher.reasons)
-      started += reason.batches;
-    CHECK(started == batcher.batches);
-    CHECK(answered_of(b, "twice")->ok == 8);
-  }
-  pair.b.unexpose("twice");
-  pair.world.run_for(1s);
-  const NodeMetrics b = pair.b.metrics();
-  REQUIRE(b.batchers.size() == 1);
-  CHECK(b.batchers.front().batchers == 0);
-  CHECK(b.batchers.front().rows == 8);
-  CHECK(b.batchers.front().queued == 0);
-}
-
-TEST_CASE("objects behind remote references are counted by type and by owner") {
-  CallingPair pair;
-  pair.b.expose_class<metrics::Counter()>();
-  pair.b.expose<&metrics::Counter::add>();
-  {
-    const auto first = pair.a.create<metrics::Counter>("b");
-    const auto second = pair.a.create<metrics::Counter>("b");
-    CHECK(first.call<&metrics::Counter::add>(2).get() == 2);
-    pair.world.run_for(1s);
-    const NodeMetrics b = pair.b.metrics();
-    REQUIRE(b.rrefs.owned.size() == 1);
-    CHECK(b.rrefs.owned[0].name == "metrics::Counter");
-    CHECK(b.rrefs.owned[0].objects == 2);
-    CHECK(b.rrefs.owned[0].holders == 1);
-    const NodeMetrics a = pair.a.metrics();
-    REQUIRE(a.rrefs.used.size() == 1);
-    CHECK(a.rrefs.used[0].name == "b");
-    CHECK(a.rrefs.used[0].objects == 2);
-    CHECK(made_of(a, "metrics::Counter::add")->ok == 1);
-    CHECK(answered_of(b, "metrics::Counter::add")->ok == 1);
-  }
-  pair.world.run_for(1s);
-  CHECK(pair.b.metrics().rrefs.owned.empty());
-}
-
-TEST_CASE("what a node calls on itself is counted as of a peer with its own name") {
-  const VirtualWorld world;
-  const Node node = world.root("self");
-  node.expose<&failures::area>();
-  CHECK(node.call<&failures::area>("self", 2, 3).get() == 6);
-  const NodeMetrics metrics = node.metrics();
-  CHECK(peer_of(metrics, "self").state == "self");
-  CHECK(peer_of(metrics, "self").made.ok == 1);
-  CHECK(answered_of(metrics, "failures::area")->ok == 1);
-}
-
-TEST_CASE("a node tells its metrics after its end, too, as JSON and for Prometheus") {
-  CallingPair pair;
-  pair.next_call_works();
-  pair.world.run_for(2s);
-  CHECK(pair.a.metrics().uptime >= 2s);
-  pair.a.shutdown(1s);
-  const NodeMetrics metrics = pair.a.metrics();
-  CHECK(made_of(metrics, "failures::area")->ok == 1);
-  CHECK(to_json(metrics).find("\"failures::area\"") != std::string::npos);
-  CHECK(to_prometheus(metrics).find(
-            "batchrpc_calls_total{peer=\"b\",function=\"failures::area\"} 1\n") !=
-        std::string::npos);
 }
 
 }  // namespace

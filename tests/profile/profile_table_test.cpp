@@ -141,6 +141,8 @@ TEST_CASE("rows are put in order, and the rest is counted") {
   CHECK(first(ProfileSort::errors) == "rpc_async#add(w0 -> w1)");
   CHECK(first(ProfileSort::name) == "rpc_async#add(w0 -> w1)");
   CHECK(first(ProfileSort::first_seen) == "rpc_async#add(w0 -> w1)");
+  const ProfileTable sorted = ProfileTable(nested_recording()).sort_by(ProfileSort::self_total);
+  CHECK(sorted.rows().front().name == "rpc_async#add(w0 -> w1)#remote_op: add");
   const std::string text = table.table({.row_limit = 2, .name_width = 20});
   CHECK(text.find("rpc_async#add(w0 ...") != std::string::npos);
   CHECK(text.find("3 more rows\n") != std::string::npos);

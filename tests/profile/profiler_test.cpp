@@ -13,41 +13,14 @@
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
 #include "batchrpc/profile/clock_alignment.hpp"
-#include "node/virtual_world.hpp"
+#include "profile/profiled_pair.hpp"
 
 namespace batchrpc {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Two nodes with 1 ms between them, each way.
-struct Pair {
-  explicit Pair(Duration latency = 1ms) {
-    world.network->set_link({.latency = latency});
-    a.emplace(world.root("a"));
-    b.emplace(world.join("b"));
-    b->expose("slow", [this](int milliseconds) {
-      world.loop->advance(milliseconds * 1ms);
-      return milliseconds;
-    });
-    b->expose("later", [this](int milliseconds) -> Future<int> {
-      return delayed(milliseconds * 1ms).then([milliseconds] { return milliseconds; });
-    });
-    b->expose("bad", [](int) -> int { throw std::out_of_range("too far"); });
-    a->call<int(int)>("b", "slow", 0).get();  // connected
-  }
-  Future<void> delayed(Duration duration) const {
-    auto promise = std::make_shared<Promise<void>>();
-    Future<void> future = promise->get_future();
-    world.loop->schedule(world.loop->now() + duration, [promise] { promise->set_value(); });
-    return future;
-  }
-
-  test::VirtualWorld world;
-  std::optional<Node> a;
-  std::optional<Node> b;
-};
-
+using Pair = test::ProfiledPair;
 using detail::CallRecording;
 
 CallPhases phases_of(const CallRecord& call) { return CallPhases::of(call, Duration::zero()); }
@@ -260,144 +233,6 @@ TEST_CASE("a batch's rows say so, and have what its handler caused") {
   CHECK(calls == 3);
 }
 
-TEST_CASE("one in n calls is recorded where that is asked for") {
-  Pair pair;
-  const Profiler all(*pair.a);
-  const Profiler few(*pair.a, {.sample = 4});
-  pair.b->expose("other", [] { return 0; });
-  for (int i = 0; i < 500; ++i) {
-    pair.a->call<int(int)>("b", "slow", 0).get();
-    pair.a->call<int()>("b", "other").get();
-  }
-  CHECK(all.recording().calls.size() == 1000);
-  const Recording sampled = few.recording();
-  CHECK(sampled.sampled == 4);
-  // By chance, so that calls in turn are all seen.
-  const auto slow = std::count_if(sampled.calls.begin(), sampled.calls.end(),
-                                  [](const CallRecord& call) { return call.function == "slow"; });
-  const auto other = static_cast<std::ptrdiff_t>(sampled.calls.size()) - slow;
-  CHECK(slow > 80);
-  CHECK(slow < 170);
-  CHECK(other > 80);
-  CHECK(other < 170);
-  CHECK_THROWS_AS(Profiler(*pair.a, {.sample = 0}), InvalidArgument);
-}
-
-TEST_CASE("what there is no room for is counted") {
-  Pair pair;
-  const Profiler profiler(*pair.a, {.max_events = 3});
-  for (int i = 0; i < 10; ++i)
-    pair.a->call<int(int)>("b", "slow", 0).get();
-  CHECK(profiler.recording().calls.size() == 3);
-  CHECK(profiler.recording().left_out == 7);
-}
-
-TEST_CASE("a handler that causes more than a reply tells of is counted, and answered") {
-  Pair pair;
-  const Node c = pair.world.join("c");
-  c.expose("leaf", [] {});
-  pair.b->expose("many", [&]() -> Future<int> {
-    std::vector<Future<void>> calls;
-    for (int i = 0; i < 5000; ++i)
-      calls.push_back(pair.b->call<void()>("c", "leaf"));
-    return when_all(std::move(calls)).then([] { return 1; });
-  });
-  const Profiler profiler(*pair.a);
-  CHECK(pair.a->call<int()>("b", "many").get() == 1);
-  const Recording recording = profiler.recording();
-  REQUIRE(recording.calls.size() == 1);
-  CHECK(recording.calls[0].calls.size() == 4096);
-  CHECK(recording.calls[0].left_out == 5000 - 4096);
-}
-
-TEST_CASE("calls of calls that go too deep are cut off, and counted") {
-  Pair pair;
-  const auto down = [](Node& from, const char* to) {
-    from.expose("down", [&from, to](int levels) -> Future<int> {
-      if (levels == 0) return make_ready_future(0);
-      return from.call<int(int)>(to, "down", levels - 1).then([](int n) { return n + 1; });
-    });
-  };
-  down(*pair.a, "b");
-  down(*pair.b, "a");
-  const Node c = pair.world.join("c");
-  const Profiler profiler(c);
-  CHECK(c.call<int(int)>("b", "down", 20).get() == 20);
-  const Recording recording = profiler.recording();
-  std::size_t depth = 0;
-  std::uint64_t left_out = 0;
-  for (const CallRecord* call = &recording.calls.back(); call != nullptr;
-       call = call->calls.empty() ? nullptr : &call->calls[0]) {
-    ++depth;
-    left_out += call->left_out;
-  }
-  CHECK(depth == 1 + CallRecording::kMaxDepth);
-  CHECK(depth + left_out == 21);
-}
-
-TEST_CASE("calls that a node answers are recorded where that is asked for") {
-  Pair pair;
-  const Profiler of_b(*pair.b, {.answered = true});
-  const Profiler made_only(*pair.b);
-  pair.a->call<int(int)>("b", "slow", 7).get();
-  pair.a->notify<int(int)>("b", "slow", 1);
-  pair.world.run_for(10ms);
-  CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "bad", 1)));
-  auto dropped = pair.a->call<int(int)>("b", "later", 50);
-  pair.world.run_for(10ms);
-  dropped.cancel();
-  CHECK_FALSE(test::outcome(std::move(dropped)));
-  pair.world.run_for(100ms);
-  const Recording recording = of_b.recording();
-  REQUIRE(recording.calls.size() == 4);
-  CHECK(made_only.recording().calls.empty());
-  const CallRecord& first = recording.calls[0];
-  CHECK(first.function == "slow");
-  CHECK(first.caller.node == "a");
-  CHECK(first.callee.node == "b");
-  CHECK(first.callee.rank == 1);
-  CHECK(first.finished - first.received == 7ms);
-  CHECK(first.called == TimePoint());
-  CHECK(first.span.valid());
-  CHECK(first.parent == 0);
-  CHECK(recording.calls[0].error.empty());
-  CHECK(recording.calls[2].error == "std::out_of_range");
-  CHECK(recording.calls[3].error == "Cancelled");
-  const CallPhases phases = CallPhases::of(first);
-  CHECK(phases.handler == 7ms);
-  CHECK(phases.total() == 7ms);
-  const auto trace = nlohmann::json::parse(chrome_trace(recording));
-  int handlers = 0;
-  for (const auto& event : trace.at("traceEvents")) {
-    if (event.at("ph") == "X" && event.at("cat") == "handler") ++handlers;
-  }
-  CHECK(handlers == 4);
-}
-
-TEST_CASE("calls of one trace that their callee alone records are told apart, below what gave it") {
-  Pair pair;
-  const Node c = pair.world.join("c");
-  c.expose("leaf", [] {});
-  pair.b->expose("middle", [&] { return pair.b->call<void()>("c", "leaf"); });
-  const Profiler of_b(*pair.b, {.answered = true});
-  const auto parent =
-      TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").value();
-  for (int i = 0; i < 2; ++i)
-    pair.a->call_with<void()>({.trace = parent}, "b", "middle").get();
-  std::set<std::uint64_t> spans;
-  for (const CallRecord& call : of_b.recording().calls) {
-    spans.insert(call.span.span_number());
-    CHECK(call.span.trace_id == parent.trace_id);
-    if (call.function != "middle") continue;
-    CHECK(call.parent == parent.span_number());
-    CHECK(call.parent_is_external);
-    REQUIRE(call.calls.size() == 1);
-    CHECK(call.calls[0].parent == call.span.span_number());
-    CHECK_FALSE(call.calls[0].parent_is_external);
-  }
-  CHECK(spans.size() == 2);
-}
-
 TEST_CASE("a node that is not to be profiled answers, and tells nothing") {
   Pair pair;
   NodeOptions options = pair.world.joining("shy");
@@ -469,30 +304,6 @@ TEST_CASE("a call of a handler that is recorded itself counts once") {
   CHECK(recording.calls[0].calls[0].function == "leaf");
 }
 
-TEST_CASE("a call that both sides record is told to its caller, and is one after gathering") {
-  Pair pair;
-  Profiler profiler(*pair.a);
-  const Profiler of_b(*pair.b, {.answered = true});
-  pair.a->call<int(int)>("b", "slow", 7).get();
-  CHECK(phases_of(profiler.recording().calls.at(0)).handler == 7ms);
-  CHECK(of_b.recording().calls.size() == 1);
-  CHECK(profiler.gather().empty());
-  CHECK(profiler.recording().calls.size() == 1);
-  CHECK(profiler.recording().calls[0].called != TimePoint());
-}
-
-TEST_CASE("a profiler may outlive its node") {
-  Pair pair;
-  auto profiler = std::make_unique<Profiler>(*pair.a);
-  pair.a->call<int(int)>("b", "slow", 1).get();
-  pair.a.reset();
-  CHECK(profiler->recording().calls.size() == 1);
-  CHECK_FALSE(profiler->key_averages().table().empty());
-  CHECK_THROWS_AS(profiler->gather(), ShutDown);
-  profiler->stop();
-  profiler.reset();
-}
-
 TEST_CASE("a trace that cannot be written says why, and leaves nothing behind") {
   Pair pair;
   const Profiler profiler(*pair.a);
@@ -519,59 +330,6 @@ TEST_CASE("a trace that cannot be written says why, and leaves nothing behind") 
   CHECK_THROWS_AS(profiler.export_chrome_trace("/dev/full"), InvalidArgument);
   CHECK(std::filesystem::is_character_file("/dev/full"));
   std::filesystem::remove_all(folder);
-}
-
-TEST_CASE("gathering takes in what the other nodes' profilers have, each call once") {
-  Pair pair;
-  const Node c = pair.world.join("c");
-  c.expose("leaf", [] {});
-  pair.b->expose("middle", [&] { return pair.b->call<void()>("c", "leaf"); });
-  Profiler profiler(*pair.a);
-  const Profiler of_b(*pair.b);
-  pair.a->call<void()>("b", "middle").get();
-  pair.b->call<void()>("c", "leaf").get();  // of its own
-  CHECK(profiler.recording().calls.size() == 1);
-  CHECK(profiler.gather().empty());
-  Recording recording = profiler.recording();
-  CHECK(recording.calls.size() == 2);
-  CHECK(profiler.gather().empty());  // nothing new
-  recording = profiler.recording();
-  CHECK(recording.calls.size() == 2);
-  pair.world.network->isolate("c");  // silent, and not known to be
-  const auto missing = profiler.gather(1s);
-  REQUIRE(missing.size() == 1);
-  CHECK(missing[0].starts_with("c: "));
-}
-
-TEST_CASE("gathering goes page by page through all profilers of a node") {
-  Pair pair;
-  pair.a->expose("empty", [] {});
-  const Profiler one(*pair.b);
-  const Profiler none(*pair.b, {.max_events = 0});
-  const Profiler two(*pair.b);
-  constexpr int kCalls = 12'000;
-  for (int i = 0; i < kCalls; i += 100) {
-    std::vector<Future<void>> calls;
-    for (int j = 0; j < 100; ++j)
-      calls.push_back(pair.b->call<void()>("a", "empty"));
-    when_all(std::move(calls)).get();
-  }
-  Profiler profiler(*pair.a);
-  CHECK(profiler.gather().empty());
-  CHECK(profiler.recording().calls.size() == kCalls);
-  CHECK(profiler.recording().left_out == kCalls);
-}
-
-TEST_CASE("clocks are aligned by what gathering itself tells, where no call does") {
-  Pair pair;
-  Profiler profiler(*pair.a);
-  CHECK(profiler.gather().empty());
-  const ClockAlignment alignment(profiler.recording());
-  const ClockOffset* const b = alignment.find("b");
-  REQUIRE(b != nullptr);
-  CHECK(b->known);
-  CHECK(b->offset == 0ms);
-  CHECK(b->error == 1ms);
 }
 
 }  // namespace

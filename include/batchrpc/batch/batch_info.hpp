@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/base/executor.hpp"
@@ -43,6 +45,9 @@ struct BatchInfo {
     std::size_t first_row = 0;                     ///< its place in the batch
     std::size_t rows = 1;                          ///< how many it has
     int priority = 0;                              ///< as BatchRules::priority gave it
+    TraceContext trace{};                          ///< that it is part of; not valid: none
+    /// What its caller has sent along (CallOptions::metadata), in its order.
+    std::span<const std::pair<std::string, std::string>> metadata{};
   };
 
   std::size_t rows = 0;                    ///< of callers, without padding

@@ -154,9 +154,9 @@ class BATCHRPC_EXPORT ReplySink {
   /// InvalidArgument, with nothing sent, when the result is beyond a limit.
   /// What was recorded of the call goes along, unless `recording` is null.
   virtual void send_result(std::uint64_t call, Encoder& encoder, CallRecording* recording) = 0;
-  /// `began`: the function had begun to run.
-  virtual void send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
-                          CallRecording* recording) = 0;
+  /// The same; returns how many bytes that is. `began`: the function had begun to run.
+  virtual std::uint64_t send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
+                                   CallRecording* recording) = 0;
   /// For a call that outlives its message: itself, shared. The call counts as being answered until
   /// answered(), which follows its reply if it wanted one; so long it may be cancelled, if it does.
   virtual std::shared_ptr<ReplySink> keep(const Ref<CallState>& call, bool wants_reply) = 0;
@@ -285,7 +285,7 @@ class BATCHRPC_EXPORT IncomingCall {
   [[nodiscard]] CallRecording* recording() const noexcept;
   bool begin_late();
   void send_error(const std::exception_ptr& error, bool began);
-  void count_error(const std::exception_ptr& error, bool began) noexcept;
+  void count_error(const std::exception_ptr& error, bool began, std::uint64_t bytes) noexcept;
   void end();
 
   ReplySink* sink_;  // null when answered

@@ -22,7 +22,8 @@ struct BATCHRPC_EXPORT CallTimes {
   Duration callee_ahead{};  ///< what the callee's times were set back by
 
   /// Of a record, whose callee's clock is ahead by so much; if that is not given, then by what
-  /// makes both ways of the call take equally long.
+  /// makes both ways of the call take equally long, whichever was held up: ClockAlignment, which
+  /// looks at many calls, knows better.
   ///
   /// A time that is not known counts as the next one that is, so the phase before it has it all: a
   /// call whose callee told nothing is on the wire from when it was sent. Where a clock's offset

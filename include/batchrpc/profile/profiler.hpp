@@ -22,7 +22,8 @@ struct ProfilerOptions {
   /// The calls of others, too, that the node answers: of these, its own side.
   bool answered = false;
   /// So many calls and operators are kept, and again of each peer that is gathered from; further
-  /// ones are counted. A call takes about half a KiB, an operator a tenth of one.
+  /// ones are counted, with 0 all of them. A call takes about half a KiB, an operator a tenth of
+  /// one.
   std::size_t max_events = 500'000;
 };
 
