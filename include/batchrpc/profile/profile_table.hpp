@@ -73,8 +73,10 @@ class BATCHRPC_EXPORT ProfileTable {
   [[nodiscard]] Duration self_total() const noexcept { return self_total_; }
 
   /// Puts the rows in order; those that are equal stay as they are. Returns itself.
+  /// @{
   ProfileTable& sort_by(ProfileSort order) &;
   ProfileTable sort_by(ProfileSort order) && { return std::move(sort_by(order)); }
+  /// @}
 
   /// As text: a line for each row, and what all come to.
   [[nodiscard]] std::string table(const ProfileTableOptions& options = {}) const;
