@@ -133,7 +133,9 @@ TEST_CASE("a batch's operators are those of all its rows, and marked") {
 TEST_CASE("the program's own profiler of LibTorch shows the calls") {
   namespace profiler = torch::autograd::profiler;
   Three nodes;
-  profiler::enableProfilerLegacy({torch::profiler::impl::ProfilerState::CPU});
+  using torch::profiler::impl::ProfilerConfig;
+  using torch::profiler::impl::ProfilerState;
+  profiler::enableProfilerLegacy(ProfilerConfig(ProfilerState::CPU));
   nodes.a.call<int(int)>("b", "plain", 1).get();
   const auto events = profiler::disableProfilerLegacy();
   nodes.a.call<int(int)>("b", "plain", 2).get();  // it is over
