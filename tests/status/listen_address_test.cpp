@@ -8,7 +8,7 @@
 namespace batchrpc::status {
 namespace {
 
-TEST_CASE("a status page's address is a host and a port; no host is loopback") {
+TEST_CASE("a status page's address is a host and a port, and no host is loopback") {
   const auto [text, host, port, again] =
       GENERATE(table<std::string, std::string, int, std::string>({
           {"127.0.0.1:0", "127.0.0.1", 0, "127.0.0.1:0"},
