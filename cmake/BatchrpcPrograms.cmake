@@ -1,25 +1,36 @@
 # Programs, and the precompiled torch/torch.h that those with LibTorch share.
 
-# torch/torch.h takes some ten seconds a file: it is compiled once, here, for the library, the
-# programs and the tests alike.
-function(batchrpc_torch_pch target)
-  if(NOT TARGET batchrpc_torch_pch)
-    set(empty ${PROJECT_BINARY_DIR}/generated/torch_pch.cpp)
-    file(GENERATE OUTPUT ${empty} CONTENT "\n")
-    add_library(batchrpc_torch_pch OBJECT ${empty})
-    target_compile_features(batchrpc_torch_pch PUBLIC cxx_std_20)
-    target_link_libraries(batchrpc_torch_pch PRIVATE batchrpc::batchrpc batchrpc::libtorch)
-    target_precompile_headers(batchrpc_torch_pch PRIVATE <torch/torch.h>)
-    batchrpc_warnings(batchrpc_torch_pch)
-    target_compile_options(
-      batchrpc_torch_pch PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
-  endif()
-  target_precompile_headers(${target} REUSE_FROM batchrpc_torch_pch)
+# batchrpc_pch(<target> <owner>): <target> uses the precompiled header of <owner>, which is compiled by
+# the same options.
+function(batchrpc_pch target owner)
+  target_precompile_headers(${target} REUSE_FROM ${owner})
   if(BATCHRPC_CCACHE)  # without these ccache gives up, or brings back what clang then refuses
     target_compile_options(
       ${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
                         $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
   endif()
+endfunction()
+
+# batchrpc_pch_owner(<name> <header>...): has these precompiled; other options are up to the caller.
+function(batchrpc_pch_owner name)
+  set(empty ${PROJECT_BINARY_DIR}/generated/${name}.cpp)
+  file(GENERATE OUTPUT ${empty} CONTENT "\n")
+  add_library(${name} OBJECT ${empty})
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_precompile_headers(${name} PRIVATE ${ARGN})
+  batchrpc_warnings(${name})
+  target_compile_options(
+    ${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
+endfunction()
+
+# torch/torch.h takes some ten seconds a file: it is compiled once, here, for the library, the
+# programs and the tests alike.
+function(batchrpc_torch_pch target)
+  if(NOT TARGET batchrpc_torch_pch)
+    batchrpc_pch_owner(batchrpc_torch_pch <torch/torch.h>)
+    target_link_libraries(batchrpc_torch_pch PRIVATE batchrpc::batchrpc batchrpc::libtorch)
+  endif()
+  batchrpc_pch(${target} batchrpc_torch_pch)
 endfunction()
 
 # batchrpc_programs(<program that needs LibTorch>...): the programs of the calling folder.
