@@ -123,16 +123,16 @@ class CallsMade {
     add(entry.notifications, 1);
     add(entry.bytes_sent, bytes);
   }
+  /// The error has come, of so many bytes, in which one ends: failed() follows.
+  void received(std::uint32_t function, std::uint64_t bytes) noexcept {
+    add(by_number_[function]->bytes_received, bytes);
+  }
   /// A call has ended, with a result: `latency` in ns. Or in an error. Each once.
   /// @{
   void answered(std::uint32_t function, std::uint64_t latency, std::uint64_t bytes) noexcept {
     Entry& entry = *by_number_[function];
     add(entry.bytes_received, bytes);
     entry.latency.add_alone(latency);
-  }
-  /// An error of so many bytes has come, which is its end.
-  void received(std::uint32_t function, std::uint64_t bytes) noexcept {
-    add(by_number_[function]->bytes_received, bytes);
   }
   void failed(std::uint32_t function, ErrorCode code) noexcept {
     add(by_number_[function]->errors[ErrorCounts::index_of(code)], 1);

@@ -1,6 +1,7 @@
 #include <string_view>
 #include <utility>
 
+#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/node/call_extras.hpp"
 #include "batchrpc/node/caller.hpp"
@@ -21,7 +22,7 @@ detail::OutgoingOptions detail::outgoing(const CallOptions& options, NodeCore* n
   const bool may_be_recorded = node != nullptr && node->tracer().is_active();
   const bool asks = !options.metadata.empty() || options.inherit_metadata || options.trace.valid();
   if (may_be_recorded || asks) {
-    auto extras = std::make_shared<OutgoingExtras>();
+    auto extras = std::allocate_shared<OutgoingExtras>(PoolAllocator<OutgoingExtras>());
     extras->parent = options.trace;
     extras->inherits = options.inherit_metadata;
     for (const MetadataEntry& entry : options.metadata)

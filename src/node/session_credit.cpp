@@ -166,15 +166,17 @@ bool Session::refuses_for_replies(const wire::FrameView& frame) {
           "'" + std::string(shown_name(function.name)) + "' was not run: " + std::to_string(held) +
           " bytes of replies have not been taken by their caller, the limit is " +
           std::to_string(credit_limit_) + " (NodeOptions::max_outstanding_bytes)")));
-  refused_bytes_ += error.size() * sizeof(Word);
+  const std::size_t bytes = error.size() * sizeof(Word);
+  refused_bytes_ += bytes;
+  const bool is_too_much = refused_bytes_ > kRefusalBytes;
   if (counters_ != nullptr) {
     const auto exposed = function.function.lock();
     FunctionCounters& counters =
         exposed && exposed->counters != nullptr ? *exposed->counters : counters_->unknown();
     counters.began(frame.words.size_bytes());
-    counters.failed(ErrorCode::overloaded);
+    counters.failed(ErrorCode::overloaded, is_too_much ? 0 : bytes);
   }
-  if (refused_bytes_ > kRefusalBytes) {
+  if (is_too_much) {
     throw BadMessage("it calls and does not take the replies, of which " + std::to_string(held) +
                      " bytes wait (NodeOptions::max_outstanding_bytes)");
   }

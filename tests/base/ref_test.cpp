@@ -1,7 +1,7 @@
 #include "batchrpc/base/ref.hpp"
 
+#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -46,23 +46,30 @@ TEST_CASE("a reference is assigned to itself, shared anew, and given away withou
   CHECK(alive == 0);
 }
 
-TEST_CASE("threads that share an object destroy it once") {
-  int alive = 0;
-  {
-    const Ref<Counted> shared(new Counted(alive));
-    std::vector<std::thread> threads;
-    for (int i = 0; i < 4; ++i) {
-      threads.emplace_back([mine = shared] {
-        for (int round = 0; round < 1000; ++round) {
-          const Ref<Counted> copy = mine;
-          if (copy.get() == nullptr) std::abort();
-        }
-      });
+TEST_CASE(
+    "of threads that share an object the last to let go destroys it, and sees what the rest did") {
+  struct Shared final : RefCounted<Shared> {
+    explicit Shared(std::atomic<int>& destroyed) : count(destroyed) {}
+    ~Shared() { count += written[0] + written[1]; }
+    std::atomic<int>& count;
+    int written[2] = {0, 0};  // each by one thread, and read by the last
+  };
+  std::atomic<int> written{0};
+  constexpr int kObjects = 2000;
+  std::vector<Ref<Shared>> mine;
+  for (int i = 0; i < kObjects; ++i)
+    mine.emplace_back(new Shared(written));
+  std::vector<Ref<Shared>> others = mine;
+  const auto use = [](std::vector<Ref<Shared>> objects, int number) {
+    for (Ref<Shared>& object : objects) {
+      object->written[number] = 1;
+      object = nullptr;
     }
-    for (std::thread& thread : threads)
-      thread.join();
-  }
-  CHECK(alive == 0);
+  };
+  std::thread other(use, std::move(others), 1);
+  use(std::move(mine), 0);
+  other.join();
+  CHECK(written == 2 * kObjects);
 }
 
 }  // namespace batchrpc::detail

@@ -154,9 +154,9 @@ class Scene {
     require((!number_ || number_->ready()) && (!bytes_ || bytes_->ready()) &&
                 (!texts_ || texts_->ready()),
             "a call of the node's has not ended");
-    if (profiler_) {  // whatever was told of the calls
-      require(!profiler_->key_averages().table().empty(), "no table");
-      require(!chrome_trace(profiler_->recording()).empty(), "no trace");
+    if (profiler_) {  // nothing that was told of the calls does harm
+      (void)profiler_->key_averages().table();
+      (void)chrome_trace(profiler_->recording());
     }
     healthy_.frames();
     healthy_.send(call_frame({.number = 0, .id = 9}, 21));

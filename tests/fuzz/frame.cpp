@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <tuple>
@@ -45,32 +46,50 @@ std::vector<Word> context_words(const wire::CallContextBody& body) {
   return encoder.words();
 }
 
-std::vector<Word> record_words(const CallRecord& record) {
-  Encoder encoder(wire::kEnvelopeWords);
-  wire::encode_side(encoder, wire::kContextPointer, record);
-  wire::finish_frame(encoder, {.kind = wire::FrameKind::result});
-  return encoder.words();
+bool same(const CallRecord& a, const CallRecord& b) {
+  const auto operators = [](const OperatorRecord& x, const OperatorRecord& y) {
+    return std::tie(x.name, x.begin, x.end, x.thread, x.shared) ==
+           std::tie(y.name, y.begin, y.end, y.thread, y.shared);
+  };
+  return std::tie(a.callee.process, a.callee.thread, a.received, a.begun, a.finished, a.left_out) ==
+             std::tie(b.callee.process, b.callee.thread, b.received, b.begun, b.finished,
+                      b.left_out) &&
+         std::tie(a.batch.number, a.batch.rows, a.batch.begin, a.batch.end) ==
+             std::tie(b.batch.number, b.batch.rows, b.batch.begin, b.batch.end) &&
+         std::tie(a.function, a.error, a.called, a.ended, a.bytes_out) ==
+             std::tie(b.function, b.error, b.called, b.ended, b.bytes_out) &&
+         std::equal(a.operators.begin(), a.operators.end(), b.operators.begin(), b.operators.end(),
+                    operators) &&
+         std::equal(a.calls.begin(), a.calls.end(), b.calls.begin(), b.calls.end(), same);
+}
+
+// What the callee tells, in that place of a message.
+CallRecord read_side(std::span<const Word> segment) {
+  Decoder decoder(segment, {}, {.traversal_words = wire::kMaxRecordWords});
+  return wire::decode_side(decoder, wire::kContextInSegment);
 }
 
 void record_comes_back(const CallRecord& record) {
-  const std::vector<Word> words = record_words(record);
-  Decoder decoder(wire::parse_frame(words).segment(), {});
-  require(record_words(wire::decode_side(decoder, wire::kContextInSegment)) == words,
+  Encoder encoder(wire::kEnvelopeWords);
+  wire::encode_side(encoder, wire::kContextPointer, record);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::result});
+  require(same(read_side(wire::parse_frame(encoder.words()).segment()), record),
           "a record is another one when written and read again");
 }
 
 void read_records(const wire::FrameView& frame) {
+  std::vector<CallRecord> records;
   try {
     for (wire::RecordBody& body : wire::read_error_record(frame))
-      record_comes_back(wire::record_of(std::move(body)));
+      records.push_back(wire::record_of(std::move(body)));
   } catch (const BadMessage&) {  // NOLINT: so it is refused
   }
-  if (!frame.has_context()) return;
   try {
-    Decoder decoder(frame.segment(), {}, {.traversal_words = wire::kMaxRecordWords});
-    record_comes_back(wire::decode_side(decoder, wire::kContextInSegment));
+    if (frame.has_context()) records.push_back(read_side(frame.segment()));
   } catch (const BadMessage&) {  // NOLINT: so it is refused
   }
+  for (const CallRecord& record : records)
+    record_comes_back(record);
 }
 
 void read_all(const wire::FrameView& frame) {

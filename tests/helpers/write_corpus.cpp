@@ -14,6 +14,7 @@
 #include "node/raw_frames.hpp"
 #include "rref/rref_messages.hpp"
 #include "wire/every_type.hpp"
+#include "wire/record.hpp"
 
 // Writes what fuzzing starts from: write_corpus tests/fuzz/corpus
 
@@ -80,6 +81,60 @@ const auto& large() {
   return bytes;
 }
 
+// What a callee tells of a call; at the end of so many calls, each made by the one before.
+CallRecord record_of(int depth) {
+  const auto at = [](int microseconds) {
+    return TimePoint(std::chrono::microseconds(microseconds));
+  };
+  CallRecord record;
+  record.function = "f";
+  record.caller = {.node = "root", .rank = 0, .process = 1, .thread = 2};
+  record.callee = {.node = "raw", .rank = 1, .process = 3, .thread = 4};
+  record.received = at(1);
+  record.begun = at(2);
+  record.finished = at(9);
+  record.left_out = 3;
+  record.batch = {.number = 7, .rows = 2, .begin = at(3), .end = at(8)};
+  record.operators.push_back({.name = "aten::add", .begin = at(4), .end = at(5), .thread = 4});
+  record.operators.push_back({.name = "aten::mul", .begin = at(5), .end = at(6), .shared = true});
+  if (depth == 0) return record;
+  CallRecord& made = record.calls.emplace_back(record_of(depth - 1));
+  made.called = made.encoded = at(2);
+  made.sent = at(3);
+  made.replied = at(7);
+  made.ended = at(8);
+  made.error = depth == 1 ? "TimedOut" : "";
+  return record;
+}
+
+template <class Result>
+Words recorded_result(std::uint64_t id, const Result& result, int depth) {
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<Result>(encoder, wire::kBodyPointer, result);
+  wire::encode_side(encoder, wire::kContextPointer, record_of(depth));
+  wire::finish_frame(encoder, {.kind = FrameKind::result, .id = id});
+  return encoder.words();
+}
+Words recorded_error(std::uint64_t id) {
+  const CallRecord record = record_of(1);
+  return wire::error_frame(id, std::make_exception_ptr(std::runtime_error("no")), true, &record);
+}
+
+template <class... Args>
+Words call_with_context(wire::FrameHeader header, wire::RecordWish wish, int entries,
+                        const Args&... args) {
+  wire::CallContextBody context{.record = wish};
+  context.trace = *TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+  for (int i = 0; i < entries; ++i)
+    context.metadata.emplace_back("key" + std::to_string(i), "value");
+  Encoder encoder(wire::kEnvelopeWords);
+  encode_struct<Args...>(encoder, wire::kBodyPointer, args...);
+  wire::add_context(encoder, context);
+  header.kind = FrameKind::call;
+  wire::finish_frame(encoder, header);
+  return encoder.words();
+}
+
 void write_frames(const Folder& folder) {
   folder.write("hello", "", {wire::hello_frame({.incarnation = 3, .name = "a", .job = "job"})});
   folder.write("define", "", {define(1, "add", "i32(i32,i32)")});
@@ -87,6 +142,10 @@ void write_frames(const Folder& folder) {
   folder.write("call-payload", "", {call_frame({.number = 1, .id = 5}, large())});
   folder.write("result", "", {frame_of({.kind = FrameKind::result, .id = 5}, std::string("text"))});
   folder.write("error", "", {error_of(5)});
+  folder.write("call-context", "",
+               {call_with_context({.number = 1, .id = 5}, wire::RecordWish::operators, 2, 7)});
+  folder.write("result-record", "", {recorded_result(5, std::string("text"), 2)});
+  folder.write("error-record", "", {recorded_error(5)});
   folder.write("goodbye", "", {wire::goodbye_frame({.code = 12, .reason = "it shuts down"})});
   folder.write("ping", "", {wire::plain_frame({.kind = FrameKind::ping})});
   folder.write("credit", "", {wire::plain_frame({.kind = FrameKind::credit, .id = 5})});
@@ -202,6 +261,21 @@ void write_conversations(const Folder& folder) {
       frame_of({.kind = FrameKind::result, .id = 3}, std::vector<std::string>{"b", "c"})};
   const std::vector<Words> errors{error_of(1), error_of(2), error_of(3),
                                   wire::goodbye_frame({.code = 12, .reason = "it shuts down"})};
+  using wire::RecordWish;
+  const std::vector<std::string> quiet{"b"};
+  const std::vector<Words> contexts{
+      call_with_context({.number = kTwice, .id = 10}, RecordWish::operators, 2, 21),
+      call_with_context({.number = kTwice, .id = 11}, RecordWish::times, 0, 5),
+      call_with_context({.number = kTwice, .id = 12}, RecordWish::none, 64, 5),
+      call_with_context({.number = kShout, .id = 13}, RecordWish::operators, 1,
+                        std::string("quiet"), quiet, std::optional<double>(2.5)),
+      call_with_context({.flags = wire::kNoReply, .number = kTwice, .id = 14},
+                        RecordWish::operators, 1, 5),
+      call_with_context({.number = kHold, .id = 15}, RecordWish::operators, 1),
+      wire::plain_frame({.kind = FrameKind::cancel, .id = 15}),
+      call_with_context({.number = kTwice, .id = 16}, RecordWish::operators, 65, 21)};
+  const std::vector<Words> records{recorded_result(1, 8, 2), recorded_error(2),
+                                   recorded_result(3, quiet, 9)};
   struct Part {
     const char* name;
     const std::vector<Words>& frames;
@@ -210,7 +284,8 @@ void write_conversations(const Folder& folder) {
   for (const Part& part :
        {Part{"calls", calls, 0}, Part{"chunks", chunks, 0}, Part{"taken-back", taken_back, 0},
         Part{"objects", objects, 0}, Part{"impossible", impossible, 0}, Part{"forks", forks, 0},
-        Part{"answers", answers, kIsCalled}, Part{"errors", errors, kIsCalled}}) {
+        Part{"answers", answers, kIsCalled}, Part{"errors", errors, kIsCalled},
+        Part{"contexts", contexts, kProfiled}, Part{"records", records, kIsCalled | kProfiled}}) {
     const unsigned manner = part.manner | kIntroduced;
     folder.write(part.name, first(manner | kReads, 0), part.frames);
     folder.write(std::string(part.name) + "-pieces", first(manner | kBreaksOff, 5), part.frames);

@@ -11,6 +11,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "long_tests.hpp"
+#include "node/metrics_of.hpp"
 #include "node/raw_target.hpp"
 #include "node/virtual_world.hpp"
 
@@ -230,6 +231,7 @@ TEST_CASE("promise 5: a large call is refused for the replies as a whole, and it
   root.expose("give", [](std::size_t size) { return Bytes::allocate(size); });
   root.expose("size", [](const Bytes& bytes) { return bytes.size(); });
   const Node caller = world.join("caller");
+  CHECK(caller.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(1)).get() == 1);
   auto given = caller.call<Bytes(std::size_t)>("root", "give", std::size_t{2'000'000});
   auto large = caller.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(200'000));
   const auto refused = outcome(std::move(large));
@@ -239,6 +241,11 @@ TEST_CASE("promise 5: a large call is refused for the replies as a whole, and it
         std::string::npos);
   CHECK(std::move(given).get().size() == 2'000'000);
   CHECK(caller.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(200'000)).get() == 200'000);
+  world.run_for(1s);  // the last answer is counted
+  const NodeMetrics metrics = root.metrics();
+  const CallMetrics* const answered = test::answered_of(metrics, "size");
+  CHECK(answered->errors.of(ErrorCode::overloaded) == 1);
+  CHECK(answered->bytes_sent == test::made_of(caller.metrics(), "size")->bytes_received);
 }
 
 TEST_CASE("promise 5: who calls without end and takes no reply is dropped, with the reason") {

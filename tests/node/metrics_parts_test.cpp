@@ -1,9 +1,6 @@
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdlib>
-#include <functional>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -31,7 +28,6 @@ using namespace std::chrono_literals;
 using test::answered_of;
 using test::CallingPair;
 using test::made_of;
-using test::outcome;
 using test::peer_of;
 using test::VirtualWorld;
 

@@ -1,9 +1,7 @@
 #include <catch2/catch.hpp>
 #include <chrono>
-#include <cstdlib>
-#include <functional>
 #include <memory>
-#include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -8,11 +8,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <stdexcept>
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
-#include "batchrpc/profile/clock_alignment.hpp"
 #include "profile/profiled_pair.hpp"
 
 namespace batchrpc {

@@ -14,6 +14,7 @@
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/node/call_context.hpp"
+#include "batchrpc/trace/trace_context.hpp"
 
 namespace batchrpc {
 
@@ -46,7 +47,9 @@ struct BatchInfo {
     std::size_t rows = 1;                          ///< how many it has
     int priority = 0;                              ///< as BatchRules::priority gave it
     TraceContext trace{};                          ///< that it is part of; not valid: none
-    /// What its caller has sent along (CallOptions::metadata), in its order.
+    /// What its caller has sent along (CallOptions::metadata), in its order; of a row that a
+    /// handler has made, what came with the call which that answers. A view, in copies too: valid
+    /// until the result is there.
     std::span<const std::pair<std::string, std::string>> metadata{};
   };
 

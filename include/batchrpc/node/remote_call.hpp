@@ -14,6 +14,7 @@
 #include "batchrpc/base/function.hpp"
 #include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/node/call_context.hpp"
+#include "batchrpc/node/call_extras.hpp"
 #include "batchrpc/node/call_state.hpp"
 #include "batchrpc/node/node_options.hpp"
 #include "batchrpc/wire/codec.hpp"
@@ -43,7 +44,6 @@ constexpr FunctionKey function_key(std::string_view name, std::string_view signa
 
 class CallProbe;
 class CallRecording;
-struct OutgoingExtras;
 
 /// What came back: an error, or a body to decode at kBodyPointer - 1 of the segment. Valid during
 /// the handler only.
