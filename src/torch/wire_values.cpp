@@ -27,6 +27,9 @@ using c10::TypeKind;
                         std::string(wanted));
 }
 
+// Not by braces, where clang 14 takes a number for the vector's size.
+std::vector<IValue> just(IValue value) { return std::vector<IValue>(1, std::move(value)); }
+
 // What the table knows of T.
 template <class T>
 struct ValueOf;
@@ -64,7 +67,7 @@ struct ValueOf<bool> {
   static bool holds(const c10::Type& type) {
     return type.kind() == TypeKind::BoolType || type.kind() == TypeKind::NumberType;
   }
-  static std::optional<std::vector<IValue>> samples() { return std::vector<IValue>{false}; }
+  static std::optional<std::vector<IValue>> samples() { return just(false); }
 };
 
 bool is_integer(const c10::Type& type) {
@@ -91,9 +94,7 @@ struct ValueOf<T> {
     return static_cast<T>(value.toInt());
   }
   static bool holds(const c10::Type& type) { return is_integer(type); }
-  static std::optional<std::vector<IValue>> samples() {
-    return std::vector<IValue>{std::int64_t{0}};
-  }
+  static std::optional<std::vector<IValue>> samples() { return just(std::int64_t{0}); }
 };
 
 template <std::floating_point T>
@@ -109,7 +110,7 @@ struct ValueOf<T> {
     return type.kind() == TypeKind::FloatType || type.kind() == TypeKind::SymFloatType ||
            is_integer(type);
   }
-  static std::optional<std::vector<IValue>> samples() { return std::vector<IValue>{IValue(0.0)}; }
+  static std::optional<std::vector<IValue>> samples() { return just(0.0); }
 };
 
 template <>
@@ -122,7 +123,7 @@ struct ValueOf<std::string> {
   }
   static bool holds(const c10::Type& type) { return type.kind() == TypeKind::StringType; }
   static std::optional<std::vector<IValue>> samples() {
-    return std::vector<IValue>{"cpu"};  // a device, too
+    return just("cpu");  // a device, too
   }
 };
 
