@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "batchrpc/batchrpc.hpp"
+#include "batchrpc/profile/call_phases.hpp"
 #include "node/virtual_world.hpp"
 
 namespace batchrpc::test {
@@ -39,5 +40,10 @@ struct ProfiledPair {
   std::optional<Node> a;
   std::optional<Node> b;
 };
+
+/// Of a call between nodes of one clock.
+inline CallPhases phases_of(const CallRecord& call) {
+  return CallPhases::of(call, Duration::zero());
+}
 
 }  // namespace batchrpc::test

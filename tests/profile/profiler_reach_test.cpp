@@ -18,8 +18,7 @@ using namespace std::chrono_literals;
 
 using Pair = test::ProfiledPair;
 using detail::CallRecording;
-
-CallPhases phases_of(const CallRecord& call) { return CallPhases::of(call, Duration::zero()); }
+using test::phases_of;
 
 // What a profiler reaches: samples, bounds, what its node answers, other nodes.
 

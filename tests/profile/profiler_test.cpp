@@ -22,8 +22,7 @@ using namespace std::chrono_literals;
 
 using Pair = test::ProfiledPair;
 using detail::CallRecording;
-
-CallPhases phases_of(const CallRecord& call) { return CallPhases::of(call, Duration::zero()); }
+using test::phases_of;
 
 TEST_CASE("a call is recorded with the times of both sides") {
   Pair pair;
