@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp' |
   xargs -0 -r awk '
     BEGIN {
-      count = split("base trace future wire transport metrics node rref batch profile status testing torch", names)
+      count = split("base trace future wire transport metrics node rref batch profile status testing env torch", names)
       for (i = 1; i <= count; ++i) rank[names[i]] = i
       library_header = "^(capnp/|kj/|spdlog/|fmt/|httplib\\.h|torch/|ATen/|c10/|caffe2/)"
       library_name = "(^|[^A-Za-z0-9_:])(::)?(at|c10|torch|capnp|kj|spdlog|fmt|httplib)::"

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/env/env.hpp"
+
+namespace batchrpc {
+
+/// Where the results of a step of k environments go: row i is of environment i.
+struct StepRows {
+  std::span<std::byte> observations{};   ///< [k, …], in the form of EnvSpec::observation
+  std::span<float> rewards{};            ///< [k]
+  std::span<std::uint8_t> terminated{};  ///< [k], 0 or 1; as EnvStep has it
+  std::span<std::uint8_t> truncated{};   ///< [k], 0 or 1
+};
+
+/// Environments that one thread steps together. To be implemented by simulators that step many at
+/// once; group_of() makes one of single environments. Used by one thread at a time, not always the
+/// same.
+class BATCHRPC_EXPORT EnvGroup {
+ public:
+  virtual ~EnvGroup();
+
+  /// Of each of its environments; does not change.
+  [[nodiscard]] virtual const EnvSpec& spec() const noexcept = 0;
+  /// How many environments, k; does not change.
+  [[nodiscard]] virtual std::size_t size() const noexcept = 0;
+
+  /// Begins an episode in each of the environments `which`, ascending, and writes its first
+  /// observation into its row of `observations` [k, …]. `seeds`: one each, from which all comes
+  /// that is random from now on; or none at all, and they go on from where they are.
+  virtual void reset(std::span<const std::uint32_t> which, std::span<const std::uint64_t> seeds,
+                     std::span<std::byte> observations) = 0;
+  /// Takes the actions [k, …], which the spec allows, and fills the rows; but of environments
+  /// whose `resting` [k] is not 0, which are reset next, neither is looked at.
+  virtual void step(std::span<const std::byte> actions, std::span<const std::uint8_t> resting,
+                    const StepRows& rows) = 0;
+};
+
+/// Makes a group of so many environments.
+using EnvGroupFactory = std::function<std::unique_ptr<EnvGroup>(std::size_t size)>;
+
+/// Groups of single environments, stepped one after the other. Throws InvalidArgument, when a
+/// group is made, unless all have one spec.
+[[nodiscard]] BATCHRPC_EXPORT EnvGroupFactory group_of(EnvFactory make);
+
+}  // namespace batchrpc

@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "batchrpc/base/bytes.hpp"
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/env/autoreset.hpp"
+#include "batchrpc/env/env_batch.hpp"
+#include "batchrpc/node/node.hpp"
+
+namespace batchrpc {
+
+struct VectorEnvOptions {
+  /// Names of the nodes that have an EnvWorker; each once.
+  std::vector<std::string> workers{};
+  std::string service = "envs";  ///< EnvWorkerOptions::service
+  /// How many environments of a worker are stepped by one message.
+  std::size_t envs_per_worker = 1;
+  /// Each worker has so many times envs_per_worker environments, in as many groups: it steps one
+  /// while the actions of another are computed. 1 to 16.
+  std::size_t buffers = 1;
+  Autoreset autoreset = Autoreset::next_step;
+  /// Environment i is seeded with seed + i, as Gymnasium does it.
+  std::uint64_t seed = 0;
+  /// A worker that has not answered a step in this time counts as lost. max(): it is waited for.
+  Duration step_timeout = Duration::max();
+  /// How long the constructor waits for each worker to be there.
+  Duration open_timeout = std::chrono::seconds(60);
+};
+
+/// Environments in other processes, stepped in batches: one message a worker and step, however many
+/// environments it has.
+///
+///     batchrpc::VectorEnv envs(node, {.workers = {"worker1", "worker2"}, .envs_per_worker = 16,
+///                                     .buffers = 2});
+///     batchrpc::EnvBatch batch = envs.reset();
+///     while (…) {
+///       std::vector<std::int64_t> actions = choose(batch);
+///       envs.step_async(batch, std::as_bytes(std::span(actions)));
+///       batch = envs.step_wait();     // or: envs.recv(), of whichever workers are ready
+///     }
+///
+/// The loop is the same with any number of buffers: with two, step_wait() gives one half of the
+/// environments while the other half is stepped. step_wait() waits for all workers, and row i is
+/// always the same environment; recv() does not let a slow worker hold up the others.
+///
+/// A worker that is lost (its process has ended, an environment has thrown, it has not answered in
+/// time) takes its rows along: they are not valid in step_wait()'s batches, and recv() gives none.
+/// When a node of its name is there again, it gets fresh environments with the numbers of the old
+/// ones but other seeds, and its rows come again, with `started` set. Steps of it that were under
+/// way are lost. (One whose environment has thrown, or that has refused what it was sent, stays
+/// lost.)
+///
+/// Large observations are received where the batch has them. Used by one thread at a time; waiting
+/// drives the node as any future does. The node outlives it.
+class BATCHRPC_EXPORT VectorEnv {
+ public:
+  /// Opens the workers, and returns when they have made their environments. Throws InvalidArgument
+  /// for options out of range and for workers whose environments differ, TimedOut when a worker is
+  /// not there in time, and what else its call ends in.
+  VectorEnv(const Node& node, VectorEnvOptions options);
+  VectorEnv(VectorEnv&&) = delete;
+  VectorEnv& operator=(VectorEnv&&) = delete;
+  ~VectorEnv();
+
+  /// What all environments take and give.
+  [[nodiscard]] const EnvSpec& spec() const noexcept;
+  /// All environments, of all workers and buffers.
+  [[nodiscard]] std::size_t size() const noexcept;
+
+  /// Begins an episode in every environment, when what is under way has ended: seeded anew, with
+  /// `seed` + i, if there is one; the first time with that of the options, if there is none.
+  /// step_wait() or recv() gives what comes of it.
+  void reset_async(std::optional<std::uint64_t> seed = std::nullopt);
+  /// The same, and the first step_wait().
+  [[nodiscard]] EnvBatch reset(std::optional<std::uint64_t> seed = std::nullopt);
+
+  /// Steps the environments of `batch`, which step_wait() or recv() gave last: `actions` [G, k, …]
+  /// for its groups, or [G, steps, k, …] where the actions of several steps are known. They are
+  /// copied. Rows that are not valid have actions that nobody looks at. Throws InvalidArgument for
+  /// actions of another size, or not allowed by the spec (numbers that are NaN among them), and for
+  /// groups that are under way already: nothing is sent then.
+  void step_async(const EnvBatch& batch, std::span<const std::byte> actions, std::size_t steps = 1);
+  /// Takes so many steps by the policies of the workers. Throws as step_async(); that a worker has
+  /// none, its call says.
+  void rollout_async(const EnvBatch& batch, std::size_t steps);
+
+  /// What came of the buffer that was sent first: G is the number of workers, in their order. Waits
+  /// until none of its groups is under way. Throws InvalidArgument when nothing is under way,
+  /// PeerLost, which says why, when all workers are lost.
+  [[nodiscard]] EnvBatch step_wait();
+  /// What is there, of at least so many groups, or of all that are under way if those are fewer:
+  /// in the order in which they came. Throws as step_wait().
+  [[nodiscard]] EnvBatch recv(std::size_t min_groups = 1);
+
+  /// Sends weights to the policies of all workers; steps that are under way may take them or not. A
+  /// worker that refuses them is lost. Ready when all live workers have them. A worker that joins
+  /// again gets the last ones.
+  [[nodiscard]] Future<void> push_policy(Bytes weights, std::uint64_t version);
+
+  /// What has become of a worker.
+  struct WorkerState {
+    std::string name{};
+    bool live = true;
+    std::size_t losses = 0;   ///< how often it was lost
+    std::string last_loss{};  ///< why, the last time
+  };
+  /// In the order of the options. Thread-safe.
+  [[nodiscard]] std::vector<WorkerState> workers() const;
+
+ private:
+  class State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace batchrpc

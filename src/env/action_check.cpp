@@ -1,0 +1,63 @@
+#include "env/action_check.hpp"
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc::env {
+namespace {
+
+template <class T>
+T element_at(std::span<const std::byte> bytes, std::size_t index) {
+  T value;
+  std::memcpy(&value, bytes.data() + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <class T, class Allowed>
+void require_each(const EnvSpec& spec, std::span<const std::byte> actions,
+                  const std::function<bool(std::size_t)>& skip, const Allowed& allowed) {
+  const std::size_t elements = spec.action.elements();
+  const std::size_t count = actions.size() / sizeof(T) / elements;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (skip && skip(i)) continue;
+    for (std::size_t j = 0; j < elements; ++j) {
+      const T value = element_at<T>(actions, i * elements + j);
+      if (allowed(value)) continue;
+      std::string range = spec.actions > 0 ? "0 to " + std::to_string(spec.actions - 1)
+                                           : std::to_string(spec.action_low) + " to " +
+                                                 std::to_string(spec.action_high);
+      throw InvalidArgument("action " + std::to_string(i) + " of " + std::to_string(count) +
+                            " is " + std::to_string(value) + ", but allowed is " + range);
+    }
+  }
+}
+
+}  // namespace
+
+void require_allowed(const EnvSpec& spec, std::span<const std::byte> actions,
+                     const std::function<bool(std::size_t)>& skip) {
+  const auto discrete = [&](auto value) { return value >= 0 && value < spec.actions; };
+  const auto in_range = [&](auto value) {
+    return static_cast<double>(value) >= spec.action_low &&
+           static_cast<double>(value) <= spec.action_high;
+  };
+  switch (spec.action.type) {
+    case ElementType::int32:
+      return require_each<std::int32_t>(spec, actions, skip, discrete);
+    case ElementType::int64:
+      return require_each<std::int64_t>(spec, actions, skip, discrete);
+    case ElementType::float32:
+      return require_each<float>(spec, actions, skip, in_range);
+    case ElementType::float64:
+      return require_each<double>(spec, actions, skip, in_range);
+    case ElementType::boolean:
+    case ElementType::uint8:
+      break;
+  }
+  throw InvalidArgument("actions of " + to_string(spec.action) + " are not known");
+}
+
+}  // namespace batchrpc::env

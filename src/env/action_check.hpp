@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "batchrpc/env/env.hpp"
+
+namespace batchrpc::env {
+
+/// Throws InvalidArgument for the first action that the spec does not allow. `actions`: of whole
+/// actions, at any address. `skip(i)`: action i is looked at by nobody; null: all are.
+void require_allowed(const EnvSpec& spec, std::span<const std::byte> actions,
+                     const std::function<bool(std::size_t)>& skip = nullptr);
+
+}  // namespace batchrpc::env

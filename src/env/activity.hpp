@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <optional>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
+
+namespace batchrpc::env {
+
+/// Counts what goes on in a worker, so that its end can wait for it. Thread-safe.
+class Activity {
+ public:
+  /// Throws ShutDown when it is closed.
+  void begin() {
+    const std::lock_guard lock(mutex_);
+    if (closed_) throw ShutDown("the worker's environments are ending");
+    ++count_;
+  }
+  void end() noexcept {
+    std::optional<Promise<void>> idle;
+    {
+      const std::lock_guard lock(mutex_);
+      if (--count_ == 0) idle.swap(idle_);
+    }
+    if (idle) idle->set_value();
+  }
+  [[nodiscard]] bool closed() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return closed_;
+  }
+  /// Nothing begins any more; ready when all has ended. Once.
+  [[nodiscard]] Future<void> close() {
+    Promise<void> idle;
+    Future<void> ended = idle.get_future();
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    if (count_ == 0) {
+      idle.set_value();
+    } else {
+      idle_ = std::move(idle);
+    }
+    return ended;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::size_t count_ = 0;
+  bool closed_ = false;
+  std::optional<Promise<void>> idle_;
+};
+
+}  // namespace batchrpc::env

@@ -1,0 +1,262 @@
+#include "env/env_buffer.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/future/promise.hpp"
+#include "env/action_check.hpp"
+
+namespace batchrpc::env {
+
+namespace {
+constexpr std::size_t kMostReplyBytes = std::size_t{1} << 30;
+}
+
+// A reset, or the steps of one message. Each lane takes its group through all of them; where a
+// policy chooses the actions, through one after the other, and it acts between them.
+class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_this<Round> {
+ public:
+  enum class Kind { reset, given, rollout };
+
+  Round(std::shared_ptr<EnvBuffer> buffer, Kind kind, std::size_t steps)
+      : buffer_(std::move(buffer)),
+        kind_(kind),
+        steps_(steps),
+        ends_(buffer_->groups_.size()),
+        errors_(buffer_->groups_.size()) {
+    const std::size_t rows = steps * buffer_->envs_;
+    reply_.observations = buffer_->parts_.memory->allocate(rows * buffer_->observation_bytes_);
+    reply_.rewards.resize(rows);
+    reply_.flags.resize(rows);
+    if (kind_ != Kind::rollout) return;
+    reply_.actions = Bytes::allocate(rows * buffer_->action_bytes_);
+    reply_.extras.resize(rows * buffer_->parts_.policy->extras());
+    reply_.versions.resize(steps);
+  }
+  Round(const Round&) = delete;
+  Round& operator=(const Round&) = delete;
+  ~Round() override {
+    if (!counted_) return;
+    buffer_->busy_ = false;  // it was dropped: its lanes have ended
+    buffer_->parts_.activity->end();
+  }
+
+  std::optional<std::uint64_t> seed{};
+  Bytes actions{};
+
+  [[nodiscard]] Kind kind() const noexcept { return kind_; }
+  [[nodiscard]] Future<StepReply> future() { return promise_.get_future(); }
+  void count() noexcept { counted_ = true; }
+
+  void run(std::size_t lane) noexcept override {
+    try {
+      run_lane(lane);
+    } catch (...) {
+      errors_[lane] = std::current_exception();
+    }
+  }
+
+  void done() noexcept override {
+    const auto failed = std::ranges::find_if(errors_, [](const auto& error) { return !!error; });
+    if (failed != errors_.end()) return finish(*failed);
+    if (kind_ != Kind::rollout) return finish(nullptr);
+    if (acted_) ++step_;
+    if (step_ == steps_) return finish(nullptr);
+    if (buffer_->parts_.activity->closed()) {
+      return finish(std::make_exception_ptr(ShutDown("the worker's environments are ending")));
+    }
+    try {
+      act();
+      buffer_->parts_.lanes->run(shared_from_this());
+    } catch (...) {
+      finish(std::current_exception());
+    }
+  }
+
+ private:
+  void run_lane(std::size_t lane) {
+    Episodes& group = *buffer_->groups_[lane];
+    const std::size_t first = lane * buffer_->group_size_;
+    switch (kind_) {
+      case Kind::reset:
+        return group.begin(seed ? std::optional(*seed + first) : std::nullopt, rows(0, first));
+      case Kind::given:
+        for (std::size_t s = 0; s < steps_; ++s)
+          step(group, s, first, lane);
+        return;
+      case Kind::rollout:
+        if (acted_) step(group, step_, first, lane);
+        return;
+    }
+  }
+
+  void step(Episodes& group, std::size_t s, std::size_t first, std::size_t lane) {
+    const std::size_t bytes = buffer_->action_bytes_;
+    const std::span<const std::byte> chosen =
+        (kind_ == Kind::given ? actions : reply_.actions).span();
+    group.step(chosen.subspan((s * buffer_->envs_ + first) * bytes, group.size() * bytes),
+               rows(s, first), ends_[lane]);
+  }
+
+  [[nodiscard]] EpisodeRows rows(std::size_t s, std::size_t first) {
+    const std::size_t row = s * buffer_->envs_ + first;
+    const std::size_t count = buffer_->group_size_;
+    const std::size_t bytes = buffer_->observation_bytes_;
+    return {.observations = {reply_.observations.mutable_data() + row * bytes, count * bytes},
+            .rewards = std::span(reply_.rewards).subspan(row, count),
+            .flags = std::span(reply_.flags).subspan(row, count),
+            .first_row = static_cast<std::uint32_t>(row)};
+  }
+
+  void act() {
+    const std::size_t envs = buffer_->envs_;
+    const std::size_t bytes = envs * buffer_->observation_bytes_;
+    const std::span<const std::byte> before =
+        step_ == 0 ? buffer_->last_.span()
+                   : reply_.observations.span().subspan((step_ - 1) * bytes, bytes);
+    const std::size_t chosen_bytes = envs * buffer_->action_bytes_;
+    const std::span<std::byte> chosen(reply_.actions.mutable_data() + step_ * chosen_bytes,
+                                      chosen_bytes);
+    const std::size_t extras = envs * buffer_->parts_.policy->extras();
+    reply_.versions[step_] = buffer_->parts_.policy->act(
+        envs, before, chosen, std::span(reply_.extras).subspan(step_ * extras, extras));
+    require_allowed(buffer_->spec_, chosen);
+    acted_ = true;
+  }
+
+  void finish(std::exception_ptr error) noexcept {
+    const std::shared_ptr<EnvBuffer> buffer = buffer_;
+    buffer->begun_ = error == nullptr;
+    if (error == nullptr) {
+      try {
+        join_ends();
+        const std::size_t bytes = buffer->envs_ * buffer->observation_bytes_;
+        buffer->last_ = Bytes(reply_.observations.owner(),
+                              reply_.observations.span().subspan((steps_ - 1) * bytes, bytes));
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }
+    counted_ = false;
+    buffer->busy_ = false;
+    if (error == nullptr) {
+      promise_.set_value(std::move(reply_));
+    } else {
+      promise_.set_error(std::move(error));
+    }
+    buffer->parts_.activity->end();
+  }
+
+  // What the lanes have found, in the order of the rows.
+  void join_ends() {
+    const std::size_t bytes = buffer_->observation_bytes_;
+    struct Final {
+      std::uint32_t row;
+      const std::byte* observation;
+    };
+    std::vector<Final> finals;
+    for (const EpisodeEnds& ends : ends_) {
+      reply_.episodes.insert(reply_.episodes.end(), ends.episodes.begin(), ends.episodes.end());
+      for (std::size_t i = 0; i < ends.final_rows.size(); ++i)
+        finals.push_back({ends.final_rows[i], ends.final_observations.data() + i * bytes});
+    }
+    std::ranges::sort(reply_.episodes, {}, &EpisodeEnd::row);
+    if (finals.empty()) return;
+    std::ranges::sort(finals, {}, &Final::row);
+    reply_.final_observations = buffer_->parts_.memory->allocate(finals.size() * bytes);
+    std::byte* out = reply_.final_observations.mutable_data();
+    for (const Final& final : finals) {
+      reply_.final_rows.push_back(final.row);
+      out = std::copy_n(final.observation, bytes, out);
+    }
+  }
+
+  const std::shared_ptr<EnvBuffer> buffer_;
+  const Kind kind_;
+  const std::size_t steps_;
+  std::size_t step_ = 0;  // of a rollout, the one that is under way
+  bool acted_ = false;    // a rollout begins with a turn of the lanes in which nothing is done
+  bool counted_ = false;  // the buffer is busy with it
+  std::vector<EpisodeEnds> ends_;           // a lane each
+  std::vector<std::exception_ptr> errors_;  // a lane each
+  StepReply reply_;
+  Promise<StepReply> promise_;
+};
+
+EnvBuffer::EnvBuffer(std::vector<std::unique_ptr<Episodes>> groups, WorkerParts parts)
+    : groups_(std::move(groups)),
+      parts_(std::move(parts)),
+      spec_(groups_.front()->spec()),
+      group_size_(groups_.front()->size()),
+      envs_(groups_.size() * group_size_),
+      observation_bytes_(spec_.observation.bytes()),
+      action_bytes_(spec_.action.bytes()) {}
+
+Future<StepReply> EnvBuffer::reset(std::optional<std::uint64_t> seed) {
+  try {
+    auto round = std::make_shared<Round>(shared_from_this(), Round::Kind::reset, 1);
+    round->seed = seed;
+    return start(std::move(round));
+  } catch (...) {
+    return make_failed_future<StepReply>(std::current_exception());
+  }
+}
+
+Future<StepReply> EnvBuffer::step(std::uint32_t steps, Bytes actions) {
+  try {
+    require_step(steps, actions);
+    const auto kind = actions.empty() ? Round::Kind::rollout : Round::Kind::given;
+    auto round = std::make_shared<Round>(shared_from_this(), kind, steps);
+    round->actions = std::move(actions);
+    return start(std::move(round));
+  } catch (...) {
+    return make_failed_future<StepReply>(std::current_exception());
+  }
+}
+
+Future<StepReply> EnvBuffer::start(std::shared_ptr<Round> round) {
+  if (busy_.exchange(true)) {
+    throw InvalidArgument("these environments are being stepped: wait for the answer first");
+  }
+  try {
+    if (round->kind() != Round::Kind::reset && !begun_) {
+      throw InvalidArgument(
+          "these environments have to be reset first: they never were, or one of them has thrown");
+    }
+    parts_.activity->begin();
+  } catch (...) {
+    busy_ = false;
+    throw;
+  }
+  round->count();
+  Future<StepReply> reply = round->future();
+  parts_.lanes->run(std::move(round));
+  return reply;
+}
+
+void EnvBuffer::require_step(std::uint32_t steps, const Bytes& actions) const {
+  const std::size_t largest = kMostReplyBytes / (envs_ * observation_bytes_);
+  if (steps == 0 || steps > std::max<std::size_t>(largest, 1)) {
+    throw InvalidArgument(std::to_string(steps) + " steps in one message; allowed are 1 to " +
+                          std::to_string(std::max<std::size_t>(largest, 1)));
+  }
+  if (actions.empty()) {
+    if (parts_.policy == nullptr) {
+      throw InvalidArgument(
+          "a rollout needs a policy, and this worker has none: EnvWorkerOptions::policy");
+    }
+    return;
+  }
+  const std::size_t wanted = std::size_t{steps} * envs_ * action_bytes_;
+  if (actions.size() != wanted) {
+    throw InvalidArgument("the actions of " + std::to_string(steps) + " steps of " +
+                          std::to_string(envs_) + " environments are " + std::to_string(wanted) +
+                          " bytes, and " + std::to_string(actions.size()) + " have come");
+  }
+  require_allowed(spec_, actions.span());
+}
+
+}  // namespace batchrpc::env

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "batchrpc/base/bytes.hpp"
+#include "batchrpc/env/lanes.hpp"
+#include "batchrpc/env/worker_policy.hpp"
+#include "batchrpc/future/future.hpp"
+#include "env/activity.hpp"
+#include "env/episodes.hpp"
+#include "env/step_messages.hpp"
+#include "node/payload_memory.hpp"
+
+namespace batchrpc::env {
+
+/// What the buffers of a worker share.
+struct WorkerParts {
+  Lanes* lanes = nullptr;  ///< outlives all that goes on
+  std::shared_ptr<WorkerPolicy> policy{};
+  std::shared_ptr<PayloadMemory> memory = std::make_shared<PayloadMemory>();
+  std::shared_ptr<Activity> activity = std::make_shared<Activity>();
+};
+
+/// The environments that one message steps: a group a lane. Thread-safe; one step at a time, a
+/// second one is refused.
+class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
+ public:
+  /// A group a lane, all of one size and spec.
+  EnvBuffer(std::vector<std::unique_ptr<Episodes>> groups, WorkerParts parts);
+
+  /// What goes wrong is in the futures.
+  /// @{
+  [[nodiscard]] Future<StepReply> reset(std::optional<std::uint64_t> seed);
+  [[nodiscard]] Future<StepReply> step(std::uint32_t steps, Bytes actions);
+  /// @}
+
+ private:
+  class Round;
+
+  Future<StepReply> start(std::shared_ptr<Round> round);
+  void require_step(std::uint32_t steps, const Bytes& actions) const;
+
+  const std::vector<std::unique_ptr<Episodes>> groups_;
+  const WorkerParts parts_;
+  const EnvSpec spec_;
+  const std::size_t group_size_;
+  const std::size_t envs_;
+  const std::size_t observation_bytes_;
+  const std::size_t action_bytes_;
+  std::atomic<bool> busy_{false};
+  // By who is busy:
+  bool begun_ = false;  // all environments have been reset, and none has thrown since
+  Bytes last_;          // the observations after the last step, [k, …]
+};
+
+}  // namespace batchrpc::env

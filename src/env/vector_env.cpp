@@ -1,0 +1,43 @@
+#include "batchrpc/env/vector_env.hpp"
+
+#include <utility>
+
+#include "env/env_driver.hpp"
+
+namespace batchrpc {
+
+VectorEnv::VectorEnv(const Node& node, VectorEnvOptions options)
+    : state_(std::make_shared<State>(node, std::move(options))) {
+  state_->open_all();
+}
+
+VectorEnv::~VectorEnv() = default;
+
+const EnvSpec& VectorEnv::spec() const noexcept { return state_->spec(); }
+std::size_t VectorEnv::size() const noexcept { return state_->size(); }
+
+void VectorEnv::reset_async(std::optional<std::uint64_t> seed) { state_->reset(seed); }
+
+EnvBatch VectorEnv::reset(std::optional<std::uint64_t> seed) {
+  reset_async(seed);
+  return step_wait();
+}
+
+void VectorEnv::step_async(const EnvBatch& batch, std::span<const std::byte> actions,
+                           std::size_t steps) {
+  state_->step(batch, actions, steps);
+}
+void VectorEnv::rollout_async(const EnvBatch& batch, std::size_t steps) {
+  state_->roll_out(batch, steps);
+}
+
+EnvBatch VectorEnv::step_wait() { return state_->wait_for_buffer(); }
+EnvBatch VectorEnv::recv(std::size_t min_groups) { return state_->wait_for_groups(min_groups); }
+
+Future<void> VectorEnv::push_policy(Bytes weights, std::uint64_t version) {
+  return state_->push_policy(std::move(weights), version);
+}
+
+std::vector<VectorEnv::WorkerState> VectorEnv::workers() const { return state_->worker_states(); }
+
+}  // namespace batchrpc

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <batchrpc/env.hpp>
+#include <batchrpc/testing.hpp>
+
+#include "env/counting_env.hpp"
+
+namespace batchrpc::test {
+
+/// A driver and workers "w0", "w1", … in virtual time, with links of 100 us. Worker w's lanes take
+/// `times[w]` a step, 1 ms if there is none.
+class EnvWorld {
+ public:
+  struct Host {
+    Host(SimulatedWorld& world, const std::string& name, EnvGroupFactory make,
+         EnvWorkerOptions options, std::size_t lanes, std::function<Duration()> time)
+        : node(world.options(name)) {
+      options.lanes = timed_lanes(
+          lanes, world.loop(), [time = std::move(time)](std::size_t /*lane*/) { return time(); });
+      worker = std::make_unique<EnvWorker>(node, std::move(make), std::move(options));
+    }
+    Node node;
+    std::unique_ptr<EnvWorker> worker;
+  };
+
+  explicit EnvWorld(std::size_t workers, Counting how = {}, std::size_t lanes = 1,
+                    std::shared_ptr<WorkerPolicy> policy = nullptr)
+      : how_(how), lanes_(lanes), policy_(std::move(policy)) {
+    world.network().set_link({.latency = std::chrono::microseconds(100)});
+    driver = std::make_unique<Node>(world.options("driver"));
+    for (std::size_t w = 0; w < workers; ++w) {
+      names.push_back("w" + std::to_string(w));
+      start(w);
+    }
+  }
+
+  /// Begins, or begins again after a kill.
+  void start(std::size_t w) {
+    hosts.erase(w);
+    hosts.emplace(w, std::make_unique<Host>(world, names[w], counting_envs(how_),
+                                            EnvWorkerOptions{.policy = policy_}, lanes_, [this, w] {
+                                              const auto at = times.find(w);
+                                              return at == times.end()
+                                                         ? Duration(std::chrono::milliseconds(1))
+                                                         : at->second;
+                                            }));
+  }
+  [[nodiscard]] VectorEnvOptions options(std::size_t envs_per_worker, std::size_t buffers = 1,
+                                         Autoreset autoreset = Autoreset::next_step) const {
+    return {.workers = names,
+            .envs_per_worker = envs_per_worker,
+            .buffers = buffers,
+            .autoreset = autoreset,
+            .seed = 100};
+  }
+
+  SimulatedWorld world;
+  std::vector<std::string> names;
+  std::map<std::size_t, Duration> times;
+  std::unique_ptr<Node> driver;
+  std::map<std::size_t, std::unique_ptr<Host>> hosts;
+
+ private:
+  Counting how_;
+  std::size_t lanes_;
+  std::shared_ptr<WorkerPolicy> policy_;
+};
+
+/// The same action for every environment of a batch.
+inline std::vector<std::int64_t> all(const EnvBatch& batch, std::int64_t action,
+                                     std::size_t steps = 1) {
+  return std::vector<std::int64_t>(batch.groups * steps * batch.envs, action);
+}
+
+}  // namespace batchrpc::test

@@ -1,0 +1,131 @@
+#include <atomic>
+#include <batchrpc/base/error.hpp>
+#include <batchrpc/env/lanes.hpp>
+#include <batchrpc/future/promise.hpp>
+#include <batchrpc/testing.hpp>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Recorded final : public LaneTask {
+ public:
+  Recorded(int number, std::vector<std::vector<int>>& order, std::mutex& mutex)
+      : number_(number), order_(order), mutex_(mutex) {}
+
+  void run(std::size_t lane) noexcept override {
+    const std::lock_guard lock(mutex_);
+    order_[lane].push_back(number_);
+    ++shares_;
+  }
+  void done() noexcept override {
+    shares_when_done_ = shares_;
+    done_.set_value();
+  }
+  Future<void> when_done() { return done_.get_future(); }
+  [[nodiscard]] int shares_when_done() const { return shares_when_done_; }
+
+ private:
+  const int number_;
+  std::vector<std::vector<int>>& order_;
+  std::mutex& mutex_;
+  int shares_ = 0;
+  int shares_when_done_ = 0;
+  Promise<void> done_;
+};
+
+TEST_CASE(
+    "each lane runs its shares in the order of the tasks, and a task is done after its last") {
+  constexpr std::size_t kLanes = 3;
+  constexpr int kTasks = 200;
+  std::vector<std::vector<int>> order(kLanes);
+  std::mutex mutex;
+  const auto lanes = thread_lanes(kLanes);
+  CHECK(lanes->count() == 3);
+  std::vector<std::shared_ptr<Recorded>> tasks;
+  std::vector<Future<void>> done;
+  for (int i = 0; i < kTasks; ++i) {
+    tasks.push_back(std::make_shared<Recorded>(i, order, mutex));
+    done.push_back(tasks.back()->when_done());
+    lanes->run(tasks.back());
+  }
+  for (Future<void>& future : done)
+    std::move(future).get();
+  std::vector<int> expected(kTasks);
+  for (int i = 0; i < kTasks; ++i)
+    expected[static_cast<std::size_t>(i)] = i;
+  for (const std::vector<int>& of_lane : order)
+    CHECK(of_lane == expected);
+  for (const auto& task : tasks)
+    CHECK(task->shares_when_done() == 3);
+}
+
+TEST_CASE("lanes that end drop what they have not begun, which breaks its promises") {
+  class Held final : public LaneTask {
+   public:
+    explicit Held(std::atomic<bool>& release) : release_(release) {}
+    void run(std::size_t /*lane*/) noexcept override {
+      begun.set_value();
+      while (!release_)
+        ;
+    }
+    void done() noexcept override {}
+    Promise<void> begun;
+
+   private:
+    std::atomic<bool>& release_;
+  };
+  std::atomic<bool> release{false};
+  std::vector<std::vector<int>> order(1);
+  std::mutex mutex;
+  auto lanes = thread_lanes(1);
+  auto held = std::make_shared<Held>(release);
+  Future<void> begun = held->begun.get_future();
+  lanes->run(std::move(held));
+  begun.wait();
+  auto waiting = std::make_shared<Recorded>(0, order, mutex);
+  Future<void> dropped = waiting->when_done();
+  lanes->run(std::exchange(waiting, nullptr));
+  std::thread ending([&] { lanes.reset(); });
+  release = true;
+  ending.join();
+  // It may have begun before the lanes ended.
+  CHECK(dropped.ready());
+}
+
+TEST_CASE("timed lanes take virtual time, each its own, one task after the other") {
+  SimulatedWorld world;
+  std::vector<std::vector<int>> order(2);
+  std::mutex mutex;
+  const auto lanes = timed_lanes(2, world.loop(), [](std::size_t lane) {
+    return lane == 0 ? Duration(10ms) : Duration(30ms);
+  });
+  auto first = std::make_shared<Recorded>(0, order, mutex);
+  auto second = std::make_shared<Recorded>(1, order, mutex);
+  Future<void> first_done = first->when_done();
+  Future<void> second_done = second->when_done();
+  lanes->run(first);
+  lanes->run(second);
+  CHECK(world.run_until([&] { return first_done.ready(); }));
+  CHECK(world.time() == 30ms);
+  CHECK(world.run_until([&] { return second_done.ready(); }));
+  CHECK(world.time() == 60ms);
+  CHECK(order == std::vector<std::vector<int>>{{0, 1}, {0, 1}});
+}
+
+TEST_CASE("no lanes are refused") {
+  SimulatedWorld world;
+  CHECK_THROWS_AS(thread_lanes(0), InvalidArgument);
+  CHECK_THROWS_AS(timed_lanes(0, world.loop(), nullptr), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace batchrpc
