@@ -1,0 +1,77 @@
+#include "env_benchmark/worker.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <batchrpc/env.hpp>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace env_benchmark {
+
+namespace rpc = batchrpc;
+using Clock = std::chrono::steady_clock;
+
+rpc::NodeOptions node_options(const Setting& setting, const std::string& meeting_place, int rank) {
+  return {.name = rank == 0 ? "driver" : worker_name(static_cast<std::size_t>(rank) - 1),
+          .rank = rank,
+          .world_size = static_cast<int>(setting.workers) + 1,
+          .join = meeting_place};
+}
+
+double run_free(const Setting& setting, StepTime time, double seconds) {
+  std::vector<double> rates(setting.lanes);
+  std::vector<std::thread> threads;
+  for (double& rate : rates) {
+    threads.emplace_back([&] {
+      TimedGroup group(setting.group_envs(), time);
+      const rpc::Bytes observations = rpc::Bytes::allocate(group.size() * 16);
+      std::vector<float> rewards(group.size());
+      std::vector<std::uint8_t> flags(group.size());
+      const rpc::StepRows rows{{observations.mutable_data(), observations.size()},
+                               rewards,
+                               flags,
+                               flags};
+      const auto begin = Clock::now();
+      std::chrono::duration<double> passed{};
+      std::size_t steps = 0;
+      while (passed.count() < seconds) {
+        group.step({}, flags, rows);
+        steps += group.size();
+        passed = Clock::now() - begin;
+      }
+      rate = static_cast<double>(steps) / passed.count();
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  double all = 0;
+  for (const double rate : rates)
+    all += rate;
+  return all;
+}
+
+void run_worker(const Setting& setting, StepTime time, const std::string& meeting_place,
+                std::size_t worker) {
+  const rpc::Node node(node_options(setting, meeting_place, static_cast<int>(worker) + 1));
+  const auto finished = std::make_shared<rpc::Promise<void>>();
+  const auto once = std::make_shared<std::atomic<bool>>(false);
+  const auto finish = [finished, once] {
+    if (!once->exchange(true)) finished->set_value();
+  };
+  const rpc::Future<void> is_finished = finished->get_future();
+  node.on_membership([finish](const rpc::MembershipChange& change) {
+    if (!change.joined && change.peer.name == "driver") finish();
+  });
+  node.expose(kFinish, finish);
+  node.expose(kFree, [setting, time](double seconds) { return run_free(setting, time, seconds); });
+  const rpc::EnvWorker envs(
+      node,
+      [time](std::size_t size) { return std::make_unique<TimedGroup>(size, time); },
+      {.lanes = rpc::thread_lanes(setting.lanes), .max_envs = std::size_t{1} << 20});
+  is_finished.wait();
+}
+
+}  // namespace env_benchmark
