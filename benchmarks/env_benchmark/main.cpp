@@ -88,8 +88,8 @@ int run(int argc, const char* const* argv) {
     print_simulated(simulated, costs);
   }
   if (!options->json.empty()) {
-    batchrpc_examples::write_file(
-        options->json, report_json(*options, records, simulated, costs).dump(2) + "\n");
+    batchrpc_examples::write_file(options->json,
+                                  report_json(*options, records, simulated, costs).dump(2) + "\n");
   }
   return 0;
 }

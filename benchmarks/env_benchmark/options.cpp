@@ -15,7 +15,8 @@ using examples::between;
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
   CLI::App app(
-      "Measures environments that are stepped by workers in processes of their own, beside the same "
+      "Measures environments that are stepped by workers in processes of their own, beside the "
+      "same "
       "environments stepping freely: how much of the time they step. Steps sleep, or compute.");
   Options options;
   std::vector<std::size_t> buffers{1, 2};
@@ -34,7 +35,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
                  "threads of a worker, each of which steps one group of environments at a time; "
                  "without it one a environment")
       ->check(between(1, 1024));
-  app.add_option("--step-ms", options.step_ms, "how long a step of a group takes; a list is allowed")
+  app.add_option("--step-ms", options.step_ms,
+                 "how long a step of a group takes; a list is allowed")
       ->delimiter(',')
       ->check(between(0.01, 10000.0))
       ->capture_default_str();

@@ -27,8 +27,8 @@ void print_heading(const Setting& setting) {
       "\n%zu lanes in %zu processes, %zu environment%s a group, steps that %s for %g ms: at most "
       "%.0f steps/s\n",
       setting.workers * setting.lanes, setting.workers, setting.group_envs(),
-      setting.group_envs() == 1 ? "" : "s", setting.computes ? "compute" : "sleep",
-      setting.step_ms, setting.ideal());
+      setting.group_envs() == 1 ? "" : "s", setting.computes ? "compute" : "sleep", setting.step_ms,
+      setting.ideal());
   std::printf("%-28s %12s %11s %14s %12s %11s\n", "", "steps/s", "efficiency", "of free lanes",
               "messages/s", "driver CPUs");
   std::fflush(stdout);
@@ -45,10 +45,9 @@ void print_record(const Options& options, const Record& record) {
     std::snprintf(name, sizeof name, "%s, %zu buffer%s",
                   variant.mode == Mode::sync ? "sync (all workers)" : "recv (any worker)",
                   variant.buffers, variant.buffers == 1 ? "" : "s");
-    std::printf("%-28s %12.0f %9.1f %% %12.1f %% %12.0f %11.2f\n", name,
-                measured.steps_per_second, measured.steps_per_second / ideal * 100,
-                measured.steps_per_second / free * 100, measured.messages_per_second,
-                measured.driver_cpus);
+    std::printf("%-28s %12.0f %9.1f %% %12.1f %% %12.0f %11.2f\n", name, measured.steps_per_second,
+                measured.steps_per_second / ideal * 100, measured.steps_per_second / free * 100,
+                measured.messages_per_second, measured.driver_cpus);
   }
   std::fflush(stdout);
 }
@@ -64,8 +63,10 @@ void print_published() {
 
 void print_simulated(const std::vector<Simulated>& simulated, const Costs& costs) {
   std::printf(
-      "\nSIMULATED, not measured: machines with a worker of 48 lanes each in virtual time, links of "
-      "50 us and 10 Gbit/s;\nas measured above, a message costs the driver %.1f us and a step lasts "
+      "\nSIMULATED, not measured: machines with a worker of 48 lanes each in virtual time, links "
+      "of "
+      "50 us and 10 Gbit/s;\nas measured above, a message costs the driver %.1f us and a step "
+      "lasts "
       "%.3f times what it should\n",
       costs.message_us, costs.step_factor);
   std::printf("%-30s %8s %8s %12s %11s\n", "", "lanes", "step", "steps/s", "efficiency");
@@ -74,9 +75,8 @@ void print_simulated(const std::vector<Simulated>& simulated, const Costs& costs
     std::snprintf(name, sizeof name, "%zu %s, %s, %zu buffers", row.workers.workers,
                   row.measured ? "of the above" : "machines", word(row.variant.mode),
                   row.variant.buffers);
-    std::printf("%-30s %8zu %5g ms %12.0f %9.1f %%", name,
-                row.workers.workers * row.workers.lanes, row.workers.step_ms,
-                row.steps_per_second, row.steps_per_second / row.ideal * 100);
+    std::printf("%-30s %8zu %5g ms %12.0f %9.1f %%", name, row.workers.workers * row.workers.lanes,
+                row.workers.step_ms, row.steps_per_second, row.steps_per_second / row.ideal * 100);
     if (row.measured) {
       std::printf("   measured: %.1f %%, so it is off by %+.1f %%", *row.measured / row.ideal * 100,
                   (row.steps_per_second / *row.measured - 1) * 100);
@@ -117,25 +117,25 @@ nlohmann::json report_json(const Options& options, const std::vector<Record>& re
   }
   nlohmann::json simulations = nlohmann::json::array();
   for (const Simulated& row : simulated) {
-    simulations.push_back({{"workers", row.workers.workers},
-                           {"lanes", row.workers.workers * row.workers.lanes},
-                           {"step_ms", row.workers.step_ms},
-                           {"latency_us", row.workers.latency_us},
-                           {"mode", word(row.variant.mode)},
-                           {"buffers", row.variant.buffers},
-                           {"steps_per_second", row.steps_per_second},
-                           {"efficiency", row.steps_per_second / row.ideal},
-                           {"measured_steps_per_second",
-                            row.measured ? nlohmann::json(*row.measured) : nullptr}});
+    simulations.push_back(
+        {{"workers", row.workers.workers},
+         {"lanes", row.workers.workers * row.workers.lanes},
+         {"step_ms", row.workers.step_ms},
+         {"latency_us", row.workers.latency_us},
+         {"mode", word(row.variant.mode)},
+         {"buffers", row.variant.buffers},
+         {"steps_per_second", row.steps_per_second},
+         {"efficiency", row.steps_per_second / row.ideal},
+         {"measured_steps_per_second", row.measured ? nlohmann::json(*row.measured) : nullptr}});
   }
-  return {{"benchmark", "env_benchmark"},
-          {"machine", batchrpc_examples::machine_report()},
-          {"seconds", options.setting.seconds},
-          {"rounds", options.rounds},
-          {"settings", rows},
-          {"simulated", simulations},
-          {"simulated_costs",
-           {{"message_us", costs.message_us}, {"step_factor", costs.step_factor}}}};
+  return {
+      {"benchmark", "env_benchmark"},
+      {"machine", batchrpc_examples::machine_report()},
+      {"seconds", options.setting.seconds},
+      {"rounds", options.rounds},
+      {"settings", rows},
+      {"simulated", simulations},
+      {"simulated_costs", {{"message_us", costs.message_us}, {"step_factor", costs.step_factor}}}};
 }
 
 }  // namespace env_benchmark

@@ -12,16 +12,16 @@ namespace env_benchmark {
 /// A setting's rounds.
 struct Record {
   Setting setting{};
-  std::vector<double> free{};                       ///< a round each: steps in a second
-  std::vector<std::vector<Measured>> variants{};    ///< in the order of the options; a round each
+  std::vector<double> free{};                     ///< a round each: steps in a second
+  std::vector<std::vector<Measured>> variants{};  ///< in the order of the options; a round each
 };
 
 struct Simulated {
   SimulatedWorkers workers{};
   Variant variant{};
   double steps_per_second = 0;
-  double ideal = 0;                       ///< the same, were a step all that takes time
-  std::optional<double> measured{};       ///< steps in a second, where it could be run, too
+  double ideal = 0;                  ///< the same, were a step all that takes time
+  std::optional<double> measured{};  ///< steps in a second, where it could be run, too
 };
 
 /// Prints one setting's part of the table.

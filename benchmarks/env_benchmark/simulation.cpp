@@ -43,14 +43,14 @@ double simulate(const SimulatedWorkers& workers, const Variant& variant, const C
     machines.back()->worker = std::make_unique<rpc::EnvWorker>(
         machines.back()->node,
         [](std::size_t size) { return std::make_unique<TimedGroup>(size, StepTime{}); },
-        rpc::EnvWorkerOptions{.lanes = rpc::timed_lanes(
-                                  workers.lanes, world.loop(),
-                                  [step](std::size_t /*lane*/) { return step; })});
+        rpc::EnvWorkerOptions{.lanes =
+                                  rpc::timed_lanes(workers.lanes, world.loop(),
+                                                   [step](std::size_t /*lane*/) { return step; })});
   }
 
-  rpc::VectorEnv envs(driver, {.workers = names,
-                               .envs_per_worker = workers.envs_per_worker,
-                               .buffers = variant.buffers});
+  rpc::VectorEnv envs(
+      driver,
+      {.workers = names, .envs_per_worker = workers.envs_per_worker, .buffers = variant.buffers});
   const std::vector<std::int64_t> actions(envs.size(), 1);
   const auto next = [&] {
     rpc::EnvBatch batch = variant.mode == Mode::sync ? envs.step_wait() : envs.recv();
@@ -67,8 +67,7 @@ double simulate(const SimulatedWorkers& workers, const Variant& variant, const C
       batch = next();
       rows += batch.rows();
     }
-    return static_cast<double>(rows) /
-           std::chrono::duration<double>(world.time() - begin).count();
+    return static_cast<double>(rows) / std::chrono::duration<double>(world.time() - begin).count();
   };
   run_for(5 * step);
   return run_for(100 * step);

@@ -8,8 +8,8 @@ namespace env_benchmark {
 
 /// What a simulation takes from measurements.
 struct Costs {
-  double message_us = 0;  ///< CPU time of the driver for a step of a group, there and back
-  double step_factor = 1; ///< how much longer a step takes than it should: what timers add
+  double message_us = 0;   ///< CPU time of the driver for a step of a group, there and back
+  double step_factor = 1;  ///< how much longer a step takes than it should: what timers add
 };
 
 /// A network in virtual time (latency 50 us, 10 Gbit/s each way) of machines with a worker each,

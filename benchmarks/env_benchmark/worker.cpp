@@ -30,10 +30,8 @@ double run_free(const Setting& setting, StepTime time, double seconds) {
       const rpc::Bytes observations = rpc::Bytes::allocate(group.size() * 16);
       std::vector<float> rewards(group.size());
       std::vector<std::uint8_t> flags(group.size());
-      const rpc::StepRows rows{{observations.mutable_data(), observations.size()},
-                               rewards,
-                               flags,
-                               flags};
+      const rpc::StepRows rows{
+          {observations.mutable_data(), observations.size()}, rewards, flags, flags};
       const auto begin = Clock::now();
       std::chrono::duration<double> passed{};
       std::size_t steps = 0;
@@ -68,8 +66,7 @@ void run_worker(const Setting& setting, StepTime time, const std::string& meetin
   node.expose(kFinish, finish);
   node.expose(kFree, [setting, time](double seconds) { return run_free(setting, time, seconds); });
   const rpc::EnvWorker envs(
-      node,
-      [time](std::size_t size) { return std::make_unique<TimedGroup>(size, time); },
+      node, [time](std::size_t size) { return std::make_unique<TimedGroup>(size, time); },
       {.lanes = rpc::thread_lanes(setting.lanes), .max_envs = std::size_t{1} << 20});
   is_finished.wait();
 }

@@ -18,6 +18,7 @@ void require_usable(const EnvSpec& spec) {
   const auto refuse = [&](const std::string& what) {
     throw InvalidArgument("an environment's spec (" + to_string(spec) + ") " + what);
   };
+  if (spec.observation.type > ElementType::float64) refuse("has a type that is not known here");
   if (spec.observation.elements() == 0) refuse("has an observation without elements");
   if (spec.action.elements() == 0) refuse("has an action without elements");
   if (spec.actions < 0) refuse("has a negative number of actions");

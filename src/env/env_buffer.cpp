@@ -11,10 +11,6 @@
 
 namespace batchrpc::env {
 
-namespace {
-constexpr std::size_t kMostReplyBytes = std::size_t{1} << 30;
-}
-
 // A reset, or the steps of one message. Each lane takes its group through all of them; where a
 // policy chooses the actions, through one after the other, and it acts between them.
 class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_this<Round> {

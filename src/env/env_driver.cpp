@@ -100,7 +100,6 @@ void VectorEnv::State::step(const EnvBatch& batch, std::span<const std::byte> ac
 }
 
 void VectorEnv::State::roll_out(const EnvBatch& batch, std::size_t steps) {
-  if (steps == 0) throw InvalidArgument("VectorEnv::rollout_async: there are no steps");
   std::vector<std::size_t> places;
   for (const Order& order : order_steps(batch, steps, places))
     send_step(order, steps, {});
@@ -110,6 +109,12 @@ void VectorEnv::State::roll_out(const EnvBatch& batch, std::size_t steps) {
 // are gone are left out.
 std::vector<VectorEnv::State::Order> VectorEnv::State::order_steps(
     const EnvBatch& batch, std::size_t steps, std::vector<std::size_t>& places) {
+  const std::size_t most = env::kMostReplyBytes / group_bytes(1);
+  if (steps == 0 || steps > std::max<std::size_t>(most, 1)) {
+    throw InvalidArgument("VectorEnv: " + std::to_string(steps) +
+                          " steps in one message; allowed are 1 to " + std::to_string(most) +
+                          ", since their observations come together");
+  }
   const std::lock_guard lock(mutex_);
   std::vector<std::size_t> groups;
   for (std::size_t i = 0; i < batch.groups; ++i) {
@@ -137,16 +142,17 @@ std::vector<VectorEnv::State::Order> VectorEnv::State::order_steps(
 }
 
 VectorEnv::State::Order VectorEnv::State::order(std::size_t g, std::size_t steps) {
+  const std::size_t buffer = buffer_of(g);
+  Bytes place;
+  if (in_order_) {
+    place = memory_.place_in(buffer, worker_of(g), worker_count(), group_bytes(steps));
+  }
   Group& group = groups_[g];
   group.phase = Phase::pending;
   ++group.ticket;
   group.steps = static_cast<std::uint32_t>(steps);
-  group.place = {};
+  group.place = std::move(place);
   group.reply = {};
-  const std::size_t buffer = buffer_of(g);
-  if (in_order_) {
-    group.place = memory_.place_in(buffer, worker_of(g), worker_count(), group_bytes(steps));
-  }
   if (std::ranges::find(sent_, buffer) == sent_.end()) sent_.push_back(buffer);
   return {.group = g, .ticket = group.ticket, .session = workers_[worker_of(g)].session};
 }

@@ -86,6 +86,13 @@ void VectorEnv::State::opened(std::size_t w, TimePoint give_up, Duration pause,
   }
   try {
     require_usable(result.value().spec);
+    const std::size_t row =
+        result.value().spec.observation.bytes() + result.value().spec.action.bytes();
+    if (row > env::kMostReplyBytes / options_.envs_per_worker) {
+      throw InvalidArgument("VectorEnv: " + std::to_string(options_.envs_per_worker) +
+                            " environments of worker " + worker.told.name + " (" +
+                            to_string(result.value().spec) + ") are more than a message takes");
+    }
   } catch (...) {
     return refuse(std::current_exception());
   }

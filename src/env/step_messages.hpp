@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,6 +27,9 @@ struct OpenReply {
   EnvSpec spec{};
   std::uint32_t extras = 0;  ///< of the worker's policy
 };
+
+/// The most that the observations of one answer may take.
+inline constexpr std::size_t kMostReplyBytes = std::size_t{1} << 30;
 
 inline constexpr std::uint8_t kTerminated = 1;
 inline constexpr std::uint8_t kTruncated = 2;

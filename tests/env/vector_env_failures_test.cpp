@@ -6,11 +6,15 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "env/counting_env.hpp"
 #include "env/env_world.hpp"
+#include "env/step_messages.hpp"
 
 namespace batchrpc::test {
 namespace {
@@ -185,6 +189,7 @@ TEST_CASE("actions that are not allowed are refused before anything is sent") {
                     Catch::Contains("take 32 bytes") && Catch::Contains("there are 24"));
   CHECK_THROWS_AS(envs.step_async(batch, {}), InvalidArgument);
   CHECK_THROWS_AS(envs.step_async(batch, bytes_of({1, 2, 3, 4}), 0), InvalidArgument);
+  CHECK_THROWS_WITH(envs.rollout_async(batch, 100'000'000), Catch::Contains("1 to 33554432"));
   envs.step_async(batch, bytes_of({1, 2, 3, 4}));
   CHECK(envs.step_wait().rewards == std::vector<float>{1, 2, 3, 4});
 }
@@ -276,6 +281,74 @@ TEST_CASE("a second driver takes a worker over, and the first one is told so") {
   CHECK(seen(second.reset()) == std::vector<Seen>{{100, 1, 0, -1}});
   first.step_async(batch, bytes_of({1}));
   CHECK_THROWS_WITH(first.step_wait(), Catch::Contains("opened anew"));
+}
+
+// A node that answers as a worker would, but for what a test changes.
+struct FalseWorker {
+  explicit FalseWorker(Node& node) {
+    node.expose("envs.open", [this](const env::OpenRequest& /*request*/) { return opened; });
+    node.expose("envs.reset",
+                [this](std::uint64_t /*session*/, std::uint32_t /*buffer*/,
+                       std::optional<std::uint64_t> /*seed*/) { return make_ready_future(reply); });
+    const std::vector<std::int32_t> row{1, 2, 3, 4};
+    opened.session = 1;
+    opened.spec.observation = {ElementType::int32, {4}};
+    opened.spec.actions = 2;
+    reply.observations = Bytes::copy(std::as_bytes(std::span(row)));
+    reply.rewards = {0};
+    reply.flags = {0};
+  }
+  env::OpenReply opened;
+  env::StepReply reply;
+};
+
+TEST_CASE("an answer that is not of its size loses the worker, and harms nobody") {
+  SimulatedWorld world;
+  Node driver(world.options("driver"));
+  Node node(world.options("w0"));
+  FalseWorker worker(node);
+  const VectorEnvOptions options{.workers = {"w0"}};
+  const env::StepReply good = worker.reply;
+  CHECK(VectorEnv(driver, options).reset().valid == Flags{1});
+  const auto refused = [&] {
+    VectorEnv envs(driver, options);
+    CHECK_THROWS_WITH(envs.reset(), Catch::Contains("not of that size"));
+  };
+  worker.reply.observations = Bytes::allocate(12);
+  refused();
+  worker.reply = good;
+  worker.reply.rewards.clear();
+  refused();
+  worker.reply = good;
+  worker.reply.flags = {0, 0};
+  refused();
+  worker.reply = good;
+  worker.reply.final_rows = {1};
+  worker.reply.final_observations = good.observations;
+  refused();
+  worker.reply = good;
+  worker.reply.final_rows = {0};
+  refused();
+  worker.reply = good;
+  worker.reply.episodes = {{.row = 4}};
+  refused();
+  worker.reply = good;
+  worker.reply.versions = {1};
+  refused();
+}
+
+TEST_CASE("a worker whose environments nobody could hold is refused") {
+  SimulatedWorld world;
+  Node driver(world.options("driver"));
+  Node node(world.options("w0"));
+  FalseWorker worker(node);
+  const VectorEnvOptions options{.workers = {"w0"}};
+  worker.opened.spec.observation.shape = {std::int64_t{1} << 31};
+  CHECK_THROWS_WITH(VectorEnv(driver, options), Catch::Contains("more than a message takes"));
+  worker.opened.spec.observation.shape = {-1};
+  CHECK_THROWS_AS(VectorEnv(driver, options), InvalidArgument);
+  worker.opened.spec.observation = {static_cast<ElementType>(99), {4}};
+  CHECK_THROWS_AS(VectorEnv(driver, options), Error);
 }
 
 }  // namespace

@@ -1,0 +1,97 @@
+// Over real sockets, with lanes that are threads.
+#include <batchrpc/base/error.hpp>
+#include <batchrpc/env.hpp>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "env/counting_env.hpp"
+#include "env/env_world.hpp"
+#include "node/real_nodes.hpp"
+
+namespace batchrpc::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct RealWorkers {
+  RealWorkers(std::size_t count, Counting how, std::size_t lanes) : driver(real_root("driver", 2)) {
+    for (std::size_t w = 0; w < count; ++w) {
+      names.push_back("w" + std::to_string(w));
+      nodes.push_back(std::make_unique<Node>(real_joining(driver, names.back(), 2)));
+      workers.push_back(std::make_unique<EnvWorker>(
+          *nodes.back(), counting_envs(how), EnvWorkerOptions{.lanes = thread_lanes(lanes)}));
+    }
+  }
+  std::vector<std::string> names;
+  Node driver;
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::vector<std::unique_ptr<EnvWorker>> workers;
+};
+
+// Each environment's rows follow each other: its steps count on, whoever was faster.
+void check_steps(VectorEnv& envs, std::size_t padding, bool any_worker) {
+  std::vector<std::int32_t> steps(envs.size());
+  envs.reset_async();
+  EnvBatch batch = any_worker ? envs.recv() : envs.step_wait();
+  std::size_t rows = 0;
+  while (rows < 3000) {
+    const std::vector<Seen> all_seen = seen(batch, padding);
+    bool right = true;
+    for (std::size_t i = 0; i < batch.rows(); ++i) {
+      const auto id = static_cast<std::size_t>(batch.env_ids[i]);
+      const auto seed = static_cast<std::int32_t>(100 + id);
+      const std::int32_t step = batch.started[i] != 0 ? 0 : ++steps[id];
+      const std::int32_t action = step == 0 ? -1 : static_cast<std::int32_t>(id);
+      right = right && all_seen[i] == Seen{seed, 1, step, action};
+    }
+    REQUIRE(right);
+    rows += batch.rows();
+    envs.step_async(batch, bytes_of(batch.env_ids));  // each its number
+    batch = any_worker ? envs.recv() : envs.step_wait();
+  }
+}
+
+TEST_CASE("over sockets, with threads and two buffers, no step is lost and none comes twice") {
+  for (const std::size_t padding : {std::size_t{0}, std::size_t{20000}}) {
+    RealWorkers world(2, {.length = 100'000, .padding = padding}, 2);
+    for (const bool any_worker : {false, true}) {
+      VectorEnv envs(world.driver,
+                     {.workers = world.names, .envs_per_worker = 4, .buffers = 2, .seed = 100});
+      check_steps(envs, padding, any_worker);
+    }
+  }
+}
+
+TEST_CASE("a worker may end while its environments are being stepped") {
+  RealWorkers world(2, {.length = 100'000}, 2);
+  VectorEnv envs(world.driver, {.workers = world.names, .envs_per_worker = 2, .seed = 100});
+  EnvBatch batch = envs.reset();
+  std::optional<std::thread> ending;
+  for (int i = 0; i < 10'000 && batch.valid[2] != 0; ++i) {
+    if (i == 100) ending.emplace([&] { world.workers[1].reset(); });
+    envs.step_async(batch, bytes_of(all(batch, 1)));
+    batch = envs.step_wait();
+  }
+  ending->join();
+  CHECK(batch.valid == std::vector<std::uint8_t>{1, 1, 0, 0});
+}
+
+TEST_CASE("a driver may end while environments are being stepped") {
+  RealWorkers world(2, {.length = 100'000}, 2);
+  for (int i = 0; i < 20; ++i) {
+    VectorEnv envs(world.driver, {.workers = world.names, .envs_per_worker = 2, .buffers = 2});
+    const EnvBatch batch = envs.reset();
+    envs.step_async(batch, bytes_of(all(batch, 1)));
+  }
+  VectorEnv envs(world.driver, {.workers = world.names, .envs_per_worker = 2});
+  CHECK(envs.reset().valid == std::vector<std::uint8_t>{1, 1, 1, 1});
+}
+
+}  // namespace
+}  // namespace batchrpc::test
