@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what batchrpc's batch inference is measured against. Does nothing for what is there.
 #
-#   benchmarks/peers/setup_batch_peers.sh [--moolib]
+#   benchmarks/peers/setup_batch_peers.sh [--ray] [--moolib]
 #
+#   --ray     only Ray, which is all that `benchmarks/compare envs` takes
 #   --moolib  also moolib, in .venv/moolib: it has no wheels, and is compiled for some minutes
 #
 # Ray Serve and TorchRL come by pip into .venv/peers. PyPI's torch for x86-64 is the one for CUDA, which
@@ -14,11 +15,12 @@ cd "$(dirname "$0")/../.."
 
 torch=2.13.0 torchrl=0.14.1 ray=2.60.0
 moolib=0.0.9b0 pybind11=2.10.4  # moolib's own pybind11 knows no Python 3.11
-with_moolib=no
+with_moolib=no only_ray=no
 for argument in "$@"; do
   case $argument in
     --moolib) with_moolib=yes ;;
-    *) echo "usage: benchmarks/peers/setup_batch_peers.sh [--moolib]" >&2 && exit 2 ;;
+    --ray) only_ray=yes ;;
+    *) echo "usage: benchmarks/peers/setup_batch_peers.sh [--ray] [--moolib]" >&2 && exit 2 ;;
   esac
 done
 
@@ -42,6 +44,11 @@ if [ ${#missing[@]} -gt 0 ]; then
 fi
 
 venv=.venv/peers
+if [ "$only_ray" = yes ]; then
+  [ -e "$venv" ] || /usr/bin/python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "ray==$ray" numpy
+  exit
+fi
 if [ ! -e "$venv/installed-$torch-$torchrl-$ray" ]; then
   free=$(df --output=avail -BG . | tail -1 | tr -dc 0-9)
   if [ "$free" -lt 12 ]; then

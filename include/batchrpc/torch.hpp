@@ -5,6 +5,7 @@
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/torch/batch.hpp"
 #include "batchrpc/torch/call_into.hpp"
+#include "batchrpc/torch/env.hpp"
 #include "batchrpc/torch/future.hpp"
 #include "batchrpc/torch/ivalue.hpp"
 #include "batchrpc/torch/module.hpp"

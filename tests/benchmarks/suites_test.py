@@ -5,7 +5,7 @@ import unittest
 
 from support import recorded
 
-from comparison import batch, calls, cartpole, main, parameter_server, rl, suites, tensors
+from comparison import batch, calls, cartpole, envs, main, parameter_server, rl, suites, tensors
 from comparison.suite import OURS, UsageError
 
 
@@ -57,6 +57,16 @@ class Suites(unittest.TestCase):
         for name, sample in (("batchrpc", "batch_benchmark"), ("m", "batch_moolib_by_hand")):
             found = batch.read(name, recorded(sample))[name].values
             self.assertTrue(all(found[metric.key] > 0 for metric in batch.METRICS))
+
+    def test_envs(self):
+        ours = values(envs.read_ours, "env_benchmark")
+        self.assertEqual(len(ours), 5)
+        self.assertAlmostEqual(ours[envs.FREE]["efficiency"], 0.7372076974501627)
+        self.assertAlmostEqual(
+            ours["batchrpc, 2 buffers, any worker"]["efficiency"], 0.5341269254912986
+        )
+        self.assertEqual(envs.SUITE.make_cases(options_of("envs"))[0].title.split(";")[0],
+                         "16 processes of one environment")
 
     def test_parameter_server(self):
         for sample in ("parameter_server", "parameter_server_torch_rpc"):

@@ -1,0 +1,127 @@
+#include "batchrpc/torch/env.hpp"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/torch/tensor.hpp"
+
+namespace batchrpc {
+namespace {
+
+// The sizes of the rows, and what follows them.
+std::vector<std::int64_t> sizes_of(const EnvBatch& batch,
+                                   const std::vector<std::int64_t>& row = {}) {
+  std::vector<std::int64_t> sizes;
+  if (batch.steps == 1) {
+    sizes = {static_cast<std::int64_t>(batch.rows())};
+  } else {
+    sizes = {static_cast<std::int64_t>(batch.groups), static_cast<std::int64_t>(batch.steps),
+             static_cast<std::int64_t>(batch.envs)};
+  }
+  sizes.insert(sizes.end(), row.begin(), row.end());
+  return sizes;
+}
+
+at::Tensor share(const Bytes& bytes, const std::vector<std::int64_t>& sizes, ElementType type) {
+  const at::ScalarType of = scalar_type_of(type);
+  if (bytes.empty()) return at::empty(sizes, of);
+  return at::from_blob(
+      bytes.mutable_data(), sizes, [owner = bytes.owner()](void* /*data*/) {}, of);
+}
+
+at::Tensor flags_of(const EnvBatch& batch, const std::vector<std::uint8_t>& flags) {
+  at::Tensor tensor = at::empty(sizes_of(batch), at::kBool);
+  if (!flags.empty()) std::memcpy(tensor.data_ptr(), flags.data(), flags.size());
+  return tensor;
+}
+
+at::Tensor floats_of(const std::vector<float>& values, const std::vector<std::int64_t>& sizes) {
+  at::Tensor tensor = at::empty(sizes, at::kFloat);
+  if (!values.empty()) std::memcpy(tensor.data_ptr(), values.data(), values.size() * sizeof(float));
+  return tensor;
+}
+
+void require_rollout(const EnvBatch& batch, const char* what) {
+  if (!batch.versions.empty()) return;
+  throw InvalidArgument(std::string(what) + ": the batch is not of a rollout (rollout_async)");
+}
+
+}  // namespace
+
+at::ScalarType scalar_type_of(ElementType type) {
+  switch (type) {
+    case ElementType::boolean:
+      return at::kBool;
+    case ElementType::uint8:
+      return at::kByte;
+    case ElementType::int32:
+      return at::kInt;
+    case ElementType::int64:
+      return at::kLong;
+    case ElementType::float32:
+      return at::kFloat;
+    case ElementType::float64:
+      return at::kDouble;
+  }
+  throw InvalidArgument("there are no tensors of " + to_string(type));
+}
+
+at::Tensor observations_of(const EnvBatch& batch) {
+  const ArraySpec& spec = batch.spec->observation;
+  return share(batch.observations, sizes_of(batch, spec.shape), spec.type);
+}
+
+at::Tensor final_observations_of(const EnvBatch& batch) {
+  const ArraySpec& spec = batch.spec->observation;
+  std::vector<std::int64_t> sizes{static_cast<std::int64_t>(batch.final_rows.size())};
+  sizes.insert(sizes.end(), spec.shape.begin(), spec.shape.end());
+  return share(batch.final_observations, sizes, spec.type);
+}
+
+at::Tensor actions_of(const EnvBatch& batch) {
+  require_rollout(batch, "actions_of");
+  const ArraySpec& spec = batch.spec->action;
+  return share(batch.actions, sizes_of(batch, spec.shape), spec.type);
+}
+
+at::Tensor rewards_of(const EnvBatch& batch) { return floats_of(batch.rewards, sizes_of(batch)); }
+at::Tensor terminated_of(const EnvBatch& batch) { return flags_of(batch, batch.terminated); }
+at::Tensor truncated_of(const EnvBatch& batch) { return flags_of(batch, batch.truncated); }
+at::Tensor started_of(const EnvBatch& batch) { return flags_of(batch, batch.started); }
+at::Tensor valid_of(const EnvBatch& batch) { return flags_of(batch, batch.valid); }
+
+at::Tensor extras_of(const EnvBatch& batch) {
+  require_rollout(batch, "extras_of");
+  const std::size_t rows = batch.rows();
+  return floats_of(batch.extras,
+                   sizes_of(batch, {static_cast<std::int64_t>(batch.extras.size() / rows)}));
+}
+
+void step_async(VectorEnv& envs, const EnvBatch& batch, const at::Tensor& actions,
+                std::size_t steps) {
+  const EnvSpec& spec = envs.spec();
+  const at::ScalarType type = scalar_type_of(spec.action.type);
+  const auto refuse = [&](const std::string& what) {
+    throw InvalidArgument("step_async: the actions are " + detail::describe_tensor(actions) +
+                          ", but " + what + ": " + to_string(spec.action) + " each");
+  };
+  if (!actions.defined()) refuse("a tensor is wanted");
+  const bool integers = spec.actions > 0 && c10::isIntegralType(actions.scalar_type(), false);
+  if (actions.scalar_type() != type && !integers) refuse("another type is wanted");
+  const std::size_t wanted = batch.groups * steps * batch.envs * spec.action.elements();
+  if (static_cast<std::size_t>(actions.numel()) != wanted) {
+    refuse(std::to_string(wanted) + " elements are wanted");
+  }
+  const at::Tensor dense = actions.detach().to(at::kCPU, type).contiguous();
+  envs.step_async(
+      batch, std::as_bytes(std::span(static_cast<const char*>(dense.data_ptr()), dense.nbytes())),
+      steps);
+}
+
+}  // namespace batchrpc

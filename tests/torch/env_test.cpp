@@ -1,0 +1,74 @@
+#include "batchrpc/torch/env.hpp"
+
+#include <torch/torch.h>
+
+#include <batchrpc/base/error.hpp>
+#include <catch2/catch.hpp>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "env/counting_env.hpp"
+#include "env/env_world.hpp"
+
+namespace batchrpc::test {
+namespace {
+
+std::vector<std::int64_t> sizes(const at::Tensor& tensor) { return tensor.sizes().vec(); }
+
+TEST_CASE("a batch's observations are a tensor that shares its memory, and outlives it") {
+  EnvWorld world(2, {.length = 1});
+  VectorEnv envs(*world.driver, world.options(2, 1, Autoreset::same_step));
+  EnvBatch batch = envs.reset();
+  step_async(envs, batch, torch::tensor({5, 6, 7, 8}, torch::kInt));  // any integers
+  batch = envs.step_wait();
+
+  std::optional<EnvBatch> gone(batch);
+  const at::Tensor observations = observations_of(*gone);
+  const at::Tensor last = final_observations_of(*gone);
+  gone.reset();
+  CHECK(observations.data_ptr() == batch.observations.data());
+  batch = {};
+  CHECK(observations.scalar_type() == at::kInt);
+  CHECK(sizes(observations) == std::vector<std::int64_t>{4, 4});
+  CHECK(observations[3].equal(torch::tensor({103, 2, 0, -1}, torch::kInt)));
+  CHECK(sizes(last) == std::vector<std::int64_t>{4, 4});
+  CHECK(last[3].equal(torch::tensor({103, 1, 1, 8}, torch::kInt)));
+}
+
+TEST_CASE("rewards and flags have a row an environment, or of several steps [G, n, k]") {
+  EnvWorld world(2, {.length = 2});
+  VectorEnv envs(*world.driver, world.options(3));
+  EnvBatch batch = envs.reset();
+  CHECK(started_of(batch).equal(torch::ones({6}, torch::kBool)));
+  CHECK(valid_of(batch).equal(torch::ones({6}, torch::kBool)));
+  CHECK(final_observations_of(batch).size(0) == 0);
+  step_async(envs, batch, torch::arange(12).reshape({2, 2, 3}), 2);
+  batch = envs.step_wait();
+  CHECK(rewards_of(batch).equal(torch::arange(12, torch::kFloat).reshape({2, 2, 3})));
+  CHECK(sizes(observations_of(batch)) == std::vector<std::int64_t>{2, 2, 3, 4});
+  CHECK(observations_of(batch)[1][1][2].equal(torch::tensor({105, 1, 2, 11}, torch::kInt)));
+  CHECK(terminated_of(batch).select(1, 0).sum().item<std::int64_t>() == 0);
+  CHECK(terminated_of(batch).select(1, 1).sum().item<std::int64_t>() == 6);
+  CHECK(truncated_of(batch).sum().item<std::int64_t>() == 0);
+}
+
+TEST_CASE("tensors that are no actions are refused, in words that say what is wanted") {
+  EnvWorld world(1);
+  VectorEnv envs(*world.driver, world.options(2));
+  const EnvBatch batch = envs.reset();
+  CHECK_THROWS_WITH(step_async(envs, batch, torch::zeros({2})),
+                    Catch::Contains("float32 [2]") && Catch::Contains("int64 [] each"));
+  CHECK_THROWS_WITH(step_async(envs, batch, torch::zeros({3}, torch::kLong)),
+                    Catch::Contains("2 elements are wanted"));
+  CHECK_THROWS_AS(step_async(envs, batch, at::Tensor()), InvalidArgument);
+  CHECK_THROWS_WITH(step_async(envs, batch, torch::full({2}, 5000)), Catch::Contains("5000"));
+  CHECK_THROWS_WITH(actions_of(batch), Catch::Contains("rollout_async"));
+  CHECK_THROWS_AS(extras_of(batch), InvalidArgument);
+  step_async(envs, batch,
+             torch::tensor({1, 2, 3, 4}, torch::kLong).slice(0, 0, 4, 2));  // not dense
+  CHECK(envs.step_wait().rewards == std::vector<float>{1, 3});
+}
+
+}  // namespace
+}  // namespace batchrpc::test
