@@ -74,41 +74,37 @@ void VectorEnv::State::reset(std::optional<std::uint64_t> seed) {
   }
 }
 
-void VectorEnv::State::step(const EnvBatch& batch, std::span<const std::byte> actions,
-                            std::size_t steps) {
+void VectorEnv::State::step(std::span<const EnvBatch::Group> sources,
+                            std::span<const std::byte> actions, std::size_t steps,
+                            const std::function<bool(std::size_t)>& skip) {
   const std::size_t group_actions = steps * options_.envs_per_worker * action_bytes_;
-  if (steps == 0 || actions.size() != batch.groups * group_actions || actions.empty()) {
+  if (steps == 0 || actions.size() != sources.size() * group_actions || actions.empty()) {
     throw InvalidArgument("VectorEnv::step_async: " + std::to_string(steps) + " steps of " +
-                          std::to_string(batch.groups) + " groups of " +
+                          std::to_string(sources.size()) + " groups of " +
                           std::to_string(options_.envs_per_worker) + " environments take " +
-                          std::to_string(batch.groups * group_actions) + " bytes of actions (" +
+                          std::to_string(sources.size() * group_actions) + " bytes of actions (" +
                           to_string(spec_->action) + " each), and there are " +
                           std::to_string(actions.size()));
   }
-  const std::size_t group_envs = options_.envs_per_worker;
-  env::require_allowed(*spec_, actions, [&](std::size_t action) {
-    const std::size_t group = action / (steps * group_envs);
-    const std::size_t last = (group * batch.steps + batch.steps - 1) * group_envs;
-    return batch.valid[last + action % group_envs] == 0;
-  });
+  env::require_allowed(*spec_, actions, skip);
   std::vector<std::size_t> places;
-  const std::vector<Order> orders = order_steps(batch, steps, places);
+  const std::vector<Order> orders = order_steps(sources, steps, places);
   for (std::size_t i = 0; i < orders.size(); ++i) {
     send_step(orders[i], steps,
               Bytes::copy(actions.subspan(places[i] * group_actions, group_actions)));
   }
 }
 
-void VectorEnv::State::roll_out(const EnvBatch& batch, std::size_t steps) {
+void VectorEnv::State::roll_out(std::span<const EnvBatch::Group> sources, std::size_t steps) {
   std::vector<std::size_t> places;
-  for (const Order& order : order_steps(batch, steps, places))
+  for (const Order& order : order_steps(sources, steps, places))
     send_step(order, steps, {});
 }
 
 // The groups of a batch that can be stepped, and their places in it. Those of environments that
 // are gone are left out.
 std::vector<VectorEnv::State::Order> VectorEnv::State::order_steps(
-    const EnvBatch& batch, std::size_t steps, std::vector<std::size_t>& places) {
+    std::span<const EnvBatch::Group> sources, std::size_t steps, std::vector<std::size_t>& places) {
   const std::size_t most = env::kMostReplyBytes / group_bytes(1);
   if (steps == 0 || steps > std::max<std::size_t>(most, 1)) {
     throw InvalidArgument("VectorEnv: " + std::to_string(steps) +
@@ -117,8 +113,8 @@ std::vector<VectorEnv::State::Order> VectorEnv::State::order_steps(
   }
   const std::lock_guard lock(mutex_);
   std::vector<std::size_t> groups;
-  for (std::size_t i = 0; i < batch.groups; ++i) {
-    const EnvBatch::Group& source = batch.sources[i];
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const EnvBatch::Group& source = sources[i];
     const std::size_t g = std::size_t{source.buffer} * worker_count() + source.worker;
     if (source.worker >= worker_count() || g >= groups_.size()) {
       throw InvalidArgument("VectorEnv: a batch of another VectorEnv");
@@ -245,6 +241,11 @@ Future<void> VectorEnv::State::push_policy(Bytes weights, std::uint64_t version)
         std::rethrow_exception(result.error());
     }
   });
+}
+
+std::size_t VectorEnv::State::under_way() const {
+  const std::lock_guard lock(mutex_);
+  return count(Phase::pending) + count(Phase::ready);
 }
 
 std::vector<VectorEnv::WorkerState> VectorEnv::State::worker_states() const {

@@ -31,8 +31,11 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   void open_all();
 
   void reset(std::optional<std::uint64_t> seed);
-  void step(const EnvBatch& batch, std::span<const std::byte> actions, std::size_t steps);
-  void roll_out(const EnvBatch& batch, std::size_t steps);
+  /// `skip(i)`: action i is looked at by nobody; null: all are.
+  void step(std::span<const EnvBatch::Group> sources, std::span<const std::byte> actions,
+            std::size_t steps, const std::function<bool(std::size_t)>& skip);
+  void roll_out(std::span<const EnvBatch::Group> sources, std::size_t steps);
+  [[nodiscard]] std::size_t under_way() const;
   [[nodiscard]] EnvBatch wait_for_buffer();
   [[nodiscard]] EnvBatch wait_for_groups(std::size_t min_groups);
   [[nodiscard]] Future<void> push_policy(Bytes weights, std::uint64_t version);
@@ -82,8 +85,8 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   }
 
   // --- sending (env_driver.cpp)
-  [[nodiscard]] std::vector<Order> order_steps(const EnvBatch& batch, std::size_t steps,
-                                               std::vector<std::size_t>& places);
+  [[nodiscard]] std::vector<Order> order_steps(std::span<const EnvBatch::Group> sources,
+                                               std::size_t steps, std::vector<std::size_t>& places);
   Order order(std::size_t group, std::size_t steps);
   void send_step(const Order& order, std::size_t steps, Bytes actions);
   void send_reset(const Order& order, std::optional<std::uint64_t> seed);

@@ -25,11 +25,24 @@ EnvBatch VectorEnv::reset(std::optional<std::uint64_t> seed) {
 
 void VectorEnv::step_async(const EnvBatch& batch, std::span<const std::byte> actions,
                            std::size_t steps) {
-  state_->step(batch, actions, steps);
+  const std::size_t envs = batch.envs;
+  state_->step(batch.sources, actions, steps, [&](std::size_t action) {
+    const std::size_t group = action / (steps * envs);
+    const std::size_t last_row = (group * batch.steps + batch.steps - 1) * envs;
+    return batch.valid[last_row + action % envs] == 0;
+  });
+}
+void VectorEnv::step_async(std::span<const EnvBatch::Group> groups,
+                           std::span<const std::byte> actions, std::size_t steps) {
+  state_->step(groups, actions, steps, nullptr);
 }
 void VectorEnv::rollout_async(const EnvBatch& batch, std::size_t steps) {
-  state_->roll_out(batch, steps);
+  state_->roll_out(batch.sources, steps);
 }
+void VectorEnv::rollout_async(std::span<const EnvBatch::Group> groups, std::size_t steps) {
+  state_->roll_out(groups, steps);
+}
+std::size_t VectorEnv::under_way() const { return state_->under_way(); }
 
 EnvBatch VectorEnv::step_wait() { return state_->wait_for_buffer(); }
 EnvBatch VectorEnv::recv(std::size_t min_groups) { return state_->wait_for_groups(min_groups); }

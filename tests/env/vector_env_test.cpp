@@ -206,6 +206,25 @@ TEST_CASE("large observations are received where their batch has them") {
         std::vector<Seen>{{102, 1, 5, 5}, {103, 1, 5, 5}, {100, 1, 5, 5}, {101, 1, 5, 5}});
 }
 
+TEST_CASE("some groups of a batch may be stepped, and others later") {
+  EnvWorld world(3, {.length = 100});
+  VectorEnv envs(*world.driver, world.options(1));
+  CHECK(envs.under_way() == 0);
+  const EnvBatch first = envs.reset();
+  CHECK(envs.under_way() == 0);
+  const std::vector<EnvBatch::Group> two{first.sources[2], first.sources[0]};
+  envs.step_async(two, bytes_of({7, 8}));
+  CHECK(envs.under_way() == 2);
+  EnvBatch batch = envs.recv(2);
+  CHECK(batch.rewards ==
+        (batch.env_ids == Ids{2, 0} ? std::vector<float>{7, 8} : std::vector<float>{8, 7}));
+  CHECK(envs.under_way() == 0);
+  envs.step_async(std::span(&first.sources[1], 1), bytes_of({9}));
+  batch = envs.step_wait();
+  CHECK(batch.valid == Flags{0, 1, 0});  // the others are with the caller
+  CHECK(batch.rewards == std::vector<float>{0, 9, 0});
+}
+
 TEST_CASE("a reset begins all environments anew, with the seed or going on") {
   EnvWorld world(2);
   VectorEnv envs(*world.driver, world.options(1, 2));

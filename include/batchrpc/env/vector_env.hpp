@@ -87,9 +87,19 @@ class BATCHRPC_EXPORT VectorEnv {
   /// actions of another size, or not allowed by the spec (numbers that are NaN among them), and for
   /// groups that are under way already: nothing is sent then.
   void step_async(const EnvBatch& batch, std::span<const std::byte> actions, std::size_t steps = 1);
+  /// The same for some of its groups, by EnvBatch::sources: all their actions are looked at.
+  void step_async(std::span<const EnvBatch::Group> groups, std::span<const std::byte> actions,
+                  std::size_t steps = 1);
   /// Takes so many steps by the policies of the workers. Throws as step_async(); that a worker has
   /// none, its call says.
+  /// @{
   void rollout_async(const EnvBatch& batch, std::size_t steps);
+  void rollout_async(std::span<const EnvBatch::Group> groups, std::size_t steps);
+  /// @}
+
+  /// Groups that are under way, or whose answers are here: 0, and recv() would throw. Those of a
+  /// worker that is lost are not.
+  [[nodiscard]] std::size_t under_way() const;
 
   /// What came of the buffer that was sent first: G is the number of workers, in their order. Waits
   /// until none of its groups is under way. Throws InvalidArgument when nothing is under way,
