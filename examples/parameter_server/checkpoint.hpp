@@ -3,22 +3,11 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 
+#include "common/checked_file.hpp"
+
 namespace batchrpc_examples {
-
-/// A checkpoint cannot be written, or read, or is of another training: `what()` names the file.
-class CheckpointError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// A checkpoint is not as it was written.
-class DamagedCheckpoint : public CheckpointError {
- public:
-  using CheckpointError::CheckpointError;
-};
 
 struct Checkpoint {
   std::int64_t iterations = 0;  ///< that the model has had

@@ -1,12 +1,11 @@
 #include "parameter_server/checkpoints.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <sstream>
 
 #include "common/counted.hpp"
-#include "parameter_server/notice.hpp"
+#include "common/notice.hpp"
 
 namespace batchrpc_examples {
 namespace {
@@ -38,7 +37,7 @@ std::int64_t newest_common(const Restorable& restorable) {
 }
 
 Checkpoints::Checkpoints(const ParameterServerOptions& options)
-    : folder_(options.checkpoint),
+    : files_(options.checkpoint, server_name(options.rank.value())),
       server_(server_name(options.rank.value())),
       settings_(model_settings(options)),
       servers_(options.servers),
@@ -47,29 +46,8 @@ Checkpoints::Checkpoints(const ParameterServerOptions& options)
       trainers_(options.trainers),
       history_(gradient_settings(options)) {}
 
-std::string Checkpoints::path(std::int64_t iterations) const {
-  return folder_ + "/" + file(iterations);
-}
-
-std::string Checkpoints::file(std::int64_t iterations) const {
-  return server_ + "." + std::to_string(iterations) + ".checkpoint";
-}
-
-std::vector<std::int64_t> Checkpoints::written() const {
-  std::vector<std::int64_t> all;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename();
-    std::int64_t iterations = 0;
-    const std::size_t digits = std::min(name.size(), server_.size() + 1);
-    std::from_chars(name.data() + digits, name.data() + name.size(), iterations);
-    if (iterations > 0 && entry.path().filename() == file(iterations)) all.push_back(iterations);
-  }
-  std::sort(all.begin(), all.end());
-  return all;
-}
-
 std::vector<std::int64_t> Checkpoints::restorable() const {
-  const std::vector<std::int64_t> all = written();
+  const std::vector<std::int64_t> all = files_.numbers();
   std::vector<std::int64_t> whole;
   for (const std::int64_t each : all) {
     try {
@@ -80,24 +58,24 @@ std::vector<std::int64_t> Checkpoints::restorable() const {
     }
   }
   if (whole.empty() && !all.empty()) {
-    throw CheckpointError("all checkpoints of " + server_ + " in " + folder_ +
+    throw CheckpointError("all checkpoints of " + server_ + " in " + files_.folder() +
                           " are damaged: to begin anew, remove them, or name another folder");
   }
   return whole;
 }
 
 Checkpoint Checkpoints::read(std::int64_t iterations) const {
-  Checkpoint checkpoint = read_checkpoint(path(iterations));
+  Checkpoint checkpoint = read_checkpoint(files_.path(iterations));
   if (checkpoint.servers != servers_) {
-    throw CheckpointError(path(iterations) + ": is of a training with --servers " +
+    throw CheckpointError(files_.path(iterations) + ": is of a training with --servers " +
                           std::to_string(checkpoint.servers) + ", and this one is with --servers " +
                           std::to_string(servers_) +
                           ": go on with as many servers as there were, "
                           "or name another folder to begin anew");
   }
   if (checkpoint.settings != settings_) {
-    throw CheckpointError(path(iterations) + ": is of another training: " + checkpoint.settings +
-                          "; this one is " + settings_);
+    throw CheckpointError(files_.path(iterations) + ": is of another training: " +
+                          checkpoint.settings + "; this one is " + settings_);
   }
   return checkpoint;
 }
@@ -110,7 +88,7 @@ std::optional<Checkpoint> Checkpoints::restore(std::int64_t iterations, std::int
     const at::Tensor& velocity = checkpoint->velocity;
     if (checkpoint->values.numel() != elements ||
         (velocity.defined() && velocity.numel() != parameters)) {
-      throw CheckpointError(path(iterations) + ": is of a model of another size");
+      throw CheckpointError(files_.path(iterations) + ": is of a model of another size");
     }
   }
   forget_after(iterations);
@@ -122,17 +100,12 @@ std::optional<Checkpoint> Checkpoints::restore(std::int64_t iterations, std::int
 
 // What is newer would be of another training than what the servers write from now on.
 void Checkpoints::forget_after(std::int64_t iterations) const {
-  for (const std::int64_t each : written()) {
+  for (const std::int64_t each : files_.numbers()) {
     if (each <= iterations) continue;
-    say(path(each) + " is newer than what all servers have, and removed");
-    std::filesystem::remove(path(each));
+    say(files_.path(each) + " is newer than what all servers have, and removed");
+    std::filesystem::remove(files_.path(each));
   }
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    const std::string name = entry.path().filename();
-    if (entry.is_regular_file() && name.starts_with(server_ + ".") && name.ends_with(".new")) {
-      std::filesystem::remove(entry.path());
-    }
-  }
+  files_.remove_unfinished();
 }
 
 void Checkpoints::updated(const UpdateReport& update, const SharedModel& model) {
@@ -152,17 +125,15 @@ void Checkpoints::write(std::int64_t iterations, const SharedModel& model, bool 
   last_ = iterations;
   try {
     model.use([&](const at::Tensor& values, const at::Tensor& velocity) {
-      write_checkpoint(path(iterations), {.iterations = iterations,
-                                          .servers = servers_,
-                                          .settings = settings_,
-                                          .history = history_,
-                                          .values = values,
-                                          .velocity = velocity});
+      write_checkpoint(files_.path(iterations), {.iterations = iterations,
+                                                 .servers = servers_,
+                                                 .settings = settings_,
+                                                 .history = history_,
+                                                 .values = values,
+                                                 .velocity = velocity});
     });
     error_.clear();
-    const std::vector<std::int64_t> all = written();
-    for (std::size_t i = 0; i + kKept < all.size(); ++i)
-      std::filesystem::remove(path(all[i]));
+    files_.keep_last(kKept);
   } catch (const std::exception& error) {
     error_ = "no checkpoint after " + counted(iterations, "iteration") + ": " + error.what();
     if (!is_last) say(error_ + "; the training goes on");

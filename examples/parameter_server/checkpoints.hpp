@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/numbered_files.hpp"
 #include "parameter_server/checkpoint.hpp"
 #include "parameter_server/options.hpp"
 
@@ -46,14 +47,11 @@ class Checkpoints {
   [[nodiscard]] std::string error() const;
 
  private:
-  [[nodiscard]] std::string path(std::int64_t iterations) const;
-  [[nodiscard]] std::string file(std::int64_t iterations) const;
-  [[nodiscard]] std::vector<std::int64_t> written() const;
   [[nodiscard]] Checkpoint read(std::int64_t iterations) const;
   void forget_after(std::int64_t iterations) const;
   void write(std::int64_t iterations, const SharedModel& model, bool is_last);
 
-  const std::string folder_;
+  const NumberedFiles files_;
   const std::string server_;
   const std::string settings_;
   const std::int64_t servers_;

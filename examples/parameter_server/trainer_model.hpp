@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "parameter_server/flat_parameters.hpp"
+#include "flat_parameters/flat_parameters.hpp"
 #include "parameter_server/options.hpp"
 #include "parameter_server/resnet.hpp"
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "parameter_server/notice.hpp"
+#include "common/notice.hpp"
 #include "parameter_server/options.hpp"
 
 namespace batchrpc_examples {

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "parameter_server/flat_parameters.hpp"
+#include "flat_parameters/flat_parameters.hpp"
 #include "parameter_server/flat_sgd.hpp"
 #include "parameter_server/reference.hpp"
 #include "parameter_server/shared_model.hpp"

@@ -1,4 +1,4 @@
-#include "parameter_server/flat_parameters.hpp"
+#include "flat_parameters/flat_parameters.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,0 +1,138 @@
+#include "ppo/checkpoint.hpp"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+namespace batchrpc_examples::ppo {
+namespace {
+
+constexpr char kMagic[8] = {'b', 'r', 'p', 'c', 'p', 'p', 'o', '1'};
+
+struct Header {
+  char magic[8]{};
+  std::int64_t version = 0;
+  std::int64_t parameters = 0;
+  std::int64_t settings_size = 0;  // bytes, and so the others
+  std::int64_t state_size = 0;
+  std::int64_t sampler_size = 0;
+};
+
+void write_text(CheckedFile& file, const std::string& text) {
+  file.write(text.data(), text.size());
+}
+
+std::string read_text(CheckedFile& file, std::int64_t size) {
+  std::string text(static_cast<std::size_t>(size), '\0');
+  file.read(text.data(), text.size());
+  return text;
+}
+
+void write_tensor(CheckedFile& file, const at::Tensor& tensor) {
+  const at::Tensor dense = tensor.contiguous();
+  file.write(dense.data_ptr(), dense.nbytes());
+}
+
+at::Tensor read_tensor(CheckedFile& file, std::int64_t elements) {
+  at::Tensor tensor = at::empty({elements});
+  file.read(tensor.data_ptr(), tensor.nbytes());
+  return tensor;
+}
+
+// Before anything is allocated of the sizes that it names.
+void require_whole(const CheckedFile& file, const Header& header) {
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) {
+    file.damaged("is no checkpoint of this program");
+  }
+  std::int64_t left =
+      file.size() - static_cast<std::int64_t>(sizeof header + sizeof(std::uint64_t));
+  const std::int64_t tensor = header.parameters * std::int64_t{sizeof(float)};
+  if (header.version < 1 || header.parameters < 0 || header.parameters > left) {
+    file.damaged("is damaged: its header is of no checkpoint");
+  }
+  for (const std::int64_t size :
+       {header.settings_size, header.state_size, header.sampler_size, tensor, tensor, tensor}) {
+    if (size < 0 || size > left) file.damaged("is cut off");
+    left -= size;
+  }
+  if (left > 0) file.damaged("is longer than it should be");
+}
+
+}  // namespace
+
+void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  const auto size_of = [](const std::string& text) {
+    return static_cast<std::int64_t>(text.size());
+  };
+  Header header{.version = checkpoint.version,
+                .parameters = checkpoint.weights.numel(),
+                .settings_size = size_of(checkpoint.settings),
+                .state_size = size_of(checkpoint.state),
+                .sampler_size = size_of(checkpoint.sampler)};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  replace_file(path, [&](CheckedFile& file) {
+    file.write(&header, sizeof header);
+    for (const std::string* text : {&checkpoint.settings, &checkpoint.state, &checkpoint.sampler})
+      write_text(file, *text);
+    for (const at::Tensor* tensor : {&checkpoint.weights, &checkpoint.mean, &checkpoint.square})
+      write_tensor(file, *tensor);
+  });
+}
+
+Checkpoint read_checkpoint(const std::string& path) {
+  CheckedFile file(path, O_RDONLY);
+  Header header;
+  file.read(&header, sizeof header);
+  require_whole(file, header);
+  Checkpoint checkpoint;
+  checkpoint.version = header.version;
+  checkpoint.settings = read_text(file, header.settings_size);
+  checkpoint.state = read_text(file, header.state_size);
+  checkpoint.sampler = read_text(file, header.sampler_size);
+  checkpoint.weights = read_tensor(file, header.parameters);
+  checkpoint.mean = read_tensor(file, header.parameters);
+  checkpoint.square = read_tensor(file, header.parameters);
+  file.require_checksum();
+  return checkpoint;
+}
+
+CheckpointFolder::CheckpointFolder(const std::string& folder) : files_(folder, "ppo") {
+  try {
+    std::filesystem::create_directories(folder);
+    files_.remove_unfinished();
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw CheckpointError(folder + ": cannot be used for checkpoints: " + error.code().message());
+  }
+}
+
+std::optional<Checkpoint> CheckpointFolder::newest(
+    const std::string& settings, const std::function<void(const std::string&)>& notice) const {
+  const std::vector<std::int64_t> all = files_.numbers();
+  for (auto version = all.rbegin(); version != all.rend(); ++version) {
+    try {
+      Checkpoint checkpoint = read_checkpoint(files_.path(*version));
+      if (checkpoint.settings != settings) {
+        throw CheckpointError(files_.path(*version) + ": is of another training: " +
+                              checkpoint.settings + "; this one is " + settings);
+      }
+      return checkpoint;
+    } catch (const DamagedCheckpoint& error) {
+      notice(std::string(error.what()) + "; the one before is used");
+    }
+  }
+  if (!all.empty()) {
+    throw CheckpointError("all checkpoints in " + files_.folder() +
+                          " are damaged: to begin anew, remove them, or name another folder");
+  }
+  return std::nullopt;
+}
+
+void CheckpointFolder::write(const Checkpoint& checkpoint) const {
+  write_checkpoint(files_.path(checkpoint.version), checkpoint);
+  files_.keep_last(kKept);
+}
+
+}  // namespace batchrpc_examples::ppo

@@ -1,0 +1,210 @@
+#include "ppo/options.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <map>
+#include <sstream>
+
+#include "common/command_line.hpp"
+#include "common/option_checks.hpp"
+#include "games/games.hpp"
+
+namespace batchrpc_examples::ppo {
+namespace {
+
+constexpr int kMostWorkers = 1000;
+constexpr int kMostEnvs = 100'000;
+constexpr std::int64_t kMostSteps = 1'000'000'000'000;
+constexpr int kEnvs = 64;  // of all workers together, by default
+
+const std::map<std::string, InferencePlace> kInferencePlaces{{"agent", InferencePlace::agent},
+                                                             {"worker", InferencePlace::worker}};
+const std::map<std::string, PolicyKind> kPolicyKinds{{"eager", PolicyKind::eager},
+                                                     {"script", PolicyKind::script},
+                                                     {"compiled", PolicyKind::compiled}};
+
+// Options that are another default's for another environment, until they are given.
+struct Given {
+  std::optional<int> envs_per_worker{};
+  std::optional<std::int64_t> total_steps{};
+  std::optional<std::int64_t> steps{};
+  std::optional<std::int64_t> epochs{};
+  std::optional<std::int64_t> minibatches{};
+  std::optional<double> learning_rate{};
+  std::optional<bool> anneal{};
+  std::optional<double> gamma{};
+  std::optional<double> gae_lambda{};
+  std::optional<double> clip{};
+  std::optional<bool> clip_values{};
+  std::optional<double> entropy{};
+  std::optional<double> value_coefficient{};
+  std::optional<double> max_gradient_norm{};
+  std::optional<bool> normalize_advantages{};
+};
+
+void add_settings(CLI::App& app, Given& given) {
+  const std::string group = "Algorithm (by default as tuned for the environment)";
+  const auto add = [&](const char* name, auto& value, const char* text, auto check) {
+    app.add_option(name, value, text)->check(check)->group(group);
+  };
+  add("--steps", given.steps, "of each environment between two updates",
+      between<std::int64_t>(1, 1'000'000));
+  add("--epochs", given.epochs, "of an update over what was sampled",
+      between<std::int64_t>(1, 1000));
+  add("--minibatches", given.minibatches, "in an epoch", between<std::int64_t>(1, 1'000'000));
+  add("--learning-rate", given.learning_rate, "of Adam", between(1e-9, 1.0));
+  add("--gamma", given.gamma, "discount of a step", between(0.0, 1.0));
+  add("--gae-lambda", given.gae_lambda, "of the advantages' estimation", between(0.0, 1.0));
+  add("--clip", given.clip, "of the ratio of probabilities", between(1e-6, 100.0));
+  add("--entropy", given.entropy, "coefficient of the entropy bonus", between(0.0, 100.0));
+  add("--value-coefficient", given.value_coefficient, "of the value loss", between(0.0, 100.0));
+  add("--max-gradient-norm", given.max_gradient_norm, "longer gradients are cut to it",
+      between(1e-9, 1e9));
+  app.add_option("--anneal", given.anneal, "learning rate, linearly to 0")->group(group);
+  app.add_option("--clip-values", given.clip_values, "near those at sampling")->group(group);
+  app.add_option("--normalize-advantages", given.normalize_advantages, "in each minibatch")
+      ->group(group);
+}
+
+template <class T>
+void take(T& setting, const std::optional<T>& given) {
+  if (given) setting = *given;
+}
+
+std::int64_t default_total_steps(const std::string& env) {
+  return env == "cartpole" ? 150'000 : 5'000'000;
+}
+
+void complete(PpoOptions& options, const Given& given) {
+  (void)make_env(options.env);  // throws for another name
+  const int workers = std::max(options.workers, 1);
+  options.envs_per_worker = given.envs_per_worker.value_or(std::max(kEnvs / workers, 1));
+  options.total_steps = given.total_steps.value_or(default_total_steps(options.env));
+  PpoSettings& settings = options.settings;
+  settings = settings_for(options.env);
+  take(settings.steps, given.steps);
+  take(settings.epochs, given.epochs);
+  take(settings.minibatches, given.minibatches);
+  take(settings.learning_rate, given.learning_rate);
+  take(settings.anneal, given.anneal);
+  take(settings.gamma, given.gamma);
+  take(settings.gae_lambda, given.gae_lambda);
+  take(settings.clip, given.clip);
+  take(settings.clip_values, given.clip_values);
+  take(settings.entropy, given.entropy);
+  take(settings.value_coefficient, given.value_coefficient);
+  take(settings.max_gradient_norm, given.max_gradient_norm);
+  take(settings.normalize_advantages, given.normalize_advantages);
+}
+
+// To be removed as these come to be.
+void refuse_what_is_not_there_yet(const PpoOptions& options) {
+  const auto refuse = [](const std::string& what) {
+    throw UsageError(what +
+                     " is not there yet: this version samples in its own process (--workers "
+                     "0), with an eager policy at the agent and one buffer");
+  };
+  if (options.workers > 0) refuse("--workers " + std::to_string(options.workers));
+  if (options.inference != InferencePlace::agent) refuse("--inference worker");
+  if (options.policy != PolicyKind::eager) refuse("--policy other than eager");
+  if (options.buffers != 1) refuse("--buffers " + std::to_string(options.buffers));
+}
+
+void check_sizes(const PpoOptions& options) {
+  if (options.envs_per_worker % options.buffers != 0) {
+    throw UsageError("--envs-per-worker " + std::to_string(options.envs_per_worker) +
+                     " cannot be cut into " + std::to_string(options.buffers) +
+                     " buffers of one size: give an even number, or --buffers 1");
+  }
+  const std::int64_t rows = options.rows_per_update();
+  const std::int64_t minibatches = options.settings.minibatches;
+  if (rows % minibatches != 0) {
+    std::int64_t fitting = std::min(minibatches, rows);
+    while (rows % fitting != 0)
+      --fitting;
+    throw UsageError(std::to_string(options.envs()) + " environments × " +
+                     std::to_string(options.settings.steps) + " steps are " + std::to_string(rows) +
+                     " rows an update, which cannot be cut into " + std::to_string(minibatches) +
+                     " minibatches of one size: give --minibatches " + std::to_string(fitting) +
+                     ", or another number of environments or --steps");
+  }
+  if (options.total_steps < rows) {
+    throw UsageError("--total-steps " + std::to_string(options.total_steps) +
+                     " is less than one update takes, which is " + std::to_string(rows) +
+                     ": give more, or fewer environments or --steps");
+  }
+}
+
+void check_files(const PpoOptions& options) {
+  if (!options.figure.empty() && !options.figure.ends_with(".svg")) {
+    throw UsageError("--figure " + options.figure +
+                     ": name a file that ends in .svg; a .png is written beside it");
+  }
+  if (!options.json.empty()) check_writable("--json", options.json);
+  if (!options.figure.empty()) check_writable("--figure", options.figure);
+}
+
+std::string env_words() {
+  std::string words;
+  for (const std::string& name : env_names())
+    words += (words.empty() ? "" : "|") + name;
+  return words;
+}
+
+}  // namespace
+
+std::string training_settings(const PpoOptions& options) {
+  std::ostringstream text;
+  text << "env " << options.env << ", " << options.envs() << " environments, "
+       << "total steps " << options.total_steps << ", seed " << options.seed << ", "
+       << to_string(options.settings);
+  return text.str();
+}
+
+std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
+  CLI::App app("Trains a policy by proximal policy optimization (PPO) in vectorised environments.");
+  PpoOptions options;
+  Given given;
+  app.add_option("--env", options.env, "environment: " + env_words())->capture_default_str();
+  app.add_option("--workers", options.workers, "processes that step environments; 0: this one does")
+      ->check(between(0, kMostWorkers))
+      ->capture_default_str();
+  app.add_option("--envs-per-worker", given.envs_per_worker,
+                 "environments of each worker (by default 64 of all together)")
+      ->check(between(1, kMostEnvs));
+  app.add_option("--inference", options.inference, "where actions are chosen")
+      ->transform(one_of(kInferencePlaces))
+      ->default_str("agent");
+  app.add_option("--policy", options.policy, "how the network that chooses them runs")
+      ->transform(one_of(kPolicyKinds))
+      ->default_str("eager");
+  app.add_option("--buffers", options.buffers, "groups of a worker's environments, in turn")
+      ->check(between(1, 2))
+      ->capture_default_str();
+  app.add_option("--total-steps", given.total_steps,
+                 "of all environments together (by default 150000 of cartpole, else 5000000)")
+      ->check(between<std::int64_t>(1, kMostSteps));
+  app.add_option("--until", options.until,
+                 "end as soon as this is the mean return of the last 100 episodes; when it never "
+                 "is, the exit code is 1");
+  app.add_option("--seed", options.seed, "of all that is random")->capture_default_str();
+  app.add_option("--checkpoint", options.checkpoint,
+                 "folder for checkpoints; a training that left some there goes on");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "so many updates")
+      ->check(between(1, 1'000'000))
+      ->capture_default_str();
+  app.add_option("--json", options.json, "write a report to this file");
+  app.add_option("--figure", options.figure,
+                 "write the learning curve to this .svg file and a .png");
+  add_settings(app, given);
+  const bool run = parse_command_line(app, argc, argv, [&] {
+    complete(options, given);
+    refuse_what_is_not_there_yet(options);
+    check_sizes(options);
+    check_files(options);
+  });
+  return run ? std::optional(options) : std::nullopt;
+}
+
+}  // namespace batchrpc_examples::ppo

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ppo/settings.hpp"
+
+namespace batchrpc_examples::ppo {
+
+/// Where the policy runs that chooses actions.
+enum class InferencePlace : unsigned char {
+  agent,  ///< in this process, for the environments of all workers together
+  worker  ///< in each worker, for its own, by weights that it is sent
+};
+
+enum class PolicyKind : unsigned char { eager, script, compiled };
+
+struct PpoOptions {
+  std::string env = "cartpole";  ///< of make_env()
+  int workers = 0;               ///< processes that step environments; 0: this one does
+  int envs_per_worker = 0;       ///< of this process when there are no workers
+  InferencePlace inference = InferencePlace::agent;
+  PolicyKind policy = PolicyKind::eager;
+  int buffers = 1;  ///< groups into which a worker's environments are cut, stepped in turn
+  std::int64_t total_steps = 0;   ///< of all environments together
+  std::optional<double> until{};  ///< end early at this mean return of the last 100 episodes
+  std::uint64_t seed = 1;
+  PpoSettings settings{};
+
+  std::string checkpoint{};   ///< a folder; empty: none are written
+  int checkpoint_every = 20;  ///< updates
+  std::string json{};         ///< paths that can be written; empty: not wanted
+  std::string figure{};       ///< ends in .svg
+
+  [[nodiscard]] std::int64_t envs() const {
+    return std::int64_t{envs_per_worker} * (workers > 0 ? workers : 1);
+  }
+  [[nodiscard]] std::int64_t rows_per_update() const { return envs() * settings.steps; }
+};
+
+/// What a training consists of, in one line: one with another line is another training.
+std::string training_settings(const PpoOptions& options);
+
+/// Nothing when help was asked for, which it prints. Throws UsageError.
+std::optional<PpoOptions> parse_options(int argc, const char* const* argv);
+
+}  // namespace batchrpc_examples::ppo

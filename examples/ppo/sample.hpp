@@ -1,0 +1,53 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace batchrpc_examples::ppo {
+
+/// What one group of N environments went through in T steps, on the CPU. Row [t, n] is a step of
+/// one environment: what it saw, what was done, and what came of it.
+///
+/// Environments begin anew in the step in which they end: the observation of the row after an end
+/// is the first of the next episode. The one that the episode ended with stands among the final
+/// observations if the value of what would have come after it counts, that is, if the episode was
+/// truncated and not terminated.
+///
+/// A row that is not valid (the worker was lost before the step's outcome was known, or has no
+/// environment there) counts for nothing; only that its observation and value are still those which
+/// the valid row before it, if it did not end an episode, led to.
+struct Sample {
+  at::Tensor observations;  ///< [T, N, d...] in the environment's type
+  at::Tensor actions;       ///< int64 [T, N]
+  at::Tensor log_probs;     ///< float32 [T, N], of the actions when they were chosen
+  at::Tensor values;        ///< float32 [T, N], of the observations then
+  at::Tensor rewards;       ///< float32 [T, N]
+  at::Tensor terminated;    ///< boolean [T, N]
+  at::Tensor truncated;     ///< boolean [T, N]
+  at::Tensor valid;         ///< boolean [T, N]
+  at::Tensor versions;      ///< int64 [T, N]: of the weights that chose the actions
+
+  at::Tensor next_observations;   ///< [N, d...]: what the last row led to
+  at::Tensor final_observations;  ///< [K, d...]
+  at::Tensor final_rows;          ///< int64 [K]: t · N + n of the rows that these belong to
+
+  [[nodiscard]] std::int64_t steps() const { return rewards.size(0); }
+  [[nodiscard]] std::int64_t envs() const { return rewards.size(1); }
+};
+
+/// Steps environments by a policy. The groups, their sizes and the order of their environments stay
+/// the same from call to call, and each goes on where it was.
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  Sampler() = default;
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
+
+  /// Makes `steps` steps with each environment by weights of that version: a sample of each group.
+  virtual std::vector<Sample> sample(std::int64_t steps, std::int64_t version) = 0;
+};
+
+}  // namespace batchrpc_examples::ppo

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace batchrpc_examples::ppo {
+
+/// Of the algorithm; what PPO's literature calls hyperparameters.
+struct PpoSettings {
+  std::int64_t steps = 128;      ///< of each environment between two updates
+  std::int64_t epochs = 4;       ///< how often an update goes through what was sampled
+  std::int64_t minibatches = 4;  ///< in each epoch: of each one step of the optimizer
+  double learning_rate = 2.5e-4;
+  bool anneal = true;  ///< the learning rate, linearly to 0 at the last step of the training
+  double gamma = 0.99;
+  double gae_lambda = 0.95;
+  double clip = 0.2;         ///< of the ratio of probabilities: 1 - clip to 1 + clip
+  bool clip_values = false;  ///< keep values, too, within `clip` of those at sampling
+  double entropy = 0.01;     ///< coefficient of the entropy bonus
+  double value_coefficient = 0.5;
+  double max_gradient_norm = 0.5;
+  bool normalize_advantages = true;  ///< in each minibatch, to mean 0 and deviation 1
+};
+
+/// Tuned for an environment of make_env() with 64 of it; for other names the ones above.
+PpoSettings settings_for(const std::string& env);
+
+/// All of them in one line: two trainings with the same one go alike.
+std::string to_string(const PpoSettings& settings);
+
+}  // namespace batchrpc_examples::ppo

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "common/interrupt.hpp"
+#include "ppo/checkpoint.hpp"
+#include "ppo/curve.hpp"
+#include "ppo/episodes.hpp"
+#include "ppo/learner.hpp"
+#include "ppo/local_sampler.hpp"
+#include "ppo/options.hpp"
+
+namespace batchrpc_examples::ppo {
+
+/// A training, update by update. Not thread safe.
+class Training {
+ public:
+  /// Seeds LibTorch's default generator, from which the network's first weights are drawn. Throws
+  /// batchrpc::InvalidArgument for an environment that PPO cannot learn.
+  explicit Training(const PpoOptions& options);
+  /// The same in environments of the program's own; `options.env` is but their name.
+  Training(const PpoOptions& options, const batchrpc::EnvFactory& make);
+
+  /// Samples and learns from it. Throws NotFinite; then only checkpoint()s made before are of use.
+  const CurvePoint& update();
+  /// Whether another update would pass the number of steps.
+  [[nodiscard]] bool finished() const;
+
+  /// To be written, or restored in a training of the same options.
+  [[nodiscard]] Checkpoint checkpoint() const;
+  /// Throws CheckpointError when it does not fit.
+  void restore(const Checkpoint& checkpoint);
+
+  [[nodiscard]] const std::vector<CurvePoint>& curve() const { return curve_; }
+  [[nodiscard]] const EpisodeStatistics& episodes() const { return episodes_; }
+  [[nodiscard]] const Learner& learner() const { return learner_; }
+  /// FNV-1a of the weights' bytes: equal for trainings that went alike.
+  [[nodiscard]] std::uint64_t weights_hash() const;
+
+ private:
+  PpoOptions options_;
+  std::shared_ptr<ActorCritic> network_;
+  Actor actor_;
+  LocalSampler sampler_;
+  Learner learner_;
+  EpisodeStatistics episodes_;
+  std::vector<CurvePoint> curve_;
+};
+
+/// What a training came to.
+struct TrainingReport {
+  std::vector<CurvePoint> curve{};
+  bool reached = false;  ///< the mean return that was to be reached
+  std::uint64_t weights_hash = 0;
+  std::int64_t resumed_at = 0;  ///< the version of the checkpoint; 0: begun anew
+};
+
+/// Trains as the options say: goes on from a checkpoint if there is one, and writes them.
+/// `progress` is called after each update, `notice` with what people should know. When a number is
+/// not finite or a signal comes, the state before the update is written as a checkpoint, and
+/// NotFinite or Interrupted thrown; CheckpointError when the last checkpoint cannot be read or
+/// written.
+TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
+                     const std::function<void(const CurvePoint&)>& progress,
+                     const std::function<void(const std::string&)>& notice);
+
+}  // namespace batchrpc_examples::ppo
