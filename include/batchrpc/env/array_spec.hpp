@@ -14,8 +14,8 @@ enum class ElementType : std::uint8_t { boolean, uint8, int32, int64, float32, f
 
 /// Type and shape of a dense, row-major array: of one environment's observation, for example.
 struct ArraySpec {
-  ElementType type = ElementType::float32;
-  std::vector<std::int64_t> shape{};  ///< empty: one element
+  ElementType type = ElementType::float32;  ///< of its elements
+  std::vector<std::int64_t> shape{};        ///< empty: one element
 
   /// Zero for a shape with a size of zero; at most 2^40. Throws InvalidArgument for a negative size
   /// or more elements.

@@ -15,8 +15,8 @@ namespace batchrpc {
 
 /// What an environment takes and gives; the same for all environments of one VectorEnv.
 struct EnvSpec {
-  ArraySpec observation{};
-  ArraySpec action{ElementType::int64, {}};
+  ArraySpec observation{};                   ///< of one environment
+  ArraySpec action{ElementType::int64, {}};  ///< for one environment
   /// Of discrete actions how many there are: each element of an action is 0 to so many - 1. Zero:
   /// the actions are numbers between action_low and action_high.
   std::int64_t actions = 0;
@@ -36,10 +36,11 @@ BATCHRPC_EXPORT void require_usable(const EnvSpec& spec);
 /// belongs to the task (what comes after is worth nothing), `truncated` an end from outside, such
 /// as a limit of steps (what comes after has a value); both may be set.
 struct EnvStep {
-  float reward = 0;
-  bool terminated = false;
-  bool truncated = false;
+  float reward = 0;         ///< of this step
+  bool terminated = false;  ///< the task has ended
+  bool truncated = false;   ///< it was ended from outside
 
+  /// Whether a reset() comes next.
   [[nodiscard]] bool ended() const noexcept { return terminated || truncated; }
 };
 

@@ -17,10 +17,10 @@ namespace batchrpc {
 /// All of it belongs to who has it. Without a copy of the observations: two batches may share
 /// memory, no row of which is in both.
 struct EnvBatch {
-  std::size_t groups = 0;  ///< G
-  std::size_t steps = 1;   ///< n
-  std::size_t envs = 0;    ///< k
-  std::shared_ptr<const EnvSpec> spec{};
+  std::size_t groups = 0;                 ///< G
+  std::size_t steps = 1;                  ///< n
+  std::size_t envs = 0;                   ///< k
+  std::shared_ptr<const EnvSpec> spec{};  ///< of all environments
 
   /// [G, n, k, …]: after each step. Zeros in rows that are not valid. Never null, aligned to 64
   /// bytes. Where an episode has ended see Autoreset.
@@ -59,14 +59,15 @@ struct EnvBatch {
   std::vector<std::uint64_t> versions{};  ///< [G, n]
   /// @}
 
-  /// Of which worker (its place in VectorEnvOptions::workers) and buffer each group is.
+  /// Of which worker and buffer a group is.
   struct Group {
-    std::uint32_t worker = 0;
-    std::uint32_t buffer = 0;
+    std::uint32_t worker = 0;   ///< its place in VectorEnvOptions::workers
+    std::uint32_t buffer = 0;   ///< 0 to VectorEnvOptions::buffers - 1
     std::uint64_t session = 0;  ///< differs between the environments before and after a loss
   };
   std::vector<Group> sources{};  ///< [G]
 
+  /// G · n · k.
   [[nodiscard]] std::size_t rows() const noexcept { return groups * steps * envs; }
 };
 

@@ -12,6 +12,7 @@
 
 namespace batchrpc {
 
+/// Of an EnvWorker.
 struct EnvWorkerOptions {
   /// Under which the driver finds it (VectorEnvOptions::service): a node may have several.
   std::string service = "envs";

@@ -25,6 +25,7 @@ class BATCHRPC_EXPORT Lanes {
  public:
   virtual ~Lanes();
 
+  /// How many; does not change.
   [[nodiscard]] virtual std::size_t count() const noexcept = 0;
   /// Begins a task: a lane runs its shares in the order in which tasks were given. Thread-safe;
   /// returns at once. Of a task that is not finished when the lanes end the rest is dropped.

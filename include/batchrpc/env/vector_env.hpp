@@ -16,6 +16,7 @@
 
 namespace batchrpc {
 
+/// Of a VectorEnv.
 struct VectorEnvOptions {
   /// Names of the nodes that have an EnvWorker; each once.
   std::vector<std::string> workers{};
@@ -25,7 +26,7 @@ struct VectorEnvOptions {
   /// Each worker has so many times envs_per_worker environments, in as many groups: it steps one
   /// while the actions of another are computed. 1 to 16.
   std::size_t buffers = 1;
-  Autoreset autoreset = Autoreset::next_step;
+  Autoreset autoreset = Autoreset::next_step;  ///< what follows the end of an episode
   /// Environment i is seeded with seed + i, as Gymnasium does it.
   std::uint64_t seed = 0;
   /// A worker that has not answered a step in this time counts as lost. max(): it is waited for.
@@ -116,8 +117,8 @@ class BATCHRPC_EXPORT VectorEnv {
 
   /// What has become of a worker.
   struct WorkerState {
-    std::string name{};
-    bool live = true;
+    std::string name{};       ///< as in the options
+    bool live = true;         ///< its environments can be stepped
     std::size_t losses = 0;   ///< how often it was lost
     std::string last_loss{};  ///< why, the last time
   };
