@@ -52,4 +52,16 @@ class Activity {
   std::optional<Promise<void>> idle_;
 };
 
+/// Something that goes on for as long as this lives. Throws ShutDown.
+class During {
+ public:
+  explicit During(Activity& activity) : activity_(activity) { activity_.begin(); }
+  ~During() { activity_.end(); }
+  During(const During&) = delete;
+  During& operator=(const During&) = delete;
+
+ private:
+  Activity& activity_;
+};
+
 }  // namespace batchrpc::env

@@ -214,6 +214,7 @@ Future<StepReply> EnvBuffer::step(std::uint32_t steps, Bytes actions) {
 }
 
 Future<StepReply> EnvBuffer::start(std::shared_ptr<Round> round) {
+  const During starting(*parts_.activity);  // the round may have ended before run() returns
   if (busy_.exchange(true)) {
     throw InvalidArgument("these environments are being stepped: wait for the answer first");
   }

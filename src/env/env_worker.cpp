@@ -29,8 +29,7 @@ class EnvWorker::State {
 
   env::OpenReply open(const env::OpenRequest& request) {
     require_possible(request);
-    parts_.activity->begin();  // so that the lanes outlive the environments that are being made
-    const std::shared_ptr<void> ended(nullptr, [this](void*) { parts_.activity->end(); });
+    const env::During making(*parts_.activity);  // so that the lanes outlive it
     std::vector<std::shared_ptr<env::EnvBuffer>> buffers;
     env::OpenReply reply;
     for (std::uint32_t b = 0; b < request.buffers; ++b)

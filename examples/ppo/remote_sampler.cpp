@@ -1,0 +1,173 @@
+#include "ppo/remote_sampler.hpp"
+
+#include <algorithm>
+#include <batchrpc/base/error.hpp>
+#include <batchrpc/torch/env.hpp>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "ppo/workers.hpp"
+
+namespace batchrpc_examples::ppo {
+
+namespace rpc = batchrpc;
+
+namespace {
+
+// Copies `from` into row `row` of `to`, both dense and of one type.
+void copy_row(const at::Tensor& from, const at::Tensor& to, std::int64_t row) {
+  std::memcpy(static_cast<char*>(to.data_ptr()) + static_cast<std::size_t>(row) * from.nbytes(),
+              from.data_ptr(), from.nbytes());
+}
+
+at::Tensor rows_like(const at::Tensor& observations, std::int64_t steps) {
+  std::vector<std::int64_t> sizes{steps};
+  sizes.insert(sizes.end(), observations.sizes().begin(), observations.sizes().end());
+  return at::zeros(sizes, observations.options());
+}
+
+}  // namespace
+
+RemoteSampler::RemoteSampler(rpc::VectorEnv& envs, Decide decide, bool any_worker)
+    : envs_(envs),
+      decide_(std::move(decide)),
+      any_worker_(any_worker),
+      workers_(envs.workers().size()) {
+  if (envs.spec().action != rpc::ArraySpec{rpc::ElementType::int64, {}}) {
+    throw rpc::InvalidArgument("a sampler takes environments with one action of int64, not " +
+                               to_string(envs.spec()));
+  }
+  envs_.reset_async();
+  while (envs_.under_way() > 0) {
+    const rpc::EnvBatch batch = receive();
+    group_envs_ = static_cast<std::int64_t>(batch.envs);
+    groups_.resize(envs_.size() / batch.envs);
+    for (std::size_t i = 0; i < batch.groups; ++i) {
+      if (batch.valid[i * batch.envs] == 0) continue;
+      Group& group = group_of(batch.sources[i]);
+      group.source = batch.sources[i];
+      group.now = observations_of(batch).narrow(
+          0, static_cast<std::int64_t>(i) * group_envs_, group_envs_);
+      group.held = true;
+    }
+  }
+}
+
+RemoteSampler::Group& RemoteSampler::group_of(const rpc::EnvBatch::Group& source) {
+  return groups_[source.buffer * workers_ + source.worker];
+}
+
+rpc::EnvBatch RemoteSampler::receive() { return any_worker_ ? envs_.recv() : envs_.step_wait(); }
+
+std::vector<Sample> RemoteSampler::sample(std::int64_t steps, std::int64_t version) {
+  std::vector<std::vector<Group*>> buffers(groups_.size() / workers_);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    begin(groups_[g], steps, version);
+    if (groups_[g].held) buffers[g / workers_].push_back(&groups_[g]);
+  }
+  for (const std::vector<Group*>& buffer : buffers) {  // so that one is stepped while another acts
+    std::vector<at::Tensor> observations;
+    for (const Group* group : buffer)
+      observations.push_back(group->now);
+    if (!buffer.empty()) act(buffer, at::cat(observations));
+  }
+  if (envs_.under_way() == 0) throw_all_lost(envs_);
+  while (envs_.under_way() > 0) {
+    const rpc::EnvBatch batch = receive();
+    const at::Tensor observations = observations_of(batch);
+    std::vector<Group*> next;
+    std::vector<at::Tensor> seen;
+    for (std::size_t i = 0; i < batch.groups; ++i) {
+      const std::size_t first = i * batch.envs;
+      if (batch.valid[first] == 0) continue;
+      Group& group = group_of(batch.sources[i]);
+      group.source = batch.sources[i];
+      group.now = observations.narrow(0, static_cast<std::int64_t>(first), group_envs_);
+      group.held = true;
+      if (batch.started[first] != 0) continue;  // its worker is back, and waits for the next sample
+      take_outcome(group, batch, i);
+      if (group.step == steps) continue;
+      next.push_back(&group);
+      seen.push_back(group.now);
+    }
+    if (next.empty()) continue;
+    act(next, next.size() == batch.groups ? observations : at::cat(seen));
+  }
+  std::vector<Sample> samples;
+  for (Group& group : groups_)
+    samples.push_back(finish(group));
+  return samples;
+}
+
+void RemoteSampler::begin(Group& group, std::int64_t steps, std::int64_t version) const {
+  const std::vector<std::int64_t> rows{steps, group_envs_};
+  const at::Tensor& like = groups_.front().now.defined() ? groups_.front().now : group.now;
+  group.step = 0;
+  group.finals.clear();
+  group.final_rows.clear();
+  Sample& sample = group.sample;
+  sample = {};
+  if (!group.now.defined()) group.now = at::zeros_like(like);
+  sample.observations = rows_like(group.now, steps);
+  sample.actions = at::zeros(rows, at::kLong);
+  sample.log_probs = at::zeros(rows);
+  sample.values = at::zeros(rows);
+  sample.rewards = at::zeros(rows);
+  sample.terminated = at::zeros(rows, at::kBool);
+  sample.truncated = at::zeros(rows, at::kBool);
+  sample.valid = at::zeros(rows, at::kBool);
+  sample.versions = at::full(rows, version, at::kLong);
+}
+
+// What came of the group's last actions.
+void RemoteSampler::take_outcome(Group& group, const rpc::EnvBatch& batch, std::size_t place) {
+  const std::size_t envs = batch.envs;
+  const std::size_t first = place * envs;
+  const auto row = group.step * group_envs_;
+  Sample& sample = group.sample;
+  std::memcpy(sample.rewards.data_ptr<float>() + row, &batch.rewards[first], envs * sizeof(float));
+  std::memcpy(sample.terminated.data_ptr<bool>() + row, &batch.terminated[first], envs);
+  std::memcpy(sample.truncated.data_ptr<bool>() + row, &batch.truncated[first], envs);
+  std::fill_n(sample.valid.data_ptr<bool>() + row, envs, true);
+  for (std::size_t f = 0; f < batch.final_rows.size(); ++f) {
+    const std::size_t at = batch.final_rows[f];
+    if (at < first || at >= first + envs || batch.terminated[at] != 0) continue;
+    group.finals.push_back(final_observations_of(batch)[static_cast<std::int64_t>(f)]);
+    group.final_rows.push_back(row + static_cast<std::int64_t>(at - first));
+  }
+  ++group.step;
+}
+
+// Chooses actions for groups by what they see, one behind the other, and sends them.
+void RemoteSampler::act(const std::vector<Group*>& groups, const at::Tensor& observations) {
+  const Decisions decisions = decide_(observations);
+  const at::Tensor values = decisions.values.contiguous();
+  const auto* actions = decisions.actions.data_ptr<std::int64_t>();
+  const auto envs = static_cast<std::size_t>(group_envs_);
+  std::vector<rpc::EnvBatch::Group> sources;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    Group& group = *groups[i];
+    Sample& sample = group.sample;
+    const auto row = static_cast<std::size_t>(group.step) * envs;
+    copy_row(group.now, sample.observations, group.step);
+    std::copy_n(actions + i * envs, envs, sample.actions.data_ptr<std::int64_t>() + row);
+    std::copy_n(decisions.log_probs.data_ptr<float>() + i * envs, envs,
+                sample.log_probs.data_ptr<float>() + row);
+    std::copy_n(values.data_ptr<float>() + i * envs, envs, sample.values.data_ptr<float>() + row);
+    group.held = false;
+    sources.push_back(group.source);
+  }
+  envs_.step_async(sources, std::as_bytes(std::span(actions, groups.size() * envs)));
+}
+
+Sample RemoteSampler::finish(Group& group) {
+  Sample sample = std::exchange(group.sample, {});
+  sample.next_observations = group.now;
+  sample.final_observations =
+      group.finals.empty() ? group.now.narrow(0, 0, 0) : at::stack(group.finals);
+  sample.final_rows = at::tensor(group.final_rows, at::kLong);
+  return sample;
+}
+
+}  // namespace batchrpc_examples::ppo

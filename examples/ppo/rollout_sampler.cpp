@@ -1,0 +1,133 @@
+#include "ppo/rollout_sampler.hpp"
+
+#include <batchrpc/base/error.hpp>
+#include <batchrpc/torch/env.hpp>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "ppo/workers.hpp"
+
+namespace batchrpc_examples::ppo {
+
+namespace rpc = batchrpc;
+
+namespace {
+
+// [G, n, k, d...], also of one step.
+at::Tensor all_observations(const rpc::EnvBatch& batch) {
+  std::vector<std::int64_t> sizes{static_cast<std::int64_t>(batch.groups),
+                                  static_cast<std::int64_t>(batch.steps),
+                                  static_cast<std::int64_t>(batch.envs)};
+  const std::vector<std::int64_t>& shape = batch.spec->observation.shape;
+  sizes.insert(sizes.end(), shape.begin(), shape.end());
+  return observations_of(batch).view(sizes);
+}
+
+}  // namespace
+
+RolloutSampler::RolloutSampler(rpc::VectorEnv& envs, Weights weights)
+    : envs_(envs), weights_(std::move(weights)), workers_(envs.workers().size()) {
+  envs_.reset_async();
+  receive_all();
+}
+
+std::vector<Sample> RolloutSampler::sample(std::int64_t steps, std::int64_t version) {
+  const at::Tensor weights = weights_().contiguous();
+  const std::span<const std::byte> bytes(static_cast<const std::byte*>(weights.data_ptr()),
+                                         weights.nbytes());
+  envs_.push_policy(rpc::Bytes::copy(bytes), static_cast<std::uint64_t>(version)).get();
+  std::vector<rpc::EnvBatch::Group> sources;
+  for (Group& group : groups_) {
+    group.sample = no_sample(group, steps);
+    if (group.held) sources.push_back(group.source);
+    group.held = false;
+  }
+  envs_.rollout_async(sources, static_cast<std::size_t>(steps));
+  if (envs_.under_way() == 0) throw_all_lost(envs_);
+  receive_all();
+  std::vector<Sample> samples;
+  for (Group& group : groups_)
+    samples.push_back(std::exchange(group.sample, {}));
+  return samples;
+}
+
+// Takes what comes: rollouts, and first observations of workers that are there or back.
+void RolloutSampler::receive_all() {
+  while (envs_.under_way() > 0) {
+    const rpc::EnvBatch batch = envs_.recv();
+    group_envs_ = static_cast<std::int64_t>(batch.envs);
+    groups_.resize(envs_.size() / batch.envs);
+    const at::Tensor observations = all_observations(batch);
+    for (std::size_t i = 0; i < batch.groups; ++i) {
+      Group& group = groups_[batch.sources[i].buffer * workers_ + batch.sources[i].worker];
+      const auto place = static_cast<std::int64_t>(i);
+      const std::size_t first = i * batch.steps * batch.envs;
+      if (batch.valid[first] != 0 && batch.started[first] == 0) {
+        group.sample = sample_of(group, batch, place);
+      }
+      group.source = batch.sources[i];
+      group.now = observations[place][-1];
+      group.held = true;
+      group.sample.next_observations = group.now;
+    }
+  }
+}
+
+// What the group's policy has done since what the group saw last.
+Sample RolloutSampler::sample_of(const Group& group, const rpc::EnvBatch& batch,
+                                 std::int64_t place) const {
+  const auto steps = static_cast<std::int64_t>(batch.steps);
+  const std::vector<std::int64_t> all{static_cast<std::int64_t>(batch.groups), steps, group_envs_};
+  const at::Tensor seen = all_observations(batch)[place];
+  Sample sample;
+  sample.observations = at::cat({group.now.unsqueeze(0), seen.narrow(0, 0, steps - 1)});
+  sample.actions = actions_of(batch).view(all)[place];
+  const at::Tensor extras = extras_of(batch).view({all[0], all[1], all[2], 2})[place];
+  sample.log_probs = extras.select(2, 0).contiguous();
+  sample.values = extras.select(2, 1).contiguous();
+  sample.rewards = rewards_of(batch).view(all)[place];
+  sample.terminated = terminated_of(batch).view(all)[place];
+  sample.truncated = truncated_of(batch).view(all)[place];
+  sample.valid = valid_of(batch).view(all)[place];
+  sample.versions = at::empty({steps, group_envs_}, at::kLong);
+  for (std::int64_t t = 0; t < steps; ++t) {
+    const auto version = batch.versions[static_cast<std::size_t>(place * steps + t)];
+    sample.versions[t].fill_(static_cast<std::int64_t>(version));
+  }
+  const auto first = static_cast<std::size_t>(place * steps * group_envs_);
+  const auto end = first + static_cast<std::size_t>(steps * group_envs_);
+  std::vector<at::Tensor> finals;
+  std::vector<std::int64_t> final_rows;
+  for (std::size_t f = 0; f < batch.final_rows.size(); ++f) {
+    const std::size_t row = batch.final_rows[f];
+    if (row < first || row >= end || batch.terminated[row] != 0) continue;
+    finals.push_back(final_observations_of(batch)[static_cast<std::int64_t>(f)]);
+    final_rows.push_back(static_cast<std::int64_t>(row - first));
+  }
+  sample.final_observations = finals.empty() ? group.now.narrow(0, 0, 0) : at::stack(finals);
+  sample.final_rows = at::tensor(final_rows, at::kLong);
+  return sample;
+}
+
+// Of a worker that is lost.
+Sample RolloutSampler::no_sample(const Group& group, std::int64_t steps) const {
+  const at::Tensor& like = group.now.defined() ? group.now : groups_.front().now;
+  std::vector<std::int64_t> sizes{steps};
+  sizes.insert(sizes.end(), like.sizes().begin(), like.sizes().end());
+  const std::vector<std::int64_t> rows{steps, group_envs_};
+  return {.observations = at::zeros(sizes, like.options()),
+          .actions = at::zeros(rows, at::kLong),
+          .log_probs = at::zeros(rows),
+          .values = at::zeros(rows),
+          .rewards = at::zeros(rows),
+          .terminated = at::zeros(rows, at::kBool),
+          .truncated = at::zeros(rows, at::kBool),
+          .valid = at::zeros(rows, at::kBool),
+          .versions = at::zeros(rows, at::kLong),
+          .next_observations = group.now.defined() ? group.now : at::zeros_like(like),
+          .final_observations = like.narrow(0, 0, 0),
+          .final_rows = at::empty({0}, at::kLong)};
+}
+
+}  // namespace batchrpc_examples::ppo

@@ -1,0 +1,114 @@
+#include "ppo/workers.hpp"
+
+#include <atomic>
+#include <batchrpc/base/error.hpp>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <utility>
+
+#include "common/meeting_place.hpp"
+#include "games/games.hpp"
+#include "ppo/network_policy.hpp"
+#include "torch_settings/torch_settings.hpp"
+
+namespace batchrpc_examples::ppo {
+
+namespace rpc = batchrpc;
+
+namespace {
+
+constexpr const char* kFinish = "finish";  // void()
+
+std::string name_of(int rank) { return rank == 0 ? "agent" : "worker" + std::to_string(rank); }
+
+rpc::NodeOptions node_options(const PpoOptions& options, const std::string& join, int rank) {
+  return {.name = name_of(rank),
+          .rank = rank,
+          .world_size = options.workers + 1,
+          .join = join,
+          .log_level = rpc::LogLevel::error};
+}
+
+std::vector<std::string> worker_names(const PpoOptions& options) {
+  std::vector<std::string> names;
+  for (int rank = 1; rank <= options.workers; ++rank)
+    names.push_back(name_of(rank));
+  return names;
+}
+
+void run_worker_at(const PpoOptions& options, const std::string& join, int rank) {
+  use_one_torch_thread();
+  const auto finished = std::make_shared<rpc::Promise<void>>();
+  const auto once = std::make_shared<std::atomic<bool>>(false);
+  const auto finish = [finished, once] {
+    if (!once->exchange(true)) finished->set_value();
+  };
+  const rpc::Future<void> is_finished = finished->get_future();
+  const rpc::Node node(node_options(options, join, rank));
+  node.on_membership([finish](const rpc::MembershipChange& change) {
+    if (!change.joined && change.peer.rank == 0) finish();
+  });
+  node.expose(kFinish, finish);
+  std::shared_ptr<rpc::WorkerPolicy> policy;
+  if (options.inference == InferencePlace::worker) {
+    policy = make_network_policy(options, rank);
+  }
+  const rpc::EnvWorker worker(
+      node, rpc::group_of([&options] { return make_env(options.env); }),
+      {.lanes = rpc::thread_lanes(static_cast<std::size_t>(options.env_threads)),
+       .policy = policy});
+  is_finished.wait();
+}
+
+}  // namespace
+
+Workers::Workers(const PpoOptions& options) : options_(options) {
+  std::string join = options.join;
+  if (!options.rank) {
+    if (join.empty()) join = new_meeting_place("ppo", rpc::TransportChoice::automatic);
+    for (int rank = 1; rank <= options.workers; ++rank) {
+      children_.emplace_back([&options, join, rank] {
+        std::signal(SIGINT, SIG_IGN);  // a terminal sends it to all; the agent ends the run
+        run_worker_at(options, join, rank);
+        return 0;
+      });
+    }
+  }
+  node_.emplace(node_options(options, join, 0));
+}
+
+Workers::~Workers() {
+  envs_.reset();
+  for (const std::string& name : worker_names(options_)) {
+    try {
+      node_->call<void()>(name, kFinish).wait_for(std::chrono::milliseconds(500));
+    } catch (const rpc::Error&) {  // it is gone
+    }
+  }
+  for (ChildProcess& child : children_)
+    child.wait_for(std::chrono::seconds(1));
+}
+
+rpc::VectorEnv& Workers::envs() {
+  const auto buffers = static_cast<std::size_t>(options_.buffers);
+  envs_.emplace(*node_,
+                rpc::VectorEnvOptions{
+                    .workers = worker_names(options_),
+                    .envs_per_worker = static_cast<std::size_t>(options_.envs_per_worker) / buffers,
+                    .buffers = buffers,
+                    .autoreset = rpc::Autoreset::same_step,
+                    .seed = options_.seed});
+  return *envs_;
+}
+
+void run_worker(const PpoOptions& options, int rank) { run_worker_at(options, options.join, rank); }
+
+void throw_all_lost(const rpc::VectorEnv& envs) {
+  std::string why;
+  for (const auto& worker : envs.workers())
+    why += "; " + worker.name + ": " + worker.last_loss;
+  throw rpc::PeerLost("all workers are lost" + why);
+}
+
+}  // namespace batchrpc_examples::ppo

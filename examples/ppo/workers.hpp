@@ -1,0 +1,41 @@
+#pragma once
+
+#include <batchrpc/env.hpp>
+#include <batchrpc/node/node.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/process.hpp"
+#include "ppo/options.hpp"
+
+namespace batchrpc_examples::ppo {
+
+/// The processes that step environments, and the node of this one, rank 0, that drives them.
+class Workers {
+ public:
+  /// Starts the processes unless the options say that they are started by somebody else
+  /// (PpoOptions::rank). To be made before this process has threads.
+  explicit Workers(const PpoOptions& options);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  /// Waits for all workers; see VectorEnv. Once; the environments outlive neither this nor the
+  /// options.
+  [[nodiscard]] batchrpc::VectorEnv& envs();
+
+ private:
+  const PpoOptions& options_;
+  std::vector<ChildProcess> children_;
+  std::optional<batchrpc::Node> node_;
+  std::optional<batchrpc::VectorEnv> envs_;
+};
+
+/// What the process of worker `rank`, from 1, does until the agent ends or is lost.
+void run_worker(const PpoOptions& options, int rank);
+
+/// Throws batchrpc::PeerLost with what became of each.
+[[noreturn]] void throw_all_lost(const batchrpc::VectorEnv& envs);
+
+}  // namespace batchrpc_examples::ppo
