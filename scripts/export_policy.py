@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Exports policies for batchrpc::load_policy: docs/compiled-policies.md.
 
-    .venv/torch2/bin/python scripts/export_policy.py atari FOLDER [--batch 1,4,16,64] [--forms ...]
+    .venv/torch2/bin/python scripts/export_policy.py atari FOLDER [--batch 1,4,16,64] [--forms frozen,script]
 
 Needs a PyTorch of the version that the program has: of that of scripts/setup.sh --torch2 for
 compiled ones, while for TorchScript Debian's does. Writes into FOLDER, as --forms says:
@@ -18,6 +18,8 @@ import argparse
 import os
 import pathlib
 import sys
+import sysconfig
+import tempfile
 
 import torch
 from torch import nn
@@ -101,6 +103,13 @@ def export_compiled(model, path, batch, frozen):
         torch._inductor.aoti_compile_and_package(program, package_path=str(path))
 
 
+def prepare_compiler(cache):
+    """What inductor links must be of this PyTorch. It would look into the system's folders first, and
+    with the LibTorch of those find that this machine has no vector instructions; and remember it."""
+    sysconfig.get_config_vars()["LIBDIR"] = str(pathlib.Path(torch.__file__).parent / "lib")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
+
+
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("network", choices=NETWORKS)
@@ -127,7 +136,8 @@ def main(argv):
     model = make(arguments.actions or actions).eval()
     folder = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
-    with torch.no_grad():
+    with torch.no_grad(), tempfile.TemporaryDirectory() as cache:
+        prepare_compiler(cache)
         for form in arguments.forms:
             if form == "script":
                 export_script(model, folder / "script.pt")
