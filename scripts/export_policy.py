@@ -75,8 +75,10 @@ def row(dtype, sizes):
     return f"{str(dtype).removeprefix('torch.')} {list(sizes)}"
 
 
-def description(model, batch, updatable):
+def description(model, batch, updatable, compiled=True):
     lines = ["format 1", f"torch {torch.__version__}", f"observation {row(*model.observation)}"]
+    if compiled and next(model.parameters()).is_cpu:
+        lines.append(f"cpu {torch.backends.cpu.get_cpu_capability()}")
     lines += [f"batch {batch}", f"weights {'updatable' if updatable else 'frozen'}"]
     lines += [f"weight {name} {row(t.dtype, t.shape)}" for name, t in model.state_dict().items()]
     return "\n".join(lines) + "\n"
@@ -89,7 +91,7 @@ def inputs(model, batch):
 
 def export_script(model, path):
     scripted = torch.jit.trace(model, inputs(model, 2))
-    text = description(model, "any", updatable=True)
+    text = description(model, "any", updatable=True, compiled=False)
     torch.jit.save(scripted, str(path), _extra_files={KEY: text})
 
 

@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <ATen/Version.h>
 #include <torch/version.h>
 
 #include "batchrpc/base/error.hpp"
@@ -20,11 +21,6 @@ using Loader = torch::inductor::AOTIModelPackageLoader;
 
 constexpr const char* kModel = "model";
 
-/// Such as "2.13.": what is compiled for one release may not run in another.
-std::string release() {
-  return std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR) + ".";
-}
-
 PolicyDescription describe_package(const std::string& path) {
   std::unordered_map<std::string, std::string> metadata;
   try {
@@ -38,12 +34,7 @@ PolicyDescription describe_package(const std::string& path) {
                                  "scripts/export_policy.py");
   }
   PolicyDescription description = parse_policy_description(path, found->second);
-  if (!description.torch.starts_with(release())) {
-    throw InvalidArgument(path + " was made by LibTorch " + description.torch +
-                          ", and this is LibTorch " TORCH_VERSION
-                          ", which does not run its code: export it anew by a PyTorch of this "
-                          "version");
-  }
+  require_made_for(path, description, TORCH_VERSION, at::get_cpu_capability());
   return description;
 }
 

@@ -81,6 +81,8 @@ void parse_line(Line& line, PolicyDescription& description, Seen& seen) {
   const std::string key = line.word("a key");
   if (key == "torch") {
     description.torch = line.word("a version");
+  } else if (key == "cpu") {
+    description.cpu = line.word("a name of instructions");
   } else if (key == "observation") {
     description.observation = line.form();
     seen.observation = true;
@@ -123,6 +125,20 @@ PolicyDescription parse_policy_description(const std::string& path, const std::s
                                  "by scripts/export_policy.py");
   }
   return description;
+}
+
+void require_made_for(const std::string& path, const PolicyDescription& description,
+                      const std::string& torch, const std::string& cpu) {
+  const std::string release = torch.substr(0, torch.rfind('.') + 1);  // "2.13."
+  if (!description.torch.starts_with(release)) {
+    throw InvalidArgument(path + " was made by LibTorch '" + description.torch +
+                          "', and this is LibTorch " + torch +
+                          ", which does not run its code: export it anew by PyTorch " + torch);
+  }
+  if (!description.cpu.empty() && description.cpu != cpu) {
+    throw InvalidArgument(path + " was compiled for CPUs with " + description.cpu +
+                          ", and this one has " + cpu + ": export it anew on this machine");
+  }
 }
 
 }  // namespace batchrpc::detail
