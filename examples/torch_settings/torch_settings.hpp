@@ -7,6 +7,9 @@ namespace batchrpc_examples {
 /// one the same seed gives the same bits.
 void use_one_torch_thread();
 
+/// Makes LibTorch and its BLAS work on so many threads.
+void use_torch_threads(int count);
+
 /// Has the process keep the memory that it frees instead of giving it back to the system: each
 /// update frees some megabytes and needs them again in the next, and fresh pages cost more than the
 /// update.

@@ -10,4 +10,6 @@
 #include "batchrpc/torch/ivalue.hpp"
 #include "batchrpc/torch/module.hpp"
 #include "batchrpc/torch/operators.hpp"
+#include "batchrpc/torch/policy.hpp"
+#include "batchrpc/torch/policy_batcher.hpp"
 #include "batchrpc/torch/tensor.hpp"

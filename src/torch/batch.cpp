@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "torch/device.hpp"
 #include "torch/tensor_slabs.hpp"
 
 namespace batchrpc {
@@ -98,7 +99,7 @@ detail::RowMemory BatchForm<at::Tensor>::Receiver::take(std::size_t bytes, std::
   return {.room = room, .owner = std::move(slab)};
 }
 
-void BatchForm<at::Tensor>::check_device(const std::string& device) {
+void detail::require_device(const std::string& option, const std::string& device) {
   std::string why;
   try {
     const at::Device parsed(device);
@@ -108,7 +109,11 @@ void BatchForm<at::Tensor>::check_device(const std::string& device) {
   } catch (const c10::Error& error) {
     why = error.what_without_backtrace();
   }
-  throw InvalidArgument("BatchOptions::device '" + device + "': " + why);
+  throw InvalidArgument(option + " '" + device + "': " + why);
+}
+
+void BatchForm<at::Tensor>::check_device(const std::string& device) {
+  detail::require_device("BatchOptions::device", device);
 }
 
 const void* BatchForm<at::Tensor>::place(const at::Tensor& row) { return slot_of(row).data; }

@@ -3,11 +3,10 @@
 #include <ATen/ATen.h>
 #include <torch/nn/module.h>
 
-#include <cstddef>
 #include <utility>
 #include <vector>
 
-#include "batchrpc/base/error.hpp"
+#include "torch/complaints.hpp"
 
 namespace batchrpc {
 namespace {
@@ -29,30 +28,10 @@ Tensors cloned(const Tensors& tensors) {
   return result;
 }
 
-/// What does not fit, as the lines of a message.
-class Complaints {
- public:
-  void add(const std::string& what) {
-    ++count_;
-    if (count_ <= kShown) text_ += "\n  " + what;
-  }
-  void throw_if_any() const {
-    if (count_ == 0) return;
-    std::string text = "the state does not fit the module:" + text_;
-    if (count_ > kShown) text += "\n  and " + std::to_string(count_ - kShown) + " more";
-    throw InvalidArgument(text);
-  }
-
- private:
-  static constexpr std::size_t kShown = 20;
-  std::size_t count_ = 0;
-  std::string text_;
-};
-
 using Copies = std::vector<std::pair<at::Tensor, at::Tensor>>;  // from the second to the first
 
 void match(const std::string& kind, const NamedTensors& own, const Tensors& given, Copies& copies,
-           Complaints& complaints) {
+           detail::Complaints& complaints) {
   for (const auto& item : own) {
     const auto found = given.find(item.key());
     if (found == given.end()) {
@@ -80,10 +59,10 @@ ModuleState state_of(const torch::nn::Module& module) {
 
 void load_state(torch::nn::Module& module, const ModuleState& state) {
   Copies copies;
-  Complaints complaints;
+  detail::Complaints complaints;
   match("parameter", module.named_parameters(), state.parameters, copies, complaints);
   match("buffer", module.named_buffers(), state.buffers, copies, complaints);
-  complaints.throw_if_any();
+  complaints.throw_if_any("the state does not fit the module");
   const c10::AutoGradMode no_grad(false);
   for (auto& [to, from] : copies)
     to.copy_(from);

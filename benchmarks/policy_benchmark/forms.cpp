@@ -1,0 +1,123 @@
+#include "policy_benchmark/forms.hpp"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <batchrpc/base/error.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+
+#include "actor_critic/network.hpp"
+
+namespace policy_benchmark {
+namespace {
+
+namespace fs = std::filesystem;
+namespace rpc = batchrpc;
+
+/// A folder of files of this process, gone with it.
+class OwnFolder {
+ public:
+  OwnFolder() {
+    std::string pattern = (fs::temp_directory_path() / "policy_benchmark.XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = pattern;
+  }
+  ~OwnFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+struct Source {
+  const char* name;
+  const char* title;
+  const char* path;  // in the folder of the network's policies
+  bool updatable;
+};
+
+constexpr Source kSources[] = {
+    {"eager", "eager", "", true},
+    {"script", "TorchScript, frozen", "script.pt", false},
+    {"script-updatable", "TorchScript, updatable", "script.pt", true},
+    {"frozen", "compiled, frozen", "frozen", false},
+    {"dynamic", "compiled, frozen, any batch", "dynamic", false},
+    {"updatable", "compiled, updatable", "updatable", true},
+};
+
+std::vector<std::size_t> sizes_of(const Options& options) {
+  return {options.batches.begin(), options.batches.end()};
+}
+
+bool wanted(const Source& source, const Options& options) {
+  const auto& names = options.forms;
+  return names.empty() || std::find(names.begin(), names.end(), source.name) != names.end();
+}
+
+}  // namespace
+
+const std::vector<std::string>& form_names() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const Source& source : kSources)
+      names.emplace_back(source.name);
+    return names;
+  }();
+  return kNames;
+}
+
+std::vector<Form> load_forms(const std::string& network, const Options& options) {
+  torch::manual_seed(1);
+  const auto module = network == "mlp" ? actor_critic::make_mlp() : actor_critic::make_atari();
+  const OwnFolder own;
+  fs::path folder = fs::path(options.policies) / network;
+  if (options.policies.empty()) {
+    folder = own.path();
+    actor_critic::save_script(*module, (folder / "script.pt").string());
+  } else {
+    actor_critic::load_weights(*module, (folder / "script.pt").string());
+  }
+  std::vector<Form> forms;
+  for (const Source& source : kSources) {
+    const bool eager = forms.empty();  // the others are compared with it
+    const fs::path path = folder / source.path;
+    if (!eager && (!wanted(source, options) || !fs::exists(path))) continue;
+    rpc::PolicyOptions settings;
+    settings.updatable = source.updatable;
+    settings.warm_up = sizes_of(options);
+    if (eager) settings.observation = module->observation();
+    forms.push_back({source.name, source.title,
+                     eager ? rpc::make_eager_policy(module, settings)
+                           : rpc::load_policy(path.string(), settings)});
+  }
+  return forms;
+}
+
+at::Tensor some_observations(const rpc::PolicyInfo& info, int batch) {
+  std::vector<std::int64_t> shape{batch};
+  shape.insert(shape.end(), info.observation.sizes.begin(), info.observation.sizes.end());
+  torch::manual_seed(static_cast<std::uint64_t>(batch));
+  return info.observation.type == at::kByte ? at::randint(0, 256, shape, at::kByte)
+                                            : at::randn(shape);
+}
+
+void check_equal(const std::vector<Form>& forms, int batch) {
+  const at::Tensor observations = some_observations(forms.front().policy->info(), batch);
+  const auto expected = forms.front().policy->forward(observations).tensors;
+  for (const Form& form : forms) {
+    const auto got = form.policy->forward(observations).tensors;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (got.size() == expected.size() && at::allclose(got[i], expected[i], 1e-4, 1e-4)) continue;
+      throw std::runtime_error("the " + form.title + " policy says something else than the eager one");
+    }
+  }
+}
+
+}  // namespace policy_benchmark

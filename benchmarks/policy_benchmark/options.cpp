@@ -1,0 +1,84 @@
+#include "policy_benchmark/options.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <filesystem>
+
+#include "common/command_line.hpp"
+#include "common/option_checks.hpp"
+#include "policy_benchmark/forms.hpp"
+
+namespace policy_benchmark {
+
+namespace {
+
+using batchrpc_examples::between;
+using batchrpc_examples::UsageError;
+
+void add_options(CLI::App& app, Options& options) {
+  const auto list = [&](const char* name, auto& values, const char* text) {
+    return app.add_option(name, values, text)->delimiter(',')->allow_extra_args(false);
+  };
+  app.set_help_flag("-h,--help", "Print this and end");
+  list("--network", options.networks, "atari, mlp (both)")
+      ->check(CLI::IsMember({"atari", "mlp"}));
+  app.add_option("--policies", options.policies,
+                 "A folder with one a network, as scripts/export_policy.py writes it; without: "
+                 "eager, and TorchScript that is made here");
+  list("--form", options.forms, "eager, script, script-updatable, frozen, dynamic, updatable (all)")
+      ->check(CLI::IsMember(form_names()));
+  list("--batch", options.batches, "Rows of a forward pass (1,4,16,64)")->check(between(1, 4096));
+  list("--threads", options.threads, "Threads of LibTorch (1)")->check(between(1, 256));
+  app.add_option("--clients", options.clients,
+                 "Processes that call what is served, in closed loops; 0: nothing is served")
+      ->check(between(0, 64))
+      ->capture_default_str();
+  app.add_option("--rounds", options.rounds, "Samples of each figure")
+      ->check(between(1, 1000))
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "Length of a sample")
+      ->check(between(0.01, 600.0))
+      ->capture_default_str();
+  app.add_option("--json", options.json,
+                 "Write the figures to this file; -: to standard output, and tables to standard "
+                 "error");
+  // Of a client's process.
+  app.add_option("--join", options.join)->group("");
+  app.add_option("--index", options.index)->group("");
+}
+
+void check(const Options& options) {
+  if (options.index >= 0) return;
+  if (!options.json.empty() && options.json != "-") {
+    batchrpc_examples::check_writable("--json", options.json);
+  }
+  if (options.policies.empty()) return;
+  for (const std::string& network : options.networks) {
+    const auto folder = std::filesystem::path(options.policies) / network;
+    if (std::filesystem::is_directory(folder)) continue;
+    throw UsageError("--policies: there is no folder " + folder.string() +
+                     "; make it by scripts/export_policy.py " + network + " " + folder.string());
+  }
+}
+
+}  // namespace
+
+std::optional<Options> parse_options(int argc, const char* const* argv) {
+  CLI::App app(
+      "Measures policies: forward passes a second of each form, beside the eager one, and what is "
+      "left of them when the library serves them to other processes.",
+      "policy_benchmark");
+  Options options;
+  add_options(app, options);
+  const bool go_on =
+      batchrpc_examples::parse_command_line(app, argc, argv, [&] { check(options); });
+  if (!go_on) return std::nullopt;
+  return options;
+}
+
+std::vector<std::string> client_arguments(const std::string& join, int index) {
+  return {"--join", join, "--index", std::to_string(index)};
+}
+
+}  // namespace policy_benchmark

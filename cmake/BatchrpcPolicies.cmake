@@ -1,0 +1,47 @@
+# Policies that tests load, exported by scripts/export_policy.py: where there is a Python that has a
+# PyTorch of the LibTorch's version. Sets BATCHRPC_POLICIES to their folder, or to nothing, and makes the
+# target `policies`.
+
+set(BATCHRPC_POLICIES "")
+if(NOT TARGET batchrpc::libtorch)
+  return()
+endif()
+
+set(imports "import torch")
+if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2)
+  set(imports "import torch, sympy, jinja2, networkx")  # what compiling takes
+endif()
+if(NOT BATCHRPC_TORCH_PYTHON OR NOT BATCHRPC_TORCH_PYTHON_VERSION STREQUAL BATCHRPC_TORCH_VERSION)
+  set(BATCHRPC_TORCH_PYTHON "" CACHE INTERNAL "Has a PyTorch of LibTorch's version")
+  foreach(python ${PROJECT_SOURCE_DIR}/.venv/torch2/bin/python /usr/bin/python3)
+    execute_process(COMMAND ${python} -c "${imports}; print(torch.__version__)"
+                    OUTPUT_VARIABLE version ERROR_QUIET RESULT_VARIABLE status)
+    string(REGEX MATCH "^[0-9]+[.][0-9]+[.][0-9]+" version "${version}")
+    if(status EQUAL 0 AND version VERSION_EQUAL BATCHRPC_TORCH_VERSION)
+      set(BATCHRPC_TORCH_PYTHON ${python} CACHE INTERNAL "Has a PyTorch of LibTorch's version")
+      set(BATCHRPC_TORCH_PYTHON_VERSION ${BATCHRPC_TORCH_VERSION} CACHE INTERNAL "")
+      break()
+    endif()
+  endforeach()
+endif()
+if(NOT BATCHRPC_TORCH_PYTHON)
+  message(STATUS "batchrpc: no Python with PyTorch ${BATCHRPC_TORCH_VERSION}: tests load no exported policies")
+  return()
+endif()
+
+set(BATCHRPC_POLICIES ${PROJECT_BINARY_DIR}/policies)
+set(script ${PROJECT_SOURCE_DIR}/scripts/export_policy.py)
+set(export ${BATCHRPC_TORCH_PYTHON} -W ignore ${script})
+set(commands
+    COMMAND ${export} atari ${BATCHRPC_POLICIES}/atari --forms script
+    COMMAND ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms script)
+if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2.10)
+  list(APPEND commands
+       COMMAND ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms frozen --batch 1,4
+       COMMAND ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms updatable --batch any)
+endif()
+add_custom_command(
+  OUTPUT ${BATCHRPC_POLICIES}/exported DEPENDS ${script} ${commands}
+  COMMAND ${CMAKE_COMMAND} -E touch ${BATCHRPC_POLICIES}/exported
+  COMMENT "Exporting policies for tests")
+add_custom_target(policies DEPENDS ${BATCHRPC_POLICIES}/exported)

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/nn/module.h>
+
+#include <batchrpc/torch/policy.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+
+namespace actor_critic {
+
+/// A network with a head for the policy, `policy`, and one for the value, `value`, over a common
+/// body. Names of parameters are those of scripts/export_policy.py.
+class Network : public torch::nn::Module {
+ public:
+  /// Of observations [B, …]: float logits [B, actions] and values [B].
+  virtual std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& observations) = 0;
+  [[nodiscard]] virtual batchrpc::RowForm observation() const = 0;
+  /// The same in TorchScript: `def forward(self, …)`.
+  [[nodiscard]] virtual std::string script() const = 0;
+};
+
+/// RLlib's default network for Atari: uint8 frames [4, 84, 84]; convolutions 16×8×8/4, 32×4×4/2 and
+/// 256×11×11 on padded input.
+[[nodiscard]] std::shared_ptr<Network> make_atari(std::int64_t actions = 6);
+
+/// Two layers with tanh: float states [inputs].
+[[nodiscard]] std::shared_ptr<Network> make_mlp(std::int64_t inputs = 4, std::int64_t actions = 2,
+                                                std::int64_t hidden = 64);
+
+/// Orthogonal weights of gain √2 in the body, 0.01 in the policy's head and 1 in the value's;
+/// biases 0. Drawn from LibTorch's generator.
+void initialize_orthogonally(Network& network);
+
+/// The network as TorchScript, made without Python; with the network's weights, not copies.
+[[nodiscard]] torch::jit::Module script_of(const Network& network);
+/// Writes that to a file for load_policy.
+void save_script(const Network& network, const std::string& path);
+
+/// Gives the network the weights of a TorchScript file, such as that of scripts/export_policy.py.
+void load_weights(Network& network, const std::string& script_path);
+
+}  // namespace actor_critic

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Exports policies for batchrpc::load_policy: docs/compiled-policies.md.
+
+    .venv/torch2/bin/python scripts/export_policy.py atari FOLDER [--batch 1,4,16,64] [--forms frozen,script]
+
+Needs a PyTorch of the version that the program has: of that of scripts/setup.sh --torch2 for
+compiled ones, while for TorchScript Debian's does. Writes into FOLDER, as --forms says:
+
+    script.pt            TorchScript: frozen when it is loaded, or updatable, as the program likes
+    frozen/<size>.pt2    compiled by AOTInductor, one package a batch size, weights folded in
+    dynamic/any.pt2      the same in one package, for any batch size
+    updatable/<size>.pt2 as frozen, but weights can be changed while it serves
+
+All have the same weights, from --seed.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+import sysconfig
+import tempfile
+
+import torch
+from torch import nn
+
+KEY = "batchrpc_policy"  # under which a file describes itself
+FORMS = ("script", "frozen", "dynamic", "updatable")
+
+
+class Atari(nn.Module):
+    """examples/actor_critic/atari.cpp: RLlib's default network for Atari."""
+
+    def __init__(self, actions: int):
+        super().__init__()
+        self.conv1 = nn.Conv2d(4, 16, 8, 4, padding=2)
+        self.conv2 = nn.Conv2d(16, 32, 4, 2)
+        self.conv3 = nn.Conv2d(32, 256, 11)
+        self.policy = nn.Linear(256, actions)
+        self.value = nn.Linear(256, 1)
+
+    observation = torch.uint8, (4, 84, 84)
+
+    def forward(self, frames):
+        x = torch.relu(self.conv1(frames / 255))
+        x = nn.functional.pad(x, (1, 2, 1, 2))
+        x = torch.relu(self.conv2(x))
+        x = torch.relu(self.conv3(x)).flatten(1)
+        return self.policy(x), self.value(x).squeeze(1)
+
+
+class Mlp(nn.Module):
+    """examples/actor_critic/mlp.cpp."""
+
+    def __init__(self, actions: int):
+        super().__init__()
+        self.hidden1 = nn.Linear(4, 64)
+        self.hidden2 = nn.Linear(64, 64)
+        self.policy = nn.Linear(64, actions)
+        self.value = nn.Linear(64, 1)
+
+    observation = torch.float32, (4,)
+
+    def forward(self, states):
+        x = torch.tanh(self.hidden1(states))
+        x = torch.tanh(self.hidden2(x))
+        return self.policy(x), self.value(x).squeeze(1)
+
+
+NETWORKS = {"atari": (Atari, 6), "mlp": (Mlp, 2)}
+
+
+def row(dtype, sizes):
+    """As batchrpc::to_string(RowForm)."""
+    return f"{str(dtype).removeprefix('torch.')} {list(sizes)}"
+
+
+def description(model, batch, updatable, compiled=True):
+    lines = ["format 1", f"torch {torch.__version__}", f"observation {row(*model.observation)}"]
+    if compiled and next(model.parameters()).is_cpu:
+        lines.append(f"cpu {torch.backends.cpu.get_cpu_capability()}")
+    lines += [f"batch {batch}", f"weights {'updatable' if updatable else 'frozen'}"]
+    lines += [f"weight {name} {row(t.dtype, t.shape)}" for name, t in model.state_dict().items()]
+    return "\n".join(lines) + "\n"
+
+
+def inputs(model, batch):
+    dtype, sizes = model.observation
+    return torch.zeros((batch, *sizes), dtype=dtype, device=next(model.parameters()).device)
+
+
+def export_script(model, path):
+    scripted = torch.jit.trace(model, inputs(model, 2))
+    text = description(model, "any", updatable=True, compiled=False)
+    torch.jit.save(scripted, str(path), _extra_files={KEY: text})
+
+
+def export_compiled(model, path, batch, frozen):
+    """batch: a size, or "any"."""
+    any_size = batch == "any"
+    shapes = ({0: torch.export.Dim("batch", min=1, max=65536)},) if any_size else None
+    program = torch.export.export(model, (inputs(model, 2 if any_size else batch),), dynamic_shapes=shapes)
+    config = {"aot_inductor.metadata": {KEY: description(model, batch, not frozen)}, "freezing": frozen}
+    with torch._inductor.config.patch(config):
+        torch._inductor.aoti_compile_and_package(program, package_path=str(path))
+
+
+def prepare_compiler(cache):
+    """What inductor links must be of this PyTorch. It would look into the system's folders first, and
+    with the LibTorch of those find that this machine has no vector instructions; and remember it."""
+    sysconfig.get_config_vars()["LIBDIR"] = str(pathlib.Path(torch.__file__).parent / "lib")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("network", choices=NETWORKS)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--batch", default="1,4,16,64", help="sizes of frozen and updatable (any: for all)")
+    parser.add_argument("--forms", default=",".join(FORMS), help="which of " + ", ".join(FORMS))
+    parser.add_argument("--actions", type=int, help="how many the policy chooses among")
+    parser.add_argument("--device", default="cpu", help="where compiled ones will run, such as cuda")
+    parser.add_argument("--threads", type=int, default=1, help="that compiled ones run on")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args(argv)
+    arguments.batch = [size if size == "any" else int(size) for size in arguments.batch.split(",")]
+    arguments.forms = arguments.forms.split(",")
+    if unknown := set(arguments.forms) - set(FORMS):
+        parser.error(f"--forms: {', '.join(unknown)} is none of {', '.join(FORMS)}")
+    return arguments
+
+
+def main(argv):
+    arguments = parse(argv)
+    torch.manual_seed(arguments.seed)
+    torch.set_num_threads(arguments.threads)
+    make, actions = NETWORKS[arguments.network]
+    model = make(arguments.actions or actions).eval()
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    with torch.no_grad(), tempfile.TemporaryDirectory() as cache:
+        prepare_compiler(cache)
+        for form in arguments.forms:
+            if form == "script":
+                export_script(model, folder / "script.pt")
+                print(folder / "script.pt", flush=True)
+                continue
+            (folder / form).mkdir(exist_ok=True)
+            for batch in ["any"] if form == "dynamic" else arguments.batch:
+                path = folder / form / f"{batch}.pt2"
+                export_compiled(model.to(arguments.device), path, batch, frozen=form != "updatable")
+                print(path, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,158 @@
+#include <ATen/ATen.h>
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include "batchrpc/base/error.hpp"
+#include "torch/policy_backend.hpp"
+#include "torch/policy_description.hpp"
+
+// Since LibTorch 2.10 a package's description can be read before its code is loaded.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+namespace batchrpc::detail {
+namespace {
+
+using Loader = torch::inductor::AOTIModelPackageLoader;
+
+constexpr const char* kModel = "model";
+
+PolicyDescription describe_package(const std::string& path) {
+  std::unordered_map<std::string, std::string> metadata;
+  try {
+    metadata = Loader::load_metadata_from_package(path, kModel);
+  } catch (const std::exception& error) {
+    throw InvalidArgument(path + " is no package of AOTInductor: " + short_text(error));
+  }
+  const auto found = metadata.find(kPolicyKey);
+  if (found == metadata.end()) {
+    throw InvalidArgument(path + " does not describe itself as a policy: export it by "
+                                 "scripts/export_policy.py");
+  }
+  PolicyDescription description = parse_policy_description(path, found->second);
+  require_made_for(path, description, TORCH_VERSION, at::get_cpu_capability());
+  return description;
+}
+
+class CompiledBackend final : public PolicyBackend {
+ public:
+  void add(const std::string& path, std::size_t batch, const PolicyOptions& options) {
+    const at::Device device(options.device);
+    const bool one_at_a_time = false;
+    try {
+      const auto index = device.is_cuda() ? std::max<c10::DeviceIndex>(device.index(), 0)
+                                          : c10::DeviceIndex{-1};
+      auto loader =
+          std::make_unique<Loader>(path, kModel, one_at_a_time, options.replicas, index);
+      const std::string made_for = loader->get_metadata()["AOTI_DEVICE_KEY"];
+      if (!made_for.empty() && !options.device.starts_with(made_for)) {
+        throw InvalidArgument(path + " is compiled for '" + made_for +
+                              "', and PolicyOptions::device is '" + options.device + "'");
+      }
+      packages_.emplace(batch, std::move(loader));
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw InvalidArgument(path + " cannot be loaded: " + short_text(error));
+    }
+  }
+
+  std::vector<at::Tensor> run(const at::Tensor& observations) override {
+    auto package = packages_.begin();
+    if (package->first != 0) package = packages_.find(static_cast<std::size_t>(observations.size(0)));
+    return package->second->run({observations});
+  }
+
+  void prepare(const NamedTensors& weights) override {
+    for (const auto& [batch, loader] : packages_) {
+      const at::Device device = device_;
+      std::unordered_map<std::string, at::Tensor> constants;  // what is unused is not among them
+      for (const std::string& name : loader->get_constant_fqns()) {
+        const auto found = weights.find(name);
+        if (found != weights.end()) {
+          constants.emplace(name, found->second.detach().to(device).contiguous());
+        }
+      }
+      const bool inactive = true;
+      const bool all = true;
+      loader->load_constants(constants, inactive, all);
+    }
+  }
+  void apply() override {
+    for (const auto& [batch, loader] : packages_)
+      loader->get_runner()->swap_constant_buffer();
+  }
+
+  explicit CompiledBackend(const at::Device& device) : device_(device) {}
+
+ private:
+  const at::Device device_;
+  std::map<std::size_t, std::unique_ptr<Loader>> packages_;  // by batch size, 0: any
+};
+
+void require_same(const std::string& path, const PolicyDescription& one,
+                  const std::string& other_path, const PolicyDescription& other) {
+  if (one.observation != other.observation || one.updatable != other.updatable ||
+      one.weights != other.weights) {
+    throw InvalidArgument(path + " and " + other_path +
+                          " are of different policies: a folder has the packages of one");
+  }
+  if (one.batch == other.batch || one.batch == 0 || other.batch == 0) {
+    throw InvalidArgument(path + " and " + other_path +
+                          " are for the same batch size: a folder has one package for each, or one "
+                          "for any");
+  }
+}
+
+}  // namespace
+
+LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
+                                  const PolicyOptions& options) {
+  LoadedPolicy loaded;
+  loaded.source = paths.front();
+  std::vector<PolicyDescription> descriptions;
+  for (const std::string& path : paths) {
+    PolicyDescription description = describe_package(path);
+    for (std::size_t other = 0; other < descriptions.size(); ++other)
+      require_same(path, description, paths[other], descriptions[other]);
+    if (description.batch > 0) loaded.info.batch_sizes.push_back(description.batch);
+    descriptions.push_back(std::move(description));
+  }
+  const PolicyDescription& first = descriptions.front();
+  if (options.updatable && !first.updatable) {
+    throw InvalidArgument(paths.front() +
+                          " is frozen: to change weights load a package of the folder updatable");
+  }
+  std::sort(loaded.info.batch_sizes.begin(), loaded.info.batch_sizes.end());
+  loaded.info.kind = PolicyKind::compiled;
+  loaded.info.updatable = options.updatable;
+  loaded.info.observation = chosen_observation(paths.front(), first.observation, options);
+  loaded.weights = first.weights;
+  auto backend = std::make_unique<CompiledBackend>(at::Device(options.device));
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    backend->add(paths[i], descriptions[i].batch, options);
+  loaded.backend = std::move(backend);
+  return loaded;
+}
+
+}  // namespace batchrpc::detail
+
+#else
+
+namespace batchrpc::detail {
+
+LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
+                                  const PolicyOptions& /*options*/) {
+  throw InvalidArgument(paths.front() +
+                        " is a package of AOTInductor, which LibTorch " TORCH_VERSION
+                        " does not run: build batchrpc with LibTorch 2.10 or later "
+                        "(scripts/setup.sh --torch2), or load TorchScript (.pt)");
+}
+
+}  // namespace batchrpc::detail
+
+#endif

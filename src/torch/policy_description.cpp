@@ -1,0 +1,144 @@
+#include "torch/policy_description.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+#include "batchrpc/base/error.hpp"
+#include "torch/tensor_types.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+constexpr const char* kFormat = "1";
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
+constexpr std::int64_t kLargestBatch = 65536;
+
+/// Reads the words of one line, and throws InvalidArgument that shows it.
+class Line {
+ public:
+  Line(const std::string& path, const std::string& text) : path_(path), text_(text), in_(text) {}
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw InvalidArgument(path_ + " describes itself by '" + text_ + "': " + why +
+                          "; export it anew by scripts/export_policy.py");
+  }
+  std::string word(const char* what) {
+    std::string word;
+    if (!(in_ >> word)) refuse(std::string(what) + " is missing");
+    return word;
+  }
+  std::int64_t number(const std::string& text, std::int64_t from, std::int64_t to) const {
+    std::int64_t value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, value);
+    if (problem != std::errc() || stop != end || value < from || value > to) {
+      refuse("'" + text + "' is no number from " + std::to_string(from) + " to " +
+             std::to_string(to));
+    }
+    return value;
+  }
+  RowForm form() {
+    const std::string type = word("a type");
+    const auto* const known =
+        std::find_if(kTensorTypes.begin(), kTensorTypes.end(),
+                     [&](const TensorType& each) { return !type.empty() && each.name == type; });
+    if (known == kTensorTypes.end() || known->scalar == c10::ScalarType::Undefined) {
+      refuse("this LibTorch has no type '" + type + "'");
+    }
+    RowForm form{known->scalar, {}};
+    std::string sizes;
+    std::getline(in_ >> std::ws, sizes);
+    if (sizes.size() < 2 || sizes.front() != '[' || sizes.back() != ']') {
+      refuse("'" + sizes + "' are no sizes, such as [4, 84, 84]");
+    }
+    if (sizes == "[]") return form;
+    std::istringstream parts(sizes.substr(1, sizes.size() - 2));
+    for (std::string size; std::getline(parts >> std::ws, size, ',');)
+      form.sizes.push_back(number(size, 0, kLargestSize));
+    return form;
+  }
+  void end() {
+    std::string more;
+    if (in_ >> more) refuse("'" + more + "' is too much");
+  }
+
+ private:
+  const std::string& path_;
+  const std::string& text_;
+  std::istringstream in_;
+};
+
+struct Seen {
+  bool observation = false;
+  bool batch = false;
+  bool weights = false;
+};
+
+void parse_line(Line& line, PolicyDescription& description, Seen& seen) {
+  const std::string key = line.word("a key");
+  if (key == "torch") {
+    description.torch = line.word("a version");
+  } else if (key == "cpu") {
+    description.cpu = line.word("a name of instructions");
+  } else if (key == "observation") {
+    description.observation = line.form();
+    seen.observation = true;
+  } else if (key == "batch") {
+    const std::string size = line.word("a size");
+    description.batch =
+        size == "any" ? 0 : static_cast<std::size_t>(line.number(size, 1, kLargestBatch));
+    seen.batch = true;
+  } else if (key == "weights") {
+    const std::string how = line.word("'updatable' or 'frozen'");
+    if (how != "updatable" && how != "frozen") line.refuse("'" + how + "' is unknown");
+    description.updatable = how == "updatable";
+    seen.weights = true;
+  } else if (key == "weight") {
+    const std::string name = line.word("a name");
+    if (!description.weights.emplace(name, line.form()).second) line.refuse("it is there twice");
+  } else {
+    line.refuse("'" + key + "' is unknown");
+  }
+  line.end();
+}
+
+}  // namespace
+
+PolicyDescription parse_policy_description(const std::string& path, const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  if (!std::getline(lines, line) || line != std::string("format ") + kFormat) {
+    throw InvalidArgument(path + " is a policy of '" + line + "', and this batchrpc reads 'format " +
+                          kFormat + "': export it anew by its scripts/export_policy.py");
+  }
+  PolicyDescription description;
+  Seen seen;
+  while (std::getline(lines, line)) {
+    Line words(path, line);
+    parse_line(words, description, seen);
+  }
+  if (!seen.observation || !seen.batch || !seen.weights) {
+    throw InvalidArgument(path + " does not say its observation, batch and weights: export it anew "
+                                 "by scripts/export_policy.py");
+  }
+  return description;
+}
+
+void require_made_for(const std::string& path, const PolicyDescription& description,
+                      const std::string& torch, const std::string& cpu) {
+  const std::string release = torch.substr(0, torch.rfind('.') + 1);  // "2.13."
+  if (!description.torch.starts_with(release)) {
+    throw InvalidArgument(path + " was made by LibTorch '" + description.torch +
+                          "', and this is LibTorch " + torch +
+                          ", which does not run its code: export it anew by PyTorch " + torch);
+  }
+  if (!description.cpu.empty() && description.cpu != cpu) {
+    throw InvalidArgument(path + " was compiled for CPUs with " + description.cpu +
+                          ", and this one has " + cpu + ": export it anew on this machine");
+  }
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,158 @@
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/import.h>
+#include <torch/nn/module.h>
+#include <torch/version.h>
+
+#include "batchrpc/base/error.hpp"
+#include "torch/policy_backend.hpp"
+#include "torch/policy_description.hpp"
+
+namespace batchrpc::detail {
+namespace {
+
+/// Weights that are changed where they are.
+class OwnWeights {
+ public:
+  OwnWeights() = default;
+  explicit OwnWeights(NamedTensors own) : own_(std::move(own)) {}
+
+  [[nodiscard]] WeightForms forms() const { return forms_of(own_); }
+  void prepare(const NamedTensors& weights) {
+    next_.clear();
+    for (const auto& [name, tensor] : own_)
+      next_.emplace(name, weights.at(name).to(tensor.device()));
+  }
+  void apply() {
+    for (auto& [name, tensor] : own_)
+      tensor.copy_(next_.at(name));
+    next_.clear();
+  }
+
+ private:
+  NamedTensors own_;
+  NamedTensors next_;
+};
+
+class EagerBackend final : public PolicyBackend {
+ public:
+  EagerBackend(std::shared_ptr<torch::nn::Module> module, PolicyFunction forward)
+      : module_(std::move(module)),
+        forward_(std::move(forward)),
+        weights_(all_of(state_of(*module_))) {}
+
+  std::vector<at::Tensor> run(const at::Tensor& observations) override {
+    return forward_(observations);
+  }
+  void prepare(const NamedTensors& weights) override { weights_.prepare(weights); }
+  void apply() override { weights_.apply(); }
+  [[nodiscard]] WeightForms forms() const { return weights_.forms(); }
+
+ private:
+  const std::shared_ptr<torch::nn::Module> module_;
+  const PolicyFunction forward_;
+  OwnWeights weights_;
+};
+
+std::vector<at::Tensor> tensors_of(const c10::IValue& value) {
+  if (value.isTensor()) return {value.toTensor()};
+  if (value.isTensorList()) return value.toTensorVector();
+  std::vector<at::Tensor> tensors;
+  if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) {
+      if (!element.isTensor()) break;
+      tensors.push_back(element.toTensor());
+    }
+    if (tensors.size() == value.toTupleRef().elements().size()) return tensors;
+  }
+  throw InvalidArgument("a policy's forward returns a tensor, or a tuple or list of tensors, not a " +
+                        value.tagKind());
+}
+
+class ScriptBackend final : public PolicyBackend {
+ public:
+  ScriptBackend(torch::jit::Module module, bool updatable)
+      : module_(std::move(module)), forward_(module_.get_method("forward")) {
+    if (updatable) weights_ = OwnWeights(weights_of(module_));
+  }
+
+  std::vector<at::Tensor> run(const at::Tensor& observations) override {
+    return tensors_of(forward_({observations}));
+  }
+  void prepare(const NamedTensors& weights) override { weights_.prepare(weights); }
+  void apply() override { weights_.apply(); }
+  [[nodiscard]] WeightForms forms() const { return weights_.forms(); }
+
+ private:
+  static NamedTensors weights_of(const torch::jit::Module& module) {
+    NamedTensors weights;
+    for (const auto& parameter : module.named_parameters())
+      weights.emplace(parameter.name, parameter.value.detach());
+    for (const auto& buffer : module.named_buffers())
+      weights.emplace(buffer.name, buffer.value.detach());
+    return weights;
+  }
+
+  torch::jit::Module module_;
+  torch::jit::Method forward_;
+  OwnWeights weights_;
+};
+
+torch::jit::Module prepared(torch::jit::Module module, const PolicyOptions& options) {
+  module.eval();
+  if (options.updatable) return module;
+  torch::jit::Module frozen = torch::jit::freeze(module);
+  return torch::jit::optimize_for_inference(frozen);
+}
+
+}  // namespace
+
+std::shared_ptr<Policy> make_eager_policy(std::shared_ptr<torch::nn::Module> module,
+                                          PolicyFunction forward, const PolicyOptions& options) {
+  check_policy_options(options);
+  if (!module) throw InvalidArgument("make_eager_policy: there is no module");
+  if (options.kind.value_or(PolicyKind::eager) != PolicyKind::eager) {
+    throw InvalidArgument("PolicyOptions::kind is " + std::string(to_string(*options.kind)) +
+                          ", and a policy of a module is eager");
+  }
+  LoadedPolicy loaded;
+  loaded.source = "a module";
+  loaded.info.kind = PolicyKind::eager;
+  loaded.info.updatable = options.updatable;
+  loaded.info.observation = chosen_observation(loaded.source, std::nullopt, options);
+  module->to(at::Device(options.device));
+  module->eval();
+  auto backend = std::make_unique<EagerBackend>(std::move(module), std::move(forward));
+  loaded.weights = backend->forms();
+  loaded.backend = std::move(backend);
+  return serve_policy(std::move(loaded), options);
+}
+
+LoadedPolicy load_script_policy(const std::string& path, const PolicyOptions& options) {
+  LoadedPolicy loaded;
+  loaded.source = path;
+  loaded.info.kind = PolicyKind::script;
+  loaded.info.updatable = options.updatable;
+  std::optional<RowForm> described;
+  try {
+    torch::jit::ExtraFilesMap extra{{kPolicyKey, ""}};
+    torch::jit::Module module = torch::jit::load(path, at::Device(options.device), extra);
+    if (!extra[kPolicyKey].empty()) {
+      described = parse_policy_description(path, extra[kPolicyKey]).observation;
+    }
+    auto backend =
+        std::make_unique<ScriptBackend>(prepared(std::move(module), options), options.updatable);
+    loaded.weights = backend->forms();
+    loaded.backend = std::move(backend);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw InvalidArgument(path + " is no TorchScript of a policy that LibTorch " TORCH_VERSION
+                                 " runs: " +
+                          short_text(error));
+  }
+  loaded.info.observation = chosen_observation(path, described, options);
+  return loaded;
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,236 @@
+#include <torch/csrc/jit/serialization/import.h>
+#include <torch/version.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "torch/policy_networks.hpp"
+#include "torch/tensors.hpp"
+
+namespace batchrpc {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Catch::Matchers::Contains;
+using torch_test::kFourFloats;
+using torch_test::message_of;
+using torch_test::Mlp;
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
+constexpr bool kCompiled = true;
+#else
+constexpr bool kCompiled = false;
+#endif
+
+/// A folder of its own.
+struct Folder {
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "policy.XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path / name, std::ios::binary) << text;
+    return (path / name).string();
+  }
+  fs::path path;
+};
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// One of those that scripts/export_policy.py has made for tests; empty, and said, where there is
+/// none.
+std::string exported(const std::string& name) {
+  const std::string folder = BATCHRPC_POLICIES;
+  if (!folder.empty()) return folder + "/mlp/" + name;
+  WARN("left out: a Python with PyTorch " TORCH_VERSION ", which exports policies");
+  return {};
+}
+
+std::string refused(const std::string& path, const PolicyOptions& options = {}) {
+  return message_of<InvalidArgument>([&] { (void)load_policy(path, options); });
+}
+
+/// What an eager policy of the same weights says.
+void check_equal_to_eager(Policy& policy) {
+  const auto module = std::make_shared<Mlp>();
+  const torch::jit::Module script = torch::jit::load(exported("script.pt"));
+  ModuleState state;
+  for (const auto& parameter : script.named_parameters())
+    state.parameters.emplace(parameter.name, parameter.value);
+  load_state(*module, state);
+  for (const std::int64_t rows : {1, 2, 3, 4, 9}) {
+    const at::Tensor states = at::randn({rows, 4});
+    const PolicyOutput output = policy.forward(states);
+    const auto [logits, value] = module->forward(states);
+    REQUIRE(output.tensors.size() == 2);
+    CHECK(at::allclose(output.tensors[0], logits, 0, 1e-5));
+    CHECK(at::allclose(output.tensors[1], value, 0, 1e-5));
+  }
+}
+
+void check_updates(Policy& policy) {
+  const ModuleState like = state_of(Mlp()).clone();
+  CHECK(torch_test::is_never_torn(policy, like, 200));
+  Mlp trained;
+  policy.update(state_of(trained), 1000);
+  const at::Tensor states = at::randn({3, 4});
+  CHECK(at::allclose(policy.forward(states).tensors[0], std::get<0>(trained.forward(states)), 0,
+                     1e-5));
+  ModuleState wrong = like.clone();
+  wrong.parameters.erase("value.bias");
+  CHECK_THAT(message_of<InvalidArgument>([&] { policy.update(wrong, 1001); }),
+             Contains("'value.bias' is missing"));
+  wrong.parameters["value.bias"] = at::full({1}, std::numeric_limits<float>::quiet_NaN());
+  CHECK_THAT(message_of<InvalidArgument>([&] { policy.update(wrong, 1001); }),
+             Contains("'value.bias' has values that are not finite"));
+  CHECK(policy.forward(states).version == 1000);
+}
+
+torch::jit::Module script_of(const std::string& source) {
+  torch::jit::Module module("Test");
+  module.register_parameter("first", at::zeros({1}), false);
+  module.register_parameter("second", at::zeros({1}), false);
+  module.define(source);
+  return module;
+}
+
+const char* const kTwoWeights = R"(
+def forward(self, states):
+    return (states.select(1, 0) * 0 + self.first, states.select(1, 0) * 0 + self.second)
+)";
+
+TEST_CASE("TorchScript that C++ has made serves, frozen and updatable", "[policy]") {
+  const Folder folder;
+  const std::string path = (folder.path / "two.pt").string();
+  script_of(kTwoWeights).save(path);
+  const auto frozen = load_policy(path, {.observation = kFourFloats});
+  CHECK(frozen->info().kind == PolicyKind::script);
+  CHECK(torch_test::says_its_version(frozen->forward(at::ones({3, 4}))));
+  const auto updatable = load_policy(path, {.updatable = true, .observation = kFourFloats});
+  const ModuleState like{{{"first", at::zeros({1})}, {"second", at::zeros({1})}}, {}};
+  CHECK(torch_test::is_never_torn(*updatable, like, 500));
+}
+
+TEST_CASE("TorchScript of Python says what the same network says in C++", "[policy]") {
+  const std::string path = exported("script.pt");
+  if (path.empty()) return;
+  const auto frozen = load_policy(path, {.kind = PolicyKind::script});
+  CHECK(frozen->info().observation == kFourFloats);
+  check_equal_to_eager(*frozen);
+  const auto updatable = load_policy(path, {.updatable = true});
+  check_equal_to_eager(*updatable);
+  check_updates(*updatable);
+}
+
+TEST_CASE("what is no TorchScript of a policy is refused", "[policy]") {
+  const Folder folder;
+  CHECK_THAT(refused(folder.write("text.pt", "hello")), Contains("text.pt is no TorchScript of"));
+  CHECK_THAT(refused(folder.write("empty.pt", "")), Contains("is no TorchScript of"));
+  const std::string good = (folder.path / "good.pt").string();
+  script_of(kTwoWeights).save(good);
+  CHECK(refused(good) == good + " does not say what observations it takes: give "
+                                "PolicyOptions::observation");
+  CHECK_THAT(refused(good, {.observation = RowForm{at::kFloat, {}}}),
+             Contains("good.pt does not run with 1 rows of float32 []: "));
+  const std::string bytes = bytes_of(good);
+  for (const std::size_t part : {4, 2}) {
+    CHECK_THAT(refused(folder.write("cut.pt", bytes.substr(0, bytes.size() / part))),
+               Contains("is no TorchScript of"));
+  }
+  const std::string other = (folder.path / "other.pt").string();
+  script_of("def go(self, x):\n    return x\n").save(other);
+  CHECK_THAT(refused(other, {.observation = kFourFloats}), Contains("is no TorchScript of"));
+  script_of("def forward(self, x):\n    return [1, 2]\n").save(other);
+  CHECK_THAT(refused(other, {.observation = kFourFloats}),
+             Contains("returns a tensor, or a tuple or list of tensors"));
+  script_of(kTwoWeights).save(other, {{"batchrpc_policy", "format 2\n"}});
+  CHECK_THAT(refused(other), Contains("other.pt is a policy of 'format 2'"));
+}
+
+TEST_CASE("files that are no policies are refused by name", "[policy]") {
+  const Folder folder;
+  CHECK_THROWS_AS(load_policy((folder.path / "nothing.pt").string()), NotFound);
+  CHECK_THAT(refused(folder.write("a.onnx", "")), Contains("a.onnx is no policy: files are"));
+  CHECK_THAT(refused(folder.path.string()), Contains("has no packages (.pt2)"));
+  CHECK(refused(folder.write("a.pt", ""), {.kind = PolicyKind::compiled}) ==
+        (folder.path / "a.pt").string() +
+            " is a policy of kind 'script', and PolicyOptions::kind is 'compiled'");
+  CHECK_THAT(refused(folder.write("a.pt2", ""), {.kind = PolicyKind::script}),
+             Contains("is a policy of kind 'compiled', and PolicyOptions::kind is 'script'"));
+  if (kCompiled) {
+    CHECK_THAT(refused(folder.write("a.pt2", "hello")), Contains("is no package of AOTInductor"));
+  } else {
+    CHECK_THAT(refused(folder.write("a.pt2", "hello")),
+               Contains("a.pt2 is a package of AOTInductor, which LibTorch " TORCH_VERSION
+                        " does not run: build batchrpc with LibTorch 2.10 or later"));
+  }
+}
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
+
+TEST_CASE("compiled packages, one a batch size, say what the eager network says", "[policy]") {
+  const std::string path = exported("frozen");
+  if (path.empty()) return;
+  const auto policy = load_policy(path, {.replicas = 2});
+  CHECK(policy->info().kind == PolicyKind::compiled);
+  CHECK_FALSE(policy->info().updatable);
+  CHECK(policy->info().batch_sizes == std::vector<std::size_t>{1, 4});
+  CHECK(policy->info().outputs == std::vector<RowForm>{{at::kFloat, {2}}, {at::kFloat, {}}});
+  check_equal_to_eager(*policy);
+}
+
+TEST_CASE("a compiled package's weights change while it serves", "[policy]") {
+  const std::string path = exported("updatable/any.pt2");
+  if (path.empty()) return;
+  const auto policy = load_policy(path, {.updatable = true, .replicas = 2});
+  CHECK(policy->info().updatable);
+  CHECK(policy->info().batch_sizes.empty());
+  check_equal_to_eager(*policy);
+  check_updates(*policy);
+}
+
+TEST_CASE("packages that are not what is asked for are refused", "[policy]") {
+  const std::string frozen = exported("frozen");
+  if (frozen.empty()) return;
+  CHECK_THAT(refused(frozen, {.updatable = true}), Contains("1.pt2 is frozen: to change weights"));
+  CHECK_THAT(refused(frozen + "/1.pt2", {.observation = RowForm{at::kFloat, {5}}}),
+             Contains("1.pt2 takes observations of float32 [4], and PolicyOptions::observation is "
+                      "float32 [5]"));
+  const Folder folder;
+  fs::copy(frozen + "/1.pt2", folder.path / "1.pt2");
+  fs::copy(frozen + "/1.pt2", folder.path / "2.pt2");
+  CHECK_THAT(refused(folder.path.string()), Contains("are for the same batch size"));
+  fs::remove(folder.path / "2.pt2");
+  fs::copy(exported("updatable/any.pt2"), folder.path / "any.pt2");
+  CHECK_THAT(refused(folder.path.string()), Contains("are of different policies"));
+  CHECK_THAT(refused(folder.write("script.pt2", bytes_of(exported("script.pt")))),
+             Contains("script.pt2 is no package of AOTInductor"));
+}
+
+TEST_CASE("a damaged package is refused", "[policy]") {
+  const std::string path = exported("frozen/1.pt2");
+  if (path.empty()) return;
+  const std::string bytes = bytes_of(path);
+  const Folder folder;
+  for (const std::size_t part : {100, 2}) {
+    CHECK_THAT(refused(folder.write("cut.pt2", bytes.substr(0, bytes.size() / part))),
+               Contains("cut.pt2 is no package of AOTInductor"));
+  }
+  std::string flipped = bytes;
+  flipped[bytes.size() / 2] = static_cast<char>(flipped[bytes.size() / 2] ^ 1);  // in its code
+  CHECK_THAT(refused(folder.write("flipped.pt2", flipped)), Contains("flipped.pt2"));
+}
+
+#endif
+
+}  // namespace
+}  // namespace batchrpc

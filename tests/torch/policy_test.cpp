@@ -1,0 +1,223 @@
+#include "batchrpc/torch/policy.hpp"
+
+#include <limits>
+
+#include "torch/policy_networks.hpp"
+#include "torch/tensors.hpp"
+
+namespace batchrpc {
+namespace {
+
+using Catch::Matchers::Contains;
+using torch_test::identical;
+using torch_test::kFourFloats;
+using torch_test::message_of;
+using torch_test::Mlp;
+using torch_test::TwoWeights;
+using torch_test::weights_of_version;
+
+PolicyOptions four_floats(bool updatable = false) {
+  return {.updatable = updatable, .observation = kFourFloats};
+}
+
+TEST_CASE("an eager policy says what its module says", "[policy]") {
+  const auto module = std::make_shared<Mlp>();
+  const auto policy = make_eager_policy(module, four_floats());
+  const at::Tensor states = at::randn({5, 4});
+  const PolicyOutput output = policy->forward(states);
+  const auto [logits, value] = module->forward(states);
+  REQUIRE(output.tensors.size() == 2);
+  CHECK(identical(output.tensors[0], logits));
+  CHECK(identical(output.tensors[1], value));
+  CHECK_FALSE(output.tensors[0].requires_grad());
+  CHECK(output.version == 0);
+}
+
+TEST_CASE("a policy says what it takes and gives", "[policy]") {
+  PolicyOptions options = four_floats(true);
+  options.replicas = 3;
+  options.version = 7;
+  const auto policy = make_eager_policy(std::make_shared<Mlp>(), options);
+  const PolicyInfo& info = policy->info();
+  CHECK(info.kind == PolicyKind::eager);
+  CHECK(info.updatable);
+  CHECK(info.batch_sizes.empty());
+  CHECK(info.observation == kFourFloats);
+  CHECK(info.outputs == std::vector<RowForm>{{at::kFloat, {2}}, {at::kFloat, {}}});
+  CHECK(info.device == "cpu");
+  CHECK(info.replicas == 3);
+  CHECK(policy->version() == 7);
+  CHECK(policy->forward(at::zeros({1, 4})).version == 7);
+}
+
+TEST_CASE("observations of another type or shape are refused with both", "[policy]") {
+  const auto policy = make_eager_policy(std::make_shared<Mlp>(), four_floats());
+  const auto refused = [&](const at::Tensor& observations) {
+    return message_of<InvalidArgument>([&] { (void)policy->forward(observations); });
+  };
+  const std::string takes =
+      ", and the policy of a module takes a batch of at least one float32 [4]";
+  CHECK(refused(at::zeros({2, 5})) == "observations are float32 [2, 5]" + takes);
+  CHECK(refused(at::zeros({4})) == "observations are float32 [4]" + takes);
+  CHECK(refused(at::zeros({2, 4}, at::kDouble)) == "observations are float64 [2, 4]" + takes);
+  CHECK(refused(at::zeros({0, 4})) == "observations are float32 [0, 4]" + takes);
+  CHECK(refused(at::Tensor()) == "observations are an undefined tensor" + takes);
+  CHECK_THAT(refused(at::zeros({2, 4}).to_sparse()), Contains("float32 [2, 4]"));
+}
+
+TEST_CASE("observations may be views of any strides", "[policy]") {
+  const auto policy = make_eager_policy(std::make_shared<Mlp>(), four_floats());
+  const at::Tensor states = at::randn({4, 6});
+  const at::Tensor view = states.t().narrow(0, 1, 3);
+  CHECK(at::allclose(policy->forward(view).tensors[0],
+                     policy->forward(view.contiguous()).tensors[0], 0, 1e-6));
+}
+
+TEST_CASE("an update changes what a policy says, and its version", "[policy]") {
+  const auto module = std::make_shared<Mlp>();
+  const auto policy = make_eager_policy(module, four_floats(true));
+  Mlp trained;
+  policy->update(state_of(trained), 3);
+  const at::Tensor states = at::randn({2, 4});
+  const PolicyOutput output = policy->forward(states);
+  CHECK(output.version == 3);
+  CHECK(policy->version() == 3);
+  CHECK(identical(output.tensors[0], std::get<0>(trained.forward(states))));
+  const torch::NoGradGuard no_grad;
+  trained.policy->bias.fill_(100);  // copied: the policy is not touched
+  CHECK(identical(policy->forward(states).tensors[0], output.tensors[0]));
+}
+
+TEST_CASE("versions of weights rise", "[policy]") {
+  const auto policy = make_eager_policy(std::make_shared<Mlp>(), four_floats(true));
+  const ModuleState weights = state_of(Mlp());
+  policy->update(weights, 5);
+  for (const std::uint64_t version : {0, 4, 5}) {
+    CHECK(message_of<InvalidArgument>([&] { policy->update(weights, version); }) ==
+          "weights of version " + std::to_string(version) +
+              " came to a policy that has version 5: versions rise with every update");
+  }
+  CHECK(policy->version() == 5);
+}
+
+TEST_CASE("weights that do not fit are refused whole, and every difference is named", "[policy]") {
+  const auto policy = make_eager_policy(std::make_shared<Mlp>(), four_floats(true));
+  const at::Tensor states = at::randn({2, 4});
+  const at::Tensor before = policy->forward(states).tensors[0];
+  ModuleState weights = state_of(Mlp()).clone();
+  weights.parameters.erase("hidden1.bias");
+  weights.parameters["hidden1.weight"] = at::zeros({64, 5});
+  weights.parameters["hidden2.weight"] = at::zeros({64, 64}, at::kDouble);
+  weights.parameters["hidden2.bias"][3] = std::numeric_limits<float>::quiet_NaN();
+  weights.parameters["policy.bias"][1] = std::numeric_limits<float>::infinity();
+  weights.parameters["value.bias"] = at::Tensor();
+  weights.parameters["extra"] = at::zeros({1});
+  weights.buffers["policy.weight"] = at::zeros({1});
+  const std::string said =
+      message_of<InvalidArgument>([&] { policy->update(weights, 1); });
+  CHECK_THAT(said,
+             Contains("the weights do not fit the policy, which keeps those that it has:") &&
+                 Contains("'hidden1.bias' is missing") &&
+                 Contains("'hidden1.weight' is float32 [64, 4] in the policy, and float32 [64, 5] "
+                          "in the update") &&
+                 Contains("'hidden2.weight' is float32 [64, 64] in the policy, and float64 [64, 64] "
+                          "in the update") &&
+                 Contains("'hidden2.bias' has values that are not finite (NaN or infinite)") &&
+                 Contains("'policy.bias' has values that are not finite") &&
+                 Contains("'value.bias' is float32 [1] in the policy, and an undefined tensor") &&
+                 Contains("the policy has no 'extra'") &&
+                 Contains("'policy.weight' is there twice"));
+  CHECK(policy->version() == 0);
+  CHECK(identical(policy->forward(states).tensors[0], before));
+}
+
+TEST_CASE("a frozen policy refuses updates", "[policy]") {
+  const auto policy = make_eager_policy(std::make_shared<Mlp>(), four_floats());
+  CHECK(message_of<InvalidArgument>([&] { policy->update(state_of(Mlp()), 1); }) ==
+        "the policy of a module is frozen, and has no weights to change: load it with "
+        "PolicyOptions::updatable");
+}
+
+TEST_CASE("options of a policy that are out of range are named", "[policy]") {
+  const auto refused = [](const PolicyOptions& options) {
+    return message_of<InvalidArgument>(
+        [&] { (void)make_eager_policy(std::make_shared<Mlp>(), options); });
+  };
+  PolicyOptions options = four_floats();
+  options.replicas = 0;
+  CHECK(refused(options) == "PolicyOptions::replicas is 0, and must be from 1 to 256");
+  options = four_floats();
+  options.warm_up = {};
+  CHECK_THAT(refused(options), Contains("PolicyOptions::warm_up is empty"));
+  options.warm_up = {0};
+  CHECK_THAT(refused(options), Contains("PolicyOptions::warm_up has 0"));
+  options = four_floats();
+  options.device = "abacus";
+  CHECK_THAT(refused(options), Contains("PolicyOptions::device 'abacus'"));
+  options = four_floats();
+  options.kind = PolicyKind::compiled;
+  CHECK_THAT(refused(options), Contains("PolicyOptions::kind is compiled"));
+  CHECK_THAT(refused({}), Contains("give PolicyOptions::observation"));
+}
+
+TEST_CASE("a module that does not run with its observations is refused", "[policy]") {
+  PolicyOptions options = four_floats();
+  options.observation->sizes = {5};
+  CHECK_THAT(message_of<InvalidArgument>(
+                 [&] { (void)make_eager_policy(std::make_shared<Mlp>(), options); }),
+             Contains("a module does not run with 1 rows of float32 [5]: "));
+}
+
+struct Squeezing : torch::nn::Module {
+  at::Tensor forward(const at::Tensor& states) { return states.sum(1).squeeze(); }
+};
+
+TEST_CASE("a module must have a row of output for each observation", "[policy]") {
+  CHECK(message_of<InvalidArgument>([] {
+          (void)make_eager_policy(std::make_shared<Squeezing>(), four_floats());
+        }) ==
+        "output 0 of the policy of a module is float32 [] for 1 observations: it must have a row "
+        "for each");
+}
+
+struct Constant : torch::nn::Module {
+  at::Tensor scale = register_parameter("scale", at::zeros({2}));
+  std::vector<at::Tensor> forward(const at::Tensor& states) {
+    return {scale.unsqueeze(0).expand({states.size(0), 2})};
+  }
+};
+
+TEST_CASE("what a policy has said does not change with its weights", "[policy]") {
+  const auto policy = make_eager_policy(std::make_shared<Constant>(), four_floats(true));
+  const PolicyOutput before = policy->forward(at::zeros({1, 4}));
+  policy->update({{{"scale", at::ones({2})}}, {}}, 1);
+  CHECK(identical(before.tensors[0], at::zeros({1, 2})));
+  CHECK(identical(policy->forward(at::zeros({1, 4})).tensors[0], at::ones({1, 2})));
+}
+
+TEST_CASE("an eager policy never mixes weights of two versions", "[policy]") {
+  const auto module = std::make_shared<TwoWeights>();
+  const ModuleState like = state_of(*module).clone();
+  const auto policy = make_eager_policy(module, four_floats(true));
+  CHECK(torch_test::is_never_torn(*policy, like, 500));
+}
+
+TEST_CASE("on a GPU a policy says the same", "[policy]") {
+  if (!at::hasCUDA()) {
+    WARN("left out: CUDA");
+    return;
+  }
+  const auto module = std::make_shared<Mlp>();
+  const at::Tensor states = at::randn({3, 4});
+  const at::Tensor expected = std::get<0>(module->forward(states)).detach().clone();
+  PolicyOptions options = four_floats(true);
+  options.device = "cuda:0";
+  const auto policy = make_eager_policy(module, options);
+  CHECK(at::allclose(policy->forward(states).tensors[0], expected, 1e-4, 1e-4));
+  CHECK(policy->forward(states.cuda()).tensors[0].is_cpu());
+  policy->update(weights_of_version(state_of(Mlp()), 2), 2);
+  CHECK(torch_test::says_its_version(policy->forward(states)));
+}
+
+}  // namespace
+}  // namespace batchrpc
