@@ -31,6 +31,15 @@ class Network : public torch::nn::Module {
 [[nodiscard]] std::shared_ptr<Network> make_mlp(std::int64_t inputs = 4, std::int64_t actions = 2,
                                                 std::int64_t hidden = 64);
 
+/// The same with two layers for the policy and two for the value: no common body.
+[[nodiscard]] std::shared_ptr<Network> make_two_mlps(std::int64_t inputs, std::int64_t actions,
+                                                     std::int64_t hidden = 64);
+
+/// MinAtar's: 16 convolutions of 3×3 and 128 units, with ReLU; planes [channels, 10, 10] of 0
+/// and 1.
+[[nodiscard]] std::shared_ptr<Network> make_minatar(const batchrpc::RowForm& observation,
+                                                    std::int64_t actions);
+
 /// Orthogonal weights of gain √2 in the body, 0.01 in the policy's head and 1 in the value's;
 /// biases 0. Drawn from LibTorch's generator.
 void initialize_orthogonally(Network& network);

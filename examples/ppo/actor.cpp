@@ -1,6 +1,7 @@
 #include "ppo/actor.hpp"
 
 #include <algorithm>
+#include <batchrpc/torch/module.hpp>
 #include <cmath>
 
 #include "ppo/random.hpp"
@@ -33,10 +34,20 @@ Decisions draw_actions(const ActorCriticOutput& output, std::uint64_t seed, std:
 }
 
 Decisions Actor::decide(const at::Tensor& observations) {
-  const at::NoGradGuard no_grad;
-  Decisions decisions = draw_actions(network_->forward(observations), seed_, drawn_);
+  const batchrpc::PolicyOutput output = policy_->forward(observations);
+  Decisions decisions = draw_actions({output.tensors[0], output.tensors[1]}, seed_, drawn_);
   drawn_ += static_cast<std::uint64_t>(observations.size(0));
   return decisions;
+}
+
+void Actor::use(const ActorCritic& network, std::int64_t version) {
+  use_weights(*policy_, network, version);
+}
+
+void use_weights(batchrpc::Policy& policy, const ActorCritic& network, std::int64_t version) {
+  const std::uint64_t policy_version = static_cast<std::uint64_t>(version) + 1;
+  if (policy.version() == policy_version) return;
+  policy.update(batchrpc::state_of(network), policy_version);
 }
 
 }  // namespace batchrpc_examples::ppo

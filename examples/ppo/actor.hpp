@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <batchrpc/torch/policy.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,22 +25,29 @@ using Decide = std::function<Decisions(const at::Tensor& observations)>;
 /// one that with the number `first`.
 Decisions draw_actions(const ActorCriticOutput& output, std::uint64_t seed, std::uint64_t first);
 
-/// A network that decides. Not thread safe.
+/// A policy that decides. Not thread safe.
 class Actor {
  public:
-  Actor(std::shared_ptr<ActorCritic> network, std::uint64_t seed)
-      : network_(std::move(network)), seed_(seed) {}
+  Actor(std::shared_ptr<batchrpc::Policy> policy, std::uint64_t seed)
+      : policy_(std::move(policy)), seed_(seed) {}
 
   Decisions decide(const at::Tensor& observations);
+  /// From now on by the weights of a network like the policy's, of a version above the one before;
+  /// of the same version: as before.
+  void use(const ActorCritic& network, std::int64_t version);
 
   /// How many actions it has drawn: with the seed all of its random state.
   [[nodiscard]] std::uint64_t drawn() const { return drawn_; }
   void set_drawn(std::uint64_t drawn) { drawn_ = drawn; }
 
  private:
-  std::shared_ptr<ActorCritic> network_;
+  std::shared_ptr<batchrpc::Policy> policy_;
   std::uint64_t seed_;
   std::uint64_t drawn_ = 0;
 };
+
+/// Has a policy use the weights of `network`, which are of version `version` of the training. Of
+/// the policy that is version + 1, as it begins with 0, of weights of nobody.
+void use_weights(batchrpc::Policy& policy, const ActorCritic& network, std::int64_t version);
 
 }  // namespace batchrpc_examples::ppo

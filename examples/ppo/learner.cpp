@@ -53,7 +53,7 @@ at::Tensor Learner::values_of(const at::Tensor& observations) {
   if (observations.size(0) == 0) return at::zeros({0});
   std::vector<at::Tensor> values;
   for (const at::Tensor& part : observations.split(kLargestBatch))
-    values.push_back(network_->forward(part).values);
+    values.push_back(evaluate(*network_, part).values);
   return at::cat(values);
 }
 
@@ -98,7 +98,7 @@ Rows Learner::rows_of(const std::vector<Sample>& samples, UpdateReport& report) 
 void Learner::step(const Rows& rows, UpdateReport& report) {
   const at::Tensor& gradients = parameters_.gradients();
   gradients.zero_();
-  const Loss loss = ppo_loss(network_->forward(rows.observations), rows, settings_);
+  const Loss loss = ppo_loss(evaluate(*network_, rows.observations), rows, settings_);
   require_finite(loss.total, "losses");
   loss.total.backward();
   const at::Tensor norm = gradients.norm();

@@ -1,6 +1,7 @@
 #include "ppo/local_sampler.hpp"
 
 #include <batchrpc/base/error.hpp>
+#include <batchrpc/torch/env.hpp>
 #include <cstring>
 #include <stdexcept>
 
@@ -67,24 +68,6 @@ class Reader {
 
 }  // namespace
 
-at::ScalarType scalar_type(rpc::ElementType type) {
-  switch (type) {
-    case rpc::ElementType::boolean:
-      return at::kBool;
-    case rpc::ElementType::uint8:
-      return at::kByte;
-    case rpc::ElementType::int32:
-      return at::kInt;
-    case rpc::ElementType::int64:
-      return at::kLong;
-    case rpc::ElementType::float32:
-      return at::kFloat;
-    case rpc::ElementType::float64:
-      return at::kDouble;
-  }
-  throw rpc::InvalidArgument("an element type that LibTorch does not know");
-}
-
 LocalSampler::LocalSampler(const rpc::EnvFactory& make, std::int64_t envs, std::uint64_t seed,
                            Decide decide)
     : seed_(seed), decide_(std::move(decide)) {
@@ -103,7 +86,7 @@ LocalSampler::LocalSampler(const rpc::EnvFactory& make, std::int64_t envs, std::
   }
   std::vector<std::int64_t> shape = spec().observation.shape;
   shape.insert(shape.begin(), envs);
-  next_ = at::empty(shape, scalar_type(spec().observation.type));
+  next_ = at::empty(shape, rpc::scalar_type_of(spec().observation.type));
   for (std::size_t i = 0; i < envs_.size(); ++i)
     envs_[i].env->reset(seed_of(i), next_observation(i));
 }

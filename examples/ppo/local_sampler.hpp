@@ -28,10 +28,10 @@ class LocalSampler final : public Sampler {
 
   [[nodiscard]] const batchrpc::EnvSpec& spec() const { return envs_.front().env->spec(); }
   /// Where the environments are, as bytes.
-  [[nodiscard]] std::string state() const;
+  [[nodiscard]] std::string state() const override;
   /// Of a sampler with as many environments and the same seed. Throws std::invalid_argument for
   /// anything that is not such a state.
-  void restore(const std::string& state);
+  void restore(const std::string& state) override;
 
  private:
   struct Place {
@@ -48,8 +48,5 @@ class LocalSampler final : public Sampler {
   Decide decide_;
   at::Tensor next_;  // [N, d...]: where the environments are
 };
-
-/// LibTorch's type for an array's elements.
-at::ScalarType scalar_type(batchrpc::ElementType type);
 
 }  // namespace batchrpc_examples::ppo

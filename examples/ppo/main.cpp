@@ -1,5 +1,6 @@
 #include <chrono>
 #include <iostream>
+#include <optional>
 
 #include "common/command_line.hpp"
 #include "common/interrupt.hpp"
@@ -7,6 +8,8 @@
 #include "ppo/options.hpp"
 #include "ppo/report.hpp"
 #include "ppo/training.hpp"
+#include "ppo/workers.hpp"
+#include "torch_settings/torch_settings.hpp"
 
 namespace {
 
@@ -22,8 +25,22 @@ int run(int argc, const char* const* argv) {
     next = Clock::now() + std::chrono::seconds(1);
     std::cout << ppo::progress_line(point) << std::endl;
   };
+  if (options->rank.value_or(0) > 0) {
+    ppo::run_worker(*options, *options->rank);
+    return 0;
+  }
+  std::optional<ppo::Workers> workers;
+  if (options->workers > 0) workers.emplace(*options);  // before this process has threads
   const InterruptFlag interrupts;
-  const ppo::TrainingReport report = ppo::train(*options, interrupts, progress, &say);
+  use_one_torch_thread();
+  keep_freed_memory();
+  std::optional<ppo::Training> training;
+  if (workers) {
+    training.emplace(*options, workers->envs());
+  } else {
+    training.emplace(*options);
+  }
+  const ppo::TrainingReport report = ppo::train(*training, *options, interrupts, progress, &say);
   std::cout << ppo::summary(*options, report) << std::endl;
   ppo::write_results(*options, report);
   return options->until && !report.reached ? 1 : 0;

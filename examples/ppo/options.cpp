@@ -98,17 +98,34 @@ void complete(PpoOptions& options, const Given& given) {
   take(settings.normalize_advantages, given.normalize_advantages);
 }
 
-// To be removed as these come to be.
-void refuse_what_is_not_there_yet(const PpoOptions& options) {
-  const auto refuse = [](const std::string& what) {
-    throw UsageError(what +
-                     " is not there yet: this version samples in its own process (--workers "
-                     "0), with an eager policy at the agent and one buffer");
-  };
-  if (options.workers > 0) refuse("--workers " + std::to_string(options.workers));
-  if (options.inference != InferencePlace::agent) refuse("--inference worker");
-  if (options.policy != PolicyKind::eager) refuse("--policy other than eager");
-  if (options.buffers != 1) refuse("--buffers " + std::to_string(options.buffers));
+// What goes together.
+void check_workers(const PpoOptions& options) {
+  if (options.workers == 0) {
+    const auto refuse = [](const std::string& what) {
+      throw UsageError(what + " needs workers: give --workers 1 or more");
+    };
+    if (options.inference == InferencePlace::worker) refuse("--inference worker");
+    if (options.buffers != 1) refuse("--buffers " + std::to_string(options.buffers));
+    if (options.rank) refuse("--rank");
+    if (options.env_threads != 1) refuse("--env-threads");
+  }
+  if (options.rank && *options.rank > options.workers) {
+    throw UsageError(
+        "--rank " + std::to_string(*options.rank) + " of " + std::to_string(options.workers) +
+        " --workers: 0 is the agent, the workers' are 1 to " + std::to_string(options.workers));
+  }
+  if (options.rank && options.join.empty()) {
+    throw UsageError("--rank needs --join: where the agent listens, such as tcp://10.0.0.1:29500");
+  }
+  if (options.policy == PolicyKind::compiled && options.policy_path.empty()) {
+    throw UsageError(
+        "--policy compiled needs --policy-path: a folder of packages that scripts/export_policy.py "
+        "has made (docs/compiled-policies.md)");
+  }
+  if (options.policy == PolicyKind::eager && !options.policy_path.empty()) {
+    throw UsageError(
+        "--policy-path is of no use to an eager policy: give --policy script or compiled");
+  }
 }
 
 void check_sizes(const PpoOptions& options) {
@@ -116,6 +133,11 @@ void check_sizes(const PpoOptions& options) {
     throw UsageError("--envs-per-worker " + std::to_string(options.envs_per_worker) +
                      " cannot be cut into " + std::to_string(options.buffers) +
                      " buffers of one size: give an even number, or --buffers 1");
+  }
+  if (options.group_envs() % options.env_threads != 0) {
+    throw UsageError("--env-threads " + std::to_string(options.env_threads) + ": the " +
+                     std::to_string(options.group_envs()) +
+                     " environments that a worker steps at a time do not divide among so many");
   }
   const std::int64_t rows = options.rows_per_update();
   const std::int64_t minibatches = options.settings.minibatches;
@@ -179,6 +201,17 @@ std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
   app.add_option("--policy", options.policy, "how the network that chooses them runs")
       ->transform(one_of(kPolicyKinds))
       ->default_str("eager");
+  app.add_option("--policy-path", options.policy_path,
+                 "file or folder that scripts/export_policy.py has made, for script and compiled");
+  app.add_option("--env-threads", options.env_threads, "of a worker, that step its environments")
+      ->check(between(1, 1024))
+      ->capture_default_str();
+  app.add_option(
+         "--rank", options.rank,
+         "this process is the agent (0) or a worker (1 to --workers) of a training whose other "
+         "processes are started by hand, with the same options; without it all are started here")
+      ->check(between(0, kMostWorkers));
+  app.add_option("--join", options.join, "where they meet, such as tcp://10.0.0.1:29500");
   app.add_option("--buffers", options.buffers, "groups of a worker's environments, in turn")
       ->check(between(1, 2))
       ->capture_default_str();
@@ -200,7 +233,7 @@ std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
   add_settings(app, given);
   const bool run = parse_command_line(app, argc, argv, [&] {
     complete(options, given);
-    refuse_what_is_not_there_yet(options);
+    check_workers(options);
     check_sizes(options);
     check_files(options);
   });

@@ -22,6 +22,10 @@ struct PpoOptions {
   int envs_per_worker = 0;       ///< of this process when there are no workers
   InferencePlace inference = InferencePlace::agent;
   PolicyKind policy = PolicyKind::eager;
+  std::string policy_path{};  ///< a file or folder of batchrpc::load_policy(); empty: none
+  int env_threads = 1;        ///< of a worker
+  std::optional<int> rank{};  ///< of this process, 0 the agent; nothing: it starts the workers
+  std::string join{};         ///< where agent and workers meet; empty: this machine only
   int buffers = 1;  ///< groups into which a worker's environments are cut, stepped in turn
   std::int64_t total_steps = 0;   ///< of all environments together
   std::optional<double> until{};  ///< end early at this mean return of the last 100 episodes
@@ -36,6 +40,8 @@ struct PpoOptions {
   [[nodiscard]] std::int64_t envs() const {
     return std::int64_t{envs_per_worker} * (workers > 0 ? workers : 1);
   }
+  /// That one message steps.
+  [[nodiscard]] std::int64_t group_envs() const { return envs_per_worker / buffers; }
   [[nodiscard]] std::int64_t rows_per_update() const { return envs() * settings.steps; }
 };
 

@@ -47,8 +47,8 @@ RemoteSampler::RemoteSampler(rpc::VectorEnv& envs, Decide decide, bool any_worke
       if (batch.valid[i * batch.envs] == 0) continue;
       Group& group = group_of(batch.sources[i]);
       group.source = batch.sources[i];
-      group.now = observations_of(batch).narrow(
-          0, static_cast<std::int64_t>(i) * group_envs_, group_envs_);
+      group.now =
+          observations_of(batch).narrow(0, static_cast<std::int64_t>(i) * group_envs_, group_envs_);
       group.held = true;
     }
   }

@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace batchrpc_examples::ppo {
@@ -48,6 +50,14 @@ class Sampler {
 
   /// Makes `steps` steps with each environment by weights of that version: a sample of each group.
   virtual std::vector<Sample> sample(std::int64_t steps, std::int64_t version) = 0;
+
+  /// Where its environments are, as bytes, if it can be brought there again; else empty.
+  [[nodiscard]] virtual std::string state() const { return {}; }
+  /// Of a sampler like it. Throws std::invalid_argument for anything that is not such a state. An
+  /// empty one leaves the environments as they are, at the beginning of their episodes.
+  virtual void restore(const std::string& state) {
+    if (!state.empty()) throw std::invalid_argument("a sampler of workers has no state");
+  }
 };
 
 }  // namespace batchrpc_examples::ppo

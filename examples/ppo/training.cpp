@@ -2,11 +2,15 @@
 
 #include <torch/torch.h>
 
+#include <batchrpc/base/error.hpp>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "games/games.hpp"
+#include "ppo/policies.hpp"
 #include "ppo/random.hpp"
+#include "ppo/remote_sampler.hpp"
+#include "ppo/rollout_sampler.hpp"
 #include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples::ppo {
@@ -37,13 +41,35 @@ Training::Training(const PpoOptions& options)
     : Training(options, [&options] { return make_env(options.env); }) {}
 
 Training::Training(const PpoOptions& options, const batchrpc::EnvFactory& make)
+    : Training(options, make()->spec()) {
+  sampler_ = std::make_unique<LocalSampler>(make, options.envs(),
+                                            seed_of(options, Stream::environments), decider());
+}
+
+Training::Training(const PpoOptions& options, batchrpc::VectorEnv& envs)
+    : Training(options, envs.spec()) {
+  if (options.inference == InferencePlace::worker) {
+    sampler_ = std::make_unique<RolloutSampler>(envs, [this] { return learner_.weights(); });
+  } else {
+    const bool any_worker = options.workers > 1;  // what one worker does can be repeated
+    sampler_ = std::make_unique<RemoteSampler>(envs, decider(), any_worker);
+  }
+}
+
+Training::Training(const PpoOptions& options, const batchrpc::EnvSpec& spec)
     : options_(options),
-      network_(first_network(options, make()->spec())),
-      actor_(network_, seed_of(options, Stream::actions)),
-      sampler_(make, options.envs(), seed_of(options, Stream::environments),
-               [this](const at::Tensor& observations) { return actor_.decide(observations); }),
+      network_(first_network(options, spec)),
       learner_(network_, options.settings, options.total_steps,
-               seed_of(options, Stream::minibatches)) {}
+               seed_of(options, Stream::minibatches)) {
+  if (options.inference == InferencePlace::agent) {
+    actor_.emplace(make_policy(options, spec, static_cast<std::size_t>(options.envs())),
+                   seed_of(options, Stream::actions));
+  }
+}
+
+Decide Training::decider() {
+  return [this](const at::Tensor& observations) { return actor_->decide(observations); };
+}
 
 bool Training::finished() const {
   return learner_.env_steps() + options_.rows_per_update() > options_.total_steps;
@@ -52,7 +78,8 @@ bool Training::finished() const {
 const CurvePoint& Training::update() {
   CurvePoint point = curve_.empty() ? CurvePoint{} : curve_.back();
   const Clock::time_point begin = Clock::now();
-  const std::vector<Sample> samples = sampler_.sample(options_.settings.steps, learner_.version());
+  if (actor_) actor_->use(*network_, learner_.version());
+  const std::vector<Sample> samples = sampler_->sample(options_.settings.steps, learner_.version());
   const Clock::time_point sampled = Clock::now();
   point.update = learner_.update(samples);
   episodes_.add(samples);
@@ -69,13 +96,13 @@ const CurvePoint& Training::update() {
 Checkpoint Training::checkpoint() const {
   const nlohmann::json state = {{"env_steps", learner_.env_steps()},
                                 {"optimizer_steps", learner_.optimizer().steps()},
-                                {"drawn", actor_.drawn()},
+                                {"drawn", actor_ ? actor_->drawn() : 0},
                                 {"episodes", episodes_.state()},
                                 {"curve", curve_}};
   return {.version = learner_.version(),
           .settings = training_settings(options_),
           .state = state.dump(),
-          .sampler = sampler_.state(),
+          .sampler = sampler_->state(),
           .weights = learner_.weights().clone(),
           .mean = learner_.optimizer().mean().clone(),
           .square = learner_.optimizer().square().clone()};
@@ -87,10 +114,10 @@ void Training::restore(const Checkpoint& checkpoint) {
   }
   try {
     const auto state = nlohmann::json::parse(checkpoint.state);
-    sampler_.restore(checkpoint.sampler);
+    sampler_->restore(checkpoint.sampler);
     episodes_.restore(state.at("episodes"));
     curve_ = state.at("curve").get<std::vector<CurvePoint>>();
-    actor_.set_drawn(state.at("drawn").get<std::uint64_t>());
+    if (actor_) actor_->set_drawn(state.at("drawn").get<std::uint64_t>());
     learner_.restore(checkpoint.version, state.at("env_steps").get<std::int64_t>(),
                      checkpoint.weights, checkpoint.mean, checkpoint.square,
                      state.at("optimizer_steps").get<std::int64_t>());
@@ -110,12 +137,9 @@ std::uint64_t Training::weights_hash() const {
   return hash;
 }
 
-TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
+TrainingReport train(Training& training, const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice) {
-  use_one_torch_thread();
-  keep_freed_memory();
-  Training training(options);
   TrainingReport report;
   std::optional<CheckpointFolder> folder;
   if (!options.checkpoint.empty()) {
@@ -139,13 +163,18 @@ TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
     if (before && before->version % options.checkpoint_every == 0) write(*before);
     if (interrupts.is_set() && before) write(*before);
     interrupts.check();
+    const auto keep = [&](const std::exception& error) {
+      if (!before || before->version == 0) return std::string(error.what());
+      write(*before);
+      return std::string(error.what()) + "; the state before is in " +
+             folder->path(before->version);
+    };
     try {
       progress(training.update());
     } catch (const NotFinite& error) {
-      if (!before || before->version == 0) throw;
-      write(*before);
-      throw NotFinite(std::string(error.what()) + "; the state before is in " +
-                      folder->path(before->version));
+      throw NotFinite(keep(error));
+    } catch (const batchrpc::PeerLost& error) {
+      throw batchrpc::PeerLost(keep(error));
     }
   }
   if (folder) write(training.checkpoint());
@@ -153,6 +182,15 @@ TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
   report.reached = reached();
   report.weights_hash = training.weights_hash();
   return report;
+}
+
+TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
+                     const std::function<void(const CurvePoint&)>& progress,
+                     const std::function<void(const std::string&)>& notice) {
+  use_one_torch_thread();
+  keep_freed_memory();
+  Training training(options);
+  return train(training, options, interrupts, progress, notice);
 }
 
 }  // namespace batchrpc_examples::ppo

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <batchrpc/env.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/interrupt.hpp"
@@ -22,8 +24,11 @@ class Training {
   explicit Training(const PpoOptions& options);
   /// The same in environments of the program's own; `options.env` is but their name.
   Training(const PpoOptions& options, const batchrpc::EnvFactory& make);
+  /// The same in environments of workers, which outlive it.
+  Training(const PpoOptions& options, batchrpc::VectorEnv& envs);
 
-  /// Samples and learns from it. Throws NotFinite; then only checkpoint()s made before are of use.
+  /// Samples and learns from it. Throws NotFinite, and PeerLost when all workers are lost; then
+  /// only checkpoint()s made before are of use.
   const CurvePoint& update();
   /// Whether another update would pass the number of steps.
   [[nodiscard]] bool finished() const;
@@ -40,11 +45,15 @@ class Training {
   [[nodiscard]] std::uint64_t weights_hash() const;
 
  private:
+  // Without a sampler.
+  Training(const PpoOptions& options, const batchrpc::EnvSpec& spec);
+  [[nodiscard]] Decide decider();
+
   PpoOptions options_;
   std::shared_ptr<ActorCritic> network_;
-  Actor actor_;
-  LocalSampler sampler_;
+  std::optional<Actor> actor_;  // where inference is here
   Learner learner_;
+  std::unique_ptr<Sampler> sampler_;
   EpisodeStatistics episodes_;
   std::vector<CurvePoint> curve_;
 };
@@ -62,6 +71,10 @@ struct TrainingReport {
 /// not finite or a signal comes, the state before the update is written as a checkpoint, and
 /// NotFinite or Interrupted thrown; CheckpointError when the last checkpoint cannot be read or
 /// written.
+TrainingReport train(Training& training, const PpoOptions& options, const InterruptFlag& interrupts,
+                     const std::function<void(const CurvePoint&)>& progress,
+                     const std::function<void(const std::string&)>& notice);
+/// The same with a training of its own, in this process.
 TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice);

@@ -9,7 +9,8 @@
 
 #include "common/meeting_place.hpp"
 #include "games/games.hpp"
-#include "ppo/network_policy.hpp"
+#include "ppo/policies.hpp"
+#include "ppo/random.hpp"
 #include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples::ppo {
@@ -52,7 +53,8 @@ void run_worker_at(const PpoOptions& options, const std::string& join, int rank)
   node.expose(kFinish, finish);
   std::shared_ptr<rpc::WorkerPolicy> policy;
   if (options.inference == InferencePlace::worker) {
-    policy = make_network_policy(options, rank);
+    policy = make_network_policy(options, make_env(options.env)->spec(),
+                                 mix(options.seed, static_cast<std::uint64_t>(rank)));
   }
   const rpc::EnvWorker worker(
       node, rpc::group_of([&options] { return make_env(options.env); }),
@@ -92,13 +94,12 @@ Workers::~Workers() {
 
 rpc::VectorEnv& Workers::envs() {
   const auto buffers = static_cast<std::size_t>(options_.buffers);
-  envs_.emplace(*node_,
-                rpc::VectorEnvOptions{
-                    .workers = worker_names(options_),
-                    .envs_per_worker = static_cast<std::size_t>(options_.envs_per_worker) / buffers,
-                    .buffers = buffers,
-                    .autoreset = rpc::Autoreset::same_step,
-                    .seed = options_.seed});
+  envs_.emplace(*node_, rpc::VectorEnvOptions{
+                            .workers = worker_names(options_),
+                            .envs_per_worker = static_cast<std::size_t>(options_.group_envs()),
+                            .buffers = buffers,
+                            .autoreset = rpc::Autoreset::same_step,
+                            .seed = options_.seed});
   return *envs_;
 }
 

@@ -29,16 +29,17 @@ TEST_CASE("a policy's file says what it is", "[policy]") {
   CHECK(description.observation == RowForm{at::kByte, {4, 84, 84}});
   CHECK(description.batch == 16);
   CHECK(description.updatable);
-  CHECK(description.weights == WeightForms{{"conv1.bias", {at::kFloat, {16}}},
-                                           {"steps", {at::kLong, {}}}});
+  CHECK(description.weights ==
+        WeightForms{{"conv1.bias", {at::kFloat, {16}}}, {"steps", {at::kLong, {}}}});
   CHECK(parse_policy_description("a.pt2", with("batch 16", "batch any")).batch == 0);
   CHECK_FALSE(parse_policy_description("a.pt2", with("updatable", "frozen")).updatable);
 }
 
 TEST_CASE("a policy's file of another format is refused by name", "[policy]") {
-  CHECK(refused(with("format 1", "format 2")) ==
-        "a.pt2 is a policy of 'format 2', and this batchrpc reads 'format 1': export it anew by its "
-        "scripts/export_policy.py");
+  CHECK(
+      refused(with("format 1", "format 2")) ==
+      "a.pt2 is a policy of 'format 2', and this batchrpc reads 'format 1': export it anew by its "
+      "scripts/export_policy.py");
   CHECK_THAT(refused(""), Contains("of ''"));
 }
 

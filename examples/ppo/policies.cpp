@@ -1,0 +1,147 @@
+#include "ppo/policies.hpp"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <batchrpc/base/error.hpp>
+#include <batchrpc/torch/env.hpp>
+#include <batchrpc/torch/module.hpp>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "flat_parameters/flat_parameters.hpp"
+#include "ppo/actor.hpp"
+
+namespace batchrpc_examples::ppo {
+
+namespace rpc = batchrpc;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A folder that is gone with this.
+class PassingFolder {
+ public:
+  PassingFolder() {
+    std::string pattern = (fs::temp_directory_path() / "ppo.XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = pattern;
+  }
+  ~PassingFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  PassingFolder(const PassingFolder&) = delete;
+  PassingFolder& operator=(const PassingFolder&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::shared_ptr<rpc::Policy> load(const std::string& path, const rpc::PolicyOptions& options,
+                                  const rpc::EnvSpec& spec) {
+  std::shared_ptr<rpc::Policy> policy = rpc::load_policy(path, options);
+  const rpc::PolicyInfo& info = policy->info();
+  const rpc::RowForm logits{at::kFloat, {spec.actions}};
+  const rpc::RowForm value{at::kFloat, {}};
+  if (info.outputs == std::vector{logits, value}) return policy;
+  throw rpc::InvalidArgument(path + ": the policy does not give logits (" + to_string(logits) +
+                             ") and a value, as the environment needs: export one for it");
+}
+
+class NetworkPolicy final : public rpc::WorkerPolicy {
+ public:
+  NetworkPolicy(std::shared_ptr<rpc::Policy> policy, std::shared_ptr<ActorCritic> network,
+                rpc::EnvSpec spec, std::uint64_t seed)
+      : policy_(std::move(policy)),
+        network_(std::move(network)),
+        weights_(*network_),
+        spec_(std::move(spec)),
+        seed_(seed) {}
+
+  [[nodiscard]] std::size_t extras() const noexcept override { return 2; }
+
+  std::uint64_t act(std::size_t rows, std::span<const std::byte> observations,
+                    std::span<std::byte> actions, std::span<float> extras) override {
+    std::vector<std::int64_t> sizes{static_cast<std::int64_t>(rows)};
+    const auto& shape = spec_.observation.shape;
+    sizes.insert(sizes.end(), shape.begin(), shape.end());
+    const at::Tensor seen = at::from_blob(const_cast<std::byte*>(observations.data()), sizes,
+                                          rpc::scalar_type_of(spec_.observation.type));
+    const rpc::PolicyOutput output = policy_->forward(seen);
+    const Decisions decisions =
+        draw_actions({output.tensors[0], output.tensors[1]}, seed_, drawn_.fetch_add(rows));
+    std::memcpy(actions.data(), decisions.actions.data_ptr(), actions.size());
+    const at::Tensor values = decisions.values.contiguous();
+    for (std::size_t i = 0; i < rows; ++i) {
+      extras[2 * i] = decisions.log_probs.data_ptr<float>()[i];
+      extras[2 * i + 1] = values.data_ptr<float>()[i];
+    }
+    return output.version - 1;
+  }
+
+  void update(rpc::Bytes weights, std::uint64_t version) override {
+    const at::Tensor& values = weights_.values();
+    if (weights.size() != values.nbytes()) {
+      throw rpc::InvalidArgument("the weights are " + std::to_string(weights.size()) +
+                                 " bytes, but the worker's network has " +
+                                 std::to_string(values.nbytes()) +
+                                 ": are --env and --policy the agent's?");
+    }
+    const std::lock_guard lock(mutex_);
+    std::memcpy(values.data_ptr(), weights.data(), weights.size());
+    use_weights(*policy_, *network_, static_cast<std::int64_t>(version));
+  }
+
+ private:
+  const std::shared_ptr<rpc::Policy> policy_;
+  std::mutex mutex_;  // of updates
+  const std::shared_ptr<ActorCritic> network_;
+  FlatParameters weights_;
+  const rpc::EnvSpec spec_;
+  const std::uint64_t seed_;
+  std::atomic<std::uint64_t> drawn_{0};
+};
+
+}  // namespace
+
+std::shared_ptr<rpc::Policy> make_policy(const PpoOptions& options, const rpc::EnvSpec& spec,
+                                         std::size_t rows) {
+  const std::shared_ptr<ActorCritic> network = make_network(spec);
+  rpc::PolicyOptions how;
+  how.updatable = true;
+  how.warm_up = {rows};
+  how.observation = network->observation();
+  switch (options.policy) {
+    case PolicyKind::eager:
+      return rpc::make_eager_policy(network, how);
+    case PolicyKind::script: {
+      how.kind = rpc::PolicyKind::script;
+      if (!options.policy_path.empty()) return load(options.policy_path, how, spec);
+      const PassingFolder folder;
+      const std::string path = folder.path() / "script.pt";
+      actor_critic::save_script(*network, path);
+      return load(path, how, spec);
+    }
+    case PolicyKind::compiled:
+      how.kind = rpc::PolicyKind::compiled;
+      return load(options.policy_path, how, spec);
+  }
+  throw rpc::InvalidArgument("a kind of policy that is not known");
+}
+
+std::shared_ptr<rpc::WorkerPolicy> make_network_policy(const PpoOptions& options,
+                                                       const rpc::EnvSpec& spec,
+                                                       std::uint64_t seed) {
+  const auto rows = static_cast<std::size_t>(options.group_envs());
+  return std::make_shared<NetworkPolicy>(make_policy(options, spec, rows), make_network(spec), spec,
+                                         seed);
+}
+
+}  // namespace batchrpc_examples::ppo
