@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/torch/env.hpp>
 #include <batchrpc/torch/module.hpp>
@@ -16,6 +16,7 @@
 
 #include "flat_parameters/flat_parameters.hpp"
 #include "ppo/actor.hpp"
+#include "ppo/random.hpp"
 
 namespace batchrpc_examples::ppo {
 
@@ -23,6 +24,8 @@ namespace rpc = batchrpc;
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr std::size_t kMostBuffers = 2;  // of --buffers
 
 // A folder that is gone with this.
 class PassingFolder {
@@ -67,7 +70,7 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
 
   [[nodiscard]] std::size_t extras() const noexcept override { return 2; }
 
-  std::uint64_t act(std::size_t rows, std::span<const std::byte> observations,
+  std::uint64_t act(std::size_t buffer, std::size_t rows, std::span<const std::byte> observations,
                     std::span<std::byte> actions, std::span<float> extras) override {
     std::vector<std::int64_t> sizes{static_cast<std::int64_t>(rows)};
     const auto& shape = spec_.observation.shape;
@@ -76,7 +79,8 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
                                           rpc::scalar_type_of(spec_.observation.type));
     const rpc::PolicyOutput output = policy_->forward(seen);
     const Decisions decisions =
-        draw_actions({output.tensors[0], output.tensors[1]}, seed_, drawn_.fetch_add(rows));
+        draw_actions({output.tensors[0], output.tensors[1]}, mix(seed_, buffer), drawn_[buffer]);
+    drawn_[buffer] += rows;
     std::memcpy(actions.data(), decisions.actions.data_ptr(), actions.size());
     const at::Tensor values = decisions.values.contiguous();
     for (std::size_t i = 0; i < rows; ++i) {
@@ -106,7 +110,7 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
   FlatParameters weights_;
   const rpc::EnvSpec spec_;
   const std::uint64_t seed_;
-  std::atomic<std::uint64_t> drawn_{0};
+  std::array<std::uint64_t, kMostBuffers> drawn_{};  // of each buffer, which acts by itself
 };
 
 }  // namespace

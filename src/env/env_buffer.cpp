@@ -117,8 +117,9 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     const std::span<std::byte> chosen(reply_.actions.mutable_data() + step_ * chosen_bytes,
                                       chosen_bytes);
     const std::size_t extras = envs * buffer_->parts_.policy->extras();
-    reply_.versions[step_] = buffer_->parts_.policy->act(
-        envs, before, chosen, std::span(reply_.extras).subspan(step_ * extras, extras));
+    reply_.versions[step_] =
+        buffer_->parts_.policy->act(buffer_->index_, envs, before, chosen,
+                                    std::span(reply_.extras).subspan(step_ * extras, extras));
     require_allowed(buffer_->spec_, chosen);
     acted_ = true;
   }
@@ -182,8 +183,10 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
   Promise<StepReply> promise_;
 };
 
-EnvBuffer::EnvBuffer(std::vector<std::unique_ptr<Episodes>> groups, WorkerParts parts)
-    : groups_(std::move(groups)),
+EnvBuffer::EnvBuffer(std::size_t index, std::vector<std::unique_ptr<Episodes>> groups,
+                     WorkerParts parts)
+    : index_(index),
+      groups_(std::move(groups)),
       parts_(std::move(parts)),
       spec_(groups_.front()->spec()),
       group_size_(groups_.front()->size()),

@@ -31,7 +31,7 @@ struct WorkerParts {
 class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
  public:
   /// A group a lane, all of one size and spec.
-  EnvBuffer(std::vector<std::unique_ptr<Episodes>> groups, WorkerParts parts);
+  EnvBuffer(std::size_t index, std::vector<std::unique_ptr<Episodes>> groups, WorkerParts parts);
 
   /// What goes wrong is in the futures.
   /// @{
@@ -45,6 +45,7 @@ class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
   Future<StepReply> start(std::shared_ptr<Round> round);
   void require_step(std::uint32_t steps, const Bytes& actions) const;
 
+  const std::size_t index_;
   const std::vector<std::unique_ptr<Episodes>> groups_;
   const WorkerParts parts_;
   const EnvSpec spec_;

@@ -111,6 +111,7 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   void wake(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] std::size_t count(Phase phase) const noexcept;
   [[nodiscard]] bool any(std::size_t buffer, Phase phase) const noexcept;
+  [[nodiscard]] bool any_live() const noexcept;
   [[noreturn]] void throw_nothing() const;
 
   void with_node(const std::function<void(const Node&)>& use) const;

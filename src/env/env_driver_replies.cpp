@@ -83,36 +83,34 @@ Bytes VectorEnv::State::place_for(const Order& order, std::size_t bytes) {
 EnvBatch VectorEnv::State::wait_for_buffer() {
   std::unique_lock lock(mutex_);
   in_order_ = true;
-  while (true) {
-    std::size_t buffer = 0;
-    if (!sent_.empty()) {
-      buffer = sent_.front();
-      sent_.pop_front();
-    } else {  // of workers that have come back, when nothing was sent
-      while (buffer < options_.buffers && !any(buffer, Phase::pending) &&
-             !any(buffer, Phase::ready))
-        ++buffer;
-      if (buffer == options_.buffers) throw_nothing();
-    }
-    wait_until(lock, [this, buffer] { return !any(buffer, Phase::pending); });
-    if (!any(buffer, Phase::ready)) continue;  // all of it was lost
-    std::vector<std::size_t> groups;
-    for (std::size_t w = 0; w < worker_count(); ++w)
-      groups.push_back(buffer * worker_count() + w);
-    std::erase_if(arrived_, [&](std::size_t g) { return buffer_of(g) == buffer; });
-    EnvBatch batch = make_batch(groups);
-    memory_.taken(buffer);
-    return batch;
+  std::size_t buffer = 0;
+  if (!sent_.empty()) {
+    buffer = sent_.front();
+    sent_.pop_front();
+  } else {  // of workers that have come back, when nothing was sent
+    while (buffer < options_.buffers && !any(buffer, Phase::pending) && !any(buffer, Phase::ready))
+      ++buffer;
+    if (buffer == options_.buffers) throw_nothing();
   }
+  wait_until(lock, [this, buffer] { return !any(buffer, Phase::pending); });
+  if (!any(buffer, Phase::ready) && !any_live()) throw_nothing();
+  std::vector<std::size_t> groups;
+  for (std::size_t w = 0; w < worker_count(); ++w)
+    groups.push_back(buffer * worker_count() + w);
+  std::erase_if(arrived_, [&](std::size_t g) { return buffer_of(g) == buffer; });
+  EnvBatch batch = make_batch(groups);
+  memory_.taken(buffer);
+  return batch;
 }
 
 EnvBatch VectorEnv::State::wait_for_groups(std::size_t min_groups) {
   std::unique_lock lock(mutex_);
   in_order_ = false;
+  if (arrived_.empty() && count(Phase::pending) == 0) throw_nothing();
   wait_until(lock, [this, min_groups] {
     return arrived_.size() >= std::max<std::size_t>(min_groups, 1) || count(Phase::pending) == 0;
   });
-  if (arrived_.empty()) throw_nothing();
+  if (arrived_.empty() && !any_live()) throw_nothing();
   const std::vector<std::size_t> groups = std::exchange(arrived_, {});
   for (const std::size_t g : groups) {
     const std::size_t buffer = buffer_of(g);

@@ -228,6 +228,10 @@ bool VectorEnv::State::any(std::size_t buffer, Phase phase) const noexcept {
   return false;
 }
 
+bool VectorEnv::State::any_live() const noexcept {
+  return std::ranges::any_of(workers_, [](const Worker& worker) { return worker.told.live; });
+}
+
 void VectorEnv::State::throw_nothing() const {
   std::string gone;
   for (const Worker& worker : workers_) {

@@ -33,7 +33,7 @@ class EnvWorker::State {
     std::vector<std::shared_ptr<env::EnvBuffer>> buffers;
     env::OpenReply reply;
     for (std::uint32_t b = 0; b < request.buffers; ++b)
-      buffers.push_back(make_buffer(request, reply.spec));
+      buffers.push_back(make_buffer(b, request, reply.spec));
     reply.extras =
         parts_.policy == nullptr ? 0 : static_cast<std::uint32_t>(parts_.policy->extras());
     const std::lock_guard lock(mutex_);
@@ -91,7 +91,8 @@ class EnvWorker::State {
   }
 
   // `spec` is that of the buffers before, if there were any.
-  std::shared_ptr<env::EnvBuffer> make_buffer(const env::OpenRequest& request, EnvSpec& spec) {
+  std::shared_ptr<env::EnvBuffer> make_buffer(std::size_t index, const env::OpenRequest& request,
+                                              EnvSpec& spec) {
     const std::size_t lanes = parts_.lanes->count();
     std::vector<std::unique_ptr<env::Episodes>> groups;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
@@ -108,7 +109,7 @@ class EnvWorker::State {
       }
       groups.push_back(std::make_unique<env::Episodes>(std::move(group), request.autoreset));
     }
-    return std::make_shared<env::EnvBuffer>(std::move(groups), parts_);
+    return std::make_shared<env::EnvBuffer>(index, std::move(groups), parts_);
   }
 
   const EnvGroupFactory make_;

@@ -20,8 +20,9 @@ class StepPolicy final : public WorkerPolicy {
  public:
   [[nodiscard]] std::size_t extras() const noexcept override { return 2; }
 
-  std::uint64_t act(std::size_t rows, std::span<const std::byte> observations,
-                    std::span<std::byte> actions, std::span<float> extras) override {
+  std::uint64_t act(std::size_t /*buffer*/, std::size_t rows,
+                    std::span<const std::byte> observations, std::span<std::byte> actions,
+                    std::span<float> extras) override {
     const std::lock_guard lock(mutex_);
     const auto seen = elements_of<std::int32_t>(observations);
     const auto chosen = elements_of<std::int64_t>(actions);
@@ -120,8 +121,9 @@ TEST_CASE("a policy that chooses what the spec does not allow loses its worker, 
   class Wrong final : public WorkerPolicy {
    public:
     [[nodiscard]] std::size_t extras() const noexcept override { return 0; }
-    std::uint64_t act(std::size_t /*rows*/, std::span<const std::byte> /*observations*/,
-                      std::span<std::byte> actions, std::span<float> /*extras*/) override {
+    std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,
+                      std::span<const std::byte> /*observations*/, std::span<std::byte> actions,
+                      std::span<float> /*extras*/) override {
       elements_of<std::int64_t>(actions)[0] = 1001;
       return 1;
     }

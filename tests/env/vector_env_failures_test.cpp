@@ -109,6 +109,24 @@ TEST_CASE("in recv mode, too, a replacement joins while the others go on") {
   CHECK(back);
 }
 
+TEST_CASE("when all that was under way is lost, recv gives nothing, and what is held goes on") {
+  EnvWorld world(2, {.length = 1000});
+  VectorEnv envs(*world.driver, world.options(1));
+  const EnvBatch first = envs.reset();
+  envs.step_async(std::span(&first.sources[0], 1), bytes_of({1}));
+  CHECK(envs.under_way() == 1);
+  world.world.kill("w0");
+  EnvBatch batch = envs.recv();
+  CHECK(batch.groups == 0);
+  CHECK(batch.rows() == 0);
+  CHECK(batch.observations.empty());
+  CHECK(envs.under_way() == 0);
+  CHECK_THROWS_AS(envs.recv(), InvalidArgument);
+  envs.step_async(std::span(&first.sources[1], 1), bytes_of({2}));
+  batch = envs.step_wait();
+  CHECK(batch.valid == Flags{0, 1});
+}
+
 TEST_CASE("a batch of environments that are gone is stepped by nobody") {
   EnvWorld world(2, {.length = 1000});
   VectorEnv envs(*world.driver, world.options(1));

@@ -107,7 +107,8 @@ class BATCHRPC_EXPORT VectorEnv {
   /// PeerLost, which says why, when all workers are lost.
   [[nodiscard]] EnvBatch step_wait();
   /// What is there, of at least so many groups, or of all that are under way if those are fewer:
-  /// in the order in which they came. Throws as step_wait().
+  /// in the order in which they came. No group, when those that were under way have been lost
+  /// meanwhile, and other workers live. Throws as step_wait().
   [[nodiscard]] EnvBatch recv(std::size_t min_groups = 1);
 
   /// Sends weights to the policies of all workers; steps that are under way may take them or not. A

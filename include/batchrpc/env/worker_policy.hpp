@@ -18,11 +18,13 @@ class BATCHRPC_EXPORT WorkerPolicy {
 
   /// How many numbers act() gives beside each action: a log-probability, say, and a value.
   [[nodiscard]] virtual std::size_t extras() const noexcept = 0;
-  /// Chooses an action for each of k observations [k, …]: writes actions [k, …], as the spec has
-  /// them, and `extras` [k, extras()]. Returns the version of the weights that it has used, of one
+  /// Chooses an action for each of the k environments of a buffer, by what they see, [k, …]: writes
+  /// actions [k, …], as the spec has them, and `extras` [k, extras()]. One call of a buffer at a
+  /// time. Returns the version of the weights that it has used, of one
   /// version for all rows. What it throws ends the rollout with that error.
-  virtual std::uint64_t act(std::size_t rows, std::span<const std::byte> observations,
-                            std::span<std::byte> actions, std::span<float> extras) = 0;
+  virtual std::uint64_t act(std::size_t buffer, std::size_t rows,
+                            std::span<const std::byte> observations, std::span<std::byte> actions,
+                            std::span<float> extras) = 0;
   /// Takes weights that VectorEnv::push_policy() has sent. What it throws goes back to the driver.
   virtual void update(Bytes weights, std::uint64_t version) = 0;
 };
