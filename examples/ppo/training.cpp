@@ -110,12 +110,9 @@ std::uint64_t Training::weights_hash() const {
   return hash;
 }
 
-TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
+TrainingReport train(Training& training, const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice) {
-  use_one_torch_thread();
-  keep_freed_memory();
-  Training training(options);
   TrainingReport report;
   std::optional<CheckpointFolder> folder;
   if (!options.checkpoint.empty()) {
@@ -153,6 +150,15 @@ TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
   report.reached = reached();
   report.weights_hash = training.weights_hash();
   return report;
+}
+
+TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
+                     const std::function<void(const CurvePoint&)>& progress,
+                     const std::function<void(const std::string&)>& notice) {
+  use_one_torch_thread();
+  keep_freed_memory();
+  Training training(options);
+  return train(training, options, interrupts, progress, notice);
 }
 
 }  // namespace batchrpc_examples::ppo
