@@ -74,7 +74,8 @@ Rows Learner::rows_of(const std::vector<Sample>& samples, UpdateReport& report) 
               {},
               {}};
     require_finite(rows.observations, "observations");
-    require_finite(sample.next_observations, "observations");
+    const at::Tensor needed = sample.valid[-1].nonzero().squeeze(1);  // of what is next
+    require_finite(sample.next_observations.index_select(0, needed), "observations");
     require_finite(sample.final_observations, "observations");
     require_finite(rows.log_probs, "log-probabilities");
     require_finite(rows.values, "values");

@@ -16,7 +16,7 @@ PpoSettings settings_for(const std::string& env) {
     settings.steps = 128;
     settings.epochs = 4;
     settings.minibatches = 8;
-    settings.learning_rate = 1e-3;
+    settings.learning_rate = 3e-3;
   } else if (env == "pixels") {
     settings.learning_rate = 5e-4;
   }

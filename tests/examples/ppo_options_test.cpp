@@ -1,0 +1,101 @@
+#include "ppo/options.hpp"
+
+#include <batchrpc/base/error.hpp>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "common/command_line.hpp"
+
+namespace batchrpc_examples::ppo {
+namespace {
+
+PpoOptions parsed(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "ppo");
+  return parse_options(static_cast<int>(arguments.size()), arguments.data()).value();
+}
+
+void refused(std::vector<const char*> arguments, const std::string& why) {
+  INFO(why);
+  CHECK_THROWS_AS(parsed(arguments), UsageError);
+  CHECK_THROWS_WITH(parsed(arguments), Catch::Contains(why));
+}
+
+TEST_CASE("By default 64 CartPoles are trained with in this process") {
+  const PpoOptions options = parsed({});
+  CHECK(options.env == "cartpole");
+  CHECK(options.workers == 0);
+  CHECK(options.envs() == 64);
+  CHECK(options.total_steps == 150'000);
+  CHECK(options.seed == 1);
+  CHECK(options.settings.steps == settings_for("cartpole").steps);
+  CHECK(options.rows_per_update() == 64 * options.settings.steps);
+}
+
+TEST_CASE("Each environment has defaults of its own, and what is given goes before") {
+  const PpoOptions options =
+      parsed({"--env", "minatar-breakout", "--gamma", "0.5", "--epochs", "7", "--anneal", "false",
+              "--envs-per-worker", "8", "--total-steps", "2000"});
+  CHECK(options.settings.gamma == 0.5);
+  CHECK(options.settings.epochs == 7);
+  CHECK_FALSE(options.settings.anneal);
+  CHECK(options.settings.learning_rate == settings_for("minatar-breakout").learning_rate);
+  CHECK(options.envs() == 8);
+  CHECK(options.total_steps == 2000);
+  CHECK(parsed({"--env", "minatar-breakout"}).total_steps == 5'000'000);
+}
+
+TEST_CASE("An unknown environment is answered by those that there are") {
+  CHECK_THROWS_AS(parsed({"--env", "pong"}), batchrpc::InvalidArgument);
+  CHECK_THROWS_WITH(parsed({"--env", "pong"}),
+                    Catch::Contains("only cartpole, minatar-breakout, pixels"));
+}
+
+TEST_CASE("PPO's numbers are checked") {
+  refused({"--gamma", "1.1"}, "not a number from 0 to 1");
+  refused({"--gamma", "nan"}, "not a number");
+  refused({"--clip", "0"}, "not a number");
+  refused({"--learning-rate", "-1"}, "not a number");
+  refused({"--epochs", "0"}, "not a number");
+  refused({"--envs-per-worker", "0"}, "not a number");
+  refused({"--workers", "-1"}, "not a number");
+  refused({"--buffers", "3"}, "not a number");
+  refused({"--inference", "nowhere"}, "'nowhere' is none of agent|worker");
+  refused({"--policy", "fast"}, "'fast' is none of compiled|eager|script");
+  refused({"--figure", "/tmp/a.pdf"}, "ends in .svg");
+  refused({"--json", "/nowhere/a"}, "cannot write /nowhere/a");
+}
+
+TEST_CASE("Rows that minibatches do not divide are refused with what to change") {
+  refused({"--envs-per-worker", "5", "--steps", "7", "--minibatches", "4"},
+          "5 environments × 7 steps are 35 rows an update, which cannot be cut into 4 minibatches "
+          "of one size: give --minibatches 1");
+  refused({"--envs-per-worker", "6", "--steps", "6", "--minibatches", "8"}, "give --minibatches 6");
+  CHECK_NOTHROW(parsed({"--envs-per-worker", "5", "--steps", "8", "--minibatches", "4"}));
+  refused({"--total-steps", "100"}, "less than one update takes, which is");
+}
+
+TEST_CASE("What is not there yet is refused") {
+  refused({"--workers", "4"}, "--workers 4 is not there yet");
+  refused({"--inference", "worker"}, "not there yet");
+  refused({"--policy", "compiled"}, "not there yet");
+  refused({"--buffers", "2"}, "not there yet");
+}
+
+TEST_CASE("Trainings that differ in what they learn have other settings") {
+  const std::string settings = training_settings(parsed({}));
+  CHECK(settings == training_settings(parsed({"--checkpoint-every", "7", "--until", "3"})));
+  for (const char* option : {"--seed", "--steps", "--epochs", "--minibatches"})
+    CHECK(settings != training_settings(parsed({option, "2"})));
+  for (const char* option : {"--gamma", "--gae-lambda", "--clip", "--entropy", "--learning-rate",
+                             "--value-coefficient", "--max-gradient-norm"})
+    CHECK(settings != training_settings(parsed({option, "0.123"})));
+  for (const char* option : {"--clip-values"})
+    CHECK(settings != training_settings(parsed({option, "true"})));
+  for (const char* option : {"--anneal", "--normalize-advantages"})
+    CHECK(settings != training_settings(parsed({option, "false"})));
+  CHECK(settings != training_settings(parsed({"--total-steps", "140000"})));
+}
+
+}  // namespace
+}  // namespace batchrpc_examples::ppo

@@ -1,0 +1,275 @@
+#include "ppo/training.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/interrupt.hpp"
+#include "games/games.hpp"
+#include "ppo/report.hpp"
+
+namespace batchrpc_examples::ppo {
+namespace {
+
+namespace rpc = batchrpc;
+
+class Folder {
+ public:
+  Folder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("batchrpc_ppo_test_" + std::to_string(::getpid()))) {
+    std::filesystem::remove_all(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  [[nodiscard]] std::string string() const { return path_; }
+  [[nodiscard]] std::string checkpoint(int version) const {
+    return path_ / ("ppo." + std::to_string(version) + ".checkpoint");
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Short ones: 4 environments, updates of 32 rows.
+PpoOptions short_options(const std::string& env = "cartpole") {
+  PpoOptions options;
+  options.env = env;
+  options.envs_per_worker = 4;
+  options.total_steps = 320;
+  options.settings = {.steps = 8, .epochs = 2, .minibatches = 2, .learning_rate = 1e-3};
+  options.checkpoint_every = 1;
+  return options;
+}
+
+TrainingReport trained(const PpoOptions& options, std::vector<std::string>* notices = nullptr) {
+  const InterruptFlag interrupts;
+  return train(
+      options, interrupts, [](const CurvePoint&) {},
+      [&](const std::string& notice) {
+        if (notices) notices->push_back(notice);
+      });
+}
+
+// Of a file whose size is another each time, as it holds how long things took: at that share of it.
+void change_byte(const std::string& path, double share, int offset = 0) {
+  const auto size = static_cast<double>(std::filesystem::file_size(path));
+  const int at = static_cast<int>(share * size) + offset;
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(at));
+  const int byte = file.get();
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(byte ^ 1));
+}
+
+TEST_CASE("The same seed trains the same weights, another one others") {
+  const std::string env = GENERATE("cartpole", "minatar-breakout");
+  PpoOptions options = short_options(env);
+  const TrainingReport report = trained(options);
+  CHECK(report.curve.size() == 10);
+  CHECK(report.curve.back().env_steps == 320);
+  CHECK(report.curve.back().version == 10);
+  CHECK(report.weights_hash == trained(options).weights_hash);
+  options.seed = 2;
+  CHECK(report.weights_hash != trained(options).weights_hash);
+}
+
+TEST_CASE("A training that goes on from a checkpoint goes on as if it had not ended") {
+  const std::string env = GENERATE("cartpole", "minatar-breakout", "pixels");
+  PpoOptions options = short_options(env);
+  if (env == "pixels") options.total_steps = 128;
+  Training whole(options);
+  Training first(options);
+  for (int i = 0; i < 2; ++i) {
+    (void)whole.update();
+    (void)first.update();
+  }
+  Training second(options);
+  second.restore(first.checkpoint());
+  CHECK(second.weights_hash() == first.weights_hash());
+  while (!whole.finished())
+    (void)whole.update();
+  while (!second.finished())
+    (void)second.update();
+  CHECK(second.weights_hash() == whole.weights_hash());
+  REQUIRE(second.curve().size() == whole.curve().size());
+  CHECK(second.curve().back().mean_return == whole.curve().back().mean_return);
+  CHECK(second.curve().back().episodes == whole.curve().back().episodes);
+  CHECK(second.curve().back().update.approx_kl == whole.curve().back().update.approx_kl);
+}
+
+TEST_CASE("The last three checkpoints stay, and the newest is gone on from") {
+  const Folder folder;
+  PpoOptions options = short_options();
+  const std::uint64_t whole = trained(options).weights_hash;
+  options.checkpoint = folder.string();
+  CHECK(trained(options).weights_hash == whole);  // to write changes nothing
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.string()))
+    names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  CHECK(names ==
+        std::vector<std::string>{"ppo.10.checkpoint", "ppo.8.checkpoint", "ppo.9.checkpoint"});
+  std::filesystem::remove(folder.checkpoint(10));
+  std::vector<std::string> notices;
+  const TrainingReport report = trained(options, &notices);
+  CHECK(report.resumed_at == 9);
+  CHECK(report.weights_hash == whole);
+  CHECK(report.curve.size() == 10);
+  REQUIRE(notices.size() == 1);
+  CHECK_THAT(notices[0], Catch::Contains("goes on from") && Catch::Contains("ppo.9.checkpoint"));
+}
+
+TEST_CASE("Of a damaged checkpoint it is said so, and the one before is used") {
+  const Folder folder;
+  PpoOptions options = short_options();
+  options.checkpoint = folder.string();
+  const std::uint64_t whole = trained(options).weights_hash;
+  const auto goes_on_from = [&](int version) {
+    std::vector<std::string> notices;
+    const TrainingReport report = trained(options, &notices);
+    CHECK(report.resumed_at == version);
+    CHECK(report.weights_hash == whole);
+    REQUIRE(notices.size() == static_cast<std::size_t>(11 - version));
+    CHECK_THAT(notices[0],
+               Catch::Contains(folder.checkpoint(10)) && Catch::Contains("the one before is used"));
+  };
+  SECTION("a byte is another") {
+    const auto [share, offset] = GENERATE(table<double, int>(
+        {{0, 0}, {0, 8}, {0, 16}, {0, 24}, {0, 60}, {0, 400}, {0.5, 0}, {1, -9}, {1, -1}}));
+    change_byte(folder.checkpoint(10), share, offset);
+    goes_on_from(9);
+  }
+  SECTION("it is cut off") {
+    const auto size = std::filesystem::file_size(folder.checkpoint(10));
+    const int cut = GENERATE(0, 1, 2, 3);
+    const std::uintmax_t sizes[] = {0, 10, size / 2, size - 1};
+    std::filesystem::resize_file(folder.checkpoint(10), sizes[cut]);
+    goes_on_from(9);
+  }
+  SECTION("it is longer") {
+    std::ofstream(folder.checkpoint(10), std::ios::app) << 'x';
+    goes_on_from(9);
+  }
+  SECTION("the one before, too") {
+    change_byte(folder.checkpoint(10), 0.5);
+    change_byte(folder.checkpoint(9), 0.3);
+    goes_on_from(8);
+  }
+  SECTION("all of them") {
+    for (const int version : {8, 9, 10})
+      change_byte(folder.checkpoint(version), 0.5);
+    CHECK_THROWS_AS(trained(options), CheckpointError);
+    CHECK_THROWS_WITH(trained(options), Catch::Contains("all checkpoints in " + folder.string()));
+  }
+}
+
+TEST_CASE("A checkpoint of a training with other settings is refused") {
+  const Folder folder;
+  PpoOptions options = short_options();
+  options.checkpoint = folder.string();
+  (void)trained(options);
+  SECTION("another seed") {
+    options.seed = 5;
+    CHECK_THROWS_WITH(trained(options),
+                      Catch::Contains("another training") && Catch::Contains("seed 5"));
+  }
+  SECTION("another clip") {
+    options.settings.clip = 0.1;
+    CHECK_THROWS_WITH(trained(options), Catch::Contains("clip 0.1"));
+  }
+}
+
+// CartPole, whose observations are not numbers after a while.
+class BrokenEnv final : public rpc::Env {
+ public:
+  [[nodiscard]] const rpc::EnvSpec& spec() const noexcept override { return env_->spec(); }
+  void reset(std::optional<std::uint64_t> seed, std::span<std::byte> observation) override {
+    env_->reset(seed, observation);
+  }
+  rpc::EnvStep step(std::span<const std::byte> action, std::span<std::byte> observation) override {
+    const rpc::EnvStep step = env_->step(action, observation);
+    if (++steps_ == 20) rpc::elements_of<float>(observation)[0] = std::nanf("");
+    return step;
+  }
+
+ private:
+  std::unique_ptr<rpc::Env> env_ = make_env("cartpole");
+  int steps_ = 0;
+};
+
+TEST_CASE("A NaN of an environment stops the training with its checkpoint from before") {
+  const Folder folder;
+  PpoOptions options = short_options();
+  options.checkpoint = folder.string();
+  options.checkpoint_every = 1000;
+  const InterruptFlag interrupts;
+  Training training(options, [] { return std::make_unique<BrokenEnv>(); });
+  std::uint64_t before = 0;
+  const auto progress = [&](const CurvePoint&) { before = training.weights_hash(); };
+  const auto run = [&] {
+    (void)train(training, options, interrupts, progress, [](const std::string&) {});
+  };
+  CHECK_THROWS_WITH(run(), Catch::Contains("observations are not finite") &&
+                               Catch::Contains("the state before is in " + folder.checkpoint(2)));
+  Training restored(options);
+  restored.restore(read_checkpoint(folder.checkpoint(2)));
+  CHECK(restored.weights_hash() == before);
+  CHECK(restored.learner().env_steps() == 64);
+}
+
+TEST_CASE("A training ends as soon as its mean return is reached") {
+  PpoOptions options = short_options();
+  options.total_steps = 100'000;
+  options.until = 10;  // of a hundred episodes: even a new policy has 20
+  const TrainingReport report = trained(options);
+  CHECK(report.reached);
+  CHECK(report.curve.back().episodes >= 100);
+  CHECK(report.curve.back().env_steps < 50'000);
+  CHECK(steps_to_reach(report.curve, 10) == report.curve.back().env_steps);
+  CHECK_FALSE(steps_to_reach(report.curve, 1000));
+}
+
+TEST_CASE("PPO learns to balance the pole for longer") {
+  PpoOptions options = short_options();
+  options.envs_per_worker = 16;
+  options.total_steps = 20'000;
+  options.settings = settings_for("cartpole");
+  const TrainingReport report = trained(options);
+  CHECK(report.curve.back().mean_return > 80);  // a new policy: 20
+}
+
+TEST_CASE("A report has the settings, the curve and when the goal was reached") {
+  PpoOptions options = short_options();
+  TrainingReport report = trained(options);
+  report.curve.back().episodes = 100;
+  report.curve.back().mean_return = 480;
+  const nlohmann::json json = report_json(options, report);
+  CHECK(json.at("settings").at("env") == "cartpole");
+  CHECK(json.at("settings").at("learning_rate") == 1e-3);
+  CHECK(json.at("env_steps") == 320);
+  CHECK(json.at("goal") == 475.0);
+  CHECK(json.at("goal_reached_after_steps") == 320);
+  CHECK(json.at("curve").size() == 10);
+  CHECK(json.at("curve").at(0).at("update").at("rows") == 32);
+  CHECK(json.at("weights_hash").get<std::string>().size() == 16);
+  CHECK_THAT(summary(options, report), Catch::Contains("10 updates and 320 environment steps") &&
+                                           Catch::Contains("475 reached after 320 steps"));
+  CHECK_THAT(progress_line(report.curve[1]), Catch::Contains("Update 2  64 steps"));
+  report.curve.back().mean_return = 100;
+  CHECK(report_json(options, report).at("goal_reached_after_steps").is_null());
+  CHECK_THAT(summary(options, report), Catch::Contains("475 not reached"));
+}
+
+}  // namespace
+}  // namespace batchrpc_examples::ppo
