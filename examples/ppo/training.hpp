@@ -69,7 +69,8 @@ struct TrainingReport {
 /// Trains as the options say: goes on from a checkpoint if there is one, and writes them.
 /// `progress` is called after each update, `notice` with what people should know. When a number is
 /// not finite, all workers are lost or a signal comes, the state before the update is written as a
-/// checkpoint, and NotFinite, PeerLost or Interrupted thrown; CheckpointError when a checkpoint cannot be read or written.
+/// checkpoint, and NotFinite, PeerLost or Interrupted thrown; CheckpointError when a checkpoint
+/// cannot be read or written.
 TrainingReport train(Training& training, const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice);

@@ -128,7 +128,7 @@ TEST_CASE("Networks take what the games show, as they show it") {
   const auto shape_of = [](const rpc::EnvSpec& spec, const at::Tensor& observations) {
     const at::NoGradGuard no_grad;
     const auto network = make_network(spec);
-    const ActorCriticOutput output = network->forward(observations);
+    const ActorCriticOutput output = evaluate(*network, observations);
     CHECK(output.values.sizes() == at::IntArrayRef({observations.size(0)}));
     CHECK(output.logits.sizes() == at::IntArrayRef({observations.size(0), 3}));
     // By the small gain of its last layer a new policy is all but uniform.
@@ -158,16 +158,18 @@ TEST_CASE("Bytes are pixels: a network divides them by 255") {
   const at::NoGradGuard no_grad;
   const auto network = make_network(spec_of(rpc::ElementType::uint8, {4, 84, 84}));
   const at::Tensor bytes = at::randint(256, {2, 4, 84, 84}).to(at::kByte);
-  const at::Tensor floats = bytes.to(at::kFloat) / 255;
-  CHECK(at::allclose(network->forward(bytes).values, network->forward(floats).values));
+  const at::Tensor values = evaluate(*network, bytes).values;
+  network->named_parameters()["conv1.weight"].mul_(255);  // its bias is 0
+  CHECK(at::allclose(values, evaluate(*network, bytes.to(at::kFloat) / 255).values, 1e-3, 1e-4));
 }
 
 TEST_CASE("Hidden layers begin orthogonal, with a gain of the root of two") {
   torch::manual_seed(5);
   const auto network = make_network(spec_of(rpc::ElementType::float32, {4}));
-  const at::Tensor weights = network->named_parameters()["policy.2.weight"].detach();
+  const at::Tensor weights = network->named_parameters()["policy_hidden2.weight"].detach();
   CHECK(at::allclose(weights.matmul(weights.t()), 2 * at::eye(64), 1e-4, 1e-4));
-  CHECK(network->named_parameters()["policy.2.bias"].detach().abs().max().item<double>() == 0);
+  CHECK(network->named_parameters()["policy_hidden2.bias"].detach().abs().max().item<double>() ==
+        0);
 }
 
 // Of 8 steps of 4 environments with observations [4], and 3 actions.
@@ -229,7 +231,7 @@ TEST_CASE("Learning raises the probability of what was better") {
   Learner learner(network, settings, 1, 1);
   const auto probability = [&] {
     const at::NoGradGuard no_grad;
-    const at::Tensor logits = network->forward(world.sample.observations.flatten(0, 1)).logits;
+    const at::Tensor logits = evaluate(*network, world.sample.observations.flatten(0, 1)).logits;
     return at::softmax(logits, 1).select(1, 2).mean().item<double>();
   };
   CHECK(probability() == Approx(1.0 / 3).margin(0.02));

@@ -75,11 +75,16 @@ TEST_CASE("Rows that minibatches do not divide are refused with what to change")
   refused({"--total-steps", "100"}, "less than one update takes, which is");
 }
 
-TEST_CASE("What is not there yet is refused") {
-  refused({"--workers", "4"}, "--workers 4 is not there yet");
-  refused({"--inference", "worker"}, "not there yet");
-  refused({"--policy", "compiled"}, "not there yet");
-  refused({"--buffers", "2"}, "not there yet");
+TEST_CASE("What needs workers, a rank or a file is refused without") {
+  refused({"--inference", "worker"}, "needs workers");
+  refused({"--buffers", "2"}, "needs workers");
+  refused({"--env-threads", "2"}, "needs workers");
+  refused({"--workers", "2", "--rank", "3", "--join", "tcp://127.0.0.1:1"}, "--rank 3 of 2");
+  refused({"--workers", "2", "--rank", "1"}, "--rank needs --join");
+  refused({"--policy", "compiled"}, "--policy-path");
+  refused({"--policy-path", "/nowhere"}, "of no use to an eager policy");
+  refused({"--workers", "2", "--envs-per-worker", "6", "--env-threads", "4"}, "do not divide");
+  refused({"--workers", "2", "--envs-per-worker", "5", "--buffers", "2"}, "buffers of one size");
 }
 
 TEST_CASE("Trainings that differ in what they learn have other settings") {
