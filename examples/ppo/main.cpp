@@ -20,7 +20,9 @@ int run(int argc, const char* const* argv) {
   if (!options) return 0;
   using Clock = std::chrono::steady_clock;
   Clock::time_point next;  // progress is shown once a second
-  const auto progress = [&next](const ppo::CurvePoint& point) {
+  std::optional<ppo::Workers> workers;
+  const auto progress = [&](const ppo::CurvePoint& point) {
+    if (workers) workers->tell_changes(&say);
     if (Clock::now() < next) return;
     next = Clock::now() + std::chrono::seconds(1);
     std::cout << ppo::progress_line(point) << std::endl;
@@ -29,7 +31,6 @@ int run(int argc, const char* const* argv) {
     ppo::run_worker(*options, *options->rank);
     return 0;
   }
-  std::optional<ppo::Workers> workers;
   if (options->workers > 0) workers.emplace(*options);  // before this process has threads
   const InterruptFlag interrupts;
   use_one_torch_thread();

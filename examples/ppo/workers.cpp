@@ -103,6 +103,17 @@ rpc::VectorEnv& Workers::envs() {
   return *envs_;
 }
 
+void Workers::tell_changes(const std::function<void(const std::string&)>& notice) {
+  const auto now = envs_->workers();
+  for (std::size_t w = 0; w < now.size(); ++w) {
+    const bool lost = now[w].losses > (told_.empty() ? 0 : told_[w].losses);
+    const bool was_live = told_.empty() || told_[w].live;
+    if (lost) notice(now[w].name + " is lost, and the others go on: " + now[w].last_loss);
+    if (now[w].live && (lost || !was_live)) notice(now[w].name + " is back");
+  }
+  told_ = now;
+}
+
 void run_worker(const PpoOptions& options, int rank) { run_worker_at(options, options.join, rank); }
 
 void throw_all_lost(const rpc::VectorEnv& envs) {

@@ -2,6 +2,7 @@
 
 #include <batchrpc/env.hpp>
 #include <batchrpc/node/node.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,11 +26,16 @@ class Workers {
   /// options.
   [[nodiscard]] batchrpc::VectorEnv& envs();
 
+  /// Calls `notice` with a line for each worker that was lost, or has come back, since the last
+  /// time.
+  void tell_changes(const std::function<void(const std::string&)>& notice);
+
  private:
   const PpoOptions& options_;
   std::vector<ChildProcess> children_;
   std::optional<batchrpc::Node> node_;
   std::optional<batchrpc::VectorEnv> envs_;
+  std::vector<batchrpc::VectorEnv::WorkerState> told_;
 };
 
 /// What the process of worker `rank`, from 1, does until the agent ends or is lost.

@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/free_port.hpp"
+#include "common/process.hpp"
+#include "process/program_run.hpp"
+
+// The program `ppo` with workers, as people start it.
+namespace batchrpc_examples {
+namespace {
+
+Words ppo(const Words& arguments) {
+  Words command{std::string(BATCHRPC_BIN_DIR) + "/ppo"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+Words training(const std::string& join, const Words& more) {
+  Words words{"--workers", "3",  "--envs-per-worker", "4",
+              "--steps",   "32", "--total-steps",     "100000000",
+              "--join",    join};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+TEST_CASE("ppo goes on when a worker is killed, and a replacement takes its place") {
+  const std::string inference = GENERATE("agent", "worker");
+  CAPTURE(inference);
+  const Folder folder;
+  const std::string join = "tcp://127.0.0.1:" + std::to_string(free_port());
+  ChildProcess agent = start(
+      folder, "ppo",
+      ppo(training(join, {"--inference", inference, "--checkpoint", folder.file("checkpoints")})));
+  REQUIRE(has_printed(folder, "ppo.out", "Update ", 30s));
+  const std::vector<pid_t> workers = children_of(agent.pid());
+  REQUIRE(workers.size() == 3);
+  ::kill(workers.at(1), SIGKILL);
+  REQUIRE(has_printed(folder, "ppo.err", "worker2 is lost", 30s));
+  const ChildProcess replacement =
+      start(folder, "replacement", ppo(training(join, {"--inference", inference, "--rank", "2"})));
+  CHECK(has_printed(folder, "ppo.err", "worker2 is back", 30s));
+
+  ::kill(agent.pid(), SIGINT);
+  const auto end = agent.wait_for(30s);
+  REQUIRE(end);
+  CHECK(end->code == 128 + SIGINT);
+}
+
+TEST_CASE("ppo ends with a checkpoint and says why when all workers are killed, and resumes") {
+  const Folder folder;
+  const std::string join = "tcp://127.0.0.1:" + std::to_string(free_port());
+  const Words words = training(join, {"--checkpoint", folder.file("checkpoints")});
+  ChildProcess agent = start(folder, "ppo", ppo(words));
+  REQUIRE(has_printed(folder, "ppo.out", "Update ", 30s));
+  for (const pid_t worker : children_of(agent.pid()))
+    ::kill(worker, SIGKILL);
+  const auto end = agent.wait_for(60s);
+  REQUIRE(end);
+  CHECK(end->code == 1);
+  CHECK_THAT(folder.text("ppo.err"),
+             Catch::Contains("all workers are lost") && Catch::Contains("the state before is in"));
+
+  ChildProcess again = start(folder, "again", ppo(words));
+  REQUIRE(has_printed(folder, "again.out", "Update ", 30s));
+  CHECK_THAT(folder.text("again.err") + folder.text("again.out"), Catch::Contains("goes on from"));
+  ::kill(again.pid(), SIGINT);
+  CHECK(again.wait_for(30s));
+}
+
+TEST_CASE("trainings of ppo with one worker and one seed are the same, bit for bit") {
+  const Folder folder;
+  const auto hash = [&](const Words& more) {
+    Words words{
+        "--workers", "1",      "--envs-per-worker",  "8", "--total-steps", "4096", "--minibatches",
+        "2",         "--json", folder.file("report")};
+    words.insert(words.end(), more.begin(), more.end());
+    REQUIRE(end_of(start(folder, "ppo", ppo(words)), folder, "ppo", 60s) == 0);
+    return folder.json("report").at("weights_hash").get<std::string>();
+  };
+  const std::string first = hash({});
+  CHECK(first == hash({}));
+  CHECK(first != hash({"--seed", "2"}));
+  const Words at_worker{"--inference", "worker", "--buffers", "2"};
+  CHECK(hash(at_worker) == hash(at_worker));
+}
+
+}  // namespace
+}  // namespace batchrpc_examples
