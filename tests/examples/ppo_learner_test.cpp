@@ -277,9 +277,9 @@ TEST_CASE("What is not a number stops an update before the weights are touched")
       {"values", &Sample::values},
       {"log-probabilities", &Sample::log_probs},
   }));
-  const bool is_nan = GENERATE(true, false);
-  const float number =
-      is_nan ? std::numeric_limits<float>::quiet_NaN() : -std::numeric_limits<float>::infinity();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> numbers{std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity};
+  const float number = numbers[GENERATE(0U, 1U, 2U)];
   INFO(name << " with " << number);
   (world.sample.*member).view(-1)[5] = number;
   CHECK_THROWS_AS(world.learner->update({world.sample}), NotFinite);
