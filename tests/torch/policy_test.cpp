@@ -43,7 +43,8 @@ TEST_CASE("a policy says what it takes and gives", "[policy]") {
   CHECK(info.updatable);
   CHECK(info.batch_sizes.empty());
   CHECK(info.observation == kFourFloats);
-  CHECK(info.outputs == std::vector<RowForm>{{at::kFloat, {2}}, {at::kFloat, {}}});
+  const std::vector<RowForm> outputs{{at::kFloat, {2}}, {at::kFloat, {}}};
+  CHECK((info.outputs == outputs));
   CHECK(info.device == "cpu");
   CHECK(info.replicas == 3);
   CHECK(policy->version() == 7);
