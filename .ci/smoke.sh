@@ -23,5 +23,6 @@ smoke_lines=(
   '60 benchmarks/compare tensors --quick --rounds 1 --seconds 0.02 --only batchrpc,bare-sockets'
   '260 soak --seconds 120 --seed 1'
   '60 simulation_benchmark'
+  '60 policy_benchmark --batch 1,4 --seconds 0.05 --rounds 1'
   '60 batch_benchmark inprocess isolate remote --observers 2 --seconds 0.02 --rounds 1'
 )

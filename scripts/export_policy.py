@@ -105,6 +105,8 @@ def export_compiled(model, path, batch, frozen):
         "freezing": frozen,
         "always_keep_tensor_constants": not frozen,  # else small weights become numbers of the code
     }
+    if frozen and next(model.parameters()).is_cpu:  # linear layers as code, not as calls of oneDNN, 20 µs each
+        config |= {"max_autotune_gemm": True, "max_autotune_gemm_backends": "CPP"}
     with torch._inductor.config.patch(config):
         torch._inductor.aoti_compile_and_package(program, package_path=str(path))
 

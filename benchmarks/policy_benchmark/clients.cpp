@@ -29,6 +29,7 @@ std::string client_name(int index) { return "client" + std::to_string(index); }
 rpc::NodeOptions node_options(std::string name) {
   rpc::NodeOptions options;
   options.name = std::move(name);
+  options.transport = rpc::TransportChoice::unix_socket;
   options.join_timeout = kPatience;
   options.call_timeout = rpc::Duration::max();  // a sample takes what it takes
   return options;
@@ -83,8 +84,8 @@ class Client {
 
 Clients::Clients(const Run& run) : run_(run), node_(node_options(kServer)) {
   for (int i = 0; i < run.options.clients; ++i) {
-    processes_.emplace_back(batchrpc_examples::ProcessOptions{
-        .arguments = client_arguments(node_.address(), i)});
+    processes_.emplace_back(
+        batchrpc_examples::ProcessOptions{.arguments = client_arguments(node_.address(), i)});
   }
   for (int i = 0; i < run.options.clients; ++i)
     wait_until_ready(client_name(i));
@@ -115,15 +116,14 @@ Served Clients::measure(const std::shared_ptr<rpc::Policy>& policy, int batch) {
   node_.expose(kAct, act);
   const at::Tensor observation = some_observations(policy->info(), 1)[0];
   const Clock::time_point begin = Clock::now() + kWarmUp;
-  const Clock::time_point end =
-      begin + std::chrono::duration_cast<Clock::duration>(
-                  std::chrono::duration<double>(run_.options.seconds));
+  const Clock::time_point end = begin + std::chrono::duration_cast<Clock::duration>(
+                                            std::chrono::duration<double>(run_.options.seconds));
   std::vector<rpc::Future<std::vector<float>>> called;
   const int count = run_.options.clients;
   for (int i = 0; i < count; ++i) {
     const int loops = 2 * batch * (i + 1) / count - 2 * batch * i / count;
-    called.push_back(node_.call<&Client::call>(client_name(i), ns_of(begin), ns_of(end),
-                                               observation, loops));
+    called.push_back(
+        node_.call<&Client::call>(client_name(i), ns_of(begin), ns_of(end), observation, loops));
   }
   const auto look_until = [&](auto ready) {
     while (!ready())

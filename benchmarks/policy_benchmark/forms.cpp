@@ -115,7 +115,8 @@ void check_equal(const std::vector<Form>& forms, int batch) {
     const auto got = form.policy->forward(observations).tensors;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       if (got.size() == expected.size() && at::allclose(got[i], expected[i], 1e-4, 1e-4)) continue;
-      throw std::runtime_error("the " + form.title + " policy says something else than the eager one");
+      throw std::runtime_error("the " + form.title +
+                               " policy says something else than the eager one");
     }
   }
 }

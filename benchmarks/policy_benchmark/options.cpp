@@ -21,8 +21,7 @@ void add_options(CLI::App& app, Options& options) {
     return app.add_option(name, values, text)->delimiter(',')->allow_extra_args(false);
   };
   app.set_help_flag("-h,--help", "Print this and end");
-  list("--network", options.networks, "atari, mlp (both)")
-      ->check(CLI::IsMember({"atari", "mlp"}));
+  list("--network", options.networks, "atari, mlp (both)")->check(CLI::IsMember({"atari", "mlp"}));
   app.add_option("--policies", options.policies,
                  "A folder with one a network, as scripts/export_policy.py writes it; without: "
                  "eager, and TorchScript that is made here");

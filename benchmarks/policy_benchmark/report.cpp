@@ -18,7 +18,8 @@ namespace {
 using batchrpc_examples::median;
 
 constexpr const char* kPublished =
-    "  published (RLlib, each the best backend and mode of its row): CPU +34 %, T4 +14 %, V100 +92 %,"
+    "  published (RLlib, each the best backend and mode of its row): CPU +34 %, T4 +14 %, V100 +92 "
+    "%,"
     " A100 +157 %\n";
 constexpr double kMostOverhead = 10;  // per cent, at kOverheadBatch
 constexpr int kOverheadBatch = 16;
@@ -90,9 +91,9 @@ nlohmann::json figures_json(const Table& table, std::size_t form, std::size_t ba
 void print_head(const Run& run) {
   const nlohmann::json machine = batchrpc_examples::machine_report();
   run.out << text_of("batchrpc %s, LibTorch %s, %d CPUs (%s); medians of %d rounds of %g s\n",
-                     std::string(batchrpc::version()).c_str(), TORCH_VERSION, machine["cpus"].get<int>(),
-                     machine["cpu"].get<std::string>().c_str(), run.options.rounds,
-                     run.options.seconds);
+                     std::string(batchrpc::version()).c_str(), TORCH_VERSION,
+                     machine["cpus"].get<int>(), machine["cpu"].get<std::string>().c_str(),
+                     run.options.rounds, run.options.seconds);
   if (run.options.policies.empty()) {
     run.out << "without --policies: TorchScript is made here, in C++, and nothing is compiled\n";
   }
@@ -153,22 +154,21 @@ nlohmann::json report_json(const Options& options, const std::vector<Table>& tab
         rows.push_back(figures_json(table, form, i, options.batches[i]));
     }
   }
-  return {{"system", "batchrpc"},
-          {"machine", batchrpc_examples::machine_report()},
-          {"versions",
-           {{"batchrpc", batchrpc::version()},
-            {"libtorch", TORCH_VERSION},
-            {"compiler", __VERSION__}}},
-          {"settings",
-           {{"networks", options.networks},
-            {"policies", options.policies},
-            {"batches", options.batches},
-            {"threads", options.threads},
-            {"clients", options.clients},
-            {"rounds", options.rounds},
-            {"seconds", options.seconds}}},
-          {"published_percent", {{"CPU", 34}, {"T4", 14}, {"V100", 92}, {"A100", 157}}},
-          {"rows", rows}};
+  return {
+      {"system", "batchrpc"},
+      {"machine", batchrpc_examples::machine_report()},
+      {"versions",
+       {{"batchrpc", batchrpc::version()}, {"libtorch", TORCH_VERSION}, {"compiler", __VERSION__}}},
+      {"settings",
+       {{"networks", options.networks},
+        {"policies", options.policies},
+        {"batches", options.batches},
+        {"threads", options.threads},
+        {"clients", options.clients},
+        {"rounds", options.rounds},
+        {"seconds", options.seconds}}},
+      {"published_percent", {{"CPU", 34}, {"T4", 14}, {"V100", 92}, {"A100", 157}}},
+      {"rows", rows}};
 }
 
 }  // namespace policy_benchmark

@@ -10,8 +10,8 @@ class Atari final : public Network {
   explicit Atari(std::int64_t actions)
       : conv1_(register_module(
             "conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 16, 8).stride(4).padding(2)))),
-        conv2_(register_module(
-            "conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(16, 32, 4).stride(2)))),
+        conv2_(register_module("conv2",
+                               torch::nn::Conv2d(torch::nn::Conv2dOptions(16, 32, 4).stride(2)))),
         conv3_(register_module("conv3", torch::nn::Conv2d(32, 256, 11))),
         policy_(register_module("policy", torch::nn::Linear(256, actions))),
         value_(register_module("value", torch::nn::Linear(256, 1))) {}

@@ -14,7 +14,9 @@ void initialize_orthogonally(Network& network) {
     if (name.ends_with("bias")) {
       torch::nn::init::zeros_(parameter.value());
     } else {
-      const double gain = name == "policy.weight" ? .01 : name == "value.weight" ? 1 : std::sqrt(2.);
+      const double gain = name == "policy.weight"  ? .01
+                          : name == "value.weight" ? 1
+                                                   : std::sqrt(2.);
       torch::nn::init::orthogonal_(parameter.value(), gain);
     }
   }

@@ -57,9 +57,8 @@ class ServedPolicy final : public Policy {
       } catch (const Error&) {
         throw;
       } catch (const std::exception& error) {
-        throw InvalidArgument(source_ + " does not run with " + std::to_string(size) +
-                              " rows of " + to_string(info_.observation) + ": " +
-                              short_text(error));
+        throw InvalidArgument(source_ + " does not run with " + std::to_string(size) + " rows of " +
+                              to_string(info_.observation) + ": " + short_text(error));
       }
     }
   }
@@ -107,8 +106,7 @@ class ServedPolicy final : public Policy {
     const auto& sizes = info_.observation.sizes;
     const bool fits = observations.defined() && observations.layout() == c10::kStrided &&
                       observations.scalar_type() == info_.observation.type &&
-                      observations.dim() == as_size(sizes.size()) + 1 &&
-                      observations.size(0) > 0 &&
+                      observations.dim() == as_size(sizes.size()) + 1 && observations.size(0) > 0 &&
                       std::equal(sizes.begin(), sizes.end(), observations.sizes().begin() + 1);
     if (fits) return;
     throw InvalidArgument("observations are " + describe_tensor(observations) +
@@ -154,8 +152,9 @@ class ServedPolicy final : public Policy {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const at::Tensor& output = outputs[i];
       if (output.defined() && output.dim() > 0 && output.size(0) == rows.size(0)) continue;
-      throw InvalidArgument("output " + std::to_string(i) + " of the policy of " + source_ + " is " +
-                            describe_tensor(output) + " for " + std::to_string(rows.size(0)) +
+      throw InvalidArgument("output " + std::to_string(i) + " of the policy of " + source_ +
+                            " is " + describe_tensor(output) + " for " +
+                            std::to_string(rows.size(0)) +
                             " observations: it must have a row for each");
     }
     if (outputs.empty()) throw InvalidArgument("the policy of " + source_ + " has no outputs");
@@ -194,9 +193,9 @@ void check_policy_options(const PolicyOptions& options) {
               std::to_string(kMostReplicas));
   require(!options.warm_up.empty(), "warm_up is empty: name a batch size to warm up with");
   for (const std::size_t size : options.warm_up) {
-    require(size >= 1 && size <= kLargestBatch,
-            "warm_up has " + std::to_string(size) + ", and batch sizes are from 1 to " +
-                std::to_string(kLargestBatch));
+    require(size >= 1 && size <= kLargestBatch, "warm_up has " + std::to_string(size) +
+                                                    ", and batch sizes are from 1 to " +
+                                                    std::to_string(kLargestBatch));
   }
   require_device("PolicyOptions::device", options.device);
 }
@@ -204,13 +203,13 @@ void check_policy_options(const PolicyOptions& options) {
 RowForm chosen_observation(const std::string& source, const std::optional<RowForm>& described,
                            const PolicyOptions& options) {
   if (!described && !options.observation) {
-    throw InvalidArgument(source + " does not say what observations it takes: give "
-                                   "PolicyOptions::observation");
+    throw InvalidArgument(source +
+                          " does not say what observations it takes: give "
+                          "PolicyOptions::observation");
   }
   if (described && options.observation && *described != *options.observation) {
     throw InvalidArgument(source + " takes observations of " + to_string(*described) +
-                          ", and PolicyOptions::observation is " +
-                          to_string(*options.observation));
+                          ", and PolicyOptions::observation is " + to_string(*options.observation));
   }
   return described ? *described : *options.observation;
 }
@@ -235,9 +234,12 @@ Policy::~Policy() = default;
 
 const char* to_string(PolicyKind kind) noexcept {
   switch (kind) {
-    case PolicyKind::eager: return "eager";
-    case PolicyKind::script: return "script";
-    case PolicyKind::compiled: return "compiled";
+    case PolicyKind::eager:
+      return "eager";
+    case PolicyKind::script:
+      return "script";
+    case PolicyKind::compiled:
+      return "compiled";
   }
   return "unknown";
 }

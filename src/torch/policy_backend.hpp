@@ -41,8 +41,8 @@ struct LoadedPolicy {
 /// Throws InvalidArgument that names the option.
 void check_policy_options(const PolicyOptions& options);
 
-/// Runs it once for each batch size, to warm up and to see its outputs. Throws InvalidArgument where
-/// it does not take its observations.
+/// Runs it once for each batch size, to warm up and to see its outputs. Throws InvalidArgument
+/// where it does not take its observations.
 [[nodiscard]] std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded,
                                                    const PolicyOptions& options);
 

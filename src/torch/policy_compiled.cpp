@@ -29,8 +29,9 @@ PolicyDescription describe_package(const std::string& path) {
   }
   const auto found = metadata.find(kPolicyKey);
   if (found == metadata.end()) {
-    throw InvalidArgument(path + " does not describe itself as a policy: export it by "
-                                 "scripts/export_policy.py");
+    throw InvalidArgument(path +
+                          " does not describe itself as a policy: export it by "
+                          "scripts/export_policy.py");
   }
   PolicyDescription description = parse_policy_description(path, found->second);
   require_made_for(path, description, TORCH_VERSION, at::get_cpu_capability());
@@ -57,10 +58,9 @@ class CompiledBackend final : public PolicyBackend {
     const at::Device device(options.device);
     const bool one_at_a_time = false;
     try {
-      const auto index = device.is_cuda() ? std::max<c10::DeviceIndex>(device.index(), 0)
-                                          : c10::DeviceIndex{-1};
-      auto loader =
-          std::make_unique<Loader>(path, kModel, one_at_a_time, options.replicas, index);
+      const auto index =
+          device.is_cuda() ? std::max<c10::DeviceIndex>(device.index(), 0) : c10::DeviceIndex{-1};
+      auto loader = std::make_unique<Loader>(path, kModel, one_at_a_time, options.replicas, index);
       const std::string made_for = loader->get_metadata()["AOTI_DEVICE_KEY"];
       if (!made_for.empty() && !options.device.starts_with(made_for)) {
         throw InvalidArgument(path + " is compiled for '" + made_for +
@@ -77,7 +77,8 @@ class CompiledBackend final : public PolicyBackend {
 
   std::vector<at::Tensor> run(const at::Tensor& observations) override {
     auto package = packages_.begin();
-    if (package->first != 0) package = packages_.find(static_cast<std::size_t>(observations.size(0)));
+    if (package->first != 0)
+      package = packages_.find(static_cast<std::size_t>(observations.size(0)));
     return package->second->run({observations});
   }
 

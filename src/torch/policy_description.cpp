@@ -111,8 +111,9 @@ PolicyDescription parse_policy_description(const std::string& path, const std::s
   std::istringstream lines(text);
   std::string line;
   if (!std::getline(lines, line) || line != std::string("format ") + kFormat) {
-    throw InvalidArgument(path + " is a policy of '" + line + "', and this batchrpc reads 'format " +
-                          kFormat + "': export it anew by its scripts/export_policy.py");
+    throw InvalidArgument(path + " is a policy of '" + line +
+                          "', and this batchrpc reads 'format " + kFormat +
+                          "': export it anew by its scripts/export_policy.py");
   }
   PolicyDescription description;
   Seen seen;
@@ -121,8 +122,9 @@ PolicyDescription parse_policy_description(const std::string& path, const std::s
     parse_line(words, description, seen);
   }
   if (!seen.observation || !seen.batch || !seen.weights) {
-    throw InvalidArgument(path + " does not say its observation, batch and weights: export it anew "
-                                 "by scripts/export_policy.py");
+    throw InvalidArgument(path +
+                          " does not say its observation, batch and weights: export it anew "
+                          "by scripts/export_policy.py");
   }
   return description;
 }

@@ -33,8 +33,8 @@ struct PolicyDescription {
 [[nodiscard]] PolicyDescription parse_policy_description(const std::string& path,
                                                          const std::string& text);
 
-/// Of compiled code: throws InvalidArgument unless it was made by this LibTorch, such as "2.13.0", but
-/// for its patches, and for this CPU, such as "AVX512".
+/// Of compiled code: throws InvalidArgument unless it was made by this LibTorch, such as "2.13.0",
+/// but for its patches, and for this CPU, such as "AVX512".
 void require_made_for(const std::string& path, const PolicyDescription& description,
                       const std::string& torch, const std::string& cpu);
 

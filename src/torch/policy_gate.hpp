@@ -7,8 +7,8 @@
 namespace batchrpc::detail {
 
 /// A shared mutex whose exclusive side is never starved: while one waits for it, nobody new gets
-/// the shared side. (std::shared_mutex promises neither, and glibc's has readers go first.) One at a
-/// time may ask for the exclusive side; no thread has the shared side twice.
+/// the shared side. (std::shared_mutex promises neither, and glibc's has readers go first.) One at
+/// a time may ask for the exclusive side; no thread has the shared side twice.
 class PolicyGate {
  public:
   void lock_shared() {

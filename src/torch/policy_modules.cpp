@@ -65,8 +65,9 @@ std::vector<at::Tensor> tensors_of(const c10::IValue& value) {
     }
     if (tensors.size() == value.toTupleRef().elements().size()) return tensors;
   }
-  throw InvalidArgument("a policy's forward returns a tensor, or a tuple or list of tensors, not a " +
-                        value.tagKind());
+  throw InvalidArgument(
+      "a policy's forward returns a tensor, or a tuple or list of tensors, not a " +
+      value.tagKind());
 }
 
 class ScriptBackend final : public PolicyBackend {
@@ -147,8 +148,8 @@ LoadedPolicy load_script_policy(const std::string& path, const PolicyOptions& op
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw InvalidArgument(path + " is no TorchScript of a policy that LibTorch " TORCH_VERSION
-                                 " runs: " +
+    throw InvalidArgument(path +
+                          " is no TorchScript of a policy that LibTorch " TORCH_VERSION " runs: " +
                           short_text(error));
   }
   loaded.info.observation = chosen_observation(path, described, options);

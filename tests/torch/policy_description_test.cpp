@@ -36,9 +36,10 @@ TEST_CASE("a policy's file says what it is", "[policy]") {
 }
 
 TEST_CASE("a policy's file of another format is refused by name", "[policy]") {
-  CHECK(refused(with("format 1", "format 2")) ==
-        "a.pt2 is a policy of 'format 2', and this batchrpc reads 'format 1': export it anew by its "
-        "scripts/export_policy.py");
+  CHECK(
+      refused(with("format 1", "format 2")) ==
+      "a.pt2 is a policy of 'format 2', and this batchrpc reads 'format 1': export it anew by its "
+      "scripts/export_policy.py");
   CHECK_THAT(refused(""), Contains("of ''"));
 }
 

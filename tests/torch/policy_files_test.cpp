@@ -137,8 +137,9 @@ TEST_CASE("what is no TorchScript of a policy is refused", "[policy]") {
   CHECK_THAT(refused(folder.write("empty.pt", "")), Contains("is no TorchScript of"));
   const std::string good = (folder.path / "good.pt").string();
   script_of(kTwoWeights).save(good);
-  CHECK(refused(good) == good + " does not say what observations it takes: give "
-                                "PolicyOptions::observation");
+  CHECK(refused(good) == good +
+                             " does not say what observations it takes: give "
+                             "PolicyOptions::observation");
   CHECK_THAT(refused(good, {.observation = RowForm{at::kFloat, {}}}),
              Contains("good.pt does not run with 1 rows of float32 []: "));
   const std::string bytes = bytes_of(good);

@@ -44,8 +44,8 @@ inline batchrpc::ModuleState weights_of_version(const batchrpc::ModuleState& lik
                                                 std::uint64_t version) {
   batchrpc::ModuleState state = like.clone();
   for (auto& [name, tensor] : state.parameters) {
-    const bool says = name == "policy.bias" || name == "value.bias" || name == "first" ||
-                      name == "second";
+    const bool says =
+        name == "policy.bias" || name == "value.bias" || name == "first" || name == "second";
     tensor.fill_(says ? static_cast<double>(version) : 0);
   }
   return state;

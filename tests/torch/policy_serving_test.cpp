@@ -59,8 +59,7 @@ TEST_CASE("a policy of fixed sizes cuts and pads, and nobody sees it", "[policy]
     CHECK(identical(output.tensors[0], observations * 2));
     CHECK(identical(output.tensors[1], observations.sum(1)));
   }
-  CHECK(*fixed.batches ==
-        std::vector<std::int64_t>{1, 4, 4, 4, 4, 1, 16, 16, 16, 4, 4});
+  CHECK(*fixed.batches == std::vector<std::int64_t>{1, 4, 4, 4, 4, 1, 16, 16, 16, 4, 4});
 }
 
 TEST_CASE("a policy's batcher prefers the sizes that it is compiled for", "[policy]") {
@@ -74,8 +73,8 @@ TEST_CASE("a policy's batcher prefers the sizes that it is compiled for", "[poli
 }
 
 TEST_CASE("a policy's batcher runs as many batches at once as there are replicas", "[policy]") {
-  const auto policy = make_eager_policy(std::make_shared<Mlp>(),
-                                        {.replicas = 3, .observation = kFourFloats});
+  const auto policy =
+      make_eager_policy(std::make_shared<Mlp>(), {.replicas = 3, .observation = kFourFloats});
   CHECK(make_policy_batcher(policy).options().parallelism == 3);
 }
 
@@ -83,8 +82,8 @@ TEST_CASE("each caller gets the outputs of its row, and the version that made th
   const test::VirtualWorld world;
   const Node agent = world.root("agent");
   const Node actor = world.join("actor");
-  const auto policy = make_eager_policy(std::make_shared<Mlp>(),
-                                        {.updatable = true, .observation = kFourFloats});
+  const auto policy =
+      make_eager_policy(std::make_shared<Mlp>(), {.updatable = true, .observation = kFourFloats});
   const auto act = make_policy_batcher(policy, {.max_size = 4});
   agent.expose("act", act);
   agent.expose("update", [policy](const ModuleState& weights, std::uint64_t version) {
@@ -107,8 +106,8 @@ TEST_CASE("each caller gets the outputs of its row, and the version that made th
     CHECK(first[i].version == 0);
   }
   actor
-      .call<void(ModuleState, std::uint64_t)>(
-          "agent", "update", torch_test::weights_of_version(state_of(Mlp()), 9), 9)
+      .call<void(ModuleState, std::uint64_t)>("agent", "update",
+                                              torch_test::weights_of_version(state_of(Mlp()), 9), 9)
       .get();
   for (const PolicyReply& reply : ask_all()) {
     CHECK(reply.version == 9);
@@ -132,12 +131,13 @@ TEST_CASE("a refused update reaches the learner as what it is", "[policy]") {
   const test::VirtualWorld world;
   const Node agent = world.root("agent");
   const Node learner = world.join("learner");
-  const auto policy = make_eager_policy(std::make_shared<Mlp>(),
-                                        {.updatable = true, .observation = kFourFloats});
+  const auto policy =
+      make_eager_policy(std::make_shared<Mlp>(), {.updatable = true, .observation = kFourFloats});
   agent.expose("update", [policy](const ModuleState& weights, std::uint64_t version) {
     policy->update(weights, version);
   });
-  auto refused = learner.call<void(ModuleState, std::uint64_t)>("agent", "update", ModuleState{}, 1);
+  auto refused =
+      learner.call<void(ModuleState, std::uint64_t)>("agent", "update", ModuleState{}, 1);
   CHECK_THAT(message_of<InvalidArgument>([&] { std::move(refused).get(); }),
              Contains("'hidden1.bias' is missing"));
 }

@@ -114,20 +114,19 @@ TEST_CASE("weights that do not fit are refused whole, and every difference is na
   weights.parameters["value.bias"] = at::Tensor();
   weights.parameters["extra"] = at::zeros({1});
   weights.buffers["policy.weight"] = at::zeros({1});
-  const std::string said =
-      message_of<InvalidArgument>([&] { policy->update(weights, 1); });
-  CHECK_THAT(said,
-             Contains("the weights do not fit the policy, which keeps those that it has:") &&
-                 Contains("'hidden1.bias' is missing") &&
-                 Contains("'hidden1.weight' is float32 [64, 4] in the policy, and float32 [64, 5] "
-                          "in the update") &&
-                 Contains("'hidden2.weight' is float32 [64, 64] in the policy, and float64 [64, 64] "
-                          "in the update") &&
-                 Contains("'hidden2.bias' has values that are not finite (NaN or infinite)") &&
-                 Contains("'policy.bias' has values that are not finite") &&
-                 Contains("'value.bias' is float32 [1] in the policy, and an undefined tensor") &&
-                 Contains("the policy has no 'extra'") &&
-                 Contains("'policy.weight' is there twice"));
+  const std::string said = message_of<InvalidArgument>([&] { policy->update(weights, 1); });
+  CHECK_THAT(
+      said, Contains("the weights do not fit the policy, which keeps those that it has:") &&
+                Contains("'hidden1.bias' is missing") &&
+                Contains("'hidden1.weight' is float32 [64, 4] in the policy, and float32 [64, 5] "
+                         "in the update") &&
+                Contains("'hidden2.weight' is float32 [64, 64] in the policy, and float64 [64, 64] "
+                         "in the update") &&
+                Contains("'hidden2.bias' has values that are not finite (NaN or infinite)") &&
+                Contains("'policy.bias' has values that are not finite") &&
+                Contains("'value.bias' is float32 [1] in the policy, and an undefined tensor") &&
+                Contains("the policy has no 'extra'") &&
+                Contains("'policy.weight' is there twice"));
   CHECK(policy->version() == 0);
   CHECK(identical(policy->forward(states).tensors[0], before));
 }
@@ -174,9 +173,8 @@ struct Squeezing : torch::nn::Module {
 };
 
 TEST_CASE("a module must have a row of output for each observation", "[policy]") {
-  CHECK(message_of<InvalidArgument>([] {
-          (void)make_eager_policy(std::make_shared<Squeezing>(), four_floats());
-        }) ==
+  CHECK(message_of<InvalidArgument>(
+            [] { (void)make_eager_policy(std::make_shared<Squeezing>(), four_floats()); }) ==
         "output 0 of the policy of a module is float32 [] for 1 observations: it must have a row "
         "for each");
 }
