@@ -45,6 +45,9 @@ struct PolicyOptions {
   /// Forwards that run at once; more may wait for one another. 1 to 256.
   std::size_t replicas = 1;
   std::string device = "cpu";  ///< where it runs, such as "cuda:0"
+  /// On a GPU: what a batch size launches is recorded once, as a CUDA graph, and replayed; one runs
+  /// at a time. Of a module or TorchScript that only launches kernels, and always the same.
+  bool cuda_graphs = false;
   /// Rows that it takes. Needed for modules, and for TorchScript that does not describe itself.
   std::optional<RowForm> observation{};
   /// Batch sizes that it runs with before it is there, of a policy that takes any: those that it
