@@ -27,5 +27,6 @@ smoke_lines=(
   '60 folder=$(mktemp -d); for how in "--inference agent" "--inference worker --buffers 2 --policy script"; do ppo --workers 2 --envs-per-worker 8 --total-steps 4096 --minibatches 2 $how --figure $folder/curve.svg --json $folder/report; [ -s $folder/curve.png ]; done; rm -r $folder'
   '60 benchmarks/compare envs --quick --rounds 1 --seconds 0.1 --only batchrpc-2-buffers-any-worker'
   '60 simulation_benchmark'
+  '60 policy_benchmark --batch 1,4 --seconds 0.05 --rounds 1'
   '60 batch_benchmark inprocess isolate remote --observers 2 --seconds 0.02 --rounds 1'
 )

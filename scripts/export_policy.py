@@ -100,7 +100,13 @@ def export_compiled(model, path, batch, frozen):
     any_size = batch == "any"
     shapes = ({0: torch.export.Dim("batch", min=1, max=65536)},) if any_size else None
     program = torch.export.export(model, (inputs(model, 2 if any_size else batch),), dynamic_shapes=shapes)
-    config = {"aot_inductor.metadata": {KEY: description(model, batch, not frozen)}, "freezing": frozen}
+    config = {
+        "aot_inductor.metadata": {KEY: description(model, batch, not frozen)},
+        "freezing": frozen,
+        "always_keep_tensor_constants": not frozen,  # else small weights become numbers of the code
+    }
+    if frozen and next(model.parameters()).is_cpu:  # linear layers as code, not as calls of oneDNN, 20 µs each
+        config |= {"max_autotune_gemm": True, "max_autotune_gemm_backends": "CPP"}
     with torch._inductor.config.patch(config):
         torch._inductor.aoti_compile_and_package(program, package_path=str(path))
 

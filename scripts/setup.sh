@@ -82,20 +82,22 @@ version=2.13.0
 venv=.venv/torch2
 libtorch=$venv/libtorch
 needs_cuda=$venv/needs-cuda-$version  # marks a build that would only be downloaded anew
-if [ -e "$libtorch/.batchrpc-$version" ]; then
+if [ -e "$libtorch/.batchrpc-$version" ] && "$venv/bin/python" -c 'import sympy, jinja2, networkx' 2>/dev/null; then
   exit 0
 fi
 
-pip_install() {  # <options of pip>: only headers and libraries are used, none of what Python needs beside
-  "$venv/bin/pip" install --quiet --no-deps --disable-pip-version-check "$@" "torch==$version"
+pip_install() {  # <options of pip> <package>...
+  "$venv/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
+# Without what else it asks for: PyPI's build would bring CUDA's libraries.
+install_torch() { pip_install --no-deps "$@" "torch==$version"; }
 
-if [ ! -e "$needs_cuda" ]; then
+if [ ! -e "$needs_cuda" ] && [ ! -e "$libtorch/.batchrpc-$version" ]; then
   echo "setup: installing LibTorch $version into $venv"
   rm -rf "$venv"
   # PyPI's build for x86-64 is the one for CUDA.
   if ! /usr/bin/python3 -m venv "$venv" ||
-    ! { pip_install --retries 0 --index-url https://download.pytorch.org/whl/cpu || pip_install; }; then
+    ! { install_torch --retries 0 --index-url https://download.pytorch.org/whl/cpu || install_torch; }; then
     echo "setup: pip can get no LibTorch $version here" >&2
     rm -rf "$venv"
     exit 3
@@ -107,6 +109,10 @@ if [ -e "$torch/lib/libtorch_cuda.so" ] && ! command -v nvcc >/dev/null; then
   echo "setup: pip brought a LibTorch $version for CUDA, which needs the CUDA toolkit; remove $venv" \
     "to try again, with an index that has the CPU build in PIP_EXTRA_INDEX_URL" >&2
   exit 3
+fi
+# What exporting policies takes (scripts/export_policy.py).
+if ! pip_install typing_extensions sympy networkx jinja2 filelock fsspec numpy 'setuptools>=77'; then
+  echo "setup: pip can get nothing of what PyTorch needs to export policies: their tests are left out" >&2
 fi
 touch "$torch/.batchrpc-$version"
 ln -sfn "$torch" "$libtorch"

@@ -14,6 +14,7 @@
 #include "torch/device.hpp"
 #include "torch/policy_backend.hpp"
 #include "torch/policy_gate.hpp"
+#include "torch/policy_graphs.hpp"
 
 namespace batchrpc {
 
@@ -217,6 +218,9 @@ RowForm chosen_observation(const std::string& source, const std::optional<RowFor
 std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded, const PolicyOptions& options) {
   loaded.info.device = options.device;
   loaded.info.replicas = options.replicas;
+  if (options.cuda_graphs) {
+    loaded.backend = with_cuda_graphs(std::move(loaded.backend), loaded.info, options);
+  }
   auto policy = std::make_shared<ServedPolicy>(std::move(loaded), options.version);
   policy->warm_up(options.warm_up);
   return policy;

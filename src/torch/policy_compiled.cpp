@@ -11,7 +11,6 @@
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
 
 namespace batchrpc::detail {
@@ -39,20 +38,36 @@ PolicyDescription describe_package(const std::string& path) {
   return description;
 }
 
+/// Compilers turn small weights into numbers of the code, unless told not to. (Counters of batch
+/// norm's, which nothing reads, are left out by right.)
+void require_constants(const std::string& path, Loader& loader, const WeightForms& weights) {
+  const std::vector<std::string> names = loader.get_constant_fqns();
+  for (const auto& [name, form] : weights) {
+    if (!c10::isFloatingType(form.type)) continue;
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw InvalidArgument(path + " calls itself updatable, but '" + name +
+                          "' is part of its code: export it with always_keep_tensor_constants, as "
+                          "scripts/export_policy.py does");
+  }
+}
+
 class CompiledBackend final : public PolicyBackend {
  public:
-  void add(const std::string& path, std::size_t batch, const PolicyOptions& options) {
+  void add(const std::string& path, std::size_t batch, const WeightForms& weights,
+           const PolicyOptions& options) {
     const at::Device device(options.device);
-    const bool one_at_a_time = false;
+    const bool one_at_a_time = options.cuda_graphs;  // what synchronizes cannot be recorded
     try {
       const auto index =
           device.is_cuda() ? std::max<c10::DeviceIndex>(device.index(), 0) : c10::DeviceIndex{-1};
-      auto loader = std::make_unique<Loader>(path, kModel, one_at_a_time, options.replicas, index);
+      auto loader = std::make_unique<Loader>(path, kModel, one_at_a_time,
+                                             one_at_a_time ? 1 : options.replicas, index);
       const std::string made_for = loader->get_metadata()["AOTI_DEVICE_KEY"];
       if (!made_for.empty() && !options.device.starts_with(made_for)) {
         throw InvalidArgument(path + " is compiled for '" + made_for +
                               "', and PolicyOptions::device is '" + options.device + "'");
       }
+      if (options.updatable) require_constants(path, *loader, weights);
       packages_.emplace(batch, std::move(loader));
     } catch (const Error&) {
       throw;
@@ -135,7 +150,7 @@ LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
   loaded.weights = first.weights;
   auto backend = std::make_unique<CompiledBackend>(at::Device(options.device));
   for (std::size_t i = 0; i < paths.size(); ++i)
-    backend->add(paths[i], descriptions[i].batch, options);
+    backend->add(paths[i], descriptions[i].batch, loaded.weights, options);
   loaded.backend = std::move(backend);
   return loaded;
 }

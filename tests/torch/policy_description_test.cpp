@@ -29,8 +29,8 @@ TEST_CASE("a policy's file says what it is", "[policy]") {
   CHECK(description.observation == RowForm{at::kByte, {4, 84, 84}});
   CHECK(description.batch == 16);
   CHECK(description.updatable);
-  CHECK(description.weights ==
-        WeightForms{{"conv1.bias", {at::kFloat, {16}}}, {"steps", {at::kLong, {}}}});
+  const WeightForms weights{{"conv1.bias", {at::kFloat, {16}}}, {"steps", {at::kLong, {}}}};
+  CHECK((description.weights == weights));
   CHECK(parse_policy_description("a.pt2", with("batch 16", "batch any")).batch == 0);
   CHECK_FALSE(parse_policy_description("a.pt2", with("updatable", "frozen")).updatable);
 }

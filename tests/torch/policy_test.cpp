@@ -43,7 +43,8 @@ TEST_CASE("a policy says what it takes and gives", "[policy]") {
   CHECK(info.updatable);
   CHECK(info.batch_sizes.empty());
   CHECK(info.observation == kFourFloats);
-  CHECK(info.outputs == std::vector<RowForm>{{at::kFloat, {2}}, {at::kFloat, {}}});
+  const std::vector<RowForm> outputs{{at::kFloat, {2}}, {at::kFloat, {}}};
+  CHECK((info.outputs == outputs));
   CHECK(info.device == "cpu");
   CHECK(info.replicas == 3);
   CHECK(policy->version() == 7);
@@ -157,6 +158,9 @@ TEST_CASE("options of a policy that are out of range are named", "[policy]") {
   options.kind = PolicyKind::compiled;
   CHECK_THAT(refused(options), Contains("PolicyOptions::kind is compiled"));
   CHECK_THAT(refused({}), Contains("give PolicyOptions::observation"));
+  options = four_floats();
+  options.cuda_graphs = true;
+  CHECK_THAT(refused(options), Contains("PolicyOptions::cuda_graphs"));
 }
 
 TEST_CASE("a module that does not run with its observations is refused", "[policy]") {
@@ -200,16 +204,19 @@ TEST_CASE("an eager policy never mixes weights of two versions", "[policy]") {
   CHECK(torch_test::is_never_torn(*policy, like, 500));
 }
 
-TEST_CASE("on a GPU a policy says the same", "[policy]") {
+TEST_CASE("on a GPU a policy says the same, launched or replayed", "[policy]") {
   if (!at::hasCUDA()) {
     WARN("left out: CUDA");
     return;
   }
+  const bool graphs = GENERATE(false, true);
   const auto module = std::make_shared<Mlp>();
   const at::Tensor states = at::randn({3, 4});
   const at::Tensor expected = std::get<0>(module->forward(states)).detach().clone();
   PolicyOptions options = four_floats(true);
   options.device = "cuda:0";
+  options.cuda_graphs = graphs;
+  options.warm_up = {1, 3};
   const auto policy = make_eager_policy(module, options);
   CHECK(at::allclose(policy->forward(states).tensors[0], expected, 1e-4, 1e-4));
   CHECK(policy->forward(states.cuda()).tensors[0].is_cpu());

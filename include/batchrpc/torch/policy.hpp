@@ -31,8 +31,8 @@ enum class PolicyKind : unsigned char {
 
 /// Type and sizes [d…] of a row: of an observation, or of one of the outputs.
 struct RowForm {
-  at::ScalarType type = at::ScalarType::Float;
-  std::vector<std::int64_t> sizes{};
+  at::ScalarType type = at::ScalarType::Float;  ///< of elements
+  std::vector<std::int64_t> sizes{};            ///< none: a number
   bool operator==(const RowForm&) const = default;
 };
 /// Such as "uint8 [4, 84, 84]".
@@ -45,6 +45,9 @@ struct PolicyOptions {
   /// Forwards that run at once; more may wait for one another. 1 to 256.
   std::size_t replicas = 1;
   std::string device = "cpu";  ///< where it runs, such as "cuda:0"
+  /// On a GPU: what a batch size launches is recorded once, as a CUDA graph, and replayed; one runs
+  /// at a time. For networks that only launch kernels, and always the same.
+  bool cuda_graphs = false;
   /// Rows that it takes. Needed for modules, and for TorchScript that does not describe itself.
   std::optional<RowForm> observation{};
   /// Batch sizes that it runs with before it is there, of a policy that takes any: those that it
@@ -55,13 +58,13 @@ struct PolicyOptions {
 
 /// What a policy is.
 struct PolicyInfo {
-  PolicyKind kind = PolicyKind::eager;
-  bool updatable = false;
+  PolicyKind kind = PolicyKind::eager;     ///< what runs the network
+  bool updatable = false;                  ///< whether update() changes its weights
   std::vector<std::size_t> batch_sizes{};  ///< that it is compiled for, ascending; empty: any
-  RowForm observation{};
-  std::vector<RowForm> outputs{};  ///< in their order
-  std::string device{};
-  std::size_t replicas = 1;
+  RowForm observation{};                   ///< rows that it takes
+  std::vector<RowForm> outputs{};          ///< in their order
+  std::string device{};                    ///< where it runs
+  std::size_t replicas = 1;                ///< forwards that run at once
 };
 
 /// What a policy says of B observations.

@@ -1,0 +1,83 @@
+#include <torch/torch.h>
+#include <torch/version.h>
+
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "actor_critic/network.hpp"
+
+namespace actor_critic {
+namespace {
+
+namespace fs = std::filesystem;
+namespace rpc = batchrpc;
+
+at::Tensor some_observations(const Network& network, std::int64_t rows) {
+  std::vector<std::int64_t> shape{rows};
+  const rpc::RowForm form = network.observation();
+  shape.insert(shape.end(), form.sizes.begin(), form.sizes.end());
+  return form.type == at::kByte ? at::randint(0, 256, shape, at::kByte) : at::randn(shape);
+}
+
+void check_equal(Network& network, rpc::Policy& policy) {
+  for (const std::int64_t rows : {1, 3}) {
+    const at::Tensor observations = some_observations(network, rows);
+    const auto [logits, value] = network.forward(observations);
+    const rpc::PolicyOutput output = policy.forward(observations);
+    REQUIRE(output.tensors.size() == 2);
+    CHECK(at::allclose(output.tensors[0], logits, 0, 1e-5));
+    CHECK(at::allclose(output.tensors[1], value, 0, 1e-5));
+  }
+}
+
+TEST_CASE("networks have a logit for each action, and a value", "[actor_critic]") {
+  const auto atari = make_atari(5);
+  const auto [logits, value] = atari->forward(some_observations(*atari, 2));
+  CHECK(logits.sizes() == at::IntArrayRef{2, 5});
+  CHECK(value.sizes() == at::IntArrayRef{2});
+  const auto mlp = make_mlp(10, 3, 32);
+  CHECK(std::get<0>(mlp->forward(at::zeros({4, 10}))).sizes() == at::IntArrayRef{4, 3});
+}
+
+TEST_CASE("a network's TorchScript, made in C++, says the same", "[actor_critic]") {
+  const std::string path =
+      (fs::temp_directory_path() / ("actor_critic_test." + std::to_string(::getpid()) + ".pt"))
+          .string();
+  for (const auto& network : {make_atari(), make_mlp()}) {
+    save_script(*network, path);
+    check_equal(*network, *rpc::load_policy(path));
+    check_equal(*network, *rpc::load_policy(path, {.updatable = true}));
+  }
+  fs::remove(path);
+}
+
+TEST_CASE("Python's networks have the same weights by name, and say the same", "[actor_critic]") {
+  const std::string folder = BATCHRPC_POLICIES;
+  if (folder.empty()) {
+    WARN("left out: a Python with PyTorch " TORCH_VERSION ", which exports policies");
+    return;
+  }
+  const auto check = [&](const std::shared_ptr<Network>& network, const std::string& path) {
+    load_weights(*network, path);  // throws where names or shapes differ
+    check_equal(*network, *rpc::load_policy(path));
+  };
+  check(make_atari(), folder + "/atari/script.pt");
+  check(make_mlp(), folder + "/mlp/script.pt");
+}
+
+TEST_CASE("weights are orthogonal where they are asked to be", "[actor_critic]") {
+  const auto mlp = make_mlp();
+  initialize_orthogonally(*mlp);
+  const rpc::ModuleState state = rpc::state_of(*mlp);
+  const at::Tensor hidden = state.parameters.at("hidden2.weight");
+  CHECK(at::allclose(hidden.mm(hidden.t()), 2 * at::eye(64), 0, 1e-4));
+  const at::Tensor policy = state.parameters.at("policy.weight");
+  CHECK(at::allclose(policy.mm(policy.t()), 1e-4 * at::eye(2), 0, 1e-6));
+  CHECK(state.parameters.at("value.weight").norm().item<double>() == Approx(1));
+  CHECK(state.parameters.at("hidden1.bias").abs().max().item<double>() == 0);
+}
+
+}  // namespace
+}  // namespace actor_critic
