@@ -67,7 +67,45 @@ class Mlp(nn.Module):
         return self.policy(x), self.value(x).squeeze(1)
 
 
-NETWORKS = {"atari": (Atari, 6), "mlp": (Mlp, 2)}
+class TwoMlps(nn.Module):
+    """examples/actor_critic/two_mlps.cpp: what ppo has for CartPole."""
+
+    def __init__(self, actions: int):
+        super().__init__()
+        self.policy_hidden1 = nn.Linear(4, 64)
+        self.policy_hidden2 = nn.Linear(64, 64)
+        self.policy = nn.Linear(64, actions)
+        self.value_hidden1 = nn.Linear(4, 64)
+        self.value_hidden2 = nn.Linear(64, 64)
+        self.value = nn.Linear(64, 1)
+
+    observation = torch.float32, (4,)
+
+    def forward(self, states):
+        p = torch.tanh(self.policy_hidden2(torch.tanh(self.policy_hidden1(states))))
+        v = torch.tanh(self.value_hidden2(torch.tanh(self.value_hidden1(states))))
+        return self.policy(p), self.value(v).squeeze(1)
+
+
+class MinAtar(nn.Module):
+    """examples/actor_critic/minatar.cpp: what ppo has for MinAtar Breakout."""
+
+    def __init__(self, actions: int):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 16, 3)
+        self.hidden = nn.Linear(16 * 8 * 8, 128)
+        self.policy = nn.Linear(128, actions)
+        self.value = nn.Linear(128, 1)
+
+    observation = torch.bool, (4, 10, 10)
+
+    def forward(self, planes):
+        x = torch.relu(self.conv(planes.float())).flatten(1)
+        x = torch.relu(self.hidden(x))
+        return self.policy(x), self.value(x).squeeze(1)
+
+
+NETWORKS = {"atari": (Atari, 6), "mlp": (Mlp, 2), "two-mlps": (TwoMlps, 2), "minatar": (MinAtar, 3)}
 
 
 def row(dtype, sizes):

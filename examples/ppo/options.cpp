@@ -17,6 +17,7 @@ constexpr int kMostWorkers = 1000;
 constexpr int kMostEnvs = 100'000;
 constexpr std::int64_t kMostSteps = 1'000'000'000'000;
 constexpr int kEnvs = 64;  // of all workers together, by default
+constexpr int kWorkers = 4;
 
 const std::map<std::string, InferencePlace> kInferencePlaces{{"agent", InferencePlace::agent},
                                                              {"worker", InferencePlace::worker}};
@@ -187,6 +188,7 @@ std::string training_settings(const PpoOptions& options) {
 std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
   CLI::App app("Trains a policy by proximal policy optimization (PPO) in vectorised environments.");
   PpoOptions options;
+  options.workers = kWorkers;
   Given given;
   app.add_option("--env", options.env, "environment: " + env_words())->capture_default_str();
   app.add_option("--workers", options.workers, "processes that step environments; 0: this one does")

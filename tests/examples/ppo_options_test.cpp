@@ -21,10 +21,11 @@ void refused(std::vector<const char*> arguments, const std::string& why) {
   CHECK_THROWS_WITH(parsed(arguments), Catch::Contains(why));
 }
 
-TEST_CASE("By default 64 CartPoles are trained with in this process") {
+TEST_CASE("By default 64 CartPoles are trained with, in four processes") {
   const PpoOptions options = parsed({});
   CHECK(options.env == "cartpole");
-  CHECK(options.workers == 0);
+  CHECK(options.workers == 4);
+  CHECK(options.envs_per_worker == 16);
   CHECK(options.envs() == 64);
   CHECK(options.total_steps == 150'000);
   CHECK(options.seed == 1);
@@ -34,8 +35,8 @@ TEST_CASE("By default 64 CartPoles are trained with in this process") {
 
 TEST_CASE("Each environment has defaults of its own, and what is given goes before") {
   const PpoOptions options =
-      parsed({"--env", "minatar-breakout", "--gamma", "0.5", "--epochs", "7", "--anneal", "false",
-              "--envs-per-worker", "8", "--total-steps", "2000"});
+      parsed({"--workers", "0", "--env", "minatar-breakout", "--gamma", "0.5", "--epochs", "7",
+              "--anneal", "false", "--envs-per-worker", "8", "--total-steps", "2000"});
   CHECK(options.settings.gamma == 0.5);
   CHECK(options.settings.epochs == 7);
   CHECK_FALSE(options.settings.anneal);
@@ -67,18 +68,20 @@ TEST_CASE("PPO's numbers are checked") {
 }
 
 TEST_CASE("Rows that minibatches do not divide are refused with what to change") {
-  refused({"--envs-per-worker", "5", "--steps", "7", "--minibatches", "4"},
+  refused({"--workers", "0", "--envs-per-worker", "5", "--steps", "7", "--minibatches", "4"},
           "5 environments × 7 steps are 35 rows an update, which cannot be cut into 4 minibatches "
           "of one size: give --minibatches 1");
-  refused({"--envs-per-worker", "6", "--steps", "6", "--minibatches", "8"}, "give --minibatches 6");
-  CHECK_NOTHROW(parsed({"--envs-per-worker", "5", "--steps", "8", "--minibatches", "4"}));
+  refused({"--workers", "0", "--envs-per-worker", "6", "--steps", "6", "--minibatches", "8"},
+          "give --minibatches 6");
+  CHECK_NOTHROW(
+      parsed({"--workers", "0", "--envs-per-worker", "5", "--steps", "8", "--minibatches", "4"}));
   refused({"--total-steps", "100"}, "less than one update takes, which is");
 }
 
 TEST_CASE("What needs workers, a rank or a file is refused without") {
-  refused({"--inference", "worker"}, "needs workers");
-  refused({"--buffers", "2"}, "needs workers");
-  refused({"--env-threads", "2"}, "needs workers");
+  refused({"--workers", "0", "--inference", "worker"}, "needs workers");
+  refused({"--workers", "0", "--buffers", "2"}, "needs workers");
+  refused({"--workers", "0", "--env-threads", "2"}, "needs workers");
   refused({"--workers", "2", "--rank", "3", "--join", "tcp://127.0.0.1:1"}, "--rank 3 of 2");
   refused({"--workers", "2", "--rank", "1"}, "--rank needs --join");
   refused({"--policy", "compiled"}, "--policy-path");
