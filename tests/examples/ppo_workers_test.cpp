@@ -67,7 +67,7 @@ std::unique_ptr<rpc::Env> make_turns() { return std::make_unique<Turns>(); }
 Decisions decide(const at::Tensor& observations) {
   const at::Tensor step = observations.select(1, 0);
   const at::Tensor episode = observations.select(1, 1);
-  return {(step * 10 + episode).to(at::kLong), step / -4, episode * 2};
+  return {(step * 10 + episode.remainder(10)).to(at::kLong), step / -4, episode * 2};
 }
 
 class DecidingPolicy final : public rpc::WorkerPolicy {
