@@ -42,7 +42,8 @@ Costs costs_of(const Record& record) {
     cpu += median_of(rounds).driver_cpus;
   }
   return {.message_us = cpu / messages * 1e6,
-          .step_factor = record.setting.ideal() / median_free(record)};
+          .step_us = record.setting.step_ms * 1e3 *
+                     std::max(record.setting.ideal() / median_free(record) - 1, 0.0)};
 }
 
 std::vector<Simulated> simulate_all(const Options& options, const Record& record,

@@ -1,10 +1,12 @@
 #include "env_benchmark/simulation.hpp"
 
+#include <algorithm>
 #include <batchrpc/env.hpp>
 #include <batchrpc/testing.hpp>
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,16 +38,18 @@ double simulate(const SimulatedWorkers& workers, const Variant& variant, const C
   };
   std::vector<std::unique_ptr<Machine>> machines;
   std::vector<std::string> names;
-  const rpc::Duration step = of(workers.step_ms * 1e3 * costs.step_factor);
+  const rpc::Duration step = of(workers.step_ms * 1e3 + costs.step_us);
+  std::exponential_distribution<double> late(1 / std::max(costs.step_us, 1e-3));
+  const auto draw = [&](std::size_t /*lane*/) {
+    return of(workers.step_ms * 1e3 + late(world.random()));
+  };
   for (std::size_t w = 0; w < workers.workers; ++w) {
     names.push_back(worker_name(w));
     machines.push_back(std::make_unique<Machine>(rpc::Node(world.options(names.back())), nullptr));
     machines.back()->worker = std::make_unique<rpc::EnvWorker>(
         machines.back()->node,
         [](std::size_t size) { return std::make_unique<TimedGroup>(size, StepTime{}); },
-        rpc::EnvWorkerOptions{.lanes =
-                                  rpc::timed_lanes(workers.lanes, world.loop(),
-                                                   [step](std::size_t /*lane*/) { return step; })});
+        rpc::EnvWorkerOptions{.lanes = rpc::timed_lanes(workers.lanes, world.loop(), draw)});
   }
 
   rpc::VectorEnv envs(

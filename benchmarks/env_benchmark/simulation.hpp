@@ -8,12 +8,13 @@ namespace env_benchmark {
 
 /// What a simulation takes from measurements.
 struct Costs {
-  double message_us = 0;   ///< CPU time of the driver for a step of a group, there and back
-  double step_factor = 1;  ///< how much longer a step takes than it should: what timers add
+  double message_us = 0;  ///< CPU time of the driver for a step of a group, there and back
+  double step_us = 0;     ///< by how much a step takes longer than it should: what timers add
 };
 
 /// A network in virtual time (latency 50 us, 10 Gbit/s each way) of machines with a worker each,
-/// and of a driver, whose messages take their time. Nothing of this is measured.
+/// and of a driver, whose messages take their time. What timers add to a step is drawn for each, an
+/// exponential distribution. Nothing of this is measured.
 struct SimulatedWorkers {
   std::size_t workers = 2;
   std::size_t envs_per_worker = 48;
