@@ -141,7 +141,9 @@ def export_compiled(model, path, batch, frozen):
     config = {
         "aot_inductor.metadata": {KEY: description(model, batch, not frozen)},
         "freezing": frozen,
-        "always_keep_tensor_constants": not frozen,  # else small weights become numbers of the code
+        # Else small weights, and those whose elements are equal, become numbers of the code.
+        "always_keep_tensor_constants": not frozen,
+        "joint_graph_constant_folding": frozen,
     }
     if frozen and next(model.parameters()).is_cpu:  # linear layers as code, not as calls of oneDNN, 20 µs each
         config |= {"max_autotune_gemm": True, "max_autotune_gemm_backends": "CPP"}
