@@ -15,7 +15,7 @@ namespace {
 
 // The bytes of one row of a dense tensor [rows, ...].
 std::span<std::byte> row_of(const at::Tensor& tensor, std::int64_t row) {
-  const auto size = static_cast<std::size_t>(tensor.stride(0)) * tensor.element_size();
+  const auto size = static_cast<std::size_t>(tensor.stride(0) * tensor.element_size());
   return {static_cast<std::byte*>(tensor.data_ptr()) + static_cast<std::size_t>(row) * size, size};
 }
 
