@@ -68,7 +68,8 @@ for kind in release shared; do
   build_downstream core "$work/core-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts"
   run "core, $kind" "$work/core-$kind/core"
   run "docs/testing.md, $kind" "$work/core-$kind/agent_test"
-  build_downstream core "$work/version-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DBATCHRPC_WANTED="$version"
+  run "find_package(batchrpc $version), $kind" cmake -G Ninja -S tests/downstream/core -B "$work/version-$kind" \
+    -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts" -DBATCHRPC_WANTED="$version"
   if cmake -S tests/downstream/core -B "$work/version-$kind" -DBATCHRPC_WANTED=999 &>"$work/refusal"; then
     echo "install: find_package(batchrpc 999) takes $version" >&2
     exit 1
