@@ -143,7 +143,7 @@ TEST_CASE("what is no TorchScript of a policy is refused", "[policy]") {
   CHECK_THAT(refused(good, {.observation = RowForm{at::kFloat, {}}}),
              Contains("good.pt does not run with 1 rows of float32 []: "));
   const std::string bytes = bytes_of(good);
-  for (const std::size_t part : {4, 2}) {
+  for (const std::size_t part : {4U, 2U}) {
     CHECK_THAT(refused(folder.write("cut.pt", bytes.substr(0, bytes.size() / part))),
                Contains("is no TorchScript of"));
   }
@@ -223,7 +223,7 @@ TEST_CASE("a package that is cut short is refused", "[policy]") {
   if (path.empty()) return;
   const std::string bytes = bytes_of(path);
   const Folder folder;
-  for (const std::size_t part : {100, 2}) {
+  for (const std::size_t part : {100U, 2U}) {
     CHECK_THAT(refused(folder.write("cut.pt2", bytes.substr(0, bytes.size() / part))),
                Contains("cut.pt2 is no package of AOTInductor"));
   }

@@ -137,7 +137,7 @@ TEST_CASE("a refused update reaches the learner as what it is", "[policy]") {
     policy->update(weights, version);
   });
   auto refused =
-      learner.call<void(ModuleState, std::uint64_t)>("agent", "update", ModuleState{}, 1);
+      learner.call<void(ModuleState, std::uint64_t)>("agent", "update", ModuleState{}, 1U);
   CHECK_THAT(message_of<InvalidArgument>([&] { std::move(refused).get(); }),
              Contains("'hidden1.bias' is missing"));
 }

@@ -93,7 +93,7 @@ TEST_CASE("versions of weights rise", "[policy]") {
   const auto policy = make_eager_policy(std::make_shared<Mlp>(), four_floats(true));
   const ModuleState weights = state_of(Mlp());
   policy->update(weights, 5);
-  for (const std::uint64_t version : {0, 4, 5}) {
+  for (const std::uint64_t version : {0U, 4U, 5U}) {
     CHECK(message_of<InvalidArgument>([&] { policy->update(weights, version); }) ==
           "weights of version " + std::to_string(version) +
               " came to a policy that has version 5: versions rise with every update");
