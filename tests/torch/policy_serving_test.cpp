@@ -106,8 +106,8 @@ TEST_CASE("each caller gets the outputs of its row, and the version that made th
     CHECK(first[i].version == 0);
   }
   actor
-      .call<void(ModuleState, std::uint64_t)>("agent", "update",
-                                              torch_test::weights_of_version(state_of(Mlp()), 9), 9U)
+      .call<void(ModuleState, std::uint64_t)>(
+          "agent", "update", torch_test::weights_of_version(state_of(Mlp()), 9), 9U)
       .get();
   for (const PolicyReply& reply : ask_all()) {
     CHECK(reply.version == 9);
