@@ -30,6 +30,7 @@ rpc::NodeOptions node_options(std::string name) {
   rpc::NodeOptions options;
   options.name = std::move(name);
   options.transport = rpc::TransportChoice::unix_socket;
+  options.log_level = rpc::LogLevel::error;  // clients end without a goodbye
   options.join_timeout = kPatience;
   options.call_timeout = rpc::Duration::max();  // a sample takes what it takes
   return options;
