@@ -9,6 +9,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "env_benchmark/timed_group.hpp"
@@ -33,6 +34,7 @@ double simulate(const SimulatedWorkers& workers, const Variant& variant, const C
       {.latency = of(workers.latency_us), .bandwidth = 1'250'000'000, .capacity = 1 << 20});
   const rpc::Node driver(world.options("driver"));
   struct Machine {
+    explicit Machine(rpc::NodeOptions options) : node(std::move(options)) {}
     rpc::Node node;
     std::unique_ptr<rpc::EnvWorker> worker;
   };
@@ -45,7 +47,7 @@ double simulate(const SimulatedWorkers& workers, const Variant& variant, const C
   };
   for (std::size_t w = 0; w < workers.workers; ++w) {
     names.push_back(worker_name(w));
-    machines.push_back(std::make_unique<Machine>(rpc::Node(world.options(names.back())), nullptr));
+    machines.push_back(std::make_unique<Machine>(world.options(names.back())));
     machines.back()->worker = std::make_unique<rpc::EnvWorker>(
         machines.back()->node,
         [](std::size_t size) { return std::make_unique<TimedGroup>(size, StepTime{}); },

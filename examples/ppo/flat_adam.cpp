@@ -1,5 +1,7 @@
 #include "ppo/flat_adam.hpp"
 
+#include <ATen/core/grad_mode.h>
+
 #include <cmath>
 
 namespace batchrpc_examples::ppo {
