@@ -4,37 +4,17 @@
 
 #include <algorithm>
 #include <batchrpc/base/error.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 
 #include "actor_critic/network.hpp"
+#include "common/passing_folder.hpp"
 
 namespace policy_benchmark {
 namespace {
 
 namespace fs = std::filesystem;
 namespace rpc = batchrpc;
-
-/// A folder of files of this process, gone with it.
-class OwnFolder {
- public:
-  OwnFolder() {
-    std::string pattern = (fs::temp_directory_path() / "policy_benchmark.XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = pattern;
-  }
-  ~OwnFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  OwnFolder(const OwnFolder&) = delete;
-  OwnFolder& operator=(const OwnFolder&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 struct Source {
   const char* name;
@@ -76,7 +56,7 @@ const std::vector<std::string>& form_names() {
 std::vector<Form> load_forms(const std::string& network, const Options& options) {
   torch::manual_seed(1);
   const auto module = network == "mlp" ? actor_critic::make_mlp() : actor_critic::make_atari();
-  const OwnFolder own;
+  const batchrpc_examples::PassingFolder own("policy_benchmark");
   fs::path folder = fs::path(options.policies) / network;
   if (options.policies.empty()) {
     folder = own.path();

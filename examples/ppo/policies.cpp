@@ -1,19 +1,16 @@
 #include "ppo/policies.hpp"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <array>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/torch/env.hpp>
 #include <batchrpc/torch/module.hpp>
 #include <cstring>
-#include <filesystem>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "common/passing_folder.hpp"
 #include "flat_parameters/flat_parameters.hpp"
 #include "ppo/actor.hpp"
 #include "ppo/random.hpp"
@@ -21,31 +18,10 @@
 namespace batchrpc_examples::ppo {
 
 namespace rpc = batchrpc;
-namespace fs = std::filesystem;
 
 namespace {
 
 constexpr std::size_t kMostBuffers = 2;  // of --buffers
-
-// A folder that is gone with this.
-class PassingFolder {
- public:
-  PassingFolder() {
-    std::string pattern = (fs::temp_directory_path() / "ppo.XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    path_ = pattern;
-  }
-  ~PassingFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  PassingFolder(const PassingFolder&) = delete;
-  PassingFolder& operator=(const PassingFolder&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
 
 std::shared_ptr<rpc::Policy> load(const std::string& path, const rpc::PolicyOptions& options,
                                   const rpc::EnvSpec& spec) {
@@ -128,7 +104,7 @@ std::shared_ptr<rpc::Policy> make_policy(const PpoOptions& options, const rpc::E
     case PolicyKind::script: {
       how.kind = rpc::PolicyKind::script;
       if (!options.policy_path.empty()) return load(options.policy_path, how, spec);
-      const PassingFolder folder;
+      const PassingFolder folder("ppo");
       const std::string path = folder.path() / "script.pt";
       actor_critic::save_script(*network, path);
       return load(path, how, spec);
