@@ -1,7 +1,6 @@
 #include "env_benchmark/worker.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <batchrpc/env.hpp>
 #include <chrono>
 #include <memory>
@@ -9,13 +8,15 @@
 #include <utility>
 #include <vector>
 
+#include "common/worker_end.hpp"
+
 namespace env_benchmark {
 
 namespace rpc = batchrpc;
 using Clock = std::chrono::steady_clock;
 
 rpc::NodeOptions node_options(const Setting& setting, const std::string& meeting_place, int rank) {
-  return {.name = rank == 0 ? "driver" : worker_name(static_cast<std::size_t>(rank) - 1),
+  return {.name = rank == 0 ? kDriver : worker_name(static_cast<std::size_t>(rank) - 1),
           .rank = rank,
           .world_size = static_cast<int>(setting.workers) + 1,
           .join = meeting_place};
@@ -54,21 +55,12 @@ double run_free(const Setting& setting, StepTime time, double seconds) {
 void run_worker(const Setting& setting, StepTime time, const std::string& meeting_place,
                 std::size_t worker) {
   const rpc::Node node(node_options(setting, meeting_place, static_cast<int>(worker) + 1));
-  const auto finished = std::make_shared<rpc::Promise<void>>();
-  const auto once = std::make_shared<std::atomic<bool>>(false);
-  const auto finish = [finished, once] {
-    if (!once->exchange(true)) finished->set_value();
-  };
-  const rpc::Future<void> is_finished = finished->get_future();
-  node.on_membership([finish](const rpc::MembershipChange& change) {
-    if (!change.joined && change.peer.name == "driver") finish();
-  });
-  node.expose(kFinish, finish);
+  const batchrpc_examples::WorkerEnd end(node, kDriver);
   node.expose(kFree, [setting, time](double seconds) { return run_free(setting, time, seconds); });
   const rpc::EnvWorker envs(
       node, [time](std::size_t size) { return std::make_unique<TimedGroup>(size, time); },
       {.lanes = rpc::thread_lanes(setting.lanes), .max_envs = std::size_t{1} << 20});
-  is_finished.wait();
+  end.wait();
 }
 
 }  // namespace env_benchmark

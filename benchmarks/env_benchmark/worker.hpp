@@ -9,8 +9,8 @@
 
 namespace env_benchmark {
 
-inline constexpr const char* kFree = "free";      ///< double(double seconds)
-inline constexpr const char* kFinish = "finish";  ///< void()
+inline constexpr const char* kDriver = "driver";
+inline constexpr const char* kFree = "free";  ///< double(double seconds)
 
 inline std::string worker_name(std::size_t worker) { return "worker" + std::to_string(worker); }
 

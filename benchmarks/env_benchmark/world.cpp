@@ -11,6 +11,7 @@
 
 #include "common/cpu_time.hpp"
 #include "common/meeting_place.hpp"
+#include "common/worker_end.hpp"
 #include "env_benchmark/worker.hpp"
 
 namespace env_benchmark {
@@ -48,12 +49,7 @@ World::World(const Setting& setting, StepTime time) : setting_(setting) {
 }
 
 World::~World() {
-  for (const std::string& name : names_of(setting_)) {
-    try {
-      node_->call<void()>(name, kFinish).wait_for(std::chrono::seconds(1));
-    } catch (const rpc::Error&) {  // it is gone
-    }
-  }
+  batchrpc_examples::finish_workers(*node_, names_of(setting_), std::chrono::seconds(1));
   for (auto& child : children_)
     child.wait_for(std::chrono::seconds(2));
 }

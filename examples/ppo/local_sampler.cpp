@@ -1,7 +1,6 @@
 #include "ppo/local_sampler.hpp"
 
 #include <batchrpc/base/error.hpp>
-#include <batchrpc/torch/env.hpp>
 #include <cstring>
 #include <stdexcept>
 
@@ -17,28 +16,6 @@ namespace {
 std::span<std::byte> row_of(const at::Tensor& tensor, std::int64_t row) {
   const auto size = static_cast<std::size_t>(tensor.stride(0) * tensor.element_size());
   return {static_cast<std::byte*>(tensor.data_ptr()) + static_cast<std::size_t>(row) * size, size};
-}
-
-at::Tensor like(const at::Tensor& observations, std::vector<std::int64_t> first) {
-  const auto rest = observations.sizes().slice(1);
-  first.insert(first.end(), rest.begin(), rest.end());
-  return at::empty(first, observations.options());
-}
-
-Sample empty_sample(std::int64_t steps, std::int64_t envs, std::int64_t version,
-                    const at::Tensor& next) {
-  const std::vector<std::int64_t> rows{steps, envs};
-  Sample sample;
-  sample.observations = like(next, rows);
-  sample.actions = at::empty(rows, at::kLong);
-  sample.log_probs = at::empty(rows);
-  sample.values = at::empty(rows);
-  sample.rewards = at::empty(rows);
-  sample.terminated = at::empty(rows, at::kBool);
-  sample.truncated = at::empty(rows, at::kBool);
-  sample.valid = at::ones(rows, at::kBool);
-  sample.versions = at::full(rows, version, at::kLong);
-  return sample;
 }
 
 void append(std::string& bytes, std::uint64_t number) {
@@ -80,13 +57,8 @@ LocalSampler::LocalSampler(const rpc::EnvFactory& make, std::int64_t envs, std::
     }
   }
   require_usable(spec());
-  if (spec().action != rpc::ArraySpec{rpc::ElementType::int64, {}}) {
-    throw rpc::InvalidArgument("a sampler takes environments with one action of int64, not " +
-                               to_string(spec()));
-  }
-  std::vector<std::int64_t> shape = spec().observation.shape;
-  shape.insert(shape.begin(), envs);
-  next_ = at::empty(shape, rpc::scalar_type_of(spec().observation.type));
+  require_int64_action(spec());
+  next_ = blank_observations(spec(), envs);
   for (std::size_t i = 0; i < envs_.size(); ++i)
     envs_[i].env->reset(seed_of(i), next_observation(i));
 }
@@ -101,9 +73,10 @@ std::span<std::byte> LocalSampler::next_observation(std::size_t index) {
 
 std::vector<Sample> LocalSampler::sample(std::int64_t steps, std::int64_t version) {
   const auto envs = static_cast<std::int64_t>(envs_.size());
-  Sample sample = empty_sample(steps, envs, version, next_);
-  std::vector<at::Tensor> finals;
-  std::vector<std::int64_t> final_rows;
+  Sample sample = blank_sample(steps, next_);
+  sample.valid.fill_(true);
+  sample.versions.fill_(version);
+  Finals finals;
   auto* rewards = sample.rewards.data_ptr<float>();
   auto* terminated = sample.terminated.data_ptr<bool>();
   auto* truncated = sample.truncated.data_ptr<bool>();
@@ -125,18 +98,14 @@ std::vector<Sample> LocalSampler::sample(std::int64_t steps, std::int64_t versio
       truncated[row] = step.truncated;
       place.actions.append(reinterpret_cast<const char*>(action.data()), action.size());
       if (!step.ended()) continue;
-      if (!step.terminated) {
-        finals.push_back(next_[static_cast<std::int64_t>(i)].clone());
-        final_rows.push_back(row);
-      }
+      if (!step.terminated) finals.add(row, next_[static_cast<std::int64_t>(i)].clone());
       ++place.episode;
       place.actions.clear();
       place.env->reset(seed_of(i), observation);
     }
   }
   sample.next_observations = next_.clone();
-  sample.final_observations = finals.empty() ? like(next_, {0}) : at::stack(finals);
-  sample.final_rows = at::tensor(final_rows, at::kLong);
+  finals.move_to(sample);
   return {sample};
 }
 

@@ -1,7 +1,6 @@
 #include "ppo/remote_sampler.hpp"
 
 #include <algorithm>
-#include <batchrpc/base/error.hpp>
 #include <batchrpc/torch/env.hpp>
 #include <cstring>
 #include <span>
@@ -21,12 +20,6 @@ void copy_row(const at::Tensor& from, const at::Tensor& to, std::int64_t row) {
               from.data_ptr(), from.nbytes());
 }
 
-at::Tensor rows_like(const at::Tensor& observations, std::int64_t steps) {
-  std::vector<std::int64_t> sizes{steps};
-  sizes.insert(sizes.end(), observations.sizes().begin(), observations.sizes().end());
-  return at::zeros(sizes, observations.options());
-}
-
 }  // namespace
 
 RemoteSampler::RemoteSampler(rpc::VectorEnv& envs, Decide decide, bool any_worker)
@@ -34,10 +27,7 @@ RemoteSampler::RemoteSampler(rpc::VectorEnv& envs, Decide decide, bool any_worke
       decide_(std::move(decide)),
       any_worker_(any_worker),
       workers_(envs.workers().size()) {
-  if (envs.spec().action != rpc::ArraySpec{rpc::ElementType::int64, {}}) {
-    throw rpc::InvalidArgument("a sampler takes environments with one action of int64, not " +
-                               to_string(envs.spec()));
-  }
+  require_int64_action(envs.spec());
   envs_.reset_async();
   while (envs_.under_way() > 0) {
     const rpc::EnvBatch batch = receive();
@@ -101,23 +91,11 @@ std::vector<Sample> RemoteSampler::sample(std::int64_t steps, std::int64_t versi
 }
 
 void RemoteSampler::begin(Group& group, std::int64_t steps, std::int64_t version) const {
-  const std::vector<std::int64_t> rows{steps, group_envs_};
-  const at::Tensor& like = groups_.front().now.defined() ? groups_.front().now : group.now;
+  if (!group.now.defined()) group.now = blank_observations(envs_.spec(), group_envs_);
   group.step = 0;
-  group.finals.clear();
-  group.final_rows.clear();
-  Sample& sample = group.sample;
-  sample = {};
-  if (!group.now.defined()) group.now = at::zeros_like(like);
-  sample.observations = rows_like(group.now, steps);
-  sample.actions = at::zeros(rows, at::kLong);
-  sample.log_probs = at::zeros(rows);
-  sample.values = at::zeros(rows);
-  sample.rewards = at::zeros(rows);
-  sample.terminated = at::zeros(rows, at::kBool);
-  sample.truncated = at::zeros(rows, at::kBool);
-  sample.valid = at::zeros(rows, at::kBool);
-  sample.versions = at::full(rows, version, at::kLong);
+  group.finals = {};
+  group.sample = blank_sample(steps, group.now);
+  group.sample.versions.fill_(version);
 }
 
 // What came of the group's last actions.
@@ -133,8 +111,8 @@ void RemoteSampler::take_outcome(Group& group, const rpc::EnvBatch& batch, std::
   for (std::size_t f = 0; f < batch.final_rows.size(); ++f) {
     const std::size_t at = batch.final_rows[f];
     if (at < first || at >= first + envs || batch.terminated[at] != 0) continue;
-    group.finals.push_back(final_observations_of(batch)[static_cast<std::int64_t>(f)]);
-    group.final_rows.push_back(row + static_cast<std::int64_t>(at - first));
+    group.finals.add(row + static_cast<std::int64_t>(at - first),
+                     final_observations_of(batch)[static_cast<std::int64_t>(f)]);
   }
   ++group.step;
 }
@@ -164,9 +142,7 @@ void RemoteSampler::act(const std::vector<Group*>& groups, const at::Tensor& obs
 Sample RemoteSampler::finish(Group& group) {
   Sample sample = std::exchange(group.sample, {});
   sample.next_observations = group.now;
-  sample.final_observations =
-      group.finals.empty() ? group.now.narrow(0, 0, 0) : at::stack(group.finals);
-  sample.final_rows = at::tensor(group.final_rows, at::kLong);
+  group.finals.move_to(sample);
   return sample;
 }
 

@@ -32,8 +32,7 @@ class RemoteSampler final : public Sampler {
     bool held = false;  // nothing of it is under way, and it can be stepped
     std::int64_t step = 0;
     Sample sample{};
-    std::vector<at::Tensor> finals{};
-    std::vector<std::int64_t> final_rows{};
+    Finals finals{};
   };
 
   [[nodiscard]] Group& group_of(const batchrpc::EnvBatch::Group& source);

@@ -1,6 +1,5 @@
 #include "ppo/rollout_sampler.hpp"
 
-#include <batchrpc/base/error.hpp>
 #include <batchrpc/torch/env.hpp>
 #include <span>
 #include <string>
@@ -28,6 +27,7 @@ at::Tensor all_observations(const rpc::EnvBatch& batch) {
 
 RolloutSampler::RolloutSampler(rpc::VectorEnv& envs, Weights weights)
     : envs_(envs), weights_(std::move(weights)), workers_(envs.workers().size()) {
+  require_int64_action(envs.spec());
   envs_.reset_async();
   receive_all();
 }
@@ -39,7 +39,8 @@ std::vector<Sample> RolloutSampler::sample(std::int64_t steps, std::int64_t vers
   envs_.push_policy(rpc::Bytes::copy(bytes), static_cast<std::uint64_t>(version)).get();
   std::vector<rpc::EnvBatch::Group> sources;
   for (Group& group : groups_) {
-    group.sample = no_sample(group, steps);
+    if (!group.now.defined()) group.now = blank_observations(envs_.spec(), group_envs_);
+    group.sample = blank_sample(steps, group.now);
     if (group.held) sources.push_back(group.source);
     group.held = false;
   }
@@ -80,7 +81,7 @@ Sample RolloutSampler::sample_of(const Group& group, const rpc::EnvBatch& batch,
   const auto steps = static_cast<std::int64_t>(batch.steps);
   const std::vector<std::int64_t> all{static_cast<std::int64_t>(batch.groups), steps, group_envs_};
   const at::Tensor seen = all_observations(batch)[place];
-  Sample sample;
+  Sample sample = blank_sample(steps, group.now);
   sample.observations = at::cat({group.now.unsqueeze(0), seen.narrow(0, 0, steps - 1)});
   sample.actions = actions_of(batch).view(all)[place];
   const at::Tensor extras = extras_of(batch).view({all[0], all[1], all[2], 2})[place];
@@ -90,44 +91,21 @@ Sample RolloutSampler::sample_of(const Group& group, const rpc::EnvBatch& batch,
   sample.terminated = terminated_of(batch).view(all)[place];
   sample.truncated = truncated_of(batch).view(all)[place];
   sample.valid = valid_of(batch).view(all)[place];
-  sample.versions = at::empty({steps, group_envs_}, at::kLong);
   for (std::int64_t t = 0; t < steps; ++t) {
     const auto version = batch.versions[static_cast<std::size_t>(place * steps + t)];
     sample.versions[t].fill_(static_cast<std::int64_t>(version));
   }
   const auto first = static_cast<std::size_t>(place * steps * group_envs_);
   const auto end = first + static_cast<std::size_t>(steps * group_envs_);
-  std::vector<at::Tensor> finals;
-  std::vector<std::int64_t> final_rows;
+  Finals finals;
   for (std::size_t f = 0; f < batch.final_rows.size(); ++f) {
     const std::size_t row = batch.final_rows[f];
     if (row < first || row >= end || batch.terminated[row] != 0) continue;
-    finals.push_back(final_observations_of(batch)[static_cast<std::int64_t>(f)]);
-    final_rows.push_back(static_cast<std::int64_t>(row - first));
+    finals.add(static_cast<std::int64_t>(row - first),
+               final_observations_of(batch)[static_cast<std::int64_t>(f)]);
   }
-  sample.final_observations = finals.empty() ? group.now.narrow(0, 0, 0) : at::stack(finals);
-  sample.final_rows = at::tensor(final_rows, at::kLong);
+  finals.move_to(sample);
   return sample;
-}
-
-// Of a worker that is lost.
-Sample RolloutSampler::no_sample(const Group& group, std::int64_t steps) const {
-  const at::Tensor& like = group.now.defined() ? group.now : groups_.front().now;
-  std::vector<std::int64_t> sizes{steps};
-  sizes.insert(sizes.end(), like.sizes().begin(), like.sizes().end());
-  const std::vector<std::int64_t> rows{steps, group_envs_};
-  return {.observations = at::zeros(sizes, like.options()),
-          .actions = at::zeros(rows, at::kLong),
-          .log_probs = at::zeros(rows),
-          .values = at::zeros(rows),
-          .rewards = at::zeros(rows),
-          .terminated = at::zeros(rows, at::kBool),
-          .truncated = at::zeros(rows, at::kBool),
-          .valid = at::zeros(rows, at::kBool),
-          .versions = at::zeros(rows, at::kLong),
-          .next_observations = group.now.defined() ? group.now : at::zeros_like(like),
-          .final_observations = like.narrow(0, 0, 0),
-          .final_rows = at::empty({0}, at::kLong)};
 }
 
 }  // namespace batchrpc_examples::ppo

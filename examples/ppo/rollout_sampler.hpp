@@ -38,7 +38,6 @@ class RolloutSampler final : public Sampler {
   void receive_all();
   [[nodiscard]] Sample sample_of(const Group& group, const batchrpc::EnvBatch& batch,
                                  std::int64_t place) const;
-  [[nodiscard]] Sample no_sample(const Group& group, std::int64_t steps) const;
 
   batchrpc::VectorEnv& envs_;
   Weights weights_;

@@ -2,9 +2,11 @@
 
 #include <ATen/ATen.h>
 
+#include <batchrpc/env/env.hpp>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace batchrpc_examples::ppo {
@@ -38,6 +40,31 @@ struct Sample {
   [[nodiscard]] std::int64_t steps() const { return rewards.size(0); }
   [[nodiscard]] std::int64_t envs() const { return rewards.size(1); }
 };
+
+/// What `envs` environments of that spec see, all zeros: [envs, d...].
+at::Tensor blank_observations(const batchrpc::EnvSpec& spec, std::int64_t envs);
+
+/// A sample of environments that see `next`, [N, d...]: all zeros, no row valid, no final
+/// observation.
+Sample blank_sample(std::int64_t steps, const at::Tensor& next);
+
+/// Gathers the final observations of a sample.
+class Finals {
+ public:
+  void add(std::int64_t row, at::Tensor observation) {
+    rows_.push_back(row);
+    observations_.push_back(std::move(observation));
+  }
+  /// Gives them to a blank sample, and is empty again.
+  void move_to(Sample& sample);
+
+ private:
+  std::vector<std::int64_t> rows_;
+  std::vector<at::Tensor> observations_;
+};
+
+/// Throws batchrpc::InvalidArgument unless an action is one number of int64.
+void require_int64_action(const batchrpc::EnvSpec& spec);
 
 /// Steps environments by a policy. The groups, their sizes and the order of their environments stay
 /// the same from call to call, and each goes on where it was.

@@ -1,6 +1,5 @@
 #include "ppo/workers.hpp"
 
-#include <atomic>
 #include <batchrpc/base/error.hpp>
 #include <chrono>
 #include <csignal>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "common/meeting_place.hpp"
+#include "common/worker_end.hpp"
 #include "games/games.hpp"
 #include "ppo/policies.hpp"
 #include "ppo/random.hpp"
@@ -18,8 +18,6 @@ namespace batchrpc_examples::ppo {
 namespace rpc = batchrpc;
 
 namespace {
-
-constexpr const char* kFinish = "finish";  // void()
 
 std::string name_of(int rank) { return rank == 0 ? "agent" : "worker" + std::to_string(rank); }
 
@@ -40,17 +38,8 @@ std::vector<std::string> worker_names(const PpoOptions& options) {
 
 void run_worker_at(const PpoOptions& options, const std::string& join, int rank) {
   use_one_torch_thread();
-  const auto finished = std::make_shared<rpc::Promise<void>>();
-  const auto once = std::make_shared<std::atomic<bool>>(false);
-  const auto finish = [finished, once] {
-    if (!once->exchange(true)) finished->set_value();
-  };
-  const rpc::Future<void> is_finished = finished->get_future();
   const rpc::Node node(node_options(options, join, rank));
-  node.on_membership([finish](const rpc::MembershipChange& change) {
-    if (!change.joined && change.peer.rank == 0) finish();
-  });
-  node.expose(kFinish, finish);
+  const WorkerEnd end(node, name_of(0));
   std::shared_ptr<rpc::WorkerPolicy> policy;
   if (options.inference == InferencePlace::worker) {
     policy = make_network_policy(options, make_env(options.env)->spec(),
@@ -60,7 +49,7 @@ void run_worker_at(const PpoOptions& options, const std::string& join, int rank)
       node, rpc::group_of([&options] { return make_env(options.env); }),
       {.lanes = rpc::thread_lanes(static_cast<std::size_t>(options.env_threads)),
        .policy = policy});
-  is_finished.wait();
+  end.wait();
 }
 
 }  // namespace
@@ -82,12 +71,7 @@ Workers::Workers(const PpoOptions& options) : options_(options) {
 
 Workers::~Workers() {
   envs_.reset();
-  for (const std::string& name : worker_names(options_)) {
-    try {
-      node_->call<void()>(name, kFinish).wait_for(std::chrono::milliseconds(500));
-    } catch (const rpc::Error&) {  // it is gone
-    }
-  }
+  finish_workers(*node_, worker_names(options_), std::chrono::milliseconds(500));
   for (ChildProcess& child : children_)
     child.wait_for(std::chrono::seconds(1));
 }

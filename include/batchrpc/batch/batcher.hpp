@@ -183,7 +183,9 @@ class Batcher<R(Args...)> {
   static std::function<void(const std::string&)> device_check() {
     std::function<void(const std::string&)> check;
     [[maybe_unused]] const auto look_at = [&]<class T>(const BatchForm<T>* /*form*/) {
-      if constexpr (requires { BatchForm<T>::check_device; }) check = &BatchForm<T>::check_device;
+      if constexpr (requires { BatchForm<T>::check_device; }) {
+        check = [](const std::string& device) { BatchForm<T>::check_device(device); };
+      }
     };
     (look_at(static_cast<const BatchForm<Args>*>(nullptr)), ...);
     return check;
