@@ -145,6 +145,9 @@ def export_compiled(model, path, batch, frozen):
         "always_keep_tensor_constants": not frozen,
         "joint_graph_constant_folding": frozen,
     }
+    march = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}.get(torch.backends.cpu.get_cpu_capability())
+    if march and hasattr(torch._inductor.config.cpp, "march"):  # else for this very CPU
+        config["cpp.march"] = march
     if frozen and next(model.parameters()).is_cpu:  # linear layers as code, not as calls of oneDNN, 20 µs each
         config |= {"max_autotune_gemm": True, "max_autotune_gemm_backends": "CPP"}
     with torch._inductor.config.patch(config):

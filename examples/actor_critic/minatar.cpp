@@ -20,10 +20,11 @@ class MinAtar final : public Network {
     return {policy_(x), value_(x).squeeze(1)};
   }
   [[nodiscard]] batchrpc::RowForm observation() const override { return observation_; }
+  // 6 is float32, whose name only Python knows.
   [[nodiscard]] std::string script() const override {
     return R"(
 def forward(self, planes):
-    x = torch.relu(torch.conv2d(planes.to(torch.float), self.conv.weight, self.conv.bias)).flatten(1)
+    x = torch.relu(torch.conv2d(planes.to(6), self.conv.weight, self.conv.bias)).flatten(1)
     x = torch.relu(torch.linear(x, self.hidden.weight, self.hidden.bias))
     return (torch.linear(x, self.policy.weight, self.policy.bias),
             torch.linear(x, self.value.weight, self.value.bias).squeeze(1))

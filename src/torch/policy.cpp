@@ -28,7 +28,7 @@ constexpr int kWarmUpRuns = 3;  // TorchScript optimizes in the second
 
 std::int64_t as_size(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-/// A batch of one result is often a view of more, or of weights that change later.
+/// A batch of one result is often a view of more, or of weights, which change when this is over.
 void make_own(std::vector<at::Tensor>& outputs) {
   for (at::Tensor& output : outputs) {
     if (output.is_cpu() && output.storage().use_count() > 1) output = output.clone();
@@ -41,7 +41,6 @@ class ServedPolicy final : public Policy {
   ServedPolicy(LoadedPolicy loaded, std::uint64_t version)
       : backend_(std::move(loaded.backend)),
         info_(std::move(loaded.info)),
-        weights_(std::move(loaded.weights)),
         source_(std::move(loaded.source)),
         device_(info_.device),
         version_(version) {}
@@ -75,8 +74,8 @@ class ServedPolicy final : public Policy {
       const std::shared_lock running(gate_);
       output.version = version_;
       output.tensors = run(rows);
+      make_own(output.tensors);
     }
-    make_own(output.tensors);
     return output;
   }
 
@@ -87,7 +86,7 @@ class ServedPolicy final : public Policy {
                             "PolicyOptions::updatable");
     }
     const c10::AutoGradMode no_grad(false);
-    const NamedTensors checked = checked_weights(weights_, weights);
+    const NamedTensors checked = checked_weights(info_.weights, weights);
     const std::lock_guard updating(update_);
     if (version <= version_) {
       throw InvalidArgument("weights of version " + std::to_string(version) +
@@ -176,7 +175,6 @@ class ServedPolicy final : public Policy {
 
   const std::unique_ptr<PolicyBackend> backend_;
   PolicyInfo info_;
-  const WeightForms weights_;
   const std::string source_;
   const at::Device device_;
   std::atomic<std::uint64_t> version_;  // changes while both of these are held
@@ -219,6 +217,7 @@ RowForm chosen_observation(const std::string& source, const std::optional<RowFor
 std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded, const PolicyOptions& options) {
   loaded.info.device = options.device;
   loaded.info.replicas = options.replicas;
+  if (!loaded.info.updatable) loaded.info.weights.clear();
   if (options.cuda_graphs) {
     loaded.backend = with_cuda_graphs(std::move(loaded.backend), loaded.info, options);
   }

@@ -33,8 +33,7 @@ class PolicyBackend {
 /// A backend, and what there is to know about it.
 struct LoadedPolicy {
   std::unique_ptr<PolicyBackend> backend{};
-  PolicyInfo info{};  ///< but for outputs
-  WeightForms weights{};
+  PolicyInfo info{};     ///< but for outputs
   std::string source{};  ///< for messages: a path
 };
 

@@ -147,10 +147,10 @@ LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
   loaded.info.kind = PolicyKind::compiled;
   loaded.info.updatable = options.updatable;
   loaded.info.observation = chosen_observation(paths.front(), first.observation, options);
-  loaded.weights = first.weights;
+  loaded.info.weights = first.weights;
   auto backend = std::make_unique<CompiledBackend>(at::Device(options.device));
   for (std::size_t i = 0; i < paths.size(); ++i)
-    backend->add(paths[i], descriptions[i].batch, loaded.weights, options);
+    backend->add(paths[i], descriptions[i].batch, first.weights, options);
   loaded.backend = std::move(backend);
   return loaded;
 }

@@ -40,6 +40,7 @@ class GraphBackend final : public PolicyBackend {
     outputs.reserve(recorded.outputs.size());
     for (const at::Tensor& output : recorded.outputs)
       outputs.push_back(output.clone());
+    c10::cuda::getCurrentCUDAStream().synchronize();  // the next one writes to the same places
     return outputs;
   }
 

@@ -106,6 +106,18 @@ torch::jit::Module prepared(torch::jit::Module module, const PolicyOptions& opti
   return torch::jit::optimize_for_inference(frozen);
 }
 
+/// By what the module has, and by what it says of itself, if it does.
+void require_updatable(const std::string& path, const std::optional<PolicyDescription>& description,
+                       const WeightForms& weights) {
+  if (weights.empty() || (description && !description->updatable)) {
+    throw InvalidArgument(path + " is frozen: its weights are part of its code, and cannot change");
+  }
+  if (description && !description->weights.empty() && description->weights != weights) {
+    throw InvalidArgument(path + " has other weights than it says: export it anew by "
+                                 "scripts/export_policy.py");
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<Policy> make_eager_policy(std::shared_ptr<torch::nn::Module> module,
@@ -124,7 +136,7 @@ std::shared_ptr<Policy> make_eager_policy(std::shared_ptr<torch::nn::Module> mod
   module->to(at::Device(options.device));
   module->eval();
   auto backend = std::make_unique<EagerBackend>(std::move(module), std::move(forward));
-  loaded.weights = backend->forms();
+  loaded.info.weights = backend->forms();
   loaded.backend = std::move(backend);
   return serve_policy(std::move(loaded), options);
 }
@@ -138,12 +150,16 @@ LoadedPolicy load_script_policy(const std::string& path, const PolicyOptions& op
   try {
     torch::jit::ExtraFilesMap extra{{kPolicyKey, ""}};
     torch::jit::Module module = torch::jit::load(path, at::Device(options.device), extra);
+    std::optional<PolicyDescription> description;
     if (!extra[kPolicyKey].empty()) {
-      described = parse_policy_description(path, extra[kPolicyKey]).observation;
+      description = parse_policy_description(path, extra[kPolicyKey]);
+      described = description->observation;
+      if (description->batch > 0) loaded.info.batch_sizes = {description->batch};
     }
     auto backend =
         std::make_unique<ScriptBackend>(prepared(std::move(module), options), options.updatable);
-    loaded.weights = backend->forms();
+    loaded.info.weights = backend->forms();
+    if (options.updatable) require_updatable(path, description, loaded.info.weights);
     loaded.backend = std::move(backend);
   } catch (const Error&) {
     throw;

@@ -120,6 +120,34 @@ TEST_CASE("TorchScript that C++ has made serves, frozen and updatable", "[policy
   CHECK(torch_test::is_never_torn(*updatable, like, 500));
 }
 
+TEST_CASE("TorchScript keeps to what it says of itself", "[policy]") {
+  const Folder folder;
+  const std::string path = (folder.path / "two.pt").string();
+  const auto describe = [&](const std::string& more) {
+    script_of(kTwoWeights)
+        .save(path,
+              {{"batchrpc_policy", "format 1\ntorch 1.13.0\nobservation float32 [4]\n" + more}});
+  };
+  describe("batch any\nweights frozen\n");
+  CHECK_THAT(refused(path, {.updatable = true}), Contains("two.pt is frozen"));
+  CHECK(load_policy(path)->info().weights.empty());
+  describe("batch any\nweights updatable\nweight first float32 [2]\n");
+  CHECK_THAT(refused(path, {.updatable = true}), Contains("two.pt has other weights than it says"));
+  describe("batch any\nweights updatable\nweight first float32 [1]\nweight second float32 [1]\n");
+  CHECK(load_policy(path, {.updatable = true})->info().weights.size() == 2);
+  describe("batch 2\nweights updatable\n");
+  const auto fixed = load_policy(path);
+  CHECK(fixed->info().batch_sizes == std::vector<std::size_t>{2});
+  CHECK(fixed->forward(at::ones({3, 4})).tensors[0].sizes() == at::IntArrayRef{3});
+
+  script_of("def forward(self, x):\n    return x\n").save(path);  // weights that nobody can name
+  torch::jit::Module frozen = torch::jit::load(path);
+  frozen.eval();
+  torch::jit::freeze(frozen).save(path);
+  CHECK_THAT(refused(path, {.updatable = true, .observation = kFourFloats}),
+             Contains("two.pt is frozen"));
+}
+
 TEST_CASE("TorchScript of Python says what the same network says in C++", "[policy]") {
   const std::string path = exported("script.pt");
   if (path.empty()) return;

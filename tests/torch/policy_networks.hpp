@@ -37,6 +37,16 @@ struct TwoWeights : torch::nn::Module {
     return {one, states.select(1, 0) * 0 + second};
   }
 };
+
+/// The same by views of the weights themselves.
+struct TwoViews : torch::nn::Module {
+  at::Tensor first = register_parameter("first", at::zeros({1}));
+  at::Tensor second = register_parameter("second", at::zeros({1}));
+
+  std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& states) const {
+    return {first.expand({states.size(0)}), second.expand({states.size(0)})};
+  }
+};
 inline const batchrpc::RowForm kFourFloats{at::kFloat, {4}};
 
 /// Weights of these names and shapes by which Mlp and TwoWeights say nothing but the version.

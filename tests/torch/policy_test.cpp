@@ -204,6 +204,23 @@ TEST_CASE("an eager policy never mixes weights of two versions", "[policy]") {
   CHECK(torch_test::is_never_torn(*policy, like, 500));
 }
 
+TEST_CASE("outputs that are views of weights are of one version, too", "[policy]") {
+  const auto module = std::make_shared<torch_test::TwoViews>();
+  const ModuleState like = state_of(*module).clone();
+  const auto policy = make_eager_policy(module, four_floats(true));
+  CHECK(torch_test::is_never_torn(*policy, like, 500));
+}
+
+TEST_CASE("a policy names the weights that it takes, a frozen one none", "[policy]") {
+  const std::map<std::string, RowForm> weights{{"first", {at::kFloat, {1}}},
+                                               {"second", {at::kFloat, {1}}}};
+  const auto make = [](bool updatable) {
+    return make_eager_policy(std::make_shared<torch_test::TwoViews>(), four_floats(updatable));
+  };
+  CHECK((make(true)->info().weights == weights));
+  CHECK(make(false)->info().weights.empty());
+}
+
 TEST_CASE("on a GPU a policy says the same, launched or replayed", "[policy]") {
   if (!at::hasCUDA()) {
     WARN("left out: CUDA");

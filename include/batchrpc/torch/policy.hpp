@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,7 +45,9 @@ struct PolicyOptions {
   bool updatable = false;            ///< weights are to be changed while it serves
   /// Forwards that run at once; more may wait for one another. 1 to 256.
   std::size_t replicas = 1;
-  std::string device = "cpu";  ///< where it runs, such as "cuda:0"
+  /// Where it runs, such as "cuda:0", on the current stream of whoever calls it: all of them the
+  /// same one, such as the default.
+  std::string device = "cpu";
   /// On a GPU: what a batch size launches is recorded once, as a CUDA graph, and replayed; one runs
   /// at a time. For networks that only launch kernels, and always the same.
   bool cuda_graphs = false;
@@ -63,6 +66,8 @@ struct PolicyInfo {
   std::vector<std::size_t> batch_sizes{};  ///< that it is compiled for, ascending; empty: any
   RowForm observation{};                   ///< rows that it takes
   std::vector<RowForm> outputs{};          ///< in their order
+  /// What update() takes, parameters and buffers by their names; none: it is frozen.
+  std::map<std::string, RowForm> weights{};
   std::string device{};                    ///< where it runs
   std::size_t replicas = 1;                ///< forwards that run at once
 };
