@@ -36,13 +36,15 @@ if(place EQUAL 0)  # a preset's, which shares them with others of the same LibTo
 endif()
 set(script ${PROJECT_SOURCE_DIR}/scripts/export_policy.py)
 set(export COMMAND ${BATCHRPC_TORCH_PYTHON} -W ignore ${script})
-set(commands ${export} atari ${BATCHRPC_POLICIES}/atari --forms script)
-if(BATCHRPC_TORCH_VERSION VERSION_LESS 2.10)
-  list(APPEND commands ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms script)
-else()  # as few packages as tests need: each takes seconds
+set(commands "")
+foreach(network atari mlp two-mlps minatar)
+  list(APPEND commands ${export} ${network} ${BATCHRPC_POLICIES}/${network} --forms script)
+endforeach()
+if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2.10)  # as few packages as tests need: each takes seconds
   list(APPEND commands
-       ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms script,frozen --batch 1,4
-       ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms updatable --batch any)
+       ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms frozen --batch 1,4
+       ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms updatable --batch any
+       ${export} two-mlps ${BATCHRPC_POLICIES}/two-mlps --forms updatable --batch any)
 endif()
 add_custom_command(
   OUTPUT ${BATCHRPC_POLICIES}/exported DEPENDS ${script} ${commands}

@@ -8,11 +8,14 @@
 
 namespace batchrpc_examples::ppo {
 
-Decisions draw_actions(const ActorCriticOutput& output, std::uint64_t seed, std::uint64_t first) {
-  const at::Tensor logits = output.logits.contiguous();
+Decisions draw_actions(const batchrpc::PolicyOutput& output, std::uint64_t seed,
+                       std::uint64_t first) {
+  const at::Tensor logits = output.tensors[0].contiguous();
   const std::int64_t rows = logits.size(0);
   const std::int64_t actions = logits.size(1);
-  Decisions decisions{at::empty({rows}, at::kLong), at::empty({rows}), output.values};
+  Decisions decisions{at::empty({rows}, at::kLong), at::empty({rows}),
+                      output.tensors[1].contiguous(),
+                      static_cast<std::int64_t>(output.version) - 1};
   const float* row = logits.data_ptr<float>();
   auto* action = decisions.actions.data_ptr<std::int64_t>();
   auto* log_prob = decisions.log_probs.data_ptr<float>();
@@ -35,7 +38,7 @@ Decisions draw_actions(const ActorCriticOutput& output, std::uint64_t seed, std:
 
 Decisions Actor::decide(const at::Tensor& observations) {
   const batchrpc::PolicyOutput output = policy_->forward(observations);
-  Decisions decisions = draw_actions({output.tensors[0], output.tensors[1]}, seed_, drawn_);
+  Decisions decisions = draw_actions(output, seed_, drawn_);
   drawn_ += static_cast<std::uint64_t>(observations.size(0));
   return decisions;
 }

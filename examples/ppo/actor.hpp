@@ -13,17 +13,19 @@ namespace batchrpc_examples::ppo {
 
 /// What a policy decides for a batch of observations.
 struct Decisions {
-  at::Tensor actions;    ///< int64 [B]
-  at::Tensor log_probs;  ///< float32 [B], of the actions
-  at::Tensor values;     ///< float32 [B]
+  at::Tensor actions;        ///< int64 [B]
+  at::Tensor log_probs;      ///< float32 [B], of the actions
+  at::Tensor values;         ///< float32 [B]
+  std::int64_t version = 0;  ///< of the weights that decided, as the training counts
 };
 
 /// Of observations [B, d...].
 using Decide = std::function<Decisions(const at::Tensor& observations)>;
 
-/// Draws an action for each row of logits [B, actions]; the draws are those of `seed`, the first
-/// one that with the number `first`.
-Decisions draw_actions(const ActorCriticOutput& output, std::uint64_t seed, std::uint64_t first);
+/// What a policy that use_weights() updates decides: of logits [B, actions] an action a row. The
+/// draws are those of `seed`, the first one that with the number `first`.
+Decisions draw_actions(const batchrpc::PolicyOutput& output, std::uint64_t seed,
+                       std::uint64_t first);
 
 /// A policy that decides. Not thread safe.
 class Actor {

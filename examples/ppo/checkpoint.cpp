@@ -49,10 +49,10 @@ void require_whole(const CheckedFile& file, const Header& header) {
   }
   std::int64_t left =
       file.size() - static_cast<std::int64_t>(sizeof header + sizeof(std::uint64_t));
-  const std::int64_t tensor = header.parameters * std::int64_t{sizeof(float)};
   if (header.version < 1 || header.parameters < 0 || header.parameters > left) {
     file.damaged("is damaged: its header is of no checkpoint");
   }
+  const std::int64_t tensor = header.parameters * std::int64_t{sizeof(float)};
   for (const std::int64_t size :
        {header.settings_size, header.state_size, header.sampler_size, tensor, tensor, tensor}) {
     if (size < 0 || size > left) file.damaged("is cut off");
@@ -111,6 +111,7 @@ CheckpointFolder::CheckpointFolder(const std::string& folder) : files_(folder, "
 std::optional<Checkpoint> CheckpointFolder::newest(
     const std::string& settings, const std::function<void(const std::string&)>& notice) const {
   const std::vector<std::int64_t> all = files_.numbers();
+  std::vector<std::string> damaged;
   for (auto version = all.rbegin(); version != all.rend(); ++version) {
     try {
       Checkpoint checkpoint = read_checkpoint(files_.path(*version));
@@ -118,9 +119,12 @@ std::optional<Checkpoint> CheckpointFolder::newest(
         throw CheckpointError(files_.path(*version) + ": is of another training: " +
                               checkpoint.settings + "; this one is " + settings);
       }
+      for (const std::string& path : damaged)  // else they would push whole ones out
+        std::filesystem::rename(path, path + ".damaged");
       return checkpoint;
     } catch (const DamagedCheckpoint& error) {
       notice(std::string(error.what()) + "; the one before is used");
+      damaged.push_back(files_.path(*version));
     }
   }
   if (!all.empty()) {

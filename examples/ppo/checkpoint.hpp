@@ -37,8 +37,8 @@ class CheckpointFolder {
   /// CheckpointError.
   explicit CheckpointFolder(const std::string& folder);
 
-  /// The newest one that is whole, if there is any. `notice` is told of newer ones that are not;
-  /// they stay until newer ones push them out. Throws CheckpointError when it is of a training with
+  /// The newest one that is whole, if there is any. `notice` is told of newer ones that are not,
+  /// to whose names ".damaged" is added. Throws CheckpointError when it is of a training with
   /// other settings, and when there are checkpoints but none is whole.
   [[nodiscard]] std::optional<Checkpoint> newest(
       const std::string& settings, const std::function<void(const std::string&)>& notice) const;

@@ -19,6 +19,7 @@ void EpisodeStatistics::add(const std::vector<Sample>& samples) {
   running_.resize(samples.size());
   std::int64_t steps = 0;
   for (std::size_t group = 0; group < samples.size(); ++group) {
+    if (samples[group].begun_anew) running_[group].clear();
     running_[group].resize(static_cast<std::size_t>(samples[group].envs()));
     steps = std::max(steps, samples[group].steps());
   }

@@ -10,7 +10,8 @@
 namespace batchrpc_examples::ppo {
 
 /// Returns and lengths of the episodes that samples hold, put together over their borders. A row
-/// that is not valid drops the episode that it would have gone on.
+/// that is not valid drops the episode that it would have gone on, and a sample that begins anew
+/// those that there were.
 class EpisodeStatistics {
  public:
   static constexpr std::size_t kWindow = 100;

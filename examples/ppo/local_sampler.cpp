@@ -3,6 +3,7 @@
 #include <batchrpc/base/error.hpp>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "ppo/random.hpp"
 
@@ -71,11 +72,11 @@ std::span<std::byte> LocalSampler::next_observation(std::size_t index) {
   return row_of(next_, static_cast<std::int64_t>(index));
 }
 
-std::vector<Sample> LocalSampler::sample(std::int64_t steps, std::int64_t version) {
+std::vector<Sample> LocalSampler::sample(std::int64_t steps) {
   const auto envs = static_cast<std::int64_t>(envs_.size());
   Sample sample = blank_sample(steps, next_);
   sample.valid.fill_(true);
-  sample.versions.fill_(version);
+  sample.begun_anew = std::exchange(begun_anew_, false);
   Finals finals;
   auto* rewards = sample.rewards.data_ptr<float>();
   auto* terminated = sample.terminated.data_ptr<bool>();
@@ -86,6 +87,7 @@ std::vector<Sample> LocalSampler::sample(std::int64_t steps, std::int64_t versio
     sample.actions[t].copy_(decisions.actions);
     sample.log_probs[t].copy_(decisions.log_probs);
     sample.values[t].copy_(decisions.values);
+    sample.versions[t].fill_(decisions.version);
     const auto* actions = sample.actions[t].data_ptr<std::int64_t>();
     for (std::size_t i = 0; i < envs_.size(); ++i) {
       Place& place = envs_[i];
@@ -120,7 +122,9 @@ std::string LocalSampler::state() const {
   return bytes;
 }
 
-void LocalSampler::restore(const std::string& state) {
+void LocalSampler::restore(const std::string& state, std::int64_t /*updates*/) {
+  if (state.empty()) return;  // workers had other episodes than these, which have just begun
+  begun_anew_ = false;
   Reader reader(state);
   if (reader.number() != envs_.size()) {
     throw std::invalid_argument("a sampler's state is of another number of environments");

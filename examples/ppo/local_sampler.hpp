@@ -24,14 +24,13 @@ class LocalSampler final : public Sampler {
   LocalSampler(const batchrpc::EnvFactory& make, std::int64_t envs, std::uint64_t seed,
                Decide decide);
 
-  std::vector<Sample> sample(std::int64_t steps, std::int64_t version) override;
+  std::vector<Sample> sample(std::int64_t steps) override;
 
   [[nodiscard]] const batchrpc::EnvSpec& spec() const { return envs_.front().env->spec(); }
   /// Where the environments are, as bytes.
   [[nodiscard]] std::string state() const override;
-  /// Of a sampler with as many environments and the same seed. Throws std::invalid_argument for
-  /// anything that is not such a state.
-  void restore(const std::string& state) override;
+  /// Of one with as many environments and the same seed; an empty state is that of workers.
+  void restore(const std::string& state, std::int64_t updates) override;
 
  private:
   struct Place {
@@ -47,6 +46,7 @@ class LocalSampler final : public Sampler {
   std::uint64_t seed_;
   Decide decide_;
   at::Tensor next_;  // [N, d...]: where the environments are
+  bool begun_anew_ = true;
 };
 
 }  // namespace batchrpc_examples::ppo

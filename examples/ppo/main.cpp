@@ -33,7 +33,7 @@ int run(int argc, const char* const* argv) {
   }
   if (options->workers > 0) workers.emplace(*options);  // before this process has threads
   const InterruptFlag interrupts;
-  use_one_torch_thread();
+  use_torch_threads(options->torch_threads);
   keep_freed_memory();
   std::optional<ppo::Training> training;
   if (workers) {

@@ -68,11 +68,6 @@ void add_settings(CLI::App& app, Given& given) {
       ->group(group);
 }
 
-template <class T>
-void take(T& setting, const std::optional<T>& given) {
-  if (given) setting = *given;
-}
-
 std::int64_t default_total_steps(const std::string& env) {
   return env == "cartpole" ? 150'000 : 5'000'000;
 }
@@ -84,19 +79,11 @@ void complete(PpoOptions& options, const Given& given) {
   options.total_steps = given.total_steps.value_or(default_total_steps(options.env));
   PpoSettings& settings = options.settings;
   settings = settings_for(options.env);
-  take(settings.steps, given.steps);
-  take(settings.epochs, given.epochs);
-  take(settings.minibatches, given.minibatches);
-  take(settings.learning_rate, given.learning_rate);
-  take(settings.anneal, given.anneal);
-  take(settings.gamma, given.gamma);
-  take(settings.gae_lambda, given.gae_lambda);
-  take(settings.clip, given.clip);
-  take(settings.clip_values, given.clip_values);
-  take(settings.entropy, given.entropy);
-  take(settings.value_coefficient, given.value_coefficient);
-  take(settings.max_gradient_norm, given.max_gradient_norm);
-  take(settings.normalize_advantages, given.normalize_advantages);
+  each_setting(
+      [](const char* /*name*/, auto& setting, const auto& value) {
+        if (value) setting = *value;
+      },
+      settings, given);
 }
 
 // What goes together.
@@ -207,6 +194,14 @@ std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
                  "file or folder that scripts/export_policy.py has made, for script and compiled");
   app.add_option("--env-threads", options.env_threads, "of a worker, that step its environments")
       ->check(between(1, 1024))
+      ->capture_default_str();
+  app.add_option("--torch-threads", options.torch_threads,
+                 "of LibTorch in this process, which learns; other numbers round otherwise")
+      ->check(between(1, 1024))
+      ->capture_default_str();
+  app.add_option("--step-timeout", options.step_timeout,
+                 "seconds for a worker's answer; one that takes longer is lost")
+      ->check(between(0.001, 1e6))
       ->capture_default_str();
   app.add_option(
          "--rank", options.rank,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <batchrpc/torch/policy.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,7 +15,7 @@ enum class InferencePlace : unsigned char {
   worker  ///< in each worker, for its own, by weights that it is sent
 };
 
-enum class PolicyKind : unsigned char { eager, script, compiled };
+using batchrpc::PolicyKind;
 
 struct PpoOptions {
   std::string env = "cartpole";  ///< of make_env()
@@ -24,6 +25,8 @@ struct PpoOptions {
   PolicyKind policy = PolicyKind::eager;
   std::string policy_path{};  ///< a file or folder of batchrpc::load_policy(); empty: none
   int env_threads = 1;        ///< of a worker
+  int torch_threads = 1;      ///< of LibTorch in this process: to learn, and to choose actions
+  double step_timeout = 120;  ///< seconds for a worker's answer, after which it is lost
   std::optional<int> rank{};  ///< of this process, 0 the agent; nothing: it starts the workers
   std::string join{};         ///< where agent and workers meet; empty: this machine only
   int buffers = 1;  ///< groups into which a worker's environments are cut, stepped in turn

@@ -1,14 +1,15 @@
 #include "ppo/policies.hpp"
 
 #include <algorithm>
-#include <array>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/torch/env.hpp>
 #include <batchrpc/torch/module.hpp>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/passing_folder.hpp"
 #include "flat_parameters/flat_parameters.hpp"
@@ -21,28 +22,43 @@ namespace rpc = batchrpc;
 
 namespace {
 
-constexpr std::size_t kMostBuffers = 2;  // of --buffers
+std::map<std::string, rpc::RowForm> forms_of(const ActorCritic& network) {
+  std::map<std::string, rpc::RowForm> forms;
+  const rpc::ModuleState state = rpc::state_of(network);
+  for (const auto* some : {&state.parameters, &state.buffers}) {
+    for (const auto& [name, tensor] : *some)
+      forms.emplace(name, rpc::RowForm{tensor.scalar_type(), tensor.sizes().vec()});
+  }
+  return forms;
+}
 
 std::shared_ptr<rpc::Policy> load(const std::string& path, const rpc::PolicyOptions& options,
-                                  const rpc::EnvSpec& spec) {
+                                  const ActorCritic& network, const rpc::EnvSpec& spec) {
   std::shared_ptr<rpc::Policy> policy = rpc::load_policy(path, options);
   const rpc::PolicyInfo& info = policy->info();
   const rpc::RowForm logits{at::kFloat, {spec.actions}};
   const rpc::RowForm value{at::kFloat, {}};
-  if (info.outputs == std::vector{logits, value}) return policy;
-  throw rpc::InvalidArgument(path + ": the policy does not give logits (" + to_string(logits) +
-                             ") and a value, as the environment needs: export one for it");
+  if (info.outputs != std::vector{logits, value}) {
+    throw rpc::InvalidArgument(path + ": the policy does not give logits (" + to_string(logits) +
+                               ") and a value, as the environment needs: export one for it");
+  }
+  if (info.weights != forms_of(network)) {
+    throw rpc::InvalidArgument(path + ": the policy has other weights than the environment's " +
+                               "network: export that one (docs/ppo.md)");
+  }
+  return policy;
 }
 
 class NetworkPolicy final : public rpc::WorkerPolicy {
  public:
   NetworkPolicy(std::shared_ptr<rpc::Policy> policy, std::shared_ptr<ActorCritic> network,
-                rpc::EnvSpec spec, std::uint64_t seed)
+                rpc::EnvSpec spec, std::uint64_t seed, std::size_t buffers)
       : policy_(std::move(policy)),
         network_(std::move(network)),
         weights_(*network_),
         spec_(std::move(spec)),
-        seed_(seed) {}
+        seed_(seed),
+        drawn_(buffers) {}
 
   [[nodiscard]] std::size_t extras() const noexcept override { return 2; }
 
@@ -54,16 +70,17 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
     const at::Tensor seen = at::from_blob(const_cast<std::byte*>(observations.data()), sizes,
                                           rpc::scalar_type_of(spec_.observation.type));
     const rpc::PolicyOutput output = policy_->forward(seen);
-    const Decisions decisions =
-        draw_actions({output.tensors[0], output.tensors[1]}, mix(seed_, buffer), drawn_[buffer]);
-    drawn_[buffer] += rows;
+    Drawn& drawn = drawn_.at(buffer);
+    if (drawn.version != output.version) drawn = {.version = output.version};
+    const std::uint64_t seed = mix(mix(seed_, buffer), output.version);
+    const Decisions decisions = draw_actions(output, seed, drawn.count);
+    drawn.count += rows;
     std::memcpy(actions.data(), decisions.actions.data_ptr(), actions.size());
-    const at::Tensor values = decisions.values.contiguous();
     for (std::size_t i = 0; i < rows; ++i) {
       extras[2 * i] = decisions.log_probs.data_ptr<float>()[i];
-      extras[2 * i + 1] = values.data_ptr<float>()[i];
+      extras[2 * i + 1] = decisions.values.data_ptr<float>()[i];
     }
-    return output.version - 1;
+    return static_cast<std::uint64_t>(decisions.version);
   }
 
   void update(rpc::Bytes weights, std::uint64_t version) override {
@@ -86,7 +103,13 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
   FlatParameters weights_;
   const rpc::EnvSpec spec_;
   const std::uint64_t seed_;
-  std::array<std::uint64_t, kMostBuffers> drawn_{};  // of each buffer, which acts by itself
+  // By weights of that version, so that who takes this one's place, or goes on after a checkpoint,
+  // does not draw the same again.
+  struct Drawn {
+    std::uint64_t version = 0;
+    std::uint64_t count = 0;
+  };
+  std::vector<Drawn> drawn_;  // of each buffer, which acts by itself
 };
 
 }  // namespace
@@ -103,15 +126,15 @@ std::shared_ptr<rpc::Policy> make_policy(const PpoOptions& options, const rpc::E
       return rpc::make_eager_policy(network, how);
     case PolicyKind::script: {
       how.kind = rpc::PolicyKind::script;
-      if (!options.policy_path.empty()) return load(options.policy_path, how, spec);
+      if (!options.policy_path.empty()) return load(options.policy_path, how, *network, spec);
       const PassingFolder folder("ppo");
       const std::string path = folder.path() / "script.pt";
       actor_critic::save_script(*network, path);
-      return load(path, how, spec);
+      return load(path, how, *network, spec);
     }
     case PolicyKind::compiled:
       how.kind = rpc::PolicyKind::compiled;
-      return load(options.policy_path, how, spec);
+      return load(options.policy_path, how, *network, spec);
   }
   throw rpc::InvalidArgument("a kind of policy that is not known");
 }
@@ -121,7 +144,7 @@ std::shared_ptr<rpc::WorkerPolicy> make_network_policy(const PpoOptions& options
                                                        std::uint64_t seed) {
   const auto rows = static_cast<std::size_t>(options.group_envs());
   return std::make_shared<NetworkPolicy>(make_policy(options, spec, rows), make_network(spec), spec,
-                                         seed);
+                                         seed, static_cast<std::size_t>(options.buffers));
 }
 
 }  // namespace batchrpc_examples::ppo

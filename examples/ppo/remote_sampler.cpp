@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "ppo/random.hpp"
 #include "ppo/workers.hpp"
 
 namespace batchrpc_examples::ppo {
@@ -22,26 +23,46 @@ void copy_row(const at::Tensor& from, const at::Tensor& to, std::int64_t row) {
 
 }  // namespace
 
-RemoteSampler::RemoteSampler(rpc::VectorEnv& envs, Decide decide, bool any_worker)
+RemoteSampler::RemoteSampler(rpc::VectorEnv& envs, Decide decide, bool any_worker,
+                             std::uint64_t seed)
     : envs_(envs),
       decide_(std::move(decide)),
       any_worker_(any_worker),
+      seed_(seed),
       workers_(envs.workers().size()) {
   require_int64_action(envs.spec());
-  envs_.reset_async();
+  reset(seed);
+}
+
+void RemoteSampler::restore(const std::string& /*state*/, std::int64_t updates) {
+  reset(mix(seed_, static_cast<std::uint64_t>(updates)));
+}
+
+void RemoteSampler::reset(std::uint64_t seed) {
+  envs_.reset_async(seed);
   while (envs_.under_way() > 0) {
     const rpc::EnvBatch batch = receive();
     group_envs_ = static_cast<std::int64_t>(batch.envs);
     groups_.resize(envs_.size() / batch.envs);
     for (std::size_t i = 0; i < batch.groups; ++i) {
-      if (batch.valid[i * batch.envs] == 0) continue;
-      Group& group = group_of(batch.sources[i]);
-      group.source = batch.sources[i];
-      group.now =
-          observations_of(batch).narrow(0, static_cast<std::int64_t>(i) * group_envs_, group_envs_);
-      group.held = true;
+      if (batch.valid[i * batch.envs] != 0) take_first(batch, i);
     }
   }
+}
+
+// What the environments see that have begun new episodes.
+void RemoteSampler::take_first(const rpc::EnvBatch& batch, std::size_t place) {
+  Group& group = take(batch, place);
+  group.begun_anew = true;
+}
+
+RemoteSampler::Group& RemoteSampler::take(const rpc::EnvBatch& batch, std::size_t place) {
+  Group& group = group_of(batch.sources[place]);
+  group.source = batch.sources[place];
+  const std::int64_t first = static_cast<std::int64_t>(place) * group_envs_;
+  group.now = observations_of(batch).narrow(0, first, group_envs_);
+  group.held = true;
+  return group;
 }
 
 RemoteSampler::Group& RemoteSampler::group_of(const rpc::EnvBatch::Group& source) {
@@ -50,10 +71,10 @@ RemoteSampler::Group& RemoteSampler::group_of(const rpc::EnvBatch::Group& source
 
 rpc::EnvBatch RemoteSampler::receive() { return any_worker_ ? envs_.recv() : envs_.step_wait(); }
 
-std::vector<Sample> RemoteSampler::sample(std::int64_t steps, std::int64_t version) {
+std::vector<Sample> RemoteSampler::sample(std::int64_t steps) {
   std::vector<std::vector<Group*>> buffers(groups_.size() / workers_);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    begin(groups_[g], steps, version);
+    begin(groups_[g], steps);
     if (groups_[g].held) buffers[g / workers_].push_back(&groups_[g]);
   }
   for (const std::vector<Group*>& buffer : buffers) {  // so that one is stepped while another acts
@@ -65,37 +86,38 @@ std::vector<Sample> RemoteSampler::sample(std::int64_t steps, std::int64_t versi
   if (envs_.under_way() == 0) throw_all_lost(envs_);
   while (envs_.under_way() > 0) {
     const rpc::EnvBatch batch = receive();
-    const at::Tensor observations = observations_of(batch);
     std::vector<Group*> next;
     std::vector<at::Tensor> seen;
     for (std::size_t i = 0; i < batch.groups; ++i) {
       const std::size_t first = i * batch.envs;
       if (batch.valid[first] == 0) continue;
-      Group& group = group_of(batch.sources[i]);
-      group.source = batch.sources[i];
-      group.now = observations.narrow(0, static_cast<std::int64_t>(first), group_envs_);
-      group.held = true;
-      if (batch.started[first] != 0) continue;  // its worker is back, and waits for the next sample
+      if (batch.started[first] != 0) {  // its worker is back, and waits for the next sample
+        take_first(batch, i);
+        continue;
+      }
+      Group& group = take(batch, i);
       take_outcome(group, batch, i);
       if (group.step == steps) continue;
       next.push_back(&group);
       seen.push_back(group.now);
     }
     if (next.empty()) continue;
-    act(next, next.size() == batch.groups ? observations : at::cat(seen));
+    act(next, next.size() == batch.groups ? observations_of(batch) : at::cat(seen));
   }
   std::vector<Sample> samples;
-  for (Group& group : groups_)
-    samples.push_back(finish(group));
+  for (Group& group : groups_) {
+    group.finals.move_to(group.sample);
+    samples.push_back(std::exchange(group.sample, {}));
+  }
   return samples;
 }
 
-void RemoteSampler::begin(Group& group, std::int64_t steps, std::int64_t version) const {
+void RemoteSampler::begin(Group& group, std::int64_t steps) const {
   if (!group.now.defined()) group.now = blank_observations(envs_.spec(), group_envs_);
   group.step = 0;
   group.finals = {};
   group.sample = blank_sample(steps, group.now);
-  group.sample.versions.fill_(version);
+  group.sample.begun_anew = std::exchange(group.begun_anew, false);
 }
 
 // What came of the group's last actions.
@@ -115,12 +137,12 @@ void RemoteSampler::take_outcome(Group& group, const rpc::EnvBatch& batch, std::
                      final_observations_of(batch)[static_cast<std::int64_t>(f)]);
   }
   ++group.step;
+  sample.next_observations = group.now;
 }
 
 // Chooses actions for groups by what they see, one behind the other, and sends them.
 void RemoteSampler::act(const std::vector<Group*>& groups, const at::Tensor& observations) {
   const Decisions decisions = decide_(observations);
-  const at::Tensor values = decisions.values.contiguous();
   const auto* actions = decisions.actions.data_ptr<std::int64_t>();
   const auto envs = static_cast<std::size_t>(group_envs_);
   std::vector<rpc::EnvBatch::Group> sources;
@@ -132,18 +154,13 @@ void RemoteSampler::act(const std::vector<Group*>& groups, const at::Tensor& obs
     std::copy_n(actions + i * envs, envs, sample.actions.data_ptr<std::int64_t>() + row);
     std::copy_n(decisions.log_probs.data_ptr<float>() + i * envs, envs,
                 sample.log_probs.data_ptr<float>() + row);
-    std::copy_n(values.data_ptr<float>() + i * envs, envs, sample.values.data_ptr<float>() + row);
+    std::copy_n(decisions.values.data_ptr<float>() + i * envs, envs,
+                sample.values.data_ptr<float>() + row);
+    sample.versions[group.step].fill_(decisions.version);
     group.held = false;
     sources.push_back(group.source);
   }
   envs_.step_async(sources, std::as_bytes(std::span(actions, groups.size() * envs)));
-}
-
-Sample RemoteSampler::finish(Group& group) {
-  Sample sample = std::exchange(group.sample, {});
-  sample.next_observations = group.now;
-  group.finals.move_to(sample);
-  return sample;
 }
 
 }  // namespace batchrpc_examples::ppo

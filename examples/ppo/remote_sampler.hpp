@@ -13,23 +13,25 @@ namespace batchrpc_examples::ppo {
 /// all environments whose observations have come. A sample a worker and buffer.
 ///
 /// Rows of a worker that is lost are not valid from its last step on; when it is back, its
-/// environments take part from the next sample() on.
+/// environments take part from the next sample() on. Its environments have no state().
 class RemoteSampler final : public Sampler {
  public:
-  /// Resets the environments, which begin anew in the step in which they end (same_step).
-  /// `any_worker`: goes on with whichever workers are ready; else, with all of a buffer, so that a
-  /// run can be repeated. Throws as VectorEnv::reset_async().
-  RemoteSampler(batchrpc::VectorEnv& envs, Decide decide, bool any_worker);
+  /// Resets the environments by that seed; they begin anew in the step in which they end
+  /// (same_step). `any_worker`: goes on with whichever workers are ready; else, with all of a
+  /// buffer, so that a run can be repeated. Throws as VectorEnv::reset_async().
+  RemoteSampler(batchrpc::VectorEnv& envs, Decide decide, bool any_worker, std::uint64_t seed);
 
   /// Throws batchrpc::PeerLost when all workers are lost.
-  std::vector<Sample> sample(std::int64_t steps, std::int64_t version) override;
+  std::vector<Sample> sample(std::int64_t steps) override;
+  void restore(const std::string& state, std::int64_t updates) override;
 
  private:
   /// The environments of a worker and buffer.
   struct Group {
     batchrpc::EnvBatch::Group source{};
-    at::Tensor now{};   // [k, d...]: what they see
-    bool held = false;  // nothing of it is under way, and it can be stepped
+    at::Tensor now{};         // [k, d...]: what they see
+    bool held = false;        // nothing of it is under way, and it can be stepped
+    bool begun_anew = false;  // since the last sample that it was in
     std::int64_t step = 0;
     Sample sample{};
     Finals finals{};
@@ -37,14 +39,17 @@ class RemoteSampler final : public Sampler {
 
   [[nodiscard]] Group& group_of(const batchrpc::EnvBatch::Group& source);
   [[nodiscard]] batchrpc::EnvBatch receive();
-  void begin(Group& group, std::int64_t steps, std::int64_t version) const;
+  void reset(std::uint64_t seed);
+  Group& take(const batchrpc::EnvBatch& batch, std::size_t place);
+  void take_first(const batchrpc::EnvBatch& batch, std::size_t place);
+  void begin(Group& group, std::int64_t steps) const;
   void take_outcome(Group& group, const batchrpc::EnvBatch& batch, std::size_t place);
   void act(const std::vector<Group*>& groups, const at::Tensor& observations);
-  static Sample finish(Group& group);
 
   batchrpc::VectorEnv& envs_;
   Decide decide_;
   bool any_worker_;
+  std::uint64_t seed_;
   std::int64_t group_envs_ = 0;
   std::vector<Group> groups_;  // by buffer and worker
   std::size_t workers_ = 0;

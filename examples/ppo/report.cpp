@@ -38,26 +38,19 @@ double rate(std::int64_t steps, double seconds) {
 }
 
 Json settings_json(const PpoOptions& options) {
-  const PpoSettings& settings = options.settings;
-  return {{"env", options.env},
-          {"workers", options.workers},
-          {"envs_per_worker", options.envs_per_worker},
-          {"buffers", options.buffers},
-          {"total_steps", options.total_steps},
-          {"seed", options.seed},
-          {"steps", settings.steps},
-          {"epochs", settings.epochs},
-          {"minibatches", settings.minibatches},
-          {"learning_rate", settings.learning_rate},
-          {"anneal", settings.anneal},
-          {"gamma", settings.gamma},
-          {"gae_lambda", settings.gae_lambda},
-          {"clip", settings.clip},
-          {"clip_values", settings.clip_values},
-          {"entropy", settings.entropy},
-          {"value_coefficient", settings.value_coefficient},
-          {"max_gradient_norm", settings.max_gradient_norm},
-          {"normalize_advantages", settings.normalize_advantages}};
+  Json json = {{"env", options.env},
+               {"workers", options.workers},
+               {"envs_per_worker", options.envs_per_worker},
+               {"inference", options.inference == InferencePlace::agent ? "agent" : "worker"},
+               {"policy", to_string(options.policy)},
+               {"policy_path", options.policy_path},
+               {"env_threads", options.env_threads},
+               {"torch_threads", options.torch_threads},
+               {"buffers", options.buffers},
+               {"total_steps", options.total_steps},
+               {"seed", options.seed}};
+  each_setting([&](const char* name, const auto& value) { json[name] = value; }, options.settings);
+  return json;
 }
 
 CurvePoint last_of(const TrainingReport& report) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "ppo/random.hpp"
 #include "ppo/workers.hpp"
 
 namespace batchrpc_examples::ppo {
@@ -25,22 +26,33 @@ at::Tensor all_observations(const rpc::EnvBatch& batch) {
 
 }  // namespace
 
-RolloutSampler::RolloutSampler(rpc::VectorEnv& envs, Weights weights)
-    : envs_(envs), weights_(std::move(weights)), workers_(envs.workers().size()) {
+RolloutSampler::RolloutSampler(rpc::VectorEnv& envs, std::function<Weights()> weights,
+                               std::uint64_t seed)
+    : envs_(envs), weights_(std::move(weights)), seed_(seed), workers_(envs.workers().size()) {
   require_int64_action(envs.spec());
-  envs_.reset_async();
+  reset(seed);
+}
+
+void RolloutSampler::restore(const std::string& /*state*/, std::int64_t updates) {
+  reset(mix(seed_, static_cast<std::uint64_t>(updates)));
+}
+
+void RolloutSampler::reset(std::uint64_t seed) {
+  envs_.reset_async(seed);
   receive_all();
 }
 
-std::vector<Sample> RolloutSampler::sample(std::int64_t steps, std::int64_t version) {
-  const at::Tensor weights = weights_().contiguous();
-  const std::span<const std::byte> bytes(static_cast<const std::byte*>(weights.data_ptr()),
-                                         weights.nbytes());
-  envs_.push_policy(rpc::Bytes::copy(bytes), static_cast<std::uint64_t>(version)).get();
+std::vector<Sample> RolloutSampler::sample(std::int64_t steps) {
+  const Weights weights = weights_();
+  const at::Tensor values = weights.values.contiguous();
+  const std::span<const std::byte> bytes(static_cast<const std::byte*>(values.data_ptr()),
+                                         values.nbytes());
+  envs_.push_policy(rpc::Bytes::copy(bytes), static_cast<std::uint64_t>(weights.version)).get();
   std::vector<rpc::EnvBatch::Group> sources;
   for (Group& group : groups_) {
     if (!group.now.defined()) group.now = blank_observations(envs_.spec(), group_envs_);
     group.sample = blank_sample(steps, group.now);
+    group.sample.begun_anew = std::exchange(group.begun_anew, false);
     if (group.held) sources.push_back(group.source);
     group.held = false;
   }
@@ -62,26 +74,30 @@ void RolloutSampler::receive_all() {
     const at::Tensor observations = all_observations(batch);
     for (std::size_t i = 0; i < batch.groups; ++i) {
       Group& group = groups_[batch.sources[i].buffer * workers_ + batch.sources[i].worker];
-      const auto place = static_cast<std::int64_t>(i);
       const std::size_t first = i * batch.steps * batch.envs;
-      if (batch.valid[first] != 0 && batch.started[first] == 0) {
-        group.sample = sample_of(group, batch, place);
+      if (batch.valid[first] == 0) continue;
+      const auto place = static_cast<std::int64_t>(i);
+      const at::Tensor last = observations[place][-1];
+      if (batch.started[first] != 0) {
+        group.begun_anew = true;
+      } else {
+        take_rollout(group, batch, place);
+        group.sample.next_observations = last;
       }
       group.source = batch.sources[i];
-      group.now = observations[place][-1];
+      group.now = last;
       group.held = true;
-      group.sample.next_observations = group.now;
     }
   }
 }
 
 // What the group's policy has done since what the group saw last.
-Sample RolloutSampler::sample_of(const Group& group, const rpc::EnvBatch& batch,
-                                 std::int64_t place) const {
+void RolloutSampler::take_rollout(Group& group, const rpc::EnvBatch& batch,
+                                  std::int64_t place) const {
   const auto steps = static_cast<std::int64_t>(batch.steps);
   const std::vector<std::int64_t> all{static_cast<std::int64_t>(batch.groups), steps, group_envs_};
   const at::Tensor seen = all_observations(batch)[place];
-  Sample sample = blank_sample(steps, group.now);
+  Sample& sample = group.sample;
   sample.observations = at::cat({group.now.unsqueeze(0), seen.narrow(0, 0, steps - 1)});
   sample.actions = actions_of(batch).view(all)[place];
   const at::Tensor extras = extras_of(batch).view({all[0], all[1], all[2], 2})[place];
@@ -105,7 +121,6 @@ Sample RolloutSampler::sample_of(const Group& group, const rpc::EnvBatch& batch,
                final_observations_of(batch)[static_cast<std::int64_t>(f)]);
   }
   finals.move_to(sample);
-  return sample;
 }
 
 }  // namespace batchrpc_examples::ppo

@@ -17,30 +17,36 @@ namespace batchrpc_examples::ppo {
 /// take part from the next sample() on.
 class RolloutSampler final : public Sampler {
  public:
-  /// float32 [parameters]: the weights to sample by.
-  using Weights = std::function<at::Tensor()>;
+  struct Weights {
+    at::Tensor values;  // float32 [parameters]
+    std::int64_t version = 0;
+  };
 
-  /// Resets the environments. Throws as VectorEnv::reset_async().
-  RolloutSampler(batchrpc::VectorEnv& envs, Weights weights);
+  /// Resets the environments by that seed; samples by what `weights` says then. Throws as
+  /// VectorEnv::reset_async().
+  RolloutSampler(batchrpc::VectorEnv& envs, std::function<Weights()> weights, std::uint64_t seed);
 
   /// Throws batchrpc::PeerLost when all workers are lost.
-  std::vector<Sample> sample(std::int64_t steps, std::int64_t version) override;
+  std::vector<Sample> sample(std::int64_t steps) override;
+  void restore(const std::string& state, std::int64_t updates) override;
 
  private:
   /// The environments of a worker and buffer.
   struct Group {
     batchrpc::EnvBatch::Group source{};
-    at::Tensor now{};   // [k, d...]: what they see
-    bool held = false;  // nothing of it is under way, and it can be stepped
+    at::Tensor now{};         // [k, d...]: what they see
+    bool held = false;        // nothing of it is under way, and it can be stepped
+    bool begun_anew = false;  // since the last sample that it was in
     Sample sample{};
   };
 
+  void reset(std::uint64_t seed);
   void receive_all();
-  [[nodiscard]] Sample sample_of(const Group& group, const batchrpc::EnvBatch& batch,
-                                 std::int64_t place) const;
+  void take_rollout(Group& group, const batchrpc::EnvBatch& batch, std::int64_t place) const;
 
   batchrpc::VectorEnv& envs_;
-  Weights weights_;
+  std::function<Weights()> weights_;
+  std::uint64_t seed_;
   std::vector<Group> groups_;  // by buffer and worker
   std::size_t workers_ = 0;
   std::int64_t group_envs_ = 0;

@@ -4,7 +4,6 @@
 
 #include <batchrpc/env/env.hpp>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +35,9 @@ struct Sample {
   at::Tensor next_observations;   ///< [N, d...]: what the last row led to
   at::Tensor final_observations;  ///< [K, d...]
   at::Tensor final_rows;          ///< int64 [K]: t · N + n of the rows that these belong to
+
+  /// The first row begins new episodes, and those of the sample before, if any, have no end.
+  bool begun_anew = false;
 
   [[nodiscard]] std::int64_t steps() const { return rewards.size(0); }
   [[nodiscard]] std::int64_t envs() const { return rewards.size(1); }
@@ -75,16 +77,15 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  /// Makes `steps` steps with each environment by weights of that version: a sample of each group.
-  virtual std::vector<Sample> sample(std::int64_t steps, std::int64_t version) = 0;
+  /// Makes `steps` steps with each environment: a sample of each group.
+  virtual std::vector<Sample> sample(std::int64_t steps) = 0;
 
   /// Where its environments are, as bytes, if it can be brought there again; else empty.
   [[nodiscard]] virtual std::string state() const { return {}; }
-  /// Of a sampler like it. Throws std::invalid_argument for anything that is not such a state. An
-  /// empty one leaves the environments as they are, at the beginning of their episodes.
-  virtual void restore(const std::string& state) {
-    if (!state.empty()) throw std::invalid_argument("a sampler of workers has no state");
-  }
+  /// Goes on where a sampler was that had this state after so many updates of the training, or
+  /// begins new episodes, other ones than these updates have seen, where that cannot be. Throws
+  /// std::invalid_argument for a state that is damaged.
+  virtual void restore(const std::string& state, std::int64_t updates) = 0;
 };
 
 }  // namespace batchrpc_examples::ppo

@@ -1,6 +1,7 @@
 #include "ppo/settings.hpp"
 
 #include <sstream>
+#include <utility>
 
 namespace batchrpc_examples::ppo {
 
@@ -25,14 +26,13 @@ PpoSettings settings_for(const std::string& env) {
 
 std::string to_string(const PpoSettings& settings) {
   std::ostringstream text;
-  text << "steps " << settings.steps << ", epochs " << settings.epochs << ", minibatches "
-       << settings.minibatches << ", learning rate " << settings.learning_rate
-       << (settings.anneal ? " annealed" : "") << ", gamma " << settings.gamma << ", lambda "
-       << settings.gae_lambda << ", clip " << settings.clip
-       << (settings.clip_values ? " also of values" : "") << ", entropy " << settings.entropy
-       << ", value coefficient " << settings.value_coefficient << ", gradient norm "
-       << settings.max_gradient_norm
-       << (settings.normalize_advantages ? ", normalized advantages" : "");
+  text << std::boolalpha;
+  const char* between = "";
+  each_setting(
+      [&](const char* name, const auto& value) {
+        text << std::exchange(between, ", ") << name << ' ' << value;
+      },
+      settings);
   return text.str();
 }
 

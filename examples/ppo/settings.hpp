@@ -22,6 +22,25 @@ struct PpoSettings {
   bool normalize_advantages = true;  ///< in each minibatch, to mean 0 and deviation 1
 };
 
+/// Calls `f` with the name of each setting, and that member of each of `of`: structs that have
+/// members of these names.
+template <class F, class... Settings>
+void each_setting(const F& f, Settings&... of) {
+  f("steps", of.steps...);
+  f("epochs", of.epochs...);
+  f("minibatches", of.minibatches...);
+  f("learning_rate", of.learning_rate...);
+  f("anneal", of.anneal...);
+  f("gamma", of.gamma...);
+  f("gae_lambda", of.gae_lambda...);
+  f("clip", of.clip...);
+  f("clip_values", of.clip_values...);
+  f("entropy", of.entropy...);
+  f("value_coefficient", of.value_coefficient...);
+  f("max_gradient_norm", of.max_gradient_norm...);
+  f("normalize_advantages", of.normalize_advantages...);
+}
+
 /// Tuned for an environment of make_env() with 64 of it; for other names the ones above.
 PpoSettings settings_for(const std::string& env);
 

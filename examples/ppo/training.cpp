@@ -49,10 +49,16 @@ Training::Training(const PpoOptions& options, const batchrpc::EnvFactory& make)
 Training::Training(const PpoOptions& options, batchrpc::VectorEnv& envs)
     : Training(options, envs.spec()) {
   if (options.inference == InferencePlace::worker) {
-    sampler_ = std::make_unique<RolloutSampler>(envs, [this] { return learner_.weights(); });
+    sampler_ = std::make_unique<RolloutSampler>(
+        envs,
+        [this] {
+          return RolloutSampler::Weights{learner_.weights(), learner_.version()};
+        },
+        seed_of(options, Stream::environments));
   } else {
     const bool any_worker = options.workers > 1;  // what one worker does can be repeated
-    sampler_ = std::make_unique<RemoteSampler>(envs, decider(), any_worker);
+    sampler_ = std::make_unique<RemoteSampler>(envs, decider(), any_worker,
+                                               seed_of(options, Stream::environments));
   }
 }
 
@@ -79,7 +85,7 @@ const CurvePoint& Training::update() {
   CurvePoint point = curve_.empty() ? CurvePoint{} : curve_.back();
   const Clock::time_point begin = Clock::now();
   if (actor_) actor_->use(*network_, learner_.version());
-  const std::vector<Sample> samples = sampler_->sample(options_.settings.steps, learner_.version());
+  const std::vector<Sample> samples = sampler_->sample(options_.settings.steps);
   const Clock::time_point sampled = Clock::now();
   point.update = learner_.update(samples);
   episodes_.add(samples);
@@ -93,19 +99,30 @@ const CurvePoint& Training::update() {
   return curve_.emplace_back(point);
 }
 
-Checkpoint Training::checkpoint() const {
-  const nlohmann::json state = {{"env_steps", learner_.env_steps()},
-                                {"optimizer_steps", learner_.optimizer().steps()},
-                                {"drawn", actor_ ? actor_->drawn() : 0},
-                                {"episodes", episodes_.state()},
-                                {"curve", curve_}};
+Training::Moment Training::moment() const {
   return {.version = learner_.version(),
-          .settings = training_settings(options_),
-          .state = state.dump(),
+          .env_steps = learner_.env_steps(),
+          .optimizer_steps = learner_.optimizer().steps(),
+          .drawn = actor_ ? actor_->drawn() : 0,
           .sampler = sampler_->state(),
           .weights = learner_.weights().clone(),
           .mean = learner_.optimizer().mean().clone(),
           .square = learner_.optimizer().square().clone()};
+}
+
+Checkpoint Training::checkpoint(const Moment& moment) const {
+  const nlohmann::json state = {{"env_steps", moment.env_steps},
+                                {"optimizer_steps", moment.optimizer_steps},
+                                {"drawn", moment.drawn},
+                                {"episodes", episodes_.state()},
+                                {"curve", curve_}};
+  return {.version = moment.version,
+          .settings = training_settings(options_),
+          .state = state.dump(),
+          .sampler = moment.sampler,
+          .weights = moment.weights,
+          .mean = moment.mean,
+          .square = moment.square};
 }
 
 void Training::restore(const Checkpoint& checkpoint) {
@@ -114,7 +131,7 @@ void Training::restore(const Checkpoint& checkpoint) {
   }
   try {
     const auto state = nlohmann::json::parse(checkpoint.state);
-    sampler_->restore(checkpoint.sampler);
+    sampler_->restore(checkpoint.sampler, checkpoint.version);
     episodes_.restore(state.at("episodes"));
     curve_ = state.at("curve").get<std::vector<CurvePoint>>();
     if (actor_) actor_->set_drawn(state.at("drawn").get<std::uint64_t>());
@@ -152,32 +169,36 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
   }
   std::int64_t written = report.resumed_at;
   const auto reached = [&] { return options.until && training.episodes().reached(*options.until); };
-  const auto write = [&](const Checkpoint& checkpoint) {
-    if (!folder || checkpoint.version == written) return;
-    folder->write(checkpoint);
-    written = checkpoint.version;
+  const auto write = [&](const Training::Moment& moment) {
+    if (!folder || moment.version == written) return;
+    folder->write(training.checkpoint(moment));
+    written = moment.version;
+  };
+  // When an update has failed.
+  const auto save = [&](const Training::Moment& before) {
+    if (before.version == 0) return;
+    try {
+      write(before);
+      notice("the state before is in " + folder->path(before.version));
+    } catch (const CheckpointError& error) {
+      notice(error.what());
+    }
   };
   while (!training.finished() && !reached()) {
-    std::optional<Checkpoint> before;  // of the update
-    if (folder) before = training.checkpoint();
-    if (before && before->version % options.checkpoint_every == 0) write(*before);
-    if (interrupts.is_set() && before) write(*before);
-    interrupts.check();
-    const auto keep = [&](const std::exception& error) {
-      if (!before || before->version == 0) return std::string(error.what());
+    std::optional<Training::Moment> before;  // the update
+    if (folder) before = training.moment();
+    if (before && (before->version % options.checkpoint_every == 0 || interrupts.is_set())) {
       write(*before);
-      return std::string(error.what()) + "; the state before is in " +
-             folder->path(before->version);
-    };
+    }
+    interrupts.check();
     try {
       progress(training.update());
-    } catch (const NotFinite& error) {
-      throw NotFinite(keep(error));
-    } catch (const batchrpc::PeerLost& error) {
-      throw batchrpc::PeerLost(keep(error));
+    } catch (const std::exception&) {
+      if (before) save(*before);
+      throw;
     }
   }
-  if (folder) write(training.checkpoint());
+  if (folder) write(training.moment());
   report.curve = training.curve();
   report.reached = reached();
   report.weights_hash = training.weights_hash();
@@ -187,7 +208,7 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
 TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice) {
-  use_one_torch_thread();
+  use_torch_threads(options.torch_threads);
   keep_freed_memory();
   Training training(options);
   return train(training, options, interrupts, progress, notice);

@@ -26,15 +26,30 @@ class Training {
   Training(const PpoOptions& options, const batchrpc::EnvFactory& make);
   /// The same in environments of workers, which outlive it.
   Training(const PpoOptions& options, batchrpc::VectorEnv& envs);
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
 
   /// Samples and learns from it. Throws NotFinite, and PeerLost when all workers are lost; then
-  /// only checkpoint()s made before are of use.
+  /// only a moment() from before is of use.
   const CurvePoint& update();
   /// Whether another update would pass the number of steps.
   [[nodiscard]] bool finished() const;
 
-  /// To be written, or restored in a training of the same options.
-  [[nodiscard]] Checkpoint checkpoint() const;
+  /// What an update changes also when it fails, at little cost.
+  struct Moment {
+    std::int64_t version = 0;
+    std::int64_t env_steps = 0;
+    std::int64_t optimizer_steps = 0;
+    std::uint64_t drawn = 0;
+    std::string sampler;
+    at::Tensor weights;
+    at::Tensor mean;
+    at::Tensor square;
+  };
+  [[nodiscard]] Moment moment() const;
+  /// Of a moment since which no update has succeeded: to be written, or restored in a training of
+  /// the same options.
+  [[nodiscard]] Checkpoint checkpoint(const Moment& moment) const;
   /// Throws CheckpointError when it does not fit.
   void restore(const Checkpoint& checkpoint);
 
@@ -67,14 +82,14 @@ struct TrainingReport {
 };
 
 /// Trains as the options say: goes on from a checkpoint if there is one, and writes them.
-/// `progress` is called after each update, `notice` with what people should know. When a number is
-/// not finite, all workers are lost or a signal comes, the state before the update is written as a
-/// checkpoint, and NotFinite, PeerLost or Interrupted thrown; CheckpointError when a checkpoint
-/// cannot be read or written.
+/// `progress` is called after each update, `notice` with what people should know. When an update
+/// fails, as by NotFinite or PeerLost, or a signal comes (Interrupted), the state before is written
+/// as a checkpoint and then that is thrown; CheckpointError when a checkpoint cannot be read or
+/// written.
 TrainingReport train(Training& training, const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice);
-/// The same of a new training, with LibTorch on the calling thread only.
+/// The same of a new training.
 TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice);

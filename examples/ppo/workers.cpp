@@ -55,6 +55,11 @@ void run_worker_at(const PpoOptions& options, const std::string& join, int rank)
 }  // namespace
 
 Workers::Workers(const PpoOptions& options) : options_(options) {
+  if (options.inference == InferencePlace::worker && !options.policy_path.empty()) {
+    // Said here, and not by each worker. On one thread of LibTorch, which starts no others.
+    use_one_torch_thread();
+    (void)make_policy(options, make_env(options.env)->spec(), 1);
+  }
   std::string join = options.join;
   if (!options.rank) {
     if (join.empty()) join = new_meeting_place("ppo", rpc::TransportChoice::automatic);
@@ -83,7 +88,8 @@ rpc::VectorEnv& Workers::envs() {
                             .envs_per_worker = static_cast<std::size_t>(options_.group_envs()),
                             .buffers = buffers,
                             .autoreset = rpc::Autoreset::same_step,
-                            .seed = options_.seed});
+                            .step_timeout = std::chrono::duration_cast<rpc::Duration>(
+                                std::chrono::duration<double>(options_.step_timeout))});
   return *envs_;
 }
 

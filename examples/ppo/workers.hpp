@@ -16,7 +16,8 @@ namespace batchrpc_examples::ppo {
 class Workers {
  public:
   /// Starts the processes unless the options say that they are started by somebody else
-  /// (PpoOptions::rank). To be made before this process has threads.
+  /// (PpoOptions::rank). To be made before this process has threads. Throws as make_policy() where
+  /// workers would not have theirs.
   explicit Workers(const PpoOptions& options);
   ~Workers();
   Workers(const Workers&) = delete;

@@ -113,8 +113,9 @@ void require_updatable(const std::string& path, const std::optional<PolicyDescri
     throw InvalidArgument(path + " is frozen: its weights are part of its code, and cannot change");
   }
   if (description && !description->weights.empty() && description->weights != weights) {
-    throw InvalidArgument(path + " has other weights than it says: export it anew by "
-                                 "scripts/export_policy.py");
+    throw InvalidArgument(path +
+                          " has other weights than it says: export it anew by "
+                          "scripts/export_policy.py");
   }
 }
 

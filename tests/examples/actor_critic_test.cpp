@@ -18,7 +18,8 @@ at::Tensor some_observations(const Network& network, std::int64_t rows) {
   std::vector<std::int64_t> shape{rows};
   const rpc::RowForm form = network.observation();
   shape.insert(shape.end(), form.sizes.begin(), form.sizes.end());
-  return form.type == at::kByte ? at::randint(0, 256, shape, at::kByte) : at::randn(shape);
+  if (form.type == at::kByte) return at::randint(0, 256, shape, at::kByte);
+  return form.type == at::kBool ? at::rand(shape) < .5 : at::randn(shape);
 }
 
 void check_equal(Network& network, rpc::Policy& policy) {
@@ -45,7 +46,8 @@ TEST_CASE("a network's TorchScript, made in C++, says the same", "[actor_critic]
   const std::string path =
       (fs::temp_directory_path() / ("actor_critic_test." + std::to_string(::getpid()) + ".pt"))
           .string();
-  for (const auto& network : {make_atari(), make_mlp()}) {
+  for (const auto& network :
+       {make_atari(), make_mlp(), make_two_mlps(4, 2), make_minatar({at::kBool, {4, 10, 10}}, 3)}) {
     save_script(*network, path);
     check_equal(*network, *rpc::load_policy(path));
     check_equal(*network, *rpc::load_policy(path, {.updatable = true}));
@@ -65,6 +67,8 @@ TEST_CASE("Python's networks have the same weights by name, and say the same", "
   };
   check(make_atari(), folder + "/atari/script.pt");
   check(make_mlp(), folder + "/mlp/script.pt");
+  check(make_two_mlps(4, 2), folder + "/two-mlps/script.pt");
+  check(make_minatar({at::kBool, {4, 10, 10}}, 3), folder + "/minatar/script.pt");
 }
 
 TEST_CASE("weights are orthogonal where they are asked to be", "[actor_critic]") {

@@ -54,7 +54,8 @@ class Counter final : public rpc::Env {
 
 Decisions always_one(const at::Tensor& observations) {
   const std::int64_t rows = observations.size(0);
-  return {at::ones({rows}, at::kLong), at::full({rows}, -0.5), observations.select(1, 1).clone()};
+  return {at::ones({rows}, at::kLong), at::full({rows}, -0.5), observations.select(1, 1).clone(),
+          42};
 }
 
 std::unique_ptr<rpc::Env> make_counter() { return std::make_unique<Counter>(); }
@@ -62,7 +63,7 @@ std::unique_ptr<rpc::Env> make_counter() { return std::make_unique<Counter>(); }
 TEST_CASE(
     "A sample has the next episode's first observation after an end, and the final one beside") {
   LocalSampler sampler(&make_counter, 2, 1, &always_one);
-  const Sample sample = sampler.sample(7, 42).at(0);
+  const Sample sample = sampler.sample(7).at(0);
   CHECK(sample.steps() == 7);
   CHECK(sample.envs() == 2);
   CHECK(sample.observations.sizes() == at::IntArrayRef({7, 2, 3}));
@@ -89,23 +90,26 @@ TEST_CASE(
   CHECK(sample.observations[0][0][0].item<float>() != sample.observations[0][1][0].item<float>());
   CHECK(sample.observations[0][0][0].item<float>() != sample.observations[3][0][0].item<float>());
   // The next sample goes on.
-  CHECK(column(sampler.sample(2, 43).at(0).observations.select(2, 1).select(1, 0)) ==
-        Numbers{1, 2});
+  CHECK(sample.begun_anew);
+  const Sample more = sampler.sample(2).at(0);
+  CHECK(column(more.observations.select(2, 1).select(1, 0)) == Numbers{1, 2});
+  CHECK_FALSE(more.begun_anew);
 }
 
 TEST_CASE("A sampler goes on from another one's state as that one does") {
   LocalSampler first(&make_counter, 3, 9, &always_one);
-  (void)first.sample(8, 0);
+  (void)first.sample(8);
   LocalSampler second(&make_counter, 3, 9, &always_one);
-  second.restore(first.state());
-  const Sample a = first.sample(1, 0).at(0);
-  const Sample b = second.sample(1, 0).at(0);
+  second.restore(first.state(), 1);
+  const Sample a = first.sample(1).at(0);
+  const Sample b = second.sample(1).at(0);
+  CHECK_FALSE(b.begun_anew);
   CHECK(at::equal(a.observations, b.observations));
   CHECK(at::equal(a.rewards, b.rewards));
-  CHECK_THROWS_AS(second.restore(first.state().substr(0, 20)), std::invalid_argument);
-  CHECK_THROWS_AS(second.restore(first.state() + "x"), std::invalid_argument);
+  CHECK_THROWS_AS(second.restore(first.state().substr(0, 20), 1), std::invalid_argument);
+  CHECK_THROWS_AS(second.restore(first.state() + "x", 1), std::invalid_argument);
   LocalSampler other(&make_counter, 2, 9, &always_one);
-  CHECK_THROWS_WITH(other.restore(first.state()), Catch::Contains("number of environments"));
+  CHECK_THROWS_WITH(other.restore(first.state(), 1), Catch::Contains("number of environments"));
 }
 
 TEST_CASE("A sampler wants an environment") {
@@ -115,9 +119,12 @@ TEST_CASE("A sampler wants an environment") {
 TEST_CASE("Actions are drawn as often as their probabilities say") {
   constexpr std::int64_t kRows = 20'000;
   const std::vector<double> probabilities{0.2, 0.7, 0.1};
-  const ActorCriticOutput output{
-      at::tensor(probabilities).log().to(at::kFloat).add(3).expand({kRows, 3}), at::zeros({kRows})};
+  const rpc::PolicyOutput output{
+      {at::tensor(probabilities).log().to(at::kFloat).add(3).expand({kRows, 3}),
+       at::zeros({kRows})},
+      8};
   const Decisions decisions = draw_actions(output, 5, 0);
+  CHECK(decisions.version == 7);  // a policy begins with 0, of weights of nobody
   for (std::int64_t action = 0; action < 3; ++action) {
     const at::Tensor is_it = decisions.actions == action;
     const double share = is_it.to(at::kDouble).mean().item<double>();
@@ -128,7 +135,8 @@ TEST_CASE("Actions are drawn as often as their probabilities say") {
     CHECK(log_probs.max().item<double>() == Approx(std::log(expected)).epsilon(1e-5));
   }
   // Drawn in two halves they are the same ones.
-  const ActorCriticOutput half{output.logits.slice(0, 0, kRows / 2), at::zeros({kRows / 2})};
+  const rpc::PolicyOutput half{{output.tensors[0].slice(0, 0, kRows / 2), at::zeros({kRows / 2})},
+                               8};
   CHECK(at::equal(draw_actions(half, 5, kRows / 2).actions, decisions.actions.slice(0, kRows / 2)));
   CHECK_FALSE(at::equal(draw_actions(output, 6, 0).actions, decisions.actions));
 }
@@ -158,6 +166,22 @@ Sample rewards_of(std::vector<float> rewards, std::vector<std::int64_t> ends,
   for (const std::int64_t row : invalid)
     sample.valid[row][0] = false;
   return sample;
+}
+
+TEST_CASE("An episode that environments which begin anew were in does not count") {
+  EpisodeStatistics statistics;
+  statistics.add({rewards_of({1, 2}, {}, {})});
+  Sample anew = rewards_of({4, 8}, {1}, {});
+  anew.begun_anew = true;
+  statistics.add({anew});
+  CHECK(statistics.episodes() == 1);
+  CHECK(statistics.mean_return() == 12);
+}
+
+TEST_CASE("A sampler in this process goes on after workers with new episodes") {
+  LocalSampler sampler(&make_counter, 2, 1, &always_one);
+  sampler.restore("", 20);
+  CHECK(sampler.sample(1).at(0).begun_anew);
 }
 
 TEST_CASE("Returns are of whole episodes, over the borders of samples") {

@@ -67,8 +67,10 @@ std::unique_ptr<rpc::Env> make_turns() { return std::make_unique<Turns>(); }
 Decisions decide(const at::Tensor& observations) {
   const at::Tensor step = observations.select(1, 0);
   const at::Tensor episode = observations.select(1, 1);
-  return {(step * 10 + episode.remainder(10)).to(at::kLong), step / -4, episode * 2};
+  return {(step * 10 + episode.remainder(10)).to(at::kLong), step / -4, episode * 2, 5};
 }
+
+RolloutSampler::Weights weights() { return {at::zeros({1}), 5}; }
 
 class DecidingPolicy final : public rpc::WorkerPolicy {
  public:
@@ -149,6 +151,7 @@ void check_same(const Sample& a, const Sample& b) {
   CHECK(at::equal(a.next_observations, b.next_observations));
   CHECK(at::equal(a.final_observations, b.final_observations));
   CHECK(at::equal(a.final_rows, b.final_rows));
+  CHECK(a.begun_anew == b.begun_anew);
 }
 
 TEST_CASE("Workers' samples are those of environments in this process, wherever the policy is") {
@@ -159,16 +162,16 @@ TEST_CASE("Workers' samples are those of environments in this process, wherever 
   const auto envs = world.open(2, buffers);
   std::unique_ptr<Sampler> sampler;
   if (at_workers) {
-    sampler = std::make_unique<RolloutSampler>(*envs, [] { return at::zeros({1}); });
+    sampler = std::make_unique<RolloutSampler>(*envs, &weights, 1);
   } else {
-    sampler = std::make_unique<RemoteSampler>(*envs, &decide, GENERATE(false, true));
+    sampler = std::make_unique<RemoteSampler>(*envs, &decide, GENERATE(false, true), 1);
   }
   LocalSampler local(&make_turns, 2, 1, &decide);
-  for (const std::int64_t version : {5, 6}) {
-    const std::vector<Sample> samples = sampler->sample(8, version);
+  for (const std::int64_t steps : {2, 8}) {  // in the first two no episode ends
+    const std::vector<Sample> samples = sampler->sample(steps);
     REQUIRE(samples.size() == 2 * buffers);
-    const Sample expected = local.sample(8, version).at(0);
-    CHECK(expected.final_rows.numel() > 0);
+    const Sample expected = local.sample(steps).at(0);
+    CHECK((expected.final_rows.numel() > 0) == (steps == 8));
     for (const Sample& sample : samples)
       check_same(sample, expected);
   }
@@ -181,12 +184,12 @@ TEST_CASE("What a worker that is lost would have sampled is not valid, and it co
   const auto envs = world.open(2);
   std::unique_ptr<Sampler> sampler;
   if (at_workers) {
-    sampler = std::make_unique<RolloutSampler>(*envs, [] { return at::zeros({1}); });
+    sampler = std::make_unique<RolloutSampler>(*envs, &weights, 1);
   } else {
-    sampler = std::make_unique<RemoteSampler>(*envs, &decide, true);
+    sampler = std::make_unique<RemoteSampler>(*envs, &decide, true, 1);
   }
   world.world.after(4500us, [&] { world.world.kill("w1"); });
-  std::vector<Sample> samples = sampler->sample(10, 1);
+  std::vector<Sample> samples = sampler->sample(10);
   CHECK(samples.at(0).valid.all().item<bool>());
   CHECK_FALSE(samples.at(1).valid.all().item<bool>());
   const std::int64_t valid = samples.at(1).valid.sum().item<std::int64_t>();
@@ -196,11 +199,11 @@ TEST_CASE("What a worker that is lost would have sampled is not valid, and it co
     CHECK(samples.at(1).observations[3][0][0].item<float>() == 0);
     CHECK(samples.at(1).observations[3][0][1].item<float>() == 2);
   }
-  samples = sampler->sample(10, 2);
+  samples = sampler->sample(10);
   CHECK(samples.at(1).valid.sum().item<std::int64_t>() == 0);
   world.start(1);
   for (int i = 0; i < 500 && samples.at(1).valid.sum().item<std::int64_t>() == 0; ++i)
-    samples = sampler->sample(10, 3 + i);
+    samples = sampler->sample(10);
   CHECK(samples.at(1).valid.all().item<bool>());
   CHECK(samples.at(1).observations[0][0][0].item<float>() == 0);  // a first observation
 
@@ -209,7 +212,7 @@ TEST_CASE("What a worker that is lost would have sampled is not valid, and it co
   CHECK_THROWS_AS(
       [&] {
         for (int i = 0; i < 3; ++i)
-          (void)sampler->sample(10, 1000 + i);
+          (void)sampler->sample(10);
       }(),
       rpc::PeerLost);
 }

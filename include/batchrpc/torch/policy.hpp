@@ -68,8 +68,8 @@ struct PolicyInfo {
   std::vector<RowForm> outputs{};          ///< in their order
   /// What update() takes, parameters and buffers by their names; none: it is frozen.
   std::map<std::string, RowForm> weights{};
-  std::string device{};                    ///< where it runs
-  std::size_t replicas = 1;                ///< forwards that run at once
+  std::string device{};      ///< where it runs
+  std::size_t replicas = 1;  ///< forwards that run at once
 };
 
 /// What a policy says of B observations.
