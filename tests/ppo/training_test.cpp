@@ -1,7 +1,5 @@
 #include "ppo/training.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "common/interrupt.hpp"
+#include "common/passing_folder.hpp"
 #include "games/games.hpp"
 #include "ppo/report.hpp"
 
@@ -21,24 +20,12 @@ namespace {
 
 namespace rpc = batchrpc;
 
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("batchrpc_ppo_test_" + std::to_string(::getpid()))) {
-    std::filesystem::remove_all(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  [[nodiscard]] std::string string() const { return path_; }
+struct Folder : PassingFolder {
+  Folder() : PassingFolder("ppo_test") {}
+  [[nodiscard]] std::string string() const { return path(); }
   [[nodiscard]] std::string checkpoint(int version) const {
-    return path_ / ("ppo." + std::to_string(version) + ".checkpoint");
+    return path() / ("ppo." + std::to_string(version) + ".checkpoint");
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 // Short ones: 4 environments, updates of 32 rows.

@@ -31,7 +31,7 @@ struct RecordedStep {
 // minatar.
 std::vector<RecordedStep> recorded() {
   const auto path = std::filesystem::path(BATCHRPC_SOURCE_DIR) /
-                    "tests/examples/data/minatar_breakout_trajectories.csv";
+                    "tests/ppo/data/minatar_breakout_trajectories.csv";
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path.string());
   std::vector<RecordedStep> steps;

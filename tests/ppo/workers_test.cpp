@@ -1,5 +1,6 @@
 // Samplers whose environments are stepped by workers, in virtual time.
 #include <torch/torch.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <batchrpc/base/error.hpp>
@@ -8,11 +9,15 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "actor_critic/network.hpp"
+#include "common/passing_folder.hpp"
 #include "games/games.hpp"
 #include "ppo/local_sampler.hpp"
 #include "ppo/policies.hpp"
@@ -256,6 +261,45 @@ TEST_CASE("A training by workers repeats bit for bit, wherever and however the p
   CHECK(hash == hash_after_training(options));
   options.seed = 2;
   CHECK(hash != hash_after_training(options));
+}
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
+TEST_CASE("A training by a compiled policy repeats bit for bit, wherever the policy runs") {
+  PpoOptions options = short_options();
+  options.policy_path = std::string(BATCHRPC_POLICIES) + "/two-mlps/updatable";
+  if (!std::filesystem::exists(options.policy_path)) {
+    WARN("left out: a Python with PyTorch " TORCH_VERSION ", which exports policies");
+    return;
+  }
+  options.policy = PolicyKind::compiled;
+  options.inference = GENERATE(InferencePlace::agent, InferencePlace::worker);
+  CHECK(hash_after_training(options) == hash_after_training(options));
+}
+#else
+TEST_CASE("A training by a compiled policy is refused where LibTorch runs none") {
+  const PassingFolder folder("ppo_test");
+  PpoOptions options = short_options();
+  options.policy = PolicyKind::compiled;
+  options.policy_path = folder.path() / "any.pt2";
+  std::ofstream(options.policy_path) << "a package";
+  CHECK_THROWS_WITH(make_policy(options, make_env("cartpole")->spec(), 2),
+                    Catch::Contains("which LibTorch " TORCH_VERSION " does not run"));
+}
+#endif
+
+TEST_CASE("A policy of another network is refused when it is loaded") {
+  const PassingFolder folder("ppo_test");
+  PpoOptions options = short_options();
+  options.policy = PolicyKind::script;
+  options.policy_path = folder.path() / "mlp.pt";
+  actor_critic::save_script(*actor_critic::make_mlp(), options.policy_path);
+  CHECK_THROWS_WITH(make_policy(options, make_env("cartpole")->spec(), 2),
+                    Catch::Contains("other weights than the environment's network"));
+  CHECK_THROWS_WITH(make_policy(options, make_env("minatar-breakout")->spec(), 2),
+                    Catch::Contains("takes observations of float32 [4]"));
+  actor_critic::save_script(*actor_critic::make_two_mlps(4, 3), options.policy_path);
+  CHECK_THROWS_WITH(make_policy(options, make_env("cartpole")->spec(), 2),
+                    Catch::Contains("does not give logits (float32 [2])"));
 }
 
 TEST_CASE("A worker's policy refuses weights of another network") {
