@@ -51,6 +51,13 @@ void require_constants(const std::string& path, Loader& loader, const WeightForm
   }
 }
 
+/// Dense, and with a storage of its own: the whole storage of a constant is copied, however little
+/// of it is the constant, over what lies behind its place.
+at::Tensor alone(const at::Tensor& weight) {
+  const at::Tensor dense = weight.detach().contiguous();
+  return dense.storage().nbytes() == dense.nbytes() ? dense : dense.clone();
+}
+
 class CompiledBackend final : public PolicyBackend {
  public:
   void add(const std::string& path, std::size_t batch, const WeightForms& weights,
@@ -89,9 +96,7 @@ class CompiledBackend final : public PolicyBackend {
       std::unordered_map<std::string, at::Tensor> constants;  // what is unused is not among them
       for (const std::string& name : loader->get_constant_fqns()) {
         const auto found = weights.find(name);
-        if (found != weights.end()) {
-          constants.emplace(name, found->second.detach().to(device).contiguous());
-        }
+        if (found != weights.end()) constants.emplace(name, alone(found->second).to(device));
       }
       const bool inactive = true;
       const bool all = true;

@@ -71,16 +71,18 @@ TEST_CASE("Python's networks have the same weights by name, and say the same", "
   check(make_minatar({at::kBool, {4, 10, 10}}, 3), folder + "/minatar/script.pt");
 }
 
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
 TEST_CASE("compiled packages of a network say what it says", "[actor_critic]") {
   const fs::path folder = fs::path(BATCHRPC_POLICIES) / "two-mlps";
-  if (!fs::exists(folder / "updatable")) {
-    WARN("left out: CUDA or not, packages: they need PyTorch 2.10 or later");
+  if (!fs::exists(folder)) {
+    WARN("left out: a Python with PyTorch " TORCH_VERSION ", which exports policies");
     return;
   }
   const auto network = make_two_mlps(4, 2);
   load_weights(*network, (folder / "script.pt").string());
   check_equal(*network, *rpc::load_policy((folder / "updatable").string()));
 }
+#endif
 
 TEST_CASE("weights are orthogonal where they are asked to be", "[actor_critic]") {
   const auto mlp = make_mlp();

@@ -228,6 +228,30 @@ TEST_CASE("a compiled package's weights change while it serves", "[policy]") {
   check_updates(*policy);
 }
 
+TEST_CASE("a compiled package takes weights that are parts of one tensor", "[policy]") {
+  const std::string path = exported("updatable/any.pt2");
+  if (path.empty()) return;
+  const auto policy = load_policy(path, {.updatable = true});
+  const ModuleState apart = state_of(Mlp()).clone();
+  std::vector<at::Tensor> all;
+  for (const auto& [name, tensor] : apart.parameters)
+    all.push_back(tensor.flatten());
+  const at::Tensor one = at::cat(all);
+  ModuleState parts;
+  std::int64_t first = 0;
+  for (const auto& [name, tensor] : apart.parameters) {
+    parts.parameters.emplace(name, one.narrow(0, first, tensor.numel()).view_as(tensor));
+    first += tensor.numel();
+  }
+  for (std::uint64_t version = 1; version <= 20; ++version)
+    policy->update(parts, version);
+  Mlp module;
+  load_state(module, apart);
+  const at::Tensor states = at::randn({3, 4});
+  CHECK(at::allclose(policy->forward(states).tensors[0], std::get<0>(module.forward(states)), 0,
+                     1e-5));
+}
+
 TEST_CASE("packages that are not what is asked for are refused", "[policy]") {
   const std::string frozen = exported("frozen");
   if (frozen.empty()) return;
