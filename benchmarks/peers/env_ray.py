@@ -57,7 +57,8 @@ def measure(options):
         return options.actors
 
     def step_ready():
-        ready, _ = ray.wait(list(pending), num_returns=1)
+        ray.wait(list(pending), num_returns=1)
+        ready, _ = ray.wait(list(pending), num_returns=len(pending), timeout=0)  # all that are
         ray.get(ready)
         for call in ready:
             actor = pending.pop(call)
