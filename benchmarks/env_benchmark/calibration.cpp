@@ -6,6 +6,9 @@
 #include "common/least_squares.hpp"
 
 namespace env_benchmark {
+namespace {
+constexpr std::size_t kFittedBytes[] = {16, 4096, 28224};  // of an observation
+}
 
 Costs fit(const std::vector<MessageCost>& messages) {
   std::vector<batchrpc_benchmarks::LinePoint> points;
@@ -38,7 +41,7 @@ void add_calibration(std::vector<Setting>& settings) {
   const auto add = [&](const Setting& setting) {
     if (std::ranges::find(settings, setting) == settings.end()) settings.push_back(setting);
   };
-  for (const std::size_t bytes : {16, 4096, 28224}) {
+  for (const std::size_t bytes : kFittedBytes) {
     Setting other = first;
     other.observation_bytes = bytes;
     add(other);
