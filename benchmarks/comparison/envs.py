@@ -20,6 +20,9 @@ def add_options(group):
         "--envs-per-worker", type=numbers, help="each a case, of one group (1,6,96)"
     )
     group.add_argument("--step-ms", type=numbers, help="how long a group's step sleeps (1,10)")
+    group.add_argument(
+        "--observation-bytes", type=number, default=16, help="of an environment (16)"
+    )
     group.add_argument("--seconds", type=seconds, help="measured in a round (2)")
 
 
@@ -50,7 +53,10 @@ def _read_peer(name):
 
 def _ray(options, measured, envs, step):
     need = systems.python_modules(VENV, "ray, numpy", SETUP)
-    same = ["--actors", options.workers, "--envs", envs, "--step-ms", step, "--seconds", measured]
+    same = [
+        "--actors", options.workers, "--envs", envs, "--step-ms", step,
+        "--observation-bytes", options.observation_bytes, "--seconds", measured,
+    ]  # fmt: skip
     jobs = []
     for buffers, mode in ((1, "sync"), (1, "wait"), (2, "wait")):
         name = f"Ray, {buffers} buffer{'s' * (buffers > 1)}, {'all' if mode == 'sync' else 'any'}"
@@ -74,12 +80,15 @@ def make_cases(options):
             command = systems.words(
                 program, "--workers", options.workers, "--envs-per-worker", envs,
                 "--env-threads", 1, "--step-ms", step, "--seconds", measured, "--rounds", 1,
+                "--observation-bytes", options.observation_bytes,
                 "--buffers", "1,2", "--mode", "sync,recv", "--json", REPORT,
             )  # fmt: skip
             jobs = [Job([*ours, System(FREE, FLOOR, built)], [command], read_ours)]
             jobs += _ray(options, measured, envs, step)
             group = "one environment" if envs == 1 else f"{envs} environments, stepped together"
             title = f"{options.workers} processes of {group}; steps of {step} ms"
+            if options.observation_bytes != 16:
+                title += f"; observations of {options.observation_bytes} bytes"
             cases.append(Case(title, METRICS, jobs))
     return cases
 

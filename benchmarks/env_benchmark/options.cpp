@@ -3,10 +3,12 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 
 #include "common/command_line.hpp"
 #include "common/meeting_place.hpp"
 #include "common/option_checks.hpp"
+#include "env_benchmark/calibration.hpp"
 
 namespace env_benchmark {
 
@@ -22,8 +24,9 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
   std::vector<std::size_t> buffers{1, 2};
   std::vector<std::string> modes{"sync", "recv"};
   std::size_t lanes = 0;
-  Setting& setting = options.setting;
-  options.step_ms = {1};
+  std::vector<double> step_ms{1};
+  std::vector<std::size_t> observation_bytes{16};
+  Setting setting;
   app.add_option("--workers", setting.workers, "processes")
       ->check(between(1, 256))
       ->capture_default_str();
@@ -35,10 +38,14 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
                  "threads of a worker, each of which steps one group of environments at a time; "
                  "without it one a environment")
       ->check(between(1, 1024));
-  app.add_option("--step-ms", options.step_ms,
-                 "how long a step of a group takes; a list is allowed")
+  app.add_option("--step-ms", step_ms, "how long a step of a group takes; a list is allowed")
       ->delimiter(',')
       ->check(between(0.01, 10000.0))
+      ->capture_default_str();
+  app.add_option("--observation-bytes", observation_bytes,
+                 "of one environment, such as 28224 (84 x 84 x 4); a list is allowed")
+      ->delimiter(',')
+      ->check(between(1, 16 << 20))
       ->capture_default_str();
   app.add_flag("--compute", setting.computes, "steps compute in place of sleeping");
   app.add_option("--buffers", buffers, "1, 2 or 1,2")
@@ -49,9 +56,10 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
       ->delimiter(',')
       ->check(CLI::IsMember({"sync", "recv"}))
       ->capture_default_str();
-  app.add_option("--simulate", options.simulated_nodes,
-                 "also simulate so many machines of 48 environments each, with the costs that were "
-                 "measured; a list such as 2,4,8,16,32")
+  app.add_option(
+         "--simulate", options.simulated_nodes,
+         "also simulate so many machines of 48 environments each, with costs measured in the "
+         "first setting, and check that on others; a list such as 2,4,8,16,32")
       ->delimiter(',')
       ->check(between(1, 64));
   app.add_option("--transport", setting.transport, "between the processes")
@@ -74,10 +82,25 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
       throw examples::UsageError("--env-threads: " + std::to_string(setting.lanes) +
                                  " threads a worker are more than 4096 in all");
     }
+    const std::size_t largest = *std::ranges::max_element(observation_bytes);
+    if (setting.envs_per_worker * largest > std::size_t{1} << 30) {
+      throw examples::UsageError("--observation-bytes: " + std::to_string(setting.envs_per_worker) +
+                                 " observations of " + std::to_string(largest) +
+                                 " bytes are more than 1 GiB a message");
+    }
+    if (!options.simulated_nodes.empty() && setting.computes)
+      throw examples::UsageError("--simulate: only steps that sleep; not with --compute");
     if (!options.json.empty()) examples::check_writable("--json", options.json);
   });
   if (!go) return std::nullopt;
-  setting.step_ms = options.step_ms.front();
+  for (const std::size_t bytes : observation_bytes) {
+    for (const double ms : step_ms) {
+      options.settings.push_back(setting);
+      options.settings.back().observation_bytes = bytes;
+      options.settings.back().step_ms = ms;
+    }
+  }
+  if (!options.simulated_nodes.empty()) add_calibration(options.settings);
   for (const std::string& mode : modes) {
     for (const std::size_t count : buffers)
       options.variants.push_back({mode == "sync" ? Mode::sync : Mode::recv, count});

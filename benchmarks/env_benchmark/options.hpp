@@ -9,8 +9,7 @@
 namespace env_benchmark {
 
 struct Options {
-  Setting setting{};              ///< of `step_ms` the first
-  std::vector<double> step_ms{};  ///< each is measured
+  std::vector<Setting> settings{};  ///< each is measured
   std::vector<Variant> variants{};
   std::vector<std::size_t> simulated_nodes{};  ///< empty: nothing is simulated
   int rounds = 3;

@@ -1,36 +1,81 @@
 #include "env_benchmark/report.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "common/machine.hpp"
-#include "common/statistics.hpp"
 
 namespace env_benchmark {
 
-double median_free(const Record& record) { return batchrpc_examples::median(record.free); }
-
-Measured median_of(const std::vector<Measured>& rounds) {
-  const auto median = [&](double Measured::*member) {
-    std::vector<double> values;
-    for (const Measured& round : rounds)
-      values.push_back(round.*member);
-    return batchrpc_examples::median(values);
-  };
-  return {.steps_per_second = median(&Measured::steps_per_second),
-          .messages_per_second = median(&Measured::messages_per_second),
-          .driver_cpus = median(&Measured::driver_cpus)};
+double Simulated::efficiency() const { return spread_of(windows).median / setting.ideal(); }
+double Simulated::off() const {
+  return efficiency() - spread_of(measured).median / setting.ideal();
 }
+
+namespace {
+
+std::string name_of(const Variant& variant) {
+  return std::string(word(variant.mode)) + ", " + std::to_string(variant.buffers) +
+         (variant.buffers == 1 ? " buffer" : " buffers");
+}
+
+std::string percent_of(const std::vector<double>& rates, double ideal) {
+  const Spread spread = spread_of(rates);
+  char text[48];
+  std::snprintf(text, sizeof text, "%.1f +- %.1f %%", spread.median / ideal * 100,
+                spread.half_range / ideal * 100);
+  return text;
+}
+
+void print_place(const Options& options, const Simulated& row) {
+  std::printf("%8zu %6zu %6g ms  %-16s ", row.setting.workers,
+              row.setting.workers * row.setting.lanes, row.setting.step_ms,
+              name_of(options.variants[row.variant]).c_str());
+}
+
+// Of the checks of the same variant, and of steps nearest to those of the row.
+double most_off(const std::vector<Simulated>& checks, const Simulated& row) {
+  std::map<double, double> most_at;  // by the distance
+  for (const Simulated& check : checks) {
+    if (check.variant != row.variant) continue;
+    double& most = most_at[std::abs(std::log(check.setting.step_ms / row.setting.step_ms))];
+    most = std::max(most, std::abs(check.off()));
+  }
+  return most_at.empty() ? 0 : most_at.begin()->second;
+}
+
+nlohmann::json simulated_json(const Options& options, const Simulated& row) {
+  const Setting& setting = row.setting;
+  nlohmann::json json{{"workers", setting.workers},
+                      {"lanes", setting.workers * setting.lanes},
+                      {"step_ms", setting.step_ms},
+                      {"observation_bytes", setting.observation_bytes},
+                      {"latency_us", row.link.latency_us},
+                      {"mode", word(options.variants[row.variant].mode)},
+                      {"buffers", options.variants[row.variant].buffers},
+                      {"steps_per_second", spread_of(row.windows).median},
+                      {"steps_per_second_windows", row.windows},
+                      {"efficiency", row.efficiency()}};
+  if (!row.measured.empty()) json["measured_steps_per_second"] = spread_of(row.measured).median;
+  return json;
+}
+
+}  // namespace
 
 void print_heading(const Setting& setting) {
   std::printf(
-      "\n%zu lanes in %zu processes, %zu environment%s a group, steps that %s for %g ms: at most "
-      "%.0f steps/s\n",
+      "\n%zu lanes in %zu processes, %zu environment%s of %zu bytes a group, steps that %s for %g "
+      "ms: at "
+      "most %.0f steps/s\n",
       setting.workers * setting.lanes, setting.workers, setting.group_envs(),
-      setting.group_envs() == 1 ? "" : "s", setting.computes ? "compute" : "sleep", setting.step_ms,
-      setting.ideal());
-  std::printf("%-28s %12s %11s %14s %12s %11s\n", "", "steps/s", "efficiency", "of free lanes",
-              "messages/s", "driver CPUs");
+      setting.group_envs() == 1 ? "" : "s", setting.observation_bytes,
+      setting.computes ? "compute" : "sleep", setting.step_ms, setting.ideal());
+  std::printf("%-28s %12s %11s %14s %12s %8s %11s\n", "", "steps/s", "efficiency", "of free lanes",
+              "messages/s", "MB/s", "driver CPUs");
   std::fflush(stdout);
 }
 
@@ -45,9 +90,12 @@ void print_record(const Options& options, const Record& record) {
     std::snprintf(name, sizeof name, "%s, %zu buffer%s",
                   variant.mode == Mode::sync ? "sync (all workers)" : "recv (any worker)",
                   variant.buffers, variant.buffers == 1 ? "" : "s");
-    std::printf("%-28s %12.0f %9.1f %% %12.1f %% %12.0f %11.2f\n", name, measured.steps_per_second,
-                measured.steps_per_second / ideal * 100, measured.steps_per_second / free * 100,
-                measured.messages_per_second, measured.driver_cpus);
+    std::printf(
+        "%-28s %12.0f %9.1f %% %12.1f %% %12.0f %8.0f %11.2f\n", name, measured.steps_per_second,
+        measured.steps_per_second / ideal * 100, measured.steps_per_second / free * 100,
+        measured.messages_per_second,
+        measured.steps_per_second * static_cast<double>(record.setting.observation_bytes) / 1e6,
+        measured.driver_cpus);
   }
   std::fflush(stdout);
 }
@@ -61,45 +109,52 @@ void print_published() {
       "   1536     78 %%     26 %%      3 %%      0 %%\n");
 }
 
-void print_simulated(const std::vector<Simulated>& simulated, const Costs& costs) {
+void print_simulation(const Options& options, const Simulation& simulation) {
+  const Setting& first = options.settings.front();
   std::printf(
-      "\nSIMULATED, not measured: machines with a worker of 48 lanes each in virtual time, links "
-      "of "
-      "50 us and 10 Gbit/s;\nas measured above, a message costs the driver %.1f us, and a step "
-      "lasts "
-      "%.0f us longer than it should (the mean; it is drawn)\n",
-      costs.message_us, costs.step_us);
-  std::printf("%-30s %8s %8s %12s %11s\n", "", "lanes", "step", "steps/s", "efficiency");
-  for (const Simulated& row : simulated) {
-    char name[64];
-    std::snprintf(name, sizeof name, "%zu %s, %s, %zu buffers", row.workers.workers,
-                  row.measured ? "of the above" : "machines", word(row.variant.mode),
-                  row.variant.buffers);
-    std::printf("%-30s %8zu %5g ms %12.0f %9.1f %%", name, row.workers.workers * row.workers.lanes,
-                row.workers.step_ms, row.steps_per_second, row.steps_per_second / row.ideal * 100);
-    if (row.measured) {
-      std::printf("   measured: %.1f %%, so it is off by %+.1f %%", *row.measured / row.ideal * 100,
-                  (row.steps_per_second / *row.measured - 1) * 100);
-    }
-    std::printf("\n");
+      "\nSIMULATED, not measured, in virtual time, with costs measured on %zu lanes in %zu "
+      "processes, steps of %g ms;\na step lasts %.0f us longer than it should (the mean; it is "
+      "drawn), and the driver takes\n",
+      first.workers * first.lanes, first.workers, first.step_ms, simulation.costs.front().step_us);
+  for (std::size_t i = 0; i < options.variants.size(); ++i) {
+    const Costs& costs = simulation.costs[i];
+    std::printf(
+        "  %-15s %.0f us a message and %.2f ns a byte of observations, within %.0f %% of what was "
+        "measured\n",
+        name_of(options.variants[i]).c_str(), costs.message_us, costs.byte_ns,
+        costs.fit_error * 100);
+  }
+  std::printf(
+      "\nOn this machine, other settings than that one:\n%8s %6s %9s  %-16s %16s %16s %14s\n",
+      "workers", "lanes", "step", "", "simulated", "measured", "off by");
+  for (const Simulated& row : simulation.checks) {
+    print_place(options, row);
+    std::printf("%16s %16s %+7.1f points\n", percent_of(row.windows, row.setting.ideal()).c_str(),
+                percent_of(row.measured, row.setting.ideal()).c_str(), row.off() * 100);
+  }
+  std::printf(
+      "\nMachines that are not there, links of 50 us and 10 Gbit/s; +- is what those above of the "
+      "nearest step are off by:\n%8s %6s %9s  %-16s %16s\n",
+      "machines", "lanes", "step", "", "simulated");
+  for (const Simulated& row : simulation.machines) {
+    print_place(options, row);
+    std::printf("%9.0f +- %.0f %%\n", row.efficiency() * 100,
+                std::ceil(most_off(simulation.checks, row) * 100));
   }
 }
 
 nlohmann::json report_json(const Options& options, const std::vector<Record>& records,
-                           const std::vector<Simulated>& simulated, const Costs& costs) {
+                           const Simulation& simulation) {
   nlohmann::json rows = nlohmann::json::array();
   for (const Record& record : records) {
     const Setting& setting = record.setting;
     nlohmann::json variants = nlohmann::json::array();
     for (std::size_t i = 0; i < options.variants.size(); ++i) {
-      std::vector<double> rates;
-      for (const Measured& round : record.variants[i])
-        rates.push_back(round.steps_per_second);
       const Measured measured = median_of(record.variants[i]);
       variants.push_back({{"mode", word(options.variants[i].mode)},
                           {"buffers", options.variants[i].buffers},
                           {"steps_per_second", measured.steps_per_second},
-                          {"steps_per_second_rounds", rates},
+                          {"steps_per_second_rounds", rates_of(record.variants[i])},
                           {"efficiency", measured.steps_per_second / setting.ideal()},
                           {"of_free_lanes", measured.steps_per_second / median_free(record)},
                           {"messages_per_second", measured.messages_per_second},
@@ -109,32 +164,37 @@ nlohmann::json report_json(const Options& options, const std::vector<Record>& re
                     {"lanes", setting.workers * setting.lanes},
                     {"envs_per_group", setting.group_envs()},
                     {"step_ms", setting.step_ms},
+                    {"observation_bytes", setting.observation_bytes},
                     {"computes", setting.computes},
                     {"ideal_steps_per_second", setting.ideal()},
                     {"free_lanes_steps_per_second", median_free(record)},
                     {"free_lanes_steps_per_second_rounds", record.free},
                     {"variants", variants}});
   }
-  nlohmann::json simulations = nlohmann::json::array();
-  for (const Simulated& row : simulated) {
-    simulations.push_back(
-        {{"workers", row.workers.workers},
-         {"lanes", row.workers.workers * row.workers.lanes},
-         {"step_ms", row.workers.step_ms},
-         {"latency_us", row.workers.latency_us},
-         {"mode", word(row.variant.mode)},
-         {"buffers", row.variant.buffers},
-         {"steps_per_second", row.steps_per_second},
-         {"efficiency", row.steps_per_second / row.ideal},
-         {"measured_steps_per_second", row.measured ? nlohmann::json(*row.measured) : nullptr}});
+  nlohmann::json costs = nlohmann::json::array();
+  for (std::size_t i = 0; i < simulation.costs.size(); ++i) {
+    const Costs& found = simulation.costs[i];
+    costs.push_back({{"mode", word(options.variants[i].mode)},
+                     {"buffers", options.variants[i].buffers},
+                     {"message_us", found.message_us},
+                     {"byte_ns", found.byte_ns},
+                     {"fit_error", found.fit_error},
+                     {"step_us", found.step_us}});
   }
+  const auto all = [&](const std::vector<Simulated>& simulated) {
+    nlohmann::json array = nlohmann::json::array();
+    for (const Simulated& row : simulated)
+      array.push_back(simulated_json(options, row));
+    return array;
+  };
   return {{"benchmark", "env_benchmark"},
           {"machine", batchrpc_examples::machine_report()},
-          {"seconds", options.setting.seconds},
+          {"seconds", options.settings.front().seconds},
           {"rounds", options.rounds},
           {"settings", rows},
-          {"simulated", simulations},
-          {"simulated_costs", {{"message_us", costs.message_us}, {"step_us", costs.step_us}}}};
+          {"simulated_costs", costs},
+          {"simulated_checks", all(simulation.checks)},
+          {"simulated_machines", all(simulation.machines)}};
 }
 
 }  // namespace env_benchmark

@@ -1,42 +1,41 @@
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <vector>
 
 #include "env_benchmark/options.hpp"
+#include "env_benchmark/record.hpp"
 #include "env_benchmark/simulation.hpp"
 
 namespace env_benchmark {
 
-/// A setting's rounds.
-struct Record {
+/// A row of the simulation; steps of environments in a second.
+struct Simulated {
   Setting setting{};
-  std::vector<double> free{};                     ///< a round each: steps in a second
-  std::vector<std::vector<Measured>> variants{};  ///< in the order of the options; a round each
+  Link link{};
+  std::size_t variant = 0;         ///< of the options
+  std::vector<double> windows{};   ///< of virtual time
+  std::vector<double> measured{};  ///< rounds, where it was run, too
+
+  [[nodiscard]] double efficiency() const;  ///< simulated
+  [[nodiscard]] double off() const;         ///< how much more that is than what was measured
 };
 
-struct Simulated {
-  SimulatedWorkers workers{};
-  Variant variant{};
-  double steps_per_second = 0;
-  double ideal = 0;                  ///< the same, were a step all that takes time
-  std::optional<double> measured{};  ///< steps in a second, where it could be run, too
+/// What a simulation has taken, a variant of the options each, and what it has given.
+struct Simulation {
+  std::vector<Costs> costs{};
+  std::vector<Simulated> checks{};    ///< on settings that costs are not from
+  std::vector<Simulated> machines{};  ///< that are not there
 };
 
 /// Prints one setting's part of the table.
 void print_heading(const Setting& setting);
 void print_record(const Options& options, const Record& record);
 void print_published();
-void print_simulated(const std::vector<Simulated>& simulated, const Costs& costs);
+void print_simulation(const Options& options, const Simulation& simulation);
 
 nlohmann::json report_json(const Options& options, const std::vector<Record>& records,
-                           const std::vector<Simulated>& simulated, const Costs& costs);
-
-/// Medians over the rounds.
-/// @{
-double median_free(const Record& record);
-Measured median_of(const std::vector<Measured>& rounds);
-/// @}
+                           const Simulation& simulation);
 
 }  // namespace env_benchmark

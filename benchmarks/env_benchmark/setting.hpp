@@ -7,6 +7,9 @@
 
 namespace env_benchmark {
 
+inline constexpr std::size_t kMachineLanes = 48;                ///< of machines that are simulated
+inline constexpr std::size_t kMostEnvs = std::size_t{1} << 20;  ///< of a worker
+
 /// How the driver waits.
 enum class Mode : unsigned char {
   sync,  ///< step_wait(): for all workers
@@ -20,7 +23,8 @@ struct Setting {
   std::size_t envs_per_worker = 6;  ///< of a buffer
   std::size_t lanes = 6;            ///< of a worker
   double step_ms = 1;               ///< of a group
-  bool computes = false;            ///< or sleeps
+  std::size_t observation_bytes = 16;
+  bool computes = false;  ///< or sleeps
   double seconds = 2;
   batchrpc::TransportChoice transport = batchrpc::TransportChoice::automatic;
 
@@ -29,6 +33,10 @@ struct Setting {
   [[nodiscard]] double ideal() const {
     return static_cast<double>(workers * envs_per_worker) / (step_ms / 1e3);
   }
+  /// Of observations, in what a worker answers.
+  [[nodiscard]] std::size_t message_bytes() const { return envs_per_worker * observation_bytes; }
+
+  friend bool operator==(const Setting&, const Setting&) = default;
 };
 
 struct Variant {

@@ -28,10 +28,11 @@ rpc::Duration of(double microseconds) {
 
 }  // namespace
 
-double simulate(const SimulatedWorkers& workers, const Variant& variant, const Costs& costs) {
+std::vector<double> simulate(const Setting& setting, const Link& link, const Variant& variant,
+                             const Costs& costs) {
   rpc::SimulatedWorld world;
   world.network().set_link(
-      {.latency = of(workers.latency_us), .bandwidth = 1'250'000'000, .capacity = 1 << 20});
+      {.latency = of(link.latency_us), .bandwidth = link.bytes_per_second, .capacity = 1 << 20});
   const rpc::Node driver(world.options("driver"));
   struct Machine {
     explicit Machine(rpc::NodeOptions options) : node(std::move(options)) {}
@@ -40,27 +41,31 @@ double simulate(const SimulatedWorkers& workers, const Variant& variant, const C
   };
   std::vector<std::unique_ptr<Machine>> machines;
   std::vector<std::string> names;
-  const rpc::Duration step = of(workers.step_ms * 1e3 + costs.step_us);
   std::exponential_distribution<double> late(1 / std::max(costs.step_us, 1e-3));
   const auto draw = [&](std::size_t /*lane*/) {
-    return of(workers.step_ms * 1e3 + late(world.random()));
+    return of(setting.step_ms * 1e3 + late(world.random()));
   };
-  for (std::size_t w = 0; w < workers.workers; ++w) {
+  for (std::size_t w = 0; w < setting.workers; ++w) {
     names.push_back(worker_name(w));
     machines.push_back(std::make_unique<Machine>(world.options(names.back())));
     machines.back()->worker = std::make_unique<rpc::EnvWorker>(
         machines.back()->node,
-        [](std::size_t size) { return std::make_unique<TimedGroup>(size, StepTime{}); },
-        rpc::EnvWorkerOptions{.lanes = rpc::timed_lanes(workers.lanes, world.loop(), draw)});
+        [&](std::size_t size) {
+          return std::make_unique<TimedGroup>(size, setting.observation_bytes, StepTime{});
+        },
+        rpc::EnvWorkerOptions{.lanes = rpc::timed_lanes(setting.lanes, world.loop(), draw),
+                              .max_envs = kMostEnvs});
   }
 
   rpc::VectorEnv envs(
       driver,
-      {.workers = names, .envs_per_worker = workers.envs_per_worker, .buffers = variant.buffers});
+      {.workers = names, .envs_per_worker = setting.envs_per_worker, .buffers = variant.buffers});
   const std::vector<std::int64_t> actions(envs.size(), 1);
+  const rpc::Duration message =
+      of(costs.message_us + costs.byte_ns / 1e3 * static_cast<double>(setting.message_bytes()));
   const auto next = [&] {
     rpc::EnvBatch batch = variant.mode == Mode::sync ? envs.step_wait() : envs.recv();
-    world.run_for(of(costs.message_us * static_cast<double>(batch.groups)));
+    world.run_for(message * static_cast<std::int64_t>(batch.groups));
     return batch;
   };
   envs.reset_async();
@@ -75,8 +80,12 @@ double simulate(const SimulatedWorkers& workers, const Variant& variant, const C
     }
     return static_cast<double>(rows) / std::chrono::duration<double>(world.time() - begin).count();
   };
-  run_for(5 * step);
-  return run_for(100 * step);
+  const rpc::Duration step = of(setting.step_ms * 1e3 + costs.step_us);
+  run_for(100 * step);
+  std::vector<double> windows;
+  for (int i = 0; i < 3; ++i)
+    windows.push_back(run_for(1000 * step));
+  return windows;
 }
 
 }  // namespace env_benchmark

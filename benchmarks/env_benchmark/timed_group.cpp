@@ -37,8 +37,10 @@ StepTime make_step_time(double milliseconds, bool computes) {
   return {.rounds = static_cast<std::uint64_t>(rounds) + (state == 0 ? 1 : 0)};
 }
 
-TimedGroup::TimedGroup(std::size_t size, StepTime time) : size_(size), time_(time) {
-  spec_.observation = {batchrpc::ElementType::float32, {4}};
+TimedGroup::TimedGroup(std::size_t size, std::size_t observation_bytes, StepTime time)
+    : size_(size), time_(time) {
+  spec_.observation = {batchrpc::ElementType::uint8,
+                       {static_cast<std::int64_t>(observation_bytes)}};
   spec_.actions = 2;
 }
 
@@ -55,8 +57,7 @@ void TimedGroup::step(std::span<const std::byte> /*actions*/,
   } else {
     state_ = compute(state_, time_.rounds) | 1;
   }
-  std::ranges::fill(batchrpc::elements_of<float>(rows.observations),
-                    static_cast<float>(state_ & 1));
+  std::ranges::fill(rows.observations, static_cast<std::byte>(state_ & 1));
   std::ranges::fill(rows.rewards, 1.0F);
   std::ranges::fill(rows.terminated, std::uint8_t{0});
   std::ranges::fill(rows.truncated, std::uint8_t{0});

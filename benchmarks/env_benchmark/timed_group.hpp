@@ -16,11 +16,11 @@ struct StepTime {
 /// A step that takes so long on this machine, when nothing else runs.
 StepTime make_step_time(double milliseconds, bool computes);
 
-/// Environments that a step of all of them together takes that time; observation float32 [4], two
-/// actions. No episode ends.
+/// Environments that a step of all of them together takes that time; observations of so many bytes,
+/// which each step writes, two actions. No episode ends.
 class TimedGroup final : public batchrpc::EnvGroup {
  public:
-  TimedGroup(std::size_t size, StepTime time);
+  TimedGroup(std::size_t size, std::size_t observation_bytes, StepTime time);
 
   [[nodiscard]] const batchrpc::EnvSpec& spec() const noexcept override { return spec_; }
   [[nodiscard]] std::size_t size() const noexcept override { return size_; }

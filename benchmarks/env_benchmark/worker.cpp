@@ -27,8 +27,9 @@ double run_free(const Setting& setting, StepTime time, double seconds) {
   std::vector<std::thread> threads;
   for (double& rate : rates) {
     threads.emplace_back([&] {
-      TimedGroup group(setting.group_envs(), time);
-      const rpc::Bytes observations = rpc::Bytes::allocate(group.size() * 16);
+      TimedGroup group(setting.group_envs(), setting.observation_bytes, time);
+      const rpc::Bytes observations =
+          rpc::Bytes::allocate(group.size() * setting.observation_bytes);
       std::vector<float> rewards(group.size());
       std::vector<std::uint8_t> flags(group.size());
       const rpc::StepRows rows{
@@ -57,9 +58,12 @@ void run_worker(const Setting& setting, StepTime time, const std::string& meetin
   const rpc::Node node(node_options(setting, meeting_place, static_cast<int>(worker) + 1));
   const batchrpc_examples::WorkerEnd end(node, kDriver);
   node.expose(kFree, [setting, time](double seconds) { return run_free(setting, time, seconds); });
-  const rpc::EnvWorker envs(
-      node, [time](std::size_t size) { return std::make_unique<TimedGroup>(size, time); },
-      {.lanes = rpc::thread_lanes(setting.lanes), .max_envs = std::size_t{1} << 20});
+  const rpc::EnvWorker envs(node,
+                            [&setting, time](std::size_t size) {
+                              return std::make_unique<TimedGroup>(size, setting.observation_bytes,
+                                                                  time);
+                            },
+                            {.lanes = rpc::thread_lanes(setting.lanes), .max_envs = kMostEnvs});
   end.wait();
 }
 

@@ -20,18 +20,16 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read by the import
 import numpy  # noqa: E402
 import ray  # noqa: E402
 
-WIDTH = 4
-
 
 @ray.remote(num_cpus=0)
 class Environments:
-    def __init__(self, envs, step_s):
-        self.envs, self.step_s = envs, step_s
+    def __init__(self, envs, observation_bytes, step_s):
+        self.envs, self.observation_bytes, self.step_s = envs, observation_bytes, step_s
 
     def step(self, actions):
         time.sleep(self.step_s)
         ended = numpy.zeros(self.envs, dtype=bool)
-        observations = numpy.zeros((self.envs, WIDTH), dtype=numpy.float32)
+        observations = numpy.zeros((self.envs, self.observation_bytes), dtype=numpy.uint8)
         return observations, numpy.ones(self.envs, dtype=numpy.float32), ended, ended
 
     def ready(self):
@@ -40,7 +38,8 @@ class Environments:
 
 def measure(options):
     actors = [
-        Environments.remote(options.envs, options.step_ms / 1e3) for _ in range(options.actors)
+        Environments.remote(options.envs, options.observation_bytes, options.step_ms / 1e3)
+        for _ in range(options.actors)
     ]
     ray.get([actor.ready.remote() for actor in actors])
     actions = numpy.ones(options.envs, dtype=numpy.int64)
@@ -57,7 +56,8 @@ def measure(options):
         return options.actors
 
     def step_ready():
-        ready, _ = ray.wait(list(pending), num_returns=1)
+        ray.wait(list(pending), num_returns=1)
+        ready, _ = ray.wait(list(pending), num_returns=len(pending), timeout=0)  # all that are
         ray.get(ready)
         for call in ready:
             actor = pending.pop(call)
@@ -81,12 +81,14 @@ def main():
     parser.add_argument("--actors", type=int, default=16)
     parser.add_argument("--envs", type=int, default=1, help="of an actor and buffer")
     parser.add_argument("--step-ms", type=float, default=1.0)
+    parser.add_argument("--observation-bytes", type=int, default=16, help="of an environment")
     parser.add_argument("--buffers", type=int, default=1)
     parser.add_argument("--mode", choices=["sync", "wait"], default="sync")
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args()
-    if min(options.actors, options.envs, options.buffers) < 1 or options.seconds <= 0:
-        parser.error("actors, envs, buffers and seconds must be above 0")
+    counts = (options.actors, options.envs, options.observation_bytes, options.buffers)
+    if min(counts) < 1 or options.seconds <= 0:
+        parser.error("actors, envs, observation-bytes, buffers and seconds must be above 0")
     ray.init(address="local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     try:
         rate = measure(options)

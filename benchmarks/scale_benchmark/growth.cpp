@@ -3,42 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/least_squares.hpp"
+
 namespace scale_benchmark {
-namespace {
 
-struct Line {
-  double at_zero = 0;
-  double slope = 0;
-};
-
-struct Sample {
-  double x = 0;
-  double y = 0;
-  double weight = 1;
-};
-
-Line least_squares(const std::vector<Sample>& samples) {
-  double weights = 0;
-  double x = 0;
-  double y = 0;
-  for (const Sample& sample : samples) {
-    weights += sample.weight;
-    x += sample.weight * sample.x;
-    y += sample.weight * sample.y;
-  }
-  x /= weights;
-  y /= weights;
-  double xx = 0;
-  double xy = 0;
-  for (const Sample& sample : samples) {
-    xx += sample.weight * (sample.x - x) * (sample.x - x);
-    xy += sample.weight * (sample.x - x) * (sample.y - y);
-  }
-  const double slope = xy / xx;
-  return {.at_zero = y - slope * x, .slope = slope};
-}
-
-}  // namespace
+using batchrpc_benchmarks::least_squares;
+using batchrpc_benchmarks::Line;
+using batchrpc_benchmarks::LinePoint;
 
 std::optional<Growth> fit(const std::vector<Point>& points,
                           const std::function<double(const Point&)>& cost) {
@@ -46,8 +17,8 @@ std::optional<Growth> fit(const std::vector<Point>& points,
   std::vector<Point> sorted = points;
   std::sort(sorted.begin(), sorted.end(),
             [](const Point& one, const Point& other) { return one.size < other.size; });
-  std::vector<Sample> all;
-  std::vector<Sample> logarithms;
+  std::vector<LinePoint> all;
+  std::vector<LinePoint> logarithms;
   const std::size_t upper_half = std::min(sorted.size() / 2, sorted.size() - 2);
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     const double y = cost(sorted[i]);

@@ -67,6 +67,11 @@ class Suites(unittest.TestCase):
         )
         self.assertEqual(envs.SUITE.make_cases(options_of("envs"))[0].title.split(";")[0],
                          "16 processes of one environment")
+        large = envs.SUITE.make_cases(options_of("envs", "--observation-bytes", "28224"))[0]
+        self.assertTrue(large.title.endswith("observations of 28224 bytes"))
+        for job in large.jobs:  # Ray's as well as ours
+            words = list(job.commands[0])
+            self.assertEqual(words[words.index("--observation-bytes") + 1], "28224")
 
     def test_parameter_server(self):
         for sample in ("parameter_server", "parameter_server_torch_rpc"):

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+namespace batchrpc_benchmarks {
+
+struct LinePoint {
+  double x = 0;
+  double y = 0;
+  double weight = 1;
+};
+
+struct Line {
+  double at_zero = 0;
+  double slope = 0;
+};
+
+/// The line through these points, of which two at least have different x, with the least weighted
+/// squares of errors.
+Line least_squares(const std::vector<LinePoint>& points);
+
+}  // namespace batchrpc_benchmarks
