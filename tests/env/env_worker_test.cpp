@@ -2,7 +2,9 @@
 #include "batchrpc/env/env_worker.hpp"
 
 #include <batchrpc/base/error.hpp>
+#include <batchrpc/future/promise.hpp>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -12,20 +14,24 @@
 #include "env/counting_env.hpp"
 #include "env/env_world.hpp"
 #include "env/step_messages.hpp"
+#include "node/real_nodes.hpp"
 
 namespace batchrpc::test {
 namespace {
 
+using namespace std::chrono_literals;
+
 struct OneWorker : EnvWorld {
-  OneWorker() : EnvWorld(1) {
-    session = driver
-                  ->call<env::OpenFunction>("w0", "envs.open",
-                                            env::OpenRequest{1, 2, Autoreset::next_step})
-                  .get()
-                  .session;
+  explicit OneWorker(Counting how = {}, std::shared_ptr<WorkerPolicy> of_worker = nullptr)
+      : EnvWorld(1, std::move(how), 1, std::move(of_worker)) {
+    session = open().get().session;
   }
-  Future<env::StepReply> step(std::uint64_t of_session, std::uint32_t buffer, std::uint32_t steps,
-                              std::vector<std::int64_t> actions) {
+  Future<env::OpenReply> open() {
+    return driver->call<env::OpenFunction>("w0", "envs.open",
+                                           env::OpenRequest{1, 2, Autoreset::next_step});
+  }
+  Future<env::StepReply> step(const env::SessionId& of_session, std::uint32_t buffer,
+                              std::uint32_t steps, std::vector<std::int64_t> actions) {
     return driver->call<env::StepFunction>("w0", "envs.step", of_session, buffer, steps,
                                            Bytes::copy(bytes_of(actions)));
   }
@@ -33,13 +39,16 @@ struct OneWorker : EnvWorld {
     return driver->call<env::ResetFunction>("w0", "envs.reset", session, 0U,
                                             std::optional<std::uint64_t>(5));
   }
-  std::uint64_t session = 0;
+  [[nodiscard]] env::SessionId after_session() const {
+    return {.worker = session.worker, .number = session.number + 1};
+  }
+  env::SessionId session;
 };
 
 TEST_CASE("a worker refuses steps of another session, another buffer, or of the wrong size") {
   OneWorker world;
   world.reset().get();
-  CHECK_THROWS_AS(world.step(world.session + 1, 0, 1, {1, 1}).get(), InvalidArgument);
+  CHECK_THROWS_AS(world.step(world.after_session(), 0, 1, {1, 1}).get(), InvalidArgument);
   CHECK_THROWS_WITH(world.step(world.session, 1, 1, {1, 1}).get(), Catch::Contains("no buffer 1"));
   CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1}).get(), Catch::Contains("16 bytes"));
   CHECK_THROWS_AS(world.step(world.session, 0, 0, {1, 1}).get(), InvalidArgument);
@@ -59,6 +68,55 @@ TEST_CASE("a worker steps nothing that was not reset, and nothing twice at once"
   CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1, 1}).get(),
                     Catch::Contains("being stepped"));
   CHECK(std::move(first).get().rewards.size() == 2);
+}
+
+TEST_CASE("a worker says apart whether it was started anew or opened by another driver") {
+  OneWorker world;
+  const env::SessionId of_another{.worker = world.session.worker + 1,
+                                  .number = world.session.number};
+  CHECK_THROWS_AS(world.step(of_another, 0, 1, {1, 1}).get(), NotFound);
+  const env::SessionId before = std::exchange(world.session, world.open().get().session);
+  CHECK(world.session != before);
+  CHECK_THROWS_WITH(world.step(before, 0, 1, {1, 1}).get(), Catch::Contains("opened anew"));
+}
+
+TEST_CASE("a worker makes environments when those before are gone") {
+  OneWorker world;
+  world.times[0] = 50ms;
+  world.reset().get();
+  Future<env::StepReply> step = world.step(world.session, 0, 1, {1, 1});
+  CHECK_THROWS_AS(world.open().get(), Overloaded);
+  CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1, 1}).get(), Catch::Contains("opened anew"));
+  CHECK(std::move(step).get().rewards.size() == 2);
+  world.session = world.open().get().session;
+  CHECK(world.reset().get().rewards.size() == 2);
+}
+
+TEST_CASE("a worker makes the environments of one driver at a time") {
+  Node driver(real_root("driver", 2));
+  const Node node(real_joining(driver, "w0", 2));
+  Promise<void> begun;
+  Promise<void> go_on;
+  const Future<void> has_begun = begun.get_future();
+  const Future<void> may_go_on = go_on.get_future();
+  int made = 0;  // the first one on one thread, the others refused
+  const EnvWorker worker(node, [&](std::size_t size) {
+    if (++made == 1) {
+      begun.set_value();
+      may_go_on.wait();
+    }
+    return counting_envs()(size);
+  });
+  const auto open = [&] {
+    return driver.call<env::OpenFunction>("w0", "envs.open", env::OpenRequest{});
+  };
+  Future<env::OpenReply> first = open();
+  has_begun.wait();
+  CHECK_THROWS_AS(open().get(), Overloaded);
+  go_on.set_value();
+  CHECK_NOTHROW(first.get());
+  CHECK(made == 1);
+  CHECK_NOTHROW(open().get());
 }
 
 TEST_CASE("a worker makes no more environments than its options allow") {

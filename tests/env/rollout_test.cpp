@@ -89,14 +89,15 @@ TEST_CASE("rollouts and steps with given actions may take turns") {
   CHECK(batch.rewards == std::vector<float>{1, 2, 1, 2});
 }
 
-TEST_CASE("weights that a policy refuses fail the push, and the environments go on") {
+TEST_CASE("a worker whose policy refuses weights is lost for good, and that is told") {
   EnvWorld world(1, {.length = 100}, 1, std::make_shared<StepPolicy>());
   VectorEnv envs(*world.driver, world.options(1));
-  EnvBatch batch = envs.reset();
-  CHECK_THROWS_WITH(envs.push_policy(Bytes::allocate(3), 1).get(),
-                    Catch::Contains("not such weights"));
-  envs.rollout_async(batch, 1);
-  CHECK(envs.step_wait().versions == std::vector<std::uint64_t>{0});
+  const EnvBatch batch = envs.reset();
+  Future<void> pushed = envs.push_policy(Bytes::allocate(3), 1);
+  pushed.wait();
+  CHECK_THROWS_AS(pushed.get(), PeerLost);
+  CHECK_THROWS_WITH(pushed.get(), Catch::Contains("w0") && Catch::Contains("not such weights"));
+  CHECK_FALSE(envs.workers()[0].opening);
 }
 
 TEST_CASE("a worker that comes back gets the last weights") {
@@ -108,8 +109,7 @@ TEST_CASE("a worker that comes back gets the last weights") {
   world.world.kill("w0");
   CHECK_THROWS_AS(envs.step_wait(), PeerLost);
   world.start(0);
-  while (!envs.workers()[0].live)
-    world.world.run_for(std::chrono::milliseconds(10));
+  CHECK(envs.wait_for_workers(1, std::chrono::seconds(10)));
   batch = envs.step_wait();
   envs.rollout_async(batch, 1);
   batch = envs.step_wait();

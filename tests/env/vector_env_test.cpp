@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "env/counting_env.hpp"
@@ -204,6 +205,22 @@ TEST_CASE("large observations are received where their batch has them") {
   CHECK(batch.env_ids == Ids{2, 3, 0, 1});
   CHECK(seen(batch, kPadding) ==
         std::vector<Seen>{{102, 1, 5, 5}, {103, 1, 5, 5}, {100, 1, 5, 5}, {101, 1, 5, 5}});
+}
+
+TEST_CASE("what the caller has stays as it is, whether recv or step_wait comes next") {
+  for (const std::size_t padding : {std::size_t{0}, std::size_t{20000}}) {
+    EnvWorld world(1, {.length = 1000, .padding = padding});
+    VectorEnv envs(*world.driver, world.options(1, 2));
+    envs.reset_async();
+    std::vector<std::pair<EnvBatch, std::vector<Seen>>> kept;
+    for (int i = 0; i < 40; ++i) {
+      EnvBatch batch = i % 3 == 0 || i % 7 == 0 ? envs.recv() : envs.step_wait();
+      kept.emplace_back(batch, seen(batch, padding));
+      envs.step_async(batch, bytes_of(all(batch, i)));
+    }
+    for (const auto& [batch, as_it_was] : kept)
+      REQUIRE(seen(batch, padding) == as_it_was);
+  }
 }
 
 TEST_CASE("some groups of a batch may be stepped, and others later") {
