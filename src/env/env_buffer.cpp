@@ -72,6 +72,10 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
 
   [[nodiscard]] Future<StepReply> future() { return promise_.get_future(); }
 
+  [[nodiscard]] std::size_t steps() const noexcept override {
+    if (kind_ == Kind::rollout) return acted_ ? 1 : 0;
+    return kind_ == Kind::given ? steps_ : 1;
+  }
   void run(std::size_t lane) noexcept override {
     try {
       run_lane(lane);

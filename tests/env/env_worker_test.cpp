@@ -1,6 +1,7 @@
 // A worker's remote functions, as peers that mean no good would call them.
 #include "batchrpc/env/env_worker.hpp"
 
+#include <algorithm>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/future/promise.hpp>
 #include <catch2/catch.hpp>
@@ -9,7 +10,9 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "env/counting_env.hpp"
 #include "env/env_world.hpp"
@@ -43,6 +46,19 @@ struct OneWorker : EnvWorld {
     return {.worker = session.worker, .number = session.number + 1};
   }
   env::SessionId session;
+};
+
+class ConstantPolicy final : public WorkerPolicy {
+ public:
+  [[nodiscard]] std::size_t extras() const noexcept override { return 0; }
+  std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,
+                    std::span<const std::byte> /*observations*/, std::span<std::byte> actions,
+                    std::span<float> /*extras*/) override {
+    std::ranges::fill(elements_of<std::int64_t>(actions), 1);
+    return version;
+  }
+  void update(Bytes /*weights*/, std::uint64_t of) override { version = of; }
+  std::uint64_t version = 0;
 };
 
 TEST_CASE("a worker refuses steps of another session, another buffer, or of the wrong size") {
@@ -133,10 +149,9 @@ TEST_CASE("a worker makes no more environments than its options allow") {
   CHECK_THROWS_AS(open(1, 1, static_cast<Autoreset>(7)), Error);
 }
 
-TEST_CASE("a worker that ends leaves no function behind, and what is under way is answered") {
+TEST_CASE("a worker that ends leaves no function behind") {
   SimulatedWorld world;
   Node node(world.options("worker"));
-  Node driver(world.options("driver"));
   auto worker = std::make_unique<EnvWorker>(node, counting_envs());
   CHECK(node.functions().size() == 4);
   CHECK_THROWS_AS(EnvWorker(node, counting_envs()), InvalidArgument);
@@ -147,11 +162,81 @@ TEST_CASE("a worker that ends leaves no function behind, and what is under way i
   CHECK(node.functions().size() == 4);
 }
 
+TEST_CASE("a worker that ends answers what is under way: steps with what came of them") {
+  OneWorker world;
+  world.times[0] = 50ms;
+  world.reset().get();
+  Future<env::StepReply> step = world.step(world.session, 0, 1, {1, 1});
+  world.world.run_for(1ms);
+  world.hosts[0]->worker.reset();
+  CHECK(std::move(step).get().rewards == std::vector<float>{1, 1});
+}
+
+TEST_CASE("a worker that ends answers what is under way: rollouts, which it cuts short") {
+  OneWorker world({}, std::make_shared<ConstantPolicy>());
+  world.reset().get();
+  Future<env::StepReply> rollout = world.step(world.session, 0, 1000, {});
+  world.world.run_for(10ms);
+  world.hosts[0]->worker.reset();
+  CHECK(world.world.time() < 100ms);
+  CHECK_THROWS_AS(std::move(rollout).get(), ShutDown);
+}
+
+TEST_CASE("a rollout of environments that are gone is cut short, too") {
+  OneWorker world({}, std::make_shared<ConstantPolicy>());
+  world.reset().get();
+  Future<env::StepReply> rollout = world.step(world.session, 0, 1000, {});
+  world.world.run_for(10ms);
+  CHECK_THROWS_AS(world.open().get(), Overloaded);
+  CHECK_THROWS_WITH(std::move(rollout).get(), Catch::Contains("gone while they were stepped"));
+  CHECK(world.world.time() < 100ms);
+  CHECK_NOTHROW(world.open().get());
+}
+
+TEST_CASE("a worker's policy never goes back to weights before those that it has") {
+  const auto policy = std::make_shared<ConstantPolicy>();
+  OneWorker world({}, policy);
+  const auto push = [&](std::uint64_t version) {
+    world.driver
+        ->call<env::PolicyFunction>("w0", "envs.policy", world.session, Bytes::allocate(1), version)
+        .get();
+  };
+  push(5);
+  push(3);
+  CHECK(policy->version == 5);
+  push(6);
+  CHECK(policy->version == 6);
+  const env::SessionId before = std::exchange(world.session, world.open().get().session);
+  push(1);  // of another driver, which counts anew
+  CHECK(policy->version == 1);
+  world.session = before;
+  CHECK_THROWS_WITH(push(7), Catch::Contains("opened anew"));
+  CHECK(policy->version == 1);
+}
+
+TEST_CASE("a worker whose environments are busy makes no room for what it is asked meanwhile") {
+  OneWorker world({}, std::make_shared<ConstantPolicy>());
+  world.reset().get();
+  Future<env::StepReply> first = world.step(world.session, 0, 1, {1, 1});
+  CHECK_THROWS_WITH(world.step(world.session, 0, 900'000, {}).get(),
+                    Catch::Contains("being stepped"));
+  CHECK(std::move(first).get().rewards.size() == 2);
+  CHECK_THROWS_WITH(world.step(world.session, 0, 20'000'000, {}).get(),
+                    Catch::Contains("allowed are 1 to "));
+}
+
 TEST_CASE("a worker without a factory, a name or lanes is refused") {
+  class NoLanes final : public Lanes {
+   public:
+    [[nodiscard]] std::size_t count() const noexcept override { return 0; }
+    void run(std::shared_ptr<LaneTask> /*task*/) override {}
+  };
   SimulatedWorld world;
   Node node(world.options("worker"));
   CHECK_THROWS_AS(EnvWorker(node, nullptr), InvalidArgument);
   CHECK_THROWS_AS(EnvWorker(node, counting_envs(), {.service = ""}), InvalidArgument);
+  CHECK_THROWS_AS(EnvWorker(node, counting_envs(), {.lanes = std::make_shared<NoLanes>()}),
+                  InvalidArgument);
   CHECK(node.functions().empty());
 }
 
