@@ -121,6 +121,9 @@ TEST_CASE("when all that was under way is lost, recv gives nothing, and what is 
   CHECK(batch.rows() == 0);
   CHECK(batch.observations.empty());
   CHECK(envs.under_way() == 0);
+  envs.step_async(batch, {});  // as a loop does with what it gets
+  envs.rollout_async(batch, 1);
+  CHECK(envs.under_way() == 0);
   CHECK_THROWS_AS(envs.recv(), InvalidArgument);
   envs.step_async(std::span(&first.sources[1], 1), bytes_of({2}));
   batch = envs.step_wait();
@@ -161,6 +164,49 @@ TEST_CASE("a worker that does not answer in time is lost, and may come back") {
     batch = envs.step_wait();
   }
   CHECK(batch.valid == Flags{1, 1});
+}
+
+TEST_CASE("a worker that is too slow loses the steps of both buffers, and comes back with both") {
+  EnvWorld world(2, {.length = 1000});
+  VectorEnvOptions options = world.options(1, 2);
+  options.step_timeout = 50ms;
+  VectorEnv envs(*world.driver, options);
+  EnvBatch batch = envs.reset();
+  world.times[1] = 200ms;
+  Flags lost(2);
+  for (int i = 0; i < 4; ++i) {
+    envs.step_async(batch, bytes_of({1, 1}));
+    batch = envs.step_wait();
+    if (batch.valid[1] == 0) lost[batch.sources[0].buffer] = 1;
+  }
+  CHECK(lost == Flags{1, 1});
+  CHECK(envs.workers()[1].losses == 1);
+  world.times.erase(1);
+  REQUIRE(envs.wait_for_workers(2, 10s));
+  Flags back(2);
+  for (int i = 0; i < 4; ++i) {
+    envs.step_async(batch, bytes_of({1, 1}));
+    batch = envs.step_wait();
+    if (batch.valid[1] != 0) back[batch.sources[0].buffer] = 1;
+  }
+  CHECK(back == Flags{1, 1});
+}
+
+TEST_CASE("no more steps are asked for than the answer's frame has room for") {
+  EnvWorld world(1, {.length = 1});
+  Node driver(world.world.options("small", {.max_frame_bytes = 65536}));
+  VectorEnv envs(driver, world.options(4, 1, Autoreset::same_step));
+  EnvBatch batch = envs.reset();
+  constexpr std::size_t kMost = (65536 - 4096) / 4 / 33;
+  CHECK_THROWS_WITH(envs.step_async(batch, bytes_of(all(batch, 1, kMost + 1)), kMost + 1),
+                    Catch::Contains("allowed are 1 to " + std::to_string(kMost)));
+  envs.step_async(batch, bytes_of(all(batch, 1, kMost)), kMost);
+  batch = envs.step_wait();
+  CHECK(batch.episodes.size() == batch.rows());  // as large as it can be
+  CHECK(batch.final_rows.size() == batch.rows());
+
+  const VectorEnvOptions many = world.options(3000);
+  CHECK_THROWS_WITH(VectorEnv(driver, many), Catch::Contains("more than a message takes"));
 }
 
 TEST_CASE("an environment that throws ends its worker for good, and its words are told") {

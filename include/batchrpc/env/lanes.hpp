@@ -39,8 +39,8 @@ class BATCHRPC_EXPORT Lanes {
 
 /// In the time of `loop`, on its thread and with no threads of their own: a share takes effect when
 /// it begins, and takes as long as `time(lane)` says for each of its steps. For programs in a
-/// SimulatedWorld, with its loop(), which goes on when a host is killed. Throws InvalidArgument for a
-/// count of zero.
+/// SimulatedWorld, with its loop(), which goes on when a host is killed. Throws InvalidArgument for
+/// a count of zero.
 [[nodiscard]] BATCHRPC_EXPORT std::unique_ptr<Lanes> timed_lanes(
     std::size_t count, std::shared_ptr<Loop> loop, std::function<Duration(std::size_t lane)> time);
 
