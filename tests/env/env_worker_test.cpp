@@ -1,7 +1,6 @@
 // A worker's remote functions, as peers that mean no good would call them.
 #include "batchrpc/env/env_worker.hpp"
 
-#include <algorithm>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/future/promise.hpp>
 #include <catch2/catch.hpp>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "env/constant_policy.hpp"
 #include "env/counting_env.hpp"
 #include "env/env_world.hpp"
 #include "env/step_messages.hpp"
@@ -46,19 +46,6 @@ struct OneWorker : EnvWorld {
     return {.worker = session.worker, .number = session.number + 1};
   }
   env::SessionId session;
-};
-
-class ConstantPolicy final : public WorkerPolicy {
- public:
-  [[nodiscard]] std::size_t extras() const noexcept override { return 0; }
-  std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,
-                    std::span<const std::byte> /*observations*/, std::span<std::byte> actions,
-                    std::span<float> /*extras*/) override {
-    std::ranges::fill(elements_of<std::int64_t>(actions), 1);
-    return version;
-  }
-  void update(Bytes /*weights*/, std::uint64_t of) override { version = of; }
-  std::uint64_t version = 0;
 };
 
 TEST_CASE("a worker refuses steps of another session, another buffer, or of the wrong size") {

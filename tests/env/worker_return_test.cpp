@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "env/constant_policy.hpp"
 #include "env/counting_env.hpp"
 #include "env/env_world.hpp"
 
@@ -140,22 +141,37 @@ TEST_CASE("of a worker that hangs no second set of environments is made") {
   CHECK(envs.step_wait().valid == Flags{1, 1});
 }
 
+TEST_CASE("a worker that ends in the midst of a rollout may be replaced, too") {
+  EnvWorld world(1, {.length = 1000}, 1, std::make_shared<ConstantPolicy>());
+  VectorEnv envs(*world.driver, world.options(1));
+  envs.rollout_async(envs.reset(), 1000);
+  world.world.run_for(10ms);
+  world.hosts[0]->worker.reset();
+  CHECK_THROWS_WITH(envs.step_wait(), Catch::Contains("environments are ending"));
+  world.hosts[0]->serve(world, 0);
+  CHECK(envs.wait_for_workers(1, 10s));
+  CHECK(envs.step_wait().valid == Flags{1});
+}
+
 TEST_CASE("a VectorEnv that is destroyed opens no worker any more") {
   EnvWorld world(1, {.length = 1000});
   VectorEnvOptions options = world.options(1);
   options.step_timeout = 50ms;
   std::optional<VectorEnv> first(std::in_place, *world.driver, options);
-  const EnvBatch batch = first->reset();
-  world.times[0] = 10ms;
-  world.world.network().set_link({.latency = 30ms});  // its answer comes too late
-  first->step_async(batch, bytes_of({1}));
+  Node other(world.world.options("other"));
+  first->step_async(first->reset(), bytes_of({1}));
+  world.world.run_for(500us);
+  world.world.network().partition("driver", "w0");  // so that its answer does not come in time
+  world.world.run_for(10ms);
   first.reset();
-  VectorEnv second(*world.driver, world.options(1));
-  EnvBatch of_second = second.reset();
-  world.world.run_for(5s);
-  second.step_async(of_second, bytes_of({1}));
-  of_second = second.step_wait();
-  CHECK(of_second.valid == Flags{1});
+  VectorEnv second(other, world.options(1));
+  EnvBatch batch = second.reset();
+  world.world.run_for(100ms);
+  world.world.network().heal("driver", "w0");
+  world.world.run_for(1s);
+  second.step_async(batch, bytes_of({1}));
+  batch = second.step_wait();
+  CHECK(batch.valid == Flags{1});
   CHECK(second.workers()[0].losses == 0);
 }
 
