@@ -75,7 +75,7 @@ void VectorEnv::State::open(std::size_t w) {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     const Duration left = workers_[w].give_up - loop_->now();
-    timeout = std::clamp<Duration>(left, 1ms, timeout);
+    timeout = std::max<Duration>(std::min(left, timeout), 1ms);
   }
   static_cast<void>(
       send_open(w, timeout).then([self = weak_from_this(), w](Result<env::OpenReply> result) {
