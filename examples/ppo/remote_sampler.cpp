@@ -42,6 +42,7 @@ void RemoteSampler::reset(std::uint64_t seed) {
   envs_.reset_async(seed);
   while (envs_.under_way() > 0) {
     const rpc::EnvBatch batch = receive();
+    if (batch.groups == 0) continue;  // what was under way has been lost
     group_envs_ = static_cast<std::int64_t>(batch.envs);
     groups_.resize(envs_.size() / batch.envs);
     for (std::size_t i = 0; i < batch.groups; ++i) {

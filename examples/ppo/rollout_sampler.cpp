@@ -69,6 +69,7 @@ std::vector<Sample> RolloutSampler::sample(std::int64_t steps) {
 void RolloutSampler::receive_all() {
   while (envs_.under_way() > 0) {
     const rpc::EnvBatch batch = envs_.recv();
+    if (batch.groups == 0) continue;  // what was under way has been lost
     group_envs_ = static_cast<std::int64_t>(batch.envs);
     groups_.resize(envs_.size() / batch.envs);
     const at::Tensor observations = all_observations(batch);

@@ -12,8 +12,10 @@ Bytes part_of(const Bytes& memory, std::size_t index, std::size_t bytes) {
 
 }  // namespace
 
-BatchMemory::Block BatchMemory::make(std::size_t count, std::size_t bytes) {
-  return {.memory = memory_->allocate(count * bytes), .place_bytes = bytes, .places = count};
+BatchMemory::Block BatchMemory::make(std::size_t count, std::size_t bytes) const {
+  return {.memory = memory_->allocate(count * bytes),
+          .place_bytes = bytes,
+          .given = std::vector<bool>(count)};
 }
 
 Bytes BatchMemory::place_in(std::size_t buffer, std::size_t index, std::size_t count,
@@ -21,7 +23,8 @@ Bytes BatchMemory::place_in(std::size_t buffer, std::size_t index, std::size_t c
   if (of_buffers_.size() <= buffer) of_buffers_.resize(buffer + 1);
   Block& block = of_buffers_[buffer];
   if (block.memory.empty()) block = make(count, bytes);
-  if (block.place_bytes != bytes || block.places != count) return {};
+  if (block.place_bytes != bytes || block.given.size() != count || block.given[index]) return {};
+  block.given[index] = true;
   return part_of(block.memory, index, bytes);
 }
 
@@ -30,13 +33,14 @@ void BatchMemory::taken(std::size_t buffer) noexcept {
 }
 
 Bytes BatchMemory::next_place(std::size_t count, std::size_t bytes) {
-  if (of_arrivals_.used == of_arrivals_.places || of_arrivals_.place_bytes != bytes) {
+  if (arrivals_ == of_arrivals_.given.size() || of_arrivals_.place_bytes != bytes) {
     of_arrivals_ = make(count, bytes);
+    arrivals_ = 0;
   }
-  return part_of(of_arrivals_.memory, of_arrivals_.used++, bytes);
+  return part_of(of_arrivals_.memory, arrivals_++, bytes);
 }
 
-Bytes BatchMemory::join(const std::vector<Bytes>& places, std::size_t bytes) {
+Bytes join(const std::vector<Bytes>& places, std::size_t bytes, PayloadMemory& memory) {
   const std::size_t all = places.size() * bytes;
   // Where the first place would be, if that is known; owners tell blocks apart.
   const Bytes* known = nullptr;
@@ -56,7 +60,7 @@ Bytes BatchMemory::join(const std::vector<Bytes>& places, std::size_t bytes) {
   }
   if (adjacent && known != nullptr) return {known->owner(), {known->data(), all}};
 
-  Bytes joined = memory_->allocate(all);
+  Bytes joined = memory.allocate(all);
   for (std::size_t i = 0; i < places.size(); ++i) {
     std::byte* const at = joined.mutable_data() + i * bytes;
     if (places[i].empty()) {

@@ -11,14 +11,48 @@
 
 namespace batchrpc::env {
 
+// The buffer's environments are whose turn it is; the worker does not end meanwhile.
+class EnvBuffer::Turn {
+ public:
+  // Throws InvalidArgument while another one has it, ShutDown when the worker is ending.
+  explicit Turn(std::shared_ptr<EnvBuffer> buffer) : activity_(buffer->parts_.activity) {
+    activity_->begin();
+    if (buffer->busy_.exchange(true)) {
+      activity_->end();
+      throw InvalidArgument("these environments are being stepped: wait for the answer first");
+    }
+    buffer_ = std::move(buffer);
+  }
+  Turn(Turn&&) = default;
+  Turn& operator=(Turn&&) = delete;
+  ~Turn() {
+    if (activity_ == nullptr) return;
+    let_go();
+    activity_->end();
+  }
+  // The next one may have it, or the environments may end.
+  void let_go() noexcept {
+    if (buffer_ == nullptr) return;
+    buffer_->busy_ = false;
+    buffer_ = nullptr;
+  }
+
+  EnvBuffer* operator->() const noexcept { return buffer_.get(); }
+  EnvBuffer& operator*() const noexcept { return *buffer_; }
+
+ private:
+  std::shared_ptr<Activity> activity_;
+  std::shared_ptr<EnvBuffer> buffer_;
+};
+
 // A reset, or the steps of one message. Each lane takes its group through all of them; where a
 // policy chooses the actions, through one after the other, and it acts between them.
 class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_this<Round> {
  public:
   enum class Kind { reset, given, rollout };
 
-  Round(std::shared_ptr<EnvBuffer> buffer, Kind kind, std::size_t steps)
-      : buffer_(std::move(buffer)),
+  Round(Turn turn, Kind kind, std::size_t steps)
+      : buffer_(std::move(turn)),
         kind_(kind),
         steps_(steps),
         ends_(buffer_->groups_.size()),
@@ -28,25 +62,20 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     reply_.rewards.resize(rows);
     reply_.flags.resize(rows);
     if (kind_ != Kind::rollout) return;
-    reply_.actions = Bytes::allocate(rows * buffer_->action_bytes_);
+    reply_.actions = buffer_->parts_.memory->allocate(rows * buffer_->action_bytes_);
     reply_.extras.resize(rows * buffer_->parts_.policy->extras());
     reply_.versions.resize(steps);
-  }
-  Round(const Round&) = delete;
-  Round& operator=(const Round&) = delete;
-  ~Round() override {
-    if (!counted_) return;
-    buffer_->busy_ = false;  // it was dropped: its lanes have ended
-    buffer_->parts_.activity->end();
   }
 
   std::optional<std::uint64_t> seed{};
   Bytes actions{};
 
-  [[nodiscard]] Kind kind() const noexcept { return kind_; }
   [[nodiscard]] Future<StepReply> future() { return promise_.get_future(); }
-  void count() noexcept { counted_ = true; }
 
+  [[nodiscard]] std::size_t steps() const noexcept override {
+    if (kind_ == Kind::rollout) return acted_ ? 1 : 0;
+    return kind_ == Kind::given ? steps_ : 1;
+  }
   void run(std::size_t lane) noexcept override {
     try {
       run_lane(lane);
@@ -61,10 +90,8 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     if (kind_ != Kind::rollout) return finish(nullptr);
     if (acted_) ++step_;
     if (step_ == steps_) return finish(nullptr);
-    if (buffer_->parts_.activity->closed()) {
-      return finish(std::make_exception_ptr(ShutDown("the worker's environments are ending")));
-    }
     try {
+      require_awaited();
       act();
       buffer_->parts_.lanes->run(shared_from_this());
     } catch (...) {
@@ -80,13 +107,21 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
       case Kind::reset:
         return group.begin(seed ? std::optional(*seed + first) : std::nullopt, rows(0, first));
       case Kind::given:
-        for (std::size_t s = 0; s < steps_; ++s)
+        for (std::size_t s = 0; s < steps_; ++s) {
+          require_awaited();
           step(group, s, first, lane);
+        }
         return;
       case Kind::rollout:
         if (acted_) step(group, step_, first, lane);
         return;
     }
+  }
+
+  void require_awaited() const {
+    if (buffer_->parts_.activity->closed()) throw ShutDown("the worker's environments are ending");
+    if (buffer_->ended_)
+      throw InvalidArgument("these environments are gone while they were stepped");
   }
 
   void step(Episodes& group, std::size_t s, std::size_t first, std::size_t lane) {
@@ -120,36 +155,41 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     reply_.versions[step_] =
         buffer_->parts_.policy->act(buffer_->index_, envs, before, chosen,
                                     std::span(reply_.extras).subspan(step_ * extras, extras));
-    require_allowed(buffer_->spec_, chosen);
+    buffer_->require_actions(chosen);
     acted_ = true;
   }
 
   void finish(std::exception_ptr error) noexcept {
-    const std::shared_ptr<EnvBuffer> buffer = buffer_;
-    buffer->begun_ = error == nullptr;
+    Turn turn = std::move(buffer_);
     if (error == nullptr) {
       try {
-        join_ends();
-        const std::size_t bytes = buffer->envs_ * buffer->observation_bytes_;
-        buffer->last_ = Bytes(reply_.observations.owner(),
-                              reply_.observations.span().subspan((steps_ - 1) * bytes, bytes));
+        join_ends(*turn);
+        keep_last(*turn);
       } catch (...) {
         error = std::current_exception();
       }
     }
-    counted_ = false;
-    buffer->busy_ = false;
+    turn->begun_ = error == nullptr;
+    turn.let_go();
     if (error == nullptr) {
       promise_.set_value(std::move(reply_));
     } else {
       promise_.set_error(std::move(error));
     }
-    buffer->parts_.activity->end();
+  }
+
+  // The answer of several steps is not kept for the sake of its last one.
+  void keep_last(EnvBuffer& buffer) const {
+    if (buffer.parts_.policy == nullptr) return;
+    const std::size_t bytes = buffer.envs_ * buffer.observation_bytes_;
+    const Bytes last(reply_.observations.owner(),
+                     reply_.observations.span().subspan((steps_ - 1) * bytes, bytes));
+    buffer.last_ = steps_ == 1 ? last : Bytes::copy(last.span());
   }
 
   // What the lanes have found, in the order of the rows.
-  void join_ends() {
-    const std::size_t bytes = buffer_->observation_bytes_;
+  void join_ends(const EnvBuffer& buffer) {
+    const std::size_t bytes = buffer.observation_bytes_;
     struct Final {
       std::uint32_t row;
       const std::byte* observation;
@@ -163,7 +203,7 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     std::ranges::sort(reply_.episodes, {}, &EpisodeEnd::row);
     if (finals.empty()) return;
     std::ranges::sort(finals, {}, &Final::row);
-    reply_.final_observations = buffer_->parts_.memory->allocate(finals.size() * bytes);
+    reply_.final_observations = buffer.parts_.memory->allocate(finals.size() * bytes);
     std::byte* out = reply_.final_observations.mutable_data();
     for (const Final& final : finals) {
       reply_.final_rows.push_back(final.row);
@@ -171,12 +211,11 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     }
   }
 
-  const std::shared_ptr<EnvBuffer> buffer_;
+  Turn buffer_;
   const Kind kind_;
   const std::size_t steps_;
   std::size_t step_ = 0;  // of a rollout, the one that is under way
   bool acted_ = false;    // a rollout begins with a turn of the lanes in which nothing is done
-  bool counted_ = false;  // the buffer is busy with it
   std::vector<EpisodeEnds> ends_;           // a lane each
   std::vector<std::exception_ptr> errors_;  // a lane each
   StepReply reply_;
@@ -192,11 +231,20 @@ EnvBuffer::EnvBuffer(std::size_t index, std::vector<std::unique_ptr<Episodes>> g
       group_size_(groups_.front()->size()),
       envs_(groups_.size() * group_size_),
       observation_bytes_(spec_.observation.bytes()),
-      action_bytes_(spec_.action.bytes()) {}
+      action_bytes_(spec_.action.bytes()),
+      most_steps_(most_steps({.envs = envs_,
+                              .observation_bytes = observation_bytes_,
+                              .action_bytes = action_bytes_,
+                              .extras = parts_.policy == nullptr ? 0 : parts_.policy->extras()},
+                             parts_.limits)) {
+  if (most_steps_ > 0) return;
+  throw InvalidArgument(std::to_string(envs_) + " environments (" + to_string(spec_) +
+                        ") are more than a message takes");
+}
 
 Future<StepReply> EnvBuffer::reset(std::optional<std::uint64_t> seed) {
   try {
-    auto round = std::make_shared<Round>(shared_from_this(), Round::Kind::reset, 1);
+    auto round = std::make_shared<Round>(Turn(shared_from_this()), Round::Kind::reset, 1);
     round->seed = seed;
     return start(std::move(round));
   } catch (...) {
@@ -206,9 +254,11 @@ Future<StepReply> EnvBuffer::reset(std::optional<std::uint64_t> seed) {
 
 Future<StepReply> EnvBuffer::step(std::uint32_t steps, Bytes actions) {
   try {
+    Turn turn(shared_from_this());
+    require_begun();
     require_step(steps, actions);
     const auto kind = actions.empty() ? Round::Kind::rollout : Round::Kind::given;
-    auto round = std::make_shared<Round>(shared_from_this(), kind, steps);
+    auto round = std::make_shared<Round>(std::move(turn), kind, steps);
     round->actions = std::move(actions);
     return start(std::move(round));
   } catch (...) {
@@ -218,30 +268,21 @@ Future<StepReply> EnvBuffer::step(std::uint32_t steps, Bytes actions) {
 
 Future<StepReply> EnvBuffer::start(std::shared_ptr<Round> round) {
   const During starting(*parts_.activity);  // the round may have ended before run() returns
-  if (busy_.exchange(true)) {
-    throw InvalidArgument("these environments are being stepped: wait for the answer first");
-  }
-  try {
-    if (round->kind() != Round::Kind::reset && !begun_) {
-      throw InvalidArgument(
-          "these environments have to be reset first: they never were, or one of them has thrown");
-    }
-    parts_.activity->begin();
-  } catch (...) {
-    busy_ = false;
-    throw;
-  }
-  round->count();
   Future<StepReply> reply = round->future();
   parts_.lanes->run(std::move(round));
   return reply;
 }
 
+void EnvBuffer::require_begun() const {
+  if (begun_) return;
+  throw InvalidArgument(
+      "these environments have to be reset first: they never were, or one of them has thrown");
+}
+
 void EnvBuffer::require_step(std::uint32_t steps, const Bytes& actions) const {
-  const std::size_t largest = kMostReplyBytes / (envs_ * observation_bytes_);
-  if (steps == 0 || steps > std::max<std::size_t>(largest, 1)) {
+  if (steps == 0 || steps > most_steps_) {
     throw InvalidArgument(std::to_string(steps) + " steps in one message; allowed are 1 to " +
-                          std::to_string(std::max<std::size_t>(largest, 1)));
+                          std::to_string(most_steps_));
   }
   if (actions.empty()) {
     if (parts_.policy == nullptr) {
@@ -256,7 +297,14 @@ void EnvBuffer::require_step(std::uint32_t steps, const Bytes& actions) const {
                           std::to_string(envs_) + " environments are " + std::to_string(wanted) +
                           " bytes, and " + std::to_string(actions.size()) + " have come");
   }
-  require_allowed(spec_, actions.span());
+  require_actions(actions.span());
+}
+
+// Those of environments that the next step resets are nobody's.
+void EnvBuffer::require_actions(std::span<const std::byte> actions) const {
+  require_allowed(spec_, actions, [this](std::size_t i) {
+    return i < envs_ && groups_[i / group_size_]->rests(i % group_size_);
+  });
 }
 
 }  // namespace batchrpc::env

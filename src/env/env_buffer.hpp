@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
@@ -13,6 +14,7 @@
 #include "batchrpc/future/future.hpp"
 #include "env/activity.hpp"
 #include "env/episodes.hpp"
+#include "env/reply_size.hpp"
 #include "env/step_messages.hpp"
 #include "node/payload_memory.hpp"
 
@@ -22,7 +24,8 @@ namespace batchrpc::env {
 struct WorkerParts {
   Lanes* lanes = nullptr;  ///< outlives all that goes on
   std::shared_ptr<WorkerPolicy> policy{};
-  std::shared_ptr<PayloadMemory> memory = std::make_shared<PayloadMemory>();
+  std::shared_ptr<PayloadMemory> memory{};  ///< the node's
+  MessageLimits limits{};                   ///< the node's
   std::shared_ptr<Activity> activity = std::make_shared<Activity>();
 };
 
@@ -30,7 +33,8 @@ struct WorkerParts {
 /// second one is refused.
 class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
  public:
-  /// A group a lane, all of one size and spec.
+  /// A group a lane, all of one size and spec. Throws InvalidArgument when what comes of a step is
+  /// more than a message takes.
   EnvBuffer(std::size_t index, std::vector<std::unique_ptr<Episodes>> groups, WorkerParts parts);
 
   /// What goes wrong is in the futures.
@@ -39,11 +43,18 @@ class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
   [[nodiscard]] Future<StepReply> step(std::uint32_t steps, Bytes actions);
   /// @}
 
+  /// Nobody waits for these environments any more: what is under way ends when a step does.
+  void end() noexcept { ended_ = true; }
+
  private:
+  class Turn;
   class Round;
 
   Future<StepReply> start(std::shared_ptr<Round> round);
+  // By who is busy:
+  void require_begun() const;
   void require_step(std::uint32_t steps, const Bytes& actions) const;
+  void require_actions(std::span<const std::byte> actions) const;
 
   const std::size_t index_;
   const std::vector<std::unique_ptr<Episodes>> groups_;
@@ -53,10 +64,12 @@ class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
   const std::size_t envs_;
   const std::size_t observation_bytes_;
   const std::size_t action_bytes_;
+  const std::size_t most_steps_;
   std::atomic<bool> busy_{false};
+  std::atomic<bool> ended_{false};
   // By who is busy:
   bool begun_ = false;  // all environments have been reset, and none has thrown since
-  Bytes last_;          // the observations after the last step, [k, …]
+  Bytes last_;          // what the policy acts by next: the last observations, [k, …]
 };
 
 }  // namespace batchrpc::env

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "batchrpc/env/vector_env.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "env/batch_memory.hpp"
+#include "env/reply_size.hpp"
 #include "env/step_messages.hpp"
 
 namespace batchrpc {
@@ -29,17 +31,21 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
 
   /// Opens all workers; see the constructor of VectorEnv.
   void open_all();
+  /// From now on what comes is ignored, and no worker is opened again.
+  void close() noexcept;
 
   void reset(std::optional<std::uint64_t> seed);
-  /// `skip(i)`: action i is looked at by nobody; null: all are.
   void step(std::span<const EnvBatch::Group> sources, std::span<const std::byte> actions,
-            std::size_t steps, const std::function<bool(std::size_t)>& skip);
+            std::size_t steps);
   void roll_out(std::span<const EnvBatch::Group> sources, std::size_t steps);
+  /// Throws InvalidArgument for a batch of another VectorEnv.
+  void require_own(const EnvBatch& batch) const;
   [[nodiscard]] std::size_t under_way() const;
   [[nodiscard]] EnvBatch wait_for_buffer();
   [[nodiscard]] EnvBatch wait_for_groups(std::size_t min_groups);
   [[nodiscard]] Future<void> push_policy(Bytes weights, std::uint64_t version);
 
+  [[nodiscard]] bool wait_for_workers(std::size_t live, Duration timeout);
   [[nodiscard]] std::vector<WorkerState> worker_states() const;
   [[nodiscard]] const EnvSpec& spec() const noexcept { return *spec_; }
   [[nodiscard]] std::size_t size() const noexcept {
@@ -53,24 +59,45 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
     ready,    // its answer is here
     held,     // the caller has its answer
   };
+  /// What is asked of a group.
+  struct Wanted {
+    std::size_t steps = 1;
+    bool rollout = false;
+  };
   struct Group {
     Phase phase = Phase::lost;
     std::uint64_t ticket = 0;  // of the call that is awaited
-    std::uint32_t steps = 1;
+    Wanted wanted;
     Bytes place;  // of its observations
     env::StepReply reply;
+    std::vector<std::uint8_t> resting;  // [k]: is reset by the next step; empty: none is
   };
   struct Worker {
     WorkerState told;
-    std::uint64_t session = 0;
-    bool opening = false;
-    std::exception_ptr refusal;  // why it cannot be opened
+    env::SessionId session;         // what it calls its environments
+    std::uint64_t epoch = 0;        // what they are called here: EnvBatch::Group::session
+    std::uint64_t incarnation = 0;  // of its node
+    TimePoint give_up{};            // while it is being opened
+    Duration pause{};               // before it is opened again; grows until it answers a step
+    std::exception_ptr refusal;     // why it cannot be opened
+  };
+  struct Weights {
+    Bytes bytes;
+    std::uint64_t version = 0;
+  };
+  /// A group that is to be stepped, and the one of a batch that it is.
+  struct Target {
+    std::size_t group = 0;
+    std::size_t place = 0;
+    std::uint64_t epoch = 0;
   };
   /// A call that is about to be made.
   struct Order {
     std::size_t group = 0;
+    std::size_t place = 0;  // of the actions
     std::uint64_t ticket = 0;
-    std::uint64_t session = 0;
+    env::SessionId session{};
+    Wanted wanted{};
   };
 
   [[nodiscard]] std::size_t worker_count() const noexcept { return workers_.size(); }
@@ -81,61 +108,79 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
     return group / worker_count();
   }
   [[nodiscard]] std::size_t group_bytes(std::size_t steps) const noexcept {
-    return steps * options_.envs_per_worker * observation_bytes_;
+    return steps * options_.envs_per_worker * shape_.observation_bytes;
   }
 
-  // --- sending (env_driver.cpp)
-  [[nodiscard]] std::vector<Order> order_steps(std::span<const EnvBatch::Group> sources,
-                                               std::size_t steps, std::vector<std::size_t>& places);
-  Order order(std::size_t group, std::size_t steps);
-  void send_step(const Order& order, std::size_t steps, Bytes actions);
+  // --- ordering (env_driver.cpp)
+  [[nodiscard]] std::vector<Target> targets_of(std::span<const EnvBatch::Group> sources) const;
+  void require_allowed(const std::vector<Target>& targets, std::span<const std::byte> actions,
+                       std::size_t steps) const;
+  [[nodiscard]] std::vector<Order> order_all(const std::vector<Target>& targets,
+                                             const Wanted& wanted);
+  void require_steps(std::size_t steps) const;
+  Order order(std::size_t group, const Wanted& wanted);  // with the lock
+
+  // --- calling (env_driver_calls.cpp)
+  void send_step(const Order& order, Bytes actions);
   void send_reset(const Order& order, std::optional<std::uint64_t> seed);
-  detail::OutgoingOptions how_to_call(const Node& node, const Order& order, std::size_t steps);
+  [[nodiscard]] Future<void> send_weights(std::size_t worker, const env::SessionId& session,
+                                          const Weights& weights);
+  [[nodiscard]] Future<env::OpenReply> send_open(std::size_t worker, Duration timeout);
+  detail::OutgoingOptions how_to_call(const Node& node, const Order& order);
+  void with_node(const std::function<void(const Node&)>& use) const;
 
   // --- receiving (env_driver_replies.cpp)
   void take(const Order& order, Result<env::StepReply> result);
-  void require_whole(const env::StepReply& reply, std::size_t steps) const;
+  void require_whole(const env::StepReply& reply, const Wanted& wanted) const;
+  [[nodiscard]] std::vector<std::uint8_t> resting_after(const env::StepReply& reply) const;
   [[nodiscard]] Bytes place_for(const Order& order, std::size_t bytes);
-  [[nodiscard]] EnvBatch make_batch(const std::vector<std::size_t>& groups);
-  void add_group(EnvBatch& batch, std::size_t place, std::size_t group);
+  [[nodiscard]] EnvBatch give_out(std::unique_lock<std::mutex> lock,
+                                  const std::vector<std::size_t>& groups);
 
   // --- workers (env_driver_workers.cpp)
-  void open(std::size_t worker, TimePoint give_up, Duration pause);
-  void opened(std::size_t worker, TimePoint give_up, Duration pause, Result<env::OpenReply> result);
-  void open_later(std::size_t worker, TimePoint give_up, Duration pause, const std::string& why);
-  void begin_again(std::size_t worker);
-  void lose(std::size_t worker, std::uint64_t session, const std::exception_ptr& error);
+  void open(std::size_t worker);
+  void open_later(std::unique_lock<std::mutex> lock, std::size_t worker);
+  void opened(std::size_t worker, Result<env::OpenReply> result);
+  void accept(Worker& worker, const env::OpenReply& reply);
+  void give_weights(std::size_t worker, const env::SessionId& session,
+                    std::shared_ptr<const Weights> weights);
+  void begin(std::unique_lock<std::mutex> lock, std::size_t worker);
+  void not_opened(std::unique_lock<std::mutex> lock, std::size_t worker,
+                  const std::exception_ptr& error);
+  void refuse(std::unique_lock<std::mutex> lock, std::size_t worker, std::exception_ptr why);
+  void lose(std::unique_lock<std::mutex> lock, std::size_t worker, const std::exception_ptr& error);
+  void peer_lost(const PeerInfo& peer, const std::string& reason);
+  [[nodiscard]] bool is_final(const std::exception_ptr& error) const;
 
-  // --- waiting; all with the lock
-  void wait_until(std::unique_lock<std::mutex>& lock, std::function<bool()> done);
+  // --- waiting; all with the lock (env_driver_waiting.cpp)
+  bool wait_until(std::unique_lock<std::mutex>& lock, std::function<bool()> done,
+                  TimePoint deadline = TimePoint::max());
   void wake(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] std::size_t count(Phase phase) const noexcept;
   [[nodiscard]] bool any(std::size_t buffer, Phase phase) const noexcept;
   [[nodiscard]] bool any_live() const noexcept;
   [[noreturn]] void throw_nothing() const;
 
-  void with_node(const std::function<void(const Node&)>& use) const;
-
   const VectorEnvOptions options_;
   const std::shared_ptr<NodeCore> core_;
   const std::shared_ptr<Loop> loop_;
+  std::uint64_t membership_ = 0;  // the handler's number
 
   mutable std::mutex mutex_;
+  bool closed_ = false;
   std::shared_ptr<const EnvSpec> spec_;  // set once, before groups are used
-  std::size_t extras_ = 0;               // the same
-  std::size_t observation_bytes_ = 0;    // the same
-  std::size_t action_bytes_ = 0;         // the same
+  env::StepShape shape_;                 // the same
+  std::size_t most_steps_ = 0;           // the same
   std::uint64_t seed_;
   bool was_reset_ = false;
   std::vector<Worker> workers_;
+  std::uint64_t epochs_ = 0;
   std::vector<Group> groups_;
   std::deque<std::size_t> sent_;      // buffers, in the order in which they were sent
   std::vector<std::size_t> arrived_;  // groups that are ready, in the order of their answers
   bool in_order_ = true;              // the caller has asked for whole buffers last
   env::BatchMemory memory_;
-  Bytes weights_;
-  std::uint64_t weights_version_ = 0;
-  bool has_weights_ = false;
+  std::shared_ptr<const Weights> weights_;  // that were pushed last; null: none were
 
   std::optional<Promise<void>> waiter_;
   std::function<bool()> waited_for_;

@@ -5,8 +5,12 @@
 
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/future/when_all.hpp"
 #include "env/env_driver.hpp"
+#include "node/node_core.hpp"
 
+// A worker is being opened, until it is live or refused; a live one that is lost is being opened
+// again, unless it has failed by itself.
 namespace batchrpc {
 namespace {
 
@@ -14,29 +18,43 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFirstPause = 20ms;
 constexpr Duration kLongestPause = 1s;
-// How long a worker may take to make its environments, where nobody waits for it.
-constexpr Duration kOpening = 60s;
-
-// Whether it is of no use to ask again.
-bool is_refusal(ErrorCode code) {
-  return code == ErrorCode::invalid_argument || code == ErrorCode::remote_error ||
-         code == ErrorCode::bad_signature || code == ErrorCode::bad_message;
-}
 
 }  // namespace
 
+// Whether it is of no use to ask again.
+bool VectorEnv::State::is_final(const std::exception_ptr& error) const {
+  switch (Result<void>(error).code()) {
+    case ErrorCode::invalid_argument:
+    case ErrorCode::remote_error:
+    case ErrorCode::bad_signature:
+    case ErrorCode::bad_message:
+      return true;
+    case ErrorCode::shut_down:  // of this node, or of one whose name another may take
+      return core_->refusal() != nullptr;
+    default:
+      return false;
+  }
+}
+
 void VectorEnv::State::open_all() {
-  const TimePoint give_up = after(loop_->now(), options_.open_timeout);
+  membership_ = core_->on_change([self = weak_from_this()](const PeerChange& change) {
+    if (change.kind != PeerChange::Kind::lost) return;
+    if (const auto state = self.lock()) state->peer_lost(change.peer, change.reason);
+  });
   {
     const std::lock_guard lock(mutex_);
-    for (Worker& worker : workers_)
-      worker.opening = true;
+    const TimePoint give_up = after(loop_->now(), options_.open_timeout);
+    for (Worker& worker : workers_) {
+      worker.told.opening = true;
+      worker.give_up = give_up;
+      worker.pause = kFirstPause;
+    }
   }
   for (std::size_t w = 0; w < worker_count(); ++w)
-    open(w, give_up, kFirstPause);
+    open(w);
   std::unique_lock lock(mutex_);
   const auto refused = [](const Worker& worker) { return worker.refusal != nullptr; };
-  const auto opening = [](const Worker& worker) { return worker.opening; };
+  const auto opening = [](const Worker& worker) { return worker.told.opening; };
   wait_until(lock, [&] {
     return std::ranges::any_of(workers_, refused) || std::ranges::none_of(workers_, opening);
   });
@@ -44,203 +62,229 @@ void VectorEnv::State::open_all() {
   if (at != workers_.end()) std::rethrow_exception(at->refusal);
 }
 
-// One that is `opening`. Ends in opened(), at once or later.
-void VectorEnv::State::open(std::size_t w, TimePoint give_up, Duration pause) {
-  const auto answered = [self = weak_from_this(), w, give_up,
-                         pause](Result<env::OpenReply> result) {
-    if (const auto state = self.lock()) state->opened(w, give_up, pause, std::move(result));
-  };
-  try {
-    with_node([&](const Node& node) {
-      CallOptions options;
-      options.timeout = std::max<Duration>(give_up - loop_->now(), 1ms);
-      options.detached = true;
-      const env::OpenRequest request{.buffers = static_cast<std::uint32_t>(options_.buffers),
-                                     .envs = static_cast<std::uint32_t>(options_.envs_per_worker),
-                                     .autoreset = options_.autoreset};
-      static_cast<void>(node.call_with<env::OpenFunction>(options, options_.workers[w],
-                                                          env::open_name(options_.service), request)
-                            .then(answered));
-    });
-  } catch (...) {
-    answered(std::current_exception());
-  }
+void VectorEnv::State::close() noexcept {
+  core_->forget_handler(membership_);
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
 }
 
-void VectorEnv::State::opened(std::size_t w, TimePoint give_up, Duration pause,
-                              Result<env::OpenReply> result) {
-  std::unique_lock lock(mutex_);
-  Worker& worker = workers_[w];
-  const auto refuse = [&](std::exception_ptr why) {
-    worker.told.last_loss = describe(why);
-    worker.refusal = std::move(why);
-    worker.opening = false;
-    wake(lock);
-  };
-  if (!result.has_value()) {
-    if (is_refusal(result.code()) || result.code() == ErrorCode::shut_down) {
-      return refuse(result.error());
-    }
-    lock.unlock();
-    return open_later(w, give_up, pause, result.message());
-  }
-  try {
-    require_usable(result.value().spec);
-    const std::size_t row =
-        result.value().spec.observation.bytes() + result.value().spec.action.bytes();
-    if (row > env::kMostReplyBytes / options_.envs_per_worker) {
-      throw InvalidArgument("VectorEnv: " + std::to_string(options_.envs_per_worker) +
-                            " environments of worker " + worker.told.name + " (" +
-                            to_string(result.value().spec) + ") are more than a message takes");
-    }
-  } catch (...) {
-    return refuse(std::current_exception());
-  }
-  const env::OpenReply& reply = result.value();
-  if (spec_ == nullptr) {
-    spec_ = std::make_shared<const EnvSpec>(reply.spec);
-    extras_ = reply.extras;
-    observation_bytes_ = spec_->observation.bytes();
-    action_bytes_ = spec_->action.bytes();
-  } else if (*spec_ != reply.spec || extras_ != reply.extras) {
-    return refuse(std::make_exception_ptr(
-        InvalidArgument("VectorEnv: the environments of worker " + worker.told.name + " (" +
-                        to_string(reply.spec) + ", and " + std::to_string(reply.extras) +
-                        " numbers of its policy) differ from those of others (" +
-                        to_string(*spec_) + ", and " + std::to_string(extras_) + ")")));
-  }
-  worker.session = reply.session;
-  worker.opening = false;
-  worker.told.live = true;
-  const bool again = worker.told.losses > 0;
-  for (std::size_t b = 0; b < options_.buffers; ++b)
-    groups_[b * worker_count() + w].phase = Phase::held;
-  if (!again) return wake(lock);
-  lock.unlock();
-  begin_again(w);
-}
-
-void VectorEnv::State::open_later(std::size_t w, TimePoint give_up, Duration pause,
-                                  const std::string& why) {
-  const TimePoint now = loop_->now();
-  if (now >= give_up) {
-    std::unique_lock lock(mutex_);
-    Worker& worker = workers_[w];
-    worker.opening = false;
-    worker.told.last_loss = why;
-    worker.refusal = std::make_exception_ptr(
-        TimedOut("VectorEnv: worker " + worker.told.name +
-                 " could not be opened in time; is its EnvWorker there, with the service " +
-                 options_.service + "? The last try: " + why));
-    return wake(lock);
-  }
-  loop_->schedule(std::min(after(now, pause), give_up),
-                  [self = weak_from_this(), w, give_up, pause] {
-                    const auto state = self.lock();
-                    if (state == nullptr) return;
-                    state->open(w, give_up, std::min<Duration>(2 * pause, kLongestPause));
-                  });
-}
-
-// A worker that was lost is there again: its policy gets the weights, and its environments begin.
-void VectorEnv::State::begin_again(std::size_t w) {
-  std::vector<Order> orders;
-  std::uint64_t seed = 0;
-  Bytes weights;
-  std::uint64_t version = 0;
+// One that is being opened. Ends in opened(), at once or later.
+void VectorEnv::State::open(std::size_t w) {
+  Duration timeout = options_.open_timeout;
   {
     const std::lock_guard lock(mutex_);
-    // Other episodes than those that are known.
-    seed = seed_ + workers_[w].told.losses * size();
-    if (has_weights_) {
-      weights = weights_;
-      version = weights_version_;
-    }
-    for (std::size_t b = 0; b < options_.buffers; ++b)
-      orders.push_back(order(b * worker_count() + w, 1));
+    if (closed_) return;
+    const Duration left = workers_[w].give_up - loop_->now();
+    timeout = std::max<Duration>(std::min(left, timeout), 1ms);
   }
-  if (!weights.empty()) {
-    try {
-      with_node([&](const Node& node) {
-        node.notify<env::PolicyFunction>(options_.workers[w], env::policy_name(options_.service),
-                                         weights, version);
-      });
-    } catch (...) {  // then the resets fail, too
-    }
+  static_cast<void>(
+      send_open(w, timeout).then([self = weak_from_this(), w](Result<env::OpenReply> result) {
+        if (const auto state = self.lock()) state->opened(w, std::move(result));
+      }));
+}
+
+void VectorEnv::State::open_later(std::unique_lock<std::mutex> lock, std::size_t w) {
+  Worker& worker = workers_[w];
+  const Duration pause = worker.pause;
+  worker.pause = std::clamp<Duration>(2 * pause, kFirstPause, kLongestPause);
+  const TimePoint at = std::min(after(loop_->now(), pause), worker.give_up);
+  lock.unlock();
+  if (pause == Duration::zero()) return open(w);
+  loop_->schedule(at, [self = weak_from_this(), w] {
+    if (const auto state = self.lock()) state->open(w);
+  });
+}
+
+void VectorEnv::State::opened(std::size_t w, Result<env::OpenReply> result) {
+  std::unique_lock lock(mutex_);
+  if (closed_) return;
+  if (!result.has_value()) return not_opened(std::move(lock), w, result.error());
+  Worker& worker = workers_[w];
+  try {
+    accept(worker, result.value());
+  } catch (...) {
+    return refuse(std::move(lock), w, std::current_exception());
   }
+  if (weights_ == nullptr) return begin(std::move(lock), w);
+  const env::SessionId session = worker.session;
+  std::shared_ptr<const Weights> weights = weights_;
+  lock.unlock();
+  give_weights(w, session, std::move(weights));
+}
+
+// Throws InvalidArgument unless its environments are as all others.
+void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
+  require_usable(reply.spec);
+  const env::StepShape shape{.envs = options_.envs_per_worker,
+                             .observation_bytes = reply.spec.observation.bytes(),
+                             .action_bytes = reply.spec.action.bytes(),
+                             .extras = reply.extras};
+  if (spec_ == nullptr) {
+    const std::size_t most = env::most_steps(shape, env::limits_of(core_->options()));
+    if (most == 0) {
+      throw InvalidArgument("VectorEnv: " + std::to_string(options_.envs_per_worker) +
+                            " environments of worker " + worker.told.name + " (" +
+                            to_string(reply.spec) + ") are more than a message takes");
+    }
+    spec_ = std::make_shared<const EnvSpec>(reply.spec);
+    shape_ = shape;
+    most_steps_ = most;
+  } else if (*spec_ != reply.spec || shape_.extras != shape.extras) {
+    throw InvalidArgument("VectorEnv: the environments of worker " + worker.told.name + " (" +
+                          to_string(reply.spec) + ", and " + std::to_string(shape.extras) +
+                          " numbers of its policy) differ from those of others (" +
+                          to_string(*spec_) + ", and " + std::to_string(shape_.extras) + ")");
+  }
+  worker.session = reply.session;
+  worker.incarnation = reply.incarnation;
+}
+
+// Before its environments begin; and those that were pushed meanwhile, too.
+void VectorEnv::State::give_weights(std::size_t w, const env::SessionId& session,
+                                    std::shared_ptr<const Weights> weights) {
+  Future<void> taken = send_weights(w, session, *weights);
+  static_cast<void>(std::move(taken).then(
+      [self = weak_from_this(), w, session, weights = std::move(weights)](Result<void> result) {
+        const auto state = self.lock();
+        if (state == nullptr) return;
+        std::unique_lock lock(state->mutex_);
+        if (state->closed_) return;
+        if (!result.has_value()) return state->not_opened(std::move(lock), w, result.error());
+        if (state->weights_ == weights) return state->begin(std::move(lock), w);
+        std::shared_ptr<const Weights> newer = state->weights_;
+        lock.unlock();
+        state->give_weights(w, session, std::move(newer));
+      }));
+}
+
+// It is live; one that was lost begins with other episodes than those that are known.
+void VectorEnv::State::begin(std::unique_lock<std::mutex> lock, std::size_t w) {
+  Worker& worker = workers_[w];
+  worker.told.opening = false;
+  worker.told.live = true;
+  worker.give_up = TimePoint::max();
+  worker.epoch = ++epochs_;
+  const std::uint64_t seed = seed_ + worker.told.losses * size();
+  std::vector<Order> orders;
+  for (std::size_t b = 0; b < options_.buffers; ++b) {
+    const std::size_t g = b * worker_count() + w;
+    groups_[g].phase = Phase::held;
+    if (worker.told.losses > 0) orders.push_back(order(g, {}));
+  }
+  wake(lock);
+  if (lock.owns_lock()) lock.unlock();
   for (const Order& order : orders)
     send_reset(order, seed + order.group * options_.envs_per_worker);
 }
 
-// What it had is gone. It is opened again when it can be, unless it has failed by itself.
-void VectorEnv::State::lose(std::size_t w, std::uint64_t session, const std::exception_ptr& error) {
-  const ErrorCode code = Result<void>(error).code();
-  const bool again = !is_refusal(code) && code != ErrorCode::shut_down;
+void VectorEnv::State::not_opened(std::unique_lock<std::mutex> lock, std::size_t w,
+                                  const std::exception_ptr& error) {
+  if (is_final(error)) return refuse(std::move(lock), w, error);
+  Worker& worker = workers_[w];
+  if (loop_->now() < worker.give_up) return open_later(std::move(lock), w);
+  refuse(std::move(lock), w,
+         std::make_exception_ptr(
+             TimedOut("VectorEnv: worker " + worker.told.name +
+                      " could not be opened in time; is its EnvWorker there, with the service " +
+                      options_.service + "? The last try: " + describe(error))));
+}
+
+void VectorEnv::State::refuse(std::unique_lock<std::mutex> lock, std::size_t w,
+                              std::exception_ptr why) {
+  Worker& worker = workers_[w];
+  worker.told.last_loss = describe(why);
+  worker.told.opening = false;
+  worker.refusal = std::move(why);
+  wake(lock);
+}
+
+// One that is live: what it had is gone.
+void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
+                            const std::exception_ptr& error) {
+  Worker& worker = workers_[w];
+  worker.told.live = false;
+  worker.told.opening = !is_final(error);
+  worker.told.last_loss = describe(error);
+  ++worker.told.losses;
+  for (std::size_t b = 0; b < options_.buffers; ++b) {
+    Group& group = groups_[b * worker_count() + w];
+    group.phase = Phase::lost;
+    ++group.ticket;
+    group.place = {};
+    group.reply = {};
+    group.resting.clear();
+  }
+  std::erase_if(arrived_, [&](std::size_t g) { return worker_of(g) == w; });
+  const bool again = worker.told.opening;
+  wake(lock);
+  if (!again) return;
+  if (!lock.owns_lock()) lock.lock();
+  open_later(std::move(lock), w);
+}
+
+// Also while nothing of it is under way, so that it is back when it is needed.
+void VectorEnv::State::peer_lost(const PeerInfo& peer, const std::string& reason) {
+  std::unique_lock lock(mutex_);
+  const auto at = std::ranges::find(options_.workers, peer.name);
+  if (closed_ || at == options_.workers.end()) return;
+  const auto w = static_cast<std::size_t>(at - options_.workers.begin());
+  if (!workers_[w].told.live || workers_[w].incarnation != peer.incarnation) return;
+  lose(std::move(lock), w, std::make_exception_ptr(PeerLost(peer.name + " is lost: " + reason)));
+}
+
+bool VectorEnv::State::wait_for_workers(std::size_t live, Duration timeout) {
+  const auto having = [this](bool WorkerState::*what) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        workers_, [what](const Worker& worker) { return worker.told.*what; }));
+  };
+  std::unique_lock lock(mutex_);
+  wait_until(
+      lock,
+      [&] {
+        const std::size_t now = having(&WorkerState::live);
+        return now >= live || now + having(&WorkerState::opening) < live;
+      },
+      after(loop_->now(), timeout));
+  return having(&WorkerState::live) >= live;
+}
+
+Future<void> VectorEnv::State::push_policy(Bytes bytes, std::uint64_t version) {
+  const auto weights = std::make_shared<const Weights>(Weights{std::move(bytes), version});
+  struct Taker {
+    std::size_t worker;
+    std::uint64_t epoch;
+    env::SessionId session;
+  };
+  std::vector<Taker> takers;
   {
-    std::unique_lock lock(mutex_);
-    Worker& worker = workers_[w];
-    if (!worker.told.live || worker.session != session) return;
-    worker.told.live = false;
-    worker.told.last_loss = describe(error);
-    ++worker.told.losses;
-    worker.opening = again;
-    for (std::size_t b = 0; b < options_.buffers; ++b) {
-      Group& group = groups_[b * worker_count() + w];
-      group.phase = Phase::lost;
-      ++group.ticket;
-      group.place = {};
-      group.reply = {};
+    const std::lock_guard lock(mutex_);
+    if (weights_ != nullptr && version < weights_->version) {
+      throw InvalidArgument("VectorEnv::push_policy: version " + std::to_string(version) +
+                            " comes after " + std::to_string(weights_->version) +
+                            "; workers do not go back");
     }
-    std::erase_if(arrived_, [&](std::size_t g) { return worker_of(g) == w; });
-    wake(lock);
-  }
-  if (again) open(w, after(loop_->now(), kOpening), kFirstPause);
-}
-
-void VectorEnv::State::wait_until(std::unique_lock<std::mutex>& lock, std::function<bool()> done) {
-  while (!done()) {
-    Promise<void> promise;
-    const Future<void> ready = promise.get_future();
-    waiter_ = std::move(promise);
-    waited_for_ = done;
-    lock.unlock();
-    ready.wait();
-    lock.lock();
-  }
-}
-
-// Gives the lock up when somebody is woken.
-void VectorEnv::State::wake(std::unique_lock<std::mutex>& lock) {
-  if (!waiter_ || !waited_for_()) return;
-  std::optional<Promise<void>> waiter = std::exchange(waiter_, std::nullopt);
-  lock.unlock();
-  waiter->set_value();
-}
-
-std::size_t VectorEnv::State::count(Phase phase) const noexcept {
-  return static_cast<std::size_t>(std::ranges::count(groups_, phase, &Group::phase));
-}
-
-bool VectorEnv::State::any(std::size_t buffer, Phase phase) const noexcept {
-  for (std::size_t w = 0; w < worker_count(); ++w) {
-    if (groups_[buffer * worker_count() + w].phase == phase) return true;
-  }
-  return false;
-}
-
-bool VectorEnv::State::any_live() const noexcept {
-  return std::ranges::any_of(workers_, [](const Worker& worker) { return worker.told.live; });
-}
-
-void VectorEnv::State::throw_nothing() const {
-  std::string gone;
-  for (const Worker& worker : workers_) {
-    if (worker.told.live) {
-      throw InvalidArgument("VectorEnv: nothing is under way: reset_async() or step_async() first");
+    weights_ = weights;
+    for (std::size_t w = 0; w < worker_count(); ++w) {
+      if (workers_[w].told.live) takers.push_back({w, workers_[w].epoch, workers_[w].session});
     }
-    gone += "; " + worker.told.name + ": " + worker.told.last_loss;
   }
-  throw PeerLost("VectorEnv: all workers are lost" + gone);
+  std::vector<Future<void>> taken;
+  for (const Taker& taker : takers) {
+    taken.push_back(send_weights(taker.worker, taker.session, *weights)
+                        .then([self = shared_from_this(), taker](const Result<void>& result) {
+                          if (result.has_value()) return;
+                          std::unique_lock lock(self->mutex_);
+                          const Worker& worker = self->workers_[taker.worker];
+                          const bool same = worker.told.live && worker.epoch == taker.epoch;
+                          if (self->closed_ || !same) return;
+                          self->lose(std::move(lock), taker.worker, result.error());
+                        }));
+  }
+  return when_all_settled(std::move(taken))
+      .then([self = shared_from_this()](const std::vector<Result<void>>& /*results*/) {
+        const std::lock_guard lock(self->mutex_);
+        if (!self->any_live()) self->throw_nothing();
+      });
 }
 
 }  // namespace batchrpc

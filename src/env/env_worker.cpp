@@ -6,10 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/random_odd.hpp"
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/future/async_mutex.hpp"
 #include "env/env_buffer.hpp"
 #include "env/episodes.hpp"
 #include "env/step_messages.hpp"
+#include "node/node_core.hpp"
 
 namespace batchrpc {
 
@@ -19,36 +22,39 @@ namespace {
 constexpr std::uint32_t kMostBuffers = 16;
 }
 
+// Of one driver at a time: its session, and the environments and weights of it.
 class EnvWorker::State {
  public:
-  State(EnvGroupFactory make, const EnvWorkerOptions& options)
-      : make_(std::move(make)), max_envs_(options.max_envs) {
+  State(const Node& node, EnvGroupFactory make, const EnvWorkerOptions& options)
+      : make_(std::move(make)),
+        max_envs_(options.max_envs),
+        incarnation_(node.core()->incarnation()),
+        session_{.worker = random_odd()} {
     parts_.lanes = options.lanes.get();
     parts_.policy = options.policy;
+    parts_.memory = node.core()->payload_memory();
+    parts_.limits = env::limits_of(node.core()->options());
   }
 
   env::OpenReply open(const env::OpenRequest& request) {
     require_possible(request);
     const env::During making(*parts_.activity);  // so that the lanes outlive it
+    const Opening opening(*this);
     std::vector<std::shared_ptr<env::EnvBuffer>> buffers;
-    env::OpenReply reply;
+    env::OpenReply reply{.incarnation = incarnation_};
     for (std::uint32_t b = 0; b < request.buffers; ++b)
       buffers.push_back(make_buffer(b, request, reply.spec));
     reply.extras =
         parts_.policy == nullptr ? 0 : static_cast<std::uint32_t>(parts_.policy->extras());
     const std::lock_guard lock(mutex_);
-    buffers_.swap(buffers);
-    reply.session = ++session_;
+    buffers_ = std::move(buffers);
+    reply.session = session_;
     return reply;
   }
 
-  std::shared_ptr<env::EnvBuffer> buffer(std::uint64_t session, std::uint32_t index) {
+  std::shared_ptr<env::EnvBuffer> buffer(const env::SessionId& session, std::uint32_t index) {
     const std::lock_guard lock(mutex_);
-    if (session != session_) {
-      throw InvalidArgument(
-          "these environments are gone: the worker has been opened anew, by this driver or "
-          "another");
-    }
+    require_current(session);
     if (index >= buffers_.size()) {
       throw InvalidArgument("there is no buffer " + std::to_string(index) + ", but " +
                             std::to_string(buffers_.size()));
@@ -56,17 +62,73 @@ class EnvWorker::State {
     return buffers_[index];
   }
 
-  void update_policy(Bytes weights, std::uint64_t version) {
+  // One call at a time. What was sent before the weights that are here is not wanted any more.
+  void update_policy(const env::SessionId& session, Bytes weights, std::uint64_t version) {
     if (parts_.policy == nullptr) {
       throw InvalidArgument(
           "weights need a policy, and this worker has none: EnvWorkerOptions::policy");
     }
+    {
+      const std::lock_guard lock(mutex_);
+      require_current(session);
+      if (version < weights_version_) return;
+    }
     parts_.policy->update(std::move(weights), version);
+    const std::lock_guard lock(mutex_);
+    if (session == session_) weights_version_ = version;
   }
 
   [[nodiscard]] Future<void> close() { return parts_.activity->close(); }
 
  private:
+  // One driver's environments are made at a time, and when those before are gone. Throws
+  // Overloaded.
+  class Opening {
+   public:
+    explicit Opening(State& state) : state_(state) {
+      std::vector<std::shared_ptr<env::EnvBuffer>> before;  // end without the lock
+      {
+        const std::lock_guard lock(state_.mutex_);
+        if (std::exchange(state_.opening_, true)) {
+          throw Overloaded("the worker is making environments already");
+        }
+        before.swap(state_.buffers_);
+        ++state_.session_.number;
+        state_.weights_version_ = 0;
+      }
+      for (const auto& buffer : before) {
+        buffer->end();
+        state_.former_.emplace_back(buffer);
+      }
+      before.clear();
+      std::erase_if(state_.former_, [](const auto& buffer) { return buffer.expired(); });
+      if (state_.former_.empty()) return;
+      end();
+      throw Overloaded("the worker's environments before are still being stepped");
+    }
+    ~Opening() { end(); }
+    Opening(const Opening&) = delete;
+    Opening& operator=(const Opening&) = delete;
+
+   private:
+    void end() const noexcept {
+      const std::lock_guard lock(state_.mutex_);
+      state_.opening_ = false;
+    }
+    State& state_;
+  };
+
+  void require_current(const env::SessionId& session) const {
+    if (session.worker != session_.worker) {
+      throw NotFound("these environments are gone: the worker was started anew");
+    }
+    if (session.number != session_.number) {
+      throw InvalidArgument(
+          "these environments are gone: the worker has been opened anew, by this driver or "
+          "another");
+    }
+  }
+
   void require_possible(const env::OpenRequest& request) const {
     if (request.buffers == 0 || request.buffers > kMostBuffers) {
       throw InvalidArgument(std::to_string(request.buffers) + " buffers; allowed are 1 to " +
@@ -114,9 +176,14 @@ class EnvWorker::State {
 
   const EnvGroupFactory make_;
   const std::size_t max_envs_;
+  const std::uint64_t incarnation_;
   env::WorkerParts parts_;
-  std::mutex mutex_;
-  std::uint64_t session_ = 0;
+  std::vector<std::weak_ptr<env::EnvBuffer>> former_;  // by who is opening
+
+  std::mutex mutex_;  // guards what follows
+  bool opening_ = false;
+  env::SessionId session_;
+  std::uint64_t weights_version_ = 0;  // of the session
   std::vector<std::shared_ptr<env::EnvBuffer>> buffers_;
 };
 
@@ -128,24 +195,26 @@ EnvWorker::EnvWorker(const Node& node, EnvGroupFactory make, EnvWorkerOptions op
   if (options.service.empty()) throw InvalidArgument("EnvWorker: the service has no name");
   if (lanes_->count() == 0) throw InvalidArgument("EnvWorker: there must be a lane at least");
   options.lanes = lanes_;
-  state_ = std::make_shared<State>(std::move(make), options);
+  state_ = std::make_shared<State>(node, std::move(make), options);
   // Open makes environments, and so may take its time; it is the last that a driver can find.
   const auto state = state_;
-  node.expose(
-      env::step_name(service_),
-      [state](std::uint64_t session, std::uint32_t buffer, std::uint32_t steps, Bytes actions) {
-        return state->buffer(session, buffer)->step(steps, std::move(actions));
-      },
-      {.short_handler = true});
-  node.expose(
-      env::reset_name(service_),
-      [state](std::uint64_t session, std::uint32_t buffer, std::optional<std::uint64_t> seed) {
-        return state->buffer(session, buffer)->reset(seed);
-      },
-      {.short_handler = true});
-  node.expose(env::policy_name(service_), [state](Bytes weights, std::uint64_t version) {
-    state->update_policy(std::move(weights), version);
-  });
+  node.expose(env::step_name(service_),
+              [state](const env::SessionId& session, std::uint32_t buffer, std::uint32_t steps,
+                      Bytes actions) {
+                return state->buffer(session, buffer)->step(steps, std::move(actions));
+              },
+              {.short_handler = true});
+  node.expose(env::reset_name(service_),
+              [state](const env::SessionId& session, std::uint32_t buffer,
+                      std::optional<std::uint64_t> seed) {
+                return state->buffer(session, buffer)->reset(seed);
+              },
+              {.short_handler = true});
+  node.expose(env::policy_name(service_),
+              [state](const env::SessionId& session, Bytes weights, std::uint64_t version) {
+                state->update_policy(session, std::move(weights), version);
+              },
+              {.exclusive = std::make_shared<AsyncMutex>()});
   node.expose(env::open_name(service_),
               [state](const env::OpenRequest& request) { return state->open(request); });
 }

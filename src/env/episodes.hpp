@@ -36,6 +36,8 @@ class Episodes {
 
   [[nodiscard]] const EnvSpec& spec() const noexcept { return group_->spec(); }
   [[nodiscard]] std::size_t size() const noexcept { return resting_.size(); }
+  /// Whether the next step takes no action of environment i, since it resets it.
+  [[nodiscard]] bool rests(std::size_t i) const noexcept { return resting_[i] != 0; }
 
   /// Begins an episode in each environment; environment i is seeded with `seed` + i, if given.
   void begin(std::optional<std::uint64_t> seed, const EpisodeRows& rows);

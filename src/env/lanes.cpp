@@ -21,20 +21,17 @@ class ThreadLanes final : public Lanes {
  public:
   explicit ThreadLanes(std::size_t count) : count_(count) {
     threads_.reserve(count);
-    for (std::size_t i = 0; i < count; ++i)
-      threads_.emplace_back([this, i] { work(i); });
+    try {
+      for (std::size_t i = 0; i < count; ++i)
+        threads_.emplace_back([this, i] { work(i); });
+    } catch (...) {
+      end();
+      throw;
+    }
   }
   ThreadLanes(const ThreadLanes&) = delete;
   ThreadLanes& operator=(const ThreadLanes&) = delete;
-  ~ThreadLanes() override {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    given_.notify_all();
-    for (std::thread& thread : threads_)
-      thread.join();
-  }
+  ~ThreadLanes() override { end(); }
 
   [[nodiscard]] std::size_t count() const noexcept override { return count_; }
 
@@ -65,11 +62,21 @@ class ThreadLanes final : public Lanes {
       lock.unlock();
       task.run(lane);
       lock.lock();
-      end(next++, lock);
+      end_share(next++, lock);
     }
   }
 
-  void end(std::uint64_t number, std::unique_lock<std::mutex>& lock) {
+  void end() noexcept {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    given_.notify_all();
+    for (std::thread& thread : threads_)
+      thread.join();
+  }
+
+  void end_share(std::uint64_t number, std::unique_lock<std::mutex>& lock) {
     Given& given = tasks_[number - first_];
     if (--given.lanes_left > 0) return;
     const std::shared_ptr<LaneTask> task = std::move(given.task);

@@ -15,6 +15,14 @@
 /// with the service's.
 namespace batchrpc::env {
 
+/// Which environments of a worker a call is about.
+struct SessionId {
+  std::uint64_t worker = 0;  ///< differs between two EnvWorkers, also of one name
+  std::uint64_t number = 0;  ///< how often that one was opened
+
+  friend bool operator==(const SessionId&, const SessionId&) = default;
+};
+
 /// What a driver wants of a worker.
 struct OpenRequest {
   std::uint32_t buffers = 1;
@@ -23,13 +31,11 @@ struct OpenRequest {
 };
 
 struct OpenReply {
-  std::uint64_t session = 0;  ///< which later calls name
+  SessionId session{};            ///< which later calls name
+  std::uint64_t incarnation = 0;  ///< of the worker's node
   EnvSpec spec{};
   std::uint32_t extras = 0;  ///< of the worker's policy
 };
-
-/// The most that the observations of one answer may take.
-inline constexpr std::size_t kMostReplyBytes = std::size_t{1} << 30;
 
 inline constexpr std::uint8_t kTerminated = 1;
 inline constexpr std::uint8_t kTruncated = 2;
@@ -57,11 +63,11 @@ struct StepReply {
 
 using OpenFunction = OpenReply(OpenRequest);
 /// Session, buffer, and the seed of its first environment, of which the others count on.
-using ResetFunction = Future<StepReply>(std::uint64_t, std::uint32_t, std::optional<std::uint64_t>);
+using ResetFunction = Future<StepReply>(SessionId, std::uint32_t, std::optional<std::uint64_t>);
 /// Session, buffer, steps, actions [n, k, …]; none: the worker's policy chooses them.
-using StepFunction = Future<StepReply>(std::uint64_t, std::uint32_t, std::uint32_t, Bytes);
-/// Weights and their version.
-using PolicyFunction = void(Bytes, std::uint64_t);
+using StepFunction = Future<StepReply>(SessionId, std::uint32_t, std::uint32_t, Bytes);
+/// Session, weights and their version.
+using PolicyFunction = void(SessionId, Bytes, std::uint64_t);
 
 inline std::string open_name(const std::string& service) { return service + ".open"; }
 inline std::string reset_name(const std::string& service) { return service + ".reset"; }

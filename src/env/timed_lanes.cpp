@@ -1,4 +1,6 @@
-#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -25,27 +27,45 @@ class TimedLanes final : public Lanes {
 
  private:
   // Used on the loop only.
-  class Timetable {
+  class Timetable : public std::enable_shared_from_this<Timetable> {
    public:
     Timetable(std::shared_ptr<Loop> loop, std::function<Duration(std::size_t)> time,
               std::size_t count)
-        : loop_(std::move(loop)), time_(std::move(time)), free_at_(count) {}
+        : loop_(std::move(loop)), time_(std::move(time)), lanes_(count) {}
 
-    void run(const std::shared_ptr<LaneTask>& task) {
-      const TimePoint now = loop_->now();
-      TimePoint end = now;
-      for (std::size_t lane = 0; lane < free_at_.size(); ++lane) {
-        task->run(lane);
-        free_at_[lane] = after(std::max(now, free_at_[lane]), time_(lane));
-        end = std::max(end, free_at_[lane]);
+    void run(std::shared_ptr<LaneTask> task) {
+      const auto given = std::make_shared<Given>(Given{std::move(task), lanes_.size()});
+      for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+        lanes_[lane].push_back(given);
+        if (lanes_[lane].size() == 1) begin(lane);
       }
-      loop_->schedule(end, [task] { task->done(); });
     }
 
    private:
+    struct Given {
+      std::shared_ptr<LaneTask> task;
+      std::size_t shares_left;
+    };
+
+    void begin(std::size_t lane) {
+      LaneTask& task = *lanes_[lane].front()->task;
+      TimePoint end = loop_->now();
+      for (std::size_t step = task.steps(); step > 0; --step)
+        end = after(end, time_(lane));
+      task.run(lane);
+      loop_->schedule(end, [self = shared_from_this(), lane] { self->end(lane); });
+    }
+
+    void end(std::size_t lane) {
+      const std::shared_ptr<Given> given = std::move(lanes_[lane].front());
+      lanes_[lane].pop_front();
+      if (!lanes_[lane].empty()) begin(lane);
+      if (--given->shares_left == 0) given->task->done();
+    }
+
     const std::shared_ptr<Loop> loop_;
     const std::function<Duration(std::size_t)> time_;
-    std::vector<TimePoint> free_at_;
+    std::vector<std::deque<std::shared_ptr<Given>>> lanes_;  // what each has to do yet, in order
   };
 
   const std::size_t count_;

@@ -8,10 +8,15 @@ namespace batchrpc {
 
 VectorEnv::VectorEnv(const Node& node, VectorEnvOptions options)
     : state_(std::make_shared<State>(node, std::move(options))) {
-  state_->open_all();
+  try {
+    state_->open_all();
+  } catch (...) {
+    state_->close();
+    throw;
+  }
 }
 
-VectorEnv::~VectorEnv() = default;
+VectorEnv::~VectorEnv() { state_->close(); }
 
 const EnvSpec& VectorEnv::spec() const noexcept { return state_->spec(); }
 std::size_t VectorEnv::size() const noexcept { return state_->size(); }
@@ -25,18 +30,15 @@ EnvBatch VectorEnv::reset(std::optional<std::uint64_t> seed) {
 
 void VectorEnv::step_async(const EnvBatch& batch, std::span<const std::byte> actions,
                            std::size_t steps) {
-  const std::size_t envs = batch.envs;
-  state_->step(batch.sources, actions, steps, [&](std::size_t action) {
-    const std::size_t group = action / (steps * envs);
-    const std::size_t last_row = (group * batch.steps + batch.steps - 1) * envs;
-    return batch.valid[last_row + action % envs] == 0;
-  });
+  state_->require_own(batch);
+  state_->step(batch.sources, actions, steps);
 }
 void VectorEnv::step_async(std::span<const EnvBatch::Group> groups,
                            std::span<const std::byte> actions, std::size_t steps) {
-  state_->step(groups, actions, steps, nullptr);
+  state_->step(groups, actions, steps);
 }
 void VectorEnv::rollout_async(const EnvBatch& batch, std::size_t steps) {
+  state_->require_own(batch);
   state_->roll_out(batch.sources, steps);
 }
 void VectorEnv::rollout_async(std::span<const EnvBatch::Group> groups, std::size_t steps) {
@@ -49,6 +51,10 @@ EnvBatch VectorEnv::recv(std::size_t min_groups) { return state_->wait_for_group
 
 Future<void> VectorEnv::push_policy(Bytes weights, std::uint64_t version) {
   return state_->push_policy(std::move(weights), version);
+}
+
+bool VectorEnv::wait_for_workers(std::size_t live, Duration timeout) {
+  return state_->wait_for_workers(live, timeout);
 }
 
 std::vector<VectorEnv::WorkerState> VectorEnv::workers() const { return state_->worker_states(); }

@@ -118,7 +118,12 @@ void step_async(VectorEnv& envs, const EnvBatch& batch, const at::Tensor& action
   if (static_cast<std::size_t>(actions.numel()) != wanted) {
     refuse(std::to_string(wanted) + " elements are wanted");
   }
-  const at::Tensor dense = actions.detach().to(at::kCPU, type).contiguous();
+  const at::Tensor given = actions.detach().to(at::kCPU);
+  const at::Tensor dense = given.to(type).contiguous();
+  // 2^32 + 1 would be 1, which may be allowed.
+  if (integers && !at::equal(dense.to(at::kLong), given.to(at::kLong))) {
+    refuse("one of them does not fit");
+  }
   envs.step_async(
       batch, std::as_bytes(std::span(static_cast<const char*>(dense.data_ptr()), dense.nbytes())),
       steps);

@@ -14,12 +14,19 @@
 
 namespace batchrpc::test {
 
+/// How many environments there are, and were at the most at one time.
+struct Census {
+  int alive = 0;
+  int most = 0;
+};
+
 /// How CountingEnvs behave.
 struct Counting {
-  std::int32_t length = 3;        ///< steps of an episode
-  bool truncates = false;         ///< an episode is truncated then, not terminated
-  std::int64_t throws_at = 1000;  ///< the action that it throws at
-  std::size_t padding = 0;        ///< numbers behind those that are of interest
+  std::int32_t length = 3;           ///< steps of an episode
+  bool truncates = false;            ///< an episode is truncated then, not terminated
+  std::int64_t throws_at = 1000;     ///< the action that it throws at
+  std::size_t padding = 0;           ///< numbers behind those that are of interest
+  std::shared_ptr<Census> census{};  ///< of all that have it, in one thread
 };
 
 /// Observes {its seed, the episode, the step in it, the last action}; its reward is the action.
@@ -28,6 +35,12 @@ class CountingEnv final : public Env {
   explicit CountingEnv(Counting how) : how_(how) {
     spec_.observation = {ElementType::int32, {static_cast<std::int64_t>(4 + how.padding)}};
     spec_.actions = 1001;
+    if (how_.census) how_.census->most = std::max(how_.census->most, ++how_.census->alive);
+  }
+  CountingEnv(const CountingEnv&) = delete;
+  CountingEnv& operator=(const CountingEnv&) = delete;
+  ~CountingEnv() override {
+    if (how_.census) --how_.census->alive;
   }
 
   [[nodiscard]] const EnvSpec& spec() const noexcept override { return spec_; }

@@ -2,30 +2,39 @@
 #include "batchrpc/env/env_worker.hpp"
 
 #include <batchrpc/base/error.hpp>
+#include <batchrpc/future/promise.hpp>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "env/constant_policy.hpp"
 #include "env/counting_env.hpp"
 #include "env/env_world.hpp"
 #include "env/step_messages.hpp"
+#include "node/real_nodes.hpp"
 
 namespace batchrpc::test {
 namespace {
 
+using namespace std::chrono_literals;
+
 struct OneWorker : EnvWorld {
-  OneWorker() : EnvWorld(1) {
-    session = driver
-                  ->call<env::OpenFunction>("w0", "envs.open",
-                                            env::OpenRequest{1, 2, Autoreset::next_step})
-                  .get()
-                  .session;
+  explicit OneWorker(Counting how = {}, std::shared_ptr<WorkerPolicy> of_worker = nullptr)
+      : EnvWorld(1, std::move(how), 1, std::move(of_worker)) {
+    session = open().get().session;
   }
-  Future<env::StepReply> step(std::uint64_t of_session, std::uint32_t buffer, std::uint32_t steps,
-                              std::vector<std::int64_t> actions) {
+  Future<env::OpenReply> open() {
+    return driver->call<env::OpenFunction>("w0", "envs.open",
+                                           env::OpenRequest{1, 2, Autoreset::next_step});
+  }
+  Future<env::StepReply> step(const env::SessionId& of_session, std::uint32_t buffer,
+                              std::uint32_t steps, std::vector<std::int64_t> actions) {
     return driver->call<env::StepFunction>("w0", "envs.step", of_session, buffer, steps,
                                            Bytes::copy(bytes_of(actions)));
   }
@@ -33,13 +42,16 @@ struct OneWorker : EnvWorld {
     return driver->call<env::ResetFunction>("w0", "envs.reset", session, 0U,
                                             std::optional<std::uint64_t>(5));
   }
-  std::uint64_t session = 0;
+  [[nodiscard]] env::SessionId after_session() const {
+    return {.worker = session.worker, .number = session.number + 1};
+  }
+  env::SessionId session;
 };
 
 TEST_CASE("a worker refuses steps of another session, another buffer, or of the wrong size") {
   OneWorker world;
   world.reset().get();
-  CHECK_THROWS_AS(world.step(world.session + 1, 0, 1, {1, 1}).get(), InvalidArgument);
+  CHECK_THROWS_AS(world.step(world.after_session(), 0, 1, {1, 1}).get(), InvalidArgument);
   CHECK_THROWS_WITH(world.step(world.session, 1, 1, {1, 1}).get(), Catch::Contains("no buffer 1"));
   CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1}).get(), Catch::Contains("16 bytes"));
   CHECK_THROWS_AS(world.step(world.session, 0, 0, {1, 1}).get(), InvalidArgument);
@@ -61,6 +73,55 @@ TEST_CASE("a worker steps nothing that was not reset, and nothing twice at once"
   CHECK(std::move(first).get().rewards.size() == 2);
 }
 
+TEST_CASE("a worker says apart whether it was started anew or opened by another driver") {
+  OneWorker world;
+  const env::SessionId of_another{.worker = world.session.worker + 1,
+                                  .number = world.session.number};
+  CHECK_THROWS_AS(world.step(of_another, 0, 1, {1, 1}).get(), NotFound);
+  const env::SessionId before = std::exchange(world.session, world.open().get().session);
+  CHECK(world.session != before);
+  CHECK_THROWS_WITH(world.step(before, 0, 1, {1, 1}).get(), Catch::Contains("opened anew"));
+}
+
+TEST_CASE("a worker makes environments when those before are gone") {
+  OneWorker world;
+  world.times[0] = 50ms;
+  world.reset().get();
+  Future<env::StepReply> step = world.step(world.session, 0, 1, {1, 1});
+  CHECK_THROWS_AS(world.open().get(), Overloaded);
+  CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1, 1}).get(), Catch::Contains("opened anew"));
+  CHECK(std::move(step).get().rewards.size() == 2);
+  world.session = world.open().get().session;
+  CHECK(world.reset().get().rewards.size() == 2);
+}
+
+TEST_CASE("a worker makes the environments of one driver at a time") {
+  Node driver(real_root("driver", 2));
+  const Node node(real_joining(driver, "w0", 2));
+  Promise<void> begun;
+  Promise<void> go_on;
+  const Future<void> has_begun = begun.get_future();
+  const Future<void> may_go_on = go_on.get_future();
+  int made = 0;  // the first one on one thread, the others refused
+  const EnvWorker worker(node, [&](std::size_t size) {
+    if (++made == 1) {
+      begun.set_value();
+      may_go_on.wait();
+    }
+    return counting_envs()(size);
+  });
+  const auto open = [&] {
+    return driver.call<env::OpenFunction>("w0", "envs.open", env::OpenRequest{});
+  };
+  Future<env::OpenReply> first = open();
+  has_begun.wait();
+  CHECK_THROWS_AS(open().get(), Overloaded);
+  go_on.set_value();
+  CHECK_NOTHROW(first.get());
+  CHECK(made == 1);
+  CHECK_NOTHROW(open().get());
+}
+
 TEST_CASE("a worker makes no more environments than its options allow") {
   OneWorker world;
   const auto open = [&](std::uint32_t buffers, std::uint32_t envs, Autoreset autoreset) {
@@ -75,10 +136,9 @@ TEST_CASE("a worker makes no more environments than its options allow") {
   CHECK_THROWS_AS(open(1, 1, static_cast<Autoreset>(7)), Error);
 }
 
-TEST_CASE("a worker that ends leaves no function behind, and what is under way is answered") {
+TEST_CASE("a worker that ends leaves no function behind") {
   SimulatedWorld world;
   Node node(world.options("worker"));
-  Node driver(world.options("driver"));
   auto worker = std::make_unique<EnvWorker>(node, counting_envs());
   CHECK(node.functions().size() == 4);
   CHECK_THROWS_AS(EnvWorker(node, counting_envs()), InvalidArgument);
@@ -89,11 +149,81 @@ TEST_CASE("a worker that ends leaves no function behind, and what is under way i
   CHECK(node.functions().size() == 4);
 }
 
+TEST_CASE("a worker that ends answers what is under way: steps with what came of them") {
+  OneWorker world;
+  world.times[0] = 50ms;
+  world.reset().get();
+  Future<env::StepReply> step = world.step(world.session, 0, 1, {1, 1});
+  world.world.run_for(1ms);
+  world.hosts[0]->worker.reset();
+  CHECK(std::move(step).get().rewards == std::vector<float>{1, 1});
+}
+
+TEST_CASE("a worker that ends answers what is under way: rollouts, which it cuts short") {
+  OneWorker world({}, std::make_shared<ConstantPolicy>());
+  world.reset().get();
+  Future<env::StepReply> rollout = world.step(world.session, 0, 1000, {});
+  world.world.run_for(10ms);
+  world.hosts[0]->worker.reset();
+  CHECK(world.world.time() < 100ms);
+  CHECK_THROWS_AS(std::move(rollout).get(), ShutDown);
+}
+
+TEST_CASE("a rollout of environments that are gone is cut short, too") {
+  OneWorker world({}, std::make_shared<ConstantPolicy>());
+  world.reset().get();
+  Future<env::StepReply> rollout = world.step(world.session, 0, 1000, {});
+  world.world.run_for(10ms);
+  CHECK_THROWS_AS(world.open().get(), Overloaded);
+  CHECK_THROWS_WITH(std::move(rollout).get(), Catch::Contains("gone while they were stepped"));
+  CHECK(world.world.time() < 100ms);
+  CHECK_NOTHROW(world.open().get());
+}
+
+TEST_CASE("a worker's policy never goes back to weights before those that it has") {
+  const auto policy = std::make_shared<ConstantPolicy>();
+  OneWorker world({}, policy);
+  const auto push = [&](std::uint64_t version) {
+    world.driver
+        ->call<env::PolicyFunction>("w0", "envs.policy", world.session, Bytes::allocate(1), version)
+        .get();
+  };
+  push(5);
+  push(3);
+  CHECK(policy->version == 5);
+  push(6);
+  CHECK(policy->version == 6);
+  const env::SessionId before = std::exchange(world.session, world.open().get().session);
+  push(1);  // of another driver, which counts anew
+  CHECK(policy->version == 1);
+  world.session = before;
+  CHECK_THROWS_WITH(push(7), Catch::Contains("opened anew"));
+  CHECK(policy->version == 1);
+}
+
+TEST_CASE("a worker whose environments are busy makes no room for what it is asked meanwhile") {
+  OneWorker world({}, std::make_shared<ConstantPolicy>());
+  world.reset().get();
+  Future<env::StepReply> first = world.step(world.session, 0, 1, {1, 1});
+  CHECK_THROWS_WITH(world.step(world.session, 0, 900'000, {}).get(),
+                    Catch::Contains("being stepped"));
+  CHECK(std::move(first).get().rewards.size() == 2);
+  CHECK_THROWS_WITH(world.step(world.session, 0, 20'000'000, {}).get(),
+                    Catch::Contains("allowed are 1 to "));
+}
+
 TEST_CASE("a worker without a factory, a name or lanes is refused") {
+  class NoLanes final : public Lanes {
+   public:
+    [[nodiscard]] std::size_t count() const noexcept override { return 0; }
+    void run(std::shared_ptr<LaneTask> /*task*/) override {}
+  };
   SimulatedWorld world;
   Node node(world.options("worker"));
   CHECK_THROWS_AS(EnvWorker(node, nullptr), InvalidArgument);
   CHECK_THROWS_AS(EnvWorker(node, counting_envs(), {.service = ""}), InvalidArgument);
+  CHECK_THROWS_AS(EnvWorker(node, counting_envs(), {.lanes = std::make_shared<NoLanes>()}),
+                  InvalidArgument);
   CHECK(node.functions().empty());
 }
 

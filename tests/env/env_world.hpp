@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,20 +20,26 @@ namespace batchrpc::test {
 class EnvWorld {
  public:
   struct Host {
-    Host(SimulatedWorld& world, const std::string& name, EnvGroupFactory make,
-         EnvWorkerOptions options, std::size_t lanes, std::function<Duration()> time)
-        : node(world.options(name)) {
-      options.lanes = timed_lanes(
-          lanes, world.loop(), [time = std::move(time)](std::size_t /*lane*/) { return time(); });
-      worker = std::make_unique<EnvWorker>(node, std::move(make), std::move(options));
+    Host(EnvWorld& of, std::size_t w) : node(of.world.options(of.names[w])) { serve(of, w); }
+    /// Has an EnvWorker, in the place of one that has ended in good order.
+    void serve(EnvWorld& of, std::size_t w) {
+      worker = nullptr;
+      const auto time = [&of, w](std::size_t /*lane*/) {
+        const auto at = of.times.find(w);
+        return at == of.times.end() ? Duration(std::chrono::milliseconds(1)) : at->second;
+      };
+      worker = std::make_unique<EnvWorker>(
+          node, counting_envs(of.how_),
+          EnvWorkerOptions{.lanes = timed_lanes(of.lanes_, of.world.loop(), time),
+                           .policy = of.policy});
     }
     Node node;
     std::unique_ptr<EnvWorker> worker;
   };
 
   explicit EnvWorld(std::size_t workers, Counting how = {}, std::size_t lanes = 1,
-                    std::shared_ptr<WorkerPolicy> policy = nullptr)
-      : how_(how), lanes_(lanes), policy_(std::move(policy)) {
+                    std::shared_ptr<WorkerPolicy> of_workers = nullptr)
+      : policy(std::move(of_workers)), how_(std::move(how)), lanes_(lanes) {
     world.network().set_link({.latency = std::chrono::microseconds(100)});
     driver = std::make_unique<Node>(world.options("driver"));
     for (std::size_t w = 0; w < workers; ++w) {
@@ -46,13 +51,7 @@ class EnvWorld {
   /// Begins, or begins again after a kill.
   void start(std::size_t w) {
     hosts.erase(w);
-    hosts.emplace(w, std::make_unique<Host>(world, names[w], counting_envs(how_),
-                                            EnvWorkerOptions{.policy = policy_}, lanes_, [this, w] {
-                                              const auto at = times.find(w);
-                                              return at == times.end()
-                                                         ? Duration(std::chrono::milliseconds(1))
-                                                         : at->second;
-                                            }));
+    hosts.emplace(w, std::make_unique<Host>(*this, w));
   }
   [[nodiscard]] VectorEnvOptions options(std::size_t envs_per_worker, std::size_t buffers = 1,
                                          Autoreset autoreset = Autoreset::next_step) const {
@@ -66,13 +65,13 @@ class EnvWorld {
   SimulatedWorld world;
   std::vector<std::string> names;
   std::map<std::size_t, Duration> times;
+  std::shared_ptr<WorkerPolicy> policy;  // of workers that begin from now on
   std::unique_ptr<Node> driver;
   std::map<std::size_t, std::unique_ptr<Host>> hosts;
 
  private:
   Counting how_;
   std::size_t lanes_;
-  std::shared_ptr<WorkerPolicy> policy_;
 };
 
 /// The same action for every environment of a batch.

@@ -1,4 +1,3 @@
-#include <atomic>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/env/lanes.hpp>
 #include <batchrpc/future/promise.hpp>
@@ -18,8 +17,10 @@ using namespace std::chrono_literals;
 
 class Recorded final : public LaneTask {
  public:
-  Recorded(int number, std::vector<std::vector<int>>& order, std::mutex& mutex)
-      : number_(number), order_(order), mutex_(mutex) {}
+  Recorded(int number, std::vector<std::vector<int>>& order, std::mutex& mutex,
+           std::size_t steps = 1)
+      : number_(number), order_(order), mutex_(mutex), steps_(steps) {}
+  [[nodiscard]] std::size_t steps() const noexcept override { return steps_; }
 
   void run(std::size_t lane) noexcept override {
     const std::lock_guard lock(mutex_);
@@ -37,6 +38,7 @@ class Recorded final : public LaneTask {
   const int number_;
   std::vector<std::vector<int>>& order_;
   std::mutex& mutex_;
+  const std::size_t steps_;
   int shares_ = 0;
   int shares_when_done_ = 0;
   Promise<void> done_;
@@ -69,36 +71,36 @@ TEST_CASE(
 }
 
 TEST_CASE("lanes that end drop what they have not begun, which breaks its promises") {
-  class Held final : public LaneTask {
-   public:
-    explicit Held(std::atomic<bool>& release) : release_(release) {}
-    void run(std::size_t /*lane*/) noexcept override {
-      begun.set_value();
-      while (!release_)
-        ;
-    }
-    void done() noexcept override {}
-    Promise<void> begun;
-
-   private:
-    std::atomic<bool>& release_;
-  };
-  std::atomic<bool> release{false};
   std::vector<std::vector<int>> order(1);
   std::mutex mutex;
+  // Its share lasts until the lanes take nothing any more.
+  class Lasting final : public LaneTask {
+   public:
+    Lasting(Lanes& lanes, std::vector<std::vector<int>>& order, std::mutex& mutex)
+        : lanes_(lanes), order_(order), mutex_(mutex) {}
+    void run(std::size_t /*lane*/) noexcept override {
+      for (bool taken = true; taken; std::this_thread::yield()) {
+        auto other = std::make_shared<Recorded>(1, order_, mutex_);
+        const Future<void> dropped = other->when_done();
+        lanes_.run(std::move(other));
+        taken = !dropped.ready();
+      }
+    }
+    void done() noexcept override {}
+
+   private:
+    Lanes& lanes_;
+    std::vector<std::vector<int>>& order_;
+    std::mutex& mutex_;
+  };
   auto lanes = thread_lanes(1);
-  auto held = std::make_shared<Held>(release);
-  Future<void> begun = held->begun.get_future();
-  lanes->run(std::move(held));
-  begun.wait();
+  lanes->run(std::make_shared<Lasting>(*lanes, order, mutex));
   auto waiting = std::make_shared<Recorded>(0, order, mutex);
   Future<void> dropped = waiting->when_done();
   lanes->run(std::exchange(waiting, nullptr));
-  std::thread ending([&] { lanes.reset(); });
-  release = true;
-  ending.join();
-  // It may have begun before the lanes ended.
-  CHECK(dropped.ready());
+  lanes.reset();
+  CHECK_THROWS_AS(std::move(dropped).get(), BrokenPromise);
+  CHECK(order[0].empty());
 }
 
 TEST_CASE("timed lanes take virtual time, each its own, one task after the other") {
@@ -119,6 +121,30 @@ TEST_CASE("timed lanes take virtual time, each its own, one task after the other
   CHECK(world.run_until([&] { return second_done.ready(); }));
   CHECK(world.time() == 60ms);
   CHECK(order == std::vector<std::vector<int>>{{0, 1}, {0, 1}});
+}
+
+TEST_CASE("a timed share takes effect when it begins, and the time of its steps") {
+  SimulatedWorld world;
+  std::vector<std::vector<int>> order(1);
+  std::mutex mutex;
+  const auto lanes =
+      timed_lanes(1, world.loop(), [](std::size_t /*lane*/) { return Duration(10ms); });
+  std::vector<std::shared_ptr<Recorded>> tasks;
+  std::vector<Future<void>> done;
+  for (const std::size_t steps : {std::size_t{3}, std::size_t{0}, std::size_t{1}}) {
+    tasks.push_back(
+        std::make_shared<Recorded>(static_cast<int>(tasks.size()), order, mutex, steps));
+    done.push_back(tasks.back()->when_done());
+    lanes->run(tasks.back());
+  }
+  world.run_for(29ms);
+  CHECK(order[0] == std::vector<int>{0});
+  CHECK_FALSE(done[0].ready());
+  CHECK(world.run_until([&] { return done[1].ready(); }));
+  CHECK(world.time() == 30ms);
+  CHECK(order[0] == std::vector<int>{0, 1, 2});
+  CHECK(world.run_until([&] { return done[2].ready(); }));
+  CHECK(world.time() == 40ms);
 }
 
 TEST_CASE("no lanes are refused") {

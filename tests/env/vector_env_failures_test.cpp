@@ -121,30 +121,13 @@ TEST_CASE("when all that was under way is lost, recv gives nothing, and what is 
   CHECK(batch.rows() == 0);
   CHECK(batch.observations.empty());
   CHECK(envs.under_way() == 0);
+  envs.step_async(batch, {});  // as a loop does with what it gets
+  envs.rollout_async(batch, 1);
+  CHECK(envs.under_way() == 0);
   CHECK_THROWS_AS(envs.recv(), InvalidArgument);
   envs.step_async(std::span(&first.sources[1], 1), bytes_of({2}));
   batch = envs.step_wait();
   CHECK(batch.valid == Flags{0, 1});
-}
-
-TEST_CASE("a batch of environments that are gone is stepped by nobody") {
-  EnvWorld world(2, {.length = 1000});
-  VectorEnv envs(*world.driver, world.options(1));
-  const EnvBatch before = envs.reset();
-  world.world.kill("w0");
-  envs.step_async(before, bytes_of({1, 1}));
-  EnvBatch batch = envs.step_wait();
-  world.start(0);
-  while (batch.valid[0] == 0) {
-    envs.step_async(batch, bytes_of({1, 1}));
-    batch = envs.step_wait();
-  }
-  EnvBatch stale = batch;
-  stale.sources[0] = before.sources[0];
-  --stale.sources[0].session;
-  envs.step_async(stale, bytes_of({5, 5}));
-  batch = envs.step_wait();
-  CHECK(batch.valid == Flags{0, 1});  // its row was held by nobody, and was not asked for
 }
 
 TEST_CASE("when all workers are lost, that is said, with the reasons") {
@@ -159,8 +142,7 @@ TEST_CASE("when all workers are lost, that is said, with the reasons") {
   CHECK_THROWS_AS(envs.reset(), PeerLost);
 
   world.start(1);  // and then it goes on
-  while (!envs.workers()[1].live)
-    world.world.run_for(10ms);
+  CHECK(envs.wait_for_workers(1, 10s));
   batch = envs.step_wait();
   CHECK(batch.valid == Flags{0, 1});
 }
@@ -184,6 +166,49 @@ TEST_CASE("a worker that does not answer in time is lost, and may come back") {
   CHECK(batch.valid == Flags{1, 1});
 }
 
+TEST_CASE("a worker that is too slow loses the steps of both buffers, and comes back with both") {
+  EnvWorld world(2, {.length = 1000});
+  VectorEnvOptions options = world.options(1, 2);
+  options.step_timeout = 50ms;
+  VectorEnv envs(*world.driver, options);
+  EnvBatch batch = envs.reset();
+  world.times[1] = 200ms;
+  Flags lost(2);
+  for (int i = 0; i < 4; ++i) {
+    envs.step_async(batch, bytes_of({1, 1}));
+    batch = envs.step_wait();
+    if (batch.valid[1] == 0) lost[batch.sources[0].buffer] = 1;
+  }
+  CHECK(lost == Flags{1, 1});
+  CHECK(envs.workers()[1].losses == 1);
+  world.times.erase(1);
+  REQUIRE(envs.wait_for_workers(2, 10s));
+  Flags back(2);
+  for (int i = 0; i < 4; ++i) {
+    envs.step_async(batch, bytes_of({1, 1}));
+    batch = envs.step_wait();
+    if (batch.valid[1] != 0) back[batch.sources[0].buffer] = 1;
+  }
+  CHECK(back == Flags{1, 1});
+}
+
+TEST_CASE("no more steps are asked for than the answer's frame has room for") {
+  EnvWorld world(1, {.length = 1});
+  Node driver(world.world.options("small", {.max_frame_bytes = 65536}));
+  VectorEnv envs(driver, world.options(4, 1, Autoreset::same_step));
+  EnvBatch batch = envs.reset();
+  constexpr std::size_t kMost = (65536 - 4096) / 4 / 33;
+  CHECK_THROWS_WITH(envs.step_async(batch, bytes_of(all(batch, 1, kMost + 1)), kMost + 1),
+                    Catch::Contains("allowed are 1 to " + std::to_string(kMost)));
+  envs.step_async(batch, bytes_of(all(batch, 1, kMost)), kMost);
+  batch = envs.step_wait();
+  CHECK(batch.episodes.size() == batch.rows());  // as large as it can be
+  CHECK(batch.final_rows.size() == batch.rows());
+
+  const VectorEnvOptions many = world.options(3000);
+  CHECK_THROWS_WITH(VectorEnv(driver, many), Catch::Contains("more than a message takes"));
+}
+
 TEST_CASE("an environment that throws ends its worker for good, and its words are told") {
   EnvWorld world(2, {.length = 100, .throws_at = 13});
   VectorEnv envs(*world.driver, world.options(1));
@@ -205,9 +230,9 @@ TEST_CASE("actions that are not allowed are refused before anything is sent") {
   CHECK_THROWS_AS(envs.step_async(batch, bytes_of({1, -1, 1, 1})), InvalidArgument);
   CHECK_THROWS_WITH(envs.step_async(batch, bytes_of({1, 2, 3})),
                     Catch::Contains("take 32 bytes") && Catch::Contains("there are 24"));
-  CHECK_THROWS_AS(envs.step_async(batch, {}), InvalidArgument);
+  CHECK_THROWS_AS(envs.step_async(batch, std::span<const std::byte>()), InvalidArgument);
   CHECK_THROWS_AS(envs.step_async(batch, bytes_of({1, 2, 3, 4}), 0), InvalidArgument);
-  CHECK_THROWS_WITH(envs.rollout_async(batch, 100'000'000), Catch::Contains("1 to 33554432"));
+  CHECK_THROWS_WITH(envs.rollout_async(batch, 100'000'000), Catch::Contains("1 to 1016738"));
   envs.step_async(batch, bytes_of({1, 2, 3, 4}));
   CHECK(envs.step_wait().rewards == std::vector<float>{1, 2, 3, 4});
 }
@@ -222,8 +247,6 @@ TEST_CASE("stepping twice, waiting for nothing, and rollouts without a policy ar
   CHECK_THROWS_WITH(envs.step_async(batch, bytes_of({1})), Catch::Contains("under way already"));
   const EnvBatch next = envs.step_wait();
   CHECK_THROWS_AS(envs.step_wait(), InvalidArgument);
-  CHECK_THROWS_WITH(envs.push_policy(Bytes::allocate(8), 1).get(),
-                    Catch::Contains("this worker has none"));
   CHECK_THROWS_AS(envs.rollout_async(next, 0), InvalidArgument);
   envs.rollout_async(next, 2);
   CHECK_THROWS_WITH(envs.step_wait(), Catch::Contains("a rollout needs a policy"));
@@ -299,74 +322,6 @@ TEST_CASE("a second driver takes a worker over, and the first one is told so") {
   CHECK(seen(second.reset()) == std::vector<Seen>{{100, 1, 0, -1}});
   first.step_async(batch, bytes_of({1}));
   CHECK_THROWS_WITH(first.step_wait(), Catch::Contains("opened anew"));
-}
-
-// A node that answers as a worker would, but for what a test changes.
-struct FalseWorker {
-  explicit FalseWorker(Node& node) {
-    node.expose("envs.open", [this](const env::OpenRequest& /*request*/) { return opened; });
-    node.expose("envs.reset",
-                [this](std::uint64_t /*session*/, std::uint32_t /*buffer*/,
-                       std::optional<std::uint64_t> /*seed*/) { return make_ready_future(reply); });
-    const std::vector<std::int32_t> row{1, 2, 3, 4};
-    opened.session = 1;
-    opened.spec.observation = {ElementType::int32, {4}};
-    opened.spec.actions = 2;
-    reply.observations = Bytes::copy(std::as_bytes(std::span(row)));
-    reply.rewards = {0};
-    reply.flags = {0};
-  }
-  env::OpenReply opened;
-  env::StepReply reply;
-};
-
-TEST_CASE("an answer that is not of its size loses the worker, and harms nobody") {
-  SimulatedWorld world;
-  Node driver(world.options("driver"));
-  Node node(world.options("w0"));
-  FalseWorker worker(node);
-  const VectorEnvOptions options{.workers = {"w0"}};
-  const env::StepReply good = worker.reply;
-  CHECK(VectorEnv(driver, options).reset().valid == Flags{1});
-  const auto refused = [&] {
-    VectorEnv envs(driver, options);
-    CHECK_THROWS_WITH(envs.reset(), Catch::Contains("not of that size"));
-  };
-  worker.reply.observations = Bytes::allocate(12);
-  refused();
-  worker.reply = good;
-  worker.reply.rewards.clear();
-  refused();
-  worker.reply = good;
-  worker.reply.flags = {0, 0};
-  refused();
-  worker.reply = good;
-  worker.reply.final_rows = {1};
-  worker.reply.final_observations = good.observations;
-  refused();
-  worker.reply = good;
-  worker.reply.final_rows = {0};
-  refused();
-  worker.reply = good;
-  worker.reply.episodes = {{.row = 4}};
-  refused();
-  worker.reply = good;
-  worker.reply.versions = {1};
-  refused();
-}
-
-TEST_CASE("a worker whose environments nobody could hold is refused") {
-  SimulatedWorld world;
-  Node driver(world.options("driver"));
-  Node node(world.options("w0"));
-  FalseWorker worker(node);
-  const VectorEnvOptions options{.workers = {"w0"}};
-  worker.opened.spec.observation.shape = {std::int64_t{1} << 31};
-  CHECK_THROWS_WITH(VectorEnv(driver, options), Catch::Contains("more than a message takes"));
-  worker.opened.spec.observation.shape = {-1};
-  CHECK_THROWS_AS(VectorEnv(driver, options), InvalidArgument);
-  worker.opened.spec.observation = {static_cast<ElementType>(99), {4}};
-  CHECK_THROWS_AS(VectorEnv(driver, options), Error);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "env/counting_env.hpp"
@@ -189,7 +190,7 @@ TEST_CASE("large observations are received where their batch has them") {
     envs.step_async(batch, bytes_of(all(batch, i)));
     batch = envs.step_wait();
     REQUIRE(batch.observations.size() == 4 * (4 + kPadding) * sizeof(std::int32_t));
-    CHECK(reinterpret_cast<std::uintptr_t>(batch.observations.data()) % Bytes::kAlignment == 0);
+    CHECK(reinterpret_cast<std::uintptr_t>(batch.observations.data()) % alignof(std::int32_t) == 0);
     CHECK(seen(batch, kPadding)[3] == Seen{103, 1, i, i});
     CHECK(elements_of<std::int32_t>(batch.observations.span()).back() == 7);
   }
@@ -204,6 +205,64 @@ TEST_CASE("large observations are received where their batch has them") {
   CHECK(batch.env_ids == Ids{2, 3, 0, 1});
   CHECK(seen(batch, kPadding) ==
         std::vector<Seen>{{102, 1, 5, 5}, {103, 1, 5, 5}, {100, 1, 5, 5}, {101, 1, 5, 5}});
+}
+
+TEST_CASE("what the caller has stays as it is, whether recv or step_wait comes next") {
+  for (const std::size_t padding : {std::size_t{0}, std::size_t{20000}}) {
+    EnvWorld world(1, {.length = 1000, .padding = padding});
+    VectorEnv envs(*world.driver, world.options(1, 2));
+    envs.reset_async();
+    std::vector<std::pair<EnvBatch, std::vector<Seen>>> kept;
+    for (int i = 0; i < 10; ++i) {
+      const EnvBatch one = envs.recv();
+      const EnvBatch other = envs.step_wait();
+      kept.emplace_back(one, seen(one, padding));
+      kept.emplace_back(other, seen(other, padding));
+      envs.step_async(one, bytes_of(all(one, i)));
+      envs.step_async(other, bytes_of(all(other, i)));
+    }
+    for (const auto& [batch, as_it_was] : kept)
+      REQUIRE(seen(batch, padding) == as_it_was);
+  }
+}
+
+TEST_CASE("an environment that the next step resets may have any action") {
+  EnvWorld world(2, {.length = 1});
+  VectorEnv envs(*world.driver, world.options(1));
+  EnvBatch batch = envs.reset();
+  for (int i = 0; i < 2; ++i) {
+    CHECK_THROWS_AS(envs.step_async(batch, bytes_of({1, -1})), InvalidArgument);
+    envs.step_async(batch, bytes_of({1, 1}));
+    batch = envs.step_wait();
+    REQUIRE(batch.terminated == Flags{1, 1});
+    if (i == 0) {
+      envs.step_async(batch, bytes_of({-1, 5000}));
+    } else {
+      CHECK_THROWS_AS(envs.step_async(batch, bytes_of({-1, -1, 1, 1}), 2), InvalidArgument);
+      envs.step_async(batch, bytes_of({-1, 1, -1, 1}), 2);  // [G, n, k]
+    }
+    batch = envs.step_wait();
+    CHECK(batch.started[0] == 1);
+    CHECK(envs.workers()[0].losses + envs.workers()[1].losses == 0);
+  }
+}
+
+TEST_CASE("batches of another VectorEnv, and of none, are refused") {
+  EnvWorld world(2);
+  VectorEnv envs(*world.driver, world.options(2));
+  const EnvBatch batch = envs.reset();
+  EnvWorld other_world(2);
+  VectorEnv others(*other_world.driver, other_world.options(2));
+  const EnvBatch of_others = others.reset();
+  const std::vector<std::int64_t> chosen = all(batch, 1);
+  const auto actions = bytes_of(chosen);
+  CHECK_THROWS_WITH(envs.step_async(of_others, actions), Catch::Contains("another VectorEnv"));
+  CHECK_THROWS_AS(envs.rollout_async(of_others, 1), InvalidArgument);
+  CHECK_THROWS_AS(envs.step_async(EnvBatch{}, {}), InvalidArgument);
+  EnvBatch changed = batch;
+  changed.envs = 4;
+  CHECK_THROWS_AS(envs.step_async(changed, actions), InvalidArgument);
+  CHECK(envs.under_way() == 0);
 }
 
 TEST_CASE("some groups of a batch may be stepped, and others later") {
@@ -223,6 +282,9 @@ TEST_CASE("some groups of a batch may be stepped, and others later") {
   batch = envs.step_wait();
   CHECK(batch.valid == Flags{0, 1, 0});  // the others are with the caller
   CHECK(batch.rewards == std::vector<float>{0, 9, 0});
+  envs.step_async(batch, bytes_of({-1, 1, -1}));  // and stay there
+  CHECK(envs.under_way() == 1);
+  CHECK(envs.step_wait().valid == Flags{0, 1, 0});
 }
 
 TEST_CASE("a reset begins all environments anew, with the seed or going on") {

@@ -68,7 +68,7 @@ TEST_CASE("over sockets, with threads and two buffers, no step is lost and none 
   }
 }
 
-TEST_CASE("a worker may end while its environments are being stepped") {
+TEST_CASE("a worker may end while its environments are being stepped, and come back") {
   RealWorkers world(2, {.length = 100'000}, 2);
   VectorEnv envs(world.driver, {.workers = world.names, .envs_per_worker = 2, .seed = 100});
   EnvBatch batch = envs.reset();
@@ -80,6 +80,13 @@ TEST_CASE("a worker may end while its environments are being stepped") {
   }
   ending->join();
   CHECK(batch.valid == std::vector<std::uint8_t>{1, 1, 0, 0});
+  world.workers[1] = std::make_unique<EnvWorker>(*world.nodes[1], counting_envs({.length = 1000}));
+  CHECK(envs.wait_for_workers(2, 60s));
+  while (batch.valid[2] == 0) {
+    envs.step_async(batch, bytes_of(all(batch, 1)));
+    batch = envs.step_wait();
+  }
+  CHECK(batch.started == std::vector<std::uint8_t>{0, 0, 1, 1});
 }
 
 TEST_CASE("a driver may end while environments are being stepped") {

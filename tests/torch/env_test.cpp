@@ -4,10 +4,15 @@
 
 #include <batchrpc/base/error.hpp>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "env/constant_policy.hpp"
 #include "env/counting_env.hpp"
 #include "env/env_world.hpp"
 
@@ -51,6 +56,56 @@ TEST_CASE("rewards and flags have a row an environment, or of several steps [G, 
   CHECK(terminated_of(batch).select(1, 0).sum().item<std::int64_t>() == 0);
   CHECK(terminated_of(batch).select(1, 1).sum().item<std::int64_t>() == 6);
   CHECK(truncated_of(batch).sum().item<std::int64_t>() == 0);
+}
+
+// Takes int32 actions, 0 to 9, which are its rewards.
+class Narrow final : public Env {
+ public:
+  Narrow() {
+    spec_.observation = {ElementType::int32, {1}};
+    spec_.action = {ElementType::int32, {}};
+    spec_.actions = 10;
+  }
+  [[nodiscard]] const EnvSpec& spec() const noexcept override { return spec_; }
+  void reset(std::optional<std::uint64_t> /*seed*/, std::span<std::byte> observation) override {
+    elements_of<std::int32_t>(observation)[0] = 0;
+  }
+  [[nodiscard]] EnvStep step(std::span<const std::byte> action,
+                             std::span<std::byte> observation) override {
+    const std::int32_t chosen = elements_of<std::int32_t>(action)[0];
+    elements_of<std::int32_t>(observation)[0] = chosen;
+    return {.reward = static_cast<float>(chosen)};
+  }
+
+ private:
+  EnvSpec spec_;
+};
+
+TEST_CASE("actions of a wider type are not cut to ones that are allowed") {
+  SimulatedWorld world;
+  const Node driver(world.options("driver"));
+  const Node node(world.options("w0"));
+  const EnvWorker worker(node, group_of([] { return std::make_unique<Narrow>(); }),
+                         {.lanes = timed_lanes(1, world.loop(), [](std::size_t /*lane*/) {
+                            return Duration(std::chrono::milliseconds(1));
+                          })});
+  VectorEnv envs(driver, {.workers = {"w0"}});
+  EnvBatch batch = envs.reset();
+  CHECK_THROWS_WITH(step_async(envs, batch, torch::full({1}, (std::int64_t{1} << 32) + 1)),
+                    Catch::Contains("does not fit"));
+  CHECK_THROWS_WITH(step_async(envs, batch, torch::full({1}, 10)), Catch::Contains("0 to 9"));
+  step_async(envs, batch, torch::full({1}, 9));
+  CHECK(envs.step_wait().rewards == std::vector<float>{9});
+}
+
+TEST_CASE("actions and extras of a rollout are tensors, beside the rows") {
+  EnvWorld world(1, {.length = 100}, 1, std::make_shared<ConstantPolicy>());
+  VectorEnv envs(*world.driver, world.options(2));
+  envs.rollout_async(envs.reset(), 3);
+  const EnvBatch batch = envs.step_wait();
+  CHECK(actions_of(batch).equal(torch::ones({1, 3, 2}, torch::kLong)));
+  CHECK(sizes(extras_of(batch)) == std::vector<std::int64_t>{1, 3, 2, 1});
+  CHECK(extras_of(batch)[0][2][1][0].item<float>() == 2);
 }
 
 TEST_CASE("tensors that are no actions are refused, in words that say what is wanted") {

@@ -22,8 +22,9 @@ struct EnvBatch {
   std::size_t envs = 0;                   ///< k
   std::shared_ptr<const EnvSpec> spec{};  ///< of all environments
 
-  /// [G, n, k, …]: after each step. Zeros in rows that are not valid. Never null, aligned to 64
-  /// bytes. Where an episode has ended see Autoreset.
+  /// [G, n, k, …]: after each step. Zeros in rows that are not valid. Aligned for its elements; of
+  /// more than that nothing is promised, since batches may lie in one block of memory, which lives
+  /// as long as one of them does. Where an episode has ended see Autoreset.
   Bytes observations{};
   std::vector<float> rewards{};            ///< [G, n, k]
   std::vector<std::uint8_t> terminated{};  ///< [G, n, k], 0 or 1
@@ -61,9 +62,11 @@ struct EnvBatch {
 
   /// Of which worker and buffer a group is.
   struct Group {
-    std::uint32_t worker = 0;   ///< its place in VectorEnvOptions::workers
-    std::uint32_t buffer = 0;   ///< 0 to VectorEnvOptions::buffers - 1
-    std::uint64_t session = 0;  ///< differs between the environments before and after a loss
+    std::uint32_t worker = 0;  ///< its place in VectorEnvOptions::workers
+    std::uint32_t buffer = 0;  ///< 0 to VectorEnvOptions::buffers - 1
+    /// Differs between the environments before and after a loss. Zero: the batch has no rows of it
+    /// that are valid, and steps nothing of it.
+    std::uint64_t session = 0;
   };
   std::vector<Group> sources{};  ///< [G]
 

@@ -19,7 +19,7 @@ struct EnvWorkerOptions {
   /// What steps the environments; null: a thread. Those that a driver asks for are divided evenly
   /// among the lanes, and each lane steps its group of them.
   std::shared_ptr<Lanes> lanes{};
-  /// The most environments that a driver may ask for, all buffers together.
+  /// The most environments that a driver may ask for, all buffers together; there are never more.
   std::size_t max_envs = 65536;
   /// For rollouts; null: the driver chooses all actions.
   std::shared_ptr<WorkerPolicy> policy{};
@@ -27,7 +27,9 @@ struct EnvWorkerOptions {
 
 /// The worker's end of a VectorEnv: makes environments when a driver asks for them, and steps them
 /// when it says so, on threads of its own. One driver at a time: a driver that opens it anew, or
-/// another one, gets fresh environments, and what was under way fails for the one before.
+/// another one, gets fresh environments, and what was under way fails for the one before. They are
+/// made when those before are gone: one that does not return from a step keeps the worker from
+/// being opened, for which drivers then ask again.
 ///
 ///     batchrpc::Node node({.name = "worker1", …});
 ///     batchrpc::EnvWorker worker(node, batchrpc::group_of([] { return

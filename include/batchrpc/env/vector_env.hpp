@@ -31,7 +31,8 @@ struct VectorEnvOptions {
   std::uint64_t seed = 0;
   /// A worker that has not answered a step in this time counts as lost. max(): it is waited for.
   Duration step_timeout = Duration::max();
-  /// How long the constructor waits for each worker to be there.
+  /// How long the constructor waits for each worker to be there; and how long one that was lost,
+  /// and is there again, may take to make its environments.
   Duration open_timeout = std::chrono::seconds(60);
 };
 
@@ -53,10 +54,13 @@ struct VectorEnvOptions {
 ///
 /// A worker that is lost (its process has ended, an environment has thrown, it has not answered in
 /// time) takes its rows along: they are not valid in step_wait()'s batches, and recv() gives none.
-/// When a node of its name is there again, it gets fresh environments with the numbers of the old
-/// ones but other seeds, and its rows come again, with `started` set. Steps of it that were under
-/// way are lost. (One whose environment has thrown, or that has refused what it was sent, stays
-/// lost.)
+/// When an EnvWorker of its name is there again, however much later, it gets fresh environments
+/// with the numbers of the old ones but other seeds, and its rows come again, with `started` set.
+/// Steps of it that were under way are lost, and batches from before step nothing of it. (One whose
+/// environment has thrown, or that has refused what it was sent, stays lost: WorkerState.)
+///
+/// Of two VectorEnvs over one worker the one that was made last has it. One that is destroyed
+/// leaves its workers' environments to whoever comes next.
 ///
 /// Large observations are received where the batch has them. Used by one thread at a time; waiting
 /// drives the node as any future does. The node outlives it.
@@ -84,11 +88,13 @@ class BATCHRPC_EXPORT VectorEnv {
 
   /// Steps the environments of `batch`, which step_wait() or recv() gave last: `actions` [G, k, …]
   /// for its groups, or [G, steps, k, …] where the actions of several steps are known. They are
-  /// copied. Rows that are not valid have actions that nobody looks at. Throws InvalidArgument for
-  /// actions of another size, or not allowed by the spec (numbers that are NaN among them), and for
-  /// groups that are under way already: nothing is sent then.
+  /// copied. Nobody looks at those of rows that are not valid, and at the first ones of
+  /// environments that the step resets (Autoreset::next_step). Of a batch without groups nothing is
+  /// sent. Throws InvalidArgument for actions of another size, or not allowed by the spec (numbers
+  /// that are NaN among them), for more steps than one message takes, for a batch of another
+  /// VectorEnv, and for groups that are under way already: nothing is sent then.
   void step_async(const EnvBatch& batch, std::span<const std::byte> actions, std::size_t steps = 1);
-  /// The same for some of its groups, by EnvBatch::sources: all their actions are looked at.
+  /// The same for some of its groups, by EnvBatch::sources.
   void step_async(std::span<const EnvBatch::Group> groups, std::span<const std::byte> actions,
                   std::size_t steps = 1);
   /// Takes so many steps by the policies of the workers. Throws as step_async(); that a worker has
@@ -108,23 +114,30 @@ class BATCHRPC_EXPORT VectorEnv {
   [[nodiscard]] EnvBatch step_wait();
   /// What is there, of at least so many groups, or of all that are under way if those are fewer:
   /// in the order in which they came. No group, when those that were under way have been lost
-  /// meanwhile, and other workers live. Throws as step_wait().
+  /// meanwhile, and other workers live: step_async() then sends nothing. Throws as step_wait().
   [[nodiscard]] EnvBatch recv(std::size_t min_groups = 1);
 
   /// Sends weights to the policies of all workers; steps that are under way may take them or not. A
-  /// worker that refuses them is lost. Ready when all live workers have them. A worker that joins
-  /// again gets the last ones.
+  /// worker that does not take them is lost, one that refuses them for good, and the others go on.
+  /// Ready when all live workers have them; fails with PeerLost, which says why, when none is live.
+  /// A worker that joins again has the last ones before its environments begin. Of two pushes a
+  /// worker ends with the higher version, in whatever order they arrive. Throws InvalidArgument for
+  /// a version below that of the push before.
   [[nodiscard]] Future<void> push_policy(Bytes weights, std::uint64_t version);
 
   /// What has become of a worker.
   struct WorkerState {
     std::string name{};       ///< as in the options
     bool live = true;         ///< its environments can be stepped
+    bool opening = false;     ///< it is not live, but may yet be; neither: it is lost for good
     std::size_t losses = 0;   ///< how often it was lost
     std::string last_loss{};  ///< why, the last time
   };
   /// In the order of the options. Thread-safe.
   [[nodiscard]] std::vector<WorkerState> workers() const;
+  /// Waits, for so long at most, until at least so many workers are live. Returns whether they are;
+  /// at once, when too many are lost for good.
+  bool wait_for_workers(std::size_t live, Duration timeout);
 
  private:
   class State;

@@ -25,7 +25,8 @@ class BATCHRPC_EXPORT WorkerPolicy {
   virtual std::uint64_t act(std::size_t buffer, std::size_t rows,
                             std::span<const std::byte> observations, std::span<std::byte> actions,
                             std::span<float> extras) = 0;
-  /// Takes weights that VectorEnv::push_policy() has sent. What it throws goes back to the driver.
+  /// Takes weights that VectorEnv::push_policy() has sent: one call at a time, of one driver never
+  /// with a lower version than before. What it throws loses the worker at the driver, for good.
   virtual void update(Bytes weights, std::uint64_t version) = 0;
 };
 

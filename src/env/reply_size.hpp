@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "batchrpc/node/node_options.hpp"
+
+namespace batchrpc::env {
+
+/// What decides how much a step takes in a message.
+struct StepShape {
+  std::size_t envs = 1;
+  std::size_t observation_bytes = 0;  ///< of one environment
+  std::size_t action_bytes = 0;       ///< for one environment
+  std::size_t extras = 0;             ///< numbers beside each action
+};
+
+/// The limits of a node's messages: NodeOptions.
+struct MessageLimits {
+  std::uint64_t frame_bytes = 0;
+  std::uint64_t payload_bytes = 0;
+};
+[[nodiscard]] inline MessageLimits limits_of(const NodeOptions& options) noexcept {
+  return {.frame_bytes = options.max_frame_bytes, .payload_bytes = options.max_payload_bytes};
+}
+
+/// How many steps one message may ask for, so that their answer fits whatever comes of them: 1 GiB
+/// of observations, and within the limits. Zero: not even one.
+[[nodiscard]] std::size_t most_steps(const StepShape& step, const MessageLimits& limits) noexcept;
+
+}  // namespace batchrpc::env
