@@ -101,7 +101,7 @@ class DecidingPolicy final : public rpc::WorkerPolicy {
   std::uint64_t version_ = 0;
 };
 
-// A driver, and workers "w0", "w1", … whose steps take 1 ms.
+// A driver, and workers "w0", "w1", … whose steps take 1 ms, or as `step_times` says.
 struct World {
   explicit World(std::size_t workers, rpc::EnvFactory factory = &make_turns,
                  std::function<std::shared_ptr<rpc::WorkerPolicy>()> policy = nullptr)
@@ -117,6 +117,10 @@ struct World {
     hosts.erase(w);
     hosts.emplace(w, std::make_unique<Host>(*this, names[w]));
   }
+  [[nodiscard]] rpc::Duration time_of(const std::string& name) const {
+    const auto found = step_times.find(name);
+    return found == step_times.end() ? rpc::Duration(1ms) : found->second;
+  }
   std::unique_ptr<rpc::VectorEnv> open(std::size_t envs, std::size_t buffers = 1) {
     return std::make_unique<rpc::VectorEnv>(
         *driver, rpc::VectorEnvOptions{.workers = names,
@@ -130,7 +134,8 @@ struct World {
         : node(of.world.options(name)),
           worker(node, rpc::group_of(of.make),
                  {.lanes = rpc::timed_lanes(
-                      1, of.world.loop(), [](std::size_t /*lane*/) { return rpc::Duration(1ms); }),
+                      1, of.world.loop(),
+                      [time = of.time_of(name)](std::size_t /*lane*/) { return time; }),
                   .policy = of.make_policy ? of.make_policy() : nullptr}) {}
     rpc::Node node;
     rpc::EnvWorker worker;
@@ -138,6 +143,7 @@ struct World {
   rpc::SimulatedWorld world;
   rpc::EnvFactory make;
   std::function<std::shared_ptr<rpc::WorkerPolicy>()> make_policy;
+  std::map<std::string, rpc::Duration> step_times;
   std::vector<std::string> names;
   std::unique_ptr<rpc::Node> driver;
   std::map<std::size_t, std::unique_ptr<Host>> hosts;
@@ -220,6 +226,50 @@ TEST_CASE("What a worker that is lost would have sampled is not valid, and it co
           (void)sampler->sample(10);
       }(),
       rpc::PeerLost);
+}
+
+TEST_CASE("A worker that is replaced when it has sampled leaves its sample as it was") {
+  const bool at_workers = GENERATE(false, true);
+  CAPTURE(at_workers);
+  World world(2, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
+  world.step_times["w0"] = 50ms;
+  world.start(0);
+  const auto envs = world.open(2);
+  std::unique_ptr<Sampler> sampler;
+  if (at_workers) {
+    sampler = std::make_unique<RolloutSampler>(*envs, &weights, 1);
+  } else {
+    sampler = std::make_unique<RemoteSampler>(*envs, &decide, true, 1);
+  }
+  LocalSampler local(&make_turns, 2, 1, &decide);
+  world.world.after(100ms, [&] { world.world.kill("w1"); });
+  world.world.after(110ms, [&] { world.start(1); });
+  const std::vector<Sample> samples = sampler->sample(8);  // w0 takes 400 ms
+  check_same(samples.at(1), local.sample(8).at(0));
+  const Sample next = sampler->sample(2).at(1);
+  CHECK(next.begun_anew);
+  CHECK(next.valid.all().item<bool>());
+  CHECK(next.observations[0][0][0].item<float>() == 0);
+}
+
+TEST_CASE("Samples are there, and not valid, of a worker that is lost before it has begun") {
+  const bool at_workers = GENERATE(false, true);
+  CAPTURE(at_workers);
+  World world(2, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
+  world.step_times["w0"] = 50ms;
+  world.start(0);
+  const auto envs = world.open(2);
+  world.world.after(20ms, [&] { world.world.kill("w0"); });  // it resets
+  std::unique_ptr<Sampler> sampler;
+  if (at_workers) {
+    sampler = std::make_unique<RolloutSampler>(*envs, &weights, 1);
+  } else {
+    sampler = std::make_unique<RemoteSampler>(*envs, &decide, true, 1);
+  }
+  const std::vector<Sample> samples = sampler->sample(3);
+  CHECK(samples.at(1).valid.all().item<bool>());
+  CHECK_FALSE(samples.at(0).valid.any().item<bool>());
+  CHECK(samples.at(0).observations.sizes() == samples.at(1).observations.sizes());
 }
 
 PpoOptions short_options() {

@@ -71,6 +71,18 @@ TEST_CASE("ppo ends with a checkpoint and says why when all workers are killed, 
   CHECK(again.wait_for(30s));
 }
 
+TEST_CASE("ppo says at once what is wrong with a policy that workers would load") {
+  const Folder folder;
+  ChildProcess agent = start(folder, "ppo",
+                             ppo({"--inference", "worker", "--policy", "script", "--policy-path",
+                                  folder.file("nothing.pt")}));
+  const auto end = agent.wait_for(30s);  // a worker that does not come is waited for longer
+  REQUIRE(end);
+  CHECK(end->code == 1);
+  CHECK_THAT(folder.text("ppo.err"),
+             Catch::Contains("there is no policy " + folder.file("nothing.pt")));
+}
+
 TEST_CASE("trainings of ppo with one worker and one seed are the same, bit for bit") {
   const Folder folder;
   const auto hash = [&](const Words& more) {
