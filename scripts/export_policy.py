@@ -21,8 +21,12 @@ import sys
 import sysconfig
 import tempfile
 
-import torch
-from torch import nn
+try:
+    import torch
+    from torch import nn
+except ModuleNotFoundError:
+    sys.exit("export_policy.py: this Python has no PyTorch: scripts/setup.sh --torch2, and then "
+             ".venv/torch2/bin/python scripts/export_policy.py …")
 
 KEY = "batchrpc_policy"  # under which a file describes itself
 FORMS = ("script", "frozen", "dynamic", "updatable")

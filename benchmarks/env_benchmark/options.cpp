@@ -52,7 +52,8 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
       ->delimiter(',')
       ->check(between(1, 16))
       ->capture_default_str();
-  app.add_option("--mode", modes, "sync: each step waits for all workers; recv: for any; or both")
+  app.add_option("--mode", modes,
+                 "sync: each step waits for all workers; recv: for any; sync,recv: both")
       ->delimiter(',')
       ->check(CLI::IsMember({"sync", "recv"}))
       ->capture_default_str();

@@ -49,8 +49,8 @@ class Client {
 
   void ready() {}
 
-  /// So many closed loops until `end`; the microseconds of each call that began and ended between
-  /// `begin` and `end`, on the steady clock.
+  /// So many closed loops until `end`; the microseconds of each call that ended between `begin` and
+  /// `end`, on the steady clock.
   rpc::Future<std::vector<float>> call(std::int64_t begin, std::int64_t end, at::Tensor observation,
                                        int loops) {
     std::vector<rpc::Future<std::vector<float>>> running;
@@ -74,7 +74,7 @@ class Client {
           co_await node_.call<rpc::PolicyReply(at::Tensor)>(kServer, kAct, observation);
       if (reply.outputs.size() != 2) throw std::runtime_error("this is no policy's reply");
       const std::int64_t done = ns_of(Clock::now());
-      if (sent >= begin && done <= end) us.push_back(static_cast<float>(done - sent) * 1e-3F);
+      if (done > begin && done <= end) us.push_back(static_cast<float>(done - sent) * 1e-3F);
       sent = done;
     }
     co_return us;

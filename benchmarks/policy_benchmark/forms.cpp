@@ -68,7 +68,14 @@ std::vector<Form> load_forms(const std::string& network, const Options& options)
   for (const Source& source : kSources) {
     const bool eager = forms.empty();  // the others are compared with it
     const fs::path path = folder / source.path;
-    if (!eager && (!wanted(source, options) || !fs::exists(path))) continue;
+    if (!eager && !wanted(source, options)) continue;
+    if (!eager && !fs::exists(path)) {
+      if (options.forms.empty()) continue;
+      throw std::runtime_error("--form " + std::string(source.name) + ": there is no " +
+                               path.string() +
+                               "; export it by scripts/export_policy.py, and name its folder's "
+                               "folder by --policies");
+    }
     rpc::PolicyOptions settings;
     settings.updatable = source.updatable;
     settings.warm_up = sizes_of(options);

@@ -4,6 +4,8 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <stdexcept>
+#include <string>
 
 namespace actor_critic {
 
@@ -44,7 +46,14 @@ void save_script(const Network& network, const std::string& path) {
 
 void load_weights(Network& network, const std::string& script_path) {
   batchrpc::ModuleState state;
-  const torch::jit::Module script = torch::jit::load(script_path);
+  torch::jit::Module script;
+  try {
+    script = torch::jit::load(script_path);
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    throw std::runtime_error(
+        script_path + " is no TorchScript that can be read: " + text.substr(0, text.find('\n')));
+  }
   for (const auto& parameter : script.named_parameters())
     state.parameters.emplace(parameter.name, parameter.value);
   batchrpc::load_state(network, state);

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 namespace batchrpc_examples::ppo {
@@ -49,9 +51,10 @@ void require_whole(const CheckedFile& file, const Header& header) {
   }
   std::int64_t left =
       file.size() - static_cast<std::int64_t>(sizeof header + sizeof(std::uint64_t));
-  if (header.version < 1 || header.parameters < 0 || header.parameters > left) {
+  if (header.version < 1 || header.parameters < 0) {
     file.damaged("is damaged: its header is of no checkpoint");
   }
+  if (header.parameters > left) file.damaged("is cut off");
   const std::int64_t tensor = header.parameters * std::int64_t{sizeof(float)};
   for (const std::int64_t size :
        {header.settings_size, header.state_size, header.sampler_size, tensor, tensor, tensor}) {
@@ -59,6 +62,30 @@ void require_whole(const CheckedFile& file, const Header& header) {
     left -= size;
   }
   if (left > 0) file.damaged("is longer than it should be");
+}
+
+// Of two lists of settings, "a 1, b 2, …": those in which they differ.
+std::string what_differs(const std::string& its, const std::string& ours) {
+  const auto words = [](const std::string& list) {
+    std::vector<std::string> all;
+    std::size_t first = 0;
+    while (first <= list.size()) {
+      const std::size_t end = std::min(list.find(", ", first), list.size());
+      all.push_back(list.substr(first, end - first));
+      first = end + 2;
+    }
+    return all;
+  };
+  const std::vector<std::string> theirs = words(its);
+  const std::vector<std::string> mine = words(ours);
+  if (theirs.size() != mine.size()) return its + ", and this one with " + ours;
+  std::string text;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (theirs[i] != mine[i]) {
+      text += (text.empty() ? "" : ", ") + theirs[i] + " instead of " + mine[i];
+    }
+  }
+  return text;
 }
 
 }  // namespace
@@ -111,25 +138,28 @@ CheckpointFolder::CheckpointFolder(const std::string& folder) : files_(folder, "
 std::optional<Checkpoint> CheckpointFolder::newest(
     const std::string& settings, const std::function<void(const std::string&)>& notice) const {
   const std::vector<std::int64_t> all = files_.numbers();
-  std::vector<std::string> damaged;
+  std::vector<std::pair<std::string, std::string>> damaged;  // and why
   for (auto version = all.rbegin(); version != all.rend(); ++version) {
     try {
       Checkpoint checkpoint = read_checkpoint(files_.path(*version));
       if (checkpoint.settings != settings) {
-        throw CheckpointError(files_.path(*version) + ": is of another training: " +
-                              checkpoint.settings + "; this one is " + settings);
+        throw CheckpointError(files_.path(*version) + ": is of another training, with " +
+                              what_differs(checkpoint.settings, settings) +
+                              ": give the options that it had, or name another folder");
       }
-      for (const std::string& path : damaged)  // else they would push whole ones out
-        std::filesystem::rename(path, path + ".damaged");
+      for (const auto& [path, why] : damaged) {
+        notice(why + "; " + files_.path(*version) + " is used");
+        std::filesystem::rename(path, path + ".damaged");  // else it would push whole ones out
+      }
       return checkpoint;
     } catch (const DamagedCheckpoint& error) {
-      notice(std::string(error.what()) + "; the one before is used");
-      damaged.push_back(files_.path(*version));
+      damaged.emplace_back(files_.path(*version), error.what());
     }
   }
   if (!all.empty()) {
-    throw CheckpointError("all checkpoints in " + files_.folder() +
-                          " are damaged: to begin anew, remove them, or name another folder");
+    throw CheckpointError("all checkpoints in " + files_.folder() + " are damaged (" +
+                          damaged.front().second +
+                          "): to begin anew, remove them, or name another folder");
   }
   return std::nullopt;
 }

@@ -27,6 +27,11 @@ int run(int argc, const char* const* argv) {
     next = Clock::now() + std::chrono::seconds(1);
     std::cout << ppo::progress_line(point) << std::endl;
   };
+  if (options->rank) {
+    say("waits at " + options->join + ", for a minute at most, until all " +
+        std::to_string(options->workers + 1) + " processes are there (--rank 0 to " +
+        std::to_string(options->workers) + ")");
+  }
   if (options->rank.value_or(0) > 0) {
     ppo::run_worker(*options, *options->rank);
     return 0;

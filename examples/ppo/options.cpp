@@ -3,6 +3,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -151,6 +152,13 @@ void check_files(const PpoOptions& options) {
     throw UsageError("--figure " + options.figure +
                      ": name a file that ends in .svg; a .png is written beside it");
   }
+  if (!options.policy_path.empty() && !std::filesystem::exists(options.policy_path)) {
+    throw UsageError("--policy-path " + options.policy_path + ": there is no such file or folder");
+  }
+  if (options.checkpoint.ends_with(".checkpoint")) {
+    throw UsageError("--checkpoint " + options.checkpoint +
+                     ": name the folder, whose newest checkpoint is gone on from");
+  }
   if (!options.json.empty()) check_writable("--json", options.json);
   if (!options.figure.empty()) check_writable("--figure", options.figure);
 }
@@ -212,8 +220,10 @@ std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
   app.add_option("--buffers", options.buffers, "groups of a worker's environments, in turn")
       ->check(between(1, 2))
       ->capture_default_str();
-  app.add_option("--total-steps", given.total_steps,
-                 "of all environments together (by default 150000 of cartpole, else 5000000)")
+  app.add_option(
+         "--total-steps", given.total_steps,
+         "of all environments together, in whole updates; what is less than one is not made (by "
+         "default 150000 of cartpole, else 5000000)")
       ->check(between<std::int64_t>(1, kMostSteps));
   app.add_option("--until", options.until,
                  "end as soon as this is the mean return of the last 100 episodes; when it never "

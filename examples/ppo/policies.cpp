@@ -34,7 +34,15 @@ std::map<std::string, rpc::RowForm> forms_of(const ActorCritic& network) {
 
 std::shared_ptr<rpc::Policy> load(const std::string& path, const rpc::PolicyOptions& options,
                                   const ActorCritic& network, const rpc::EnvSpec& spec) {
-  std::shared_ptr<rpc::Policy> policy = rpc::load_policy(path, options);
+  std::shared_ptr<rpc::Policy> policy;
+  try {
+    policy = rpc::load_policy(path, options);
+  } catch (const rpc::InvalidArgument& error) {
+    throw rpc::InvalidArgument(std::string(error.what()) +
+                               " (--policy script takes a file script.pt, --policy compiled a "
+                               "folder updatable, both of the network that --env has: "
+                               "docs/ppo.md)");
+  }
   const rpc::PolicyInfo& info = policy->info();
   const rpc::RowForm logits{at::kFloat, {spec.actions}};
   const rpc::RowForm value{at::kFloat, {}};

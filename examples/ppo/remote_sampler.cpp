@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "ppo/random.hpp"
-#include "ppo/workers.hpp"
 
 namespace batchrpc_examples::ppo {
 
@@ -84,7 +83,7 @@ std::vector<Sample> RemoteSampler::sample(std::int64_t steps) {
       observations.push_back(group->now);
     if (!buffer.empty()) act(buffer, at::cat(observations));
   }
-  if (envs_.under_way() == 0) throw_all_lost(envs_);
+  if (envs_.under_way() == 0) (void)envs_.recv();  // all are lost: it says why
   while (envs_.under_way() > 0) {
     const rpc::EnvBatch batch = receive();
     std::vector<Group*> next;

@@ -127,7 +127,7 @@ Checkpoint Training::checkpoint(const Moment& moment) const {
 
 void Training::restore(const Checkpoint& checkpoint) {
   if (checkpoint.weights.sizes() != learner_.weights().sizes()) {
-    throw CheckpointError("a checkpoint is of a network of another size");
+    throw CheckpointError("the checkpoint is of a network of another size: name another folder");
   }
   try {
     const auto state = nlohmann::json::parse(checkpoint.state);
@@ -174,7 +174,7 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
     folder->write(training.checkpoint(moment));
     written = moment.version;
   };
-  // When an update has failed.
+  // When that is the end.
   const auto save = [&](const Training::Moment& before) {
     if (before.version == 0) return;
     try {
@@ -187,9 +187,8 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
   while (!training.finished() && !reached()) {
     std::optional<Training::Moment> before;  // the update
     if (folder) before = training.moment();
-    if (before && (before->version % options.checkpoint_every == 0 || interrupts.is_set())) {
-      write(*before);
-    }
+    if (before && before->version % options.checkpoint_every == 0) write(*before);
+    if (before && interrupts.is_set()) save(*before);
     interrupts.check();
     try {
       progress(training.update());

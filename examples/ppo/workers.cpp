@@ -1,5 +1,6 @@
 #include "ppo/workers.hpp"
 
+#include <algorithm>
 #include <batchrpc/base/error.hpp>
 #include <chrono>
 #include <csignal>
@@ -90,27 +91,33 @@ rpc::VectorEnv& Workers::envs() {
                             .autoreset = rpc::Autoreset::same_step,
                             .step_timeout = std::chrono::duration_cast<rpc::Duration>(
                                 std::chrono::duration<double>(options_.step_timeout))});
+  const rpc::EnvSpec wanted = make_env(options_.env)->spec();
+  if (envs_->spec() != wanted) {
+    throw rpc::InvalidArgument(
+        "the workers' environments (" + to_string(envs_->spec()) + ") are not those of --env " +
+        options_.env + " (" + to_string(wanted) + "): start agent and workers with the same --env");
+  }
   return *envs_;
 }
 
 void Workers::tell_changes(const std::function<void(const std::string&)>& notice) {
   const auto now = envs_->workers();
+  const bool others_live =
+      std::any_of(now.begin(), now.end(), [](const auto& worker) { return worker.live; });
   for (std::size_t w = 0; w < now.size(); ++w) {
     const bool lost = now[w].losses > (told_.empty() ? 0 : told_[w].losses);
     const bool was_live = told_.empty() || told_[w].live;
-    if (lost) notice(now[w].name + " is lost, and the others go on: " + now[w].last_loss);
+    if (lost) {
+      const std::string& why = now[w].last_loss;
+      const std::string whole =
+          why.find(now[w].name) == std::string::npos ? now[w].name + " is lost: " + why : why;
+      notice(whole + (others_live ? "; the others go on" : ""));
+    }
     if (now[w].live && (lost || !was_live)) notice(now[w].name + " is back");
   }
   told_ = now;
 }
 
 void run_worker(const PpoOptions& options, int rank) { run_worker_at(options, options.join, rank); }
-
-void throw_all_lost(const rpc::VectorEnv& envs) {
-  std::string why;
-  for (const auto& worker : envs.workers())
-    why += "; " + worker.name + ": " + worker.last_loss;
-  throw rpc::PeerLost("all workers are lost" + why);
-}
 
 }  // namespace batchrpc_examples::ppo

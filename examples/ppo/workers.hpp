@@ -24,7 +24,7 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   /// Waits for all workers; see VectorEnv. Once; the environments outlive neither this nor the
-  /// options.
+  /// options. Throws batchrpc::InvalidArgument when they are others than the options name.
   [[nodiscard]] batchrpc::VectorEnv& envs();
 
   /// Calls `notice` with a line for each worker that was lost, or has come back, since the last
@@ -41,8 +41,5 @@ class Workers {
 
 /// What the process of worker `rank`, from 1, does until the agent ends or is lost.
 void run_worker(const PpoOptions& options, int rank);
-
-/// Throws batchrpc::PeerLost with what became of each.
-[[noreturn]] void throw_all_lost(const batchrpc::VectorEnv& envs);
 
 }  // namespace batchrpc_examples::ppo

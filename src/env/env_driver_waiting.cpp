@@ -57,7 +57,9 @@ void VectorEnv::State::throw_nothing() const {
     if (worker.told.live) {
       throw InvalidArgument("VectorEnv: nothing is under way: reset_async() or step_async() first");
     }
-    gone += "; " + worker.told.name + ": " + worker.told.last_loss;
+    const WorkerState& told = worker.told;  // most errors begin with the worker's name
+    gone += told.last_loss.starts_with(told.name) ? "; " : "; " + told.name + ": ";
+    gone += told.last_loss;
   }
   throw PeerLost("VectorEnv: all workers are lost" + gone);
 }

@@ -216,8 +216,13 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
   }
   std::erase_if(arrived_, [&](std::size_t g) { return worker_of(g) == w; });
   const bool again = worker.told.opening;
+  const std::string why = worker.told.name + " is lost for good: " + worker.told.last_loss;
   wake(lock);
-  if (!again) return;
+  if (!again) {
+    if (lock.owns_lock()) lock.unlock();
+    core_->log().warning(why);
+    return;
+  }
   if (!lock.owns_lock()) lock.lock();
   open_later(std::move(lock), w);
 }

@@ -138,7 +138,8 @@ TEST_CASE("when all workers are lost, that is said, with the reasons") {
   world.world.kill("w0");
   world.world.kill("w1");
   CHECK_THROWS_AS(envs.step_wait(), PeerLost);
-  CHECK_THROWS_WITH(envs.recv(), Catch::Contains("w0: ") && Catch::Contains("w1: "));
+  CHECK_THROWS_WITH(envs.recv(),
+                    Catch::Contains("w0 is lost (") && Catch::Contains("w1 is lost ("));
   CHECK_THROWS_AS(envs.reset(), PeerLost);
 
   world.start(1);  // and then it goes on

@@ -86,6 +86,8 @@ TEST_CASE("What needs workers, a rank or a file is refused without") {
   refused({"--workers", "2", "--rank", "1"}, "--rank needs --join");
   refused({"--policy", "compiled"}, "--policy-path");
   refused({"--policy-path", "/nowhere"}, "of no use to an eager policy");
+  refused({"--policy", "script", "--policy-path", "/nowhere"}, "there is no such file or folder");
+  refused({"--checkpoint", "a/ppo.1.checkpoint"}, "name the folder");
   refused({"--workers", "2", "--envs-per-worker", "6", "--env-threads", "4"}, "do not divide");
   refused({"--workers", "2", "--envs-per-worker", "5", "--buffers", "2"}, "buffers of one size");
 }

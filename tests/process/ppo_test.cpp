@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -73,14 +74,27 @@ TEST_CASE("ppo ends with a checkpoint and says why when all workers are killed, 
 
 TEST_CASE("ppo says at once what is wrong with a policy that workers would load") {
   const Folder folder;
+  std::ofstream(folder.file("some.pt")) << "some";
   ChildProcess agent = start(folder, "ppo",
                              ppo({"--inference", "worker", "--policy", "script", "--policy-path",
-                                  folder.file("nothing.pt")}));
+                                  folder.file("some.pt")}));
   const auto end = agent.wait_for(30s);  // a worker that does not come is waited for longer
   REQUIRE(end);
-  CHECK(end->code == 1);
-  CHECK_THAT(folder.text("ppo.err"),
-             Catch::Contains("there is no policy " + folder.file("nothing.pt")));
+  CHECK(end->code == 2);
+  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("some.pt is no TorchScript of a policy"));
+}
+
+TEST_CASE("ppo refuses workers whose environments are others than its own") {
+  const Folder folder;
+  const std::string join = "tcp://127.0.0.1:" + std::to_string(free_port());
+  ChildProcess agent = start(folder, "ppo", ppo({"--workers", "1", "--rank", "0", "--join", join}));
+  const ChildProcess worker =
+      start(folder, "worker",
+            ppo({"--workers", "1", "--rank", "1", "--join", join, "--env", "minatar-breakout"}));
+  const auto end = agent.wait_for(60s);
+  REQUIRE(end);
+  CHECK(end->code == 2);
+  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("are not those of --env cartpole"));
 }
 
 TEST_CASE("trainings of ppo with one worker and one seed are the same, bit for bit") {
