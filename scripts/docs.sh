@@ -25,6 +25,7 @@ check_excerpts() {  # <document> <source>...
 }
 check_excerpts docs/from-torch-rpc.md examples/cartpole/*.cpp examples/cartpole_observer/*.cpp
 check_excerpts docs/parameter-server.md examples/parameter_server/*.[ch]pp
+check_excerpts <(sed -n '/^## A whole program$/,/^## An environment$/p' docs/vectorised-environments.md) examples/walk.cpp
 
 mkdir -p build/doxygen
 doxygen docs/Doxyfile
