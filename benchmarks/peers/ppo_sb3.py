@@ -30,7 +30,8 @@ class Breakout(gymnasium.Env):
     """As Gymnasium's MinAtar/Breakout-v1; channels first, as PyTorch's convolutions want them."""
 
     def __init__(self, seed):
-        self.game = minatar.Environment("breakout", random_seed=seed)
+        self.game = minatar.Environment("breakout")
+        self.game.seed(seed)
         self.actions = self.game.minimal_action_set()
         self.action_space = gymnasium.spaces.Discrete(len(self.actions))
         self.observation_space = gymnasium.spaces.Box(0, 1, (4, 10, 10), np.float32)
