@@ -188,17 +188,17 @@ TEST_CASE("Workers' samples are those of environments in this process, wherever 
   }
 }
 
+std::unique_ptr<Sampler> sampler_of(rpc::VectorEnv& envs, bool at_workers) {
+  if (at_workers) return std::make_unique<RolloutSampler>(envs, &weights, 1);
+  return std::make_unique<RemoteSampler>(envs, &decide, true, 1);
+}
+
 TEST_CASE("What a worker that is lost would have sampled is not valid, and it comes back") {
   const bool at_workers = GENERATE(false, true);
   CAPTURE(at_workers);
   World world(2, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
   const auto envs = world.open(2);
-  std::unique_ptr<Sampler> sampler;
-  if (at_workers) {
-    sampler = std::make_unique<RolloutSampler>(*envs, &weights, 1);
-  } else {
-    sampler = std::make_unique<RemoteSampler>(*envs, &decide, true, 1);
-  }
+  const auto sampler = sampler_of(*envs, at_workers);
   world.world.after(4500us, [&] { world.world.kill("w1"); });
   std::vector<Sample> samples = sampler->sample(10);
   CHECK(samples.at(0).valid.all().item<bool>());
@@ -235,12 +235,7 @@ TEST_CASE("A worker that is replaced when it has sampled leaves its sample as it
   world.step_times["w0"] = 50ms;
   world.start(0);
   const auto envs = world.open(2);
-  std::unique_ptr<Sampler> sampler;
-  if (at_workers) {
-    sampler = std::make_unique<RolloutSampler>(*envs, &weights, 1);
-  } else {
-    sampler = std::make_unique<RemoteSampler>(*envs, &decide, true, 1);
-  }
+  const auto sampler = sampler_of(*envs, at_workers);
   LocalSampler local(&make_turns, 2, 1, &decide);
   world.world.after(100ms, [&] { world.world.kill("w1"); });
   world.world.after(110ms, [&] { world.start(1); });
@@ -260,12 +255,7 @@ TEST_CASE("Samples are there, and not valid, of a worker that is lost before it 
   world.start(0);
   const auto envs = world.open(2);
   world.world.after(20ms, [&] { world.world.kill("w0"); });  // it resets
-  std::unique_ptr<Sampler> sampler;
-  if (at_workers) {
-    sampler = std::make_unique<RolloutSampler>(*envs, &weights, 1);
-  } else {
-    sampler = std::make_unique<RemoteSampler>(*envs, &decide, true, 1);
-  }
+  const auto sampler = sampler_of(*envs, at_workers);
   const std::vector<Sample> samples = sampler->sample(3);
   CHECK(samples.at(1).valid.all().item<bool>());
   CHECK_FALSE(samples.at(0).valid.any().item<bool>());
