@@ -44,29 +44,23 @@ void RemoteSampler::reset(std::uint64_t seed) {
     if (batch.groups == 0) continue;  // what was under way has been lost
     group_envs_ = static_cast<std::int64_t>(batch.envs);
     groups_.resize(envs_.size() / batch.envs);
+    const at::Tensor observations = observations_of(batch);
     for (std::size_t i = 0; i < batch.groups; ++i) {
-      if (batch.valid[i * batch.envs] != 0) take_first(batch, i);
+      if (batch.valid[i * batch.envs] != 0) take(batch, i, observations).begun_anew = true;
     }
   }
 }
 
-// What the environments see that have begun new episodes.
-void RemoteSampler::take_first(const rpc::EnvBatch& batch, std::size_t place) {
-  Group& group = take(batch, place);
-  group.begun_anew = true;
-}
-
-RemoteSampler::Group& RemoteSampler::take(const rpc::EnvBatch& batch, std::size_t place) {
-  Group& group = group_of(batch.sources[place]);
-  group.source = batch.sources[place];
+// The group at that place of a batch, which sees its part of the batch's observations.
+RemoteSampler::Group& RemoteSampler::take(const rpc::EnvBatch& batch, std::size_t place,
+                                          const at::Tensor& observations) {
+  const rpc::EnvBatch::Group& source = batch.sources[place];
+  Group& group = groups_[source.buffer * workers_ + source.worker];
+  group.source = source;
   const std::int64_t first = static_cast<std::int64_t>(place) * group_envs_;
-  group.now = observations_of(batch).narrow(0, first, group_envs_);
+  group.now = observations.narrow(0, first, group_envs_);
   group.held = true;
   return group;
-}
-
-RemoteSampler::Group& RemoteSampler::group_of(const rpc::EnvBatch::Group& source) {
-  return groups_[source.buffer * workers_ + source.worker];
 }
 
 rpc::EnvBatch RemoteSampler::receive() { return any_worker_ ? envs_.recv() : envs_.step_wait(); }
@@ -86,23 +80,25 @@ std::vector<Sample> RemoteSampler::sample(std::int64_t steps) {
   if (envs_.under_way() == 0) (void)envs_.recv();  // all are lost: it says why
   while (envs_.under_way() > 0) {
     const rpc::EnvBatch batch = receive();
+    if (batch.groups == 0) continue;  // what was under way has been lost
+    const at::Tensor observations = observations_of(batch);
     std::vector<Group*> next;
     std::vector<at::Tensor> seen;
     for (std::size_t i = 0; i < batch.groups; ++i) {
       const std::size_t first = i * batch.envs;
       if (batch.valid[first] == 0) continue;
+      Group& group = take(batch, i, observations);
       if (batch.started[first] != 0) {  // its worker is back, and waits for the next sample
-        take_first(batch, i);
+        group.begun_anew = true;
         continue;
       }
-      Group& group = take(batch, i);
       take_outcome(group, batch, i);
       if (group.step == steps) continue;
       next.push_back(&group);
       seen.push_back(group.now);
     }
     if (next.empty()) continue;
-    act(next, next.size() == batch.groups ? observations_of(batch) : at::cat(seen));
+    act(next, next.size() == batch.groups ? observations : at::cat(seen));
   }
   std::vector<Sample> samples;
   for (Group& group : groups_) {
@@ -130,12 +126,7 @@ void RemoteSampler::take_outcome(Group& group, const rpc::EnvBatch& batch, std::
   std::memcpy(sample.terminated.data_ptr<bool>() + row, &batch.terminated[first], envs);
   std::memcpy(sample.truncated.data_ptr<bool>() + row, &batch.truncated[first], envs);
   std::fill_n(sample.valid.data_ptr<bool>() + row, envs, true);
-  for (std::size_t f = 0; f < batch.final_rows.size(); ++f) {
-    const std::size_t at = batch.final_rows[f];
-    if (at < first || at >= first + envs || batch.terminated[at] != 0) continue;
-    group.finals.add(row + static_cast<std::int64_t>(at - first),
-                     final_observations_of(batch)[static_cast<std::int64_t>(f)]);
-  }
+  group.finals.add(batch, first, envs, row);
   ++group.step;
   sample.next_observations = group.now;
 }

@@ -37,11 +37,9 @@ class RemoteSampler final : public Sampler {
     Finals finals{};
   };
 
-  [[nodiscard]] Group& group_of(const batchrpc::EnvBatch::Group& source);
   [[nodiscard]] batchrpc::EnvBatch receive();
   void reset(std::uint64_t seed);
-  Group& take(const batchrpc::EnvBatch& batch, std::size_t place);
-  void take_first(const batchrpc::EnvBatch& batch, std::size_t place);
+  Group& take(const batchrpc::EnvBatch& batch, std::size_t place, const at::Tensor& observations);
   void begin(Group& group, std::int64_t steps) const;
   void take_outcome(Group& group, const batchrpc::EnvBatch& batch, std::size_t place);
   void act(const std::vector<Group*>& groups, const at::Tensor& observations);

@@ -112,14 +112,8 @@ void RolloutSampler::take_rollout(Group& group, const rpc::EnvBatch& batch,
     sample.versions[t].fill_(static_cast<std::int64_t>(version));
   }
   const auto first = static_cast<std::size_t>(place * steps * group_envs_);
-  const auto end = first + static_cast<std::size_t>(steps * group_envs_);
   Finals finals;
-  for (std::size_t f = 0; f < batch.final_rows.size(); ++f) {
-    const std::size_t row = batch.final_rows[f];
-    if (row < first || row >= end || batch.terminated[row] != 0) continue;
-    finals.add(static_cast<std::int64_t>(row - first),
-               final_observations_of(batch)[static_cast<std::int64_t>(f)]);
-  }
+  finals.add(batch, first, static_cast<std::size_t>(steps * group_envs_), 0);
   finals.move_to(sample);
 }
 

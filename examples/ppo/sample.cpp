@@ -32,6 +32,17 @@ Sample blank_sample(std::int64_t steps, const at::Tensor& next) {
           .final_rows = at::empty({0}, at::kLong)};
 }
 
+void Finals::add(const rpc::EnvBatch& batch, std::size_t first, std::size_t count,
+                 std::int64_t row) {
+  if (batch.final_rows.empty()) return;
+  const at::Tensor observations = rpc::final_observations_of(batch);
+  for (std::size_t f = 0; f < batch.final_rows.size(); ++f) {
+    const std::size_t at = batch.final_rows[f];
+    if (at < first || at >= first + count || batch.terminated[at] != 0) continue;
+    add(row + static_cast<std::int64_t>(at - first), observations[static_cast<std::int64_t>(f)]);
+  }
+}
+
 void Finals::move_to(Sample& sample) {
   if (rows_.empty()) return;
   sample.final_observations = at::stack(observations_);

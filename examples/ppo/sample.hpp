@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <batchrpc/env/env.hpp>
+#include <batchrpc/env/env_batch.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -57,6 +59,8 @@ class Finals {
     rows_.push_back(row);
     observations_.push_back(std::move(observation));
   }
+  /// Of `count` rows of a batch, from row `first` on, which are those of the sample from `row` on.
+  void add(const batchrpc::EnvBatch& batch, std::size_t first, std::size_t count, std::int64_t row);
   /// Gives them to a blank sample, and is empty again.
   void move_to(Sample& sample);
 
