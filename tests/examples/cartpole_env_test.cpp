@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "recorded_rows.hpp"
 
 namespace batchrpc_examples {
 namespace {
@@ -26,19 +24,9 @@ using Trajectories = std::map<std::string, std::vector<RecordedStep>>;
 
 // data/cartpole_trajectories.csv, written by record_cartpole_trajectories.py from Gymnasium.
 Trajectories recorded() {
-  const auto path =
-      std::filesystem::path(BATCHRPC_SOURCE_DIR) / "tests/examples/data/cartpole_trajectories.csv";
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot read " + path.string());
   Trajectories trajectories;
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    std::vector<std::string> fields;
-    std::istringstream stream(line);
-    for (std::string field; std::getline(stream, field, ',');)
-      fields.push_back(field);
-    if (fields.size() != 10) throw std::runtime_error("not ten fields: " + line);
+  for (const std::vector<std::string>& fields :
+       batchrpc::test::recorded_rows("tests/examples/data/cartpole_trajectories.csv", 10)) {
     RecordedStep step;
     if (!fields[2].empty()) step.action = std::stoi(fields[2]);
     step.state = {std::stod(fields[3]), std::stod(fields[4]), std::stod(fields[5]),

@@ -1,15 +1,13 @@
 #include "games/breakout_board.hpp"
 
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "games/minatar_breakout.hpp"
 #include "games/sticky_breakout.hpp"
+#include "recorded_rows.hpp"
 
 namespace batchrpc_examples {
 namespace {
@@ -30,19 +28,9 @@ struct RecordedStep {
 // data/minatar_breakout_trajectories.csv, by record_minatar_trajectories.py from the package
 // minatar.
 std::vector<RecordedStep> recorded() {
-  const auto path = std::filesystem::path(BATCHRPC_SOURCE_DIR) /
-                    "tests/ppo/data/minatar_breakout_trajectories.csv";
-  std::ifstream file(path);
-  if (!file) throw std::runtime_error("cannot read " + path.string());
   std::vector<RecordedStep> steps;
-  std::string line;
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    std::vector<std::string> fields;
-    std::istringstream stream(line);
-    for (std::string field; std::getline(stream, field, ',');)
-      fields.push_back(field);
-    if (fields.size() != 10) throw std::runtime_error("not ten fields: " + line);
+  for (const std::vector<std::string>& fields :
+       batchrpc::test::recorded_rows("tests/ppo/data/minatar_breakout_trajectories.csv", 10)) {
     RecordedStep step;
     step.is_reset = fields[1].empty();
     if (step.is_reset) {
