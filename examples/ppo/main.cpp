@@ -36,6 +36,9 @@ int run(int argc, const char* const* argv) {
     ppo::run_worker(*options, *options->rank);
     return 0;
   }
+  if (options->policy == ppo::PolicyKind::script && options->policy_path.empty()) {
+    say("the policy is TorchScript that is made here, without Python");
+  }
   if (options->workers > 0) workers.emplace(*options);  // before this process has threads
   const InterruptFlag interrupts;
   use_torch_threads(options->torch_threads);

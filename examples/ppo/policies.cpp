@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/torch/env.hpp>
-#include <batchrpc/torch/module.hpp>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -22,18 +20,8 @@ namespace rpc = batchrpc;
 
 namespace {
 
-std::map<std::string, rpc::RowForm> forms_of(const ActorCritic& network) {
-  std::map<std::string, rpc::RowForm> forms;
-  const rpc::ModuleState state = rpc::state_of(network);
-  for (const auto* some : {&state.parameters, &state.buffers}) {
-    for (const auto& [name, tensor] : *some)
-      forms.emplace(name, rpc::RowForm{tensor.scalar_type(), tensor.sizes().vec()});
-  }
-  return forms;
-}
-
 std::shared_ptr<rpc::Policy> load(const std::string& path, const rpc::PolicyOptions& options,
-                                  const ActorCritic& network, const rpc::EnvSpec& spec) {
+                                  const std::shared_ptr<ActorCritic>& network) {
   std::shared_ptr<rpc::Policy> policy;
   try {
     policy = rpc::load_policy(path, options);
@@ -44,13 +32,15 @@ std::shared_ptr<rpc::Policy> load(const std::string& path, const rpc::PolicyOpti
                                "docs/ppo.md)");
   }
   const rpc::PolicyInfo& info = policy->info();
-  const rpc::RowForm logits{at::kFloat, {spec.actions}};
-  const rpc::RowForm value{at::kFloat, {}};
-  if (info.outputs != std::vector{logits, value}) {
-    throw rpc::InvalidArgument(path + ": the policy does not give logits (" + to_string(logits) +
+  const rpc::PolicyInfo wanted =
+      rpc::make_eager_policy(network, {.updatable = true, .observation = network->observation()})
+          ->info();
+  if (info.outputs != wanted.outputs) {
+    throw rpc::InvalidArgument(path + ": the policy does not give logits (" +
+                               to_string(wanted.outputs.front()) +
                                ") and a value, as the environment needs: export one for it");
   }
-  if (info.weights != forms_of(network)) {
+  if (info.weights != wanted.weights) {
     throw rpc::InvalidArgument(path + ": the policy has other weights than the environment's " +
                                "network: export that one (docs/ppo.md)");
   }
@@ -68,7 +58,7 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
         seed_(seed),
         drawn_(buffers) {}
 
-  [[nodiscard]] std::size_t extras() const noexcept override { return 2; }
+  [[nodiscard]] std::size_t extras() const noexcept override { return kPolicyExtras; }
 
   std::uint64_t act(std::size_t buffer, std::size_t rows, std::span<const std::byte> observations,
                     std::span<std::byte> actions, std::span<float> extras) override {
@@ -85,8 +75,8 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
     drawn.count += rows;
     std::memcpy(actions.data(), decisions.actions.data_ptr(), actions.size());
     for (std::size_t i = 0; i < rows; ++i) {
-      extras[2 * i] = decisions.log_probs.data_ptr<float>()[i];
-      extras[2 * i + 1] = decisions.values.data_ptr<float>()[i];
+      extras[kPolicyExtras * i] = decisions.log_probs.data_ptr<float>()[i];
+      extras[kPolicyExtras * i + 1] = decisions.values.data_ptr<float>()[i];
     }
     return static_cast<std::uint64_t>(decisions.version);
   }
@@ -134,15 +124,15 @@ std::shared_ptr<rpc::Policy> make_policy(const PpoOptions& options, const rpc::E
       return rpc::make_eager_policy(network, how);
     case PolicyKind::script: {
       how.kind = rpc::PolicyKind::script;
-      if (!options.policy_path.empty()) return load(options.policy_path, how, *network, spec);
+      if (!options.policy_path.empty()) return load(options.policy_path, how, network);
       const PassingFolder folder("ppo");
       const std::string path = folder.path() / "script.pt";
       actor_critic::save_script(*network, path);
-      return load(path, how, *network, spec);
+      return load(path, how, network);
     }
     case PolicyKind::compiled:
       how.kind = rpc::PolicyKind::compiled;
-      return load(options.policy_path, how, *network, spec);
+      return load(options.policy_path, how, network);
   }
   throw rpc::InvalidArgument("a kind of policy that is not known");
 }

@@ -18,6 +18,10 @@ namespace batchrpc_examples::ppo {
 std::shared_ptr<batchrpc::Policy> make_policy(const PpoOptions& options,
                                               const batchrpc::EnvSpec& spec, std::size_t rows);
 
+/// Numbers that a worker's policy says of each step: the log-probability of the action, and the
+/// value of the observation before it.
+inline constexpr std::size_t kPolicyExtras = 2;
+
 /// The policy of a worker: gives log-probability and value beside each action, and takes weights as
 /// float32 [parameters], in the order of the network's parameters(). Its draws are those of
 /// `seed`.

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "ppo/policies.hpp"
 #include "ppo/random.hpp"
 
 namespace batchrpc_examples::ppo {
@@ -74,11 +75,12 @@ void RolloutSampler::receive_all() {
     const at::Tensor observations = all_observations(batch);
     for (std::size_t i = 0; i < batch.groups; ++i) {
       Group& group = groups_[batch.sources[i].buffer * workers_ + batch.sources[i].worker];
-      const std::size_t first = i * batch.steps * batch.envs;
-      if (batch.valid[first] == 0) continue;
+      // Also of a first observation that came beside rollouts of more steps.
+      const std::size_t last_row = ((i + 1) * batch.steps - 1) * batch.envs;
+      if (batch.valid[last_row] == 0) continue;
       const auto place = static_cast<std::int64_t>(i);
       const at::Tensor last = observations[place][-1];
-      if (batch.started[first] != 0) {
+      if (batch.started[last_row] != 0) {
         group.begun_anew = true;
       } else {
         take_rollout(group, batch, place);
@@ -100,7 +102,7 @@ void RolloutSampler::take_rollout(Group& group, const rpc::EnvBatch& batch,
   Sample& sample = group.sample;
   sample.observations = at::cat({group.now.unsqueeze(0), seen.narrow(0, 0, steps - 1)});
   sample.actions = actions_of(batch).view(all)[place];
-  const at::Tensor extras = extras_of(batch).view({all[0], all[1], all[2], 2})[place];
+  const at::Tensor extras = extras_of(batch).view({all[0], all[1], all[2], kPolicyExtras})[place];
   sample.log_probs = extras.select(2, 0).contiguous();
   sample.values = extras.select(2, 1).contiguous();
   sample.rewards = rewards_of(batch).view(all)[place];

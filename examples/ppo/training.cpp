@@ -175,11 +175,12 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
     written = moment.version;
   };
   // When that is the end.
-  const auto save = [&](const Training::Moment& before) {
-    if (before.version == 0) return;
+  const auto save = [&](const std::optional<Training::Moment>& before) {
+    if (!before) return notice("nothing is saved: there is no --checkpoint");
+    if (before->version == 0) return notice("nothing is saved: there has been no update");
     try {
-      write(before);
-      notice("the state before is in " + folder->path(before.version));
+      write(*before);
+      notice("the state before is in " + folder->path(before->version));
     } catch (const CheckpointError& error) {
       notice(error.what());
     }
@@ -188,12 +189,12 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
     std::optional<Training::Moment> before;  // the update
     if (folder) before = training.moment();
     if (before && before->version % options.checkpoint_every == 0) write(*before);
-    if (before && interrupts.is_set()) save(*before);
+    if (interrupts.is_set()) save(before);
     interrupts.check();
     try {
       progress(training.update());
     } catch (const std::exception&) {
-      if (before) save(*before);
+      save(before);
       throw;
     }
   }

@@ -97,6 +97,11 @@ rpc::VectorEnv& Workers::envs() {
         "the workers' environments (" + to_string(envs_->spec()) + ") are not those of --env " +
         options_.env + " (" + to_string(wanted) + "): start agent and workers with the same --env");
   }
+  if (options_.inference == InferencePlace::worker && envs_->extras() != kPolicyExtras) {
+    throw rpc::InvalidArgument(
+        "the workers have no policy: start each with --inference worker, too, and with the agent's "
+        "--policy");
+  }
   return *envs_;
 }
 
@@ -107,12 +112,7 @@ void Workers::tell_changes(const std::function<void(const std::string&)>& notice
   for (std::size_t w = 0; w < now.size(); ++w) {
     const bool lost = now[w].losses > (told_.empty() ? 0 : told_[w].losses);
     const bool was_live = told_.empty() || told_[w].live;
-    if (lost) {
-      const std::string& why = now[w].last_loss;
-      const std::string whole =
-          why.find(now[w].name) == std::string::npos ? now[w].name + " is lost: " + why : why;
-      notice(whole + (others_live ? "; the others go on" : ""));
-    }
+    if (lost) notice(now[w].last_loss + (others_live ? "; the others go on" : ""));
     if (now[w].live && (lost || !was_live)) notice(now[w].name + " is back");
   }
   told_ = now;

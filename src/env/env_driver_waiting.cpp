@@ -57,9 +57,7 @@ void VectorEnv::State::throw_nothing() const {
     if (worker.told.live) {
       throw InvalidArgument("VectorEnv: nothing is under way: reset_async() or step_async() first");
     }
-    const WorkerState& told = worker.told;  // most errors begin with the worker's name
-    gone += told.last_loss.starts_with(told.name) ? "; " : "; " + told.name + ": ";
-    gone += told.last_loss;
+    gone += "; " + worker.told.last_loss;
   }
   throw PeerLost("VectorEnv: all workers are lost" + gone);
 }

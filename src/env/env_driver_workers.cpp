@@ -19,6 +19,11 @@ using namespace std::chrono_literals;
 constexpr Duration kFirstPause = 20ms;
 constexpr Duration kLongestPause = 1s;
 
+std::string why_lost(const std::string& worker, const std::exception_ptr& error) {
+  const std::string why = describe(error);
+  return why.starts_with(worker + " ") ? why : worker + " is lost: " + why;
+}
+
 }  // namespace
 
 // Whether it is of no use to ask again.
@@ -192,7 +197,7 @@ void VectorEnv::State::not_opened(std::unique_lock<std::mutex> lock, std::size_t
 void VectorEnv::State::refuse(std::unique_lock<std::mutex> lock, std::size_t w,
                               std::exception_ptr why) {
   Worker& worker = workers_[w];
-  worker.told.last_loss = describe(why);
+  worker.told.last_loss = why_lost(worker.told.name, why);
   worker.told.opening = false;
   worker.refusal = std::move(why);
   wake(lock);
@@ -204,7 +209,7 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
   Worker& worker = workers_[w];
   worker.told.live = false;
   worker.told.opening = !is_final(error);
-  worker.told.last_loss = describe(error);
+  worker.told.last_loss = why_lost(worker.told.name, error);
   ++worker.told.losses;
   for (std::size_t b = 0; b < options_.buffers; ++b) {
     Group& group = groups_[b * worker_count() + w];
@@ -216,7 +221,7 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
   }
   std::erase_if(arrived_, [&](std::size_t g) { return worker_of(g) == w; });
   const bool again = worker.told.opening;
-  const std::string why = worker.told.name + " is lost for good: " + worker.told.last_loss;
+  const std::string why = worker.told.last_loss + "; it is not opened again";
   wake(lock);
   if (!again) {
     if (lock.owns_lock()) lock.unlock();

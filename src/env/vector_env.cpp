@@ -19,6 +19,7 @@ VectorEnv::VectorEnv(const Node& node, VectorEnvOptions options)
 VectorEnv::~VectorEnv() { state_->close(); }
 
 const EnvSpec& VectorEnv::spec() const noexcept { return state_->spec(); }
+std::size_t VectorEnv::extras() const noexcept { return state_->extras(); }
 std::size_t VectorEnv::size() const noexcept { return state_->size(); }
 
 void VectorEnv::reset_async(std::optional<std::uint64_t> seed) { state_->reset(seed); }

@@ -1,14 +1,22 @@
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/env/lanes.hpp>
 #include <batchrpc/future/promise.hpp>
 #include <batchrpc/testing.hpp>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "support/sanitizers.hpp"
 
 namespace batchrpc {
 namespace {
@@ -101,6 +109,34 @@ TEST_CASE("lanes that end drop what they have not begun, which breaks its promis
   lanes.reset();
   CHECK_THROWS_AS(std::move(dropped).get(), BrokenPromise);
   CHECK(order[0].empty());
+}
+
+// While it is there, the process can have so many bytes of addresses more, and no others.
+class FewAddresses {
+ public:
+  explicit FewAddresses(rlim_t more) {
+    REQUIRE(::getrlimit(RLIMIT_AS, &before_) == 0);
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit few = before_;
+    few.rlim_cur = pages * static_cast<rlim_t>(::getpagesize()) + more;
+    REQUIRE(::setrlimit(RLIMIT_AS, &few) == 0);
+  }
+  ~FewAddresses() { ::setrlimit(RLIMIT_AS, &before_); }
+  FewAddresses(const FewAddresses&) = delete;
+  FewAddresses& operator=(const FewAddresses&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE("lanes that cannot have all their threads are refused, and those that began end") {
+  if (BATCHRPC_TEST_ASAN || BATCHRPC_TEST_TSAN) return;  // these map what they like
+  for (int i = 0; i < 10; ++i) {
+    const FewAddresses few(rlim_t{64} << 20);  // of eight threads or so
+    CHECK_THROWS_AS(thread_lanes(1000), std::system_error);
+  }
+  CHECK(thread_lanes(2)->count() == 2);
 }
 
 TEST_CASE("timed lanes take virtual time, each its own, one task after the other") {

@@ -203,6 +203,7 @@ TEST_CASE("a worker that comes back among rollouts has the last rows of its batc
   const auto actions = elements_of<std::int64_t>(batch.actions.span());
   CHECK(actions[5] == 0);
   CHECK(actions[6] == static_cast<std::int64_t>(seen(batch)[6][2]) - 1);
+  CHECK(envs.extras() == 2);
   CHECK(batch.extras.size() == 2 * batch.rows());
   envs.rollout_async(batch, 3);
   CHECK(envs.step_wait().valid == std::vector<std::uint8_t>(12, 1));

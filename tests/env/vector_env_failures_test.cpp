@@ -41,7 +41,7 @@ TEST_CASE("a worker that dies takes its rows along, and the others go on") {
   CHECK(states[0].live);
   CHECK_FALSE(states[1].live);
   CHECK(states[1].losses == 1);
-  CHECK_THAT(states[1].last_loss, Catch::Contains("w1"));
+  CHECK_THAT(states[1].last_loss, Catch::StartsWith("w1 is lost"));
 
   for (int i = 0; i < 3; ++i) {  // actions of rows that are not valid are nobody's
     std::vector<std::int64_t> actions = all(batch, 2);
@@ -217,7 +217,8 @@ TEST_CASE("an environment that throws ends its worker for good, and its words ar
   envs.step_async(batch, bytes_of({1, 13}));
   batch = envs.step_wait();
   CHECK(batch.valid == Flags{1, 0});
-  CHECK_THAT(envs.workers()[1].last_loss, Catch::Contains("does not like that"));
+  CHECK_THAT(envs.workers()[1].last_loss,
+             Catch::StartsWith("w1 is lost: ") && Catch::Contains("does not like that"));
   world.world.run_for(5s);
   CHECK_FALSE(envs.workers()[1].live);
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/env.hpp>
+#include <batchrpc/metrics/node_metrics.hpp>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstdint>
@@ -99,9 +100,12 @@ TEST_CASE("several steps whose actions are known take one message") {
   EnvWorld world(2, {.length = 3});
   VectorEnv envs(*world.driver, world.options(2, 1, Autoreset::same_step));
   EnvBatch batch = envs.reset();
+  const auto calls = [&] { return world.driver->metrics().made.calls; };
+  const std::uint64_t before = calls();
   //                               worker 0: step 0, 1, 2, 3     worker 1
   envs.step_async(batch, bytes_of({1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 16, 17, 18}), 4);
   batch = envs.step_wait();
+  CHECK(calls() == before + 2);  // one of each worker
   CHECK(batch.steps == 4);
   CHECK(batch.rewards ==
         std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 16, 17, 18});
@@ -205,6 +209,17 @@ TEST_CASE("large observations are received where their batch has them") {
   CHECK(batch.env_ids == Ids{2, 3, 0, 1});
   CHECK(seen(batch, kPadding) ==
         std::vector<Seen>{{102, 1, 5, 5}, {103, 1, 5, 5}, {100, 1, 5, 5}, {101, 1, 5, 5}});
+}
+
+// Memory that they had been copied from would be kept for a while.
+TEST_CASE("large observations take no memory but that of their batch") {
+  EnvWorld world(2, {.length = 100, .padding = 20000});
+  VectorEnv envs(*world.driver, world.options(2));
+  EnvBatch batch = envs.reset();
+  envs.step_async(batch, bytes_of(all(batch, 1, 16)), 16);
+  batch = envs.step_wait();
+  CHECK(batch.observations.size() > (std::size_t{1} << 22));
+  CHECK(world.driver->metrics().payload_bytes_kept < batch.observations.size() / 4);
 }
 
 TEST_CASE("what the caller has stays as it is, whether recv or step_wait comes next") {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "common/interrupt.hpp"
 #include "common/passing_folder.hpp"
 #include "games/games.hpp"
+#include "ppo/broken_env.hpp"
 #include "ppo/report.hpp"
 
 namespace batchrpc_examples::ppo {
@@ -180,24 +179,6 @@ TEST_CASE("A checkpoint of a training with other settings is refused") {
   }
 }
 
-// CartPole, whose observations are not numbers after a while.
-class BrokenEnv final : public rpc::Env {
- public:
-  [[nodiscard]] const rpc::EnvSpec& spec() const noexcept override { return env_->spec(); }
-  void reset(std::optional<std::uint64_t> seed, std::span<std::byte> observation) override {
-    env_->reset(seed, observation);
-  }
-  rpc::EnvStep step(std::span<const std::byte> action, std::span<std::byte> observation) override {
-    const rpc::EnvStep step = env_->step(action, observation);
-    if (++steps_ == 20) rpc::elements_of<float>(observation)[0] = std::nanf("");
-    return step;
-  }
-
- private:
-  std::unique_ptr<rpc::Env> env_ = make_env("cartpole");
-  int steps_ = 0;
-};
-
 TEST_CASE("A NaN of an environment stops the training with its checkpoint from before") {
   const Folder folder;
   PpoOptions options = short_options();
@@ -218,6 +199,23 @@ TEST_CASE("A NaN of an environment stops the training with its checkpoint from b
   restored.restore(read_checkpoint(folder.checkpoint(2)));
   CHECK(restored.weights_hash() == before);
   CHECK(restored.learner().env_steps() == 64);
+}
+
+TEST_CASE("It is said why nothing is saved when a training fails") {
+  const Folder folder;
+  PpoOptions options = short_options();
+  const bool first = GENERATE(true, false);
+  if (first) options.checkpoint = folder.string();
+  const InterruptFlag interrupts;
+  Training training(options, [=] { return std::make_unique<BrokenEnv>(first ? 3 : 20); });
+  std::vector<std::string> notices;
+  const auto notice = [&](const std::string& text) { notices.push_back(text); };
+  CHECK_THROWS_AS(train(
+                      training, options, interrupts, [](const CurvePoint&) {}, notice),
+                  NotFinite);
+  CHECK(notices == std::vector<std::string>{first ? "nothing is saved: there has been no update"
+                                                  : "nothing is saved: there is no --checkpoint"});
+  CHECK(std::filesystem::is_empty(folder.string()));
 }
 
 TEST_CASE("A training ends as soon as its mean return is reached") {

@@ -19,6 +19,8 @@
 #include "actor_critic/network.hpp"
 #include "common/passing_folder.hpp"
 #include "games/games.hpp"
+#include "ppo/broken_env.hpp"
+#include "ppo/learner.hpp"
 #include "ppo/local_sampler.hpp"
 #include "ppo/policies.hpp"
 #include "ppo/remote_sampler.hpp"
@@ -247,6 +249,26 @@ TEST_CASE("A worker that is replaced when it has sampled leaves its sample as it
   CHECK(next.observations[0][0][0].item<float>() == 0);
 }
 
+TEST_CASE("A worker that is back when the other's sample comes is in the next sample") {
+  const bool at_workers = GENERATE(false, true);
+  CAPTURE(at_workers);
+  World world(2, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
+  world.step_times["w0"] = 50ms;
+  world.start(0);
+  const auto envs = world.open(2);
+  const auto sampler = sampler_of(*envs, at_workers);
+  world.world.after(100ms, [&] {
+    world.world.kill("w1");
+    world.start(1);
+    world.world.run_for(700ms);  // w1's first observations and w0's sample come before any is taken
+  });
+  (void)sampler->sample(8);
+  const Sample next = sampler->sample(2).at(1);
+  CHECK(next.begun_anew);
+  CHECK(next.valid.all().item<bool>());
+  CHECK(next.observations[0][0][0].item<float>() == 0);
+}
+
 TEST_CASE("Samples are there, and not valid, of a worker that is lost before it has begun") {
   const bool at_workers = GENERATE(false, true);
   CAPTURE(at_workers);
@@ -290,6 +312,26 @@ std::uint64_t hash_after_training(PpoOptions options) {
   }
   CHECK(rows == 320);
   return training.weights_hash();
+}
+
+TEST_CASE("A NaN of a worker's environment stops the training, wherever the policy is") {
+  PpoOptions options = short_options();
+  options.inference = GENERATE(InferencePlace::agent, InferencePlace::worker);
+  const rpc::EnvFactory make = [] { return std::make_unique<BrokenEnv>(); };
+  World world(2, make, [&] {
+    return options.inference == InferencePlace::worker
+               ? make_network_policy(options, make()->spec(), 77)
+               : nullptr;
+  });
+  const auto envs = world.open(2);
+  Training training(options, *envs);
+  CHECK_NOTHROW(training.update());
+  const std::uint64_t hash = training.weights_hash();
+  CHECK_NOTHROW(training.update());
+  CHECK(training.weights_hash() != hash);
+  const std::uint64_t before = training.weights_hash();
+  CHECK_THROWS_AS(training.update(), NotFinite);
+  CHECK(training.weights_hash() == before);
 }
 
 TEST_CASE("A training by workers repeats bit for bit, wherever and however the policy runs") {

@@ -97,6 +97,23 @@ TEST_CASE("ppo refuses workers whose environments are others than its own") {
   CHECK_THAT(folder.text("ppo.err"), Catch::Contains("are not those of --env cartpole"));
 }
 
+TEST_CASE(
+    "ppo with inference at the workers refuses one that has no policy, and says how to start it") {
+  const Folder folder;
+  const std::string join = "tcp://127.0.0.1:" + std::to_string(free_port());
+  const Words common{"--workers", "1", "--join", join, "--rank"};
+  const auto with = [&common](Words more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return ppo(more);
+  };
+  ChildProcess agent = start(folder, "ppo", with({"0", "--inference", "worker"}));
+  const ChildProcess worker = start(folder, "worker", with({"1"}));
+  const auto end = agent.wait_for(60s);
+  REQUIRE(end);
+  CHECK(end->code == 2);
+  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("start each with --inference worker"));
+}
+
 TEST_CASE("trainings of ppo with one worker and one seed are the same, bit for bit") {
   const Folder folder;
   const auto hash = [&](const Words& more) {

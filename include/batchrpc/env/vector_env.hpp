@@ -76,6 +76,9 @@ class BATCHRPC_EXPORT VectorEnv {
 
   /// What all environments take and give.
   [[nodiscard]] const EnvSpec& spec() const noexcept;
+  /// Numbers that the workers' policies say of each step (WorkerPolicy::extras); 0 where these say
+  /// none, or the workers have no policy.
+  [[nodiscard]] std::size_t extras() const noexcept;
   /// All environments, of all workers and buffers.
   [[nodiscard]] std::size_t size() const noexcept;
 
@@ -131,7 +134,7 @@ class BATCHRPC_EXPORT VectorEnv {
     bool live = true;         ///< its environments can be stepped
     bool opening = false;     ///< it is not live, but may yet be; neither: it is lost for good
     std::size_t losses = 0;   ///< how often it was lost
-    std::string last_loss{};  ///< why, the last time
+    std::string last_loss{};  ///< why, the last time: a sentence that begins with the name
   };
   /// In the order of the options. Thread-safe.
   [[nodiscard]] std::vector<WorkerState> workers() const;
