@@ -64,6 +64,12 @@ void CheckedFile::read(void* data, std::size_t size) {
   add(data, size);
 }
 
+std::string CheckedFile::read_text(std::int64_t size) {
+  std::string text(static_cast<std::size_t>(size), '\0');
+  read(text.data(), text.size());
+  return text;
+}
+
 void CheckedFile::write_checksum() {
   const std::uint64_t value = checksum_;
   write(&value, sizeof value);

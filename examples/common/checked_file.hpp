@@ -33,6 +33,9 @@ class CheckedFile {
 
   void write(const void* data, std::size_t size);
   void read(void* data, std::size_t size);
+  void write_text(const std::string& text) { write(text.data(), text.size()); }
+  /// `size` is in bytes.
+  std::string read_text(std::int64_t size);
   void write_checksum();
   void require_checksum();
 

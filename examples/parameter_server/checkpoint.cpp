@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "flat_parameters/checked_tensor.hpp"
+
 namespace batchrpc_examples {
 namespace {
 
@@ -19,23 +21,6 @@ struct Header {
   std::int64_t history_size = 0;
 };
 constexpr std::int64_t kLongestText = 4096;
-
-void write_tensor(CheckedFile& file, const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.contiguous();
-  file.write(dense.data_ptr(), dense.nbytes());
-}
-
-std::string read_text(CheckedFile& file, std::int64_t size) {
-  std::string text(static_cast<std::size_t>(size), '\0');
-  file.read(text.data(), text.size());
-  return text;
-}
-
-at::Tensor read_tensor(CheckedFile& file, std::int64_t elements) {
-  at::Tensor tensor = at::empty({elements});
-  file.read(tensor.data_ptr(), tensor.nbytes());
-  return tensor;
-}
 
 // Before anything is allocated of the sizes that it names.
 void require_whole(const CheckedFile& file, const Header& header) {
@@ -67,8 +52,8 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   replace_file(path, [&](CheckedFile& file) {
     file.write(&header, sizeof header);
-    file.write(checkpoint.settings.data(), checkpoint.settings.size());
-    file.write(checkpoint.history.data(), checkpoint.history.size());
+    file.write_text(checkpoint.settings);
+    file.write_text(checkpoint.history);
     write_tensor(file, checkpoint.values);
     if (velocity.defined()) write_tensor(file, velocity);
   });
@@ -82,8 +67,8 @@ Checkpoint read_checkpoint(const std::string& path) {
   Checkpoint checkpoint;
   checkpoint.iterations = header.iterations;
   checkpoint.servers = header.servers;
-  checkpoint.settings = read_text(file, header.settings_size);
-  checkpoint.history = read_text(file, header.history_size);
+  checkpoint.settings = file.read_text(header.settings_size);
+  checkpoint.history = file.read_text(header.history_size);
   checkpoint.values = read_tensor(file, header.elements);
   if (header.velocity_elements > 0) {
     checkpoint.velocity = read_tensor(file, header.velocity_elements);

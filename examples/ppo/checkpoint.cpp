@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "flat_parameters/checked_tensor.hpp"
+
 namespace batchrpc_examples::ppo {
 namespace {
 
@@ -22,27 +24,6 @@ struct Header {
   std::int64_t state_size = 0;
   std::int64_t sampler_size = 0;
 };
-
-void write_text(CheckedFile& file, const std::string& text) {
-  file.write(text.data(), text.size());
-}
-
-std::string read_text(CheckedFile& file, std::int64_t size) {
-  std::string text(static_cast<std::size_t>(size), '\0');
-  file.read(text.data(), text.size());
-  return text;
-}
-
-void write_tensor(CheckedFile& file, const at::Tensor& tensor) {
-  const at::Tensor dense = tensor.contiguous();
-  file.write(dense.data_ptr(), dense.nbytes());
-}
-
-at::Tensor read_tensor(CheckedFile& file, std::int64_t elements) {
-  at::Tensor tensor = at::empty({elements});
-  file.read(tensor.data_ptr(), tensor.nbytes());
-  return tensor;
-}
 
 // Before anything is allocated of the sizes that it names.
 void require_whole(const CheckedFile& file, const Header& header) {
@@ -103,7 +84,7 @@ void write_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   replace_file(path, [&](CheckedFile& file) {
     file.write(&header, sizeof header);
     for (const std::string* text : {&checkpoint.settings, &checkpoint.state, &checkpoint.sampler})
-      write_text(file, *text);
+      file.write_text(*text);
     for (const at::Tensor* tensor : {&checkpoint.weights, &checkpoint.mean, &checkpoint.square})
       write_tensor(file, *tensor);
   });
@@ -116,9 +97,9 @@ Checkpoint read_checkpoint(const std::string& path) {
   require_whole(file, header);
   Checkpoint checkpoint;
   checkpoint.version = header.version;
-  checkpoint.settings = read_text(file, header.settings_size);
-  checkpoint.state = read_text(file, header.state_size);
-  checkpoint.sampler = read_text(file, header.sampler_size);
+  checkpoint.settings = file.read_text(header.settings_size);
+  checkpoint.state = file.read_text(header.state_size);
+  checkpoint.sampler = file.read_text(header.sampler_size);
   checkpoint.weights = read_tensor(file, header.parameters);
   checkpoint.mean = read_tensor(file, header.parameters);
   checkpoint.square = read_tensor(file, header.parameters);
