@@ -70,7 +70,7 @@ int run(int argc, const char* const* argv) {
   std::vector<Record> records;
   for (const Setting& setting : options->settings)
     records.push_back(measure(*options, setting));
-  if (!options->settings.front().computes) print_published();
+  if (!options->settings.front().computes) print_beside_published(*options, records);
   Simulation simulation;
   if (!options->simulated_nodes.empty()) {
     simulation = simulate_all(*options, records);

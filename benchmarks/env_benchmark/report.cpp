@@ -82,6 +82,7 @@ void print_heading(const Setting& setting) {
 void print_record(const Options& options, const Record& record) {
   const double ideal = record.setting.ideal();
   const double free = median_free(record);
+  double beyond = 0;
   std::printf("%-28s %12.0f %9.1f %%\n", "free lanes, no driver", free, free / ideal * 100);
   for (std::size_t i = 0; i < options.variants.size(); ++i) {
     const Variant& variant = options.variants[i];
@@ -96,17 +97,50 @@ void print_record(const Options& options, const Record& record) {
         measured.messages_per_second,
         measured.steps_per_second * static_cast<double>(record.setting.observation_bytes) / 1e6,
         measured.driver_cpus);
+    beyond = std::max(beyond, measured.steps_per_second / free - 1);
+  }
+  if (beyond > 0.001) {
+    std::printf(
+        "More than the free lanes, which were measured before or after: the machine was not as "
+        "fast "
+        "all the time;\n--seconds %g and more --rounds come closer.\n",
+        4 * record.setting.seconds);
   }
   std::fflush(stdout);
 }
 
-void print_published() {
+void print_beside_published(const Options& options, const std::vector<Record>& records) {
   std::printf(
-      "\nRay, published (one environment an actor; tianshou issue 1172): efficiency at steps of\n"
-      "  cores      1 s    0.1 s   0.01 s  0.001 s\n"
-      "     96     96 %%     71 %%     33 %%      4 %%\n"
-      "    384     91 %%     56 %%     11 %%      1 %%\n"
-      "   1536     78 %%     26 %%      3 %%      0 %%\n");
+      "\nEfficiency at steps of                      1 s    0.1 s   0.01 s  0.001 s\n"
+      "Ray, published (one environment an actor; tianshou issue 1172)\n"
+      "  96 cores                                 96 %%     71 %%     33 %%      4 %%\n"
+      "  384 cores                                91 %%     56 %%     11 %%      1 %%\n"
+      "  1536 cores                               78 %%     26 %%      3 %%      0 %%\n");
+  std::vector<Setting> printed;
+  for (const Record& record : records) {
+    Setting like = record.setting;  // of any step
+    like.step_ms = 0;
+    if (std::find(printed.begin(), printed.end(), like) != printed.end()) continue;
+    printed.push_back(like);
+    std::printf("here: %zu lanes in %zu processes, %zu environment%s a group, %zu bytes each\n",
+                like.workers * like.lanes, like.workers, like.group_envs(),
+                like.group_envs() == 1 ? "" : "s", like.observation_bytes);
+    for (std::size_t i = 0; i < options.variants.size(); ++i) {
+      std::printf("  %-35s", name_of(options.variants[i]).c_str());
+      for (const double step_ms : {1000.0, 100.0, 10.0, 1.0}) {
+        like.step_ms = step_ms;
+        const auto same = [&](const Record& other) { return other.setting == like; };
+        const auto at = std::find_if(records.begin(), records.end(), same);
+        if (at == records.end()) {
+          std::printf("%9s", "-");
+          continue;
+        }
+        std::printf("%7.0f %%",
+                    median_of(at->variants[i]).steps_per_second / at->setting.ideal() * 100);
+      }
+      std::printf("\n");
+    }
+  }
 }
 
 void print_simulation(const Options& options, const Simulation& simulation) {

@@ -32,7 +32,8 @@ struct Simulation {
 /// Prints one setting's part of the table.
 void print_heading(const Setting& setting);
 void print_record(const Options& options, const Record& record);
-void print_published();
+/// In the table of Ray's published figures.
+void print_beside_published(const Options& options, const std::vector<Record>& records);
 void print_simulation(const Options& options, const Simulation& simulation);
 
 nlohmann::json report_json(const Options& options, const std::vector<Record>& records,

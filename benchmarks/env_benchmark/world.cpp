@@ -85,7 +85,7 @@ Measured World::drive(const Variant& variant,
   const double seconds = run_for(setting_.seconds);
   const double driver_cpu = cpu.passed().client;
   for (const auto& worker : envs.workers()) {
-    if (!worker.live) throw std::runtime_error(worker.name + " was lost: " + worker.last_loss);
+    if (worker.losses > 0) throw std::runtime_error(worker.last_loss);
   }
   return {.steps_per_second = static_cast<double>(rows) / seconds,
           .messages_per_second = static_cast<double>(groups) / seconds,

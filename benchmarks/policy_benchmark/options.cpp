@@ -55,8 +55,8 @@ void check(const Options& options) {
   if (options.policies.empty()) return;
   for (const std::string& network : options.networks) {
     const auto folder = std::filesystem::path(options.policies) / network;
-    if (std::filesystem::is_directory(folder)) continue;
-    throw UsageError("--policies: there is no folder " + folder.string() +
+    if (std::filesystem::exists(folder / "script.pt")) continue;  // the others are as it is
+    throw UsageError("--policies: there is no " + (folder / "script.pt").string() +
                      "; make it by scripts/export_policy.py " + network + " " + folder.string());
   }
 }
