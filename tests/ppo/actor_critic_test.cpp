@@ -73,14 +73,35 @@ TEST_CASE("Python's networks have the same weights by name, and say the same", "
 
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
 TEST_CASE("compiled packages of a network say what it says", "[actor_critic]") {
-  const fs::path folder = fs::path(BATCHRPC_POLICIES) / "two-mlps";
-  if (!fs::exists(folder)) {
+  const fs::path folder = BATCHRPC_POLICIES;
+  if (folder.empty()) {
     WARN("left out: a Python with PyTorch " TORCH_VERSION ", which exports policies");
     return;
   }
-  const auto network = make_two_mlps(4, 2);
-  load_weights(*network, (folder / "script.pt").string());
-  check_equal(*network, *rpc::load_policy((folder / "updatable").string()));
+  const auto check = [&](const std::shared_ptr<Network>& network, const std::string& name,
+                         const std::string& form) {
+    CAPTURE(name, form);
+    load_weights(*network, (folder / name / "script.pt").string());
+    check_equal(*network, *rpc::load_policy((folder / name / form).string()));
+  };
+  const rpc::RowForm planes{at::kBool, {4, 10, 10}};
+  check(make_two_mlps(4, 2), "two-mlps", "updatable");
+  check(make_mlp(), "mlp", "dynamic");
+  check(make_minatar(planes, 3), "minatar", "updatable");
+  check(make_atari(), "atari", "frozen");
+}
+
+TEST_CASE("all packages of a network have the weights of an update", "[actor_critic]") {
+  const fs::path folder = BATCHRPC_POLICIES;
+  if (folder.empty()) return;
+  const auto policy =
+      rpc::load_policy((folder / "minatar" / "updatable").string(), {.updatable = true});
+  CHECK(policy->info().batch_sizes == std::vector<std::size_t>{1, 3});
+  for (std::uint64_t version = 1; version <= 2; ++version) {
+    const auto trained = make_minatar({at::kBool, {4, 10, 10}}, 3);
+    policy->update(rpc::state_of(*trained), version);
+    check_equal(*trained, *policy);  // batches of 1 and of 3
+  }
 }
 #endif
 
