@@ -164,9 +164,33 @@ class BrowserTest(unittest.TestCase):
         time.sleep(2.5)  # the focus outlives updates
         self.assertEqual(self.browser.switch_to.active_element.text, "Function")
 
+    def test_the_span_is_chosen_by_keyboard_and_errors_are_told_by_their_codes(self):
+        self.open()
+        wait_until(lambda: self.cells("made", "cartpole::run_episode"), "calls are made")
+        wait_until(lambda: "the environment has fallen over" in self.text("errors"), "an error")
+        self.tab_to("pause")
+        self.press(Keys.SPACE)
+        self.browser.execute_script(  # nothing has happened in the last five seconds
+            "const last = history.at(-1); const then = structuredClone({...last.data, index: undefined});"
+            "history = [{at: last.at - 5, data: then}, last]; show();")
+
+        def errors():
+            return self.cells("made", "cartpole::run_episode")[4]
+
+        self.assertEqual(errors(), "0")
+        self.browser.find_element(By.TAG_NAME, "body").click()
+        self.browser.execute_script("document.activeElement.blur()")
+        self.tab_to("recent")
+        self.press(Keys.ARROW_RIGHT)
+        number, codes = errors().split("\n")
+        self.assertGreater(int(number), 0)
+        self.assertEqual(codes, f"remote_error: {number}")
+        self.press(Keys.ARROW_LEFT)
+        self.assertEqual(errors(), "0")
+
     def test_all_that_acts_is_reached_by_tab_and_pause_pauses(self):
         self.open()
-        for name in ("pause", "seconds", "record"):
+        for name in ("recent", "pause", "seconds", "record"):
             self.tab_to(name)
         self.browser.find_element(By.TAG_NAME, "body").click()
         self.browser.refresh()
