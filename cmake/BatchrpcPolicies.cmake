@@ -42,9 +42,8 @@ foreach(network atari mlp two-mlps minatar)
 endforeach()
 if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2.10)  # as few packages as tests need: each takes seconds
   list(APPEND commands
-       ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms frozen --batch 1,4
+       ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms frozen,dynamic --batch 1,4
        ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms updatable --batch any
-       ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms dynamic
        ${export} two-mlps ${BATCHRPC_POLICIES}/two-mlps --forms updatable --batch any
        ${export} minatar ${BATCHRPC_POLICIES}/minatar --forms updatable --batch 1,3
        ${export} atari ${BATCHRPC_POLICIES}/atari --forms frozen --batch 3)

@@ -1,3 +1,4 @@
+#include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/version.h>
 
@@ -268,6 +269,35 @@ TEST_CASE("packages that are not what is asked for are refused", "[policy]") {
   CHECK_THAT(refused(folder.path.string()), Contains("are of different policies"));
   CHECK_THAT(refused(folder.write("script.pt2", bytes_of(exported("script.pt")))),
              Contains("script.pt2 is no package of AOTInductor"));
+}
+
+/// The same package, but that it says something else of itself.
+std::string restated(const std::string& package, const std::string& path, const std::string& what,
+                     const std::string& instead) {
+  caffe2::serialize::PyTorchStreamReader from(package);
+  caffe2::serialize::PyTorchStreamWriter to(path);
+  for (const std::string& name : from.getAllRecords()) {
+    if (name.starts_with(".data/") || name == "byteorder") continue;  // the writer's own
+    const auto [data, size] = from.getRecord(name);
+    std::string text(static_cast<const char*>(data.get()), size);
+    const std::size_t at = name.ends_with("metadata.json") ? text.find(what) : text.npos;
+    if (at != text.npos) text.replace(at, what.size(), instead);
+    to.writeRecord(name, text.data(), text.size());
+  }
+  to.writeEndOfFile();
+  return path;
+}
+
+TEST_CASE("a package that calls itself updatable and is frozen is refused", "[policy]") {
+  const std::string frozen = exported("frozen/1.pt2");
+  if (frozen.empty()) return;
+  const Folder folder;
+  const std::string same = restated(frozen, folder.path / "same.pt2", "frozen", "frozen");
+  CHECK(load_policy(same)->info().batch_sizes == std::vector<std::size_t>{1});
+  const std::string path = restated(frozen, folder.path / "other.pt2", "frozen", "updatable");
+  CHECK_THAT(refused(path, {.updatable = true}),
+             Contains("other.pt2 calls itself updatable, but '") &&
+                 Contains("is part of its code: export it with always_keep_tensor_constants"));
 }
 
 TEST_CASE("a package that is cut short is refused", "[policy]") {
