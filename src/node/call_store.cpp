@@ -6,6 +6,12 @@
 #include <utility>
 
 namespace batchrpc {
+namespace {
+
+// So many calls and operators are looked at while who adds a call waits.
+constexpr std::size_t kAtOnce = 1000;
+
+}  // namespace
 
 // A record that does not fit is destroyed without the lock.
 void CallStore::add(CallRecord&& record) noexcept {
@@ -40,7 +46,6 @@ std::vector<CallRecord> CallStore::copy(std::size_t first, std::size_t max_event
 }
 
 std::vector<CallRecord> CallStore::copy() const {
-  constexpr std::size_t kAtOnce = 1000;  // events, for which who adds a call waits
   std::vector<CallRecord> all;
   for (;;) {
     std::vector<CallRecord> part = copy(all.size(), kAtOnce);
@@ -55,6 +60,17 @@ std::size_t CallStore::size() const {
 }
 
 std::uint64_t CallStore::left_out() const {
+std::uint64_t CallStore::events(std::size_t first) const {
+  std::uint64_t events = 0;
+  for (std::size_t i = first;;) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t until = events + kAtOnce;
+    for (; i < calls_.size() && events < until; ++i)
+      events += detail::events_of(calls_[i]);
+    if (i >= calls_.size()) return events;
+  }
+}
+
   const std::lock_guard lock(mutex_);
   return left_out_;
 }
