@@ -162,11 +162,12 @@ std::uint64_t Session::send_error(std::uint64_t call, const std::exception_ptr& 
   if (host_->is_forked_copy()) return 0;  // a promise that the child's exit destroys, say
   if (recording == nullptr) return send(wire::error_frame(call, error, began));
   CallRecord record = recording->finish(detail::kind_of(error));
-  if (!recording->is_told()) return send(wire::error_frame(call, error, began));
-  auto frame = wire::error_frame(call, error, began, &record);
-  if (frame.size() > host_->options().max_frame_bytes / sizeof(Word)) {
+  const CallRecord* const told = recording->is_told() ? &record : nullptr;
+  auto frame = wire::error_frame(call, error, began, told);
+  if (told != nullptr && frame.size() > host_->options().max_frame_bytes / sizeof(Word)) {
     leave_out_details(record);
-    frame = wire::error_frame(call, error, began, &record);
+    frame = wire::error_frame(call, error, began, told);
+  recording->tell_own(frame.size() * sizeof(Word));
   }
   return send(frame);
 }

@@ -9,6 +9,7 @@
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
 #include "batchrpc/profile/clock_alignment.hpp"
+#include "node/call_store.hpp"
 #include "profile/profiled_pair.hpp"
 
 namespace batchrpc {
@@ -129,11 +130,65 @@ TEST_CASE("calls that a node answers are recorded where that is asked for") {
   CHECK(phases.handler == 7ms);
   CHECK(phases.total() == 7ms);
   const auto trace = nlohmann::json::parse(chrome_trace(recording));
-  int handlers = 0;
+  std::vector<std::string> errors;  // as the status page's trace shows them
   for (const auto& event : trace.at("traceEvents")) {
-    if (event.at("ph") == "X" && event.at("cat") == "handler") ++handlers;
+    if (event.at("ph") == "X" && event.at("cat") == "handler")
+      errors.push_back(event.at("args").value("error", ""));
   }
-  CHECK(handlers == 4);
+  std::sort(errors.begin(), errors.end());
+  CHECK(errors == std::vector<std::string>{"", "", "Cancelled", "std::out_of_range"});
+}
+
+TEST_CASE("an answered call has the bytes of its reply, as its caller has them") {
+  Pair pair;
+  pair.b->expose("long", [](int count) { return std::vector<double>(count); });
+  const Profiler of_b(*pair.b, {.answered = true});
+  const auto call_all = [&] {
+    pair.a->call<std::vector<double>(int)>("b", "long", 100).get();
+    pair.a->call<std::vector<double>(int)>("b", "long", 10'000).get();
+    CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "bad", 1)));
+    CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "absent", 1)));
+  };
+  call_all();
+  pair.a->notify<int(int)>("b", "slow", 1);
+  pair.world.run_for(10ms);
+  const auto alone = of_b.recording().calls;  // nobody else has them recorded
+  REQUIRE(alone.size() == 5);
+  CHECK(alone[0].bytes_in >= 800);
+  CHECK(alone[0].bytes_in < 1000);
+  CHECK(alone[1].bytes_in >= 80'000);
+  CHECK(alone[1].bytes_in < 80'400);
+  CHECK(alone[2].bytes_in > 0);
+  CHECK(alone[3].bytes_in > 0);
+  CHECK(alone[4].bytes_in == 0);  // a notification
+  const Profiler of_a(*pair.a);
+  call_all();
+  const auto answered = of_b.recording().calls;
+  const auto made = of_a.recording().calls;
+  REQUIRE(answered.size() == 9);
+  REQUIRE(made.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(answered[5 + i].bytes_in == made[i].bytes_in);
+    CHECK(answered[5 + i].bytes_out == made[i].bytes_out);
+    CHECK(answered[5 + i].bytes_in > alone[i].bytes_in);  // with the record
+  }
+}
+
+TEST_CASE("an answered call whose result could not be sent after all has failed") {
+  const Pair pair;
+  const auto store = std::make_shared<CallStore>(10, true);
+  CallRecording recording(pair.world.loop, true);
+  recording.show(store, {.function = "large"}, true);
+  CHECK(recording.finish().finished != TimePoint());
+  CHECK(recording.finish("InvalidArgument").finished == TimePoint());
+  CHECK(store->size() == 0);  // nothing has been sent
+  recording.tell_own(24);
+  recording.finish("Cancelled");
+  recording.tell_own(0);
+  REQUIRE(store->size() == 1);
+  CHECK(store->copy()[0].function == "large");
+  CHECK(store->copy()[0].error == "InvalidArgument");
+  CHECK(store->copy()[0].bytes_in == 24);
 }
 
 TEST_CASE("calls of one trace that their callee alone records are told apart, below what gave it") {

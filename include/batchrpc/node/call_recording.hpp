@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "batchrpc/base/export.hpp"
@@ -31,8 +32,8 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   [[nodiscard]] TimePoint now() const noexcept override { return clock_->now(); }
   [[nodiscard]] bool wants_operators() const noexcept override { return operators_; }
 
-  /// Has the whole record go to `sink`, too, when it is finished: the callee's own. `known`: of
-  /// whom it is. `told`: the caller is told as well. Before anything else.
+  /// Has the whole record go to `sink`, too, by tell_own(): the callee's own. `known`: of whom it
+  /// is. `told`: the caller is told as well. Before anything else.
   void show(std::shared_ptr<RecordSink> sink, CallRecord&& known, bool told);
   /// Whether the caller wants to be told.
   [[nodiscard]] bool is_told() const noexcept { return told_; }
@@ -47,6 +48,9 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   /// What was caused until now, which is forgotten here: of a batch.
   [[nodiscard]] CallRecord take();
 
+  /// After finish(), when the reply is known, and before it leaves: the callee's own sink gets the
+  /// record. `bytes_in`: of the reply; 0: there is none. Again: does nothing.
+  void tell_own(std::uint64_t bytes_in);
  private:
   [[nodiscard]] bool has_room(std::size_t events);
 
@@ -56,6 +60,7 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   bool told_ = true;
   std::mutex mutex_;
   CallRecord record_;
+  std::optional<CallRecord> own_;         // for that, when it is finished
   std::size_t events_ = 0;
   bool finished_ = false;
 };
