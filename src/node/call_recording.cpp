@@ -123,16 +123,17 @@ CallRecord CallRecording::finish(std::string error) {
     own_ = record;
     own_->error = std::move(error);
   }
+  if (!operators_) leave_out_operators(record);
   return record;
 }
 
-CallRecord CallRecording::take() {
 void CallRecording::tell_own(std::uint64_t bytes_in) {
   if (!own_) return;
   own_->bytes_in = bytes_in;
   own_sink_->add(*std::exchange(own_, std::nullopt));
 }
 
+CallRecord CallRecording::take() {
   const std::lock_guard lock(mutex_);
   events_ = 0;
   return std::exchange(record_, {});

@@ -15,6 +15,7 @@ constexpr std::size_t kAtOnce = 1000;
 
 // A record that does not fit is destroyed without the lock.
 void CallStore::add(CallRecord&& record) noexcept {
+  if (!operators_) detail::leave_out_operators(record);  // another one may have wanted them
   const std::size_t events = detail::events_of(record);
   const std::lock_guard lock(mutex_);
   if (events_ + events > max_events_) {
@@ -59,7 +60,6 @@ std::size_t CallStore::size() const {
   return calls_.size();
 }
 
-std::uint64_t CallStore::left_out() const {
 std::uint64_t CallStore::events(std::size_t first) const {
   std::uint64_t events = 0;
   for (std::size_t i = first;;) {
@@ -71,6 +71,7 @@ std::uint64_t CallStore::events(std::size_t first) const {
   }
 }
 
+std::uint64_t CallStore::left_out() const {
   const std::lock_guard lock(mutex_);
   return left_out_;
 }

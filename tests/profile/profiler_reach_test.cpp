@@ -9,6 +9,7 @@
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
 #include "batchrpc/profile/clock_alignment.hpp"
+#include "batchrpc/trace/operator_source.hpp"
 #include "node/call_store.hpp"
 #include "profile/profiled_pair.hpp"
 
@@ -189,6 +190,72 @@ TEST_CASE("an answered call whose result could not be sent after all has failed"
   CHECK(store->copy()[0].function == "large");
   CHECK(store->copy()[0].error == "InvalidArgument");
   CHECK(store->copy()[0].bytes_in == 24);
+}
+
+// Every operator of these, with those of the calls that they caused.
+std::size_t operators_of(const std::vector<CallRecord>& calls) {
+  std::size_t count = 0;
+  for (const CallRecord& call : calls)
+    count += call.operators.size() + operators_of(call.calls);
+  return count;
+}
+
+TEST_CASE("a profiler that wants no operators has none, whoever else wants them") {
+  Pair pair;
+  // As a function of LibTorch's does.
+  const auto run_operator = [] {
+    const CallContext* const call = CallContext::current();
+    if (call == nullptr) return;
+    if (detail::OperatorSink* const sink = call->operators())
+      sink->add(OperatorRecord{.name = "aten::add", .begin = sink->now(), .end = sink->now()});
+  };
+  const Node c = pair.world.join("c");
+  c.expose("leaf", run_operator);
+  pair.b->expose("middle", [&] {
+    run_operator();
+    return pair.b->call<void()>("c", "leaf");
+  });
+  const Profiler without(*pair.a, {.operators = false});
+  SECTION("on the callee") {
+    const Profiler of_b(*pair.b, {.answered = true});
+    pair.a->call<void()>("b", "middle").get();
+    CHECK(operators_of(of_b.recording().calls) == 2);
+  }
+  SECTION("on the same node") {
+    const Profiler with(*pair.a);
+    pair.a->call<void()>("b", "middle").get();
+    CHECK(operators_of(with.recording().calls) == 2);
+  }
+  SECTION("on the callee, which wants none of what the caller is told") {
+    const Profiler with(*pair.a);
+    const Profiler of_b(*pair.b, {.operators = false, .answered = true});
+    pair.a->call<void()>("b", "middle").get();
+    CHECK(operators_of(with.recording().calls) == 2);
+    CHECK(operators_of(of_b.recording().calls) == 0);
+  }
+  const Recording recording = without.recording();
+  REQUIRE(recording.calls.size() == 1);
+  CHECK(recording.calls[0].calls.size() == 1);
+  CHECK(operators_of(recording.calls) == 0);
+  CHECK(recording.left_out == 0);
+}
+
+TEST_CASE("a reply brings no operators to a caller that wants none") {
+  Pair pair;
+  pair.b->expose("runs", [] {
+    if (detail::OperatorSink* const sink = CallContext::current()->operators()) {
+      for (int i = 0; i < 100; ++i)
+        sink->add(OperatorRecord{.name = "aten::add"});
+    }
+  });
+  const Profiler without(*pair.a, {.operators = false});
+  pair.a->call<void()>("b", "runs").get();
+  const Profiler of_b(*pair.b, {.answered = true});
+  pair.a->call<void()>("b", "runs").get();
+  CHECK(operators_of(of_b.recording().calls) == 100);
+  const auto calls = without.recording().calls;
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].bytes_in == calls[1].bytes_in);
 }
 
 TEST_CASE("calls of one trace that their callee alone records are told apart, below what gave it") {
