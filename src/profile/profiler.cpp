@@ -12,7 +12,6 @@
 #include "base/system_ids.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
-#include "batchrpc/profile/otlp.hpp"
 #include "node/call_store.hpp"
 #include "node/node_core.hpp"
 #include "profile/gathering.hpp"
@@ -29,7 +28,10 @@ void write_file(const std::string& wanted, const std::string& text) {
   const std::string path = target.empty() ? wanted : target.string();
   const fs::file_status there = fs::status(path, unknown);
   const bool replaces = !fs::exists(there) || fs::is_regular_file(there);
-  const std::string beside = replaces ? path + ".tmp." + std::to_string(process_number()) : path;
+  std::string beside = path;
+  if (replaces) {  // of this thread alone
+    beside += ".tmp." + std::to_string(process_number()) + "." + std::to_string(thread_number());
+  }
   const auto refuse = [&] {
     const std::string why = std::strerror(errno);
     if (replaces) (void)std::remove(beside.c_str());
@@ -137,8 +139,8 @@ void Profiler::export_chrome_trace(const std::string& path) const {
   write_file(path, chrome_trace(recording()));
 }
 
-void Profiler::export_otlp(const std::string& path) const {
-  write_file(path, otlp(recording(), parts_->wall_clock_offset));
+void Profiler::export_otlp(const std::string& path, const OtlpOptions& options) const {
+  write_file(path, otlp(recording(), parts_->wall_clock_offset, options));
 }
 
 }  // namespace batchrpc

@@ -8,6 +8,7 @@
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/node/node.hpp"
+#include "batchrpc/profile/otlp.hpp"
 #include "batchrpc/profile/profile_table.hpp"
 #include "batchrpc/profile/recording.hpp"
 
@@ -71,7 +72,7 @@ class BATCHRPC_EXPORT Profiler {
   /// one, when it is complete. Throws InvalidArgument that says why it could not be written.
   void export_chrome_trace(const std::string& path) const;
   /// As spans of OpenTelemetry, OTLP/JSON, as its file exporter writes them. As above.
-  void export_otlp(const std::string& path) const;
+  void export_otlp(const std::string& path, const OtlpOptions& options = {}) const;
 
  private:
   struct Parts;
