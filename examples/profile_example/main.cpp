@@ -10,7 +10,7 @@
 #include "torch_settings/torch_settings.hpp"
 
 // PyTorch's recipe for profiling RPC, in C++: built-in operators, a function of the program's own,
-// and what the number of worker threads does.
+// and what the number of worker threads does; then one trace of all processes.
 namespace {
 
 using namespace batchrpc_examples;
@@ -28,10 +28,14 @@ rpc::NodeOptions node_options(const ProfileExampleOptions& options) {
           .num_worker_threads = options.worker_threads};
 }
 
-// Serves until worker0 is gone.
+// Serves until worker0 is gone, which gathers what this one's profiler has.
 int run_worker(const ProfileExampleOptions& options) {
   rpc::Node node(node_options(options));
+  const rpc::Profiler profiler(node);
+  // A call of its own, of which worker0 learns by gather() alone; before worker0 can call anything.
+  if (node.name() == kNarrow) node.call<&function_with_operators>(kWide).get();
   rpc::expose_operators(node, {"aten::add", "aten::mul"});
+  node.expose("passed_on", [&node] { return node.call<&function_with_operators>(kWide); });
   node.expose<&function_with_operators>();
   node.expose<&heavy_function>();
   node.expose<&waiting_function>();
@@ -93,6 +97,15 @@ void profile_threads(const rpc::Node& node, const std::string& title, const std:
             << " ms with 1 worker thread, " << together(profiler, kWide) << " ms with 8\n";
 }
 
+// What all three processes have recorded, in one trace on one clock.
+void profile_all(const rpc::Node& node, const std::string& folder) {
+  rpc::Profiler profiler(node);
+  node.call<Tensor()>(kNarrow, "passed_on").get();
+  for (const std::string& missing : profiler.gather())
+    std::cerr << "not gathered: " << missing << "\n";
+  show(profiler, "All processes, gathered", folder + "/gathered.trace.json");
+}
+
 int run(int argc, const char* const* argv) {
   auto options = parse_profile_options(argc, argv);
   if (!options) return 0;
@@ -128,6 +141,7 @@ int run(int argc, const char* const* argv) {
                     [&](const char* worker) {
                       return node.call<&waiting_function>(worker, options->waiting_ms);
                     });
+    profile_all(node, options->output_dir);
   }
   for (ChildProcess& worker : workers)
     worker.wait_for(std::chrono::seconds(5));

@@ -112,16 +112,25 @@ CallRecord CallRecording::finish(std::string error) {
   {
     const TimePoint now = clock_->now();
     const std::lock_guard lock(mutex_);
-    if (std::exchange(finished_, true)) return record;
+    if (std::exchange(finished_, true)) {  // perhaps with a result that then could not be sent
+      if (own_ && own_->error.empty()) own_->error = std::move(error);
+      return record;
+    }
     record_.finished = now;
     record = std::exchange(record_, {});
   }
   if (own_sink_) {
-    CallRecord own = record;
-    own.error = std::move(error);
-    own_sink_->add(std::move(own));
+    own_ = record;
+    own_->error = std::move(error);
   }
+  if (!operators_) leave_out_operators(record);
   return record;
+}
+
+void CallRecording::tell_own(std::uint64_t bytes_in) {
+  if (!own_) return;
+  own_->bytes_in = bytes_in;
+  own_sink_->add(*std::exchange(own_, std::nullopt));
 }
 
 CallRecord CallRecording::take() {

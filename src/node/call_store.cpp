@@ -6,9 +6,16 @@
 #include <utility>
 
 namespace batchrpc {
+namespace {
+
+// So many calls and operators are looked at while who adds a call waits.
+constexpr std::size_t kAtOnce = 1000;
+
+}  // namespace
 
 // A record that does not fit is destroyed without the lock.
 void CallStore::add(CallRecord&& record) noexcept {
+  if (!operators_) detail::leave_out_operators(record);  // another one may have wanted them
   const std::size_t events = detail::events_of(record);
   const std::lock_guard lock(mutex_);
   if (events_ + events > max_events_) {
@@ -40,7 +47,6 @@ std::vector<CallRecord> CallStore::copy(std::size_t first, std::size_t max_event
 }
 
 std::vector<CallRecord> CallStore::copy() const {
-  constexpr std::size_t kAtOnce = 1000;  // events, for which who adds a call waits
   std::vector<CallRecord> all;
   for (;;) {
     std::vector<CallRecord> part = copy(all.size(), kAtOnce);
@@ -52,6 +58,17 @@ std::vector<CallRecord> CallStore::copy() const {
 std::size_t CallStore::size() const {
   const std::lock_guard lock(mutex_);
   return calls_.size();
+}
+
+std::uint64_t CallStore::events(std::size_t first) const {
+  std::uint64_t events = 0;
+  for (std::size_t i = first;;) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t until = events + kAtOnce;
+    for (; i < calls_.size() && events < until; ++i)
+      events += detail::events_of(calls_[i]);
+    if (i >= calls_.size()) return events;
+  }
 }
 
 std::uint64_t CallStore::left_out() const {

@@ -27,6 +27,8 @@ class CallStore final : public detail::RecordSink {
   /// All of it, a part after the other: meanwhile calls may be added.
   [[nodiscard]] std::vector<CallRecord> copy() const;
   [[nodiscard]] std::size_t size() const;
+  /// How many calls and operators are kept from number `first` on.
+  [[nodiscard]] std::uint64_t events(std::size_t first) const;
   /// Calls and operators that were not kept.
   [[nodiscard]] std::uint64_t left_out() const;
 

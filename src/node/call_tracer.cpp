@@ -114,32 +114,46 @@ void CallTracer::show(const std::shared_ptr<CallStore>& store, std::uint64_t eve
   stores_.push_back({store, next_store_++, every});
 }
 
-CallTracer::Shown CallTracer::shown(Position from, std::size_t max_events) const {
-  std::vector<ShownStore> stores;
-  {
-    const std::lock_guard lock(mutex_);
-    stores = stores_;
-  }
-  Shown part;
-  for (const ShownStore& shown : stores) {
-    const auto store = shown.number < from.store ? nullptr : shown.store.lock();
+CallTracer::LivingStore CallTracer::first_store(std::uint64_t from) const {
+  const std::lock_guard lock(mutex_);
+  LivingStore first;
+  for (const ShownStore& shown : stores_) {
+    auto store = shown.number < from ? nullptr : shown.store.lock();
     if (!store) continue;
-    if (!part.calls.empty() || part.next.store > from.store) {
-      part.more = true;
+    if (first.store) {
+      first.more = true;
       break;
     }
-    const std::size_t first = shown.number == from.store ? from.call : 0;
-    part.calls = store->copy(first, max_events);
-    part.sampled = shown.every;
-    if (first + part.calls.size() < store->size()) {
-      part.next = {shown.number, first + part.calls.size()};
-      part.more = true;
-      break;
-    }
-    part.next = {shown.number + 1, 0};
-    part.left_out += store->left_out();
+    first = {.store = std::move(store), .number = shown.number, .every = shown.every};
   }
+  return first;
+}
+
+CallTracer::Shown CallTracer::shown(Position from, std::size_t max_events) const {
+  const LivingStore of = first_store(from.store);
+  if (!of.store) return {};
+  const std::size_t first = of.number == from.store ? from.call : 0;
+  Shown part{.calls = of.store->copy(first, max_events), .sampled = of.every};
+  const std::size_t behind = first + part.calls.size();
+  if (behind < of.store->size()) {
+    part.next = {of.number, behind};
+    part.more = true;
+    return part;
+  }
+  part.next = {of.number + 1, 0};
+  part.more = of.more;
+  part.left_out = of.store->left_out();
   return part;
+}
+
+CallTracer::Shown CallTracer::rest(Position from) const {
+  const LivingStore of = first_store(from.store);
+  if (!of.store) return {};
+  const std::uint64_t events = of.store->events(of.number == from.store ? from.call : 0);
+  return {.next = {of.number + 1, 0},
+          .more = of.more,
+          .left_out = events + of.store->left_out(),
+          .sampled = of.every};
 }
 
 bool CallTracer::is_watched() noexcept {

@@ -41,6 +41,8 @@ class CallTracer {
   };
   /// What is at `from`, of about so many events.
   [[nodiscard]] Shown shown(Position from, std::size_t max_events) const;
+  /// The rest of the store there, without its calls, which count as left out.
+  [[nodiscard]] Shown rest(Position from) const;
 
   /// Whether a call that the calling thread makes now may have to be recorded.
   [[nodiscard]] bool is_active() const noexcept {
@@ -68,6 +70,14 @@ class CallTracer {
     bool answered = false;
   };
 
+  // A store that is shown and lives.
+  struct LivingStore {
+    std::shared_ptr<CallStore> store;  // null: there is none
+    std::uint64_t number = 0;
+    std::uint64_t every = 1;
+    bool more = false;  // another one comes after it
+  };
+  [[nodiscard]] LivingStore first_store(std::uint64_t from) const;
   [[nodiscard]] bool is_sampled(const Recorder& recorder) noexcept;
   void count_recorders();
   [[nodiscard]] std::shared_ptr<detail::RecordSink> next_sink_of_answered();

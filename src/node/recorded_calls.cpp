@@ -11,29 +11,36 @@ namespace batchrpc {
 
 void NodeCore::expose_recorded_calls() {
   using namespace recorded_calls;
-  const auto show = [weak = weak_from_this()](std::uint64_t store, std::uint64_t call) {
-    const auto core = weak.lock();
-    if (!core) throw ShutDown("the node is shut down");
-    Page page;
-    page.received = core->loop()->now().time_since_epoch().count();
-    if (!core->options().profiling) {
-      throw NotFound("node " + core->name() + " tells nothing (NodeOptions::profiling)");
-    }
-    const CallTracer::Shown shown = core->tracer().shown({store, call}, kPageEvents);
-    page.calls.reserve(shown.calls.size());
-    for (const CallRecord& record : shown.calls)
-      page.calls.push_back(wire::body_of(record));
-    page.next_store = shown.next.store;
-    page.next_call = shown.next.call;
-    page.more = shown.more;
-    page.left_out = shown.left_out;
-    page.sampled = shown.sampled;
-    page.finished = core->loop()->now().time_since_epoch().count();
-    return page;
+  const auto expose = [this](std::string_view name, auto look) {
+    const auto show = [weak = weak_from_this(), look](std::uint64_t store, std::uint64_t call) {
+      const auto core = weak.lock();
+      if (!core) throw ShutDown("the node is shut down");
+      Page page;
+      page.received = core->loop()->now().time_since_epoch().count();
+      if (!core->options().profiling) {
+        throw NotFound("node " + core->name() + " tells nothing (NodeOptions::profiling)");
+      }
+      const CallTracer::Shown shown = look(core->tracer(), CallTracer::Position{store, call});
+      page.calls.reserve(shown.calls.size());
+      for (const CallRecord& record : shown.calls)
+        page.calls.push_back(wire::body_of(record));
+      page.next_store = shown.next.store;
+      page.next_call = shown.next.call;
+      page.more = shown.more;
+      page.left_out = shown.left_out;
+      page.sampled = shown.sampled;
+      page.finished = core->loop()->now().time_since_epoch().count();
+      return page;
+    };
+    using Traits = detail::FunctionTraits<decltype(show)>;
+    functions_.add(std::make_shared<detail::TypedFunction<decltype(show), Traits>>(
+        std::string(name), show, ExposeOptions{}));
   };
-  using Traits = detail::FunctionTraits<decltype(show)>;
-  functions_.add(std::make_shared<detail::TypedFunction<decltype(show), Traits>>(
-      std::string(kRecorded), show, ExposeOptions{}));
+  expose(kRecorded, [](const CallTracer& tracer, CallTracer::Position from) {
+    return tracer.shown(from, kPageEvents);
+  });
+  expose(kRest,
+         [](const CallTracer& tracer, CallTracer::Position from) { return tracer.rest(from); });
 }
 
 }  // namespace batchrpc

@@ -6,10 +6,13 @@
 
 #include "wire/record.hpp"
 
-/// The reserved function by which a node asks another one for what is recorded there.
+/// The reserved functions by which a node asks another one for what is recorded there.
 namespace batchrpc::recorded_calls {
 
 inline constexpr std::string_view kRecorded = "batchrpc.recorded";
+/// A page of the rest of a store: without the calls, which are counted in `left_out`. Nodes of
+/// older versions do not have it.
+inline constexpr std::string_view kRest = "batchrpc.recorded.rest";
 
 /// A part of it.
 struct Page {

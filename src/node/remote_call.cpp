@@ -163,8 +163,10 @@ std::size_t IncomingCall::bytes() const noexcept {
 
 void IncomingCall::end() {
   ReplySink* const sink = std::exchange(sink_, nullptr);
-  if (CallRecording* const record = recording(); record != nullptr && !sink->is_forked_copy())
+  if (CallRecording* const record = recording(); record != nullptr && !sink->is_forked_copy()) {
     record->finish(context_.cancelled() ? std::string(to_string(ErrorCode::cancelled)) : "");
+    record->tell_own(0);  // unless there was a reply
+  }
   const bool holds_something = context_.call() || lock_ || place_;
   if (holds_something && sink->is_forked_copy()) {  // none of it is given back
     static_cast<void>(place_.release());

@@ -5,6 +5,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
+#include "batchrpc/node/call_recording.hpp"
 #include "node/call_stories.hpp"
 #include "node/function_table.hpp"
 #include "node/output_scope.hpp"
@@ -129,6 +130,12 @@ void Session::send_result(std::uint64_t call, Encoder& encoder, detail::CallReco
   }
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
   check_size(encoder, [&] { return "the result for " + peer_name(); });
+  if (recording != nullptr) {
+    std::uint64_t bytes = encoder.words().size() * sizeof(Word);
+    for (const Bytes& payload : encoder.payloads())
+      bytes += payload.size();
+    recording->tell_own(bytes);
+  }
   if (encoder.one_use()) send_cargo(encoder);
   connection_->output().append(encoder.words(), call, true, std::move(encoder.payloads()));
   encoder.cargo().clear();

@@ -113,9 +113,8 @@ detail::Ref<const detail::CallExtras> Session::extras_of(
   extras->metadata = std::move(body.metadata);
   const bool told = body.record != wire::RecordWish::none && host_->options().profiling;
   if (told || sink) {
-    const bool operators =
-        body.record == wire::RecordWish::operators || (sink && sink->wants_operators());
-    extras->recording = std::make_shared<detail::CallRecording>(loop_, operators);
+    extras->recording =
+        std::make_shared<detail::CallRecording>(loop_, body.record == wire::RecordWish::operators);
   }
   if (sink) {
     const wire::Hello self = host_->own_hello();
@@ -162,12 +161,13 @@ std::uint64_t Session::send_error(std::uint64_t call, const std::exception_ptr& 
   if (host_->is_forked_copy()) return 0;  // a promise that the child's exit destroys, say
   if (recording == nullptr) return send(wire::error_frame(call, error, began));
   CallRecord record = recording->finish(detail::kind_of(error));
-  if (!recording->is_told()) return send(wire::error_frame(call, error, began));
-  auto frame = wire::error_frame(call, error, began, &record);
-  if (frame.size() > host_->options().max_frame_bytes / sizeof(Word)) {
+  const CallRecord* const told = recording->is_told() ? &record : nullptr;
+  auto frame = wire::error_frame(call, error, began, told);
+  if (told != nullptr && frame.size() > host_->options().max_frame_bytes / sizeof(Word)) {
     leave_out_details(record);
-    frame = wire::error_frame(call, error, began, &record);
+    frame = wire::error_frame(call, error, began, told);
   }
+  recording->tell_own(frame.size() * sizeof(Word));
   return send(frame);
 }
 

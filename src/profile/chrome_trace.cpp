@@ -153,11 +153,8 @@ class ChromeTrace {
     end_event();
   }
 
-  void write_call(const TraceLayout::Call& call) {
-    const CallRecord& record = *call.record;
-    const CallPhases phases = CallPhases::of(call.times);
-    begin_slice("call", record.function, call.row, call.times.called, call.times.ended);
-    begin_arguments();
+  // All that is known of a call, but for its phases and its batch.
+  void write_arguments(const CallRecord& record) {
     json_.member("function", record.function);
     json_.member("caller", record.caller.node);
     json_.member("callee", record.callee.node);
@@ -167,6 +164,15 @@ class ChromeTrace {
     json_.member("trace_id", hex(record.span.trace_id));
     json_.member("span_id", hex(record.span.span_id));
     if (record.parent != 0) json_.member("parent_id", hex(record.parent));
+    if (record.left_out != 0) json_.member("left_out", record.left_out);
+  }
+
+  void write_call(const TraceLayout::Call& call) {
+    const CallRecord& record = *call.record;
+    const CallPhases phases = CallPhases::of(call.times);
+    begin_slice("call", record.function, call.row, call.times.called, call.times.ended);
+    begin_arguments();
+    write_arguments(record);
     json_.key("phases");
     json_.begin_object();
     for (const CallPhase& phase : kCallPhases) {
@@ -181,7 +187,6 @@ class ChromeTrace {
       json_.member("rows", record.batch.rows);
       json_.end_object();
     }
-    if (record.left_out != 0) json_.member("left_out", record.left_out);
     end_slice_with_arguments();
 
     TimePoint begin = call.times.called;
@@ -200,9 +205,13 @@ class ChromeTrace {
     begin_slice("handler", record.function, call.handler_row, call.times.begun,
                 call.times.finished);
     begin_arguments();
-    json_.member("function", record.function);
-    json_.member("caller", record.caller.node);
-    json_.member("span_id", hex(record.span.span_id));
+    if (call.row == TraceLayout::kNone) {  // there is no other slice to say it
+      write_arguments(record);
+    } else {
+      json_.member("function", record.function);
+      json_.member("caller", record.caller.node);
+      json_.member("span_id", hex(record.span.span_id));
+    }
     if (record.batch.number != 0) json_.member("batch", record.batch.number);
     end_slice_with_arguments();
   }

@@ -172,8 +172,7 @@ class Otlp {
       if (span.run->shared) attribute(json, "batchrpc.batch.number", call.batch.number);
     }
     json.end_array();
-    // The caller's: of the callee it is not known whether it failed.
-    if (span.kind == Kind::client && !call.error.empty()) {
+    if (is_tellers(span) && !call.error.empty()) {
       json.key("status");
       json.begin_object();
       json.member("code", kStatusError);
@@ -181,6 +180,12 @@ class Otlp {
       json.end_object();
     }
     json.end_object();
+  }
+
+  // Whether it is of who tells how the call ended: the caller, and where that tells nothing, the
+  // callee. Of a call that has failed for its caller, the callee may not have failed.
+  static bool is_tellers(const Span& span) {
+    return span.kind == (CallTimes::has_caller(*span.call) ? Kind::client : Kind::server);
   }
 
   static void write_attributes(JsonWriter& json, const Span& span) {
@@ -195,9 +200,11 @@ class Otlp {
       attribute(json, "batchrpc.batch.number", call.batch.number);
       attribute(json, "batchrpc.batch.rows", call.batch.rows);
     }
+    if (is_tellers(span)) {
+      if (!call.error.empty()) attribute(json, "error.type", call.error);
+      if (call.left_out != 0) attribute(json, "batchrpc.left_out", call.left_out);
+    }
     if (span.kind != Kind::client) return;
-    if (!call.error.empty()) attribute(json, "error.type", call.error);
-    if (call.left_out != 0) attribute(json, "batchrpc.left_out", call.left_out);
     for (const CallPhase& phase : kCallPhases) {
       attribute(json, "batchrpc.phase." + std::string(phase.name) + "_ns",
                 static_cast<std::uint64_t>((span.phases.*phase.field).count()));

@@ -11,18 +11,13 @@
 
 #include "base/system_ids.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/future/coroutine.hpp"
-#include "batchrpc/node/caller.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
-#include "batchrpc/profile/otlp.hpp"
 #include "node/call_store.hpp"
 #include "node/node_core.hpp"
-#include "node/recorded_calls.hpp"
+#include "profile/gathering.hpp"
 
 namespace batchrpc {
 namespace {
-
-using recorded_calls::Page;
 
 // Beside the file, which it replaces when it is whole; what is no file is written to as it is.
 void write_file(const std::string& wanted, const std::string& text) {
@@ -33,7 +28,10 @@ void write_file(const std::string& wanted, const std::string& text) {
   const std::string path = target.empty() ? wanted : target.string();
   const fs::file_status there = fs::status(path, unknown);
   const bool replaces = !fs::exists(there) || fs::is_regular_file(there);
-  const std::string beside = replaces ? path + ".tmp." + std::to_string(process_number()) : path;
+  std::string beside = path;
+  if (replaces) {  // of this thread alone
+    beside += ".tmp." + std::to_string(process_number()) + "." + std::to_string(thread_number());
+  }
   const auto refuse = [&] {
     const std::string why = std::strerror(errno);
     if (replaces) (void)std::remove(beside.c_str());
@@ -48,20 +46,6 @@ void write_file(const std::string& wanted, const std::string& text) {
   if (!replaces) return;
   if (fs::exists(there)) fs::permissions(beside, there.permissions(), unknown);
   if (std::rename(beside.c_str(), path.c_str()) != 0) refuse();
-}
-
-// What the way there and back tells of the clocks.
-CallRecord clock_sample(const NodeCore& core, const std::string& peer, TimePoint sent,
-                        const Page& page, TimePoint replied) {
-  CallRecord sample;
-  sample.caller.node = core.name();
-  sample.callee.node = peer;
-  sample.called = sample.encoded = sample.sent = sent;
-  sample.received = TimePoint(Duration(page.received));
-  sample.begun = sample.received;
-  sample.finished = TimePoint(Duration(page.finished));
-  sample.replied = sample.ended = replied;
-  return sample;
 }
 
 }  // namespace
@@ -80,62 +64,14 @@ struct Profiler::Parts {
     }
   }
 
-  Future<Page> ask(NodeCore& node, const std::string& peer, std::uint64_t from_store,
-                   std::uint64_t from_call, Duration timeout) const {
-    const auto submit = [&](const detail::FunctionKey& key, detail::OutgoingOptions&& how,
-                            Encoder& encoder, detail::ReplyHandler&& handler) {
-      node.submit(peer, key, std::move(how), encoder, std::move(handler));
-    };
-    detail::OutgoingOptions how;
-    how.timeout = timeout;
-    return detail::send_call<Page, std::uint64_t, std::uint64_t>(
-        submit,
-        detail::function_key(recorded_calls::kRecorded,
-                             signature<Page, std::uint64_t, std::uint64_t>()),
-        std::move(how), from_store, from_call);
-  }
-
-  // All that a peer has, as far as there is room.
-  Future<Recording> gather_from(std::shared_ptr<NodeCore> node, std::string peer,
-                                TimePoint deadline) const {
-    Recording all;
-    std::size_t room = max_events;
-    std::uint64_t from_store = 0;
-    std::uint64_t from_call = 0;
-    for (bool more = true; more;) {
-      const TimePoint sent = node->loop()->now();
-      if (sent >= deadline) throw TimedOut("it took too long to tell all", false);
-      auto asked = ask(*node, peer, from_store, from_call, deadline - sent);
-      Page page = co_await std::move(asked);
-      all.clock_samples.push_back(clock_sample(*node, peer, sent, page, node->loop()->now()));
-      all.left_out += page.left_out;
-      all.sampled = std::max(all.sampled, page.sampled);
-      more = page.more && room > 0;
-      for (wire::CallBody& body : page.calls) {
-        CallRecord call = wire::record_of(std::move(body));
-        const std::size_t events = detail::events_of(call);
-        if (events > room) {
-          all.left_out += events;
-          more = false;
-          continue;
-        }
-        room -= events;
-        all.calls.push_back(std::move(call));
-      }
-      from_store = page.next_store;
-      from_call = page.next_call;
-    }
-    co_return all;
-  }
-
   const std::weak_ptr<NodeCore> core;
   const std::size_t max_events;
   const std::shared_ptr<CallStore> store;
   Recording own;                 // without its calls
   Duration wall_clock_offset{};  // of the node's clock
 
-  std::mutex mutex;                           // guards what follows
-  std::map<std::string, Recording> gathered;  // by peer
+  std::mutex mutex;                                       // guards what follows
+  std::map<std::string, profile::GatheredPeer> gathered;  // by name
 };
 
 Profiler::Profiler(const Node& node, const ProfilerOptions& options)
@@ -160,21 +96,20 @@ std::vector<std::string> Profiler::gather(Duration timeout) {
   if (!core) throw ShutDown("gather(): the profiler's node has ended");
   const TimePoint deadline = core->loop()->now() + timeout;
   std::vector<std::string> missing;
-  std::vector<std::pair<std::string, Future<Recording>>> asked;  // all at once
-  for (const PeerInfo& peer : core->peers().snapshot()) {
+  std::vector<std::pair<PeerInfo, Future<profile::Told>>> asked;  // all at once
+  for (PeerInfo& peer : core->peers().snapshot()) {
     if (peer.state == PeerState::lost) continue;
-    asked.emplace_back(peer.name, parts_->gather_from(core, peer.name, deadline));
+    auto told = profile::ask_for_recorded(core, peer.name, parts_->max_events, deadline);
+    asked.emplace_back(std::move(peer), std::move(told));
   }
   for (auto& [peer, future] : asked) {
     try {
-      Recording theirs = std::move(future).get();
+      profile::Told told = std::move(future).get();
       const std::lock_guard lock(parts_->mutex);
-      Recording& known = parts_->gathered[peer];
-      known.clock_samples.clear();  // clocks drift: the latest count
-      known.left_out = 0;
-      merge(known, std::move(theirs));
+      const auto [known, is_new] = parts_->gathered.try_emplace(peer.name, parts_->max_events);
+      known->second.take(peer.incarnation, std::move(told));
     } catch (const std::exception& error) {
-      missing.push_back(peer + ": " + error.what());
+      missing.push_back(peer.name + ": " + error.what());
     }
   }
   return missing;
@@ -187,12 +122,13 @@ Recording Profiler::recording() const {
   own.calls = parts_->store->copy();
   merge(all, std::move(own));
   all.left_out = parts_->store->left_out();
-  std::map<std::string, Recording> gathered;
+  std::vector<Recording> gathered;
   {
     const std::lock_guard lock(parts_->mutex);
-    gathered = parts_->gathered;
+    for (const auto& [peer, theirs] : parts_->gathered)
+      gathered.push_back(theirs.recording());
   }
-  for (auto& [peer, theirs] : gathered)
+  for (Recording& theirs : gathered)
     merge(all, std::move(theirs));
   return all;
 }
@@ -203,8 +139,8 @@ void Profiler::export_chrome_trace(const std::string& path) const {
   write_file(path, chrome_trace(recording()));
 }
 
-void Profiler::export_otlp(const std::string& path) const {
-  write_file(path, otlp(recording(), parts_->wall_clock_offset));
+void Profiler::export_otlp(const std::string& path, const OtlpOptions& options) const {
+  write_file(path, otlp(recording(), parts_->wall_clock_offset, options));
 }
 
 }  // namespace batchrpc

@@ -11,4 +11,10 @@ std::size_t events_of(const CallRecord& record) noexcept {
   return events;
 }
 
+void leave_out_operators(CallRecord& record) noexcept {
+  record.operators.clear();
+  for (CallRecord& call : record.calls)
+    leave_out_operators(call);
+}
+
 }  // namespace batchrpc::detail

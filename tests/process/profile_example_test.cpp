@@ -104,7 +104,7 @@ TEST_CASE("profile_example prints its tables, and writes traces that hold togeth
         "rpc_async#aten::mul(worker0 -> worker1)#remote_op: mul",
         "function_with_operators(worker0 -> worker1)#remote_op: rand",
         "heavy_function(worker0 -> worker2)#remote_op: sigmoid", "Self CPU time total", "Node ID",
-        "waiting_function(worker0 -> worker2)"}) {
+        "waiting_function(worker0 -> worker2)", "end to end"}) {  // which is of phases_table()
     CAPTURE(name);
     CHECK(out.find(name) != std::string::npos);
   }
@@ -127,6 +127,47 @@ TEST_CASE("profile_example prints its tables, and writes traces that hold togeth
   REQUIRE(threads.size() == 2);
   CHECK(threads[0] == 1);
   CHECK(threads[1] > 1);
+}
+
+TEST_CASE("profile_example gathers one trace of its processes, which has each call once") {
+  const Folder folder;
+  REQUIRE(run(folder, {"--output-dir", folder.file("."), "--calls", "1", "--waiting-ms", "1"}) ==
+          0);
+  CHECK(folder.text("example.err").find("not gathered") == std::string::npos);
+  const Trace trace(folder.json("gathered.trace.json"));
+  check_trace(trace, 3);
+  // Of worker1's two calls, one was made by a handler, for worker0, and the other for nobody.
+  std::multiset<std::string> calls;
+  std::string handled;
+  for (const json* call : trace.slices.at("call")) {
+    const json& its = call->at("args");
+    calls.insert(its.at("caller").get<std::string>() + " -> " +
+                 its.at("callee").get<std::string>());
+    if (its.at("function") == "passed_on") handled = its.at("span_id");
+  }
+  CHECK(calls == std::multiset<std::string>{"worker0 -> worker1", "worker1 -> worker2",
+                                            "worker1 -> worker2"});
+  const auto& made = trace.slices.at("call");
+  CHECK(std::count_if(made.begin(), made.end(), [&](const json* call) {
+          return call->at("args").value("parent_id", "") == handled;
+        }) == 1);
+  std::set<std::string> nodes;
+  std::set<std::string> processes;
+  for (const json& event : trace.text.at("traceEvents")) {
+    if (event.at("name") == "process_name") nodes.insert(event.at("args").at("name"));
+    if (event.at("name") == "process_labels") processes.insert(event.at("args").at("labels"));
+  }
+  CHECK(nodes == std::set<std::string>{"worker0 (rank 0)", "worker1 (rank 1)", "worker2 (rank 2)"});
+  CHECK(processes.size() == 3);
+  const json& clocks = trace.text.at("metadata").at("clocks");
+  REQUIRE(clocks.size() == 3);
+  CHECK(clocks[0].at("node") == "worker0");
+  for (std::size_t i = 1; i < clocks.size(); ++i) {
+    CHECK(clocks[i].at("samples") > 0);
+    CHECK(clocks[i].at("error_ns") > 0);
+    CHECK(std::abs(clocks[i].at("offset_ns").get<double>()) <=  // of one machine
+          clocks[i].at("error_ns").get<double>());
+  }
 }
 
 TEST_CASE("profile_example says what is wrong with its arguments") {

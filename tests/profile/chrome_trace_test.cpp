@@ -173,6 +173,28 @@ TEST_CASE("a call's arguments say all that is known of it") {
   CHECK_FALSE(arguments.contains("batch"));
 }
 
+TEST_CASE("a handler's arguments say all that is known of a call that its callee alone tells of") {
+  Recording recording = nested_recording();
+  CHECK_FALSE(Trace(recording).of("handler")[1]["args"].contains("trace_id"));  // its call has it
+  CallRecord answered = recording.calls[0].calls[0];
+  test::lose_caller(answered);
+  answered.error = "std::out_of_range";
+  answered.left_out = 4;
+  const Trace trace({.calls = {answered}, .node = "w2"});
+  CHECK(trace.of("call").empty());
+  json arguments = trace.of("handler").at(0)["args"];
+  CHECK(arguments["function"] == "g");
+  CHECK(arguments["caller"] == "w1");
+  CHECK(arguments["callee"] == "w2");
+  CHECK(arguments["bytes_out"] == 100);
+  CHECK(arguments["bytes_in"] == 60);
+  CHECK(arguments["error"] == "std::out_of_range");
+  CHECK(arguments["trace_id"] == "00000000000000000000000000000007");
+  CHECK(arguments["span_id"] == "0000000000000002");
+  CHECK(arguments["parent_id"] == "0000000000000001");
+  CHECK(arguments["left_out"] == 4);
+}
+
 TEST_CASE("calls that overlap have rows of their own, and rows are used again") {
   SampleWorld world;
   Recording recording{.node = "w0"};

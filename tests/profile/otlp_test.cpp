@@ -124,6 +124,26 @@ TEST_CASE("spans say what a call was, and what it spent its time on") {
   CHECK(attributes(spans.one("f", 2)).at("batchrpc.batch.rows") == "intValue 4");
 }
 
+TEST_CASE("the span of a call that its callee alone tells of says whether it failed") {
+  Recording recording = nested_recording();
+  CHECK_FALSE(Spans(otlp(recording, kWall)).one("g", 2).contains("status"));  // its caller's has it
+  CallRecord& answered = recording.calls[0];
+  test::lose_caller(answered);
+  answered.calls.clear();
+  answered.error = "std::out_of_range";
+  answered.left_out = 3;
+  const Spans spans(otlp(recording, kWall));
+  REQUIRE(spans.all.size() == 1);
+  const json& server = spans.one("f", 2);
+  CHECK(server["status"]["code"] == 2);
+  CHECK(server["status"]["message"] == "std::out_of_range");
+  const auto its = attributes(server);
+  CHECK(its.at("error.type") == "stringValue std::out_of_range");
+  CHECK(its.at("batchrpc.left_out") == "intValue 3");
+  CHECK(its.at("batchrpc.bytes_in") == "intValue 60");
+  CHECK_FALSE(its.contains("batchrpc.phase.wire_ns"));
+}
+
 TEST_CASE("both sides make the same span of the callee") {
   const Recording recording = nested_recording();
   const Recording of_callee{.calls = recording.calls[0].calls, .node = "w1"};

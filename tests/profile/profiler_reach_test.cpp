@@ -9,6 +9,8 @@
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
 #include "batchrpc/profile/clock_alignment.hpp"
+#include "batchrpc/trace/operator_source.hpp"
+#include "node/call_store.hpp"
 #include "profile/profiled_pair.hpp"
 
 namespace batchrpc {
@@ -129,11 +131,131 @@ TEST_CASE("calls that a node answers are recorded where that is asked for") {
   CHECK(phases.handler == 7ms);
   CHECK(phases.total() == 7ms);
   const auto trace = nlohmann::json::parse(chrome_trace(recording));
-  int handlers = 0;
+  std::vector<std::string> errors;  // as the status page's trace shows them
   for (const auto& event : trace.at("traceEvents")) {
-    if (event.at("ph") == "X" && event.at("cat") == "handler") ++handlers;
+    if (event.at("ph") == "X" && event.at("cat") == "handler")
+      errors.push_back(event.at("args").value("error", ""));
   }
-  CHECK(handlers == 4);
+  std::sort(errors.begin(), errors.end());
+  CHECK(errors == std::vector<std::string>{"", "", "Cancelled", "std::out_of_range"});
+}
+
+TEST_CASE("an answered call has the bytes of its reply, as its caller has them") {
+  Pair pair;
+  pair.b->expose("long", [](int count) { return std::vector<double>(count); });
+  const Profiler of_b(*pair.b, {.answered = true});
+  const auto call_all = [&] {
+    pair.a->call<std::vector<double>(int)>("b", "long", 100).get();
+    pair.a->call<std::vector<double>(int)>("b", "long", 10'000).get();
+    CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "bad", 1)));
+    CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "absent", 1)));
+  };
+  call_all();
+  pair.a->notify<int(int)>("b", "slow", 1);
+  pair.world.run_for(10ms);
+  const auto alone = of_b.recording().calls;  // nobody else has them recorded
+  REQUIRE(alone.size() == 5);
+  CHECK(alone[0].bytes_in >= 800);
+  CHECK(alone[0].bytes_in < 1000);
+  CHECK(alone[1].bytes_in >= 80'000);
+  CHECK(alone[1].bytes_in < 80'400);
+  CHECK(alone[2].bytes_in > 0);
+  CHECK(alone[3].bytes_in > 0);
+  CHECK(alone[4].bytes_in == 0);  // a notification
+  const Profiler of_a(*pair.a);
+  call_all();
+  const auto answered = of_b.recording().calls;
+  const auto made = of_a.recording().calls;
+  REQUIRE(answered.size() == 9);
+  REQUIRE(made.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(answered[5 + i].bytes_in == made[i].bytes_in);
+    CHECK(answered[5 + i].bytes_out == made[i].bytes_out);
+    CHECK(answered[5 + i].bytes_in > alone[i].bytes_in);  // with the record
+  }
+}
+
+TEST_CASE("an answered call whose result could not be sent after all has failed") {
+  const Pair pair;
+  const auto store = std::make_shared<CallStore>(10, true);
+  CallRecording recording(pair.world.loop, true);
+  recording.show(store, {.function = "large"}, true);
+  CHECK(recording.finish().finished != TimePoint());
+  CHECK(recording.finish("InvalidArgument").finished == TimePoint());
+  CHECK(store->size() == 0);  // nothing has been sent
+  recording.tell_own(24);
+  recording.finish("Cancelled");
+  recording.tell_own(0);
+  REQUIRE(store->size() == 1);
+  CHECK(store->copy()[0].function == "large");
+  CHECK(store->copy()[0].error == "InvalidArgument");
+  CHECK(store->copy()[0].bytes_in == 24);
+}
+
+// Every operator of these, with those of the calls that they caused.
+std::size_t operators_of(const std::vector<CallRecord>& calls) {
+  std::size_t count = 0;
+  for (const CallRecord& call : calls)
+    count += call.operators.size() + operators_of(call.calls);
+  return count;
+}
+
+TEST_CASE("a profiler that wants no operators has none, whoever else wants them") {
+  Pair pair;
+  // As a function of LibTorch's does.
+  const auto run_operator = [] {
+    const CallContext* const call = CallContext::current();
+    if (call == nullptr) return;
+    if (detail::OperatorSink* const sink = call->operators())
+      sink->add(OperatorRecord{.name = "aten::add", .begin = sink->now(), .end = sink->now()});
+  };
+  const Node c = pair.world.join("c");
+  c.expose("leaf", run_operator);
+  pair.b->expose("middle", [&] {
+    run_operator();
+    return pair.b->call<void()>("c", "leaf");
+  });
+  const Profiler without(*pair.a, {.operators = false});
+  SECTION("on the callee") {
+    const Profiler of_b(*pair.b, {.answered = true});
+    pair.a->call<void()>("b", "middle").get();
+    CHECK(operators_of(of_b.recording().calls) == 2);
+  }
+  SECTION("on the same node") {
+    const Profiler with(*pair.a);
+    pair.a->call<void()>("b", "middle").get();
+    CHECK(operators_of(with.recording().calls) == 2);
+  }
+  SECTION("on the callee, which wants none of what the caller is told") {
+    const Profiler with(*pair.a);
+    const Profiler of_b(*pair.b, {.operators = false, .answered = true});
+    pair.a->call<void()>("b", "middle").get();
+    CHECK(operators_of(with.recording().calls) == 2);
+    CHECK(operators_of(of_b.recording().calls) == 0);
+  }
+  const Recording recording = without.recording();
+  REQUIRE(recording.calls.size() == 1);
+  CHECK(recording.calls[0].calls.size() == 1);
+  CHECK(operators_of(recording.calls) == 0);
+  CHECK(recording.left_out == 0);
+}
+
+TEST_CASE("a reply brings no operators to a caller that wants none") {
+  Pair pair;
+  pair.b->expose("runs", [] {
+    if (detail::OperatorSink* const sink = CallContext::current()->operators()) {
+      for (int i = 0; i < 100; ++i)
+        sink->add(OperatorRecord{.name = "aten::add"});
+    }
+  });
+  const Profiler without(*pair.a, {.operators = false});
+  pair.a->call<void()>("b", "runs").get();
+  const Profiler of_b(*pair.b, {.answered = true});
+  pair.a->call<void()>("b", "runs").get();
+  CHECK(operators_of(of_b.recording().calls) == 100);
+  const auto calls = without.recording().calls;
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[0].bytes_in == calls[1].bytes_in);
 }
 
 TEST_CASE("calls of one trace that their callee alone records are told apart, below what gave it") {

@@ -13,6 +13,7 @@
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
+#include "batchrpc/trace/operator_source.hpp"
 #include "profile/profiled_pair.hpp"
 
 namespace batchrpc {
@@ -328,6 +329,43 @@ TEST_CASE("a trace that cannot be written says why, and leaves nothing behind") 
   CHECK(std::filesystem::is_symlink(folder / "link"));
   CHECK_THROWS_AS(profiler.export_chrome_trace("/dev/full"), InvalidArgument);
   CHECK(std::filesystem::is_character_file("/dev/full"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("exported spans have operators where that is asked for, at the time of the wall clock") {
+  Pair pair;
+  pair.b->expose("runs", [] {
+    if (detail::OperatorSink* const sink = CallContext::current()->operators())
+      sink->add(OperatorRecord{.name = "aten::add", .begin = sink->now(), .end = sink->now()});
+  });
+  const auto unix_seconds = [] { return std::chrono::system_clock::now().time_since_epoch() / 1s; };
+  const auto begun = unix_seconds();
+  const Profiler profiler(*pair.a);
+  const auto begin_of_recording = pair.world.loop->now();
+  pair.a->call<void()>("b", "runs").get();
+  const auto folder = std::filesystem::temp_directory_path() / "batchrpc_profiler_test_otlp";
+  std::filesystem::create_directories(folder);
+  const std::string path = (folder / "spans.jsonl").string();
+  const auto operator_spans = [&] {
+    std::vector<nlohmann::json> found;
+    std::ifstream lines(path);
+    for (std::string line; std::getline(lines, line);) {
+      const auto request = nlohmann::json::parse(line);
+      for (const auto& span : request["resourceSpans"][0]["scopeSpans"][0]["spans"]) {
+        if (span["name"] == "aten::add") found.push_back(span);
+      }
+    }
+    return found;
+  };
+  profiler.export_otlp(path);
+  CHECK(operator_spans().empty());
+  profiler.export_otlp(path, {.operators = true});
+  const auto spans = operator_spans();
+  REQUIRE(spans.size() == 1);
+  const auto at = std::stoll(spans[0]["startTimeUnixNano"].get<std::string>()) / 1'000'000'000;
+  const auto virtual_time = (pair.world.loop->now() - begin_of_recording) / 1s;
+  CHECK(at >= begun);
+  CHECK(at <= unix_seconds() + virtual_time + 1);
   std::filesystem::remove_all(folder);
 }
 

@@ -1,5 +1,11 @@
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -55,6 +61,40 @@ TEST_CASE("profilers come and go while several threads call, and records are who
   over = true;
   for (std::thread& thread : threads)
     thread.join();
+}
+
+TEST_CASE("several threads may write to one file, which is whole whenever it is looked at") {
+  const Node node({.name = "node", .world_size = 0, .join = "tcp://127.0.0.1:0"});
+  node.expose("twice", [](int number) { return 2 * number; });
+  const Profiler profiler(node);
+  for (int i = 0; i < 100; ++i)
+    node.call<int(int)>("node", "twice", i).get();
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("batchrpc_profiler_threads_test." + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string path = (folder / "trace.json").string();
+  profiler.export_chrome_trace(path);
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 50; ++round) {
+        try {
+          profiler.export_chrome_trace(path);
+          const auto trace = nlohmann::json::parse(std::ifstream(path));
+          if (trace.at("traceEvents").size() < 100) ++failed;
+        } catch (const std::exception&) {
+          ++failed;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(failed == 0);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder),
+                      std::filesystem::directory_iterator()) == 1);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -107,6 +107,11 @@ inline void lose_callee(CallRecord& call) {
   call.calls.clear();
 }
 
+/// A call that its callee alone tells of.
+inline void lose_caller(CallRecord& call) {
+  call.called = call.encoded = call.sent = call.replied = call.ended = TimePoint{};
+}
+
 /// Calls among four nodes as random as they may come: nested, in batches, with operators, failed,
 /// with times missing, and with times that cannot be.
 inline Recording random_recording(std::uint64_t seed, int count) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "batchrpc/base/export.hpp"
@@ -22,17 +23,19 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   /// So many levels of calls, which calls have made in their turn; deeper ones are counted.
   static constexpr unsigned kMaxDepth = 8;
 
-  /// The call has come. `operators`: they are wanted, too.
+  /// The call has come. `operators`: who asks wants them, too.
   CallRecording(std::shared_ptr<Loop> clock, bool operators);
 
   void add(OperatorRecord&& record) noexcept override;
   void add(CallRecord&& record) noexcept override;
   void lost(std::size_t events) noexcept override;
   [[nodiscard]] TimePoint now() const noexcept override { return clock_->now(); }
-  [[nodiscard]] bool wants_operators() const noexcept override { return operators_; }
+  [[nodiscard]] bool wants_operators() const noexcept override {
+    return operators_ || (own_sink_ && own_sink_->wants_operators());
+  }
 
-  /// Has the whole record go to `sink`, too, when it is finished: the callee's own. `known`: of
-  /// whom it is. `told`: the caller is told as well. Before anything else.
+  /// Has the whole record go to `sink`, too, by tell_own(): the callee's own. `known`: of whom it
+  /// is. `told`: the caller is told as well. Before anything else.
   void show(std::shared_ptr<RecordSink> sink, CallRecord&& known, bool told);
   /// Whether the caller wants to be told.
   [[nodiscard]] bool is_told() const noexcept { return told_; }
@@ -42,8 +45,12 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   /// It is a row of that batch, which has run until now and recorded `caused`.
   void note_batch(const BatchRecord& batch, const CallRecord& caused);
   /// The function has its result, or has failed with that kind of error: what was recorded, which
-  /// is the callee's side of the call. Nothing is taken any more. Again: nothing is left.
+  /// is the callee's side of the call, as who asks wants it. Nothing is taken any more. Again:
+  /// nothing is left.
   CallRecord finish(std::string error = {});
+  /// After finish(), when the reply is known, and before it leaves: the callee's own sink gets the
+  /// record. `bytes_in`: of the reply; 0: there is none. Again: does nothing.
+  void tell_own(std::uint64_t bytes_in);
   /// What was caused until now, which is forgotten here: of a batch.
   [[nodiscard]] CallRecord take();
 
@@ -53,6 +60,7 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   const std::shared_ptr<Loop> clock_;
   const bool operators_;
   std::shared_ptr<RecordSink> own_sink_;  // null: none
+  std::optional<CallRecord> own_;         // for that, when it is finished
   bool told_ = true;
   std::mutex mutex_;
   CallRecord record_;

@@ -8,6 +8,7 @@
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/node/node.hpp"
+#include "batchrpc/profile/otlp.hpp"
 #include "batchrpc/profile/profile_table.hpp"
 #include "batchrpc/profile/recording.hpp"
 
@@ -21,9 +22,9 @@ struct ProfilerOptions {
   bool operators = true;
   /// The calls of others, too, that the node answers: of these, its own side.
   bool answered = false;
-  /// So many calls and operators are kept, and again of each peer that is gathered from; further
-  /// ones are counted, with 0 all of them. A call takes about half a KiB, an operator a tenth of
-  /// one.
+  /// So many calls and operators are kept, and again of each peer that is gathered from, however
+  /// often; further ones are counted, with 0 all of them. A call takes about half a KiB, an
+  /// operator a tenth of one.
   std::size_t max_events = 500'000;
 };
 
@@ -56,8 +57,10 @@ class BATCHRPC_EXPORT Profiler {
   void stop();
 
   /// Asks all other nodes of the group that are not lost for what their profilers record, those
-  /// that still live, and takes it in: then the trace has the calls of all of them. Blocks for at
-  /// most `timeout`. Returns who did not answer, each with why: "worker1: ...".
+  /// that still live, and takes it in: then the trace has the calls of all of them. Of each node as
+  /// much is kept as there is room for, of all gathers together, what came first; the rest is
+  /// counted, once for each profiler there that has it. Blocks for at most `timeout`. Returns who
+  /// did not answer, each with why: "worker1: ...".
   std::vector<std::string> gather(Duration timeout = std::chrono::seconds(10));
 
   /// What was recorded until now, and gathered.
@@ -69,7 +72,7 @@ class BATCHRPC_EXPORT Profiler {
   /// one, when it is complete. Throws InvalidArgument that says why it could not be written.
   void export_chrome_trace(const std::string& path) const;
   /// As spans of OpenTelemetry, OTLP/JSON, as its file exporter writes them. As above.
-  void export_otlp(const std::string& path) const;
+  void export_otlp(const std::string& path, const OtlpOptions& options = {}) const;
 
  private:
   struct Parts;

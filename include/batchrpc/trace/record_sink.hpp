@@ -23,4 +23,7 @@ class BATCHRPC_EXPORT RecordSink {
 /// How many operators and calls `record` has, with itself.
 [[nodiscard]] BATCHRPC_EXPORT std::size_t events_of(const CallRecord& record) noexcept;
 
+/// For who wants none: takes the operators out of `record`, and of what it caused.
+BATCHRPC_EXPORT void leave_out_operators(CallRecord& record) noexcept;
+
 }  // namespace batchrpc::detail

@@ -1,0 +1,128 @@
+#include "profile/gathering.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/future/coroutine.hpp"
+#include "batchrpc/node/caller.hpp"
+#include "batchrpc/trace/record_sink.hpp"
+#include "node/recorded_calls.hpp"
+
+namespace batchrpc::profile {
+namespace {
+
+using recorded_calls::Page;
+
+Future<Page> ask(NodeCore& node, const std::string& peer, std::string_view function,
+                 std::uint64_t from_store, std::uint64_t from_call, Duration timeout) {
+  const auto submit = [&](const detail::FunctionKey& key, detail::OutgoingOptions&& how,
+                          Encoder& encoder, detail::ReplyHandler&& handler) {
+    node.submit(peer, key, std::move(how), encoder, std::move(handler));
+  };
+  detail::OutgoingOptions how;
+  how.timeout = timeout;
+  return detail::send_call<Page, std::uint64_t, std::uint64_t>(
+      submit, detail::function_key(function, signature<Page, std::uint64_t, std::uint64_t>()),
+      std::move(how), from_store, from_call);
+}
+
+// What the way there and back tells of the clocks.
+CallRecord clock_sample(const NodeCore& core, const std::string& peer, TimePoint sent,
+                        const Page& page) {
+  CallRecord sample;
+  sample.caller.node = core.name();
+  sample.callee.node = peer;
+  sample.called = sample.encoded = sample.sent = sent;
+  sample.received = TimePoint(Duration(page.received));
+  sample.begun = sample.received;
+  sample.finished = TimePoint(Duration(page.finished));
+  sample.replied = sample.ended = core.loop()->now();
+  return sample;
+}
+
+// Pages end within a store, or where the next one begins.
+std::uint64_t store_of(const Page& page) {
+  return page.next_call == 0 ? page.next_store - 1 : page.next_store;
+}
+
+}  // namespace
+
+Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
+                              std::size_t max_events, TimePoint deadline) {
+  Told told;
+  std::size_t room = max_events;
+  bool can_count = true;  // nodes of older versions can not
+  std::uint64_t from_store = 0;
+  std::uint64_t from_call = 0;
+  for (bool more = true; more;) {
+    const TimePoint sent = node->loop()->now();
+    if (sent >= deadline) throw TimedOut("it took too long to tell all", false);
+    const bool counts = room == 0 && can_count;
+    std::optional<Page> page;
+    try {
+      auto asked = ask(*node, peer, counts ? recorded_calls::kRest : recorded_calls::kRecorded,
+                       from_store, from_call, deadline - sent);
+      page = co_await std::move(asked);
+    } catch (const NotFound&) {
+      if (!counts) throw;
+      can_count = false;
+      continue;
+    }
+    told.clock_samples.push_back(clock_sample(*node, peer, sent, *page));
+    told.sampled = std::max(told.sampled, page->sampled);
+    Told::OfStore& store = told.stores[store_of(*page)];
+    store.left_out += page->left_out;
+    for (wire::CallBody& body : page->calls) {
+      CallRecord call = wire::record_of(std::move(body));
+      const std::size_t events = detail::events_of(call);
+      if (events > room) {
+        store.left_out += events;
+        room = 0;
+      } else {
+        room -= events;
+        store.calls.push_back(std::move(call));
+      }
+    }
+    more = page->more;
+    from_store = page->next_store;
+    from_call = page->next_call;
+  }
+  co_return told;
+}
+
+void GatheredPeer::take(std::uint64_t incarnation, Told&& told) {
+  std::map<std::uint64_t, std::uint64_t> left_out;
+  for (auto& [number, store] : told.stores)
+    left_out[number] = store.left_out + keep(std::move(store.calls));
+  for (const auto& [number, count] : left_out_) {
+    if (incarnation != incarnation_ || !left_out.contains(number)) left_out_before_ += count;
+  }
+  incarnation_ = incarnation;
+  left_out_ = std::move(left_out);
+  recording_.left_out = left_out_before_;
+  for (const auto& [number, count] : left_out_)
+    recording_.left_out += count;
+  recording_.sampled = std::max(recording_.sampled, told.sampled);
+  recording_.clock_samples = std::move(told.clock_samples);  // clocks drift: the latest count
+}
+
+// Returns how much there was no room for: those that were there before go first.
+std::uint64_t GatheredPeer::keep(std::vector<CallRecord>&& calls) {
+  Recording more;
+  more.calls = std::move(calls);
+  merge(recording_, std::move(more));
+  std::size_t room = max_events_;
+  std::uint64_t left_out = 0;
+  std::erase_if(recording_.calls, [&](const CallRecord& call) {
+    const std::size_t events = detail::events_of(call);
+    const bool fits = events <= room;
+    (fits ? room -= events : left_out += events);
+    return !fits;
+  });
+  return left_out;
+}
+
+}  // namespace batchrpc::profile

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "batchrpc/batchrpc.hpp"
+#include "batchrpc/profile/clock_alignment.hpp"
+#include "node/member.hpp"
+#include "node/raw_frames.hpp"
+#include "node/raw_peer.hpp"
+#include "node/recorded_calls.hpp"
+#include "profile/profiled_pair.hpp"
+
+// Profiler::gather(): what it keeps and counts, of peers of any version, and of any clock.
+namespace batchrpc {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Pair : test::ProfiledPair {
+  Pair() {
+    a->expose("empty", [] {});
+  }
+  // So many, of b's own.
+  void calls_of_b(int count) const {
+    for (int i = 0; i < count; i += 100) {
+      std::vector<Future<void>> calls;
+      for (int j = i; j < std::min(count, i + 100); ++j)
+        calls.push_back(b->call<void()>("a", "empty"));
+      when_all(std::move(calls)).get();
+    }
+  }
+};
+
+void check_kept(const Profiler& profiler, std::size_t calls, std::uint64_t left_out) {
+  const Recording recording = profiler.recording();
+  CHECK(recording.calls.size() == calls);
+  CHECK(recording.left_out == left_out);
+}
+
+TEST_CASE("gathering counts all that it has no room for, of each of a node's profilers") {
+  Pair pair;
+  const Profiler first(*pair.b);
+  pair.calls_of_b(15'000);
+  const Profiler second(*pair.b, {.max_events = 6'000});
+  pair.calls_of_b(10'000);
+  Profiler profiler(*pair.a, {.max_events = 1'000});
+  CHECK(profiler.gather().empty());
+  check_kept(profiler, 1'000, (25'000 - 1'000) + 10'000);
+  CHECK(profiler.gather().empty());
+  check_kept(profiler, 1'000, (25'000 - 1'000) + 10'000);
+}
+
+TEST_CASE("what gathering keeps of a peer is bounded, however often it is asked") {
+  Pair pair;
+  Profiler profiler(*pair.a, {.max_events = 100});
+  for (int round = 0; round < 3; ++round) {
+    const Profiler of_b(*pair.b);
+    pair.calls_of_b(80);
+    CHECK(profiler.gather().empty());
+  }
+  check_kept(profiler, 100, 140);
+  CHECK(profiler.gather().empty());  // of b's profilers none lives
+  check_kept(profiler, 100, 140);
+  const Profiler of_b(*pair.b);
+  pair.calls_of_b(10);
+  CHECK(profiler.gather().empty());
+  check_kept(profiler, 100, 150);
+  pair.calls_of_b(10);
+  CHECK(profiler.gather().empty());  // again with those before, which count once
+  check_kept(profiler, 100, 160);
+}
+
+TEST_CASE("what was left out of a peer's life before counts beside that of the next one") {
+  Pair pair;
+  Profiler profiler(*pair.a, {.max_events = 100});
+  for (int life = 0; life < 2; ++life) {
+    if (life > 0) {
+      pair.b.reset();
+      pair.b.emplace(pair.world.join("b"));
+    }
+    const Profiler of_b(*pair.b);
+    pair.calls_of_b(150);
+    CHECK(profiler.gather().empty());
+  }
+  check_kept(profiler, 100, 200);
+}
+
+// A member of the group that answers as a node of an older version.
+class OlderPeer {
+ public:
+  // With so many calls recorded; less than zero: it knows of no records.
+  explicit OlderPeer(int calls) : calls_(calls) {
+    raw_.say_hello();
+    raw_.send(test::define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
+    Encoder encoder(wire::kEnvelopeWords);
+    encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer,
+                                        Member{.name = "raw", .incarnation = 1}, 0);
+    wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .id = 99});
+    raw_.send(encoder.words());
+    REQUIRE(raw_.frame(wire::FrameKind::result));
+    look();
+  }
+
+  test::VirtualWorld world;
+  Node node = world.root("a");
+  int asked = 0;
+
+ private:
+  void look() {
+    for (const auto& words : raw_.frames()) {
+      const wire::FrameView frame = wire::parse_frame(words);
+      if (frame.header.kind == wire::FrameKind::define) {
+        const auto [number, name, signature] = wire::read_definition(frame);
+        names_.resize(std::max<std::size_t>(names_.size(), number + 1));
+        names_[number] = name;
+      } else if (frame.header.kind == wire::FrameKind::call) {
+        answer(frame.header.id, names_.at(frame.header.number));
+      }
+    }
+    world.loop->schedule(world.loop->now() + 1ms, [this, lives = std::weak_ptr(alive_)] {
+      if (!lives.expired()) look();
+    });
+  }
+  void answer(std::uint64_t id, const std::string& function) {
+    if (calls_ < 0 || function != recorded_calls::kRecorded) {
+      raw_.send(wire::error_frame(id, std::make_exception_ptr(NotFound("no function")), false));
+      return;
+    }
+    ++asked;
+    recorded_calls::Page page;
+    page.calls.resize(10);
+    page.next_call = 10 * static_cast<std::uint64_t>(asked);
+    page.more = 10 * asked < calls_;
+    if (!page.more) {
+      page.next_store = 1;
+      page.next_call = 0;
+      page.left_out = 7;
+    }
+    Encoder encoder(wire::kEnvelopeWords);
+    encode_struct<recorded_calls::Page>(encoder, wire::kBodyPointer, page);
+    wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = id});
+    raw_.send(encoder.words());
+  }
+
+  const int calls_;
+  test::RawPeer raw_{world};
+  std::vector<std::string> names_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>();
+};
+
+TEST_CASE("a node of an older version, which knows of no records, is listed as missing") {
+  OlderPeer peer(-1);
+  Profiler profiler(peer.node);
+  const auto missing = profiler.gather();
+  REQUIRE(missing.size() == 1);
+  CHECK(missing[0].starts_with("raw: "));
+  CHECK(missing[0].find("no function") != std::string::npos);
+  check_kept(profiler, 0, 0);
+}
+
+TEST_CASE("of an older node that cannot count its records they are counted as it tells them") {
+  OlderPeer peer(50);
+  Profiler profiler(peer.node, {.max_events = 15});
+  CHECK(profiler.gather().empty());
+  CHECK(peer.asked == 5);
+  check_kept(profiler, 15, 35 + 7);
+}
+
+TEST_CASE("nodes whose clocks differ are on one clock after gathering") {
+  SimulatedWorld world;
+  world.network().set_link({.latency = 1ms});
+  world.set_clock("ahead", {.offset = 100h});
+  world.set_clock("behind", {.offset = -3000s});
+  const Node root(world.options("root"));
+  const Node ahead(world.options("ahead"));
+  const Node behind(world.options("behind"));
+  behind.expose("late", [&] { world.loop()->advance(5ms); });
+  const Profiler of_ahead(ahead);
+  Profiler profiler(root);
+  ahead.call<void()>("behind", "late").get();  // no call is from or to the root
+  CHECK(profiler.gather().empty());
+  const Recording recording = profiler.recording();
+  REQUIRE(recording.calls.size() == 1);
+  const ClockAlignment clocks(recording);
+  const auto check_clock = [&](const char* node, Duration offset) {
+    const ClockOffset* const clock = clocks.find(node);
+    REQUIRE(clock != nullptr);
+    CHECK(clock->known);
+    CHECK(clock->offset >= offset - clock->error);
+    CHECK(clock->offset <= offset + clock->error);
+    CHECK(clock->error <= 2ms);
+  };
+  check_clock("root", 0ms);
+  check_clock("ahead", 100h);
+  check_clock("behind", -3000s);
+  const CallPhases phases =
+      CallPhases::of(recording.calls[0], clocks.callee_ahead(recording.calls[0]));
+  CHECK(phases.handler == 5ms);
+  CHECK(phases.wire <= 2ms);
+}
+
+}  // namespace
+}  // namespace batchrpc
