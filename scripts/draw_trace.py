@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws a trace of a batchrpc::Profiler (Profiler::export_chrome_trace) as an SVG: a row for each thread.
+"""Draws a trace of a batchrpc::Profiler (Profiler::export_chrome_trace) as an SVG: a row for each thread,
+arrows from calls to their handlers, to batches, and back.
 
   scripts/draw_trace.py TRACE.json PICTURE.svg [--title TEXT] [--last CALLS]
 
@@ -20,6 +21,7 @@ def parse_trace(path, last):
     events = json.load(open(path))['traceEvents']
     names = {}
     slices = []
+    flows = {}  # their events, by the ids of the arrows
     for event in events:
         if event['ph'] == 'M' and event['name'] == 'process_name':
             names[event['pid'], None] = event['args']['name']
@@ -27,11 +29,20 @@ def parse_trace(path, last):
             names[event['pid'], event['tid']] = event['args']['name']
         elif event['ph'] == 'X':
             slices.append(event)
+        elif event['ph'] in 'stf':
+            flows.setdefault(event['id'], []).append(event)
     if last:
         calls = sorted((s for s in slices if s['cat'] == 'call'), key=lambda s: s['ts'])[-last:]
         begin = min(call['ts'] for call in calls)
         slices = [s for s in slices if s['ts'] >= begin]
-    return names, slices
+    rows = {(s['pid'], s['tid']) for s in slices}
+    begin, end = min((s['ts'] for s in slices), default=0), max((s['ts'] + s['dur'] for s in slices), default=0)
+    arrows = []
+    for events in flows.values():
+        events = sorted(events, key=lambda e: ('stf'.index(e['ph']), e['ts']))
+        arrows += [(start, stop) for start, stop in zip(events, events[1:])
+                   if all((e['pid'], e['tid']) in rows and begin <= e['ts'] <= end for e in (start, stop))]
+    return names, slices, arrows
 
 
 def nested_levels(slices):
@@ -46,13 +57,14 @@ def nested_levels(slices):
     return levels
 
 
-def draw(names, slices, title):
+def draw(names, slices, arrows, title):
     begin = min(s['ts'] for s in slices)
     end = max(s['ts'] + s['dur'] for s in slices)
     scale = (WIDTH - LEFT - 20) / max(end - begin, 1e-3)
     out = []
     y = 40
     rows = {}
+    middles = {}  # of the first line of each row
     for event in slices:
         rows.setdefault((event['pid'], event['tid']), []).append(event)
     process = None
@@ -64,6 +76,7 @@ def draw(names, slices, title):
                        f'<line x1="0" x2="{WIDTH}" y1="{y - 2}" y2="{y - 2}" stroke="#999"/>')
             y += LINE
         levels = nested_levels(rows[pid, tid])
+        middles[pid, tid] = y + LEVEL / 2
         out.append(f'<text x="20" y="{y + 12}">{escape(names.get((pid, tid), str(tid)))}</text>')
         for event, level in levels:
             x, width = LEFT + (event['ts'] - begin) * scale, max(event['dur'] * scale, 0.7)
@@ -77,6 +90,11 @@ def draw(names, slices, title):
                 shown = name if len(name) <= room else name[:max(room - 1, 1)] + '…'
                 out.append(f'<text x="{x + 2:.1f}" y="{top + 11}">{escape(shown)}</text>')
         y += (1 + max(level for _, level in levels)) * LEVEL + 5
+    for start, stop in arrows:
+        ends = [(LEFT + (e['ts'] - begin) * scale, middles[e['pid'], e['tid']]) for e in (start, stop)]
+        (x1, y1), (x2, y2) = ends
+        out.append(f'<path d="M{x1:.1f},{y1} C{x1 + 12:.1f},{y1} {x2 - 12:.1f},{y2} {x2:.1f},{y2}" fill="none" '
+                   f'stroke="#555" stroke-width="0.8" marker-end="url(#head)"/>')
     step = 10 ** max(0, len(str(int(end - begin))) - 1)
     axis = []
     for i in range(int((end - begin) / step) + 1):
@@ -85,6 +103,8 @@ def draw(names, slices, title):
                     f'<text x="{x:.1f}" y="32" fill="#666">{i * step / 1000:g} ms</text>')
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y + 10}" viewBox="0 0 {WIDTH} {y + 10}" '
             f'font-family="sans-serif" font-size="11"><rect width="100%" height="100%" fill="#fff"/>'
+            f'<marker id="head" markerWidth="6" markerHeight="6" refX="5" refY="3" orient="auto">'
+            f'<path d="M0,0 L6,3 L0,6 z" fill="#555"/></marker>'
             f'<text x="8" y="18" font-size="14">{escape(title)}</text>' + ''.join(axis) + ''.join(out) + '</svg>\n')
 
 
@@ -95,11 +115,11 @@ def main():
     parser.add_argument('--title', default='')
     parser.add_argument('--last', type=int, default=0)
     arguments = parser.parse_args()
-    names, slices = parse_trace(arguments.trace, arguments.last)
+    names, slices, arrows = parse_trace(arguments.trace, arguments.last)
     if not slices:
         raise SystemExit(f'draw_trace: {arguments.trace} has no slices')
     with open(arguments.picture, 'w') as picture:
-        picture.write(draw(names, slices, arguments.title))
+        picture.write(draw(names, slices, arrows, arguments.title))
 
 
 if __name__ == '__main__':
