@@ -184,7 +184,7 @@ class BrowserTest(unittest.TestCase):
         self.press(Keys.ARROW_RIGHT)
         number, codes = errors().split("\n")
         self.assertGreater(int(number), 0)
-        self.assertEqual(codes, f"remote_error: {number}")
+        self.assertEqual(codes, f"RemoteError: {number}")
         self.press(Keys.ARROW_LEFT)
         self.assertEqual(errors(), "0")
 
