@@ -47,11 +47,15 @@ bool CallRecording::has_room(std::size_t events) {
 
 void CallRecording::add(OperatorRecord&& record) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!has_room(1)) return;
+  if (!has_room(1)) {
+    ++operators_left_out_;
+    return;
+  }
   try {
     record_.operators.push_back(std::move(record));
   } catch (const std::bad_alloc&) {
     ++record_.left_out;
+    ++operators_left_out_;
   }
 }
 
@@ -123,7 +127,10 @@ CallRecord CallRecording::finish(std::string error) {
     own_ = record;
     own_->error = std::move(error);
   }
-  if (!operators_) leave_out_operators(record);
+  if (!operators_) {
+    leave_out_operators(record);
+    record.left_out -= operators_left_out_;
+  }
   return record;
 }
 

@@ -118,13 +118,12 @@ CallTracer::LivingStore CallTracer::first_store(std::uint64_t from) const {
   const std::lock_guard lock(mutex_);
   LivingStore first;
   for (const ShownStore& shown : stores_) {
-    auto store = shown.number < from ? nullptr : shown.store.lock();
-    if (!store) continue;
+    if (shown.number < from) continue;
     if (first.store) {
-      first.more = true;
-      break;
+      first.more = first.more || !shown.store.expired();
+    } else if (auto store = shown.store.lock()) {
+      first = {.store = std::move(store), .number = shown.number, .every = shown.every};
     }
-    first = {.store = std::move(store), .number = shown.number, .every = shown.every};
   }
   return first;
 }

@@ -130,15 +130,16 @@ void Session::send_result(std::uint64_t call, Encoder& encoder, detail::CallReco
   }
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
   check_size(encoder, [&] { return "the result for " + peer_name(); });
+  std::uint64_t bytes = 0;
   if (recording != nullptr) {
-    std::uint64_t bytes = encoder.words().size() * sizeof(Word);
+    bytes = encoder.words().size() * sizeof(Word);
     for (const Bytes& payload : encoder.payloads())
       bytes += payload.size();
-    recording->tell_own(bytes);
   }
   if (encoder.one_use()) send_cargo(encoder);
   connection_->output().append(encoder.words(), call, true, std::move(encoder.payloads()));
   encoder.cargo().clear();
+  if (recording != nullptr) recording->tell_own(bytes);  // nothing has failed
   flush();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -43,7 +44,7 @@ CallRecord clock_sample(const NodeCore& core, const std::string& peer, TimePoint
   return sample;
 }
 
-// Pages end within a store, or where the next one begins.
+// Pages that tell something end within a store, or where the next one begins.
 std::uint64_t store_of(const Page& page) {
   return page.next_call == 0 ? page.next_store - 1 : page.next_store;
 }
@@ -54,12 +55,35 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
                               std::size_t max_events, TimePoint deadline) {
   Told told;
   std::size_t room = max_events;
-  bool can_count = true;  // nodes of older versions can not
+  std::set<std::uint64_t> kept;  // spans; other profilers of the peer have the same calls
+  bool can_count = true;         // nodes of older versions can not
   std::uint64_t from_store = 0;
   std::uint64_t from_call = 0;
+  const auto take_page = [&](Page& page) {
+    Told::OfStore& store = told.stores[store_of(page)];
+    store.left_out += page.left_out;
+    for (wire::CallBody& body : page.calls) {
+      CallRecord call = wire::record_of(std::move(body));
+      const std::uint64_t span = call.span.span_number();
+      const std::size_t events = detail::events_of(call);
+      if (kept.contains(span)) {
+        store.calls.push_back(std::move(call));  // they become one
+      } else if (events > room) {
+        store.left_out += events;
+        room = 0;
+      } else {
+        room -= events;
+        if (span != 0) kept.insert(span);
+        store.calls.push_back(std::move(call));
+      }
+    }
+  };
   for (bool more = true; more;) {
     const TimePoint sent = node->loop()->now();
-    if (sent >= deadline) throw TimedOut("it took too long to tell all", false);
+    if (sent >= deadline) {
+      if (room == 0) break;  // only counting takes too long
+      throw TimedOut("it took too long to tell all", false);
+    }
     const bool counts = room == 0 && can_count;
     std::optional<Page> page;
     try {
@@ -70,22 +94,13 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
       if (!counts) throw;
       can_count = false;
       continue;
+    } catch (const TimedOut&) {
+      if (room == 0) break;
+      throw;
     }
     told.clock_samples.push_back(clock_sample(*node, peer, sent, *page));
     told.sampled = std::max(told.sampled, page->sampled);
-    Told::OfStore& store = told.stores[store_of(*page)];
-    store.left_out += page->left_out;
-    for (wire::CallBody& body : page->calls) {
-      CallRecord call = wire::record_of(std::move(body));
-      const std::size_t events = detail::events_of(call);
-      if (events > room) {
-        store.left_out += events;
-        room = 0;
-      } else {
-        room -= events;
-        store.calls.push_back(std::move(call));
-      }
-    }
+    if (!page->calls.empty() || page->left_out > 0) take_page(*page);
     more = page->more;
     from_store = page->next_store;
     from_call = page->next_call;

@@ -52,6 +52,16 @@ TEST_CASE("gathering counts all that it has no room for, of each of a node's pro
   check_kept(profiler, 1'000, (25'000 - 1'000) + 10'000);
 }
 
+TEST_CASE("calls that several profilers of a node have take the room of one") {
+  Pair pair;
+  const Profiler first(*pair.b);
+  const Profiler second(*pair.b);
+  pair.calls_of_b(80);
+  Profiler profiler(*pair.a, {.max_events = 100});
+  CHECK(profiler.gather().empty());
+  check_kept(profiler, 80, 0);
+}
+
 TEST_CASE("what gathering keeps of a peer is bounded, however often it is asked") {
   Pair pair;
   Profiler profiler(*pair.a, {.max_events = 100});

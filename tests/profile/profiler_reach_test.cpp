@@ -142,11 +142,11 @@ TEST_CASE("calls that a node answers are recorded where that is asked for") {
 
 TEST_CASE("an answered call has the bytes of its reply, as its caller has them") {
   Pair pair;
-  pair.b->expose("long", [](int count) { return std::vector<double>(count); });
+  pair.b->expose("long", [](std::size_t count) { return std::vector<double>(count); });
   const Profiler of_b(*pair.b, {.answered = true});
   const auto call_all = [&] {
-    pair.a->call<std::vector<double>(int)>("b", "long", 100).get();
-    pair.a->call<std::vector<double>(int)>("b", "long", 10'000).get();
+    pair.a->call<std::vector<double>(std::size_t)>("b", "long", 100).get();
+    pair.a->call<std::vector<double>(std::size_t)>("b", "long", 10'000).get();
     CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "bad", 1)));
     CHECK_FALSE(test::outcome(pair.a->call<int(int)>("b", "absent", 1)));
   };
@@ -256,6 +256,16 @@ TEST_CASE("a reply brings no operators to a caller that wants none") {
   const auto calls = without.recording().calls;
   REQUIRE(calls.size() == 2);
   CHECK(calls[0].bytes_in == calls[1].bytes_in);
+
+  pair.b->expose("runs many", [] {
+    if (detail::OperatorSink* const sink = CallContext::current()->operators()) {
+      for (int i = 0; i < 5000; ++i)
+        sink->add(OperatorRecord{.name = "aten::add"});
+    }
+  });
+  pair.a->call<void()>("b", "runs many").get();
+  CHECK(of_b.recording().calls.back().left_out == 5000 - detail::CallRecording::kMaxEvents);
+  CHECK(without.recording().calls.back().left_out == 0);
 }
 
 TEST_CASE("calls of one trace that their callee alone records are told apart, below what gave it") {

@@ -310,7 +310,8 @@ TEST_CASE("a trace that cannot be written says why, and leaves nothing behind") 
   pair.a->call<int(int)>("b", "slow", 1).get();
   CHECK_THROWS_WITH(profiler.export_chrome_trace("/nowhere/trace.json"),
                     Catch::Contains("/nowhere/trace.json") && Catch::Contains("No such file"));
-  const auto folder = std::filesystem::temp_directory_path() / "batchrpc_profiler_test";
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("batchrpc_profiler_test." + std::to_string(::getpid()));
   std::filesystem::create_directories(folder / "taken");
   CHECK_THROWS_AS(profiler.export_chrome_trace((folder / "taken").string()), InvalidArgument);
   profiler.export_chrome_trace((folder / "trace.json").string());
@@ -343,7 +344,8 @@ TEST_CASE("exported spans have operators where that is asked for, at the time of
   const Profiler profiler(*pair.a);
   const auto begin_of_recording = pair.world.loop->now();
   pair.a->call<void()>("b", "runs").get();
-  const auto folder = std::filesystem::temp_directory_path() / "batchrpc_profiler_test_otlp";
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("batchrpc_profiler_test_otlp." + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const std::string path = (folder / "spans.jsonl").string();
   const auto operator_spans = [&] {

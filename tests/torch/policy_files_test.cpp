@@ -1,6 +1,8 @@
-#include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/version.h>
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
+#include <caffe2/serialize/inline_container.h>
+#endif
 
 #include <filesystem>
 #include <fstream>

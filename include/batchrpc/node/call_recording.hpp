@@ -65,6 +65,7 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   std::mutex mutex_;
   CallRecord record_;
   std::size_t events_ = 0;
+  std::uint64_t operators_left_out_ = 0;  // of those in the record's left_out: its own operators
   bool finished_ = false;
 };
 
