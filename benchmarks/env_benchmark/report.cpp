@@ -31,6 +31,18 @@ std::string percent_of(const std::vector<double>& rates, double ideal) {
   return text;
 }
 
+void print_efficiency(const std::vector<Record>& records, const Setting& setting,
+                      std::size_t variant) {
+  const auto at = std::find_if(records.begin(), records.end(),
+                               [&](const Record& record) { return record.setting == setting; });
+  if (at == records.end()) {
+    std::printf("%9s", "-");
+  } else {
+    std::printf("%7.0f %%",
+                median_of(at->variants[variant]).steps_per_second / setting.ideal() * 100);
+  }
+}
+
 void print_place(const Options& options, const Simulated& row) {
   std::printf("%8zu %6zu %6g ms  %-16s ", row.setting.workers,
               row.setting.workers * row.setting.lanes, row.setting.step_ms,
@@ -102,8 +114,7 @@ void print_record(const Options& options, const Record& record) {
   if (beyond > 0.001) {
     std::printf(
         "More than the free lanes, which were measured before or after: the machine was not as "
-        "fast "
-        "all the time;\n--seconds %g and more --rounds come closer.\n",
+        "fast all the time;\n--seconds %g and more --rounds come closer.\n",
         4 * record.setting.seconds);
   }
   std::fflush(stdout);
@@ -129,14 +140,7 @@ void print_beside_published(const Options& options, const std::vector<Record>& r
       std::printf("  %-35s", name_of(options.variants[i]).c_str());
       for (const double step_ms : {1000.0, 100.0, 10.0, 1.0}) {
         like.step_ms = step_ms;
-        const auto same = [&](const Record& other) { return other.setting == like; };
-        const auto at = std::find_if(records.begin(), records.end(), same);
-        if (at == records.end()) {
-          std::printf("%9s", "-");
-          continue;
-        }
-        std::printf("%7.0f %%",
-                    median_of(at->variants[i]).steps_per_second / at->setting.ideal() * 100);
+        print_efficiency(records, like, i);
       }
       std::printf("\n");
     }
