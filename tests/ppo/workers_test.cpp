@@ -151,6 +151,14 @@ struct World {
   std::map<std::size_t, std::unique_ptr<Host>> hosts;
 };
 
+// Two workers that decide, of which w0 takes 50 ms a step.
+struct SlowWorld : World {
+  SlowWorld() : World(2, &make_turns, [] { return std::make_shared<DecidingPolicy>(); }) {
+    step_times["w0"] = 50ms;
+    start(0);
+  }
+};
+
 void check_same(const Sample& a, const Sample& b) {
   CHECK(at::equal(a.observations, b.observations));
   CHECK(at::equal(a.actions, b.actions));
@@ -233,9 +241,7 @@ TEST_CASE("What a worker that is lost would have sampled is not valid, and it co
 TEST_CASE("A worker that is replaced when it has sampled leaves its sample as it was") {
   const bool at_workers = GENERATE(false, true);
   CAPTURE(at_workers);
-  World world(2, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
-  world.step_times["w0"] = 50ms;
-  world.start(0);
+  SlowWorld world;
   const auto envs = world.open(2);
   const auto sampler = sampler_of(*envs, at_workers);
   LocalSampler local(&make_turns, 2, 1, &decide);
@@ -252,9 +258,7 @@ TEST_CASE("A worker that is replaced when it has sampled leaves its sample as it
 TEST_CASE("A worker that is back when the other's sample comes is in the next sample") {
   const bool at_workers = GENERATE(false, true);
   CAPTURE(at_workers);
-  World world(2, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
-  world.step_times["w0"] = 50ms;
-  world.start(0);
+  SlowWorld world;
   const auto envs = world.open(2);
   const auto sampler = sampler_of(*envs, at_workers);
   world.world.after(100ms, [&] {
@@ -272,9 +276,7 @@ TEST_CASE("A worker that is back when the other's sample comes is in the next sa
 TEST_CASE("Samples are there, and not valid, of a worker that is lost before it has begun") {
   const bool at_workers = GENERATE(false, true);
   CAPTURE(at_workers);
-  World world(2, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
-  world.step_times["w0"] = 50ms;
-  world.start(0);
+  SlowWorld world;
   const auto envs = world.open(2);
   world.world.after(20ms, [&] { world.world.kill("w0"); });  // it resets
   const auto sampler = sampler_of(*envs, at_workers);
