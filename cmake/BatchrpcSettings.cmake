@@ -44,6 +44,10 @@ function(batchrpc_warnings target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms, GCC bug 105651
   endif()
+  if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # To g++ a file that is compiled with others is a header, whose types others could have.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
   if(BATCHRPC_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()

@@ -3,20 +3,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
+
+#include "common/throw_errno.hpp"
 
 namespace call_benchmark {
 
-namespace {
-
-[[noreturn]] void fail(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
-
-}  // namespace
+using batchrpc_benchmarks::throw_errno;
 
 Epoll::Epoll() : descriptor_(::epoll_create1(EPOLL_CLOEXEC)) {
-  if (descriptor_ < 0) fail("epoll_create1");
+  if (descriptor_ < 0) throw_errno("epoll_create1");
 }
 
 Epoll::~Epoll() { ::close(descriptor_); }
@@ -25,17 +20,17 @@ void Epoll::add(int descriptor, std::uint64_t number) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = number;
-  if (::epoll_ctl(descriptor_, EPOLL_CTL_ADD, descriptor, &event) != 0) fail("epoll_ctl");
+  if (::epoll_ctl(descriptor_, EPOLL_CTL_ADD, descriptor, &event) != 0) throw_errno("epoll_ctl");
 }
 
 void Epoll::remove(int descriptor) {
-  if (::epoll_ctl(descriptor_, EPOLL_CTL_DEL, descriptor, nullptr) != 0) fail("epoll_ctl");
+  if (::epoll_ctl(descriptor_, EPOLL_CTL_DEL, descriptor, nullptr) != 0) throw_errno("epoll_ctl");
 }
 
 std::span<const epoll_event> Epoll::wait(bool sleep) {
   const int count =
       ::epoll_wait(descriptor_, events_.data(), static_cast<int>(events_.size()), sleep ? -1 : 0);
-  if (count < 0 && errno != EINTR) fail("epoll_wait");
+  if (count < 0 && errno != EINTR) throw_errno("epoll_wait");
   return std::span(events_).first(static_cast<std::size_t>(count > 0 ? count : 0));
 }
 

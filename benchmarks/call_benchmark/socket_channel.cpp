@@ -2,11 +2,11 @@
 
 #include <cerrno>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "call_benchmark/channel.hpp"
 #include "common/sockets.hpp"
+#include "common/throw_errno.hpp"
 
 namespace call_benchmark {
 
@@ -15,10 +15,7 @@ namespace {
 using batchrpc_benchmarks::Listener;
 using batchrpc_benchmarks::Socket;
 using batchrpc_benchmarks::SocketKind;
-
-[[noreturn]] void fail(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
+using batchrpc_benchmarks::throw_errno;
 
 SocketKind kind_of(Transport transport) {
   return transport == Transport::tcp ? SocketKind::tcp : SocketKind::unix_socket;
@@ -36,7 +33,7 @@ class SocketChannel final : public Channel {
     if (count > 0) return static_cast<std::size_t>(count);
     if (count == 0 || errno == ECONNRESET) throw EndOfChannel();
     if (errno == EAGAIN || errno == EINTR) return 0;
-    fail("recv");
+    throw_errno("recv");
   }
 
   void send(std::span<const std::byte> bytes) override {
@@ -47,7 +44,7 @@ class SocketChannel final : public Channel {
       } else if (errno == EPIPE || errno == ECONNRESET) {
         throw EndOfChannel();
       } else if (errno != EINTR) {
-        fail("send");
+        throw_errno("send");
       }
     }
   }

@@ -57,10 +57,10 @@ std::vector<Word> hello(std::uint64_t number, const std::string& job) {
                std::uint64_t{0}, std::uint64_t{0}, "stranger" + std::to_string(number), job);
 }
 
-class Socket {
+class StrangersSocket {
  public:
   /// Its descriptor is -1 when the system has none, or no port, at the moment.
-  explicit Socket(const sockaddr_in& address)
+  explicit StrangersSocket(const sockaddr_in& address)
       : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     // Thousands of these would use up the ports, if they were closed in peace.
     const linger at_once{.l_onoff = 1, .l_linger = 0};
@@ -70,9 +70,10 @@ class Socket {
     const auto* const there = reinterpret_cast<const sockaddr*>(&address);
     if (::connect(descriptor_, there, sizeof address) != 0) close();
   }
-  ~Socket() { close(); }
-  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
+  ~StrangersSocket() { close(); }
+  StrangersSocket(StrangersSocket&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  StrangersSocket& operator=(StrangersSocket&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
     return *this;
   }
@@ -108,17 +109,18 @@ class Paced {
   const std::vector<Word> words = hello(1, std::string(10'000, 'x'));
   const auto bytes = std::as_bytes(std::span(words));
   struct One {
-    Socket socket;
+    StrangersSocket socket;
     std::size_t sent = 0;
   };
   std::vector<One> all;
   for (std::size_t i = 0; i < kConnections; ++i)
-    all.push_back({.socket = Socket(address)});
+    all.push_back({.socket = StrangersSocket(address)});
   Paced paced(kBytesASecond * static_cast<int>(kConnections));
   while (true) {
     for (One& one : all) {
       paced.wait();
-      if (!one.socket.send(bytes.subspan(one.sent++ % bytes.size(), 1))) one = {Socket(address)};
+      if (!one.socket.send(bytes.subspan(one.sent++ % bytes.size(), 1)))
+        one = {StrangersSocket(address)};
     }
   }
 }
@@ -126,7 +128,7 @@ class Paced {
 [[noreturn]] void flood(const sockaddr_in& address) {
   constexpr std::size_t kOpen = 200;  // at once
   constexpr std::string_view kRequest = "GET / HTTP/1.1\r\n\r\n";
-  std::deque<Socket> open;
+  std::deque<StrangersSocket> open;
   Paced paced(2000);
   for (std::uint64_t number = 0;; ++number) {
     paced.wait();
@@ -142,7 +144,7 @@ class Paced {
   Paced paced(200);
   for (std::uint64_t number = 0;; ++number) {
     paced.wait();
-    const Socket socket(address);
+    const StrangersSocket socket(address);
     socket.send(hello(number, {}));
     socket.send(frame(1, 0, std::uint32_t{0}, name,
                       std::string(batchrpc::signature<Payload, std::span<const std::byte>>())));

@@ -10,15 +10,12 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
-#include <system_error>
+
+#include "common/throw_errno.hpp"
 
 namespace batchrpc_benchmarks {
 
 namespace {
-
-[[noreturn]] void fail(const char* what) {
-  throw std::system_error(errno, std::generic_category(), what);
-}
 
 Socket make_socket(SocketKind kind) {
   const int family = kind == SocketKind::tcp ? AF_INET : AF_UNIX;
@@ -29,7 +26,7 @@ void prepare(SocketKind kind, const Socket& socket) {
   if (kind != SocketKind::tcp) return;
   const int yes = 1;
   if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) != 0)
-    fail("TCP_NODELAY");
+    throw_errno("TCP_NODELAY");
   constexpr char kReno[] = "reno";  // where it is allowed
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, kReno, sizeof kReno - 1);
 }
@@ -74,7 +71,7 @@ SocketAddress to_address(SocketKind kind, const std::string& text) {
 }  // namespace
 
 Socket::Socket(int descriptor) : descriptor_(descriptor) {
-  if (descriptor_ < 0) fail("socket");
+  if (descriptor_ < 0) throw_errno("socket");
 }
 
 Socket::~Socket() {
@@ -83,13 +80,13 @@ Socket::~Socket() {
 
 Listener::Listener(SocketKind kind) : kind_(kind), socket_(make_socket(kind)) {
   SocketAddress own = to_address(kind, kind == SocketKind::tcp ? "0" : "");
-  if (::bind(socket_.get(), own.get(), own.size) != 0) fail("bind");
-  if (::listen(socket_.get(), SOMAXCONN) != 0) fail("listen");
+  if (::bind(socket_.get(), own.get(), own.size) != 0) throw_errno("bind");
+  if (::listen(socket_.get(), SOMAXCONN) != 0) throw_errno("listen");
 }
 
 std::string Listener::address() const {
   SocketAddress own;
-  if (::getsockname(socket_.get(), own.get(), &own.size) != 0) fail("getsockname");
+  if (::getsockname(socket_.get(), own.get(), &own.size) != 0) throw_errno("getsockname");
   if (kind_ == SocketKind::tcp) {
     sockaddr_in address{};
     std::memcpy(&address, &own.storage, sizeof address);
@@ -113,7 +110,7 @@ void Listener::close() const { ::shutdown(socket_.get(), SHUT_RDWR); }
 Socket connect_to(SocketKind kind, const std::string& address) {
   Socket socket = make_socket(kind);
   SocketAddress peer = to_address(kind, address);
-  if (::connect(socket.get(), peer.get(), peer.size) != 0) fail("connect");
+  if (::connect(socket.get(), peer.get(), peer.size) != 0) throw_errno("connect");
   prepare(kind, socket);
   return socket;
 }

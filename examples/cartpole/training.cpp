@@ -7,6 +7,7 @@
 #include "cartpole/observer_processes.hpp"
 #include "cartpole/progress.hpp"
 #include "common/meeting_place.hpp"
+#include "common/seconds_between.hpp"
 #include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples {
@@ -15,10 +16,6 @@ namespace rpc = batchrpc;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
 
 AgentOptions agent_options(const CartPoleOptions& options) {
   AgentOptions agent;

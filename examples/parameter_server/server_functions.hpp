@@ -3,12 +3,16 @@
 #include <ATen/ATen.h>
 
 #include <batchrpc/batchrpc.hpp>
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "parameter_server/parameter_server.hpp"
 
 namespace batchrpc_examples {
+
+/// How long trainers, and other servers, wait for a server.
+inline constexpr std::chrono::seconds kServersAreThereWithin{60};
 
 /// Lets trainers find the server, and call it. `server` outlives the node.
 void expose(const batchrpc::Node& node, const std::shared_ptr<ParameterServer>& server);

@@ -17,6 +17,7 @@
 #include "common/meeting_place.hpp"
 #include "common/notice.hpp"
 #include "common/resident_memory.hpp"
+#include "common/seconds_between.hpp"
 #include "flat_parameters/flat_parameters.hpp"
 #include "parameter_server/agreement.hpp"
 #include "parameter_server/checkpoints.hpp"
@@ -37,11 +38,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kTrainersAreThereWithin = 60s;
-constexpr auto kServersAreThereWithin = 60s;
-
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
 
 std::int64_t most_resident_bytes() {
   rusage usage{};

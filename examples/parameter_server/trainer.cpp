@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/seconds_between.hpp"
 #include "parameter_server/server_functions.hpp"
 #include "parameter_server/trainer_model.hpp"
 #include "parameter_server/waiting_notice.hpp"
@@ -21,13 +22,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kServersAreThereWithin = std::chrono::seconds(60);
 constexpr auto kServersHearWithin = std::chrono::seconds(1);
 constexpr int kMostAttempts = 10;
-
-double seconds_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
 
 /// The servers of a model, each with a part of it, as one.
 class Servers {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "common/seconds_between.hpp"
 #include "games/games.hpp"
 #include "ppo/policies.hpp"
 #include "ppo/random.hpp"
@@ -29,10 +30,6 @@ std::shared_ptr<ActorCritic> first_network(const PpoOptions& options,
                                            const batchrpc::EnvSpec& spec) {
   torch::manual_seed(options.seed);
   return make_network(spec);
-}
-
-double seconds_between(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
 }
 
 }  // namespace

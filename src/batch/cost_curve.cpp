@@ -7,8 +7,8 @@
 namespace batchrpc::detail {
 namespace {
 
-constexpr double kKept = 23.0 / 24;
-constexpr double kKeptOfTheOld = 0.02;  // when the handler has changed
+constexpr double kCostsKept = 23.0 / 24;
+constexpr double kOldCostsKept = 0.02;  // when the handler has changed
 constexpr int kSurprisesOfAChange = 3;
 
 // How firmly the ratio of the two parts is held on to: as four batches whose sizes are a tenth off
@@ -26,7 +26,7 @@ void CostCurve::add(std::size_t rows, Duration cost) {
     surprises_ = surprise ? std::min(surprises_ + 1, kSurprisesOfAChange) : 0;
     const bool changed = surprises_ >= kSurprisesOfAChange;
     if (c > 2 * expected && !changed && weight_ > 2) return;
-    forget(changed ? kKeptOfTheOld : kKept);
+    forget(changed ? kOldCostsKept : kCostsKept);
   }
   weight_ += 1;
   rows_ += n;

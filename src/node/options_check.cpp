@@ -21,7 +21,7 @@ constexpr std::string_view kEnvironment = "env://";
 constexpr int kMaxWorldSize = 1 << 20;
 constexpr int kMaxWorkers = 1024;
 constexpr Duration kLongestSilence = std::chrono::hours(24 * 365);
-constexpr std::size_t kMaxName = 255;
+constexpr std::size_t kMaxNodeName = 255;
 
 void check(bool good, const std::string& option, const std::string& range) {
   if (!good) throw InvalidArgument("NodeOptions::" + option + " is out of range: " + range);
@@ -127,7 +127,7 @@ NodeOptions completed(NodeOptions options) {
   check(options.max_outstanding_bytes >= 64 * 1024 &&
             options.max_outstanding_bytes <= std::uint64_t{1} << 48,
         "max_outstanding_bytes", "it is from 64 KiB to 256 TiB");
-  check(options.name.size() <= kMaxName && options.name.find('\0') == std::string::npos, "name",
+  check(options.name.size() <= kMaxNodeName && options.name.find('\0') == std::string::npos, "name",
         "it has at most 255 bytes, none of them zero");
   check(options.io_context == nullptr || !options.loop, "io_context",
         "set either io_context or loop");

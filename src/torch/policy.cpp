@@ -14,6 +14,7 @@
 #include "torch/batch_plan.hpp"
 #include "torch/device.hpp"
 #include "torch/policy_backend.hpp"
+#include "torch/policy_description.hpp"
 #include "torch/policy_gate.hpp"
 #include "torch/policy_graphs.hpp"
 
@@ -23,7 +24,6 @@ namespace detail {
 namespace {
 
 constexpr std::size_t kMostReplicas = 256;
-constexpr std::size_t kLargestBatch = 65536;
 constexpr int kWarmUpRuns = 3;  // TorchScript optimizes in the second
 
 std::int64_t as_size(std::size_t size) { return static_cast<std::int64_t>(size); }
@@ -193,9 +193,9 @@ void check_policy_options(const PolicyOptions& options) {
               std::to_string(kMostReplicas));
   require(!options.warm_up.empty(), "warm_up is empty: name a batch size to warm up with");
   for (const std::size_t size : options.warm_up) {
-    require(size >= 1 && size <= kLargestBatch, "warm_up has " + std::to_string(size) +
-                                                    ", and batch sizes are from 1 to " +
-                                                    std::to_string(kLargestBatch));
+    require(size >= 1 && size <= kLargestPolicyBatch, "warm_up has " + std::to_string(size) +
+                                                          ", and batch sizes are from 1 to " +
+                                                          std::to_string(kLargestPolicyBatch));
   }
   require_device("PolicyOptions::device", options.device);
 }

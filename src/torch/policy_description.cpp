@@ -14,7 +14,6 @@ namespace {
 
 constexpr const char* kFormat = "1";
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
-constexpr std::int64_t kLargestBatch = 65536;
 
 /// Reads the words of one line, and throws InvalidArgument that shows it.
 class Line {
@@ -89,7 +88,7 @@ void parse_line(Line& line, PolicyDescription& description, Seen& seen) {
   } else if (key == "batch") {
     const std::string size = line.word("a size");
     description.batch =
-        size == "any" ? 0 : static_cast<std::size_t>(line.number(size, 1, kLargestBatch));
+        size == "any" ? 0 : static_cast<std::size_t>(line.number(size, 1, kLargestPolicyBatch));
     seen.batch = true;
   } else if (key == "weights") {
     const std::string how = line.word("'updatable' or 'frozen'");

@@ -11,6 +11,9 @@ namespace batchrpc::detail {
 /// of the metadata.
 inline constexpr const char* kPolicyKey = "batchrpc_policy";
 
+/// Rows of a batch that a policy is made for, at most.
+inline constexpr std::size_t kLargestPolicyBatch = 65536;
+
 /// What a policy's file says of itself, in lines that scripts/export_policy.py writes:
 ///
 ///     format 1

@@ -18,11 +18,6 @@ constexpr unsigned kStructTag = 0;
 constexpr unsigned kListTag = 1;
 constexpr unsigned kFarTag = 2;
 
-constexpr std::uint64_t bits_of(ElementSize size) noexcept {
-  constexpr std::uint64_t bits[] = {0, 1, 8, 16, 32, 64, 64, 0};
-  return bits[static_cast<std::size_t>(size)];
-}
-
 StructSize struct_size(Word pointer) noexcept {
   return {static_cast<std::uint16_t>(pointer >> 32), static_cast<std::uint16_t>(pointer >> 48)};
 }

@@ -15,11 +15,6 @@ using detail::StructSize;
 
 constexpr std::size_t kMaxElements = (std::size_t{1} << 29) - 1;
 
-constexpr std::size_t bits_of(ElementSize size) noexcept {
-  constexpr std::size_t bits[] = {0, 1, 8, 16, 32, 64, 64, 0};
-  return bits[static_cast<std::size_t>(size)];
-}
-
 constexpr Word list_pointer(std::size_t pointer, std::size_t at, ElementSize size,
                             std::size_t count) noexcept {
   return Word{1} | Word{static_cast<std::uint32_t>((at - pointer - 1) << 2)} |

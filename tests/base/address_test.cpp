@@ -9,7 +9,7 @@
 using batchrpc::Address;
 using batchrpc::InvalidArgument;
 
-namespace {
+namespace address_test {
 
 /// What is wrong with `text`.
 std::string complaint(std::string_view text) {
@@ -20,8 +20,6 @@ std::string complaint(std::string_view text) {
     return error.what();
   }
 }
-
-}  // namespace
 
 TEST_CASE("Addresses are read and written as they were") {
   for (const auto* text :
@@ -87,3 +85,5 @@ TEST_CASE("A wrong address is refused, with what is wrong and how to write it") 
   CHECK_THAT(complaint(""), Contains("not known"));
   CHECK_THAT(complaint("127.0.0.1:29500"), Contains("use tcp://host:port"));
 }
+
+}  // namespace address_test

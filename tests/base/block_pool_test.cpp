@@ -19,7 +19,7 @@
 #include "sanitizers.hpp"
 
 namespace batchrpc::detail {
-namespace {
+namespace block_pool_test {
 
 TEST_CASE("blocks of every size hold what they were asked for, apart from each other") {
   std::mt19937 random(7);
@@ -229,5 +229,5 @@ TEST_CASE("ticks, however many, give little back at a time") {
 #endif
 #endif
 
-}  // namespace
+}  // namespace block_pool_test
 }  // namespace batchrpc::detail

@@ -13,7 +13,7 @@
 using namespace batchrpc;
 using namespace std::chrono_literals;
 
-namespace {
+namespace error_test {
 
 struct Unrelated {};
 
@@ -29,8 +29,6 @@ bool makes(ErrorCode code) {
     return false;
   }
 }
-
-}  // namespace
 
 TEST_CASE("Each code becomes the class of its name") {
   CHECK(makes<TimedOut>(ErrorCode::timed_out));
@@ -148,3 +146,5 @@ TEST_CASE("Any exception can be described, and its type named") {
   CHECK(describe(nullptr) == "no error");
   CHECK(type_name(nullptr) == "none");
 }
+
+}  // namespace error_test

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace batchrpc {
-namespace {
+namespace histogram_test {
 
 TEST_CASE("a histogram of nothing says nothing") {
   const Histogram histogram;
@@ -76,5 +76,5 @@ TEST_CASE("a number may be counted many times at once") {
   CHECK(histogram.quantile(0.5) == 10);
 }
 
-}  // namespace
+}  // namespace histogram_test
 }  // namespace batchrpc

@@ -7,7 +7,7 @@
 #include <string>
 
 namespace batchrpc {
-namespace {
+namespace json_writer_test {
 
 std::string written(const auto& value) {
   std::string out;
@@ -87,5 +87,5 @@ TEST_CASE("thousandths have three decimals") {
   CHECK(thousandths(std::numeric_limits<std::int64_t>::min()) == "-9223372036854775.808");
 }
 
-}  // namespace
+}  // namespace json_writer_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace batchrpc {
-namespace {
+namespace log_limit_test {
 
 using namespace std::chrono_literals;
 
@@ -72,5 +72,5 @@ TEST_CASE("lines below the log's level count for nothing") {
   CHECK(limited.lines == std::vector<std::string>(5, "line"));
 }
 
-}  // namespace
+}  // namespace log_limit_test
 }  // namespace batchrpc

@@ -13,7 +13,7 @@
 using batchrpc::Log;
 using batchrpc::LogLevel;
 
-namespace {
+namespace log_test {
 
 using Lines = std::vector<std::pair<LogLevel, std::string>>;
 
@@ -40,8 +40,6 @@ std::string standard_error_of(F&& f) {
   text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   return text;
 }
-
-}  // namespace
 
 TEST_CASE("Lines at or above the log's level reach its sink") {
   Lines lines;
@@ -92,3 +90,5 @@ TEST_CASE("Control characters of a line are replaced, so that a line stays one")
         "?[2J?"
         "?' caf\xc3\xa9");
 }
+
+}  // namespace log_test

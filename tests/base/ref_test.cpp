@@ -7,15 +7,13 @@
 #include <vector>
 
 namespace batchrpc::detail {
-namespace {
+namespace ref_test {
 
 struct Counted final : RefCounted<Counted> {
   explicit Counted(int& how_many) : alive(how_many) { ++alive; }
   ~Counted() { --alive; }
   int& alive;
 };
-
-}  // namespace
 
 TEST_CASE("an object that counts its references lives as long as the last of them") {
   int alive = 0;
@@ -72,4 +70,5 @@ TEST_CASE(
   CHECK(written == 2 * kObjects);
 }
 
+}  // namespace ref_test
 }  // namespace batchrpc::detail

@@ -8,7 +8,7 @@
 
 using namespace batchrpc;
 
-namespace {
+namespace result_test {
 
 std::exception_ptr late() { return std::make_exception_ptr(TimedOut("late")); }
 
@@ -17,8 +17,6 @@ struct ThrowsWhenCopied {
   ThrowsWhenCopied(ThrowsWhenCopied&&) noexcept = default;
   ThrowsWhenCopied(const ThrowsWhenCopied&) { throw std::runtime_error("copied"); }
 };
-
-}  // namespace
 
 TEST_CASE("A result has a value") {
   Result<std::string> result = std::string("text");
@@ -110,3 +108,5 @@ TEST_CASE("The code of what is not batchrpc's error is remote_error") {
   CHECK(code_of(std::make_exception_ptr(std::runtime_error(""))) == ErrorCode::remote_error);
   CHECK(code_of(std::make_exception_ptr(42)) == ErrorCode::remote_error);
 }
+
+}  // namespace result_test

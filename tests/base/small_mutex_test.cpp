@@ -6,7 +6,7 @@
 #include "batchrpc/base/small_mutex.hpp"
 
 namespace batchrpc::detail {
-namespace {
+namespace small_mutex_test {
 
 TEST_CASE("a small mutex is had by one thread at a time, and wakes those that wait") {
   constexpr int kThreads = 4;
@@ -29,5 +29,5 @@ TEST_CASE("a small mutex is had by one thread at a time, and wakes those that wa
   static_assert(sizeof(SmallMutex) == 4);
 }
 
-}  // namespace
+}  // namespace small_mutex_test
 }  // namespace batchrpc::detail

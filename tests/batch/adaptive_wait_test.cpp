@@ -9,7 +9,7 @@
 #include "batch/batch_simulation.hpp"
 
 namespace batchrpc {
-namespace {
+namespace adaptive_wait_test {
 
 using namespace std::chrono_literals;
 using test::BatchSimulation;
@@ -234,5 +234,5 @@ TEST_CASE("several batches at once do not wait") {
   CHECK(simulation.batcher.statistics().wait == 0s);
 }
 
-}  // namespace
+}  // namespace adaptive_wait_test
 }  // namespace batchrpc

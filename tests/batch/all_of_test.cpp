@@ -7,7 +7,7 @@
 #include "batch/batching.hpp"
 
 namespace batchrpc {
-namespace {
+namespace all_of_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -337,5 +337,5 @@ TEST_CASE("when every member has a row, those of all keys start, also beside a f
   CHECK(b.batcher.statistics().reasons[static_cast<std::size_t>(BatchReason::all)] == 1);
 }
 
-}  // namespace
+}  // namespace all_of_test
 }  // namespace batchrpc

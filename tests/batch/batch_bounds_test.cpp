@@ -7,7 +7,7 @@
 
 // How much may wait, who finds room when there is little, and which rows never run.
 namespace batchrpc {
-namespace {
+namespace batch_bounds_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -259,5 +259,5 @@ TEST_CASE("max_wait counts from a row's arrival also where it was held back") {
   CHECK(outcome(std::move(expires)).code() == ErrorCode::timed_out);
 }
 
-}  // namespace
+}  // namespace batch_bounds_test
 }  // namespace batchrpc

@@ -9,7 +9,7 @@
 
 // Whose call a row is, and whose it is not.
 namespace batchrpc {
-namespace {
+namespace batch_callers_test {
 
 using namespace std::chrono_literals;
 using test::doubled;
@@ -78,5 +78,5 @@ TEST_CASE("a row that was taken back before it came does not run") {
   CHECK(batcher.statistics().cancelled == 3);
 }
 
-}  // namespace
+}  // namespace batch_callers_test
 }  // namespace batchrpc

@@ -8,7 +8,7 @@
 
 // Rows whose remote calls are cancelled.
 namespace batchrpc {
-namespace {
+namespace batch_cancelling_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -74,5 +74,5 @@ TEST_CASE("promise 4: a row that a handler calls here is taken out when the hand
   CHECK(h.batches == Batches{{2, 3}});
 }
 
-}  // namespace
+}  // namespace batch_cancelling_test
 }  // namespace batchrpc

@@ -8,7 +8,7 @@
 
 // What changes while rows wait or a batch is about to start: room, settings, the mutex, the end.
 namespace batchrpc {
-namespace {
+namespace batch_changes_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -253,5 +253,5 @@ TEST_CASE("all callers: nobody waits for one that is gone, though its row was ac
   CHECK(row.get() == 2);
 }
 
-}  // namespace
+}  // namespace batch_changes_test
 }  // namespace batchrpc

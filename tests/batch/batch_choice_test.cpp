@@ -7,7 +7,7 @@
 
 // Which rows a batch is made of, and in which order they lie in it.
 namespace batchrpc {
-namespace {
+namespace batch_choice_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -350,5 +350,5 @@ TEST_CASE("a call of more rows than the largest preferred size is refused") {
   CHECK(b.batcher.statistics().invalid == 5);
 }
 
-}  // namespace
+}  // namespace batch_choice_test
 }  // namespace batchrpc

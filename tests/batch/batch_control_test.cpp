@@ -9,7 +9,7 @@
 
 // What a batcher is told while it runs, and what it tells.
 namespace batchrpc {
-namespace {
+namespace batch_control_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -336,5 +336,5 @@ TEST_CASE("a pause does not hold up a batcher that is closed") {
   CHECK(closed.ready());
 }
 
-}  // namespace
+}  // namespace batch_control_test
 }  // namespace batchrpc

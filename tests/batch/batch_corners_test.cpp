@@ -9,7 +9,7 @@
 
 // What once went wrong where two things meet.
 namespace batchrpc {
-namespace {
+namespace batch_corners_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -187,5 +187,5 @@ TEST_CASE("a handler is no part of a call, whatever its executor does") {
   CHECK_FALSE(in_call);
 }
 
-}  // namespace
+}  // namespace batch_corners_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 
 // Who finds room in a full queue beside a caller that has most of it.
 namespace batchrpc {
-namespace {
+namespace batch_fairness_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -163,5 +163,5 @@ TEST_CASE("a call that waits or is held fails when max_size becomes smaller than
   CHECK(b.batches == Batches{{0}, {7}});
 }
 
-}  // namespace
+}  // namespace batch_fairness_test
 }  // namespace batchrpc

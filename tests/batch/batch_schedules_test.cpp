@@ -9,7 +9,7 @@
 // Random schedules against what must hold for all of them. BATCHRPC_SCHEDULES=n runs n of them, and
 // BATCHRPC_SCHEDULE_SEED=s begins with that seed.
 namespace batchrpc {
-namespace {
+namespace batch_schedules_test {
 
 std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
   const char* const text = std::getenv(variable);  // NOLINT: before any thread
@@ -87,5 +87,5 @@ TEST_CASE(
   }
 }
 
-}  // namespace
+}  // namespace batch_schedules_test
 }  // namespace batchrpc

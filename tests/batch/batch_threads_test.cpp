@@ -12,7 +12,7 @@
 
 // A batcher used by many threads at once, for the thread sanitizer above all.
 namespace batchrpc {
-namespace {
+namespace batch_threads_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -179,5 +179,5 @@ TEST_CASE("peers over sockets call one batcher and its form for many rows, on wo
   CHECK_FALSE(concurrent);
 }
 
-}  // namespace
+}  // namespace batch_threads_test
 }  // namespace batchrpc

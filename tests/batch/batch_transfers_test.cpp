@@ -8,7 +8,7 @@
 
 // Large calls that are announced: which may come, and which wait at their senders.
 namespace batchrpc {
-namespace {
+namespace batch_transfers_test {
 
 using namespace std::chrono_literals;
 
@@ -282,5 +282,5 @@ TEST_CASE("who waits for room is not forgotten when another call leaves some, or
     promise.set_value({});
 }
 
-}  // namespace
+}  // namespace batch_transfers_test
 }  // namespace batchrpc

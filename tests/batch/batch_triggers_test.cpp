@@ -9,7 +9,7 @@
 #include "batchrpc/transport/socket_loop.hpp"
 
 namespace batchrpc {
-namespace {
+namespace batch_triggers_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -298,5 +298,5 @@ TEST_CASE(
     CHECK(row.ready());
 }
 
-}  // namespace
+}  // namespace batch_triggers_test
 }  // namespace batchrpc

@@ -13,7 +13,7 @@
 #include "batch/batching.hpp"
 
 namespace batchrpc {
-namespace {
+namespace batcher_life_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -322,5 +322,5 @@ TEST_CASE("the last handle may be dropped by a callback while several batches st
     CHECK(row.ready());
 }
 
-}  // namespace
+}  // namespace batcher_life_test
 }  // namespace batchrpc

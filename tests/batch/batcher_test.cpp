@@ -15,7 +15,7 @@
 #include "batch/batching.hpp"
 
 namespace batchrpc {
-namespace {
+namespace batcher_test {
 
 using namespace std::chrono_literals;
 using test::Batches;
@@ -293,5 +293,5 @@ TEST_CASE("a tuple of vectors is a vector of tuples") {
   CHECK(second.get() == Row(2, "text"));
 }
 
-}  // namespace
+}  // namespace batcher_test
 }  // namespace batchrpc

@@ -4,7 +4,7 @@
 #include <random>
 
 namespace batchrpc::detail {
-namespace {
+namespace cost_curve_test {
 
 using namespace std::chrono_literals;
 
@@ -86,5 +86,5 @@ TEST_CASE("a handler that has become slower or faster is noticed within some bat
   CHECK(curve.of(10) == Approx(23e3).epsilon(0.05));
 }
 
-}  // namespace
+}  // namespace cost_curve_test
 }  // namespace batchrpc::detail

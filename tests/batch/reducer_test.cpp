@@ -7,7 +7,7 @@
 #include "batchrpc/batch/batcher.hpp"
 
 namespace batchrpc {
-namespace {
+namespace reducer_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -222,5 +222,5 @@ TEST_CASE("what a row that failed leaves behind may use its batcher") {
   CHECK(used == 1);
 }
 
-}  // namespace
+}  // namespace reducer_test
 }  // namespace batchrpc

@@ -5,7 +5,7 @@
 #include <limits>
 
 namespace batchrpc {
-namespace {
+namespace array_spec_test {
 
 TEST_CASE("an array's elements and bytes are counted from its shape and type") {
   CHECK(ArraySpec{ElementType::float32, {4, 84, 84}}.elements() == 28224);
@@ -52,5 +52,5 @@ TEST_CASE("a spec that nobody can step is refused, in words that say why") {
   CHECK_THROWS_WITH(require_usable(integers), Catch::Contains("neither float32 nor float64"));
 }
 
-}  // namespace
+}  // namespace array_spec_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace batchrpc::env {
-namespace {
+namespace batch_memory_test {
 
 Bytes filled(const Bytes& place, int with) {
   std::memset(place.mutable_data(), with, place.size());
@@ -72,5 +72,5 @@ TEST_CASE("a block for messages of one size has no places for others") {
   CHECK(memory.place_in(0, 1, 2, 32).empty());
 }
 
-}  // namespace
+}  // namespace batch_memory_test
 }  // namespace batchrpc::env

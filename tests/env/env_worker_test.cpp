@@ -20,7 +20,7 @@
 #include "node/real_nodes.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace env_worker_test {
 
 using namespace std::chrono_literals;
 
@@ -227,5 +227,5 @@ TEST_CASE("a worker without a factory, a name or lanes is refused") {
   CHECK(node.functions().empty());
 }
 
-}  // namespace
+}  // namespace env_worker_test
 }  // namespace batchrpc::test

@@ -8,7 +8,7 @@
 #include "env/counting_env.hpp"
 
 namespace batchrpc::env {
-namespace {
+namespace episodes_test {
 
 using test::Counting;
 using test::Seen;
@@ -105,5 +105,5 @@ TEST_CASE("a group of environments that differ is refused") {
   CHECK_THROWS_AS(group_of([] { return nullptr; })(1), InvalidArgument);
 }
 
-}  // namespace
+}  // namespace episodes_test
 }  // namespace batchrpc::env

@@ -11,7 +11,7 @@
 #include "env/step_messages.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace false_worker_test {
 
 using Flags = std::vector<std::uint8_t>;
 
@@ -113,5 +113,5 @@ TEST_CASE("a worker whose environments nobody could hold is refused") {
   CHECK_THROWS_AS(VectorEnv(driver, options), Error);
 }
 
-}  // namespace
+}  // namespace false_worker_test
 }  // namespace batchrpc::test

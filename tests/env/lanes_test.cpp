@@ -19,7 +19,7 @@
 #include "support/sanitizers.hpp"
 
 namespace batchrpc {
-namespace {
+namespace lanes_test {
 
 using namespace std::chrono_literals;
 
@@ -190,5 +190,5 @@ TEST_CASE("no lanes are refused") {
   CHECK_THROWS_AS(timed_lanes(0, world.loop(), nullptr), InvalidArgument);
 }
 
-}  // namespace
+}  // namespace lanes_test
 }  // namespace batchrpc

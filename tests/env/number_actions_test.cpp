@@ -16,7 +16,7 @@
 #include "env/action_check.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace number_actions_test {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
@@ -83,5 +83,5 @@ TEST_CASE("actions of float64 may have any value in an infinite range, but NaN")
                           {kNan});
 }
 
-}  // namespace
+}  // namespace number_actions_test
 }  // namespace batchrpc::test

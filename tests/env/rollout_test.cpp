@@ -16,7 +16,7 @@
 #include "env/env_world.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace rollout_test {
 
 /// Chooses its weight plus the step that it sees; gives that step, and the episode.
 class StepPolicy final : public WorkerPolicy {
@@ -287,5 +287,5 @@ TEST_CASE("a policy that chooses what the spec does not allow loses its worker, 
   CHECK_THROWS_WITH(envs.step_wait(), Catch::Contains("1001"));
 }
 
-}  // namespace
+}  // namespace rollout_test
 }  // namespace batchrpc::test

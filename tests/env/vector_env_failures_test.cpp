@@ -17,7 +17,7 @@
 #include "env/step_messages.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace vector_env_failures_test {
 
 using namespace std::chrono_literals;
 using Ids = std::vector<std::int64_t>;
@@ -326,5 +326,5 @@ TEST_CASE("a second driver takes a worker over, and the first one is told so") {
   CHECK_THROWS_WITH(first.step_wait(), Catch::Contains("opened anew"));
 }
 
-}  // namespace
+}  // namespace vector_env_failures_test
 }  // namespace batchrpc::test

@@ -13,7 +13,7 @@
 #include "env/env_world.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace vector_env_test {
 
 using namespace std::chrono_literals;
 using Ids = std::vector<std::int64_t>;
@@ -315,5 +315,5 @@ TEST_CASE("a reset begins all environments anew, with the seed or going on") {
   CHECK(seen(envs.step_wait()) == std::vector<Seen>{{9, 1, 0, -1}, {10, 1, 0, -1}});
 }
 
-}  // namespace
+}  // namespace vector_env_test
 }  // namespace batchrpc::test

@@ -18,7 +18,7 @@
 #include "node/real_nodes.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace vector_env_threads_test {
 
 using namespace std::chrono_literals;
 
@@ -158,5 +158,5 @@ TEST_CASE("a driver may end while environments are being stepped") {
   CHECK(envs.reset().valid == std::vector<std::uint8_t>{1, 1, 1, 1});
 }
 
-}  // namespace
+}  // namespace vector_env_threads_test
 }  // namespace batchrpc::test

@@ -14,7 +14,7 @@
 #include "env/env_world.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace worker_return_test {
 
 using namespace std::chrono_literals;
 using Flags = std::vector<std::uint8_t>;
@@ -175,5 +175,5 @@ TEST_CASE("a VectorEnv that is destroyed opens no worker any more") {
   CHECK(second.workers()[0].losses == 0);
 }
 
-}  // namespace
+}  // namespace worker_return_test
 }  // namespace batchrpc::test

@@ -20,7 +20,7 @@
 #include "common/process.hpp"
 
 namespace batch_benchmark {
-namespace {
+namespace batch_benchmark_test {
 
 using namespace std::chrono_literals;
 using batchrpc_examples::ChildProcess;
@@ -225,5 +225,5 @@ TEST_CASE("Ctrl-C ends batch_benchmark and its observers soon") {
     CHECK(::kill(observer, 0) == -1);
 }
 
-}  // namespace
+}  // namespace batch_benchmark_test
 }  // namespace batch_benchmark

@@ -23,7 +23,7 @@
 #include "common/process.hpp"
 
 namespace call_benchmark {
-namespace {
+namespace call_benchmark_test {
 
 using namespace std::chrono_literals;
 using batchrpc_examples::ChildProcess;
@@ -388,5 +388,5 @@ TEST_CASE("Ctrl-C ends call_benchmark and its children soon") {
     CHECK(::kill(child, 0) == -1);
 }
 
-}  // namespace
+}  // namespace call_benchmark_test
 }  // namespace call_benchmark

@@ -10,7 +10,7 @@
 #include "recorded_rows.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace cartpole_env_test {
 
 struct RecordedStep {
   int action = -1;
@@ -134,5 +134,5 @@ TEST_CASE("CartPole shows a policy its state in single precision") {
   CHECK(env.observation() == CartPoleEnv::Observation{1.0F, -2.0F, 0.1F, 3.0F});
 }
 
-}  // namespace
+}  // namespace cartpole_env_test
 }  // namespace batchrpc_examples

@@ -11,7 +11,7 @@
 #include "common/command_line.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace cartpole_options_test {
 
 CartPoleOptions parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "cartpole");
@@ -285,5 +285,5 @@ TEST_CASE("an observer's command line says what the agent's did") {
   CHECK(parsed.launched);
 }
 
-}  // namespace
+}  // namespace cartpole_options_test
 }  // namespace batchrpc_examples

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 namespace batchrpc_examples {
-namespace {
+namespace counted_test {
 
 TEST_CASE("one of a kind is counted without an s") {
   CHECK(counted(0, "trainer") == "0 trainers");
@@ -11,5 +11,5 @@ TEST_CASE("one of a kind is counted without an s") {
   CHECK(counted(2, "trainer") == "2 trainers");
 }
 
-}  // namespace
+}  // namespace counted_test
 }  // namespace batchrpc_examples

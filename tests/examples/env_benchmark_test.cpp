@@ -10,7 +10,7 @@
 #include "env_benchmark/simulation.hpp"
 
 namespace env_benchmark {
-namespace {
+namespace env_benchmark_test {
 
 using batchrpc_examples::UsageError;
 
@@ -126,5 +126,5 @@ TEST_CASE("a simulated driver handles as many messages and bytes as it has time 
   CHECK(efficiency(setting, {.byte_ns = 100}, kTwoBuffers) == Approx(1 / 1.6).margin(0.01));
 }
 
-}  // namespace
+}  // namespace env_benchmark_test
 }  // namespace env_benchmark

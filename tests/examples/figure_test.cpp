@@ -15,7 +15,7 @@
 #include <string>
 
 namespace batchrpc_examples {
-namespace {
+namespace figure_test {
 
 // A path that nothing is at, and nothing will be after the test.
 class TemporaryPath {
@@ -159,5 +159,5 @@ TEST_CASE("a figure of nothing, and one that cannot be written, are errors") {
   CHECK_THROWS_AS(write_png(two_lines(), "/no/such/folder/figure.png"), std::runtime_error);
 }
 
-}  // namespace
+}  // namespace figure_test
 }  // namespace batchrpc_examples

@@ -11,7 +11,7 @@
 #include <thread>
 
 namespace batchrpc_examples {
-namespace {
+namespace interrupt_test {
 
 using namespace std::chrono_literals;
 
@@ -98,5 +98,5 @@ TEST_CASE("the second interrupt ends the process") {
   CHECK(WTERMSIG(status) == SIGINT);
 }
 
-}  // namespace
+}  // namespace interrupt_test
 }  // namespace batchrpc_examples

@@ -4,7 +4,7 @@
 #include <string>
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_agreement_test {
 
 ParameterServerOptions two_servers() {
   ParameterServerOptions options;
@@ -51,5 +51,5 @@ TEST_CASE("All parameter servers hear why they cannot go on") {
   CHECK_THAT(second.get().error, Catch::Contains(why));
 }
 
-}  // namespace
+}  // namespace parameter_server_agreement_test
 }  // namespace batchrpc_examples

@@ -8,7 +8,7 @@
 #include <string>
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_checkpoint_test {
 
 class Folder {
  public:
@@ -125,5 +125,5 @@ TEST_CASE("A damaged checkpoint is refused") {
   }
 }
 
-}  // namespace
+}  // namespace parameter_server_checkpoint_test
 }  // namespace batchrpc_examples

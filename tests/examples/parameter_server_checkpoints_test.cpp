@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_checkpoints_test {
 
 using Iterations = std::vector<std::int64_t>;
 
@@ -186,5 +186,5 @@ TEST_CASE("A checkpoint that cannot be written is told of until one is") {
   CHECK(checkpoints.error().empty());
 }
 
-}  // namespace
+}  // namespace parameter_server_checkpoints_test
 }  // namespace batchrpc_examples

@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_group_test {
 
 using Names = std::vector<std::string>;
 
@@ -141,5 +141,5 @@ TEST_CASE("Where iterations are each trainer's own, who comes late begins at onc
   CHECK(group.join({"b"}).get() == 0);
 }
 
-}  // namespace
+}  // namespace parameter_server_group_test
 }  // namespace batchrpc_examples

@@ -6,7 +6,7 @@
 #include "parameter_server/loss_watch.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_loss_test {
 
 TEST_CASE("The first loss that is no finite number is told, with its trainer and iteration") {
   const auto [loss, word] = GENERATE(table<double, std::string>(
@@ -22,5 +22,5 @@ TEST_CASE("The first loss that is no finite number is told, with its trainer and
   CHECK_THAT(told[0], Catch::Contains("trainer1 in iteration 3 is " + word));
 }
 
-}  // namespace
+}  // namespace parameter_server_loss_test
 }  // namespace batchrpc_examples

@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_losses_test {
 
 using Words = std::vector<std::string>;
 
@@ -69,5 +69,5 @@ TEST_CASE("Nobody is missed in a training that has ended, or is interrupted") {
   CHECK(world.losses.servers().empty());
 }
 
-}  // namespace
+}  // namespace parameter_server_losses_test
 }  // namespace batchrpc_examples

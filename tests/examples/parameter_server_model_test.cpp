@@ -15,7 +15,7 @@
 #include "parameter_server/trainer_model.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_model_test {
 
 torch::nn::Sequential small_model() {
   return torch::nn::Sequential(torch::nn::Linear(3, 4), torch::nn::Linear(4, 2));
@@ -188,5 +188,5 @@ TEST_CASE("One process that averages makes a step of all trainers' mean gradient
   CHECK(relative_difference(at::tensor({1.5F, 2.F}), at::tensor({1.F, 2.F})) == 0.5);
 }
 
-}  // namespace
+}  // namespace parameter_server_model_test
 }  // namespace batchrpc_examples

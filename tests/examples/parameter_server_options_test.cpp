@@ -14,7 +14,7 @@
 #include "common/command_line.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_options_test {
 
 ParameterServerOptions parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "parameter_server");
@@ -156,5 +156,5 @@ TEST_CASE("Whose gradients a model has had are the same words for the same gradi
   CHECK(gradient_settings(parse({"--image", "65"})) != settings);
 }
 
-}  // namespace
+}  // namespace parameter_server_options_test
 }  // namespace batchrpc_examples

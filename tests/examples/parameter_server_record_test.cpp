@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_record_test {
 
 struct Lines {
   std::vector<IterationRecord> all;
@@ -69,5 +69,5 @@ TEST_CASE("An iteration that trainers have each for itself is told when the last
   CHECK(lines.all.size() == 2);
 }
 
-}  // namespace
+}  // namespace parameter_server_record_test
 }  // namespace batchrpc_examples

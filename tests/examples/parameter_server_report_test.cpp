@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_report_test {
 
 TEST_CASE("A parameter server's report has the settings that change a run") {
   ParameterServerOptions options;
@@ -39,5 +39,5 @@ TEST_CASE("The summary of a training tells how many trainers an iteration had") 
   CHECK_THAT(summary(options, run), Catch::Contains("4 iterations of 1 to 4 trainers in"));
 }
 
-}  // namespace
+}  // namespace parameter_server_report_test
 }  // namespace batchrpc_examples

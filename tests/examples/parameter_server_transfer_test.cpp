@@ -15,7 +15,7 @@
 #include "parameter_server/server_functions.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_transfer_test {
 
 namespace rpc = batchrpc;
 using namespace std::chrono_literals;
@@ -155,11 +155,11 @@ TEST_CASE("Nothing of the size of a model is allocated in an iteration after the
   CHECK(b.values.eq(-4).all().item<bool>());
 }
 
-}  // namespace
+}  // namespace parameter_server_transfer_test
 }  // namespace batchrpc_examples
 
 void* operator new(std::size_t size, std::align_val_t alignment) {
-  batchrpc_examples::LargeBlocks::count(size);
+  batchrpc_examples::parameter_server_transfer_test::LargeBlocks::count(size);
   const auto align = static_cast<std::size_t>(alignment);
   void* const memory = std::aligned_alloc(align, (size + align - 1) / align * align);
   if (memory == nullptr) throw std::bad_alloc();

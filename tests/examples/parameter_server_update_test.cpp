@@ -14,7 +14,7 @@
 #include "parameter_server/server_functions.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_update_test {
 
 namespace rpc = batchrpc;
 using namespace std::chrono_literals;
@@ -365,5 +365,5 @@ TEST_CASE("Gradients are added in the order of ranks when asked to") {
   CHECK(a.has(0));
 }
 
-}  // namespace
+}  // namespace parameter_server_update_test
 }  // namespace batchrpc_examples

@@ -7,7 +7,7 @@
 #include "parameter_server/waiting_notice.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_waiting_test {
 
 using namespace std::chrono_literals;
 
@@ -39,5 +39,5 @@ TEST_CASE("Of processes that were launched together, and of server 0, none says 
   CHECK_FALSE(notice_of_waiting(options, "server0"));
 }
 
-}  // namespace
+}  // namespace parameter_server_waiting_test
 }  // namespace batchrpc_examples

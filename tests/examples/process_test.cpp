@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace process_test {
 
 using namespace std::chrono_literals;
 
@@ -145,5 +145,5 @@ TEST_CASE("a child with no parent death signal outlives the thread that started 
   CHECK_FALSE(children.front().wait_for(50ms));
 }
 
-}  // namespace
+}  // namespace process_test
 }  // namespace batchrpc_examples

@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace progress_test {
 
 Rollout rollout_of(std::vector<int> finished_lengths, int first_length) {
   Rollout rollout;
@@ -62,5 +62,5 @@ TEST_CASE("an episode that no observer finished leaves the rewards as they are")
   CHECK(progress.running_reward() == 15);
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace batchrpc_examples

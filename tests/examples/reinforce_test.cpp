@@ -12,7 +12,7 @@
 #include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace reinforce_test {
 
 // States such as CartPole's, that differ by observer and step.
 StateRow row_of(int observer, int step) {
@@ -315,5 +315,5 @@ TEST_CASE("REINFORCE solves CartPole", "[slow]") {
   CHECK(result.running_reward > 400);
 }
 
-}  // namespace
+}  // namespace reinforce_test
 }  // namespace batchrpc_examples

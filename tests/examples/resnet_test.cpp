@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace resnet_test {
 
 std::int64_t numbers(const ResNet50& model) {
   std::int64_t result = 0;
@@ -113,5 +113,5 @@ TEST_CASE("A ResNet-50 gives a row an image, and gradients to all parameters") {
   CHECK(at::allclose(alone, model->forward(images).narrow(0, 1, 1), 1e-4, 1e-5));
 }
 
-}  // namespace
+}  // namespace resnet_test
 }  // namespace batchrpc_examples

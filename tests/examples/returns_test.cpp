@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace returns_test {
 
 TEST_CASE("returns without a discount count the steps that are left") {
   RolloutRecorder recorder(0, 1);
@@ -74,5 +74,5 @@ TEST_CASE("a discount outside of 0 to 1 is refused") {
   CHECK_THROWS_AS(RolloutRecorder(0, -0.1), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace returns_test
 }  // namespace batchrpc_examples

@@ -12,7 +12,7 @@
 #include "rl_benchmark/world.hpp"
 
 namespace rl_benchmark {
-namespace {
+namespace rl_benchmark_options_test {
 
 using batchrpc_examples::UsageError;
 using Words = std::vector<std::string>;
@@ -192,5 +192,5 @@ TEST_CASE("observers are dealt out to several agents, each of which has one") {
   CHECK(agent_names(parse({}).settings[0]) == Words{"agent"});
 }
 
-}  // namespace
+}  // namespace rl_benchmark_options_test
 }  // namespace rl_benchmark

@@ -10,7 +10,7 @@
 #include "rl_benchmark/report.hpp"
 
 namespace rl_benchmark {
-namespace {
+namespace rl_benchmark_report_test {
 
 using Json = nlohmann::ordered_json;
 
@@ -223,5 +223,5 @@ TEST_CASE("the policy is the original's: its softmax runs over the batch") {
   CHECK_FALSE(Policy(setting).choose(at::rand({5, 3, 2})).log_probs.requires_grad());
 }
 
-}  // namespace
+}  // namespace rl_benchmark_report_test
 }  // namespace rl_benchmark

@@ -5,7 +5,7 @@
 #include "scale_benchmark/growth.hpp"
 
 namespace scale_benchmark {
-namespace {
+namespace scale_benchmark_test {
 
 double seconds(const Point& point) { return point.seconds; }
 
@@ -43,5 +43,5 @@ TEST_CASE("the order of points does not matter, and two of them tell nothing") {
   CHECK_FALSE(fit(points([](double /*size*/) { return 0.0; }), seconds));  // not measured
 }
 
-}  // namespace
+}  // namespace scale_benchmark_test
 }  // namespace scale_benchmark

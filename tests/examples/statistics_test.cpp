@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace statistics_test {
 
 TEST_CASE("the median is the middle value, or half way between the two middle ones") {
   CHECK(median({3, 1, 2}) == 2);
@@ -32,5 +32,5 @@ TEST_CASE("statistics of no values, or beyond 100 per cent, are refused") {
   CHECK_THROWS_AS(percentile({1}, -1), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace statistics_test
 }  // namespace batchrpc_examples

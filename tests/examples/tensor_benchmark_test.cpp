@@ -31,7 +31,7 @@
 #include "tensor_benchmark/tensors.hpp"
 
 namespace tensor_benchmark {
-namespace {
+namespace tensor_benchmark_test {
 
 using namespace std::chrono_literals;
 using batchrpc_examples::ChildProcess;
@@ -440,5 +440,5 @@ TEST_CASE("tensor_benchmark says so when one of its servers is killed") {
   }
 }
 
-}  // namespace
+}  // namespace tensor_benchmark_test
 }  // namespace tensor_benchmark

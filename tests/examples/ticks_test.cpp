@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace ticks_test {
 
 TEST_CASE("ticks are round numbers that enclose the range") {
   CHECK(nice_ticks(0, 500, 6) == std::vector<double>{0, 100, 200, 300, 400, 500});
@@ -43,5 +43,5 @@ TEST_CASE("tick labels have as many decimals as their step needs") {
   CHECK(tick_label(-10000, 5000) == "-10,000");
 }
 
-}  // namespace
+}  // namespace ticks_test
 }  // namespace batchrpc_examples

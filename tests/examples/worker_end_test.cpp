@@ -7,7 +7,7 @@
 #include <memory>
 
 namespace batchrpc_examples {
-namespace {
+namespace worker_end_test {
 
 namespace rpc = batchrpc;
 using namespace std::chrono_literals;
@@ -55,5 +55,5 @@ TEST_CASE("a worker ends at once where the one that it works for was lost before
   CHECK(end.is_over());
 }
 
-}  // namespace
+}  // namespace worker_end_test
 }  // namespace batchrpc_examples

@@ -22,7 +22,7 @@
 
 using namespace batchrpc;
 
-namespace {
+namespace asio_test {
 
 /// An operation of Asio's kind that calls its handler with `arguments`, from the io_context.
 template <class Signature, class Token, class... Arguments>
@@ -36,8 +36,6 @@ auto async_operation(asio::io_context& io, Token&& token, Arguments... arguments
       },
       token, std::move(arguments)...);
 }
-
-}  // namespace
 
 TEST_CASE("An Asio operation started with use_future gives a future") {
   asio::io_context io;
@@ -174,3 +172,5 @@ TEST_CASE("Asio's coroutines await futures, and futures come of Asio's coroutine
   CHECK(future.get() == "8late");
 }
 #endif
+
+}  // namespace asio_test

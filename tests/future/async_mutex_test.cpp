@@ -22,7 +22,7 @@
 using namespace batchrpc;
 using namespace std::chrono_literals;
 
-namespace {
+namespace async_mutex_test {
 
 using Guard = AsyncMutex::Guard;
 
@@ -59,8 +59,6 @@ class Room {
   std::atomic<bool> crowded_{false};
   int visits_ = 0;
 };
-
-}  // namespace
 
 TEST_CASE("A lock that nobody has is there at once, and is given back with its guard") {
   AsyncMutex mutex;
@@ -337,3 +335,5 @@ TEST_CASE("A future of the lock is dropped while it is granted") {
     if (!is_free(mutex)) FAIL("the lock was lost in round " << i);
   }
 }
+
+}  // namespace async_mutex_test

@@ -14,7 +14,7 @@
 
 using namespace batchrpc;
 
-namespace {
+namespace continuation_test {
 
 /// Runs what was posted when it is told to.
 class ManualExecutor final : public Executor {
@@ -41,8 +41,6 @@ class RefusingExecutor final : public Executor {
  public:
   void post(Task /*task*/) override { throw std::runtime_error("no room"); }
 };
-
-}  // namespace
 
 TEST_CASE("then() on an executor runs the callback there") {
   ManualExecutor executor;
@@ -170,3 +168,5 @@ TEST_CASE("Whether a callback takes a Result is decided by its parameter") {
   CHECK(kTakesResult<UniqueFunction<void(Result<void>)>, void, true>);
   CHECK_FALSE(kTakesResult<UniqueFunction<void()>, void, true>);
 }
+
+}  // namespace continuation_test

@@ -9,7 +9,7 @@
 
 using namespace batchrpc;
 
-namespace {
+namespace future_test {
 
 int twice(int value) { return 2 * value; }
 
@@ -34,8 +34,6 @@ int thrown_int(const Future<T>& future) {
 }
 
 std::exception_ptr error(int thrown) { return std::make_exception_ptr(thrown); }
-
-}  // namespace
 
 TEST_CASE("A callback gets the value, and what it returns is the next future's value") {
   Promise<int> promise;
@@ -274,3 +272,5 @@ TEST_CASE("Values whose elements cannot be copied can be in a future") {
   CHECK(future.get().size() == 1);
   CHECK(std::move(future).then([](auto v) { return v.size(); }).get() == 1);
 }
+
+}  // namespace future_test

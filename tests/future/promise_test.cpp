@@ -8,14 +8,12 @@
 
 using namespace batchrpc;
 
-namespace {
+namespace promise_test {
 
 struct ThrowsWhenMoved {
   ThrowsWhenMoved() = default;
   ThrowsWhenMoved(ThrowsWhenMoved&&) { throw std::runtime_error("moved"); }
 };
-
-}  // namespace
 
 TEST_CASE("A promise completes its future with a value made of the argument") {
   Promise<std::string> promise;
@@ -136,3 +134,5 @@ TEST_CASE("A callback may destroy the promise that is completing it") {
   CHECK(seen == 3);
   CHECK(promise == nullptr);
 }
+
+}  // namespace promise_test

@@ -16,7 +16,7 @@
 using namespace batchrpc;
 using namespace std::chrono_literals;
 
-namespace {
+namespace race_test {
 
 constexpr int kRounds = 500;
 
@@ -37,8 +37,6 @@ void race(A&& a, B&& b) {
   a();
   other.join();
 }
-
-}  // namespace
 
 TEST_CASE("A callback attached while the future completes runs once") {
   for (int i = 0; i < kRounds; ++i) {
@@ -174,3 +172,5 @@ TEST_CASE("Two threads complete the sources of when_all and when_any") {
     if (all.get() != std::vector<int>{1, 2}) FAIL("other values");
   }
 }
+
+}  // namespace race_test

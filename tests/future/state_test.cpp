@@ -13,7 +13,7 @@
 using namespace batchrpc;
 using namespace std::chrono_literals;
 
-namespace {
+namespace state_test {
 
 constexpr int kMany = 1'000'000;
 
@@ -24,8 +24,6 @@ Future<int> chain(Promise<int>& promise) {
     future = std::move(future).then([](int v) { return v + 1; });
   return future;
 }
-
-}  // namespace
 
 TEST_CASE("A state of a small value is at most 64 bytes") {
   CHECK(sizeof(detail::State<int>) <= 64);
@@ -319,3 +317,5 @@ TEST_CASE("Waits in callbacks nest 256 deep, beyond that they fail with Overload
   }
   CHECK(succeeded == 255);
 }
+
+}  // namespace state_test

@@ -13,14 +13,12 @@
 using namespace batchrpc;
 using namespace std::chrono_literals;
 
-namespace {
+namespace wait_test {
 
 struct InVirtualTime {
   std::shared_ptr<test::VirtualWait> context = std::make_shared<test::VirtualWait>();
   WaitScope scope{context};
 };
-
-}  // namespace
 
 TEST_CASE("get() waits through the thread's wait context") {
   const InVirtualTime time;
@@ -197,3 +195,5 @@ TEST_CASE(
   CHECK(WaitContext::current() != nullptr);
   CHECK(WaitContext::current()->now() > TimePoint());
 }
+
+}  // namespace wait_test

@@ -13,7 +13,7 @@
 
 using namespace batchrpc;
 
-namespace {
+namespace when_all_test {
 
 template <class T>
 struct Several {
@@ -24,8 +24,6 @@ struct Several {
   std::vector<Promise<T>> promises;
   std::vector<Future<T>> futures;
 };
-
-}  // namespace
 
 TEST_CASE("when_all gives the values of a range in its order, when the last is there") {
   Several<int> several(3);
@@ -162,3 +160,5 @@ TEST_CASE("when_all of 100000 futures does not recurse") {
     promise.set_value(1);
   CHECK(all.get().size() == 100'000);
 }
+
+}  // namespace when_all_test

@@ -11,7 +11,7 @@
 // scripts/fuzz.sh.
 
 namespace batchrpc::fuzz {
-namespace {
+namespace corpus_test {
 
 std::vector<char> content(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -48,5 +48,5 @@ TEST_CASE("inputs cut anywhere do no harm") {
   }
 }
 
-}  // namespace
+}  // namespace corpus_test
 }  // namespace batchrpc::fuzz

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace batchrpc {
-namespace {
+namespace concurrent_histogram_test {
 
 void check_same(const Histogram& is, const Histogram& expected) {
   CHECK(is.count() == expected.count());
@@ -81,5 +81,5 @@ TEST_CASE("what threads count at once in a concurrent histogram is all there") {
   check_same(histogram.snapshot(), plain);
 }
 
-}  // namespace
+}  // namespace concurrent_histogram_test
 }  // namespace batchrpc

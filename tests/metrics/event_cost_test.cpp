@@ -11,7 +11,7 @@
 #include "metrics/node_counters.hpp"
 
 namespace batchrpc {
-namespace {
+namespace event_cost_test {
 
 template <class Event>
 double nanoseconds_each(const Event& event) {
@@ -72,5 +72,5 @@ TEST_CASE("what an event costs", "[.benchmark]") {
   CHECK(sum > 0);
 }
 
-}  // namespace
+}  // namespace event_cost_test
 }  // namespace batchrpc

@@ -9,7 +9,7 @@
 #include "batchrpc/transport/virtual_loop.hpp"
 
 namespace batchrpc {
-namespace {
+namespace node_counters_test {
 
 NodeMetrics report_of(const NodeCounters& counters) {
   NodeMetrics metrics;
@@ -263,5 +263,5 @@ TEST_CASE("a snapshot can be taken while sessions and functions count") {
   CHECK(report_of(counters).answered.ok == 1000);
 }
 
-}  // namespace
+}  // namespace node_counters_test
 }  // namespace batchrpc

@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace batchrpc {
-namespace {
+namespace node_metrics_test {
 
 CallMetrics some_calls() {
   CallMetrics calls;
@@ -196,5 +196,5 @@ TEST_CASE("promtool has nothing against the text for Prometheus") {
   CHECK(said.empty());
 }
 
-}  // namespace
+}  // namespace node_metrics_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 #include "node/virtual_world.hpp"
 
 namespace batchrpc {
-namespace {
+namespace call_context_test {
 
 using namespace std::chrono_literals;
 
@@ -94,5 +94,5 @@ TEST_CASE("a handler called while another waits has its own context, and the oth
   CHECK(callers == std::vector<std::string>{"a", "b", "a"});
 }
 
-}  // namespace
+}  // namespace call_context_test
 }  // namespace batchrpc

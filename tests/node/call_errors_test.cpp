@@ -36,7 +36,7 @@ struct batchrpc::Codec<failures::Moody> {
 };
 
 namespace batchrpc {
-namespace {
+namespace call_errors_test {
 
 using namespace std::chrono_literals;
 using test::may_have_run;
@@ -343,5 +343,5 @@ TEST_CASE("an exception of any type in a codec fails that call only") {
   pair.next_call_works();
 }
 
-}  // namespace
+}  // namespace call_errors_test
 }  // namespace batchrpc

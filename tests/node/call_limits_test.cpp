@@ -15,7 +15,7 @@
 // What NodeOptions::call_limits refuses, and whose turn it is.
 
 namespace batchrpc {
-namespace {
+namespace call_limits_test {
 
 using namespace std::chrono_literals;
 using test::kProcessors;
@@ -264,5 +264,5 @@ TEST_CASE("no more handlers run at once than a node's limits say, on however man
   CHECK(most <= 3);
 }
 
-}  // namespace
+}  // namespace call_limits_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 
 // What travels with a call beside its arguments: CallOptions::metadata and trace.
 namespace batchrpc {
-namespace {
+namespace call_metadata_test {
 
 using namespace std::chrono_literals;
 
@@ -171,5 +171,5 @@ TEST_CASE(
   CHECK_FALSE(in_call);
 }
 
-}  // namespace
+}  // namespace call_metadata_test
 }  // namespace batchrpc

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 namespace batchrpc {
-namespace {
+namespace call_order_test {
 
 constexpr CallOrder::Object kFirst{1, 1, 1};
 constexpr CallOrder::Object kSecond{1, 1, 2};
@@ -85,5 +85,5 @@ TEST_CASE("the place of one call that never comes is given up, and those of othe
   CHECK(order.empty());
 }
 
-}  // namespace
+}  // namespace call_order_test
 }  // namespace batchrpc

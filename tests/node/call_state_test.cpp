@@ -15,7 +15,7 @@
 // What becomes of a call that is being answered, whoever is faster.
 
 namespace batchrpc::detail {
-namespace {
+namespace call_state_test {
 
 class Function final : public ExposedFunction {
  public:
@@ -150,5 +150,5 @@ TEST_CASE("threads start, answer, cancel, watch and name one call, and each happ
   CHECK(Function::alive == 0);
 }
 
-}  // namespace
+}  // namespace call_state_test
 }  // namespace batchrpc::detail

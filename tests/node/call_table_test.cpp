@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace batchrpc {
-namespace {
+namespace call_table_test {
 
 using namespace std::chrono_literals;
 
@@ -164,5 +164,5 @@ TEST_CASE("the memory of a burst of calls is given back, and their ids do not co
   CHECK((table.add(call_due(1h)) & 0xffffffff) == 0);
 }
 
-}  // namespace
+}  // namespace call_table_test
 }  // namespace batchrpc

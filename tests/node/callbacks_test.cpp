@@ -13,7 +13,7 @@ int add(int a, int b) { return a + b; }
 }  // namespace callbacks
 
 namespace batchrpc {
-namespace {
+namespace callbacks_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -208,5 +208,5 @@ TEST_CASE("a pending call takes at most 512 bytes") {
   calls.clear();
 }
 
-}  // namespace
+}  // namespace callbacks_test
 }  // namespace batchrpc

@@ -66,7 +66,7 @@ struct batchrpc::Codec<caller::Picky> {
 };
 
 namespace batchrpc {
-namespace {
+namespace caller_test {
 
 using caller::Named;
 using caller::WithView;
@@ -141,5 +141,5 @@ TEST_CASE("an argument that cannot be converted or encoded fails the future, and
   CHECK(pair.a.call<&caller::use>("b", 5).get() == 5);
 }
 
-}  // namespace
+}  // namespace caller_test
 }  // namespace batchrpc

@@ -18,7 +18,7 @@
 // Calls that are cancelled: by Future::cancel(), by dropping the future, by the caller's end.
 
 namespace batchrpc {
-namespace {
+namespace cancelling_test {
 
 using namespace std::chrono_literals;
 using test::may_have_run;
@@ -364,5 +364,5 @@ TEST_CASE("promise 4: 10^6 cancelled calls leave at most 1 MiB") {
   pair.next_call_works();
 }
 
-}  // namespace
+}  // namespace cancelling_test
 }  // namespace batchrpc

@@ -14,7 +14,7 @@
 // Cancellations that race with starts and answers.
 
 namespace batchrpc {
-namespace {
+namespace cancelling_threads_test {
 
 using namespace std::chrono_literals;
 using test::RealPair;
@@ -101,5 +101,5 @@ TEST_CASE("promise 4: futures that are dropped on one thread while they complete
   CHECK(pair.a.call<int()>("b", "f").get() == 1);
 }
 
-}  // namespace
+}  // namespace cancelling_threads_test
 }  // namespace batchrpc

@@ -25,7 +25,7 @@ struct Thing {
 }  // namespace credit
 
 namespace batchrpc {
-namespace {
+namespace credit_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -361,5 +361,5 @@ TEST_CASE("promise 5: two nodes that flood each other with calls that call back 
   });
 }
 
-}  // namespace
+}  // namespace credit_test
 }  // namespace batchrpc

@@ -19,7 +19,7 @@
 // Promise 1: a call runs at most once and its future completes exactly once, over any number of
 // connections.
 namespace batchrpc {
-namespace {
+namespace cuts_test {
 
 using namespace std::chrono_literals;
 
@@ -219,5 +219,5 @@ TEST_CASE("promise 1: 10^5 calls through a proxy that cuts real connections run 
   root.shutdown(Duration::zero());
 }
 
-}  // namespace
+}  // namespace cuts_test
 }  // namespace batchrpc

@@ -15,7 +15,7 @@
 // peer_table_test.cpp; with processes and cables: tests/process/dead_peer_test.cpp.
 
 namespace batchrpc {
-namespace {
+namespace dead_peer_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -283,5 +283,5 @@ TEST_CASE("promise 6: whoever made the connection, a killed peer is known to bot
   }
 }
 
-}  // namespace
+}  // namespace dead_peer_test
 }  // namespace batchrpc

@@ -16,7 +16,7 @@
 // Deadlines travel with calls, and with those that these make.
 
 namespace batchrpc {
-namespace {
+namespace deadlines_test {
 
 using namespace std::chrono_literals;
 using test::may_have_run;
@@ -345,5 +345,5 @@ TEST_CASE("promise 3: of 10^4 calls over three hops, none starts when its time i
   CHECK(not_sent > 0);
 }
 
-}  // namespace
+}  // namespace deadlines_test
 }  // namespace batchrpc

@@ -13,7 +13,7 @@ std::size_t size_of(const batchrpc::Bytes& bytes) { return bytes.size(); }
 }  // namespace draining
 
 namespace batchrpc {
-namespace {
+namespace draining_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -114,5 +114,5 @@ TEST_CASE("the deleter of memory that was sent may end the node") {
   CHECK(is_over.wait_for(30s));
 }
 
-}  // namespace
+}  // namespace draining_test
 }  // namespace batchrpc

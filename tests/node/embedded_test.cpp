@@ -29,7 +29,7 @@ class Ledger {
 }  // namespace embedded
 
 namespace batchrpc {
-namespace {
+namespace embedded_test {
 
 using namespace std::chrono_literals;
 using test::node_on;
@@ -316,5 +316,5 @@ TEST_CASE("an embedded node is not shut down by its own handler, and may be by a
   CHECK(left.get().empty());
 }
 
-}  // namespace
+}  // namespace embedded_test
 }  // namespace batchrpc

@@ -14,7 +14,7 @@
 // What a thread runs while it waits within a task: on the context of an embedder, and elsewhere.
 
 namespace batchrpc {
-namespace {
+namespace embedded_waits_test {
 
 using namespace std::chrono_literals;
 using test::node_on;
@@ -246,5 +246,5 @@ TEST_CASE("what runs on top of a waiting handler does not shut its node down") {
   CHECK(b.call<bool()>("a", "wait").get());
 }
 
-}  // namespace
+}  // namespace embedded_waits_test
 }  // namespace batchrpc

@@ -9,7 +9,7 @@
 // codecs: call_errors_test.cpp. Membership handlers: group_test.cpp. Futures: tests/future/.
 
 namespace batchrpc {
-namespace {
+namespace exceptions_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -106,5 +106,5 @@ TEST_CASE("a continuation that throws on the workers fails its future, and the w
   }
 }
 
-}  // namespace
+}  // namespace exceptions_test
 }  // namespace batchrpc

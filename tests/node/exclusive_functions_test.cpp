@@ -43,7 +43,7 @@ struct batchrpc::Codec<exclusive::Watched> {
 };
 
 namespace batchrpc {
-namespace {
+namespace exclusive_functions_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -348,5 +348,5 @@ TEST_CASE("a thousand calls that wait for the lock do not recurse when it comes"
   CHECK(pair.is_free());
 }
 
-}  // namespace
+}  // namespace exclusive_functions_test
 }  // namespace batchrpc

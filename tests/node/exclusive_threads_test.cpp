@@ -42,7 +42,7 @@ int train(int step) { return model_of_program.train(step); }
 }  // namespace exclusive_threads
 
 namespace batchrpc {
-namespace {
+namespace exclusive_threads_test {
 
 using namespace std::chrono_literals;
 using exclusive_threads::Model;
@@ -204,5 +204,5 @@ TEST_CASE("a lock is shared by nodes of one process, one of them on a program's 
   CHECK(model.steps == 400);
 }
 
-}  // namespace
+}  // namespace exclusive_threads_test
 }  // namespace batchrpc

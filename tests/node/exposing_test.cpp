@@ -20,7 +20,7 @@ struct Greeter {
 }  // namespace exposing
 
 namespace batchrpc {
-namespace {
+namespace exposing_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -214,5 +214,5 @@ TEST_CASE("calls that wait for their function when the node ends have not run") 
   CHECK_FALSE(test::may_have_run(result.error()));
 }
 
-}  // namespace
+}  // namespace exposing_test
 }  // namespace batchrpc

@@ -5,7 +5,7 @@
 #include <string_view>
 
 namespace batchrpc {
-namespace {
+namespace first_bytes_test {
 
 using Catch::Contains;
 using namespace std::string_view_literals;
@@ -37,5 +37,5 @@ TEST_CASE("strangers that speak HTTP, TLS or SSH are recognised") {
   CHECK_THAT(text_of("GETTING"), !Contains("looks like"));
 }
 
-}  // namespace
+}  // namespace first_bytes_test
 }  // namespace batchrpc

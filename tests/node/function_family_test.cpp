@@ -11,7 +11,7 @@
 #include "node/virtual_world.hpp"
 
 namespace batchrpc {
-namespace {
+namespace function_family_test {
 
 using Catch::Matchers::Contains;
 using test::outcome;
@@ -147,5 +147,5 @@ TEST_CASE("who calls an operator that is not exposed reads how that is done", "[
   }
 }
 
-}  // namespace
+}  // namespace function_family_test
 }  // namespace batchrpc

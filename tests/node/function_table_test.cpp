@@ -5,7 +5,7 @@
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
-namespace {
+namespace function_table_test {
 
 std::shared_ptr<detail::ExposedFunction> function(std::string name) {
   const auto twice = [](int x) { return 2 * x; };
@@ -55,5 +55,5 @@ TEST_CASE("the library's own names are not suggested, and names from the wire ma
   CHECK(suggest(std::string("\0\xff", 2), {"ab"}).empty());
 }
 
-}  // namespace
+}  // namespace function_table_test
 }  // namespace batchrpc

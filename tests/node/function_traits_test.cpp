@@ -18,7 +18,7 @@ void nested(const std::string& text, int&& number) noexcept;
 }  // namespace traits
 
 namespace batchrpc::detail {
-namespace {
+namespace function_traits_test {
 
 TEST_CASE("a function's name is its qualified name") {
   CHECK(function_name<&traits::function>() == "traits::function");
@@ -64,5 +64,5 @@ TEST_CASE("what returns a future is asynchronous, and its result is the future's
   STATIC_REQUIRE_FALSE(FunctionTraits<std::string()>::kAsynchronous);
 }
 
-}  // namespace
+}  // namespace function_traits_test
 }  // namespace batchrpc::detail

@@ -6,7 +6,7 @@
 // Peers that keep to the protocol, and would have all of a node's memory.
 
 namespace batchrpc {
-namespace {
+namespace greedy_peer_test {
 
 using test::call_frame;
 using test::define;
@@ -67,5 +67,5 @@ TEST_CASE("who pings and does not read gathers no pongs") {
   target.next_call_works();
 }
 
-}  // namespace
+}  // namespace greedy_peer_test
 }  // namespace batchrpc

@@ -18,7 +18,7 @@ int add(int a, int b) { return a + b; }
 }  // namespace groups
 
 namespace batchrpc {
-namespace {
+namespace group_test {
 
 using namespace std::chrono_literals;
 using test::names_of;
@@ -322,5 +322,5 @@ TEST_CASE("an address that is taken is refused with a message that says what to 
   }
 }
 
-}  // namespace
+}  // namespace group_test
 }  // namespace batchrpc

@@ -9,7 +9,7 @@
 // One call to several peers, of which the first answer counts.
 
 namespace batchrpc {
-namespace {
+namespace hedged_calls_test {
 
 using namespace std::chrono_literals;
 using test::VirtualWorld;
@@ -78,5 +78,5 @@ TEST_CASE("who keeps both futures of a hedged call cancels the one that is late"
   CHECK(w.cancelled == std::vector<std::string>{"one"});
 }
 
-}  // namespace
+}  // namespace hedged_calls_test
 }  // namespace batchrpc

@@ -7,7 +7,7 @@
 // Calls whose senders wait until they may send the payloads.
 
 namespace batchrpc {
-namespace {
+namespace held_calls_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -336,5 +336,5 @@ TEST_CASE("a node may hold calls of its own") {
   CHECK(pair.told->calls.at(1).argument == scribbled(kLarge, 3));
 }
 
-}  // namespace
+}  // namespace held_calls_test
 }  // namespace batchrpc

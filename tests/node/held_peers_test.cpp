@@ -10,7 +10,7 @@
 // Peers of another minor version, or that say what they want of transfers.
 
 namespace batchrpc {
-namespace {
+namespace held_peers_test {
 
 using namespace std::chrono_literals;
 using test::call_frame;
@@ -294,5 +294,5 @@ TEST_CASE("any credits and cancels leave a node as it is") {
   target.twice_works(7);
 }
 
-}  // namespace
+}  // namespace held_peers_test
 }  // namespace batchrpc

@@ -9,7 +9,7 @@
 // Held calls over real sockets, with threads.
 
 namespace batchrpc {
-namespace {
+namespace held_threads_test {
 
 using namespace std::chrono_literals;
 using test::scribbled;
@@ -169,5 +169,5 @@ TEST_CASE("gates are opened by many threads while calls come, time out and are c
   CHECK(pair.b.shutdown(30s).empty());
 }
 
-}  // namespace
+}  // namespace held_threads_test
 }  // namespace batchrpc

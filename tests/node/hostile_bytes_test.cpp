@@ -18,7 +18,7 @@
 // and of more of them: session_test.cpp; of calls that are well-formed: hostile_calls_test.cpp.
 
 namespace batchrpc {
-namespace {
+namespace hostile_bytes_test {
 
 using wire::FrameKind;
 using Frames = std::vector<std::vector<Word>>;
@@ -220,5 +220,5 @@ TEST_CASE("random and mutated frames on a listening port do no harm, each of the
   CHECK(test::allocated_bytes() < before + (std::size_t{16} << 20));
 }
 
-}  // namespace
+}  // namespace hostile_bytes_test
 }  // namespace batchrpc

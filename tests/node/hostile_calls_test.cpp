@@ -31,7 +31,7 @@ class Thing {
 }  // namespace hostile
 
 namespace batchrpc {
-namespace {
+namespace hostile_calls_test {
 
 using namespace std::chrono_literals;
 using detail::ObjectId;
@@ -213,5 +213,5 @@ TEST_CASE("calls with any arguments, of the library's functions too, leave a nod
   CHECK(test::largest_allocation() <= std::size_t{80} << 20);
 }
 
-}  // namespace
+}  // namespace hostile_calls_test
 }  // namespace batchrpc

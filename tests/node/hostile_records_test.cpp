@@ -7,7 +7,7 @@
 
 // Peers that send contexts and records which no node of ours would, or none.
 namespace batchrpc {
-namespace {
+namespace hostile_records_test {
 
 using namespace std::chrono_literals;
 using test::RawPeer;
@@ -170,5 +170,5 @@ TEST_CASE("a callee of an older version, which knows of no records, leaves its s
   CHECK(table.find("rpc_async#theirs(a -> raw)") != std::string::npos);
 }
 
-}  // namespace
+}  // namespace hostile_records_test
 }  // namespace batchrpc

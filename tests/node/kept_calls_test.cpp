@@ -8,7 +8,7 @@
 #include "node/kept_calls.hpp"
 
 namespace batchrpc {
-namespace {
+namespace kept_calls_test {
 
 using detail::CallState;
 
@@ -64,5 +64,5 @@ TEST_CASE("what a burst of calls has taken is given back with the last of them")
   CHECK(allocated() <= before + (std::size_t{64} << 10));
 }
 
-}  // namespace
+}  // namespace kept_calls_test
 }  // namespace batchrpc

@@ -15,7 +15,7 @@ int add(int a, int b) { return a + b; }
 }  // namespace listening
 
 namespace batchrpc {
-namespace {
+namespace listening_test {
 
 /// The addresses of `peer` that `node` would try, the first one first.
 std::vector<std::string> addresses_of(const Node& node, const std::string& peer) {
@@ -116,5 +116,5 @@ TEST_CASE("a node listens where NodeOptions::listen says, and is called there") 
   CHECK(b.call<&listening::add>("a", 1, 2).get() == 3);
 }
 
-}  // namespace
+}  // namespace listening_test
 }  // namespace batchrpc

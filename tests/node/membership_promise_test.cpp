@@ -16,7 +16,7 @@
 #include "node/virtual_world.hpp"
 
 namespace batchrpc {
-namespace {
+namespace membership_promise_test {
 
 using namespace std::chrono_literals;
 using membership_promise::add;
@@ -334,5 +334,5 @@ TEST_CASE("promise 9: a name whose holder lives is refused, however busy the hol
   CHECK(holder.call<&add>("root", 1, 2).get() == 3);
 }
 
-}  // namespace
+}  // namespace membership_promise_test
 }  // namespace batchrpc

@@ -12,7 +12,7 @@ int add(int a, int b) { return a + b; }
 }  // namespace membership
 
 namespace batchrpc {
-namespace {
+namespace membership_test {
 
 using namespace std::chrono_literals;
 using test::names_of;
@@ -297,5 +297,5 @@ TEST_CASE("a node with a fixed world that dies can be started again") {
   CHECK(root.call<&membership::add>("one", 1, 2).get() == 3);
 }
 
-}  // namespace
+}  // namespace membership_test
 }  // namespace batchrpc

@@ -22,7 +22,7 @@ class Counter {
 }  // namespace metrics
 
 namespace batchrpc {
-namespace {
+namespace metrics_parts_test {
 
 using namespace std::chrono_literals;
 using test::answered_of;
@@ -120,5 +120,5 @@ TEST_CASE("a node tells its metrics after its end, too, as JSON and for Promethe
         std::string::npos);
 }
 
-}  // namespace
+}  // namespace metrics_parts_test
 }  // namespace batchrpc

@@ -11,7 +11,7 @@
 #include "node/virtual_world.hpp"
 
 namespace batchrpc {
-namespace {
+namespace metrics_test {
 
 using namespace std::chrono_literals;
 using test::adds_up;
@@ -310,5 +310,5 @@ TEST_CASE("metrics tell of calls that wait for their turn, and of those refused"
   CHECK(answered_of(server.metrics(), "late")->ok == 3);
 }
 
-}  // namespace
+}  // namespace metrics_test
 }  // namespace batchrpc

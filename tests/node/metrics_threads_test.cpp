@@ -17,7 +17,7 @@ int half(int x) {
 }  // namespace metrics_threads
 
 namespace batchrpc {
-namespace {
+namespace metrics_threads_test {
 
 using test::outcome;
 using test::RealPair;
@@ -74,5 +74,5 @@ TEST_CASE("metrics are taken while threads call, and each call is counted once o
   }
 }
 
-}  // namespace
+}  // namespace metrics_threads_test
 }  // namespace batchrpc

@@ -8,7 +8,7 @@ int add(int a, int b) { return a + b; }
 }  // namespace moving
 
 namespace batchrpc {
-namespace {
+namespace moved_node_test {
 
 using namespace std::chrono_literals;
 
@@ -59,5 +59,5 @@ TEST_CASE("functions are called while a node is being moved from one place to an
   CHECK(pair.world.log.contain("c is lost"));
 }
 
-}  // namespace
+}  // namespace moved_node_test
 }  // namespace batchrpc

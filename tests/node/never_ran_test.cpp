@@ -20,7 +20,7 @@ class Tally {
 }  // namespace never_ran
 
 namespace batchrpc {
-namespace {
+namespace never_ran_test {
 
 using namespace std::chrono_literals;
 using never_ran::Tally;
@@ -145,5 +145,5 @@ TEST_CASE("of calls to a peer that is lost by its silence, those that were not s
   CHECK(ran <= may + answered);
 }
 
-}  // namespace
+}  // namespace never_ran_test
 }  // namespace batchrpc

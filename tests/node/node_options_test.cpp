@@ -15,7 +15,7 @@
 #include "node/options_check.hpp"
 
 namespace batchrpc {
-namespace {
+namespace node_options_test {
 
 using namespace std::chrono_literals;
 
@@ -298,5 +298,5 @@ TEST_CASE("a join file of a run that is over does not stop the next") {
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace
+}  // namespace node_options_test
 }  // namespace batchrpc

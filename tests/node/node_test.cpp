@@ -67,7 +67,7 @@ struct batchrpc::Codec<calls::Counted> {
 };
 
 namespace batchrpc {
-namespace {
+namespace node_test {
 
 using namespace std::chrono_literals;
 
@@ -368,5 +368,5 @@ TEST_CASE("a thousand calls under way at once are each answered with their own r
     CHECK(sums[static_cast<std::size_t>(i)].get() == 2 * i);
 }
 
-}  // namespace
+}  // namespace node_test
 }  // namespace batchrpc

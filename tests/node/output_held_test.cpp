@@ -8,7 +8,7 @@
 // What an output queue holds of calls and replies, for which there is credit (promise 5).
 
 namespace batchrpc {
-namespace {
+namespace output_held_test {
 
 using test::append_call;
 using test::filled;
@@ -134,5 +134,5 @@ TEST_CASE("an acknowledgement is queued only where nothing is that tells the sam
   CHECK(f.queue.queued_bytes() == bytes);
 }
 
-}  // namespace
+}  // namespace output_held_test
 }  // namespace batchrpc

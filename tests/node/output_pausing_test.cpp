@@ -6,7 +6,7 @@
 // Payloads that wait in the output queue, and that never leave.
 
 namespace batchrpc {
-namespace {
+namespace output_pausing_test {
 
 using test::append_call;
 using test::filled;
@@ -211,5 +211,5 @@ TEST_CASE("a queue that is closed lets go of what waits") {
   f.resume(1);
 }
 
-}  // namespace
+}  // namespace output_pausing_test
 }  // namespace batchrpc

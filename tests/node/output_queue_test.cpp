@@ -11,7 +11,7 @@
 #include "node/output_fixture.hpp"
 
 namespace batchrpc {
-namespace {
+namespace output_queue_test {
 
 using test::append_call;
 using test::filled;
@@ -352,5 +352,5 @@ TEST_CASE("memory that was sent, or never will be, is given back without a lock"
   }
 }
 
-}  // namespace
+}  // namespace output_queue_test
 }  // namespace batchrpc

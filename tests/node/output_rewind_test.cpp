@@ -6,7 +6,7 @@
 
 // What a queue keeps until it is acknowledged, and sends again over the next stream.
 namespace batchrpc {
-namespace {
+namespace output_rewind_test {
 
 using test::append_call;
 using test::filled;
@@ -202,5 +202,5 @@ TEST_CASE("whatever is broken off, each frame arrives once, in order") {
   }
 }
 
-}  // namespace
+}  // namespace output_rewind_test
 }  // namespace batchrpc

@@ -7,7 +7,7 @@
 
 // OutputQueue::watch_locked: who wants to know when a frame leaves.
 namespace batchrpc {
-namespace {
+namespace output_watch_test {
 
 using test::ping;
 using Fixture = test::OutputFixture;
@@ -90,5 +90,5 @@ TEST_CASE("watches go with the queue") {
   CHECK_FALSE(told);
 }
 
-}  // namespace
+}  // namespace output_watch_test
 }  // namespace batchrpc

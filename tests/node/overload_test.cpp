@@ -7,7 +7,7 @@
 #include "node/overload_server.hpp"
 
 namespace batchrpc {
-namespace {
+namespace overload_test {
 
 using namespace std::chrono_literals;
 using test::kCapacity;
@@ -91,5 +91,5 @@ TEST_CASE("promise 7: the limits of each peer keep the others served") {
   CHECK(much.refused > 0);
 }
 
-}  // namespace
+}  // namespace overload_test
 }  // namespace batchrpc

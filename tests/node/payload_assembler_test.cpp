@@ -8,7 +8,7 @@
 #include "node/largest_allocation.hpp"
 
 namespace batchrpc {
-namespace {
+namespace payload_assembler_test {
 
 constexpr std::size_t kChunk = 256 * 1024;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -132,5 +132,5 @@ TEST_CASE("what is dropped or cleared is let go, and is not known any more") {
   }
 }
 
-}  // namespace
+}  // namespace payload_assembler_test
 }  // namespace batchrpc

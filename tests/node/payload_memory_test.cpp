@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace batchrpc {
-namespace {
+namespace payload_memory_test {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
@@ -125,5 +125,5 @@ TEST_CASE("payloads are let go of on any thread while others come in") {
   CHECK(memory->kept_bytes() == 0);
 }
 
-}  // namespace
+}  // namespace payload_memory_test
 }  // namespace batchrpc

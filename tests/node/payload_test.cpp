@@ -8,7 +8,7 @@
 // Bytes that travel beside the envelope.
 
 namespace batchrpc {
-namespace {
+namespace payload_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -233,5 +233,5 @@ TEST_CASE("what payloads have taken is given back") {
   CHECK(test::allocated_bytes() < before + 64 * 1024);
 }
 
-}  // namespace
+}  // namespace payload_test
 }  // namespace batchrpc

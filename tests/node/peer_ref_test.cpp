@@ -6,7 +6,7 @@
 #include "node/calling_pair.hpp"
 
 namespace batchrpc {
-namespace {
+namespace peer_ref_test {
 
 using test::CallingPair;
 using test::outcome;
@@ -38,5 +38,5 @@ TEST_CASE("a peer is named by what a node tells of it") {
   CHECK(areas[0].get() == 42);
 }
 
-}  // namespace
+}  // namespace peer_ref_test
 }  // namespace batchrpc

@@ -13,7 +13,7 @@
 // What a node tells of its peers: figures, and lines of the log that read as a story.
 
 namespace batchrpc {
-namespace {
+namespace peer_story_test {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
@@ -270,5 +270,5 @@ TEST_CASE("calls that were refused, and not yet told of, are told of at the node
         "warning: c: 4 calls refused for lack of room since the last such line, until the end");
 }
 
-}  // namespace
+}  // namespace peer_story_test
 }  // namespace batchrpc

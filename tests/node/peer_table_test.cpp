@@ -12,7 +12,7 @@ int add(int a, int b) { return a + b; }
 }  // namespace losses
 
 namespace batchrpc {
-namespace {
+namespace peer_table_test {
 
 using namespace std::chrono_literals;
 using test::may_have_run;
@@ -376,5 +376,5 @@ TEST_CASE("runs with one seed are the same, to the nanosecond") {
   CHECK(run() == run());
 }
 
-}  // namespace
+}  // namespace peer_table_test
 }  // namespace batchrpc

@@ -9,7 +9,7 @@
 // Functions that say where the payloads of their calls go.
 
 namespace batchrpc {
-namespace {
+namespace reception_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -129,5 +129,5 @@ TEST_CASE("a function that is taken back in the middle of its call lets go of wh
   CHECK(pair.told->calls.at(1).kept.expired());
 }
 
-}  // namespace
+}  // namespace reception_test
 }  // namespace batchrpc

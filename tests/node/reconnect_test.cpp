@@ -15,7 +15,7 @@
 // Promise 2: who has lost a peer tries at once, then ever more rarely, each in its own rhythm.
 
 namespace batchrpc {
-namespace {
+namespace reconnect_test {
 
 using namespace std::chrono_literals;
 using test::VirtualWorld;
@@ -368,5 +368,5 @@ TEST_CASE("promise 2: a connection that breaks again and again is made again, al
   CHECK(caller.call<int(int, int)>("peer", "add", 1, 2).get() == 3);
 }
 
-}  // namespace
+}  // namespace reconnect_test
 }  // namespace batchrpc

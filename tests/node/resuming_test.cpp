@@ -11,7 +11,7 @@
 #include "node/virtual_world.hpp"
 
 namespace batchrpc {
-namespace {
+namespace resuming_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -422,5 +422,5 @@ TEST_CASE("a node that ends sends what has yet to be asked for, and else says th
   }
 }
 
-}  // namespace
+}  // namespace resuming_test
 }  // namespace batchrpc

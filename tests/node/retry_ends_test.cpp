@@ -36,7 +36,7 @@ int twice(int x) { return 2 * x; }
 }  // namespace retries
 
 namespace batchrpc {
-namespace {
+namespace retry_ends_test {
 
 using namespace std::chrono_literals;
 using test::error;
@@ -310,5 +310,5 @@ TEST_CASE("promise 1: retry: threads that call over sockets, and an end in betwe
   CHECK(otherwise == 0);
 }
 
-}  // namespace
+}  // namespace retry_ends_test
 }  // namespace batchrpc

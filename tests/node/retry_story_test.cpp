@@ -10,7 +10,7 @@
 // after it.
 
 namespace batchrpc {
-namespace {
+namespace retry_story_test {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
@@ -120,5 +120,5 @@ TEST_CASE("who has used up the retry budget at a peer that is overloaded is told
              Contains("is used up; call less often, or again after retry_after()\n"));
 }
 
-}  // namespace
+}  // namespace retry_story_test
 }  // namespace batchrpc

@@ -16,7 +16,7 @@
 // Promise 1: what the library does with calls that may be tried again.
 
 namespace batchrpc {
-namespace {
+namespace retry_test {
 
 using namespace std::chrono_literals;
 using test::error;
@@ -309,5 +309,5 @@ TEST_CASE("promise 1: an attempt without its object is told from one that threw"
   }
 }
 
-}  // namespace
+}  // namespace retry_test
 }  // namespace batchrpc

@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace batchrpc::test {
-namespace {
+namespace seeds_test {
 
 /// Variables of the environment for the time of a scope: the ones there may be are put back.
 class Environment {
@@ -79,5 +79,5 @@ TEST_CASE("a failing seed is named, with the command that repeats it") {
   CHECK_THROWS_AS(for_each_seed(1, 1, [](std::uint64_t) { throw 1; }), int);
 }
 
-}  // namespace
+}  // namespace seeds_test
 }  // namespace batchrpc::test

@@ -10,7 +10,7 @@
 // What a stream of calls costs the session that answers it.
 
 namespace batchrpc {
-namespace {
+namespace session_calls_test {
 
 using wire::FrameKind;
 
@@ -195,5 +195,5 @@ TEST_CASE("a function whose name is too long is refused where it is called") {
   CHECK(a.call<int(int)>("b", longest, 4).get() == 8);
 }
 
-}  // namespace
+}  // namespace session_calls_test
 }  // namespace batchrpc

@@ -10,7 +10,7 @@
 #include "node/raw_target.hpp"
 
 namespace batchrpc {
-namespace {
+namespace session_test {
 
 using namespace std::chrono_literals;
 using test::call_frame;
@@ -315,5 +315,5 @@ TEST_CASE("random bytes and mutated frames do no harm") {
   target.next_call_works();
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace batchrpc

@@ -22,7 +22,7 @@ int add(int a, int b) { return a + b; }
 }  // namespace shutdown_promise
 
 namespace batchrpc {
-namespace {
+namespace shutdown_promise_test {
 
 using namespace std::chrono_literals;
 using shutdown_promise::add;
@@ -285,5 +285,5 @@ TEST_CASE("promise 8: what a node that ends could not finish is named, whoever w
   }
 }
 
-}  // namespace
+}  // namespace shutdown_promise_test
 }  // namespace batchrpc

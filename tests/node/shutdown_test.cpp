@@ -30,7 +30,7 @@ class Asked {
 }  // namespace endings
 
 namespace batchrpc {
-namespace {
+namespace shutdown_test {
 
 using namespace std::chrono_literals;
 using test::may_have_run;
@@ -401,5 +401,5 @@ TEST_CASE("a handler that is stuck in its own code does not hold up the end of i
   over->wait();
 }
 
-}  // namespace
+}  // namespace shutdown_test
 }  // namespace batchrpc

@@ -11,7 +11,7 @@
 #include "node/real_nodes.hpp"
 
 namespace batchrpc {
-namespace {
+namespace shutdown_waiting_test {
 
 using namespace std::chrono_literals;
 using test::may_have_run;
@@ -60,5 +60,5 @@ TEST_CASE("promise 8: calls that wait for a worker when their node ends never ru
   CHECK(shared->begun == 1);
 }
 
-}  // namespace
+}  // namespace shutdown_waiting_test
 }  // namespace batchrpc

@@ -14,7 +14,7 @@
 #include "batchrpc/testing.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace simulated_programs_test {
 
 using std::chrono::milliseconds;
 using std::chrono::minutes;
@@ -264,5 +264,5 @@ TEST_CASE("programs that block repeat a trace by their seed") {
   CHECK(differs);
 }
 
-}  // namespace
+}  // namespace simulated_programs_test
 }  // namespace batchrpc::test

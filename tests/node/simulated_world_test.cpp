@@ -16,7 +16,7 @@ namespace batchrpc::test {
 
 static int twice(int x) { return 2 * x; }
 
-namespace {
+namespace simulated_world_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -217,5 +217,5 @@ TEST_CASE("the same seed gives the same trace, byte for byte, and another seed a
   }
 }
 
-}  // namespace
+}  // namespace simulated_world_test
 }  // namespace batchrpc::test

@@ -3,7 +3,7 @@
 #include "node/calling_pair.hpp"
 
 namespace batchrpc {
-namespace {
+namespace size_limits_test {
 
 using test::may_have_run;
 using test::outcome;
@@ -95,5 +95,5 @@ TEST_CASE("what a peer refuses as too large costs the connection, not the proces
   CHECK(pair.world.log.contain("NodeOptions::max_payload_bytes"));
 }
 
-}  // namespace
+}  // namespace size_limits_test
 }  // namespace batchrpc

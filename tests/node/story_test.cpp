@@ -15,7 +15,7 @@
 // time, so that these are exact.
 
 namespace batchrpc {
-namespace {
+namespace story_test {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
@@ -368,5 +368,5 @@ TEST_CASE("an error that is of no call, or not batchrpc's, is explained by what 
         "the peer (wait_for_peer()).");
 }
 
-}  // namespace
+}  // namespace story_test
 }  // namespace batchrpc

@@ -14,7 +14,7 @@ int add(int a, int b) { return a + b; }
 }  // namespace threads
 
 namespace batchrpc {
-namespace {
+namespace threads_test {
 
 using namespace std::chrono_literals;
 using test::outcome;
@@ -290,5 +290,5 @@ TEST_CASE("the answer to a ping does not wait for the end of a handler whose out
   CHECK(a.call<bool()>("b", "work").get());
 }
 
-}  // namespace
+}  // namespace threads_test
 }  // namespace batchrpc

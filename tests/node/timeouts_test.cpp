@@ -4,7 +4,7 @@
 #include "node/calling_pair.hpp"
 
 namespace batchrpc {
-namespace {
+namespace timeouts_test {
 
 using namespace std::chrono_literals;
 using test::may_have_run;
@@ -117,5 +117,5 @@ TEST_CASE("a negative time-out has passed") {
   CHECK(ran == 0);
 }
 
-}  // namespace
+}  // namespace timeouts_test
 }  // namespace batchrpc

@@ -19,7 +19,7 @@
 // of the protocol sends (scripts/record_frames.sh); here a node of this version gets it.
 
 namespace batchrpc {
-namespace {
+namespace version_skew_test {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
@@ -303,5 +303,5 @@ TEST_CASE("promise 10: who joins where the root has another major version is tol
   }
 }
 
-}  // namespace
+}  // namespace version_skew_test
 }  // namespace batchrpc

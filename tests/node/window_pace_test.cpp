@@ -11,7 +11,7 @@
 #include "node/real_nodes.hpp"
 
 namespace batchrpc {
-namespace {
+namespace window_pace_test {
 
 using namespace std::chrono_literals;
 
@@ -77,5 +77,5 @@ TEST_CASE(
   CHECK(result.get());
 }
 
-}  // namespace
+}  // namespace window_pace_test
 }  // namespace batchrpc

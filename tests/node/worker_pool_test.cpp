@@ -10,7 +10,7 @@
 #include "batchrpc/transport/socket_loop.hpp"
 
 namespace batchrpc {
-namespace {
+namespace worker_pool_test {
 
 struct Pool {
   explicit Pool(int threads) : pool(std::make_shared<WorkerPool>(threads, loop)) {}
@@ -209,5 +209,5 @@ TEST_CASE("tasks that post tasks, from four threads, all run") {
   CHECK(count == 4 * kEach * 2);
 }
 
-}  // namespace
+}  // namespace worker_pool_test
 }  // namespace batchrpc

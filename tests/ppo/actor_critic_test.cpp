@@ -9,7 +9,7 @@
 #include "actor_critic/network.hpp"
 
 namespace actor_critic {
-namespace {
+namespace actor_critic_test {
 
 namespace fs = std::filesystem;
 namespace rpc = batchrpc;
@@ -120,5 +120,5 @@ TEST_CASE("weights are orthogonal where they are asked to be", "[actor_critic]")
   CHECK(state.parameters.at("hidden1.bias").abs().max().item<double>() == 0);
 }
 
-}  // namespace
+}  // namespace actor_critic_test
 }  // namespace actor_critic

@@ -10,7 +10,7 @@
 #include "recorded_rows.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace breakout_test {
 
 using Action = BreakoutBoard::Action;
 using Corner = BreakoutBoard::Corner;
@@ -144,5 +144,5 @@ TEST_CASE("Both corners are as likely") {
   CHECK(left < 550);
 }
 
-}  // namespace
+}  // namespace breakout_test
 }  // namespace batchrpc_examples

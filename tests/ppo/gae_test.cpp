@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace batchrpc_examples::ppo {
-namespace {
+namespace gae_test {
 
 // A sample of one environment; only what advantages are made of.
 Sample sample_of(const std::vector<float>& rewards, const std::vector<float>& values) {
@@ -102,5 +102,5 @@ TEST_CASE("Environments do not mix") {
   check(result.advantages.select(1, 1), {1 + 36.0 / 4, 36, 4});
 }
 
-}  // namespace
+}  // namespace gae_test
 }  // namespace batchrpc_examples::ppo

@@ -8,7 +8,7 @@
 #include <vector>
 
 namespace batchrpc_examples {
-namespace {
+namespace games_test {
 
 namespace rpc = batchrpc;
 
@@ -133,5 +133,5 @@ TEST_CASE("Games refuse actions that they do not know") {
   }
 }
 
-}  // namespace
+}  // namespace games_test
 }  // namespace batchrpc_examples

@@ -12,7 +12,7 @@
 #include "ppo/network.hpp"
 
 namespace batchrpc_examples::ppo {
-namespace {
+namespace learner_test {
 
 namespace rpc = batchrpc;
 
@@ -308,5 +308,5 @@ TEST_CASE("Gradients are cut to their longest") {
   CHECK(world.learner->optimizer().mean().norm().item<double>() < 0.5001);
 }
 
-}  // namespace
+}  // namespace learner_test
 }  // namespace batchrpc_examples::ppo

@@ -8,7 +8,7 @@
 #include "common/command_line.hpp"
 
 namespace batchrpc_examples::ppo {
-namespace {
+namespace options_test {
 
 PpoOptions parsed(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "ppo");
@@ -107,5 +107,5 @@ TEST_CASE("Trainings that differ in what they learn have other settings") {
   CHECK(settings != training_settings(parsed({"--total-steps", "140000"})));
 }
 
-}  // namespace
+}  // namespace options_test
 }  // namespace batchrpc_examples::ppo

@@ -11,7 +11,7 @@
 #include "ppo/random.hpp"
 
 namespace batchrpc_examples::ppo {
-namespace {
+namespace sampler_test {
 
 namespace rpc = batchrpc;
 
@@ -210,5 +210,5 @@ TEST_CASE("A row that is not valid drops the episode before it") {
   CHECK(statistics.mean_length() == 2);
 }
 
-}  // namespace
+}  // namespace sampler_test
 }  // namespace batchrpc_examples::ppo

@@ -15,7 +15,7 @@
 #include "ppo/report.hpp"
 
 namespace batchrpc_examples::ppo {
-namespace {
+namespace training_test {
 
 namespace rpc = batchrpc;
 
@@ -263,5 +263,5 @@ TEST_CASE("A report has the settings, the curve and when the goal was reached") 
   CHECK_THAT(summary(options, report), Catch::Contains("475 not reached"));
 }
 
-}  // namespace
+}  // namespace training_test
 }  // namespace batchrpc_examples::ppo

@@ -29,7 +29,7 @@
 #include "torch_settings/torch_settings.hpp"
 
 namespace batchrpc_examples::ppo {
-namespace {
+namespace workers_test {
 
 namespace rpc = batchrpc;
 using namespace std::chrono_literals;
@@ -403,5 +403,5 @@ TEST_CASE("A worker's policy refuses weights of another network") {
                   rpc::Error);
 }
 
-}  // namespace
+}  // namespace workers_test
 }  // namespace batchrpc_examples::ppo

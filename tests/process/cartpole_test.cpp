@@ -17,7 +17,7 @@
 
 // The program `cartpole`, as people start it.
 namespace batchrpc_examples {
-namespace {
+namespace cartpole_test {
 
 const std::string kPrograms = BATCHRPC_BIN_DIR;
 
@@ -263,5 +263,5 @@ TEST_CASE("torchrun starts cartpole as one process a rank") {
   CHECK(report.at("env_steps") == 2 * 2 * 50);
 }
 
-}  // namespace
+}  // namespace cartpole_test
 }  // namespace batchrpc_examples

@@ -22,7 +22,7 @@
 // Promise 5 of docs/reliability.md between processes: what they have in memory.
 
 namespace batchrpc {
-namespace {
+namespace credit_process_test {
 
 using namespace std::chrono_literals;
 using test::Child;
@@ -152,5 +152,5 @@ TEST_CASE("promise 5: 512 MiB get through to a process that is stopped for a whi
     CHECK(std::move(size).get() == kMiB);
 }
 
-}  // namespace
+}  // namespace credit_process_test
 }  // namespace batchrpc

@@ -22,7 +22,7 @@
 // tests/node/dead_peer_test.cpp.
 
 namespace batchrpc {
-namespace {
+namespace dead_peer_test {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
@@ -284,5 +284,5 @@ TEST_CASE("promise 6: sockets that are killed (ss -K) cost no call") {
   CHECK(peers.front().reconnects > 0);
 }
 
-}  // namespace
+}  // namespace dead_peer_test
 }  // namespace batchrpc

@@ -8,7 +8,7 @@
 // exit code is the one that they gave, so nothing crashed, and nothing hung.
 
 namespace batchrpc {
-namespace {
+namespace ending_test {
 
 using test::Child;
 
@@ -57,5 +57,5 @@ TEST_CASE("a forked child may make nodes of its own") {
 
 #endif
 
-}  // namespace
+}  // namespace ending_test
 }  // namespace batchrpc

@@ -13,7 +13,7 @@
 // Processes that join one group.
 
 namespace batchrpc {
-namespace {
+namespace joining_test {
 
 using test::Child;
 
@@ -96,5 +96,5 @@ TEST_CASE("a process whose root is not there, and one that lacks peers, say so a
   CHECK(says(root, "ranks 1, 2, 3"));
 }
 
-}  // namespace
+}  // namespace joining_test
 }  // namespace batchrpc

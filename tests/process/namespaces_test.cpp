@@ -9,7 +9,7 @@
 // between them.
 
 namespace batchrpc {
-namespace {
+namespace namespaces_test {
 
 using test::Child;
 using test::TwoNamespaces;
@@ -52,5 +52,5 @@ TEST_CASE("an agent and its observers in two network namespaces call each other"
   CHECK(agent.wait() == 0);
 }
 
-}  // namespace
+}  // namespace namespaces_test
 }  // namespace batchrpc

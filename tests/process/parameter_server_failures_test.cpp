@@ -2,7 +2,7 @@
 
 // What the program `parameter_server` says and reports when something goes wrong.
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_failures_test {
 
 TEST_CASE("servers go on from the newest checkpoint that all have, or say why not") {
   const Folder folder;
@@ -266,5 +266,5 @@ TEST_CASE("a server tells that another one is lost") {
   CHECK(report.at("lost_trainers").empty());
 }
 
-}  // namespace
+}  // namespace parameter_server_failures_test
 }  // namespace batchrpc_examples

@@ -1,7 +1,7 @@
 #include "process/parameter_server_program.hpp"
 
 namespace batchrpc_examples {
-namespace {
+namespace parameter_server_test {
 
 void check_twice(std::size_t iterations, Words words) {
   const Folder folder;
@@ -128,5 +128,5 @@ TEST_CASE("wrong options of parameter_server are answered with one line and exit
   CHECK(std::count(error.begin(), error.end(), '\n') == 1);
 }
 
-}  // namespace
+}  // namespace parameter_server_test
 }  // namespace batchrpc_examples

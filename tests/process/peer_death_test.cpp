@@ -15,7 +15,7 @@
 // Peers that are killed, as real processes. How soon that is known: dead_peer_test.cpp.
 
 namespace batchrpc {
-namespace {
+namespace peer_death_test {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
@@ -141,5 +141,5 @@ TEST_CASE("who writes to a killed peer before anybody has noticed gets no SIGPIP
   CHECK(signals.count() == 0);
 }
 
-}  // namespace
+}  // namespace peer_death_test
 }  // namespace batchrpc

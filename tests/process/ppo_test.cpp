@@ -12,7 +12,7 @@
 
 // The program `ppo` with workers, as people start it.
 namespace batchrpc_examples {
-namespace {
+namespace ppo_test {
 
 Words ppo(const Words& arguments) {
   Words command{std::string(BATCHRPC_BIN_DIR) + "/ppo"};
@@ -131,5 +131,5 @@ TEST_CASE("trainings of ppo with one worker and one seed are the same, bit for b
   CHECK(hash(at_worker) == hash(at_worker));
 }
 
-}  // namespace
+}  // namespace ppo_test
 }  // namespace batchrpc_examples

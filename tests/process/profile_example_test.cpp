@@ -11,7 +11,7 @@
 
 // The program `profile_example`, and what it writes: its traces, read back.
 namespace batchrpc_examples {
-namespace {
+namespace profile_example_test {
 
 using nlohmann::json;
 
@@ -177,5 +177,5 @@ TEST_CASE("profile_example says what is wrong with its arguments") {
   CHECK(run(folder, {"--calls", "0"}) == 2);
 }
 
-}  // namespace
+}  // namespace profile_example_test
 }  // namespace batchrpc_examples

@@ -14,7 +14,7 @@
 // Processes that end in the middle of their calls, and are started again.
 
 namespace batchrpc {
-namespace {
+namespace restart_test {
 
 using namespace std::chrono_literals;
 using test::Child;
@@ -112,5 +112,5 @@ TEST_CASE("promise 9: a process that is stopped gives its name to its successor"
   CHECK(root.wait_for_peer("peer").get().incarnation == incarnation);
 }
 
-}  // namespace
+}  // namespace restart_test
 }  // namespace batchrpc

@@ -16,7 +16,7 @@
 
 // The program `rl_benchmark`, as people start it.
 namespace batchrpc_examples {
-namespace {
+namespace rl_benchmark_test {
 
 class Benchmark {
  public:
@@ -199,5 +199,5 @@ TEST_CASE("processes that others have started join as one rank each, for several
   CHECK(results.at(1).at("start_to_first_action_s").is_null());
 }
 
-}  // namespace
+}  // namespace rl_benchmark_test
 }  // namespace batchrpc_examples

@@ -16,7 +16,7 @@
 // Users and owners of objects that are killed at any moment.
 
 namespace batchrpc {
-namespace {
+namespace rref_kill_test {
 
 using namespace std::chrono_literals;
 using test::Child;
@@ -76,5 +76,5 @@ TEST_CASE("of processes that are killed 200 times, users and owners, no referenc
   CHECK(kept::Thing::alive == 0);
 }
 
-}  // namespace
+}  // namespace rref_kill_test
 }  // namespace batchrpc

@@ -9,7 +9,7 @@
 // A server that is asked to end while it works (examples/serve.cpp).
 
 namespace batchrpc {
-namespace {
+namespace serve_test {
 
 using test::Child;
 
@@ -55,5 +55,5 @@ TEST_CASE("serve refuses what it cannot use with its usage") {
   CHECK_THAT(server.output(), Catch::StartsWith("usage: serve"));
 }
 
-}  // namespace
+}  // namespace serve_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 #include "profile/walk.hpp"
 
 namespace batchrpc {
-namespace {
+namespace call_phases_test {
 
 using namespace std::chrono_literals;
 using test::SampleWorld;
@@ -70,5 +70,5 @@ TEST_CASE("phases of any record add up to its time, and none is negative") {
   }
 }
 
-}  // namespace
+}  // namespace call_phases_test
 }  // namespace batchrpc

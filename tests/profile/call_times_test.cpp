@@ -5,7 +5,7 @@
 #include "profile/sample_records.hpp"
 
 namespace batchrpc {
-namespace {
+namespace call_times_test {
 
 using namespace std::chrono_literals;
 using test::SampleWorld;
@@ -81,5 +81,5 @@ TEST_CASE("a call under way has got as far as it is known to have") {
   CHECK(CallTimes::of(CallRecord{}).ended == TimePoint{});
 }
 
-}  // namespace
+}  // namespace call_times_test
 }  // namespace batchrpc

@@ -14,7 +14,7 @@
 #include "profile/walk.hpp"
 
 namespace batchrpc {
-namespace {
+namespace chrome_trace_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -341,5 +341,5 @@ TEST_CASE("a hundred thousand calls are written") {
   CHECK(trace.ends_with("]}\n"));
 }
 
-}  // namespace
+}  // namespace chrome_trace_test
 }  // namespace batchrpc

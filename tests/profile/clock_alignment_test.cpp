@@ -7,7 +7,7 @@
 #include "profile/walk.hpp"
 
 namespace batchrpc {
-namespace {
+namespace clock_alignment_test {
 
 using namespace std::chrono_literals;
 using test::SampleWorld;
@@ -160,5 +160,5 @@ TEST_CASE("records that cannot be are aligned without harm") {
   }
 }
 
-}  // namespace
+}  // namespace clock_alignment_test
 }  // namespace batchrpc

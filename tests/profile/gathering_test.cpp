@@ -14,7 +14,7 @@
 
 // Profiler::gather(): what it keeps and counts, of peers of any version, and of any clock.
 namespace batchrpc {
-namespace {
+namespace gathering_test {
 
 using namespace std::chrono_literals;
 
@@ -211,5 +211,5 @@ TEST_CASE("nodes whose clocks differ are on one clock after gathering") {
   CHECK(phases.wire <= 2ms);
 }
 
-}  // namespace
+}  // namespace gathering_test
 }  // namespace batchrpc

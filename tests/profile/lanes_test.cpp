@@ -5,7 +5,7 @@
 #include <random>
 
 namespace batchrpc::profile {
-namespace {
+namespace lanes_test {
 
 TimePoint at(int time) { return TimePoint(Duration(time)); }
 
@@ -96,5 +96,5 @@ TEST_CASE("the lane of a slice is the first in which it crosses none") {
   CHECK(wrong == 0);
 }
 
-}  // namespace
+}  // namespace lanes_test
 }  // namespace batchrpc::profile

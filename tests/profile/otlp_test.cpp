@@ -11,7 +11,7 @@
 #include "profile/sample_records.hpp"
 
 namespace batchrpc {
-namespace {
+namespace otlp_test {
 
 using namespace std::chrono_literals;
 using nlohmann::json;
@@ -204,5 +204,5 @@ TEST_CASE("spans of any records have ids of their own, and end no sooner than th
   }
 }
 
-}  // namespace
+}  // namespace otlp_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 #include "profile/sample_records.hpp"
 
 namespace batchrpc {
-namespace {
+namespace profile_table_test {
 
 using namespace std::chrono_literals;
 using test::SampleWorld;
@@ -183,5 +183,5 @@ TEST_CASE("phases of each row add up to its total, whatever is recorded") {
   }
 }
 
-}  // namespace
+}  // namespace profile_table_test
 }  // namespace batchrpc

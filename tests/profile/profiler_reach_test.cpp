@@ -14,7 +14,7 @@
 #include "profile/profiled_pair.hpp"
 
 namespace batchrpc {
-namespace {
+namespace profiler_reach_test {
 
 using namespace std::chrono_literals;
 
@@ -369,5 +369,5 @@ TEST_CASE("clocks are aligned by what gathering itself tells, where no call does
   CHECK(b->error == 1ms);
 }
 
-}  // namespace
+}  // namespace profiler_reach_test
 }  // namespace batchrpc

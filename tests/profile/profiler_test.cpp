@@ -17,7 +17,7 @@
 #include "profile/profiled_pair.hpp"
 
 namespace batchrpc {
-namespace {
+namespace profiler_test {
 
 using namespace std::chrono_literals;
 
@@ -371,5 +371,5 @@ TEST_CASE("exported spans have operators where that is asked for, at the time of
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace
+}  // namespace profiler_test
 }  // namespace batchrpc

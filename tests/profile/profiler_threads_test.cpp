@@ -13,7 +13,7 @@
 
 // Profilers of nodes with threads of their own, over sockets.
 namespace batchrpc {
-namespace {
+namespace profiler_threads_test {
 
 using namespace std::chrono_literals;
 
@@ -97,5 +97,5 @@ TEST_CASE("several threads may write to one file, which is whole whenever it is 
   std::filesystem::remove_all(folder);
 }
 
-}  // namespace
+}  // namespace profiler_threads_test
 }  // namespace batchrpc

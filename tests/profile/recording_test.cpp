@@ -6,7 +6,7 @@
 #include "profile/walk.hpp"
 
 namespace batchrpc {
-namespace {
+namespace recording_test {
 
 using namespace std::chrono_literals;
 using test::SampleWorld;
@@ -144,5 +144,5 @@ TEST_CASE("a recording merged with itself stays as it is") {
     CHECK(into.calls[i].calls.size() == recording.calls[i].calls.size());
 }
 
-}  // namespace
+}  // namespace recording_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 
 // Promise 9: who is told of joins and losses. Found by random programs.
 namespace batchrpc {
-namespace {
+namespace missed_news_test {
 
 using namespace std::chrono_literals;
 
@@ -36,5 +36,5 @@ TEST_CASE("promise 9: a member that was cut off from the root hears what it has 
   CHECK(member.call_with<int()>({.timeout = 1s}, "other", "life").get() == 2);
 }
 
-}  // namespace
+}  // namespace missed_news_test
 }  // namespace batchrpc

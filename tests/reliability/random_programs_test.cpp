@@ -6,7 +6,7 @@
 // Promises 1, 3, 4 and 5, by random programs against a model. BATCHRPC_SEEDS=n runs n of them,
 // BATCHRPC_FIRST_SEED=s begins with that one, BATCHRPC_TRACE=1 tells what happens.
 namespace batchrpc {
-namespace {
+namespace random_programs_test {
 
 TEST_CASE("the promises hold for random programs, whatever the network does") {
   auto outcomes = test::run_programs<test::RandomProgram>("programs");
@@ -19,5 +19,5 @@ TEST_CASE("the promises hold for random programs, whatever the network does") {
   }
 }
 
-}  // namespace
+}  // namespace random_programs_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 // The rules of docs/rref-protocol.md, by random programs against a model. BATCHRPC_SEEDS=n runs n
 // of them, BATCHRPC_FIRST_SEED=s begins with that one, BATCHRPC_TRACE=1 tells what happens.
 namespace batchrpc {
-namespace {
+namespace reference_programs_test {
 
 TEST_CASE("no object goes while there is a handle, and none stays, in random programs") {
   auto outcomes = test::run_programs<test::ReferenceProgram>("programs of references");
@@ -19,5 +19,5 @@ TEST_CASE("no object goes while there is a handle, and none stays, in random pro
   }
 }
 
-}  // namespace
+}  // namespace reference_programs_test
 }  // namespace batchrpc

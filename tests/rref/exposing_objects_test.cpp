@@ -26,7 +26,7 @@ struct batchrpc::Codec<exposing_objects::Sum> {
 };
 
 namespace batchrpc {
-namespace {
+namespace exposing_objects_test {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
@@ -129,5 +129,5 @@ TEST_CASE("what the library has exposed for itself cannot be taken back") {
   CHECK(pair.a.create<Sum>("b", 5).call<&Sum::get>().get() == 5);
 }
 
-}  // namespace
+}  // namespace exposing_objects_test
 }  // namespace batchrpc

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 namespace batchrpc {
-namespace {
+namespace object_id_test {
 
 using detail::ObjectId;
 
@@ -46,5 +46,5 @@ TEST_CASE("ids are spread over a table, whichever a peer has chosen") {
   CHECK(most_in_a_bucket([](std::uint64_t i) { return ObjectId{1, i << 48, 7}; }) <= kFew);
 }
 
-}  // namespace
+}  // namespace object_id_test
 }  // namespace batchrpc

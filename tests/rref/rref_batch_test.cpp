@@ -38,7 +38,7 @@ class Summer {
 }  // namespace batched
 
 namespace batchrpc {
-namespace {
+namespace rref_batch_test {
 
 using namespace std::chrono_literals;
 using batched::Summer;
@@ -151,5 +151,5 @@ TEST_CASE("a cancelled call of an object's batcher leaves its batch") {
   CHECK(outcome(std::move(taken_back)).code() == ErrorCode::cancelled);
 }
 
-}  // namespace
+}  // namespace rref_batch_test
 }  // namespace batchrpc

@@ -21,7 +21,7 @@ class Taker {
 }  // namespace takers
 
 namespace batchrpc {
-namespace {
+namespace rref_busy_test {
 
 using namespace std::chrono_literals;
 using objects::Counter;
@@ -122,5 +122,5 @@ TEST_CASE("promise 8: a constructor that waits for a worker when its node ends h
   CHECK_FALSE(may_have_run(later.error()));
 }
 
-}  // namespace
+}  // namespace rref_busy_test
 }  // namespace batchrpc

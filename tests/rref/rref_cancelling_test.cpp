@@ -41,7 +41,7 @@ class Waiter {
 }  // namespace waiters
 
 namespace batchrpc {
-namespace {
+namespace rref_cancelling_test {
 
 using namespace std::chrono_literals;
 using objects::Counter;
@@ -194,5 +194,5 @@ TEST_CASE("an object that a cancelled handler has created is there") {
   CHECK(made->call<&Counter::value>().get() == 5);
 }
 
-}  // namespace
+}  // namespace rref_cancelling_test
 }  // namespace batchrpc

@@ -65,7 +65,7 @@ std::shared_ptr<Shelf> open_none(double /*first*/) { return nullptr; }
 }  // namespace classes
 
 namespace batchrpc {
-namespace {
+namespace rref_classes_test {
 
 using namespace std::chrono_literals;
 using classes::Named;
@@ -304,5 +304,5 @@ TEST_CASE("notifications run methods that return something, by their names, too"
   CHECK(counter.call<&Counter::value>().get() == 16);
 }
 
-}  // namespace
+}  // namespace rref_classes_test
 }  // namespace batchrpc

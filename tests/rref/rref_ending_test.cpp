@@ -22,7 +22,7 @@ class Store {
 }  // namespace stores
 
 namespace batchrpc {
-namespace {
+namespace rref_ending_test {
 
 using namespace std::chrono_literals;
 using objects::Counter;
@@ -185,5 +185,5 @@ TEST_CASE("promise 8: a method that waits for its object when the owner ends has
   CHECK_THAT(result->message(), Catch::Contains("node owner is shutting down"));
 }
 
-}  // namespace
+}  // namespace rref_ending_test
 }  // namespace batchrpc

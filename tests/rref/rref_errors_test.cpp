@@ -57,7 +57,7 @@ struct batchrpc::Codec<objects::Pressure> {
 };
 
 namespace batchrpc {
-namespace {
+namespace rref_errors_test {
 
 using namespace std::chrono_literals;
 using objects::Broken;
@@ -350,5 +350,5 @@ TEST_CASE("a creation that waits for its class to be exposed, and the calls behi
   CHECK(sum.get() == 7);
 }
 
-}  // namespace
+}  // namespace rref_errors_test
 }  // namespace batchrpc

@@ -8,7 +8,7 @@
 // What is created or called that its owner has not exposed, or not so.
 
 namespace batchrpc {
-namespace {
+namespace rref_exposing_errors_test {
 
 using namespace std::chrono_literals;
 using objects::Counter;
@@ -110,5 +110,5 @@ TEST_CASE("a handle that is taken for one of another class is refused with the n
   CHECK(nodes.user.create<Counter>("owner", 1).call<&Counter::add>(1).get() == 2);
 }
 
-}  // namespace
+}  // namespace rref_exposing_errors_test
 }  // namespace batchrpc

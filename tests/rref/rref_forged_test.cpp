@@ -14,7 +14,7 @@
 // Handles that peers make up: they take nothing from whoever has honest ones.
 
 namespace batchrpc {
-namespace {
+namespace rref_forged_test {
 
 using namespace std::chrono_literals;
 using detail::HoldUpdate;
@@ -154,5 +154,5 @@ TEST_CASE("handles of many owners that nobody knows cost no more than they are m
   CHECK(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC < 10);  // it took 72 s
 }
 
-}  // namespace
+}  // namespace rref_forged_test
 }  // namespace batchrpc

@@ -10,7 +10,7 @@
 // Handles on their way, and what keeps their objects meanwhile: R2 and R3 of docs/rref-protocol.md.
 
 namespace batchrpc {
-namespace {
+namespace rref_forks_test {
 
 using namespace std::chrono_literals;
 using objects::Counter;
@@ -236,5 +236,5 @@ TEST_CASE("R3: handles that an owner does not answer for end with the lease") {
   CHECK(nodes.third.rrefs().in_flight == 0);
 }
 
-}  // namespace
+}  // namespace rref_forks_test
 }  // namespace batchrpc

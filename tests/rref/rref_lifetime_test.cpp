@@ -11,7 +11,7 @@
 // of docs/rref-protocol.md.
 
 namespace batchrpc {
-namespace {
+namespace rref_lifetime_test {
 
 using namespace std::chrono_literals;
 using detail::HoldUpdate;
@@ -458,5 +458,5 @@ TEST_CASE("R9: to pass a handle on takes no more messages than one call, and to 
   nodes.world.network->set_trace({});
 }
 
-}  // namespace
+}  // namespace rref_lifetime_test
 }  // namespace batchrpc

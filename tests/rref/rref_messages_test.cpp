@@ -20,7 +20,7 @@
 // What nodes tell each other of references comes late, again, or from somebody who makes it up.
 
 namespace batchrpc {
-namespace {
+namespace rref_messages_test {
 
 using namespace std::chrono_literals;
 using detail::Fork;
@@ -370,5 +370,5 @@ TEST_CASE("nothing is kept of owners that nobody knows, when their handles are g
   CHECK(allocated() <= before + 1'000'000);
 }
 
-}  // namespace
+}  // namespace rref_messages_test
 }  // namespace batchrpc

@@ -49,7 +49,7 @@ class Late {
 }  // namespace objects
 
 namespace batchrpc {
-namespace {
+namespace rref_order_test {
 
 using namespace std::chrono_literals;
 using objects::Counter;
@@ -365,5 +365,5 @@ TEST_CASE("a handle that its owner hears of before it exposes anything keeps the
   CHECK(kept.call<&objects::Counter::add>(1).get() == 3);
 }
 
-}  // namespace
+}  // namespace rref_order_test
 }  // namespace batchrpc

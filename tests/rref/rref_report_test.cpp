@@ -5,7 +5,7 @@
 // What nodes tell of the objects that they have and use.
 
 namespace batchrpc {
-namespace {
+namespace rref_report_test {
 
 using namespace std::chrono_literals;
 using objects::Counter;
@@ -49,5 +49,5 @@ TEST_CASE("a node that ends lists what others hold of it, by type and holder") {
   CHECK_THAT(left.at(1), Catch::StartsWith("user holds 2 RRefs to objects::Counter, since 2"));
 }
 
-}  // namespace
+}  // namespace rref_report_test
 }  // namespace batchrpc

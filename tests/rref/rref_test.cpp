@@ -9,7 +9,7 @@
 // rref_errors_test.cpp.
 
 namespace batchrpc {
-namespace {
+namespace rref_test {
 
 using namespace std::chrono_literals;
 using objects::Counter;
@@ -250,5 +250,5 @@ TEST_CASE("a callback may create, call, copy, send and drop handles, and wait fo
   CHECK(Counter::alive == 0);
 }
 
-}  // namespace
+}  // namespace rref_test
 }  // namespace batchrpc

@@ -35,7 +35,7 @@ class Alone {
 }  // namespace objects
 
 namespace batchrpc {
-namespace {
+namespace rref_threads_test {
 
 using namespace std::chrono_literals;
 using objects::Alone;
@@ -132,5 +132,5 @@ TEST_CASE("a node with threads ends while its objects are being called") {
   CHECK(Alone::collisions == 0);
 }
 
-}  // namespace
+}  // namespace rref_threads_test
 }  // namespace batchrpc

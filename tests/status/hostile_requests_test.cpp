@@ -15,7 +15,7 @@
 
 // What a status page does with bytes that nobody should send.
 namespace batchrpc::status {
-namespace {
+namespace hostile_requests_test {
 
 using test::get;
 using test::port_of;
@@ -123,5 +123,5 @@ TEST_CASE("10^5 malformed heads get an answer that is one, whatever they are") {
   }
 }
 
-}  // namespace
+}  // namespace hostile_requests_test
 }  // namespace batchrpc::status

@@ -7,7 +7,7 @@
 #include "http_client.hpp"
 
 namespace batchrpc::status {
-namespace {
+namespace http_answer_test {
 
 using test::Answer;
 
@@ -70,5 +70,5 @@ TEST_CASE("headers that are not used are not parsed: ranges, bodies, encodings, 
   CHECK(got.body == "/a|here||");
 }
 
-}  // namespace
+}  // namespace http_answer_test
 }  // namespace batchrpc::status

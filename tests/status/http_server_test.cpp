@@ -14,7 +14,7 @@
 #include "status/http_answer.hpp"
 
 namespace batchrpc::status {
-namespace {
+namespace http_server_test {
 
 using test::Answer;
 using test::ask;
@@ -180,5 +180,5 @@ TEST_CASE("to stop waits for what is being answered, and a thread that answers m
   SUCCEED();
 }
 
-}  // namespace
+}  // namespace http_server_test
 }  // namespace batchrpc::status

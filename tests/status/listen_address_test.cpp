@@ -6,7 +6,7 @@
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc::status {
-namespace {
+namespace listen_address_test {
 
 TEST_CASE("a status page's address is a host and a port, and no host is loopback") {
   const auto [text, host, port, again] =
@@ -46,5 +46,5 @@ TEST_CASE("loopback has several names, and no other host's is one of them") {
   CHECK(is_own_host("[fe80::1]:80", "fe80::1"));
 }
 
-}  // namespace
+}  // namespace listen_address_test
 }  // namespace batchrpc::status

@@ -5,7 +5,7 @@
 #include <string>
 
 namespace batchrpc::status {
-namespace {
+namespace page_test {
 
 TEST_CASE("the page is one file that loads nothing from elsewhere") {
   const std::string page(page_html());
@@ -39,5 +39,5 @@ TEST_CASE("each answer lets only its own script and style run") {
   CHECK(page.find("<style nonce=\"0123456789abcdef\">") != std::string::npos);
 }
 
-}  // namespace
+}  // namespace page_test
 }  // namespace batchrpc::status

@@ -21,7 +21,7 @@ namespace batchrpc {
 
 int twice(int number) { return 2 * number; }
 
-namespace {
+namespace status_server_test {
 
 using test::Answer;
 using test::get;
@@ -316,5 +316,5 @@ TEST_CASE("a child of fork() serves nothing, ends nothing, and keeps no port") {
   ::waitpid(child, nullptr, 0);
 }
 
-}  // namespace
+}  // namespace status_server_test
 }  // namespace batchrpc

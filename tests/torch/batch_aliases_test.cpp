@@ -8,7 +8,7 @@
 
 // A batch is the handler's alone: what it does to it, nobody else sees.
 namespace batchrpc {
-namespace {
+namespace batch_aliases_test {
 
 using namespace std::chrono_literals;
 
@@ -78,5 +78,5 @@ TEST_CASE("a row whose result cannot be sent was not answered", "[batch]") {
   CHECK(batcher.statistics().failed == 1);
 }
 
-}  // namespace
+}  // namespace batch_aliases_test
 }  // namespace batchrpc

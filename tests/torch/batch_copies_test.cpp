@@ -9,7 +9,7 @@
 
 // How often the bytes of a row are copied on their way into its batch, and who owns them there.
 namespace batchrpc {
-namespace {
+namespace batch_copies_test {
 
 using namespace std::chrono_literals;
 using torch_test::identical;
@@ -308,5 +308,5 @@ TEST_CASE("gradients of many trainers are added up while others wait at their se
   CHECK(memory.size() <= 2);
 }
 
-}  // namespace
+}  // namespace batch_copies_test
 }  // namespace batchrpc

@@ -4,7 +4,7 @@
 #include <numeric>
 
 namespace batchrpc::detail {
-namespace {
+namespace batch_plan_test {
 
 using Plan = std::vector<std::size_t>;
 
@@ -39,5 +39,5 @@ TEST_CASE("a plan has room for all rows, and none that is not needed", "[policy]
   }
 }
 
-}  // namespace
+}  // namespace batch_plan_test
 }  // namespace batchrpc::detail

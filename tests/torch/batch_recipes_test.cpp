@@ -19,7 +19,7 @@
 
 // The recipes of docs/batching.md, each in a world that uses it. In no namespace of the library's:
 // as a user has them.
-namespace {
+namespace batch_recipes_test {
 
 using namespace std::chrono_literals;
 
@@ -232,4 +232,4 @@ TEST_CASE("recipe: threads of one process meet", "[batch]") {
   CHECK(right == n * 20);
 }
 
-}  // namespace
+}  // namespace batch_recipes_test

@@ -8,7 +8,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc {
-namespace {
+namespace batch_test {
 
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
@@ -410,5 +410,5 @@ TEST_CASE("a coroutine's stacked rows live until its batch is done", "[batch]") 
   CHECK(six.get() == 6);
 }
 
-}  // namespace
+}  // namespace batch_test
 }  // namespace batchrpc

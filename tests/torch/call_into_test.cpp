@@ -23,7 +23,7 @@ std::vector<at::Tensor> all_doubled(std::vector<at::Tensor> tensors) {
 }  // namespace torch_calls
 
 namespace batchrpc {
-namespace {
+namespace call_into_test {
 
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
@@ -261,5 +261,5 @@ TEST_CASE("tensors travel over real sockets", "[calls][socket]") {
   }
 }
 
-}  // namespace
+}  // namespace call_into_test
 }  // namespace batchrpc

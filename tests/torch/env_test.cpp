@@ -17,7 +17,7 @@
 #include "env/env_world.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace env_test {
 
 std::vector<std::int64_t> sizes(const at::Tensor& tensor) { return tensor.sizes().vec(); }
 
@@ -125,5 +125,5 @@ TEST_CASE("tensors that are no actions are refused, in words that say what is wa
   CHECK(envs.step_wait().rewards == std::vector<float>{1, 3});
 }
 
-}  // namespace
+}  // namespace env_test
 }  // namespace batchrpc::test

@@ -8,7 +8,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc {
-namespace {
+namespace future_test {
 
 TorchFuture pending(c10::TypePtr type = c10::AnyType::get()) {
   return c10::make_intrusive<c10::ivalue::Future>(std::move(type));
@@ -84,5 +84,5 @@ TEST_CASE("a value goes there and back", "[future]") {
   CHECK(from_torch<std::vector<std::int64_t>>(to_torch(make_ready_future(value))).get() == value);
 }
 
-}  // namespace
+}  // namespace future_test
 }  // namespace batchrpc

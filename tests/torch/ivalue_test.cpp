@@ -5,7 +5,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc {
-namespace {
+namespace ivalue_test {
 
 using c10::IValue;
 using Catch::Matchers::Contains;
@@ -195,5 +195,5 @@ TEST_CASE("a remote function takes and returns IValues", "[ivalue]") {
   CHECK_THAT(b.schema("swap"), Contains("struct Ivalue"));
 }
 
-}  // namespace
+}  // namespace ivalue_test
 }  // namespace batchrpc

@@ -5,7 +5,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc {
-namespace {
+namespace module_test {
 
 using Catch::Matchers::Contains;
 using torch_test::identical;
@@ -109,5 +109,5 @@ TEST_CASE("a learner's weights travel to an actor", "[module]") {
   CHECK(identical_states(state_of(*own), state_of(*trained)));
 }
 
-}  // namespace
+}  // namespace module_test
 }  // namespace batchrpc

@@ -19,7 +19,7 @@
 #include <vector>
 
 namespace batchrpc::detail {
-namespace {
+namespace operator_source_test {
 
 namespace profiler = torch::autograd::profiler;
 
@@ -358,5 +358,5 @@ TEST_CASE("what recording operators costs", "[.][benchmark][operator_source]") {
   measure("is_watched()", [&] { sink.sum += source().is_watched() ? 1U : 0U; });
 }
 
-}  // namespace
+}  // namespace operator_source_test
 }  // namespace batchrpc::detail

@@ -15,7 +15,7 @@
 
 // What peers may send to operators.
 namespace batchrpc {
-namespace {
+namespace operator_texts_test {
 
 using at::Tensor;
 using torch_test::identical;
@@ -166,5 +166,5 @@ TEST_CASE("whatever signature and arguments a peer makes up, it is answered", "[
   CHECK(identical(world.call<Tensor(Tensor)>("aten::max", at::ones({2})), at::ones({})));
 }
 
-}  // namespace
+}  // namespace operator_texts_test
 }  // namespace batchrpc

@@ -16,7 +16,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc {
-namespace {
+namespace operators_test {
 
 using Catch::Matchers::Contains;
 using torch_test::identical;
@@ -325,5 +325,5 @@ TEST_CASE("what a call of an operator costs", "[.][benchmark][operators]") {
   WARN("to expose all " << other.b.functions().size() << ": " << took.count() << " ms");
 }
 
-}  // namespace
+}  // namespace operators_test
 }  // namespace batchrpc

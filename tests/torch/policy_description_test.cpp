@@ -3,7 +3,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc::detail {
-namespace {
+namespace policy_description_test {
 
 using Catch::Matchers::Contains;
 using torch_test::message_of;
@@ -76,5 +76,5 @@ TEST_CASE("compiled code runs in the LibTorch and on the CPU that it was made fo
         "machine");
 }
 
-}  // namespace
+}  // namespace policy_description_test
 }  // namespace batchrpc::detail

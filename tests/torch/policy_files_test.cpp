@@ -11,7 +11,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc {
-namespace {
+namespace policy_files_test {
 
 namespace fs = std::filesystem;
 
@@ -315,5 +315,5 @@ TEST_CASE("a package that is cut short is refused", "[policy]") {
 
 #endif
 
-}  // namespace
+}  // namespace policy_files_test
 }  // namespace batchrpc

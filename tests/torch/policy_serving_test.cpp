@@ -6,7 +6,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc {
-namespace {
+namespace policy_serving_test {
 
 using Catch::Matchers::Contains;
 using torch_test::identical;
@@ -142,5 +142,5 @@ TEST_CASE("a refused update reaches the learner as what it is", "[policy]") {
              Contains("'hidden1.bias' is missing"));
 }
 
-}  // namespace
+}  // namespace policy_serving_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc {
-namespace {
+namespace policy_test {
 
 using Catch::Matchers::Contains;
 using torch_test::identical;
@@ -241,5 +241,5 @@ TEST_CASE("on a GPU a policy says the same, launched or replayed", "[policy]") {
   CHECK(torch_test::says_its_version(policy->forward(states)));
 }
 
-}  // namespace
+}  // namespace policy_test
 }  // namespace batchrpc

@@ -8,7 +8,7 @@
 
 // LibTorch's operators in the records of calls.
 namespace batchrpc {
-namespace {
+namespace profiling_test {
 
 using namespace std::chrono_literals;
 using at::Tensor;
@@ -149,5 +149,5 @@ TEST_CASE("the program's own profiler of LibTorch shows the calls") {
   CHECK(calls == 1);
 }
 
-}  // namespace
+}  // namespace profiling_test
 }  // namespace batchrpc

@@ -34,7 +34,7 @@ class Server {
 }  // namespace rref_into
 
 namespace batchrpc {
-namespace {
+namespace rref_into_test {
 
 using rref_into::Server;
 using test::outcome;
@@ -78,5 +78,5 @@ TEST_CASE("what an object's batcher refuses, and a handle to nothing, are errors
         ErrorCode::invalid_argument);
 }
 
-}  // namespace
+}  // namespace rref_into_test
 }  // namespace batchrpc

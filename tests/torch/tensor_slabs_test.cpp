@@ -7,7 +7,7 @@
 
 // The memory that rows of tensors are received into.
 namespace batchrpc {
-namespace {
+namespace tensor_slabs_test {
 
 using detail::TensorSlab;
 using detail::TensorSlabs;
@@ -72,5 +72,5 @@ TEST_CASE("rows that wait take no more memory than their limit, but for one row 
   CHECK(is_inside);
 }
 
-}  // namespace
+}  // namespace tensor_slabs_test
 }  // namespace batchrpc

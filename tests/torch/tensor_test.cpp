@@ -9,7 +9,7 @@
 #include "torch/tensors.hpp"
 
 namespace batchrpc {
-namespace {
+namespace tensor_test {
 
 using Catch::Matchers::Contains;
 using torch_test::identical;
@@ -383,5 +383,5 @@ TEST_CASE("a debug build warns of a tensor that was written while it was being s
 #endif
 }
 
-}  // namespace
+}  // namespace tensor_test
 }  // namespace batchrpc

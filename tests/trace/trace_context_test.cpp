@@ -5,7 +5,7 @@
 #include <string>
 
 namespace batchrpc {
-namespace {
+namespace trace_context_test {
 
 // The example of the recommendation.
 const std::string kExample = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -105,5 +105,5 @@ TEST_CASE("what is written is read as the same") {
   }
 }
 
-}  // namespace
+}  // namespace trace_context_test
 }  // namespace batchrpc

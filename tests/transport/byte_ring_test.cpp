@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace batchrpc::detail {
-namespace {
+namespace byte_ring_test {
 
 TEST_CASE("a ring of bytes agrees with a deque, whatever is pushed and popped") {
   std::mt19937 random(2);
@@ -31,5 +31,5 @@ TEST_CASE("a ring of bytes agrees with a deque, whatever is pushed and popped") 
   }
 }
 
-}  // namespace
+}  // namespace byte_ring_test
 }  // namespace batchrpc::detail

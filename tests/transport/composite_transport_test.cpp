@@ -6,7 +6,7 @@
 #include "fabrics.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace composite_transport_test {
 
 TEST_CASE("a composite transport serves each scheme by what was added for it") {
   using Scheme = Address::Scheme;
@@ -32,5 +32,5 @@ TEST_CASE("a composite transport serves each scheme by what was added for it") {
                   InvalidArgument);
 }
 
-}  // namespace
+}  // namespace composite_transport_test
 }  // namespace batchrpc::test

@@ -9,7 +9,7 @@
 #include "fabrics.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace conformance_test {
 
 /// A context and the thread that the embedder runs it on.
 struct Embedder {
@@ -415,5 +415,5 @@ TEST_CASE("streams say whom they reach") {
   });
 }
 
-}  // namespace
+}  // namespace conformance_test
 }  // namespace batchrpc::test

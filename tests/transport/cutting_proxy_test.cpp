@@ -9,7 +9,7 @@
 #include "fabrics.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace cutting_proxy_test {
 
 /// What connects to the proxy reaches the fabric's server.
 struct Line {
@@ -99,5 +99,5 @@ TEST_CASE("a proxy that stops forwarding keeps its connections, and goes on") {
   CHECK(line.proxy->cuts() == 2);
 }
 
-}  // namespace
+}  // namespace cutting_proxy_test
 }  // namespace batchrpc::test

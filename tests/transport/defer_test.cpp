@@ -9,7 +9,7 @@
 #include "batchrpc/transport/virtual_loop.hpp"
 
 namespace batchrpc {
-namespace {
+namespace defer_test {
 
 TEST_CASE("a deferred task runs on the driving thread, behind what was posted before") {
   const auto loop = SocketLoop::start();
@@ -102,5 +102,5 @@ TEST_CASE("the coarse clock is behind the other, and not far") {
   CHECK(test_loop.coarse_now() == test_loop.now());
 }
 
-}  // namespace
+}  // namespace defer_test
 }  // namespace batchrpc

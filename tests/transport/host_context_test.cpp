@@ -21,7 +21,7 @@
 #include "transport/timers.hpp"
 
 namespace batchrpc::detail {
-namespace {
+namespace host_context_test {
 
 /// A loop's socket on a context, whose other end has sent something.
 struct ReadableSocket {
@@ -202,5 +202,5 @@ TEST_CASE(
   CHECK(ran);
 }
 
-}  // namespace
+}  // namespace host_context_test
 }  // namespace batchrpc::detail

@@ -9,7 +9,7 @@
 #include "transport/link_draws.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace inproc_links_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -283,5 +283,5 @@ TEST_CASE("a network tells what happens in it, with a hash of what is read") {
   CHECK(run("hallo") != events);
 }
 
-}  // namespace
+}  // namespace inproc_links_test
 }  // namespace batchrpc::test

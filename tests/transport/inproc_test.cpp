@@ -7,7 +7,7 @@
 #include "fabrics.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace inproc_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -224,5 +224,5 @@ TEST_CASE("an idle connection holds no buffer, and a full one no more than its c
   CHECK(writable);
 }
 
-}  // namespace
+}  // namespace inproc_test
 }  // namespace batchrpc::test

@@ -16,7 +16,7 @@
 #include "transport/timers.hpp"
 
 namespace batchrpc::detail {
-namespace {
+namespace reactor_test {
 
 using std::chrono::milliseconds;
 
@@ -337,5 +337,5 @@ TEST_CASE("a site is held while a socket or an alarm is waited for") {
   }
 }
 
-}  // namespace
+}  // namespace reactor_test
 }  // namespace batchrpc::detail

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace batchrpc::detail {
-namespace {
+namespace resolver_test {
 
 std::uint16_t port_of(const SocketAddress& address) {
   return address.family() == AF_INET6
@@ -79,5 +79,5 @@ TEST_CASE("a name that cannot be one is an error that says so") {
   CHECK_FALSE(found.error.message().empty());
 }
 
-}  // namespace
+}  // namespace resolver_test
 }  // namespace batchrpc::detail

@@ -16,7 +16,7 @@
 #include "transport/loop_steps.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace socket_loop_test {
 
 using std::chrono::hours;
 using std::chrono::microseconds;
@@ -309,5 +309,5 @@ TEST_CASE("a storm of posts, timers, cancels and nested waits from many threads 
   CHECK(ran == expected);
 }
 
-}  // namespace
+}  // namespace socket_loop_test
 }  // namespace batchrpc::test

@@ -12,7 +12,7 @@
 #include "transport/loop_steps.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace socket_loop_waits_test {
 
 using std::chrono::hours;
 using std::chrono::microseconds;
@@ -275,5 +275,5 @@ TEST_CASE("a wait calls the thread's nested-wait hook once, first, and takes it 
   done.wait(*loop);
 }
 
-}  // namespace
+}  // namespace socket_loop_waits_test
 }  // namespace batchrpc::test

@@ -18,7 +18,7 @@
 using batchrpc::detail::OwnedFd;
 using batchrpc::detail::set_options;
 
-namespace {
+namespace socket_options_test {
 
 int option_of(int fd, int level, int option) {
   int value = 0;
@@ -68,8 +68,6 @@ void choose_another(int fd) {
   constexpr char kOther[] = "cubic";
   ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kOther, sizeof kOther - 1);
 }
-
-}  // namespace
 
 TEST_CASE("a stream over a socket sets its options") {
   const Connected pair = connect(v4("127.0.0.1"), v4("127.0.0.1"));
@@ -127,3 +125,5 @@ TEST_CASE("a Unix socket takes 1 MiB at once, or what the system allows") {
   CHECK(option_of(pair.one.get(), SOL_SOCKET, SO_SNDBUF) ==
         option_of(pair.other.get(), SOL_SOCKET, SO_SNDBUF));
 }
+
+}  // namespace socket_options_test

@@ -21,7 +21,7 @@
 #include "fabrics.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace socket_transport_test {
 
 using std::chrono::milliseconds;
 using Scheme = Address::Scheme;
@@ -282,5 +282,5 @@ TEST_CASE("a wait for room to write does not disturb a wait for something to rea
   CHECK(ends.read(*pair.client, 1).size() == 1);
 }
 
-}  // namespace
+}  // namespace socket_transport_test
 }  // namespace batchrpc::test

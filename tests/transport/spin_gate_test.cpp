@@ -4,7 +4,7 @@
 #include <chrono>
 
 namespace batchrpc::detail {
-namespace {
+namespace spin_gate_test {
 
 using std::chrono::milliseconds;
 
@@ -47,5 +47,5 @@ TEST_CASE("after a preemption none polls for 16 times as long, whatever polls fo
   CHECK(gate.may_spin(kNow + milliseconds(48)));
 }
 
-}  // namespace
+}  // namespace spin_gate_test
 }  // namespace batchrpc::detail

@@ -11,7 +11,7 @@
 #include "batchrpc/transport/virtual_loop.hpp"
 
 namespace batchrpc {
-namespace {
+namespace stopwatch_test {
 
 using detail::TickCounter;
 using namespace std::chrono_literals;
@@ -79,5 +79,5 @@ TEST_CASE("the ticks of a socket loop are as long as its time") {
   CHECK(stopwatch.between(first, stopwatch.ticks()) >= 4'900'000);
 }
 
-}  // namespace
+}  // namespace stopwatch_test
 }  // namespace batchrpc

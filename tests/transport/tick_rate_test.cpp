@@ -4,7 +4,7 @@
 #include <cstdint>
 
 namespace batchrpc::detail {
-namespace {
+namespace tick_rate_test {
 
 constexpr double kRate = 0.4;  // ns a tick
 constexpr std::uint64_t kSecond = 1'000'000'000;
@@ -104,5 +104,5 @@ TEST_CASE("a rate that has changed for good is taken the second time") {
   CHECK(clocks.has(kRate * 1.25, 1e-6));
 }
 
-}  // namespace
+}  // namespace tick_rate_test
 }  // namespace batchrpc::detail

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace batchrpc::detail {
-namespace {
+namespace timer_heap_test {
 
 TimePoint at(std::int64_t microseconds) {
   return TimePoint(std::chrono::microseconds(microseconds));
@@ -109,5 +109,5 @@ TEST_CASE("a removed timer's task is handed back whole") {
   CHECK(watch.expired());
 }
 
-}  // namespace
+}  // namespace timer_heap_test
 }  // namespace batchrpc::detail

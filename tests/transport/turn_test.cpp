@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace batchrpc::detail {
-namespace {
+namespace turn_test {
 
 /// Tasks for later, on whichever thread runs them.
 class Later {
@@ -162,5 +162,5 @@ TEST_CASE("of many threads that run tasks and pause within them, one is inside a
   CHECK(done == 4 * 2000);
 }
 
-}  // namespace
+}  // namespace turn_test
 }  // namespace batchrpc::detail

@@ -7,7 +7,7 @@
 #include "batchrpc/future/promise.hpp"
 
 namespace batchrpc::test {
-namespace {
+namespace virtual_host_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -123,5 +123,5 @@ TEST_CASE("a host that is gone takes its tasks with it") {
   CHECK_FALSE(ran);
 }
 
-}  // namespace
+}  // namespace virtual_host_test
 }  // namespace batchrpc::test

@@ -7,7 +7,7 @@
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
-namespace {
+namespace virtual_loop_test {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
@@ -208,5 +208,5 @@ TEST_CASE("the same seed draws the same numbers") {
   CHECK(first != three.random()());
 }
 
-}  // namespace
+}  // namespace virtual_loop_test
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 #include "wire/values.hpp"
 
 namespace batchrpc {
-namespace {
+namespace codec_test {
 
 using namespace wire_test;
 
@@ -73,5 +73,5 @@ TEST_CASE("scalars lie where Cap'n Proto's compiler puts them", "[codec]") {
         std::vector<Word>{(Word{2} << 32), 0x0000550111223344U, 0x3ff0000000000000U});
 }
 
-}  // namespace
+}  // namespace codec_test
 }  // namespace batchrpc

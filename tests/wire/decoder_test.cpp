@@ -11,7 +11,7 @@
 #include "wire/values.hpp"
 
 namespace batchrpc {
-namespace {
+namespace decoder_test {
 
 using namespace wire_test;
 
@@ -317,5 +317,5 @@ TEST_CASE("each payload may be copied once, or as often as the limit allows", "[
   CHECK_NOTHROW(decode({.payload_bytes = 200'000}));
 }
 
-}  // namespace
+}  // namespace decoder_test
 }  // namespace batchrpc

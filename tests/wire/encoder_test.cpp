@@ -5,7 +5,7 @@
 #include "batchrpc/base/error.hpp"
 
 namespace batchrpc {
-namespace {
+namespace encoder_test {
 
 using detail::ElementSize;
 
@@ -72,5 +72,5 @@ TEST_CASE("lists beyond Cap'n Proto's limit are refused before memory is taken",
   CHECK(encoder.words().size() == 1);
 }
 
-}  // namespace
+}  // namespace encoder_test
 }  // namespace batchrpc

@@ -11,7 +11,7 @@
 #include "wire/one_segment.hpp"
 
 namespace batchrpc {
-namespace {
+namespace every_type_test {
 
 using namespace wire_test;
 
@@ -105,5 +105,5 @@ TEMPLATE_LIST_TEST_CASE("every type comes back as it was sent, and is what Cap'n
   CHECK(written);
 }
 
-}  // namespace
+}  // namespace every_type_test
 }  // namespace batchrpc

@@ -7,7 +7,7 @@
 #include "wire/call_frame.hpp"
 
 namespace batchrpc {
-namespace {
+namespace frame_hostile_test {
 
 using test::call_frame;
 using wire::FrameKind;
@@ -75,5 +75,5 @@ TEST_CASE("mutated frames either parse or throw BadMessage, and nothing is read 
   CHECK(refused > 1000);
 }
 
-}  // namespace
+}  // namespace frame_hostile_test
 }  // namespace batchrpc

@@ -22,7 +22,7 @@
 // The reference throughout: what the Cap'n Proto compiler makes of src/wire/frame.capnp.
 
 namespace batchrpc {
-namespace {
+namespace frame_test {
 
 std::vector<std::uint64_t> sizes_of(const wire::FrameView& frame) {
   return {frame.payload_sizes.begin(), frame.payload_sizes.end()};
@@ -427,5 +427,5 @@ TEST_CASE("a captured call decodes with the capnp tool and the function's schema
                                 Catch::Contains("payloads = [3]"));
 }
 
-}  // namespace
+}  // namespace frame_test
 }  // namespace batchrpc

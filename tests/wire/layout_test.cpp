@@ -8,7 +8,7 @@
 #include "wire/values.hpp"
 
 namespace batchrpc {
-namespace {
+namespace layout_test {
 
 using detail::Slot;
 using namespace wire_test;
@@ -103,5 +103,5 @@ TEST_CASE("layouts are known at compile time", "[layout]") {
   SUCCEED();
 }
 
-}  // namespace
+}  // namespace layout_test
 }  // namespace batchrpc

@@ -14,7 +14,7 @@
 // What goes with calls and replies beside arguments and results. The reference: what the Cap'n
 // Proto compiler makes of src/wire/frame.capnp.
 namespace batchrpc {
-namespace {
+namespace record_test {
 
 using wire::FrameKind;
 
@@ -266,5 +266,5 @@ TEST_CASE("a record with any word changed is read, or is a bad message") {
   CHECK(read < 20'000);
 }
 
-}  // namespace
+}  // namespace record_test
 }  // namespace batchrpc

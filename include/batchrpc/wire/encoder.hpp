@@ -33,6 +33,12 @@ enum class ElementSize : std::uint8_t {
   composite = 7,
 };
 
+/// Bits that an element takes in its list; none where it has no size of its own.
+constexpr std::uint64_t bits_of(ElementSize size) noexcept {
+  constexpr std::uint64_t bits[] = {0, 1, 8, 16, 32, 64, 64, 0};
+  return bits[static_cast<std::size_t>(size)];
+}
+
 /// Writes `raw` at `offset`, in units of its size, of a data section.
 template <class Raw>
 inline void store(Word* data, std::uint32_t offset, Raw raw) noexcept {
