@@ -142,7 +142,7 @@ TEST_CASE("Any exception can be described, and its type named") {
   CHECK(type_name(out_of_range) == "std::out_of_range");
   CHECK(describe(std::make_exception_ptr(42)) == "an exception of type int");
   CHECK(type_name(std::make_exception_ptr(42)) == "int");
-  CHECK(type_name(std::make_exception_ptr(Unrelated())) == "(anonymous namespace)::Unrelated");
+  CHECK(type_name(std::make_exception_ptr(Unrelated())) == "error_test::Unrelated");
   CHECK(describe(nullptr) == "no error");
   CHECK(type_name(nullptr) == "none");
 }
