@@ -53,6 +53,23 @@ const std::vector<std::string>& form_names() {
   return kNames;
 }
 
+bool is_compiled(std::string_view form) {
+  return form == "frozen" || form == "dynamic" || form == "updatable";
+}
+
+std::string left_out(const std::string& network, const Options& options) {
+  if (options.policies.empty() || !options.forms.empty()) return "";
+  const fs::path folder = fs::path(options.policies) / network;
+  std::string names;
+  for (const Source& source : kSources) {
+    if (!fs::exists(folder / source.path))
+      names += (names.empty() ? "" : ", ") + std::string(source.name);
+  }
+  if (names.empty()) return "";
+  return "left out, for " + folder.string() + " has them not: " + names +
+         " (scripts/export_policy.py --forms, by a PyTorch of LibTorch's version)\n";
+}
+
 std::vector<Form> load_forms(const std::string& network, const Options& options) {
   torch::manual_seed(1);
   const auto module = network == "mlp" ? actor_critic::make_mlp() : actor_critic::make_atari();

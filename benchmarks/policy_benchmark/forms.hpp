@@ -3,6 +3,7 @@
 #include <batchrpc/torch/policy.hpp>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "policy_benchmark/options.hpp"
@@ -17,10 +18,16 @@ struct Form {
 };
 
 [[nodiscard]] const std::vector<std::string>& form_names();
+/// Whether a form is a package that scripts/export_policy.py has compiled.
+[[nodiscard]] bool is_compiled(std::string_view form);
 
 /// The forms of a network that there are, eager first, all with the same weights: those of the
 /// folder of policies where there is one.
 [[nodiscard]] std::vector<Form> load_forms(const std::string& network, const Options& options);
+
+/// A line that names the forms that the folder of policies lacks, unless some were asked for; or
+/// nothing.
+[[nodiscard]] std::string left_out(const std::string& network, const Options& options);
 
 /// A batch of observations at random, the same for the same size.
 [[nodiscard]] at::Tensor some_observations(const batchrpc::PolicyInfo& info, int batch);

@@ -60,6 +60,7 @@ Table measure_network(const Run& run, const std::string& network, int threads, C
   for (int round = 0; round < run.options.rounds; ++round)
     measure_round(run, forms, clients, table);
   print_direct(run, table);
+  run.out << left_out(network, run.options) << std::flush;
   if (clients != nullptr) print_served(run, table);
   return table;
 }

@@ -52,7 +52,15 @@ void check(const Options& options) {
   if (!options.json.empty() && options.json != "-") {
     batchrpc_examples::check_writable("--json", options.json);
   }
-  if (options.policies.empty()) return;
+  if (options.policies.empty()) {
+    for (const std::string& form : options.forms) {
+      if (!is_compiled(form)) continue;
+      throw UsageError("--form: " + form +
+                       " is a compiled package, which takes --policies FOLDER; " +
+                       "scripts/export_policy.py writes it");
+    }
+    return;
+  }
   for (const std::string& network : options.networks) {
     const auto folder = std::filesystem::path(options.policies) / network;
     if (std::filesystem::exists(folder / "script.pt")) continue;  // the others are as it is

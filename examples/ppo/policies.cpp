@@ -68,7 +68,12 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
     const at::Tensor seen = at::from_blob(const_cast<std::byte*>(observations.data()), sizes,
                                           rpc::scalar_type_of(spec_.observation.type));
     const rpc::PolicyOutput output = policy_->forward(seen);
-    Drawn& drawn = drawn_.at(buffer);
+    if (buffer >= drawn_.size()) {
+      throw rpc::InvalidArgument("the worker was started with --buffers " +
+                                 std::to_string(drawn_.size()) +
+                                 ", the agent with more: give both the same");
+    }
+    Drawn& drawn = drawn_[buffer];
     if (drawn.version != output.version) drawn = {.version = output.version};
     const std::uint64_t seed = mix(mix(seed_, buffer), output.version);
     const Decisions decisions = draw_actions(output, seed, drawn.count);

@@ -114,6 +114,10 @@ void Workers::tell_changes(const std::function<void(const std::string&)>& notice
     const bool was_live = told_.empty() || told_[w].live;
     if (lost) notice(now[w].last_loss + (others_live ? "; the others go on" : ""));
     if (now[w].live && (lost || !was_live)) notice(now[w].name + " is back");
+    const bool was_opening = !told_.empty() && told_[w].opening;
+    if (was_opening && !now[w].opening && !now[w].live) {
+      notice(now[w].last_loss + "; start it with the agent's --env, --inference and --policy");
+    }
   }
   told_ = now;
 }

@@ -10,7 +10,8 @@
 #include "node/node_core.hpp"
 
 // A worker is being opened, until it is live or refused; a live one that is lost is being opened
-// again, unless it has failed by itself.
+// again, unless it has failed by itself: that, and one that is refused, another process of its name
+// may replace.
 namespace batchrpc {
 namespace {
 
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFirstPause = 20ms;
 constexpr Duration kLongestPause = 1s;
+constexpr const char* kUntilReplaced = "it is opened again when another process of its name joins";
 
 std::string why_lost(const std::string& worker, const std::exception_ptr& error) {
   const std::string why = describe(error);
@@ -43,8 +45,10 @@ bool VectorEnv::State::is_final(const std::exception_ptr& error) const {
 
 void VectorEnv::State::open_all() {
   membership_ = core_->on_change([self = weak_from_this()](const PeerChange& change) {
-    if (change.kind != PeerChange::Kind::lost) return;
-    if (const auto state = self.lock()) state->peer_lost(change.peer, change.reason);
+    const auto state = self.lock();
+    if (state == nullptr) return;
+    if (change.kind == PeerChange::Kind::lost) state->peer_lost(change.peer, change.reason);
+    if (change.kind == PeerChange::Kind::joined) state->peer_joined(change.peer);
   });
   {
     const std::lock_guard lock(mutex_);
@@ -119,6 +123,7 @@ void VectorEnv::State::opened(std::size_t w, Result<env::OpenReply> result) {
 
 // Throws InvalidArgument unless its environments are as all others.
 void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
+  worker.incarnation = reply.incarnation;
   require_usable(reply.spec);
   const env::StepShape shape{.envs = options_.envs_per_worker,
                              .observation_bytes = reply.spec.observation.bytes(),
@@ -141,7 +146,6 @@ void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
                           to_string(*spec_) + ", and " + std::to_string(shape_.extras) + ")");
   }
   worker.session = reply.session;
-  worker.incarnation = reply.incarnation;
 }
 
 // Before its environments begin; and those that were pushed meanwhile, too.
@@ -200,7 +204,11 @@ void VectorEnv::State::refuse(std::unique_lock<std::mutex> lock, std::size_t w,
   worker.told.last_loss = why_lost(worker.told.name, why);
   worker.told.opening = false;
   worker.refusal = std::move(why);
+  const bool was_live = worker.epoch != 0;
+  const std::string told = worker.told.last_loss + "; " + kUntilReplaced;
   wake(lock);
+  if (lock.owns_lock()) lock.unlock();
+  if (was_live) core_->log().warning(told);
 }
 
 // One that is live: what it had is gone.
@@ -221,7 +229,7 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
   }
   std::erase_if(arrived_, [&](std::size_t g) { return worker_of(g) == w; });
   const bool again = worker.told.opening;
-  const std::string why = worker.told.last_loss + "; it is not opened again";
+  const std::string why = worker.told.last_loss + "; " + kUntilReplaced;
   wake(lock);
   if (!again) {
     if (lock.owns_lock()) lock.unlock();
@@ -240,6 +248,23 @@ void VectorEnv::State::peer_lost(const PeerInfo& peer, const std::string& reason
   const auto w = static_cast<std::size_t>(at - options_.workers.begin());
   if (!workers_[w].told.live || workers_[w].incarnation != peer.incarnation) return;
   lose(std::move(lock), w, std::make_exception_ptr(PeerLost(peer.name + " is lost: " + reason)));
+}
+
+// Perhaps in the place of one that is not to be opened again.
+void VectorEnv::State::peer_joined(const PeerInfo& peer) {
+  std::unique_lock lock(mutex_);
+  const auto at = std::ranges::find(options_.workers, peer.name);
+  if (closed_ || at == options_.workers.end()) return;
+  const auto w = static_cast<std::size_t>(at - options_.workers.begin());
+  Worker& worker = workers_[w];
+  const bool was_live = worker.epoch != 0;  // others are being opened, or open_all() gives up
+  if (!was_live || worker.told.live || worker.told.opening) return;
+  if (worker.incarnation == peer.incarnation) return;  // it itself, over another connection
+  worker.told.opening = true;
+  worker.refusal = nullptr;
+  worker.pause = kFirstPause;
+  lock.unlock();
+  open(w);
 }
 
 bool VectorEnv::State::wait_for_workers(std::size_t live, Duration timeout) {

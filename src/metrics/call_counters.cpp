@@ -1,59 +1,29 @@
 #include "metrics/call_counters.hpp"
 
-#include <algorithm>
-#include <numeric>
-#include <utility>
+#include <new>
 
 #include "metrics/node_counters.hpp"
 
 namespace batchrpc {
-namespace {
 
-using Errors = std::array<std::atomic<std::uint64_t>, ErrorCounts::kCodes>;
-
-// What has ended is read before what has begun, so that the latter is never less.
-void read_ends(CallMetrics& metrics, const Errors& errors, const ConcurrentHistogram& latency) {
-  for (std::size_t i = 0; i < errors.size(); ++i)
-    metrics.errors.counts[i] = errors[i].load(std::memory_order_acquire);
-  metrics.latency = latency.snapshot();
-  metrics.ok = metrics.latency.count();
+FunctionCounters::~FunctionCounters() {
+  for (const auto& own : own_)
+    delete own.load(std::memory_order_relaxed);
 }
 
-void read_calls(CallMetrics& metrics, const std::atomic<std::uint64_t>& calls) {
-  const std::uint64_t ended = metrics.ok + metrics.errors.total();
-  metrics.calls = std::max(calls.load(std::memory_order_relaxed), ended);
-  metrics.in_flight = metrics.calls - ended;
-}
-
-}  // namespace
-
-std::uint64_t ErrorCounts::total() const noexcept {
-  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-}
-
-void ErrorCounts::add(const ErrorCounts& other) noexcept {
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    counts[i] += other.counts[i];
-}
-
-void CallMetrics::add(const CallMetrics& other) {
-  calls += other.calls;
-  ok += other.ok;
-  errors.add(other.errors);
-  in_flight += other.in_flight;
-  notifications += other.notifications;
-  bytes_sent += other.bytes_sent;
-  bytes_received += other.bytes_received;
-  latency.add(other.latency);
+CallCounts* FunctionCounters::make_own(std::size_t place) noexcept {
+  if (shared_.calls.load(std::memory_order_relaxed) < kOfFew) return nullptr;
+  auto* const made = new (std::nothrow) CallCounts;
+  if (made != nullptr) own_[place].store(made, std::memory_order_release);
+  return made;
 }
 
 CallMetrics FunctionCounters::snapshot() const {
-  CallMetrics metrics;
-  read_ends(metrics, errors_, latency_);
-  read_calls(metrics, calls_);
-  metrics.bytes_received = bytes_received_.load(std::memory_order_relaxed);
-  metrics.bytes_sent = bytes_sent_.load(std::memory_order_relaxed);
-  return metrics;
+  std::vector<const CallCounts*> all{&shared_};
+  for (const auto& own : own_) {
+    if (const CallCounts* const counts = own.load(std::memory_order_acquire)) all.push_back(counts);
+  }
+  return sum_of(all);
 }
 
 SessionCounts::Entry* SessionCounts::make(std::string_view name) {
@@ -88,16 +58,6 @@ std::vector<const SessionCounts::Entry*> SessionCounts::entries() const {
   for (const auto& entry : entries_)
     entries.push_back(entry.get());
   return entries;
-}
-
-CallMetrics SessionCounts::snapshot(const Entry& entry) {
-  CallMetrics metrics;
-  read_ends(metrics, entry.errors, entry.latency);
-  read_calls(metrics, entry.calls);
-  metrics.notifications = entry.notifications.load(std::memory_order_relaxed);
-  metrics.bytes_sent = entry.bytes_sent.load(std::memory_order_relaxed);
-  metrics.bytes_received = entry.bytes_received.load(std::memory_order_relaxed);
-  return metrics;
 }
 
 CallsMade::CallsMade(NodeCounters* node) : node_(node) {

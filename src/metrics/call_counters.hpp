@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread_place.hpp"
 #include "batchrpc/metrics/call_metrics.hpp"
-#include "metrics/concurrent_histogram.hpp"
+#include "metrics/call_counts.hpp"
 #include "transport/stopwatch.hpp"
 
 namespace batchrpc {
@@ -21,25 +22,35 @@ class NodeCounters;
 /// Names of functions, and of peers, that are counted each for itself.
 inline constexpr std::size_t kMaxCountedNames = 4096;
 
-/// Counts the calls of one exposed function. Lives as long as its node. Thread-safe.
+/// Counts the calls of one exposed function. Lives as long as its node. Thread-safe: once there
+/// have been some, each thread counts for itself, where no other thread contends.
 class FunctionCounters {
  public:
   FunctionCounters(NodeCounters& node, const Stopwatch& stopwatch, std::string function)
       : name(std::move(function)), node_(node), stopwatch_(stopwatch) {}
+  ~FunctionCounters();
+  FunctionCounters(const FunctionCounters&) = delete;
+  FunctionCounters& operator=(const FunctionCounters&) = delete;
 
   void began(std::uint64_t bytes) noexcept {
-    calls_.fetch_add(1, std::memory_order_relaxed);
-    bytes_received_.fetch_add(bytes, std::memory_order_relaxed);
+    count([&](CallCounts& counts, auto add) {
+      add(counts.calls, 1);
+      add(counts.bytes_received, bytes);
+    });
   }
   /// One has ended: `latency` in ns. Each that began once, by this or by failed().
   void answered(std::uint64_t latency, std::uint64_t bytes) noexcept {
-    bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
-    latency_.add(latency);
+    count([&](CallCounts& counts, auto add) {
+      add(counts.bytes_sent, bytes);
+      add(counts.latency, latency);
+    });
   }
   /// `bytes`: of the error that was sent, if one was.
   void failed(ErrorCode code, std::uint64_t bytes = 0) noexcept {
-    bytes_sent_.fetch_add(bytes, std::memory_order_relaxed);
-    errors_[ErrorCounts::index_of(code)].fetch_add(1, std::memory_order_release);
+    count([&](CallCounts& counts, auto add) {
+      add(counts.bytes_sent, bytes);
+      add(counts.errors[ErrorCounts::index_of(code)], 1);
+    });
   }
 
   [[nodiscard]] NodeCounters& node() const noexcept { return node_; }
@@ -49,13 +60,26 @@ class FunctionCounters {
   const std::string name;
 
  private:
+  // Calls of a function that has no counts by thread yet: they take 3 KB a thread.
+  static constexpr std::uint64_t kOfFew = 1024;
+
+  template <class Count>
+  void count(const Count& count) noexcept {
+    const std::size_t place = detail::thread_place();
+    CallCounts* own = nullptr;
+    if (place < own_.size()) {
+      own = own_[place].load(std::memory_order_relaxed);  // the thread's own, or of one before it
+      if (own == nullptr) [[unlikely]]
+        own = make_own(place);
+    }
+    own != nullptr ? count(*own, AddAlone()) : count(shared_, AddShared());
+  }
+  [[nodiscard]] CallCounts* make_own(std::size_t place) noexcept;  // or null
+
   NodeCounters& node_;
   const Stopwatch stopwatch_;
-  std::atomic<std::uint64_t> calls_{0};
-  std::atomic<std::uint64_t> bytes_received_{0};
-  std::atomic<std::uint64_t> bytes_sent_{0};
-  std::array<std::atomic<std::uint64_t>, ErrorCounts::kCodes> errors_{};
-  ConcurrentHistogram latency_;
+  CallCounts shared_;
+  std::array<std::atomic<CallCounts*>, detail::kThreadPlaces> own_{};
 };
 
 /// What is counted of the calls that a node makes over one session: see CallsMade. Others look at
@@ -63,15 +87,9 @@ class FunctionCounters {
 /// them. Thread-safe.
 class SessionCounts {
  public:
-  struct Entry {
+  struct Entry : CallCounts {
     explicit Entry(std::string_view function) : name(function) {}
     const std::string name;
-    std::atomic<std::uint64_t> calls{0};
-    std::atomic<std::uint64_t> notifications{0};
-    std::atomic<std::uint64_t> bytes_sent{0};
-    std::atomic<std::uint64_t> bytes_received{0};
-    std::array<std::atomic<std::uint64_t>, ErrorCounts::kCodes> errors{};
-    ConcurrentHistogram latency;
   };
 
   /// The entry of that function, or of those that have none of their own. It stays.
@@ -82,13 +100,14 @@ class SessionCounts {
   /// Calls `visit(function, metrics)` for each, without a lock.
   template <class Visit>
   void for_each(const Visit& visit) const {
-    for (const Entry* entry : entries())
-      visit(entry->name, snapshot(*entry));
+    for (const Entry* entry : entries()) {
+      const CallCounts* const counts = entry;
+      visit(entry->name, sum_of({&counts, 1}));
+    }
   }
 
  private:
   [[nodiscard]] std::vector<const Entry*> entries() const;
-  [[nodiscard]] static CallMetrics snapshot(const Entry& entry);
   [[nodiscard]] Entry* make(std::string_view name);
 
   mutable std::mutex mutex_;  // guards what follows, but not what is in the entries
@@ -132,7 +151,7 @@ class CallsMade {
   void answered(std::uint32_t function, std::uint64_t latency, std::uint64_t bytes) noexcept {
     Entry& entry = *by_number_[function];
     add(entry.bytes_received, bytes);
-    entry.latency.add_alone(latency);
+    add(entry.latency, latency);
   }
   void failed(std::uint32_t function, ErrorCode code) noexcept {
     add(by_number_[function]->errors[ErrorCounts::index_of(code)], 1);
@@ -144,9 +163,7 @@ class CallsMade {
  private:
   using Entry = SessionCounts::Entry;
 
-  static void add(std::atomic<std::uint64_t>& counter, std::uint64_t more) noexcept {
-    counter.store(counter.load(std::memory_order_relaxed) + more, std::memory_order_release);
-  }
+  static constexpr AddAlone add{};
 
   NodeCounters* const node_;
   const std::shared_ptr<SessionCounts> counts_ = std::make_shared<SessionCounts>();

@@ -26,11 +26,14 @@ void check(const detail::Metadata& metadata) {
   std::size_t bytes = 0;
   for (const auto& [key, value] : metadata)
     bytes += key.size() + value.size();
+  if (std::any_of(metadata.begin(), metadata.end(),
+                  [](const auto& entry) { return entry.first.empty(); })) {
+    throw InvalidArgument("an entry of a call's metadata has no key (CallOptions::metadata)");
+  }
   throw InvalidArgument("a call takes along at most " + std::to_string(wire::kMaxMetadata) +
                         " entries of metadata, of " + std::to_string(wire::kMaxMetadataBytes) +
-                        " bytes together, and none without a key; these are " +
-                        std::to_string(metadata.size()) + ", of " + std::to_string(bytes) +
-                        " bytes (CallOptions::metadata)");
+                        " bytes together; these are " + std::to_string(metadata.size()) + ", of " +
+                        std::to_string(bytes) + " bytes (CallOptions::metadata)");
 }
 
 }  // namespace

@@ -16,9 +16,11 @@ detail::StatusPage::~StatusPage() = default;
 void NodeCore::open_status_page() {
   if (options_.status.empty()) return;
   if (batchrpc_status_factory == nullptr) {
-    throw InvalidArgument("NodeOptions::status is '" + options_.status +
-                          "', but nothing in this program serves it; link batchrpc::status "
-                          "(find_package(batchrpc COMPONENTS status)), or leave it empty");
+    throw InvalidArgument(
+        "NodeOptions::status is '" + options_.status +
+        "', but nothing in this program serves it; link batchrpc::status "
+        "(find_package(batchrpc COMPONENTS status); by hand, the static library also takes "
+        "-Wl,-u,batchrpc_status_factory), or leave it empty");
   }
   auto page = batchrpc_status_factory()->open(shared_from_this(), options_.status);
   log_.info("the status page of " + name() + " is at " + page->address());

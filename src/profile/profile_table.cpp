@@ -39,12 +39,15 @@ class Rows {
   }
 
   void add(const CallRecord& call, const std::string& cause) {
+    const bool is_answered = !CallTimes::has_caller(call);
     const std::string name = cause + "rpc_async#" + call.function + "(" + call.caller.node +
-                             " -> " + call.callee.node + ")" + (call.shared ? " (shared)" : "");
+                             " -> " + call.callee.node + ")" + (call.shared ? " (shared)" : "") +
+                             (is_answered ? " (answered)" : "");
     const CallPhases phases = CallPhases::of(call, clocks_.callee_ahead(call));
     const Duration self = phases.encode + phases.decode;
-    ProfileRow& its = row(name, call.caller.rank);
+    ProfileRow& its = row(name, is_answered ? call.callee.rank : call.caller.rank);
     its.is_call = true;
+    its.is_answered = is_answered;
     ++its.count;
     its.total = sum(its.total, phases.total());
     its.self_total = sum(its.self_total, self);
@@ -145,15 +148,16 @@ std::string ProfileTable::table(const ProfileTableOptions& options) const {
     const auto of_calls = [&](std::uint64_t number) {
       return row.is_call ? std::to_string(number) : std::string("-");
     };
-    text.add({row.name, profile::share_text(row.self_total, self_total_),
-              profile::time_text(row.self_total), profile::share_text(row.total, self_total_),
-              profile::time_text(row.total), profile::time_text(mean(row.total, row.count)),
-              std::to_string(row.count), std::to_string(row.node_id), of_calls(row.bytes_out),
-              of_calls(row.bytes_in), of_calls(row.errors),
+    text.add({row.name, row.is_answered ? "-" : profile::share_text(row.self_total, self_total_),
+              row.is_answered ? "-" : profile::time_text(row.self_total),
+              profile::share_text(row.total, self_total_), profile::time_text(row.total),
+              profile::time_text(mean(row.total, row.count)), std::to_string(row.count),
+              std::to_string(row.node_id), of_calls(row.bytes_out), of_calls(row.bytes_in),
+              of_calls(row.errors),
               row.batched == 0 ? "-" : profile::number_text(row.mean_batch_size(), 1)},
              options.name_width);
   }
-  return text.text() + footer(rows_.size() - shown);
+  return text.text() + total() + footer(rows_.size() - shown);
 }
 
 std::string ProfileTable::phases_table(const ProfileTableOptions& options) const {
@@ -173,23 +177,35 @@ std::string ProfileTable::phases_table(const ProfileTableOptions& options) const
     ++shown;
     std::vector<std::string> cells{row.name, std::to_string(row.count),
                                    std::to_string(row.node_id)};
-    for (const CallPhase& phase : kCallPhases)
-      cells.push_back(profile::time_text(mean(row.phases.*phase.field, row.count)));
+    for (const CallPhase& phase : kCallPhases) {
+      const bool is_known = !row.is_answered || phase.field == &CallPhases::waiting ||
+                            phase.field == &CallPhases::batch ||
+                            phase.field == &CallPhases::handler;
+      cells.push_back(is_known ? profile::time_text(mean(row.phases.*phase.field, row.count))
+                               : "-");
+    }
     cells.push_back(profile::time_text(mean(row.total, row.count)));
     text.add(std::move(cells), options.name_width);
   }
   return text.text() + footer(not_shown);
 }
 
+std::string ProfileTable::total() const {
+  return "Self CPU time total: " + profile::time_text(self_total_) + "\n";
+}
+
 std::string ProfileTable::footer(std::size_t rows_not_shown) const {
   std::string text;
-  if (rows_not_shown > 0) text += std::to_string(rows_not_shown) + " more rows\n";
-  text += "Self CPU time total: " + profile::time_text(self_total_) + "\n";
+  if (rows_not_shown > 0) {
+    text += std::to_string(rows_not_shown) + " more rows (ProfileTableOptions::row_limit)\n";
+  }
   if (sampled_ != 1) {
-    text += "Sampled: one in " + std::to_string(sampled_) + " calls was recorded\n";
+    text += "Sampled: of the calls made one in " + std::to_string(sampled_) + " was recorded\n";
   }
   if (left_out_ != 0) {
-    text += "Left out: " + std::to_string(left_out_) + " calls and operators were not kept\n";
+    text += "Left out: " + std::to_string(left_out_) +
+            ", calls and operators for which there was no room (ProfilerOptions::max_events, and "
+            "4096 a reply)\n";
   }
   return text;
 }

@@ -35,7 +35,8 @@ void write_file(const std::string& wanted, const std::string& text) {
   const auto refuse = [&] {
     const std::string why = std::strerror(errno);
     if (replaces) (void)std::remove(beside.c_str());
-    throw InvalidArgument("'" + path + "' cannot be written: " + why);
+    throw InvalidArgument("'" + path + "' cannot be written: " + why +
+                          "; name a file in a folder that there is, and that has room");
   };
   errno = 0;
   std::ofstream file(beside, std::ios::binary | std::ios::trunc);
@@ -94,6 +95,7 @@ std::vector<std::string> Profiler::gather(Duration timeout) {
     throw InvalidArgument("gather(): the time-out is not above zero");
   const auto core = parts_->core.lock();
   if (!core) throw ShutDown("gather(): the profiler's node has ended");
+  if (const std::exception_ptr refusal = core->refusal()) std::rethrow_exception(refusal);
   const TimePoint deadline = core->loop()->now() + timeout;
   std::vector<std::string> missing;
   std::vector<std::pair<PeerInfo, Future<profile::Told>>> asked;  // all at once
@@ -108,6 +110,8 @@ std::vector<std::string> Profiler::gather(Duration timeout) {
       const std::lock_guard lock(parts_->mutex);
       const auto [known, is_new] = parts_->gathered.try_emplace(peer.name, parts_->max_events);
       known->second.take(peer.incarnation, std::move(told));
+    } catch (const TimedOut&) {
+      missing.push_back(peer.name + ": it has not told all within the time-out of gather()");
     } catch (const std::exception& error) {
       missing.push_back(peer.name + ": " + error.what());
     }

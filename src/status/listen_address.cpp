@@ -50,6 +50,7 @@ ListenAddress ListenAddress::parse(std::string_view text) {
            letter == ']';
   });
   if (is_odd) refuse(text, "has a host that is none");
+  if (host == "*") refuse(text, "means each of the network: then it is 0.0.0.0 or [::]");
   return {.host = host.empty() ? "127.0.0.1" : std::string(host), .port = port};
 }
 

@@ -61,13 +61,13 @@ std::string json_of(const Node& node, const NodeMetrics& metrics, bool recording
 }
 
 std::string nonce() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
+  constexpr std::string_view kHexDigits = "0123456789abcdef";
   std::random_device device;
   std::string text(32, '0');
   for (std::size_t i = 0; i < text.size(); i += 8) {
     unsigned bits = device();
     for (std::size_t digit = 0; digit < 8; ++digit, bits >>= 4U)
-      text[i + digit] = kDigits[bits & 15U];
+      text[i + digit] = kHexDigits[bits & 15U];
   }
   return text;
 }

@@ -62,6 +62,9 @@ class EnvWorld {
             .seed = 100};
   }
 
+  /// Of workers that begin from now on.
+  void set(Counting how) { how_ = std::move(how); }
+
   SimulatedWorld world;
   std::vector<std::string> names;
   std::map<std::size_t, Duration> times;

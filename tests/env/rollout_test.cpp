@@ -92,7 +92,7 @@ TEST_CASE("rollouts and steps with given actions may take turns") {
   CHECK(batch.rewards == std::vector<float>{1, 2, 1, 2});
 }
 
-TEST_CASE("a worker whose policy refuses weights is lost for good, and that is told") {
+TEST_CASE("a worker whose policy refuses weights is lost, and that is told") {
   EnvWorld world(1, {.length = 100}, 1, std::make_shared<StepPolicy>());
   VectorEnv envs(*world.driver, world.options(1));
   const EnvBatch batch = envs.reset();
@@ -139,7 +139,7 @@ TEST_CASE("a worker that does not take weights is lost alone, and is given them 
   CHECK(back.rewards == std::vector<float>{0, 30});
 }
 
-TEST_CASE("a replacement that refuses the weights is lost for good, and the others go on") {
+TEST_CASE("a replacement that refuses the weights is lost until another takes its place") {
   EnvWorld world(2, {.length = 100}, 1, std::make_shared<StepPolicy>());
   VectorEnv envs(*world.driver, world.options(1));
   EnvBatch batch = envs.reset();
@@ -165,6 +165,11 @@ TEST_CASE("a replacement that refuses the weights is lost for good, and the othe
   envs.rollout_async(batch, 1);
   batch = envs.step_wait();
   CHECK(batch.valid == std::vector<std::uint8_t>{1, 0});
+  world.world.kill("w1");
+  world.policy = std::make_shared<StepPolicy>();
+  world.start(1);
+  world.world.run_for(std::chrono::seconds(5));
+  CHECK(envs.wait_for_workers(2, std::chrono::seconds(10)));
 }
 
 TEST_CASE("weights need a policy, and do not go back") {

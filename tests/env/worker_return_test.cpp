@@ -56,6 +56,43 @@ TEST_CASE("an EnvWorker that another one on its node replaces is opened again") 
   CHECK(envs.workers()[1].losses == 1);
 }
 
+TEST_CASE("a process with other environments is refused, and the next one of its name is not") {
+  EnvWorld world(2, {.length = 1000});
+  VectorEnv envs(*world.driver, world.options(1));
+  const EnvBatch batch = envs.reset();
+  world.world.kill("w1");
+  world.set({.length = 1000, .padding = 1});
+  world.start(1);
+  CHECK_FALSE(envs.wait_for_workers(2, 1h));
+  CHECK_FALSE(envs.workers()[1].opening);
+  CHECK(envs.workers()[1].losses == 1);
+  CHECK_THAT(envs.workers()[1].last_loss,
+             Catch::StartsWith("w1 ") && Catch::Contains("differ from those of others"));
+  world.world.run_for(1h);
+  CHECK_FALSE(envs.workers()[1].opening);
+  world.world.kill("w1");
+  world.set({.length = 1000});
+  world.start(1);
+  world.world.run_for(5s);
+  REQUIRE(envs.workers()[1].live);
+  CHECK(until_all_valid(envs, batch).valid == Flags{1, 1});
+}
+
+TEST_CASE("a worker whose environment threw is opened again when it is replaced") {
+  EnvWorld world(2, {.length = 1000});
+  VectorEnv envs(*world.driver, world.options(1));
+  EnvBatch batch = envs.reset();
+  envs.step_async(batch, bytes_of({1, 1000}));
+  batch = envs.step_wait();
+  CHECK(batch.valid == Flags{1, 0});
+  world.world.run_for(1h);
+  CHECK_FALSE(envs.workers()[1].opening);
+  world.world.kill("w1");
+  world.start(1);
+  world.world.run_for(5s);
+  CHECK(envs.workers()[1].live);
+}
+
 TEST_CASE("a batch of environments that are gone steps nothing, though its worker is back") {
   EnvWorld world(2, {.length = 1000});
   VectorEnv envs(*world.driver, world.options(1, 2));

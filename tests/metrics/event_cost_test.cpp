@@ -32,6 +32,7 @@ TEST_CASE("what an event costs", "[.benchmark]") {
   const Stopwatch stopwatch(*loop);
   NodeCounters node(*loop);
   FunctionCounters& function = node.function("f");
+  FunctionCounters& few = node.function("few");
   CallsMade session(&node);
   session.define("f", false);
   ConcurrentHistogram histogram;
@@ -51,6 +52,9 @@ TEST_CASE("what an event costs", "[.benchmark]") {
        }));
   tell("a call ends, caller", nanoseconds_each([&](auto i) {
          session.answered(0, stopwatch.between(then, then + latency(i)), 100);
+       }));
+  tell("a call ends, callee, of few", nanoseconds_each([&](auto i) {  // the cost of being shared
+         few.answered(latency(i), 100);
        }));
   tell("a call begins, callee", nanoseconds_each([&](auto) { function.began(100); }));
   tell("a call ends, callee", nanoseconds_each([&](auto i) {

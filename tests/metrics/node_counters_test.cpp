@@ -1,10 +1,12 @@
 #include "metrics/node_counters.hpp"
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "batchrpc/transport/virtual_loop.hpp"
 
@@ -243,7 +245,7 @@ TEST_CASE("a snapshot can be taken while sessions and functions count") {
     }
   });
   std::thread answers([&] {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 10'000; ++i) {  // so many that this thread has counts of its own
       FunctionCounters& function = counters.function("g" + std::to_string(i % 5));
       function.began(1);
       function.answered(1000, 1);
@@ -260,7 +262,51 @@ TEST_CASE("a snapshot can be taken while sessions and functions count") {
   calls.join();
   answers.join();
   CHECK(report_of(counters).made.ok == 1000);
-  CHECK(report_of(counters).answered.ok == 1000);
+  CHECK(report_of(counters).answered.ok == 10'000);
+}
+
+TEST_CASE("what many threads count of a function is all there, wherever a call began") {
+  const auto loop = std::make_shared<VirtualLoop>();
+  NodeCounters counters(*loop);
+  FunctionCounters& function = counters.function("f");
+  const auto threads = GENERATE(1, 4, 40);  // one, some, and more than count for themselves
+  constexpr int kCalls = 3000;
+  for (int i = 0; i < threads * kCalls; ++i)
+    function.began(2);  // as a loop's thread does: workers end them
+  std::atomic<bool> done = false;
+  std::thread looks([&] {
+    while (!done) {
+      const CallMetrics calls = function.snapshot();
+      if (!adds_up(calls) || calls.calls != static_cast<std::uint64_t>(threads * kCalls)) return;
+    }
+    done = false;  // all was well
+  });
+  std::vector<std::thread> workers;
+  for (int i = 0; i < threads; ++i) {
+    workers.emplace_back([&] {
+      for (int call = 0; call < kCalls; ++call) {
+        if (call % 10 == 0) {
+          function.failed(ErrorCode::remote_error, 1);
+        } else {
+          function.answered(1000 + static_cast<std::uint64_t>(call), 3);
+        }
+      }
+    });
+  }
+  for (std::thread& worker : workers)
+    worker.join();
+  done = true;
+  looks.join();
+  CHECK_FALSE(done);
+  const CallMetrics calls = function.snapshot();
+  const auto each = static_cast<std::uint64_t>(threads);
+  CHECK(calls.calls == each * 3000);
+  CHECK(calls.ok == each * 2700);
+  CHECK(calls.errors.of(ErrorCode::remote_error) == each * 300);
+  CHECK(calls.in_flight == 0);
+  CHECK(calls.bytes_received == each * 6000);
+  CHECK(calls.bytes_sent == each * (3 * 2700 + 300));
+  CHECK(calls.latency.count() == each * 2700);
 }
 
 }  // namespace node_counters_test

@@ -78,7 +78,6 @@ Name                                                        Number of Calls  Nod
 rpc_async#add(w0 -> w1)                                                   2        0  1.000us  2.000us  9.000us  3.000us  0.000us   1.500ms  9.000us  2.000us     1.526ms
 rpc_async#add(w0 -> w1)#remote_op: rpc_async#mul(w1 -> w2)                2        1  1.000us  2.000us  9.000us  3.000us  0.000us  20.000us  9.000us  2.000us    46.000us
 ----------------------------------------------------------  ---------------  -------  -------  -------  -------  -------  -------  --------  -------  -------  ----------
-Self CPU time total: 40.000us
 )");
 }
 
@@ -145,7 +144,7 @@ TEST_CASE("rows are put in order, and the rest is counted") {
   CHECK(sorted.rows().front().name == "rpc_async#add(w0 -> w1)#remote_op: add");
   const std::string text = table.table({.row_limit = 2, .name_width = 20});
   CHECK(text.find("rpc_async#add(w0 ...") != std::string::npos);
-  CHECK(text.find("3 more rows\n") != std::string::npos);
+  CHECK(text.find("3 more rows (ProfileTableOptions::row_limit)\n") != std::string::npos);
   CHECK(std::count(text.begin(), text.end(), '\n') == 3 + 2 + 1 + 2);
 }
 
@@ -157,8 +156,40 @@ TEST_CASE("a table says that it is not of all calls") {
   const std::string text = ProfileTable(recording).table();
   CHECK(
       text.ends_with("Self CPU time total: 20.000us\n"
-                     "Sampled: one in 10 calls was recorded\n"
-                     "Left out: 5 calls and operators were not kept\n"));
+                     "Sampled: of the calls made one in 10 was recorded\n"
+                     "Left out: 5, calls and operators for which there was no room "
+                     "(ProfilerOptions::max_events, and 4096 a reply)\n"));
+}
+
+TEST_CASE("calls of which the callee alone has told have rows of their own, with what is known") {
+  SampleWorld world;
+  const CallRecord made = world.call("f", 0, 1, 0us);
+  CallRecord answered = world.call("f", 0, 1, 0us);
+  test::lose_caller(answered);
+  const ProfileTable table({.calls = {made, answered, answered}, .node = "w0"});
+  const ProfileRow& own = row(table, "rpc_async#f(w0 -> w1)");
+  const ProfileRow& theirs = row(table, "rpc_async#f(w0 -> w1) (answered)");
+  CHECK(own.count == 1);
+  CHECK(own.node_id == 0);
+  CHECK_FALSE(own.is_answered);
+  CHECK(theirs.count == 2);
+  CHECK(theirs.node_id == 1);
+  CHECK(theirs.is_answered);
+  CHECK(theirs.total == 2 * (own.phases.waiting + own.phases.batch + own.phases.handler));
+  CHECK(theirs.self_total == 0us);
+  CHECK(table.self_total() == own.self_total);
+  CHECK("\n" + table.phases_table() == R"(
+--------------------------------  ---------------  -------  -------  -------  -------  -------  -------  --------  -------  -------  ----------
+Name                              Number of Calls  Node ID   encode   queued     wire  waiting    batch   handler    reply   decode  end to end
+--------------------------------  ---------------  -------  -------  -------  -------  -------  -------  --------  -------  -------  ----------
+rpc_async#f(w0 -> w1)                           1        0  1.000us  2.000us  9.000us  3.000us  0.000us  20.000us  9.000us  2.000us    46.000us
+rpc_async#f(w0 -> w1) (answered)                2        1        -        -        -  3.000us  0.000us  20.000us        -        -    23.000us
+--------------------------------  ---------------  -------  -------  -------  -------  -------  -------  --------  -------  -------  ----------
+)");
+  const std::string text = table.table();
+  CHECK_THAT(text, Catch::Contains("rpc_async#f(w0 -> w1)                      100.00%"));
+  CHECK_THAT(text,
+             Catch::Contains("rpc_async#f(w0 -> w1) (answered)                 -               -"));
 }
 
 TEST_CASE("a table of nothing is a table") {

@@ -27,7 +27,7 @@ TEST_CASE("what is no address of a status page is refused with an example of one
   const std::string text =
       GENERATE("", "8080", "localhost", "127.0.0.1:", ":x", ":-1", ":65536", ":1x", "::1", "::1:80",
                "[::1]", "[::1:80", "[]:80", "[localhost]:80", "http://127.0.0.1:80", "a b:80",
-               "a/b:80", "tcp://127.0.0.1:0");
+               "a/b:80", "tcp://127.0.0.1:0", "*:0");
   CHECK_THROWS_AS(ListenAddress::parse(text), InvalidArgument);
   CHECK_THROWS_WITH(ListenAddress::parse(text), Catch::Contains("such as 127.0.0.1:8080"));
 }

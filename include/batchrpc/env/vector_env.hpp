@@ -57,7 +57,8 @@ struct VectorEnvOptions {
 /// When an EnvWorker of its name is there again, however much later, it gets fresh environments
 /// with the numbers of the old ones but other seeds, and its rows come again, with `started` set.
 /// Steps of it that were under way are lost, and batches from before step nothing of it. (One whose
-/// environment has thrown, or that has refused what it was sent, stays lost: WorkerState.)
+/// environment has thrown, that has refused what it was sent, or whose environments are not as the
+/// others', stays lost until another process takes its place: WorkerState.)
 ///
 /// Of two VectorEnvs over one worker the one that was made last has it. One that is destroyed
 /// leaves its workers' environments to whoever comes next.
@@ -121,25 +122,26 @@ class BATCHRPC_EXPORT VectorEnv {
   [[nodiscard]] EnvBatch recv(std::size_t min_groups = 1);
 
   /// Sends weights to the policies of all workers; steps that are under way may take them or not. A
-  /// worker that does not take them is lost, one that refuses them for good, and the others go on.
-  /// Ready when all live workers have them; fails with PeerLost, which says why, when none is live.
-  /// A worker that joins again has the last ones before its environments begin. Of two pushes a
-  /// worker ends with the higher version, in whatever order they arrive. Throws InvalidArgument for
-  /// a version below that of the push before.
+  /// worker that does not take them is lost, one that refuses them until it is replaced, and the
+  /// others go on. Ready when all live workers have them; fails with PeerLost, which says why, when
+  /// none is live. A worker that joins again has the last ones before its environments begin. Of
+  /// two pushes a worker ends with the higher version, in whatever order they arrive. Throws
+  /// InvalidArgument for a version below that of the push before.
   [[nodiscard]] Future<void> push_policy(Bytes weights, std::uint64_t version);
 
   /// What has become of a worker.
   struct WorkerState {
     std::string name{};       ///< as in the options
     bool live = true;         ///< its environments can be stepped
-    bool opening = false;     ///< it is not live, but may yet be; neither: it is lost for good
+    bool opening = false;     ///< it is not live, but may yet be; neither: not unless it is
+                              ///< replaced by another process of its name
     std::size_t losses = 0;   ///< how often it was lost
     std::string last_loss{};  ///< why, the last time: a sentence that begins with the name
   };
   /// In the order of the options. Thread-safe.
   [[nodiscard]] std::vector<WorkerState> workers() const;
   /// Waits, for so long at most, until at least so many workers are live. Returns whether they are;
-  /// at once, when too many are lost for good.
+  /// at once, when too many are neither live nor being opened.
   bool wait_for_workers(std::size_t live, Duration timeout);
 
  private:

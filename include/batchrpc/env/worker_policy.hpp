@@ -26,7 +26,8 @@ class BATCHRPC_EXPORT WorkerPolicy {
                             std::span<const std::byte> observations, std::span<std::byte> actions,
                             std::span<float> extras) = 0;
   /// Takes weights that VectorEnv::push_policy() has sent: one call at a time, of one driver never
-  /// with a lower version than before. What it throws loses the worker at the driver, for good.
+  /// with a lower version than before. What it throws loses the worker at the driver, until it is
+  /// replaced.
   virtual void update(Bytes weights, std::uint64_t version) = 0;
 };
 

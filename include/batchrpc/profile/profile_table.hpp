@@ -17,9 +17,12 @@ struct ProfileRow {
   /// "rpc_async#f(w0 -> w1)#remote_op: mul" an operator that ran for it, with " (shared)" after it
   /// if that was for a batch; and "rpc_async#f(w0 -> w1)#remote_op: rpc_async#g(w1 -> w2)" a call
   /// that its handler made; with " (shared)" if a batch's did, for the first of its rows alone.
+  /// Calls of which their callee alone has told (ProfilerOptions::answered) have rows of their own,
+  /// with " (answered)": of those only the time in which they waited and were handled is known.
   std::string name{};
-  int node_id = -1;            ///< the rank of who called, or of who ran the operator
+  int node_id = -1;            ///< the rank of who called, of who ran the operator, or answered
   bool is_call = false;        ///< not an operator
+  bool is_answered = false;    ///< calls of which their callee alone has told, see `name`
   std::uint64_t count = 0;     ///< how many calls, or runs
   Duration total{};            ///< a call's: from when it was called to when it had ended;
                                ///< an operator's: from its begin to its end
@@ -84,6 +87,7 @@ class BATCHRPC_EXPORT ProfileTable {
   [[nodiscard]] std::string phases_table(const ProfileTableOptions& options = {}) const;
 
  private:
+  [[nodiscard]] std::string total() const;
   [[nodiscard]] std::string footer(std::size_t rows_not_shown) const;
 
   std::vector<ProfileRow> rows_;

@@ -60,7 +60,9 @@ class BATCHRPC_EXPORT Profiler {
   /// that still live, and takes it in: then the trace has the calls of all of them. Of each node as
   /// much is kept as there is room for, of all gathers together, what came first; the rest is
   /// counted, once for each profiler there that has it. Blocks for at most `timeout`. Returns who
-  /// did not answer, each with why: "worker1: ...".
+  /// did not answer, each with why: "worker1: ..."; who has no profiler answers that there is
+  /// nothing. Throws InvalidArgument for a time-out that is not above zero, and ShutDown when the
+  /// node has been shut down or destroyed.
   std::vector<std::string> gather(Duration timeout = std::chrono::seconds(10));
 
   /// What was recorded until now, and gathered.
