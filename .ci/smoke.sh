@@ -23,7 +23,7 @@ smoke_lines=(
   '60 rl_floor --world-size 4 --episodes 2 --steps 20'
   '120 benchmarks/compare rl --rounds 1 --world-size 4 --episodes 2 --steps 20'
   '60 benchmarks/compare tensors --quick --rounds 1 --seconds 0.02 --only batchrpc,bare-sockets'
-  '260 soak --seconds 120 --seed 1'
+  '200 soak --seconds 60 --seed 1'
   '60 env_benchmark --workers 3 --envs-per-worker 2 --seconds 0.1 --rounds 1 --simulate 2; env_benchmark --workers 2 --envs-per-worker 8 --env-threads 1 --compute --buffers 2 --mode recv --seconds 0.1 --rounds 1'
   '60 folder=$(mktemp -d); for how in "--inference agent" "--inference worker --buffers 2 --policy script"; do ppo --workers 2 --envs-per-worker 8 --total-steps 4096 --minibatches 2 $how --figure $folder/curve.svg --json $folder/report; [ -s $folder/curve.png ]; done; rm -r $folder'
   '60 benchmarks/compare envs --quick --rounds 1 --seconds 0.1 --only batchrpc-2-buffers-any-worker'

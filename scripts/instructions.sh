@@ -33,7 +33,7 @@ find_base() {
   git rev-parse --verify --quiet HEAD~1 || echo none
 }
 
-# With the options of build/release, and as far from the sources as that, so that ccache has most of it.
+# Each file alone, which no preset of CI does; as far from the sources as build/release, so that ccache has most of the base.
 build() {  # <source folder>
   local build=$1/build/instructions
   cmake -S "$1" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF \
