@@ -14,6 +14,7 @@ torch=${BATCHRPC_DOWNSTREAM_TORCH:-AUTO}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0
+as_release=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=5)  # as its preset, so that ccache has most
 
 run() {  # run <name> <command>
   if ! timeout 60 "${@:2}"; then
@@ -30,7 +31,7 @@ build_downstream() {  # build_downstream <project> <build folder> [cmake argumen
 }
 
 cmake -G Ninja -B build/shared -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
-  -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=5 -DBATCHRPC_TORCH="$torch" -DBATCHRPC_TESTS=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF \
+  "${as_release[@]}" -DBATCHRPC_TORCH="$torch" -DBATCHRPC_TESTS=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF \
   -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
 cmake --build build/shared --parallel "$(nproc)"
 scripts/check_symbols.sh build/shared/src/*.so
@@ -85,8 +86,7 @@ for kind in release shared; do
     run "torch, $kind" "$work/torch-$kind/tensors"
   fi
 done
-# With the options of build/release, so that ccache has most of it.
-build_downstream subdirectory "$work/subdirectory" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=5 -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}"
+build_downstream subdirectory "$work/subdirectory" "${as_release[@]}" -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}"
 run "subdirectory" "$work/subdirectory/subdirectory"
 targets=$(cmake --build "$work/subdirectory" --target help)
 if grep -E '^(test_|header_checks|add:|cartpole|call_benchmark)' <<<"$targets"; then

@@ -23,13 +23,13 @@ void leave_out_details(CallRecord& record) {
 
 void check(const detail::Metadata& metadata) {
   if (wire::is_within_limits(metadata)) return;
-  std::size_t bytes = 0;
-  for (const auto& [key, value] : metadata)
-    bytes += key.size() + value.size();
   if (std::any_of(metadata.begin(), metadata.end(),
                   [](const auto& entry) { return entry.first.empty(); })) {
     throw InvalidArgument("an entry of a call's metadata has no key (CallOptions::metadata)");
   }
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : metadata)
+    bytes += key.size() + value.size();
   throw InvalidArgument("a call takes along at most " + std::to_string(wire::kMaxMetadata) +
                         " entries of metadata, of " + std::to_string(wire::kMaxMetadataBytes) +
                         " bytes together; these are " + std::to_string(metadata.size()) + ", of " +
