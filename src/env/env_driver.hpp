@@ -150,6 +150,7 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
                   const std::exception_ptr& error);
   void refuse(std::unique_lock<std::mutex> lock, std::size_t worker, std::exception_ptr why);
   void lose(std::unique_lock<std::mutex> lock, std::size_t worker, const std::exception_ptr& error);
+  [[nodiscard]] std::size_t index_of(const std::string& worker) const;
   void peer_joined(const PeerInfo& peer);
   void peer_lost(const PeerInfo& peer, const std::string& reason);
   [[nodiscard]] bool is_final(const std::exception_ptr& error) const;

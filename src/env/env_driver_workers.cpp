@@ -240,12 +240,17 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
   open_later(std::move(lock), w);
 }
 
+// worker_count(): it is none of them.
+std::size_t VectorEnv::State::index_of(const std::string& worker) const {
+  const auto at = std::ranges::find(options_.workers, worker);
+  return static_cast<std::size_t>(at - options_.workers.begin());
+}
+
 // Also while nothing of it is under way, so that it is back when it is needed.
 void VectorEnv::State::peer_lost(const PeerInfo& peer, const std::string& reason) {
   std::unique_lock lock(mutex_);
-  const auto at = std::ranges::find(options_.workers, peer.name);
-  if (closed_ || at == options_.workers.end()) return;
-  const auto w = static_cast<std::size_t>(at - options_.workers.begin());
+  const std::size_t w = index_of(peer.name);
+  if (closed_ || w == worker_count()) return;
   if (!workers_[w].told.live || workers_[w].incarnation != peer.incarnation) return;
   lose(std::move(lock), w, std::make_exception_ptr(PeerLost(peer.name + " is lost: " + reason)));
 }
@@ -253,9 +258,8 @@ void VectorEnv::State::peer_lost(const PeerInfo& peer, const std::string& reason
 // Perhaps in the place of one that is not to be opened again.
 void VectorEnv::State::peer_joined(const PeerInfo& peer) {
   std::unique_lock lock(mutex_);
-  const auto at = std::ranges::find(options_.workers, peer.name);
-  if (closed_ || at == options_.workers.end()) return;
-  const auto w = static_cast<std::size_t>(at - options_.workers.begin());
+  const std::size_t w = index_of(peer.name);
+  if (closed_ || w == worker_count()) return;
   Worker& worker = workers_[w];
   const bool was_live = worker.epoch != 0;  // others are being opened, or open_all() gives up
   if (!was_live || worker.told.live || worker.told.opening) return;
