@@ -2,14 +2,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <deque>
 #include <mutex>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "call_benchmark/channel.hpp"
+#include "common/throw_errno.hpp"
 
 namespace call_benchmark {
 
@@ -19,7 +18,7 @@ namespace {
 class Event {
  public:
   Event() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+    if (descriptor_ < 0) batchrpc_benchmarks::throw_errno("eventfd");
   }
   ~Event() { ::close(descriptor_); }
   Event(const Event&) = delete;
