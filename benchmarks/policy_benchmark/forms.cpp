@@ -21,15 +21,16 @@ struct Source {
   const char* title;
   const char* path;  // in the folder of the network's policies
   bool updatable;
+  bool is_compiled;
 };
 
 constexpr Source kSources[] = {
-    {"eager", "eager", "", true},
-    {"script", "TorchScript, frozen", "script.pt", false},
-    {"script-updatable", "TorchScript, updatable", "script.pt", true},
-    {"frozen", "compiled, frozen", "frozen", false},
-    {"dynamic", "compiled, frozen, any batch", "dynamic", false},
-    {"updatable", "compiled, updatable", "updatable", true},
+    {"eager", "eager", "", true, false},
+    {"script", "TorchScript, frozen", "script.pt", false, false},
+    {"script-updatable", "TorchScript, updatable", "script.pt", true, false},
+    {"frozen", "compiled, frozen", "frozen", false, true},
+    {"dynamic", "compiled, frozen, any batch", "dynamic", false, true},
+    {"updatable", "compiled, updatable", "updatable", true, true},
 };
 
 std::vector<std::size_t> sizes_of(const Options& options) {
@@ -54,7 +55,9 @@ const std::vector<std::string>& form_names() {
 }
 
 bool is_compiled(std::string_view form) {
-  return form == "frozen" || form == "dynamic" || form == "updatable";
+  return std::any_of(std::begin(kSources), std::end(kSources), [&](const Source& source) {
+    return source.is_compiled && source.name == form;
+  });
 }
 
 std::string left_out(const std::string& network, const Options& options) {
