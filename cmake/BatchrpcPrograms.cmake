@@ -35,7 +35,9 @@ endfunction()
 
 # batchrpc_programs(<program that needs LibTorch>...): the programs of the calling folder.
 #   NAME.cpp     program NAME
-#   NAME/*.cpp   program NAME of main.cpp; the other files are the library NAME_lib, for tests too
+#   NAME/*.cpp   program NAME of main.cpp; the other files are the library NAME_lib, for tests too;
+#                options.cpp and report.cpp among them, command lines and JSON, are templates
+#                that take long to optimize, and run once: by -O1, and mostly without LibTorch
 #   common/*.cpp library batchrpc_<folder>_common, linked by all, without LibTorch
 function(batchrpc_programs)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
@@ -53,11 +55,6 @@ function(batchrpc_programs)
   endif()
 
   file(GLOB files CONFIGURE_DEPENDS *.cpp */*.cpp)
-  # Command lines and JSON: templates that take long to optimize, and run once.
-  set(slow_to_compile ${files})
-  list(FILTER slow_to_compile INCLUDE REGEX "(options|command_line|report)\\.cpp$")
-  set_property(SOURCE ${slow_to_compile} APPEND PROPERTY COMPILE_OPTIONS $<$<NOT:$<CONFIG:Debug>>:-O1>)
-
   set(names ${files})
   list(TRANSFORM names REPLACE "^${CMAKE_CURRENT_SOURCE_DIR}/" "")
   list(TRANSFORM names REPLACE "(/.*|\\.cpp)$" "")
@@ -89,6 +86,16 @@ function(batchrpc_programs)
       list(PREPEND program_libraries batchrpc::torch)
     endif()
     if(rest)
+      set(text ${rest})
+      list(FILTER text INCLUDE REGEX "/(options|report)\\.cpp$")
+      if(text)
+        add_library(${name}_text OBJECT ${text})
+        batchrpc_program_settings(${name}_text FALSE)
+        batchrpc_optimize(${name}_text O1)
+        target_link_libraries(${name}_text PRIVATE ${program_libraries})
+        list(REMOVE_ITEM rest ${text})
+        list(APPEND rest $<TARGET_OBJECTS:${name}_text>)
+      endif()
       add_library(${name}_lib STATIC ${rest})
       batchrpc_program_settings(${name}_lib ${torch})
       target_link_libraries(${name}_lib PUBLIC ${program_libraries})

@@ -14,7 +14,7 @@ torch=${BATCHRPC_DOWNSTREAM_TORCH:-AUTO}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0
-as_release=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=5)  # as its preset, so that ccache has most
+as_release=(-DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=20)  # as its preset, so that ccache has most
 
 run() {  # run <name> <command>
   if ! timeout 60 "${@:2}"; then

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "batch_benchmark/sections.hpp"
+#include "common/seconds_between.hpp"
 #include "common/statistics.hpp"
 
 namespace batch_benchmark {
@@ -14,7 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kBatch = 64;
 constexpr int kCyclesBetweenLooks = 16;
 constexpr double kGoalOfBatch = 250;
 constexpr double kGoalOfLone = 1000;
@@ -65,8 +65,7 @@ double ns_a_row(Submit& submit, std::size_t rows, int threads, double seconds) {
   std::vector<std::thread> others;
   std::vector<std::uint64_t> done(static_cast<std::size_t>(threads), 0);
   const Clock::time_point begin = Clock::now();
-  const Clock::time_point end =
-      begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  const Clock::time_point end = begin + batchrpc_examples::duration_of(seconds);
   const auto work = [&](std::size_t thread) {
     std::vector<batchrpc::Future<int>> futures(rows);
     std::uint64_t count = 0;

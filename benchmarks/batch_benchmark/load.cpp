@@ -10,16 +10,15 @@
 #include <stdexcept>
 #include <thread>
 
+#include "common/seconds_between.hpp"
+
 namespace batch_benchmark {
 
 namespace {
 
+using batchrpc_examples::duration_of;
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
-
-Clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
 
 /// Counts what is answered within the seconds that count: from the first row that is asked for
 /// behind the warm-up, so that they have one, whatever holds the machine up. Thread-safe.

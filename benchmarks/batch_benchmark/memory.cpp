@@ -14,7 +14,6 @@ using batchrpc_examples::resident_bytes;
 
 constexpr std::int64_t kFew = 10'000;
 constexpr std::int64_t kMany = 1'000'000;
-constexpr std::size_t kBatch = 64;
 
 struct Grown {
   std::int64_t after_few = 0;

@@ -9,12 +9,15 @@
 #include <stdexcept>
 #include <thread>
 
+#include "common/seconds_between.hpp"
+
 namespace batch_benchmark {
 
 namespace rpc = batchrpc;
 
 namespace {
 
+using batchrpc_examples::duration_of;
 using Clock = std::chrono::steady_clock;  // one for all processes of a host
 
 constexpr auto kPatience = std::chrono::seconds(60);
@@ -51,10 +54,6 @@ double cpu_seconds() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-Clock::duration duration_of(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace

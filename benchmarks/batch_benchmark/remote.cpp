@@ -20,7 +20,7 @@ constexpr int kObserversOfGoal = 10;
 constexpr double kGoalToUnbatched = 2;
 
 /// What came of a variant, a value a round.
-struct Figures {
+struct VariantFigures {
   Variant variant;
   std::vector<double> actions_per_s{};
   std::vector<double> p50_us{};
@@ -29,8 +29,8 @@ struct Figures {
   std::vector<double> cpu_us{};  // of this process, an action
 };
 
-std::vector<Figures> all_variants(const Options& options) {
-  std::vector<Figures> all;
+std::vector<VariantFigures> all_variants(const Options& options) {
+  std::vector<VariantFigures> all;
   for (const Setting& setting : options.batchers)
     all.push_back({batcher_variant(setting)});
   for (const bool on_workers : {false, true})
@@ -40,7 +40,7 @@ std::vector<Figures> all_variants(const Options& options) {
   return all;
 }
 
-void measure_round(Observers& observers, int count, Figures& figures) {
+void measure_round(Observers& observers, int count, VariantFigures& figures) {
   Served served(observers.node(), figures.variant, observers.names(count));
   const Sample sample = observers.measure(count, Served::function(), [&] { served.release(); });
   const auto us = percentiles(sample.us, {50, 99});
@@ -52,9 +52,9 @@ void measure_round(Observers& observers, int count, Figures& figures) {
 }
 
 /// That with the highest median.
-const Figures& best_of(const std::vector<Figures>& all, How how) {
-  const Figures* best = nullptr;
-  for (const Figures& figures : all) {
+const VariantFigures& best_of(const std::vector<VariantFigures>& all, How how) {
+  const VariantFigures* best = nullptr;
+  for (const VariantFigures& figures : all) {
     if (figures.variant.how != how) continue;
     if (best == nullptr || median(figures.actions_per_s) > median(best->actions_per_s)) {
       best = &figures;
@@ -63,7 +63,7 @@ const Figures& best_of(const std::vector<Figures>& all, How how) {
   return *best;
 }
 
-nlohmann::json entry_of(int observers, const Figures& figures) {
+nlohmann::json entry_of(int observers, const VariantFigures& figures) {
   return {{"observers", observers},
           {"variant", figures.variant.name},
           {"actions_per_s", rounds_json(figures.actions_per_s)},
@@ -74,10 +74,10 @@ nlohmann::json entry_of(int observers, const Figures& figures) {
 }
 
 /// The best batcher beside the best of the others, of the same rounds.
-nlohmann::json compare(const Run& run, int observers, const std::vector<Figures>& all) {
-  const Figures& batcher = best_of(all, How::batcher);
-  const Figures& unbatched = best_of(all, How::unbatched);
-  const Figures& by_hand = best_of(all, How::by_hand);
+nlohmann::json compare(const Run& run, int observers, const std::vector<VariantFigures>& all) {
+  const VariantFigures& batcher = best_of(all, How::batcher);
+  const VariantFigures& unbatched = best_of(all, How::unbatched);
+  const VariantFigures& by_hand = best_of(all, How::by_hand);
   const double to_unbatched = median_ratio(batcher.actions_per_s, unbatched.actions_per_s);
   const double to_by_hand = median_ratio(batcher.actions_per_s, by_hand.actions_per_s);
   const double cpu = median_ratio(batcher.cpu_us, by_hand.cpu_us);
@@ -113,7 +113,7 @@ nlohmann::json measure_remote(const Run& run) {
   nlohmann::json rows = nlohmann::json::array();
   nlohmann::json comparisons = nlohmann::json::array();
   for (const int count : counts) {
-    std::vector<Figures> all = all_variants(run.options);
+    std::vector<VariantFigures> all = all_variants(run.options);
     std::vector<std::size_t> order(all.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::mt19937 shuffle(static_cast<std::mt19937::result_type>(count));
@@ -123,7 +123,7 @@ nlohmann::json measure_remote(const Run& run) {
       for (const std::size_t index : order)
         measure_round(observers, count, all[index]);
     }
-    for (const Figures& figures : all) {
+    for (const VariantFigures& figures : all) {
       run.out << text_of("  %9d %-30s %10.0f %9.1f %9.1f %7.2f %7.2f\n", count,
                          figures.variant.name.c_str(), median(figures.actions_per_s),
                          median(figures.p50_us), median(figures.p99_us), median(figures.cpu_us),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -28,6 +29,9 @@ nlohmann::json measure_sweeps(const Run& run);
 /// The job of benchmarks/peers, with its keys.
 nlohmann::json measure_peer(const Run& run);
 /// @}
+
+/// Rows a batch, in process.
+inline constexpr std::size_t kBatch = 64;
 
 struct Section {
   std::string name;

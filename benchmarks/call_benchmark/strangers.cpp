@@ -104,7 +104,7 @@ class Paced {
 };
 
 [[noreturn]] void trickle(const sockaddr_in& address) {
-  constexpr std::size_t kConnections = 64;
+  constexpr std::size_t kStrangers = 64;
   constexpr int kBytesASecond = 20;  // of each
   const std::vector<Word> words = hello(1, std::string(10'000, 'x'));
   const auto bytes = std::as_bytes(std::span(words));
@@ -113,9 +113,9 @@ class Paced {
     std::size_t sent = 0;
   };
   std::vector<One> all;
-  for (std::size_t i = 0; i < kConnections; ++i)
+  for (std::size_t i = 0; i < kStrangers; ++i)
     all.push_back({.socket = StrangersSocket(address)});
-  Paced paced(kBytesASecond * static_cast<int>(kConnections));
+  Paced paced(kBytesASecond * static_cast<int>(kStrangers));
   while (true) {
     for (One& one : all) {
       paced.wait();

@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kTick = 10ms;
 constexpr auto kBetweenCounts = 500ms;
-constexpr auto kPatience = 30s;  // with the last messages
+constexpr auto kPatienceAtEnd = 30s;  // with the last messages
 
 // Lines with the steady clock's seconds, which are the same in all processes.
 batchrpc::LogSink log_to(const std::string& path) {
@@ -100,7 +100,7 @@ class Participant {
     for (const std::string& left : node_.shutdown(5s))
       report_.failed("not finished at the end: " + left);
     count(0ms);
-    const auto give_up = Clock::now() + kPatience;
+    const auto give_up = Clock::now() + kPatienceAtEnd;
     while (!report_.flush(link_) && Clock::now() < give_up)
       std::this_thread::sleep_for(kTick);
     return 0;

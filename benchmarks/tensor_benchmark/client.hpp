@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "common/seconds_between.hpp"
+
 namespace tensor_benchmark {
 
 using Clock = std::chrono::steady_clock;
@@ -30,9 +32,7 @@ class Client {
 /// The time of a run.
 class RunTime {
  public:
-  explicit RunTime(double seconds)
-      : end_(begin_ +
-             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds))) {}
+  explicit RunTime(double seconds) : end_(begin_ + batchrpc_examples::duration_of(seconds)) {}
 
   [[nodiscard]] Clock::time_point begin() const { return begin_; }
   [[nodiscard]] bool is_over(Clock::time_point now) const { return now >= end_; }

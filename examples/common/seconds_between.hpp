@@ -9,4 +9,9 @@ namespace batchrpc_examples {
   return std::chrono::duration<double>(end - begin).count();
 }
 
+[[nodiscard]] inline std::chrono::steady_clock::duration duration_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(seconds));
+}
+
 }  // namespace batchrpc_examples

@@ -12,7 +12,6 @@
 namespace batchrpc {
 namespace {
 
-constexpr std::size_t kMostBuffers = 16;
 constexpr std::size_t kMostEnvs = std::size_t{1} << 20;
 
 void require_usable(const VectorEnvOptions& options) {
@@ -23,9 +22,9 @@ void require_usable(const VectorEnvOptions& options) {
     if (!names.insert(name).second) refuse("worker " + name + " is named twice");
   }
   if (options.service.empty()) refuse("the service has no name");
-  if (options.buffers == 0 || options.buffers > kMostBuffers) {
+  if (options.buffers == 0 || options.buffers > env::kMostBuffers) {
     refuse(std::to_string(options.buffers) + " buffers; allowed are 1 to " +
-           std::to_string(kMostBuffers));
+           std::to_string(env::kMostBuffers));
   }
   if (options.envs_per_worker == 0 || options.envs_per_worker > kMostEnvs) {
     refuse(std::to_string(options.envs_per_worker) + " environments a worker; allowed are 1 to " +

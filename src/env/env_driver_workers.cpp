@@ -17,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kFirstPause = 20ms;
-constexpr Duration kLongestPause = 1s;
+constexpr Duration kFirstReopenPause = 20ms;
+constexpr Duration kLongestReopenPause = 1s;
 constexpr const char* kUntilReplaced = "it is opened again when another process of its name joins";
 
 std::string why_lost(const std::string& worker, const std::exception_ptr& error) {
@@ -56,7 +56,7 @@ void VectorEnv::State::open_all() {
     for (Worker& worker : workers_) {
       worker.told.opening = true;
       worker.give_up = give_up;
-      worker.pause = kFirstPause;
+      worker.pause = kFirstReopenPause;
     }
   }
   for (std::size_t w = 0; w < worker_count(); ++w)
@@ -95,7 +95,7 @@ void VectorEnv::State::open(std::size_t w) {
 void VectorEnv::State::open_later(std::unique_lock<std::mutex> lock, std::size_t w) {
   Worker& worker = workers_[w];
   const Duration pause = worker.pause;
-  worker.pause = std::clamp<Duration>(2 * pause, kFirstPause, kLongestPause);
+  worker.pause = std::clamp<Duration>(2 * pause, kFirstReopenPause, kLongestReopenPause);
   const TimePoint at = std::min(after(loop_->now(), pause), worker.give_up);
   lock.unlock();
   if (pause == Duration::zero()) return open(w);
@@ -266,7 +266,7 @@ void VectorEnv::State::peer_joined(const PeerInfo& peer) {
   if (worker.incarnation == peer.incarnation) return;  // it itself, over another connection
   worker.told.opening = true;
   worker.refusal = nullptr;
-  worker.pause = kFirstPause;
+  worker.pause = kFirstReopenPause;
   lock.unlock();
   open(w);
 }

@@ -18,10 +18,6 @@ namespace batchrpc {
 
 WorkerPolicy::~WorkerPolicy() = default;
 
-namespace {
-constexpr std::uint32_t kMostBuffers = 16;
-}
-
 // Of one driver at a time: its session, and the environments and weights of it.
 class EnvWorker::State {
  public:
@@ -130,9 +126,9 @@ class EnvWorker::State {
   }
 
   void require_possible(const env::OpenRequest& request) const {
-    if (request.buffers == 0 || request.buffers > kMostBuffers) {
+    if (request.buffers == 0 || request.buffers > env::kMostBuffers) {
       throw InvalidArgument(std::to_string(request.buffers) + " buffers; allowed are 1 to " +
-                            std::to_string(kMostBuffers));
+                            std::to_string(env::kMostBuffers));
     }
     const std::size_t all = std::size_t{request.buffers} * request.envs;
     if (request.envs == 0 || all > max_envs_) {

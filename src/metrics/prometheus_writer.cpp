@@ -26,7 +26,7 @@ void append_value(std::string& out, double value) {
   }
 }
 
-std::string text_of(double number) {
+std::string number_text(double number) {
   std::string text;
   append(text, number);
   return text;
@@ -105,7 +105,7 @@ void PrometheusWriter::histogram(Labels labels, const Histogram& numbers,
     const double most = bound / scale * (1 + 1e-12);
     for (; bucket != buckets.end() && static_cast<double>(bucket->lowest) <= most; ++bucket)
       count += bucket->count;
-    begin("_bucket", labels, text_of(bound));
+    begin("_bucket", labels, number_text(bound));
     append(out_, count);
     out_ += '\n';
   }

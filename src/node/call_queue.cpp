@@ -8,7 +8,7 @@
 namespace batchrpc {
 namespace {
 
-constexpr Duration kLongestPause = std::chrono::seconds(10);
+constexpr Duration kLongestRetryAfter = std::chrono::seconds(10);
 // Lines about refused calls come no faster.
 constexpr Duration kLogEvery = std::chrono::seconds(10);
 
@@ -103,7 +103,7 @@ std::optional<CallQueue::Refusal> CallQueue::refusal(const std::string& peer, Li
   // The mean time between two answers, about, and so until a place is free.
   const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(running_, 1));
   const auto pause = [&](Duration estimate) {
-    return std::min<Duration>(std::max<Duration>(estimate, work / at_once), kLongestPause);
+    return std::min<Duration>(std::max<Duration>(estimate, work / at_once), kLongestRetryAfter);
   };
   if (all_taken || own_taken) {
     const std::string who = own_taken ? " of " + peer : "";

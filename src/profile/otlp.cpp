@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kSpansOfLine = 1000;
 
 // Span::SpanKind and Status::StatusCode of opentelemetry/proto/trace/v1/trace.proto.
-enum class Kind : int { internal = 1, server = 2, client = 3 };
+enum class SpanKind : int { internal = 1, server = 2, client = 3 };
 constexpr int kStatusError = 2;
 
 // An id made from another one.
@@ -36,7 +36,7 @@ std::uint64_t derived_id(std::uint64_t id) {
 struct Span {
   const CallRecord* call = nullptr;
   const OperatorRecord* run = nullptr;  // null: of the call itself
-  Kind kind = Kind::client;
+  SpanKind kind = SpanKind::client;
   std::uint64_t id = 0;
   std::uint64_t parent = 0;  // 0: none
   CallPhases phases{};       // a client's
@@ -83,7 +83,7 @@ class Otlp {
     }
     if (has_caller) {
       spans_[nodes_.index(call.caller.node)].push_back({.call = &call,
-                                                        .kind = Kind::client,
+                                                        .kind = SpanKind::client,
                                                         .id = client,
                                                         .parent = cause,
                                                         .phases = CallPhases::of(times),
@@ -94,7 +94,7 @@ class Otlp {
     const std::uint64_t server = derived_id(client);
     auto& of_callee = spans_[nodes_.index(call.callee.node)];
     of_callee.push_back({.call = &call,
-                         .kind = Kind::server,
+                         .kind = SpanKind::server,
                          .id = server,
                          .parent = has_caller ? client : cause,
                          .begin = times.received - caller_ahead,
@@ -107,7 +107,7 @@ class Otlp {
       const Duration back = times.callee_ahead + caller_ahead;
       of_callee.push_back({.call = &call,
                            .run = &run,
-                           .kind = Kind::internal,
+                           .kind = SpanKind::internal,
                            .id = id,
                            .parent = server,
                            .begin = run.begin - back,
@@ -185,7 +185,7 @@ class Otlp {
   // Whether it is of who tells how the call ended: the caller, and where that tells nothing, the
   // callee. Of a call that has failed for its caller, the callee may not have failed.
   static bool is_tellers(const Span& span) {
-    return span.kind == (CallTimes::has_caller(*span.call) ? Kind::client : Kind::server);
+    return span.kind == (CallTimes::has_caller(*span.call) ? SpanKind::client : SpanKind::server);
   }
 
   static void write_attributes(JsonWriter& json, const Span& span) {
@@ -204,7 +204,7 @@ class Otlp {
       if (!call.error.empty()) attribute(json, "error.type", call.error);
       if (call.left_out != 0) attribute(json, "batchrpc.left_out", call.left_out);
     }
-    if (span.kind != Kind::client) return;
+    if (span.kind != SpanKind::client) return;
     for (const CallPhase& phase : kCallPhases) {
       attribute(json, "batchrpc.phase." + std::string(phase.name) + "_ns",
                 static_cast<std::uint64_t>((span.phases.*phase.field).count()));

@@ -4,13 +4,13 @@
 
 namespace batchrpc::detail {
 
-bool Absence::is_over(Presence presence, TimePoint now, const NodeOptions& options) {
-  if (presence == Presence::there) {
+bool Absence::is_over(UserPresence presence, TimePoint now, const NodeOptions& options) {
+  if (presence == UserPresence::there) {
     *this = {};
     return false;
   }
   if (!away_since_) away_since_ = now;
-  if (presence == Presence::dead && !dead_since_) dead_since_ = now;
+  if (presence == UserPresence::dead && !dead_since_) dead_since_ = now;
   // What the dead have sent to others may still be arriving there, for as long as a connection may
   // be out of order.
   if (dead_since_) return now - *dead_since_ >= options.dead_after;
@@ -48,13 +48,13 @@ std::vector<PeerIdentity> Holders::identities() const {
   return identities;
 }
 
-Presence Holders::presence_of(NodeCore& core, const PeerIdentity& user) {
+UserPresence Holders::presence_of(NodeCore& core, const PeerIdentity& user) {
   const PeerStanding standing = core.peers().standing(user.name);
   if (standing.incarnation != user.incarnation) {
-    return core.peers().is_current(user) ? Presence::away : Presence::dead;
+    return core.peers().is_current(user) ? UserPresence::away : UserPresence::dead;
   }
-  if (standing.live) return Presence::there;
-  return standing.dead ? Presence::dead : Presence::away;
+  if (standing.live) return UserPresence::there;
+  return standing.dead ? UserPresence::dead : UserPresence::away;
 }
 
 bool Holders::any_ended() const {

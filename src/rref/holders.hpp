@@ -15,13 +15,13 @@
 namespace batchrpc::detail {
 
 /// How a node is, as far as another can tell.
-enum class Presence : unsigned char { there, away, dead };
+enum class UserPresence : unsigned char { there, away, dead };
 
 /// Since when a node is not there.
 class Absence {
  public:
   /// Notes how it is now; whether what it has counts no more (R4, R5).
-  [[nodiscard]] bool is_over(Presence presence, TimePoint now, const NodeOptions& options);
+  [[nodiscard]] bool is_over(UserPresence presence, TimePoint now, const NodeOptions& options);
   [[nodiscard]] bool has_begun() const noexcept { return away_since_.has_value(); }
 
  private:
@@ -64,7 +64,7 @@ class Holders {
   [[nodiscard]] std::vector<PeerIdentity> identities() const;
 
   /// How `user` is, by what `core` knows of it: not under a lock.
-  [[nodiscard]] static Presence presence_of(NodeCore& core, const PeerIdentity& user);
+  [[nodiscard]] static UserPresence presence_of(NodeCore& core, const PeerIdentity& user);
 
   /// Whether objects are to be released: of those who are over, or listed.
   [[nodiscard]] bool any_ended() const;

@@ -133,7 +133,7 @@ void ObjectTable::tick() {
     users = holders_.identities();
     shrink(entries_);
   }
-  std::vector<Presence> presences;
+  std::vector<UserPresence> presences;
   presences.reserve(users.size());
   for (const PeerIdentity& user : users)
     presences.push_back(Holders::presence_of(core_, user));
@@ -148,7 +148,7 @@ void ObjectTable::tick() {
       if (!holder->over || holder->objects == 0) continue;
       ended.push_back(std::to_string(holder->objects) + " RRefs of " + holder->name +
                       " are released: " +
-                      (presences[i] == Presence::dead ? "it is gone" : "its lease is over"));
+                      (presences[i] == UserPresence::dead ? "it is gone" : "its lease is over"));
     }
     let_go_of_rest();
   }

@@ -180,15 +180,15 @@ bool References::has_ended(Sent& sent, const PeerStanding& receiver, TimePoint n
   if (sent.receiver == core_.name()) return now >= sent.ask_from;
   if (sent.incarnation == 0) sent.incarnation = receiver.incarnation;
   const bool is_it = sent.incarnation == receiver.incarnation && receiver.incarnation != 0;
-  Presence presence = Presence::away;
+  UserPresence presence = UserPresence::away;
   if (is_it && receiver.live) {
-    presence = Presence::there;
+    presence = UserPresence::there;
     if (now >= sent.ask_from) {
       outbox_.add(sent.receiver, ForkQuestion{.object = sent.reference->object(),
                                               .fork = {core_.incarnation(), sent.number}});
     }
   } else if (is_it ? receiver.dead : receiver.incarnation != 0) {
-    presence = Presence::dead;
+    presence = UserPresence::dead;
   }
   // It may have passed the handle on before it died (R5).
   return sent.absence.is_over(presence, now, options);

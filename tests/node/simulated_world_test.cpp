@@ -14,7 +14,7 @@
 
 namespace batchrpc::test {
 
-static int twice(int x) { return 2 * x; }
+static int doubled(int x) { return 2 * x; }
 
 namespace simulated_world_test {
 
@@ -27,8 +27,8 @@ TEST_CASE("nodes of a simulated world find and call each other") {
   const Node client(world.options("client"));
   CHECK(server.rank() == 0);
   CHECK(client.rank() == 1);
-  server.expose<&twice>();
-  CHECK(client.call<&twice>("server", 21).get() == 42);
+  server.expose<&doubled>();
+  CHECK(client.call<&doubled>("server", 21).get() == 42);
   CHECK(world.time() == Duration::zero());
   world.run_for(seconds(3));
   CHECK(world.time() == seconds(3));
@@ -40,9 +40,9 @@ TEST_CASE("a paused host answers when it goes on") {
   patient.dead_after = std::chrono::minutes(10);
   const Node server(world.options("server", patient));
   const Node client(world.options("client", patient));
-  server.expose<&twice>();
+  server.expose<&doubled>();
   world.pause("server");
-  const auto answer = client.call<&twice>("server", 1);
+  const auto answer = client.call<&doubled>("server", 1);
   world.run_for(seconds(20));
   CHECK_FALSE(answer.ready());
   world.resume("server");
@@ -74,8 +74,8 @@ TEST_CASE("a host that loses its power is found dead by its silence") {
   SimulatedWorld world;
   const Node client(world.options("client"));
   std::optional<Node> server(world.options("server"));
-  server->expose<&twice>();
-  CHECK(client.call<&twice>("server", 1).get() == 2);
+  server->expose<&doubled>();
+  CHECK(client.call<&doubled>("server", 1).get() == 2);
   std::optional<Duration> lost;
   client.on_membership([&](const MembershipChange& change) {
     if (!change.joined) lost = world.time();
@@ -88,8 +88,8 @@ TEST_CASE("a host that loses its power is found dead by its silence") {
   server.reset();
 
   const Node again(world.options("server"));
-  again.expose<&twice>();
-  CHECK(client.call<&twice>("server", 2).get() == 4);
+  again.expose<&doubled>();
+  CHECK(client.call<&doubled>("server", 2).get() == 4);
 }
 
 TEST_CASE("the root may be killed and started again at its address") {
@@ -101,8 +101,8 @@ TEST_CASE("the root may be killed and started again at its address") {
   const Node root(world.options("root"));
   CHECK(root.rank() == 0);
   const Node other(world.options("other"));
-  other.expose<&twice>();
-  CHECK(root.call<&twice>("other", 4).get() == 8);
+  other.expose<&doubled>();
+  CHECK(root.call<&doubled>("other", 4).get() == 8);
 }
 
 TEST_CASE("a host that was never named, and a node of another name, are refused") {
@@ -133,12 +133,12 @@ TEST_CASE("clocks that differ do not matter to nodes") {
   const Node root(world.options("root"));
   const Node ahead(world.options("ahead"));
   const Node behind(world.options("behind"));
-  ahead.expose<&twice>();
-  behind.expose<&twice>();
+  ahead.expose<&doubled>();
+  behind.expose<&doubled>();
   for (int minute = 0; minute < 30; ++minute) {
-    CHECK(root.call<&twice>("ahead", 1).get() == 2);
-    CHECK(ahead.call<&twice>("behind", 1).get() == 2);
-    CHECK(behind.call<&twice>("ahead", 1).get() == 2);
+    CHECK(root.call<&doubled>("ahead", 1).get() == 2);
+    CHECK(ahead.call<&doubled>("behind", 1).get() == 2);
+    CHECK(behind.call<&doubled>("ahead", 1).get() == 2);
     world.run_for(std::chrono::minutes(1));
   }
 }
@@ -169,7 +169,7 @@ std::string traced(std::uint64_t seed) {
     std::vector<std::unique_ptr<Node>> nodes;
     for (int i = 0; i < 4; ++i) {
       nodes.push_back(std::make_unique<Node>(world.options("node" + std::to_string(i))));
-      nodes.back()->expose<&twice>();
+      nodes.back()->expose<&doubled>();
       nodes.back()->expose("echo", [](const std::string& text) { return text; });
     }
     link.break_every = 20'000;  // of connections from now on

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 const std::string kProgram = std::string(BATCHRPC_BIN_DIR) + "/profile_example";
 
-int run(const Folder& folder, Words arguments) {
+int run_example(const Folder& folder, Words arguments) {
   arguments.insert(arguments.begin(), kProgram);
   return end_of(start(folder, "example", arguments), folder, "example", 60s);
 }
@@ -96,8 +96,8 @@ void check_trace(const Trace& trace, std::size_t calls) {
 
 TEST_CASE("profile_example prints its tables, and writes traces that hold together") {
   const Folder folder;
-  REQUIRE(run(folder,
-              {"--output-dir", folder.file("traces"), "--calls", "4", "--waiting-ms", "10"}) == 0);
+  REQUIRE(run_example(folder, {"--output-dir", folder.file("traces"), "--calls", "4",
+                               "--waiting-ms", "10"}) == 0);
   const std::string out = folder.text("example.out");
   for (const char* name :
        {"rpc_async#aten::add(worker0 -> worker1)#remote_op: add",
@@ -131,8 +131,8 @@ TEST_CASE("profile_example prints its tables, and writes traces that hold togeth
 
 TEST_CASE("profile_example gathers one trace of its processes, which has each call once") {
   const Folder folder;
-  REQUIRE(run(folder, {"--output-dir", folder.file("."), "--calls", "1", "--waiting-ms", "1"}) ==
-          0);
+  REQUIRE(run_example(folder, {"--output-dir", folder.file("."), "--calls", "1", "--waiting-ms",
+                               "1"}) == 0);
   CHECK(folder.text("example.err").find("not gathered") == std::string::npos);
   const Trace trace(folder.json("gathered.trace.json"));
   check_trace(trace, 3);
@@ -172,9 +172,9 @@ TEST_CASE("profile_example gathers one trace of its processes, which has each ca
 
 TEST_CASE("profile_example says what is wrong with its arguments") {
   const Folder folder;
-  CHECK(run(folder, {"--output-dir", "/proc/nowhere"}) == 2);
+  CHECK(run_example(folder, {"--output-dir", "/proc/nowhere"}) == 2);
   CHECK(folder.text("example.err").find("--output-dir") != std::string::npos);
-  CHECK(run(folder, {"--calls", "0"}) == 2);
+  CHECK(run_example(folder, {"--calls", "0"}) == 2);
 }
 
 }  // namespace profile_example_test

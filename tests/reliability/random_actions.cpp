@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "reliability/host_name.hpp"
 #include "reliability/random_program.hpp"
 
 // What the nodes of a random program do.
@@ -8,8 +9,6 @@ namespace batchrpc::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::string name(int host) { return "n" + std::to_string(host); }
 
 constexpr std::uint32_t kLongest = 2000;  // ms, of a function
 
@@ -83,7 +82,7 @@ CallOptions RandomProgram::some_options(LedgerCall& call, bool may_retry) {
 LedgerCall& RandomProgram::enter(const Life& from, int to, const std::string& function,
                                  LedgerCall call) {
   call.from = from.host;
-  call.what = function + " " + from.name + ">" + name(to);
+  call.what = function + " " + from.name + ">" + host_name(to);
   return ledger_.make(std::move(call));
 }
 
@@ -135,9 +134,10 @@ Future<std::uint64_t> RandomProgram::call_plain(Life& from, int to, const std::s
   if (options.retry.attempts > 1 && refuses(to)) plan.quick = Duration::max();
   const LedgerCall& call = enter(from, to, function, std::move(plan));
   const Id id = call.id;
-  Future<Id> future = takes_time ? from.node->call_with<Id(Id, std::uint32_t)>(options, name(to),
-                                                                               function, id, delay)
-                                 : from.node->call_with<Id(Id)>(options, name(to), function, id);
+  Future<Id> future =
+      takes_time
+          ? from.node->call_with<Id(Id, std::uint32_t)>(options, host_name(to), function, id, delay)
+          : from.node->call_with<Id(Id)>(options, host_name(to), function, id);
   Promise<Id> promise;
   Future<Id> relayed = promise.get_future();
   future.then([promise = std::move(promise)](const Result<Id>& result) mutable {
@@ -152,7 +152,7 @@ void RandomProgram::call_large(Life& from, int to) {
   const CallOptions options = some_options(plan, true);
   const LedgerCall& call = enter(from, to, "large", std::move(plan));
   follow(call, from,
-         from.node->call_with<Bytes(Id, Bytes)>(options, name(to), "large", call.id,
+         from.node->call_with<Bytes(Id, Bytes)>(options, host_name(to), "large", call.id,
                                                 Payload::make(call.id, some_size())));
 }
 
@@ -162,13 +162,14 @@ void RandomProgram::relay(Life& from, int to) {
   const LedgerCall& call = enter(from, to, "relay", std::move(plan));
   const int next =
       (to + 1 + static_cast<int>(below(static_cast<std::uint64_t>(hosts_ - 1)))) % hosts_;
-  follow(call, from, from.node->call_with<Id(Id, int)>(options, name(to), "relay", call.id, next));
+  follow(call, from,
+         from.node->call_with<Id(Id, int)>(options, host_name(to), "relay", call.id, next));
 }
 
 void RandomProgram::notify(Life& from, int to) {
   const LedgerCall& call = enter(from, to, "notice", {.untold = true});
   try {
-    from.node->notify<Id(Id)>(name(to), "now", call.id);
+    from.node->notify<Id(Id)>(host_name(to), "now", call.id);
   } catch (const Error& error) {
     if (weather_ != Weather::storm)
       ledger_.complain("a notice failed: " + std::string(error.what()));
@@ -177,13 +178,13 @@ void RandomProgram::notify(Life& from, int to) {
 
 void RandomProgram::drop_at_once(Life& from, int to) {
   const LedgerCall& call = enter(from, to, "dropped", {.untold = true, .arrives = false});
-  (void)from.node->call_with<Id(Id)>({.cancel_when_dropped = true}, name(to), "work", call.id);
+  (void)from.node->call_with<Id(Id)>({.cancel_when_dropped = true}, host_name(to), "work", call.id);
 }
 
 void RandomProgram::create(const std::shared_ptr<Life>& from, int to) {
   const Id number = next_handle_++;
   handles_.push_back(
-      {from->node->create<reliability::Diary(std::uint64_t)>(name(to), number), from, number});
+      {from->node->create<reliability::Diary(std::uint64_t)>(host_name(to), number), from, number});
 }
 
 void RandomProgram::use_handle() {
@@ -214,8 +215,8 @@ void RandomProgram::pass_handle(Life& from, int to) {
   if (own == handles_.end() || refuses(to)) return;
   const LedgerCall& call = enter(from, to, "hold", {});
   from.node
-      ->call_with<Id(Id, RRef<reliability::Diary>)>({.timeout = Duration::max()}, name(to), "hold",
-                                                    call.id, own->object)
+      ->call_with<Id(Id, RRef<reliability::Diary>)>({.timeout = Duration::max()}, host_name(to),
+                                                    "hold", call.id, own->object)
       .then([this, id = call.id](const Result<Id>& result) { ledger_.ends(id, result); });
 }
 

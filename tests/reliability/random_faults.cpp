@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "reliability/host_name.hpp"
 #include "reliability/random_program.hpp"
 
 // What goes wrong in the world of a random program.
@@ -8,8 +9,6 @@ namespace batchrpc::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::string name(int host) { return "n" + std::to_string(host); }
 
 // Shorter than a peer may be silent before it counts as dead, with time for the ping.
 constexpr Duration kHarmless = 2500ms;
@@ -41,7 +40,7 @@ LinkOptions RandomProgram::some_link() {
 void RandomProgram::plan_faults() {
   for (int a = 0; a < hosts_; ++a) {
     for (int b = 0; b < a; ++b)
-      world_.network().set_link(name(a), name(b), some_link());
+      world_.network().set_link(host_name(a), host_name(b), some_link());
   }
   const auto plan = [this](std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i)
@@ -63,22 +62,22 @@ void RandomProgram::fault() {
   if (clean_) return;
   const int a = static_cast<int>(below(static_cast<std::uint64_t>(hosts_)));
   const int b = (a + 1 + static_cast<int>(below(static_cast<std::uint64_t>(hosts_ - 1)))) % hosts_;
-  if (weather_ == Weather::cuts) return world_.network().cut(name(a), name(b));
+  if (weather_ == Weather::cuts) return world_.network().cut(host_name(a), host_name(b));
   const Duration time = some_time(weather_ == Weather::stall ? kHarmless : Duration(9s));
   const std::uint64_t what = below(weather_ == Weather::stall ? 2 : 5);
   if (what == 0) return part(a, b, time);
   if (what == 1) return pause(a, time);
-  if (what == 2) return world_.network().cut(name(a), name(b));
+  if (what == 2) return world_.network().cut(host_name(a), host_name(b));
   if (a != 0) kill(a);
 }
 
 void RandomProgram::part(int a, int b, Duration time) {
   if (one_in(2)) {
-    world_.network().partition(name(a), name(b));
+    world_.network().partition(host_name(a), host_name(b));
   } else {
-    world_.network().partition_one_way(name(a), name(b));
+    world_.network().partition_one_way(host_name(a), host_name(b));
   }
-  world_.after(time, [this, a, b] { world_.network().heal(name(a), name(b)); });
+  world_.after(time, [this, a, b] { world_.network().heal(host_name(a), host_name(b)); });
 }
 
 void RandomProgram::pause(int host, Duration time) {
@@ -117,10 +116,10 @@ void RandomProgram::heal() {
     const auto life = lives_.at(static_cast<std::size_t>(a));
     if (!life->dead && std::exchange(life->paused, false)) world_.resume(life->name);
     for (int b = 0; b < a; ++b) {
-      world_.network().set_link(name(a), name(b), {.latency = 1ms});
-      world_.network().heal(name(a), name(b));
+      world_.network().set_link(host_name(a), host_name(b), {.latency = 1ms});
+      world_.network().heal(host_name(a), host_name(b));
       if (weather_ == Weather::cuts || weather_ == Weather::storm) {
-        world_.network().cut(name(a), name(b));
+        world_.network().cut(host_name(a), host_name(b));
       }
     }
   }

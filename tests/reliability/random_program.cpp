@@ -6,6 +6,8 @@
 #include <iostream>
 #include <utility>
 
+#include "reliability/host_name.hpp"
+
 namespace batchrpc::test {
 namespace {
 
@@ -63,7 +65,7 @@ RandomProgram::RandomProgram(std::uint64_t seed)
   for (int host = 0; host < hosts_; ++host) {
     has_limits_.at(static_cast<std::size_t>(host)) = one_in(3);
     if (one_in(4)) {
-      world_.set_clock("n" + std::to_string(host),
+      world_.set_clock(host_name(host),
                        {.offset = some_time(1h), .drift = one_in(2) ? 1e-4 : -1e-4});
     }
   }
@@ -99,7 +101,7 @@ NodeOptions RandomProgram::options_of(Life& life) {
 std::shared_ptr<RandomProgram::Life> RandomProgram::begin_life(int host) {
   auto life = std::make_shared<Life>();
   life->host = host;
-  life->name = "n" + std::to_string(host);
+  life->name = host_name(host);
   life->limited = has_limits_.at(static_cast<std::size_t>(host));
   return life;
 }

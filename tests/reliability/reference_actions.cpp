@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "reliability/host_name.hpp"
 #include "reliability/reference_program.hpp"
 
 // What the nodes of a program of handles do.
@@ -8,8 +9,6 @@ namespace batchrpc::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::string name(int host) { return "n" + std::to_string(host); }
 
 }  // namespace
 
@@ -117,7 +116,8 @@ void ReferenceProgram::create(Life& from, int to) {
   const Id thing = next_thing_++;
   const Id life = lives_.at(static_cast<std::size_t>(to))->number;
   things_[thing].life = life;
-  RRef<Thing> handle = from.node->create<Thing(Id, Id, Bytes)>(name(to), thing, life, ballast());
+  RRef<Thing> handle =
+      from.node->create<Thing(Id, Id, Bytes)>(host_name(to), thing, life, ballast());
   if (one_in(3)) follow("use", thing, handle.call<&Thing::use>(thing, ballast()));
   if (one_in(6)) return;  // dropped at once
   from.held.push_back({thing, std::move(handle)});
@@ -136,12 +136,12 @@ void ReferenceProgram::pass(Life& from, int to) {
   if (one_in(2)) from.held.erase(from.held.begin() + index);
   try {
     if (one_in(4)) {
-      from.node->notify<void(Id, RRef<Thing>, Bytes)>(name(to), "take", held.thing, held.handle,
-                                                      ballast());
+      from.node->notify<void(Id, RRef<Thing>, Bytes)>(host_name(to), "take", held.thing,
+                                                      held.handle, ballast());
       return;
     }
     Future<void> call = from.node->call_with<void(Id, RRef<Thing>, Bytes)>(
-        some_options(), name(to), "take", held.thing, held.handle, ballast());
+        some_options(), host_name(to), "take", held.thing, held.handle, ballast());
     if (one_in(8)) call.cancel();
   } catch (const Error&) {  // of a message to who is gone
     ++outcomes_["not sent"];
@@ -149,7 +149,7 @@ void ReferenceProgram::pass(Life& from, int to) {
 }
 
 void ReferenceProgram::ask(const std::shared_ptr<Life>& from, int to) {
-  from->node->call_with<std::pair<Id, RRef<Thing>>()>(some_options(), name(to), "ask")
+  from->node->call_with<std::pair<Id, RRef<Thing>>()>(some_options(), host_name(to), "ask")
       .then([this, from](Result<std::pair<Id, RRef<Thing>>> result) {
         if (result) receive(*from, result.value().first, std::move(result.value().second));
       });

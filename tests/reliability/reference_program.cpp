@@ -6,6 +6,8 @@
 #include <iostream>
 #include <utility>
 
+#include "reliability/host_name.hpp"
+
 namespace reliability {
 
 Thing::Thing(std::uint64_t id, std::uint64_t life, const batchrpc::Bytes& /*ballast*/)
@@ -82,10 +84,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kActing = 4s;
+constexpr Duration kReferenceActing = 4s;
 constexpr Duration kLease = 30s;
 
-ReferenceWeather weather_of(std::uint64_t seed) {
+ReferenceWeather reference_weather_of(std::uint64_t seed) {
   using enum ReferenceWeather;
   constexpr std::array kAll{apart, kills, cuts, storm, apart, kills, expired, calm};
   return kAll.at(seed % kAll.size());
@@ -94,7 +96,7 @@ ReferenceWeather weather_of(std::uint64_t seed) {
 }  // namespace
 
 ReferenceProgram::ReferenceProgram(std::uint64_t seed)
-    : weather_(weather_of(seed)), random_(seed), world_(seed) {
+    : weather_(reference_weather_of(seed)), random_(seed), world_(seed) {
   if (std::getenv("BATCHRPC_TRACE") != nullptr) world_.trace(std::cerr);  // NOLINT: one thread
   static std::unique_ptr<reliability::Things> things;
   things = std::make_unique<reliability::Things>(*this);
@@ -124,7 +126,7 @@ bool ReferenceProgram::loses_objects() const {
 std::shared_ptr<ReferenceProgram::Life> ReferenceProgram::begin_life(int host) {
   auto life = std::make_shared<Life>();
   life->host = host;
-  life->name = "n" + std::to_string(host);
+  life->name = host_name(host);
   all_.push_back(life);
   life->number = all_.size();
   return life;
@@ -151,14 +153,14 @@ void ReferenceProgram::run() {
   world_.run_for(50ms);
   for (int a = 0; a < hosts_; ++a) {
     for (int b = 0; b < a; ++b) {
-      world_.network().set_link("n" + std::to_string(a), "n" + std::to_string(b), link());
+      world_.network().set_link(host_name(a), host_name(b), link());
     }
   }
   plan_faults();
   const std::uint64_t actions = 30 + below(60);
   for (std::uint64_t i = 0; i < actions; ++i)
-    world_.after(some_time(kActing), [this] { act(); });
-  world_.run_for(kActing + (loses_objects() ? kLease + 15s : Duration(30s)));
+    world_.after(some_time(kReferenceActing), [this] { act(); });
+  world_.run_for(kReferenceActing + (loses_objects() ? kLease + 15s : Duration(30s)));
   heal();
   end();
 }
@@ -171,9 +173,10 @@ void ReferenceProgram::plan_faults() {
   const std::uint64_t count = 1 + below(weather_ == cuts ? 12 : 5);
   for (std::uint64_t i = 0; i < count; ++i) {
     // All of them together are shorter than the lease, or one is longer.
-    const Duration lasts = weather_ == expired && i == 0 ? kLease + 5s + some_time(20s)
-                                                         : some_time(kLease - kActing - 6s);
-    world_.after(some_time(kActing), [this, lasts] { fault(lasts); });
+    const Duration lasts = weather_ == expired && i == 0
+                               ? kLease + 5s + some_time(20s)
+                               : some_time(kLease - kReferenceActing - 6s);
+    world_.after(some_time(kReferenceActing), [this, lasts] { fault(lasts); });
   }
 }
 
@@ -196,8 +199,8 @@ void ReferenceProgram::fault(Duration lasts) {
   int a = static_cast<int>(below(static_cast<std::uint64_t>(hosts_)));
   int b = (a + 1 + static_cast<int>(below(static_cast<std::uint64_t>(hosts_ - 1)))) % hosts_;
   if (lasts > kLease) choose_holder_and_owner(a, b);
-  const std::string first = "n" + std::to_string(a);
-  const std::string second = "n" + std::to_string(b);
+  const std::string first = host_name(a);
+  const std::string second = host_name(b);
   const bool kills_one = weather_ == kills || (weather_ == storm && one_in(2));
   if (kills_one) {
     if (a != 0) kill(a);
@@ -248,7 +251,7 @@ void ReferenceProgram::heal() {
     const auto life = lives_.at(static_cast<std::size_t>(a));
     if (!life->dead && std::exchange(life->paused, false)) world_.resume(life->name);
     for (int b = 0; b < a; ++b)
-      world_.network().heal("n" + std::to_string(a), "n" + std::to_string(b));
+      world_.network().heal(host_name(a), host_name(b));
   }
 }
 
