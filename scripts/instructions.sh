@@ -33,11 +33,11 @@ find_base() {
   git rev-parse --verify --quiet HEAD~1 || echo none
 }
 
-# Each file alone, which no preset of CI does; as far from the sources as build/release, so that ccache has most of the base.
+# As its preset, and as far from the sources as build/release, so that ccache has most.
 build() {  # <source folder>
   local build=$1/build/instructions
-  cmake -S "$1" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF \
-    -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
+  (cd "$1" && cmake --preset release -B build/instructions -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF \
+    -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null)
   cmake --build "$build" --parallel "$(nproc)" --target instruction_benchmark >"$build/build.log" ||
     { cat "$build/build.log" >&2 && return 1; }
 }

@@ -8,7 +8,6 @@
 
 #include "batchrpc/testing.hpp"
 #include "long_tests.hpp"
-#include "sanitizers.hpp"
 
 namespace batchrpc::test {
 
@@ -19,8 +18,7 @@ using Outcomes = std::map<std::string, std::uint64_t>;
 /// BATCHRPC_LONG_TESTS=1. Returns the outcomes; of too few programs to judge by, none.
 template <class Program>
 Outcomes run_programs(const std::string& what) {
-  auto count = static_cast<std::uint64_t>(times_on_one_thread(10'000, 100'000));
-  if (BATCHRPC_TEST_ASAN) count /= 10;
+  const auto count = static_cast<std::uint64_t>(times_on_one_thread(10'000, 100'000));
   Outcomes outcomes;
   std::uint64_t programs = 0;
   for_each_seed(1, count, [&](std::uint64_t seed) {
