@@ -14,7 +14,7 @@ inline int times(int normal, int with_long) {
   return value != nullptr && std::string_view(value) == "1" ? with_long : normal;
 }
 
-/// The same for a test on one thread: a tenth under a sanitizer, which sees most of what it sees in that.
+/// The same for a test on one thread: a tenth under a sanitizer, which has seen most by then.
 inline int times_on_one_thread(int normal, int with_long) {
   constexpr int kShare = BATCHRPC_TEST_ASAN || BATCHRPC_TEST_TSAN ? 10 : 1;
   return times(normal, with_long) / kShare;
