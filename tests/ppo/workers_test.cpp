@@ -176,7 +176,7 @@ void check_same(const Sample& a, const Sample& b) {
 }
 
 TEST_CASE("Workers' samples are those of environments in this process, wherever the policy is") {
-  const std::size_t buffers = GENERATE(1, 2);
+  const std::size_t buffers = GENERATE(std::size_t{1}, std::size_t{2});
   const bool at_workers = GENERATE(false, true);
   CAPTURE(buffers, at_workers);
   World world(2, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
