@@ -35,21 +35,26 @@ if(place EQUAL 0)  # a preset's, which shares them with others of the same LibTo
   set(BATCHRPC_POLICIES ${PROJECT_SOURCE_DIR}/build/policies/torch-${BATCHRPC_TORCH_VERSION})
 endif()
 set(script ${PROJECT_SOURCE_DIR}/scripts/export_policy.py)
-set(export COMMAND ${BATCHRPC_TORCH_PYTHON} -W ignore ${script})
-set(commands "")
+set(exported)
+function(batchrpc_export network)  # <network> <argument of the script>...
+  string(MAKE_C_IDENTIFIER "${network} ${ARGN}" name)
+  set(stamp ${BATCHRPC_POLICIES}/${name})
+  add_custom_command(
+    OUTPUT ${stamp} DEPENDS ${script}
+    COMMAND ${BATCHRPC_TORCH_PYTHON} -W ignore ${script} ${network} ${BATCHRPC_POLICIES}/${network} ${ARGN}
+    COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
+    COMMENT "Exporting a policy for tests: ${network} ${ARGN}")
+  set(exported ${exported} ${stamp} PARENT_SCOPE)
+endfunction()
+
 foreach(network atari mlp two-mlps minatar)
-  list(APPEND commands ${export} ${network} ${BATCHRPC_POLICIES}/${network} --forms script)
+  batchrpc_export(${network} --forms script)
 endforeach()
 if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2.10)  # as few packages as tests need: each takes seconds
-  list(APPEND commands
-       ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms frozen,dynamic --batch 1,4
-       ${export} mlp ${BATCHRPC_POLICIES}/mlp --forms updatable --batch any
-       ${export} two-mlps ${BATCHRPC_POLICIES}/two-mlps --forms updatable --batch any
-       ${export} minatar ${BATCHRPC_POLICIES}/minatar --forms updatable --batch 1,3
-       ${export} atari ${BATCHRPC_POLICIES}/atari --forms frozen --batch 3)
+  batchrpc_export(mlp --forms frozen,dynamic --batch 1,4)
+  batchrpc_export(mlp --forms updatable --batch any)
+  batchrpc_export(two-mlps --forms updatable --batch any)
+  batchrpc_export(minatar --forms updatable --batch 1,3)
+  batchrpc_export(atari --forms frozen --batch 3)
 endif()
-add_custom_command(
-  OUTPUT ${BATCHRPC_POLICIES}/exported DEPENDS ${script} ${commands}
-  COMMAND ${CMAKE_COMMAND} -E touch ${BATCHRPC_POLICIES}/exported
-  COMMENT "Exporting policies for tests")
-add_custom_target(policies DEPENDS ${BATCHRPC_POLICIES}/exported)
+add_custom_target(policies DEPENDS ${exported})
