@@ -37,13 +37,14 @@ endif()
 set(script ${PROJECT_SOURCE_DIR}/scripts/export_policy.py)
 set(exported)
 function(batchrpc_export network)  # <network> <argument of the script>...
-  string(MAKE_C_IDENTIFIER "${network} ${ARGN}" name)
+  string(JOIN " " what ${network} ${ARGN})
+  string(MAKE_C_IDENTIFIER ${what} name)
   set(stamp ${BATCHRPC_POLICIES}/${name})
   add_custom_command(
     OUTPUT ${stamp} DEPENDS ${script}
     COMMAND ${BATCHRPC_TORCH_PYTHON} -W ignore ${script} ${network} ${BATCHRPC_POLICIES}/${network} ${ARGN}
     COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
-    COMMENT "Exporting a policy for tests: ${network} ${ARGN}")
+    COMMENT "Exporting policies for tests: ${what}")
   set(exported ${exported} ${stamp} PARENT_SCOPE)
 endfunction()
 
