@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/seconds_between.hpp"
+
 namespace call_benchmark {
 
 void Interrupt::raise() {
@@ -22,8 +24,7 @@ void Interrupt::sleep_until(Clock::time_point time) {
 
 Stretch::Stretch(Interrupt& interrupt, double seconds)
     : timer_([this, &interrupt, seconds] {
-        interrupt.sleep_until(begin_ + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(seconds)));
+        interrupt.sleep_until(begin_ + batchrpc_examples::duration_of(seconds));
         over_.store(true, std::memory_order_relaxed);
         end_ = Clock::now();
       }) {}
@@ -34,7 +35,7 @@ Stretch::~Stretch() {
 
 double Stretch::seconds() {
   if (timer_.joinable()) timer_.join();
-  return std::chrono::duration<double>(end_ - begin_).count();
+  return batchrpc_examples::seconds_between(begin_, end_);
 }
 
 Sample take_sample(Client& client, double seconds, bool one_by_one, std::optional<pid_t> server,
