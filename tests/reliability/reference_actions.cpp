@@ -6,11 +6,8 @@
 
 // What the nodes of a program of handles do.
 namespace batchrpc::test {
-namespace {
 
 using namespace std::chrono_literals;
-
-}  // namespace
 
 Bytes ReferenceProgram::ballast() {
   return Bytes::copy(std::vector<std::byte>(one_in(4) ? 20'000 + below(100'000) : 1));
