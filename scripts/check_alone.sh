@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=build/alone
-cmake --preset debug -B "$build" -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DBATCHRPC_CCACHE= \
+cmake --preset debug -B "$build" -DCMAKE_CXX_COMPILER=clang++-14 \
   -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF >/dev/null
 ninja -C "$build" -t targets all | sed -nE 's/^(generated[^:]*\.(h|cpp)): .*/\1/p' | xargs cmake --build "$build" --target >/dev/null
 python3 - "$build" <<'END' | xargs -P "$(nproc)" -d '\n' -n 1 bash -c "cd $build"' && $0 || exit 255'
