@@ -86,6 +86,11 @@ function(batchrpc_import_torch config_dir)
   # Imported, so that its headers are system headers: no warnings from them.
   add_library(batchrpc::libtorch INTERFACE IMPORTED)
   target_include_directories(batchrpc::libtorch INTERFACE ${TORCH_INCLUDE_DIRS})
+  # PyTorch's builds export parts of a C++ library of their own, some of which crash (2.11 for CUDA:
+  # std::filesystem::remove_all): the program's own is to be looked through first.
+  if("stdc++" IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
+    target_link_libraries(batchrpc::libtorch INTERFACE stdc++)
+  endif()
   target_link_libraries(batchrpc::libtorch INTERFACE ${TORCH_LIBRARIES})
 
   file(REAL_PATH /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/libblas.so.3 blas)
