@@ -222,7 +222,6 @@ void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
       batch.started = now;
       batch.options = options_;
       batch.executor = executor_;
-      batch.number = ++batches_;
       if (options_->order_by_peer) sort_by_peer(batch.calls);
       counts_.started(batch);
       ++running_;
@@ -234,7 +233,7 @@ void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
     }
   }
   fail(expired);
-  batch.recorded = record_batch(batch.calls, host_->loop);
+  record_batch(batch, host_->loop);
   if (!batch.calls.empty()) return run(std::move(batch), std::move(guard));
   Lock lock(mutex_);
   tell_if_closed(lock);

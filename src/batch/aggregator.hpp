@@ -162,7 +162,6 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   std::uint64_t epoch_ = 0;   // of the exclusive mutex: what was posted in another one is void
   std::size_t starting_ = 0;  // batches that were posted, and have not taken their calls
   std::size_t running_ = 0;   // batches that have
-  std::uint64_t batches_ = 0;
   std::size_t dropping_ = 0;  // drops whose calls are yet to be told
   BatchCall* accumulating_ = nullptr;
   bool accumulation_posted_ = false;  // or is under way

@@ -1,5 +1,8 @@
 #include "batchrpc/batch/recorded_batch.hpp"
 
+#include <atomic>
+#include <utility>
+
 #include "batchrpc/node/call_recording.hpp"
 
 namespace batchrpc::detail {
@@ -22,20 +25,34 @@ RecordingScope::~RecordingScope() {
   if (context_) CallContext::exchange_current(outer_);
 }
 
-Ref<const CallExtras> record_batch(const BatchCalls& calls, const std::shared_ptr<Loop>& clock) {
-  const CallExtras* first = nullptr;
+void record_batch(TakenBatch& batch, const std::shared_ptr<Loop>& clock) {
+  static std::atomic<std::uint64_t> batches{0};
+  bool any = false;
   bool operators = false;
-  for (const auto& call : calls) {
+  for (const auto& call : batch.calls) {
     const CallRecording* const recording = recording_of(*call);
     if (recording == nullptr) continue;
-    if (first == nullptr) first = call->extras.get();
+    any = true;
     operators = operators || recording->wants_operators();
   }
-  if (first == nullptr) return nullptr;
+  if (!any) return;
+  batch.number = ++batches;
   Ref<CallExtras> extras(new CallExtras);
-  extras->trace = first->trace;
   extras->recording = std::make_shared<CallRecording>(clock, operators);
-  return extras;
+  batch.recorded = std::move(extras);
+}
+
+void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
+  if (!batch.recorded) return;
+  for (std::size_t i = first; i < last; ++i) {
+    const BatchCall& call = *batch.calls[i];
+    if (recording_of(call) == nullptr) continue;
+    Ref<CallExtras> extras(new CallExtras);
+    extras->trace = call.extras->trace;
+    extras->recording = batch.recorded->recording;
+    batch.recorded = std::move(extras);
+    return;
+  }
 }
 
 void tell_rows(const TakenBatch& batch, std::size_t first, std::size_t last) {

@@ -29,12 +29,14 @@ Stay stay_of(const CallRecord& call) {
   return stay;
 }
 
-// By how much to set the callee's times back so that they lie between sent and replied.
-Duration fitted(const Stay& stay, TimePoint sent, TimePoint replied,
+// By how much to set the callee's times back so that they lie between sent and replied; with no
+// reply, after sent.
+Duration fitted(const Stay& stay, TimePoint sent, std::optional<TimePoint> replied,
                 std::optional<Duration> callee_ahead) {
-  const Duration earliest = stay.last - replied;  // set back by less, and it ends too late
-  const Duration latest = stay.first - sent;      // by more, and it begins too soon
-  if (earliest > latest) return latest;           // it does not fit: its end is cut off
+  const Duration latest = stay.first - sent;  // set back by more, and it begins too soon
+  if (!replied) return std::min(latest, callee_ahead.value_or(latest));
+  const Duration earliest = stay.last - *replied;  // by less, and it ends too late
+  if (earliest > latest) return latest;            // it does not fit: its end is cut off
   if (!callee_ahead) return earliest + (latest - earliest) / 2;
   return std::clamp(*callee_ahead, earliest, latest);
 }
@@ -82,8 +84,10 @@ CallTimes CallTimes::of(const CallRecord& call, std::optional<Duration> callee_a
   times.encoded = caller_time(call.encoded, times.sent);
 
   const Stay stay = stay_of(call);
+  const bool has_reply = is_known(call.replied);
   if (stay.first != TimePoint::max()) {
-    times.callee_ahead = fitted(stay, times.sent, times.replied, callee_ahead);
+    times.callee_ahead = fitted(
+        stay, times.sent, has_reply ? std::optional(times.replied) : std::nullopt, callee_ahead);
   }
   const auto callee_time = [&](TimePoint time, TimePoint next) {
     return is_known(time) ? std::clamp(time - times.callee_ahead, times.sent, next) : next;
@@ -95,6 +99,12 @@ CallTimes CallTimes::of(const CallRecord& call, std::optional<Duration> callee_a
   times.begun = callee_time(call.begun, handled);
   times.handled = in_batch ? handled : times.begun;
   times.received = callee_time(call.received, times.begun);
+  times.callee = {times.received, times.begun, times.finished};
+  if (!has_reply && is_known(call.finished)) {
+    times.callee.finished = callee_time(call.finished, TimePoint::max());
+    times.callee.begun = callee_time(call.begun, times.callee.finished);
+    times.callee.received = callee_time(call.received, times.callee.begun);
+  }
   return times;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ostream>
 #include <string_view>
+#include <vector>
 
 #include "base/hex.hpp"
 #include "base/json_writer.hpp"
@@ -202,8 +203,8 @@ class ChromeTrace {
 
   void write_handler(const TraceLayout::Call& call) {
     const CallRecord& record = *call.record;
-    begin_slice("handler", record.function, call.handler_row, call.times.begun,
-                call.times.finished);
+    begin_slice("handler", record.function, call.handler_row, call.times.callee.begun,
+                call.times.callee.finished);
     begin_arguments();
     if (call.row == TraceLayout::kNone) {  // there is no other slice to say it
       write_arguments(record);
@@ -254,23 +255,34 @@ class ChromeTrace {
   }
 
   // Arrows never go back in time, and each end is where its slice has not ended yet, if it lasts.
+  // None comes back to a call that had ended before its handler.
   void write_flow(const TraceLayout::Call& call, std::size_t id) {
     if (call.row == TraceLayout::kNone || call.handler_row == TraceLayout::kNone) return;
     const CallTimes& times = call.times;
-    const auto before = [](TimePoint end) { return end - Duration(1); };
-    write_arrow("s", id, call.row, times.sent);
-    write_arrow("t", id, call.handler_row, times.begun);
-    TimePoint last = times.begun;
+    const auto within = [](TimePoint time, TimePoint begin, TimePoint end) {
+      return std::clamp(time, begin, std::max(begin, end - Duration(1)));
+    };
+    const bool comes_back = times.callee.finished <= times.replied;
+    struct End {
+      std::size_t row;
+      TimePoint time;
+    };
+    std::vector<End> ends{{call.row, within(times.sent, times.called, times.ended)},
+                          {call.handler_row, times.callee.begun}};
     if (call.batch != TraceLayout::kNone) {
       const TraceLayout::Batch& batch = layout_.batches[call.batch];
-      const TimePoint in_batch =
-          std::clamp(times.handled, batch.begin, std::max(batch.begin, before(batch.end)));
-      if (in_batch >= last && in_batch <= times.replied) {
-        write_arrow("t", id, batch.row, in_batch);
-        last = in_batch;
+      const TimePoint in_batch = within(times.handled, batch.begin, batch.end);
+      if (in_batch >= ends.back().time && (in_batch <= times.replied || !comes_back)) {
+        ends.push_back({batch.row, in_batch});
       }
     }
-    write_arrow("f", id, call.row, std::max(last, std::min(times.replied, before(times.ended))));
+    if (comes_back) {
+      const TimePoint replied = within(times.replied, times.called, times.ended);
+      ends.push_back({call.row, std::max(ends.back().time, replied)});
+    }
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      write_arrow(i == 0 ? "s" : i + 1 < ends.size() ? "t" : "f", id, ends[i].row, ends[i].time);
+    }
   }
 
   const Recording& recording_;

@@ -97,8 +97,8 @@ class Otlp {
                          .kind = SpanKind::server,
                          .id = server,
                          .parent = has_caller ? client : cause,
-                         .begin = times.received - caller_ahead,
-                         .end = times.finished - caller_ahead});
+                         .begin = times.callee.received - caller_ahead,
+                         .end = times.callee.finished - caller_ahead});
     if (!options.operators) return;
     std::uint64_t id = server;
     for (const OperatorRecord& run : call.operators) {

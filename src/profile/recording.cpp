@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "batchrpc/profile/call_times.hpp"
 #include "profile/times.hpp"
 #include "profile/walk.hpp"
 
@@ -40,6 +41,32 @@ bool tells_more(const CallRecord& a, const CallRecord& b) {
   return times_a != times_b ? times_a > times_b : a.operators.size() > b.operators.size();
 }
 
+// Adds what another record of the call tells beyond `kept`: a side of the call that has told
+// nothing there, as of one that has timed out.
+void complete(CallRecord& kept, CallRecord&& other) {
+  if (!CallTimes::has_caller(kept) && CallTimes::has_caller(other)) {
+    kept.caller = std::move(other.caller);
+    kept.called = other.called;
+    kept.encoded = other.encoded;
+    kept.sent = other.sent;
+    kept.replied = other.replied;
+    kept.ended = other.ended;
+    kept.bytes_out = other.bytes_out;
+    kept.bytes_in = other.bytes_in;
+    kept.error = std::move(other.error);
+  }
+  if (!CallTimes::has_callee(kept) && CallTimes::has_callee(other)) {
+    kept.callee = std::move(other.callee);
+    kept.received = other.received;
+    kept.begun = other.begun;
+    kept.finished = other.finished;
+    kept.batch = other.batch;
+  }
+  kept.shared = kept.shared || other.shared;
+  kept.left_out = std::max(kept.left_out, other.left_out);
+  if (kept.operators.empty()) kept.operators = std::move(other.operators);
+}
+
 // All calls, each once, and who caused which.
 class Calls {
  public:
@@ -52,6 +79,7 @@ class Calls {
   }
 
   std::vector<CallRecord> trees() {
+    put_below_parents();
     std::vector<std::size_t> roots;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       (entries_[i].parent == kNone ? roots : entries_[entries_[i].parent].children).push_back(i);
@@ -67,8 +95,7 @@ class Calls {
       if (!is_new) {
         Entry& entry = entries_[known->second];
         if (tells_more(call, entry.call)) std::swap(call, entry.call);
-        entry.call.left_out = std::max(entry.call.left_out, call.left_out);
-        if (entry.call.operators.empty()) entry.call.operators = std::move(call.operators);
+        complete(entry.call, std::move(call));
         if (entry.parent == kNone && !is_within(parent, known->second))
           put_below(known->second, parent);
         return known->second;
@@ -77,6 +104,16 @@ class Calls {
     entries_.push_back({std::move(call)});
     put_below(entries_.size() - 1, parent);
     return entries_.size() - 1;
+  }
+
+  // Calls of a handler whose own call had ended before they did.
+  void put_below_parents() {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const CallRecord& call = entries_[i].call;
+      if (entries_[i].parent != kNone || call.parent == 0 || call.parent_is_external) continue;
+      const auto parent = by_span_.find(call.parent);
+      if (parent != by_span_.end() && !is_within(parent->second, i)) put_below(i, parent->second);
+    }
   }
 
   // Unless that makes too many levels: then it stays an outermost one.

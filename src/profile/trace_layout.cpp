@@ -50,7 +50,8 @@ auto in_order(TimePoint begin, TimePoint end) { return std::pair(begin, begin - 
 
 void set_back(CallTimes& times, Duration by) {
   for (TimePoint* time : {&times.called, &times.encoded, &times.sent, &times.received, &times.begun,
-                          &times.handled, &times.finished, &times.replied, &times.ended}) {
+                          &times.handled, &times.finished, &times.replied, &times.ended,
+                          &times.callee.received, &times.callee.begun, &times.callee.finished}) {
     *time -= by;
   }
 }
@@ -98,17 +99,17 @@ void TraceLayout::add(const Recording& recording, const ClockAlignment& clocks) 
     if (record.batch.number != 0 && is_known(record.batch.begin)) {
       const auto [known, is_new] = known_batches.try_emplace(
           {callee, record.callee.process, record.batch.number}, batches.size());
-      if (is_new) {
-        const TimePoint begin = record.batch.begin - callee_ahead;
-        const TimePoint end = is_known(record.batch.end) ? record.batch.end - callee_ahead : begin;
-        batches.push_back({.node = callee, .begin = begin, .end = std::max(begin, end)});
-      }
+      const TimePoint begin = record.batch.begin - callee_ahead;
+      const TimePoint end = is_known(record.batch.end) ? record.batch.end - callee_ahead : begin;
+      if (is_new) batches.push_back({.node = callee, .begin = begin, .end = begin});
       call.batch = known->second;
-      batches[call.batch].calls.push_back(calls.size());
+      Batch& batch = batches[call.batch];
+      batch.end = std::max(batch.end, end);  // its handler may run again for others of its rows
+      batch.calls.push_back(calls.size());
     }
     if (has_callee) {
       runs.push_back({Run::Kind::handler, calls.size(), callee, record.callee.thread,
-                      call.times.begun, call.times.finished});
+                      call.times.callee.begun, call.times.callee.finished});
     }
     for (const OperatorRecord& run : record.operators) {
       if (!is_known(run.begin) || !is_known(run.end)) continue;

@@ -61,6 +61,27 @@ TEST_CASE("a stay that is longer than its call is cut off") {
   CHECK(times.ended == SampleWorld::at(46us));
 }
 
+TEST_CASE("a callee's times after its call had ended are told as they are, beside the phases") {
+  SampleWorld world;
+  world.ahead[1] = 3s;
+  CallRecord call = world.call("f", 0, 1, 0us);
+  call.replied = TimePoint();
+  call.ended = SampleWorld::at(20us);  // in a timeout
+  const CallTimes times = CallTimes::of(call, 3s);
+  CHECK(times.received == SampleWorld::at(13us));
+  CHECK(times.begun == SampleWorld::at(16us));
+  CHECK(times.finished == SampleWorld::at(20us));
+  CHECK(times.callee.received == SampleWorld::at(13us));
+  CHECK(times.callee.begun == SampleWorld::at(16us));
+  CHECK(times.callee.finished == SampleWorld::at(36us));
+  call.ended = SampleWorld::at(5us);
+  CHECK(CallTimes::of(call, 3s).received == SampleWorld::at(5us));
+  CHECK(CallTimes::of(call, 3s).callee.begun == SampleWorld::at(16us));
+  const CallTimes too_far = CallTimes::of(call, 4s);
+  CHECK(too_far.callee.received == too_far.sent);
+  CHECK(too_far.callee.finished == too_far.sent + 23us);
+}
+
 TEST_CASE("a time that is not known counts as the next one") {
   SampleWorld world;
   CallRecord call = world.call("f", 0, 1, 0us);

@@ -257,6 +257,47 @@ TEST_CASE("a batch is shown once, with what ran for it, and arrows from its rows
   }
 }
 
+TEST_CASE("a batch lasts until its last row is told, if its handler ran more than once") {
+  SampleWorld world;
+  Recording recording{.node = "w0"};
+  for (int i = 0; i < 2; ++i) {
+    CallRecord row = world.call("act", 0, 1, 0us, SampleWorld::kUsual, {.number = 5, .rows = 2});
+    row.batch.end += i * 100us;
+    row.finished += i * 100us;
+    row.replied += i * 100us;
+    row.ended += i * 100us;
+    recording.calls.push_back(std::move(row));
+  }
+  const Trace trace(recording);
+  CHECK(trace.fault() == "");
+  REQUIRE(trace.of("batch").size() == 1);
+  CHECK(trace.of("batch")[0]["dur"] == 120.0);
+}
+
+TEST_CASE("a handler that went on when its call had timed out is shown as long as it was") {
+  SampleWorld world;
+  world.ahead[1] = 3s;
+  const CallRecord sample = world.call("f", 0, 1, 100us);  // that tells of the clocks
+  const bool in_batch = GENERATE(false, true);
+  CallRecord call = world.call("slow", 0, 1, 0us, SampleWorld::kUsual,
+                               in_batch ? BatchRecord{.number = 5, .rows = 1} : BatchRecord{});
+  call.replied = TimePoint();
+  call.ended = SampleWorld::at(20us);
+  call.error = "TimedOut";
+  const Trace trace(Recording{.calls = {call, sample}, .node = "w0"});
+  CHECK(trace.fault() == "");
+  const auto handlers = trace.of("handler");
+  REQUIRE(handlers.size() == 2);
+  CHECK(handlers[0]["name"] == "slow");
+  CHECK(handlers[0]["dur"] == 20.0);
+  CHECK(trace.of("call")[0]["dur"] == 20.0);
+  REQUIRE(trace.flows.size() == 2);
+  const auto& flow = trace.flows.begin()->second;
+  REQUIRE(flow.size() == (in_batch ? 3 : 2));
+  CHECK(trace.row_name(flow[1]).rfind("w1", 0) == 0);
+  CHECK(trace.row_name(flow.back()).rfind("w1", 0) == 0);
+}
+
 TEST_CASE("a call whose callee told nothing has no handler") {
   SampleWorld world;
   CallRecord call = world.call("f", 0, 1, 0us);

@@ -77,6 +77,69 @@ TEST_CASE(
   CHECK(into.calls[0].calls.size() == 1);
 }
 
+TEST_CASE("of a call that has timed out each side is told by whoever knows it") {
+  SampleWorld world;
+  CallRecord callees = world.call("f", 0, 1, 0us, SampleWorld::kUsual, {.number = 3, .rows = 2});
+  CallRecord callers = callees;
+  test::lose_callee(callers);
+  callers.replied = TimePoint();
+  callers.error = "TimedOut";
+  test::lose_caller(callees);
+  callees.caller.thread = 0;
+  callees.bytes_in = 0;
+  for (const bool callers_first : {true, false}) {
+    Recording into{.calls = {callers_first ? callers : callees}};
+    merge(into, Recording{.calls = {callers_first ? callees : callers}});
+    REQUIRE(into.calls.size() == 1);
+    const CallRecord& call = into.calls[0];
+    CHECK(call.called == callers.called);
+    CHECK(call.ended == callers.ended);
+    CHECK(call.error == "TimedOut");
+    CHECK(call.caller.thread == callers.caller.thread);
+    CHECK(call.bytes_in == callers.bytes_in);
+    CHECK(call.received == callees.received);
+    CHECK(call.finished == callees.finished);
+    CHECK(call.callee.thread == callees.callee.thread);
+    CHECK(call.batch.number == 3);
+  }
+}
+
+TEST_CASE("a call that one record says ran for a batch did, whichever is merged first") {
+  SampleWorld world;
+  CallRecord own = world.call("f", 0, 1, 0us);
+  CallRecord rows = own;
+  rows.shared = true;
+  for (const bool own_first : {true, false}) {
+    Recording into{.calls = {own_first ? own : rows}};
+    merge(into, Recording{.calls = {own_first ? rows : own}});
+    REQUIRE(into.calls.size() == 1);
+    CHECK(into.calls[0].shared);
+  }
+}
+
+TEST_CASE("a call is below the one that it names as its parent, if that is there") {
+  SampleWorld world;
+  CallRecord outer = world.call("f", 0, 1, 0us);
+  const CallRecord inner = SampleWorld::nest(outer, world.call("g", 1, 2, 17us));
+  outer.calls.clear();
+  CallRecord of_other = world.call("h", 0, 1, 0us);
+  of_other.parent = 12345;
+  CallRecord of_itself = world.call("i", 0, 1, 0us);
+  of_itself.parent = of_itself.span.span_number();
+  CallRecord external = inner;
+  external.parent_is_external = true;
+  SampleWorld::set_span(external, 77);
+  Recording into{.calls = {inner, of_other, of_itself}};
+  merge(into, Recording{.calls = {external, outer}});
+  REQUIRE(into.calls.size() == 4);
+  CHECK(into.calls[0].function == "h");
+  CHECK(into.calls[1].function == "i");
+  CHECK(into.calls[2].span.span_number() == 77);
+  CHECK(into.calls[3].function == "f");
+  REQUIRE(into.calls[3].calls.size() == 1);
+  CHECK(into.calls[3].calls[0].function == "g");
+}
+
 TEST_CASE("calls without a span are all kept") {
   Recording into{.calls = {CallRecord{}}};
   merge(into, Recording{.calls = {CallRecord{}}});

@@ -218,6 +218,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   }
 
   decltype(auto) call_with(Arguments& arguments, std::size_t first, std::size_t last, bool again) {
+    record_run(batch_, first, last);
     const RecordingScope scope(batch_.recorded);
     const std::size_t rows = rows_of(first, last);
     arguments.padding = padded_size(batch_.options->preferred_sizes, rows) - rows;
@@ -237,6 +238,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   }
 
   Future<void> run_halves(std::size_t first, std::size_t last) noexcept {
+    tell_rows(batch_, first, last);  // what the run that has failed caused
     const std::size_t middle = first + (last - first) / 2;
     Future<void> half = run(first, middle);
     if (!half.valid()) return run(middle, last);

@@ -26,9 +26,12 @@ class BATCHRPC_EXPORT RecordingScope {
   const CallContext* outer_ = nullptr;
 };
 
-/// Where the batch's handler is recorded; null if no row is.
-[[nodiscard]] Ref<const CallExtras> record_batch(const BatchCalls& calls,
-                                                 const std::shared_ptr<Loop>& clock);
+/// Has the batch's handler recorded, if a row is.
+void record_batch(TakenBatch& batch, const std::shared_ptr<Loop>& clock);
+
+/// The handler is to run for the calls [first, last): what it calls is of the trace of the first of
+/// these that is recorded.
+BATCHRPC_EXPORT void record_run(TakenBatch& batch, std::size_t first, std::size_t last);
 
 /// The handler has run for the calls [first, last): what it caused since the last time is theirs.
 /// Before they are answered.

@@ -104,6 +104,7 @@ class ReduceRun {
     accumulate_the_rest(state->batch, state->outcome);
     begun_ = false;
     if (state->batch.calls.empty()) return std::move(state->outcome);
+    record_run(state->batch, 0, state->batch.calls.size());
     state->info = describe_batch(state->batch, 0, state->batch.calls.size(), 0);
     state->info.key.clear();
     try {

@@ -23,8 +23,9 @@ struct Recording {
 
 /// Adds to a recording what another one has, such as another node's. A call that is in both, by its
 /// span id, is kept once: with what it caused if either says so, among what caused it if either
-/// says so, and with the times of whichever tells more. Calls without a span id are all kept. Of
-/// two numbers `sampled` the larger remains.
+/// says so or it names that one as its parent, and with the caller's times and the callee's of
+/// whichever has them; of whichever tells more, where both do. Calls without a span id are all
+/// kept. Of two numbers `sampled` the larger remains.
 BATCHRPC_EXPORT void merge(Recording& into, Recording&& other);
 
 }  // namespace batchrpc

@@ -31,10 +31,11 @@ struct OperatorRecord {
 
 /// The batch of which a call was a row.
 struct BatchRecord {
-  std::uint64_t number = 0;  ///< of the callee's batches, from 1 on; 0: it was in none
-  std::uint64_t rows = 0;    ///< of the batch
-  TimePoint begin{};         ///< when its handler began, on the callee's clock
-  TimePoint end{};           ///< when it was done
+  std::uint64_t number =
+      0;                   ///< of the batches that the callee's process records, from 1 on; 0: none
+  std::uint64_t rows = 0;  ///< of the batch
+  TimePoint begin{};       ///< when its handler began, on the callee's clock
+  TimePoint end{};         ///< when it was done
 };
 
 /// One call that was recorded, with what it caused: operators, and calls of its handler. A time of

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "batchrpc/batchrpc.hpp"
+#include "batchrpc/profile/chrome_trace.hpp"
+#include "profile/profiled_pair.hpp"
+
+namespace batchrpc {
+namespace profiled_batches_test {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using Pair = test::ProfiledPair;
+
+TEST_CASE("batches of two batchers of a node are two, each with its own rows") {
+  Pair pair;
+  const auto negated = [](const std::vector<int>& rows) {
+    std::vector<int> results;
+    for (const int row : rows)
+      results.push_back(-row);
+    return results;
+  };
+  const Batcher<int(int)> one({.max_wait = 0ms}, negated);
+  const Batcher<int(int)> other({.max_wait = 0ms}, negated);
+  pair.b->expose("one", one);
+  pair.b->expose("other", other);
+  const Profiler profiler(*pair.a);
+  CHECK(pair.a->call<int(int)>("b", "one", 1).get() == -1);
+  CHECK(pair.a->call<int(int)>("b", "other", 2).get() == -2);
+  const Recording recording = profiler.recording();
+  REQUIRE(recording.calls.size() == 2);
+  CHECK(recording.calls[0].batch.number != recording.calls[1].batch.number);
+  std::vector<json> batches;
+  const json trace = json::parse(chrome_trace(recording));
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "X" && event.at("cat") == "batch") batches.push_back(event);
+  }
+  REQUIRE(batches.size() == 2);
+  CHECK(batches[0]["name"] == "batch of one");
+  CHECK(batches[1]["name"] == "batch of other");
+  for (const json& batch : batches)
+    CHECK(batch["args"]["span_ids"].size() == 1);
+}
+
+// Two callers, whose calls are rows of one batch; its handler fails wherever it sees a 13.
+struct Isolated {
+  Isolated() : c(pair.world.join("c")), leaf(pair.world.join("leaf")) {
+    leaf.expose("leaf", [&] { pair.world.loop->advance(2ms); });
+    pair.b->expose("batched", make());
+    pair.b->call<void()>("leaf", "leaf").get();  // connected
+    c.call<int(int)>("b", "slow", 0).get();
+  }
+
+  Batcher<int(int)> make() {
+    return {{.min_size = 2, .isolate = Isolate::halves},
+            [this](std::vector<int> rows) -> Future<std::vector<int>> {
+              return pair.b->call<void()>("leaf", "leaf").then([rows] { return checked(rows); });
+            }};
+  }
+  static std::vector<int> checked(const std::vector<int>& rows) {
+    if (std::find(rows.begin(), rows.end(), 13) != rows.end()) throw std::domain_error("13");
+    return rows;
+  }
+
+  Pair pair;
+  Node c;
+  Node leaf;
+};
+
+TEST_CASE("what a batch's handler does before its rows are tried apart is of all of them") {
+  Isolated nodes;
+  const Profiler of_a(*nodes.pair.a);
+  const Profiler of_c(nodes.c);
+  auto bad = nodes.pair.a->call<int(int)>("b", "batched", 13);
+  auto good = nodes.c.call<int(int)>("b", "batched", 1);
+  CHECK(std::move(good).get() == 1);
+  CHECK_THROWS_AS(std::move(bad).get(), RemoteError);
+  for (const Profiler* profiler : {&of_a, &of_c}) {
+    const Recording recording = profiler->recording();
+    REQUIRE(recording.calls.size() == 1);
+    const CallRecord& call = recording.calls[0];
+    CHECK(call.batch.rows == 2);
+    REQUIRE(call.calls.size() == 2);  // of the run of both, and of its own
+    CHECK(call.calls[0].shared);
+    // Its own run is its own trace's, and below it.
+    CHECK(call.calls[1].parent == call.span.span_number());
+    CHECK(call.calls[1].span.trace_id == call.span.trace_id);
+  }
+}
+
+}  // namespace profiled_batches_test
+}  // namespace batchrpc
