@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -75,6 +76,7 @@ void Connection::answer(std::string answer) {
   out_ = std::move(answer);
   state_ = State::writing;
   deadline_ = now() + limits_.write;
+  last_ = deadline_ + std::chrono::milliseconds(out_.size() * 1000 / limits_.write_rate);
 }
 
 void Connection::write() {
@@ -87,7 +89,7 @@ void Connection::write() {
       return;
     }
     written_ += static_cast<std::size_t>(bytes);
-    deadline_ = now() + limits_.write;
+    deadline_ = std::min(now() + limits_.write, last_);
   }
   out_ = {};
   ::shutdown(socket_.get(), SHUT_WR);

@@ -65,6 +65,7 @@ class Connection {
   std::string in_;
   std::string out_;
   std::size_t written_ = 0;
+  Clock::time_point last_{};  // when all is to be written: a trace holds much memory until then
   const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
 };
 

@@ -19,6 +19,7 @@ struct HttpLimits {
   std::size_t threads = 3;                 ///< that answer
   std::chrono::milliseconds head{5000};    ///< for a request to come as a whole
   std::chrono::milliseconds write{10000};  ///< for some of an answer to be taken
+  std::size_t write_rate = 64 * 1024;      ///< bytes/s of an answer that are to be, beside that
   std::chrono::milliseconds linger{1000};  ///< for a client to close, when all was written
 };
 

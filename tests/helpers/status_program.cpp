@@ -2,7 +2,9 @@
 // observers call all the time, objects behind references, and an error now and then. Prints where
 // the agent's page is, and ends when its input does.
 //
-//   status_program [ADDRESS]
+//   status_program [ADDRESS [FUNCTION]]
+//
+// FUNCTION is the name of one that fails with an error of that text.
 
 #include <atomic>
 #include <batchrpc/batchrpc.hpp>
@@ -13,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace rpc = batchrpc;
@@ -34,11 +37,12 @@ struct ReplayBuffer {
 // Calls the agent as an observer does.
 class Observer {
  public:
-  Observer(int rank, const std::string& agent)
+  Observer(int rank, const std::string& agent, std::string failing)
       : node_({.name = "observer" + std::to_string(rank),
                .rank = rank,
                .join = agent,
                .log_level = rpc::LogLevel::error}),
+        failing_(std::move(failing)),
         thread_([this, rank] { play(rank); }) {
     node_.expose<&run_episode>();
     node_.expose_class<ReplayBuffer(int)>();
@@ -54,6 +58,7 @@ class Observer {
   void play(int rank) {
     for (int step = 0; !over_; ++step) {
       try {
+        if (!failing_.empty() && step % 50 == 1) node_.call<void()>("agent", failing_).get();
         (void)node_.call<int(int)>("agent", "select_action", step).get();
         if (step % 50 == 0) node_.call<void(int)>("agent", "report", step).get();
       } catch (const rpc::Error&) {
@@ -65,6 +70,7 @@ class Observer {
 
   std::atomic<bool> over_{false};
   rpc::Node node_;
+  const std::string failing_;
   std::thread thread_;
 };
 
@@ -84,10 +90,12 @@ int main(int argc, char** argv) {
                                              });
   agent.expose("select_action", select_action);
   agent.expose("report", [](int) {});
+  const std::string failing = argc > 2 ? argv[2] : "";
+  if (!failing.empty()) agent.expose(failing, [failing] { throw std::runtime_error(failing); });
 
   std::vector<std::unique_ptr<Observer>> observers;
   for (int rank = 1; rank <= 3; ++rank)
-    observers.push_back(std::make_unique<Observer>(rank, agent.address()));
+    observers.push_back(std::make_unique<Observer>(rank, agent.address(), failing));
   std::vector<rpc::RRef<ReplayBuffer>> buffers;
   for (int i = 0; i < 4; ++i)
     buffers.push_back(agent.create<ReplayBuffer(int)>("observer" + std::to_string(1 + i % 3), 100));

@@ -103,6 +103,11 @@ class BrowserTest(unittest.TestCase):
         wait_until(lambda: self.cells("peers", "observer1")[3].endswith("s"), "a round trip")
         self.assertIn("select_action", self.text("batchers"))
         self.assertIn("Why batches started", self.text("batchers"))
+        colors = self.browser.execute_script(
+            "const style = getComputedStyle(document.documentElement);"
+            "return Object.values(kReasons).map(color => style.getPropertyValue(color.slice(4, -1)));")
+        self.assertEqual(len(colors), 8)
+        self.assertEqual(len(set(colors)), 8, colors)
         self.assertGreater(len(self.browser.find_elements(By.CSS_SELECTOR, "#batchers svg rect")), 2)
         wait_until(lambda: self.cells("rrefs", "cartpole::ReplayBuffer"), "an object")
         wait_until(lambda: "the environment has fallen over" in self.text("errors"), "an error")
@@ -129,6 +134,13 @@ class BrowserTest(unittest.TestCase):
         self.assertEqual(self.text("node"), evil)
         self.assertIsNotNone(self.cells("peers", evil))
         self.assertIn(evil, self.text("batchers"))
+        self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "img"), [])
+
+    def test_a_function_and_an_error_that_are_called_like_markup_are_text(self):
+        evil = "</script><img src=x onerror=document.title=1>&quot;'"
+        self.open("status_program", "127.0.0.1:0", evil)
+        wait_until(lambda: self.cells("answered", evil), "the function")
+        wait_until(lambda: evil in self.text("errors"), "its error")
         self.assertEqual(self.browser.find_elements(By.CSS_SELECTOR, "img"), [])
 
     # --- by keyboard alone

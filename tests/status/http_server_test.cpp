@@ -103,6 +103,26 @@ TEST_CASE("who is too slow is left") {
   CHECK(client.is_closed_within(10s));
 }
 
+TEST_CASE("who takes an answer too slowly is left, though some of it is taken all the time") {
+  const std::string large(std::size_t{32} << 20, 'x');
+  const HttpServer server(
+      kAnyPort,
+      [&](std::string_view, const ClientGone&) { return "HTTP/1.1 200 OK\r\n\r\n" + large; },
+      {.write = 200ms, .write_rate = 10 * large.size()});
+  const RawClient client(server.address().port);
+  client.send("GET / HTTP/1.1\r\n\r\n");
+  std::vector<char> block(65536);
+  std::size_t taken = 0;
+  while (true) {
+    const ssize_t bytes = ::recv(client.socket(), block.data(), block.size(), 0);
+    if (bytes <= 0) break;
+    taken += static_cast<std::size_t>(bytes);
+    std::this_thread::sleep_for(5ms);
+  }
+  CHECK(taken > 0);
+  CHECK(taken < large.size());
+}
+
 TEST_CASE("a client that is gone before its answer is there changes nothing") {
   const HttpServer server(kAnyPort, [](std::string_view head, const ClientGone&) {
     std::this_thread::sleep_for(5ms);
