@@ -235,6 +235,28 @@ TEST_CASE("What a worker that is lost would have sampled is not valid, and it co
       rpc::PeerLost);
 }
 
+TEST_CASE("A sampler without its only worker says so, and samples from it when it is back") {
+  const int how = GENERATE(0, 1, 2);  // policy at the worker; here, by step_wait() and by recv()
+  CAPTURE(how);
+  World world(1, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
+  const auto envs = world.open(2);
+  std::unique_ptr<Sampler> sampler;
+  if (how == 0) {
+    sampler = std::make_unique<RolloutSampler>(*envs, &weights, 1);
+  } else {
+    sampler = std::make_unique<RemoteSampler>(*envs, &decide, how == 2, 1);
+  }
+  world.world.kill("w0");
+  CHECK_THROWS_AS(sampler->sample(2), rpc::PeerLost);
+  CHECK_THROWS_AS(sampler->sample(2), rpc::PeerLost);
+  world.start(0);
+  REQUIRE(envs->wait_for_workers(1, 10s));
+  (void)sampler->sample(2);  // in which its first observations come
+  const Sample next = sampler->sample(2).at(0);
+  CHECK(next.begun_anew);
+  CHECK(next.valid.all().item<bool>());
+}
+
 TEST_CASE("A worker that is replaced when it has sampled leaves its sample as it was") {
   const bool at_workers = GENERATE(false, true);
   CAPTURE(at_workers);
