@@ -72,6 +72,16 @@ TEST_CASE("ppo ends with a checkpoint and says why when all workers are killed, 
   CHECK(again.wait_for(30s));
 }
 
+TEST_CASE("ppo steps as many environments a worker as its options take") {
+  const std::string inference = GENERATE("agent", "worker");
+  const Folder folder;
+  CHECK(end_of(start(folder, "ppo",
+                     ppo({"--workers", "1", "--envs-per-worker", "65536", "--inference", inference,
+                          "--steps", "1", "--minibatches", "1", "--epochs", "1", "--total-steps",
+                          "65536"})),
+               folder, "ppo", 60s) == 0);
+}
+
 TEST_CASE("ppo says at once what is wrong with a policy that workers would load") {
   const Folder folder;
   std::ofstream(folder.file("some.pt")) << "some";
