@@ -35,7 +35,8 @@ TEST_CASE("ppo goes on when a worker is killed, and a replacement takes its plac
   const std::string join = "tcp://127.0.0.1:" + std::to_string(free_port());
   ChildProcess agent = start(
       folder, "ppo",
-      ppo(training(join, {"--inference", inference, "--checkpoint", folder.file("checkpoints")})));
+      ppo(training(join, {"--inference", inference, "--checkpoint", folder.file("checkpoints"),
+                          "--json", folder.file("report"), "--figure", folder.file("curve.svg")})));
   REQUIRE(has_printed(folder, "ppo.out", "Update ", 30s));
   const std::vector<pid_t> workers = children_of(agent.pid());
   REQUIRE(workers.size() == 3);
@@ -49,6 +50,11 @@ TEST_CASE("ppo goes on when a worker is killed, and a replacement takes its plac
   const auto end = agent.wait_for(30s);
   REQUIRE(end);
   CHECK(end->code == 128 + SIGINT);
+  // What was known is written.
+  const nlohmann::json report = folder.json("report");
+  CHECK(report.at("error") == "interrupted");
+  CHECK(report.at("curve").size() == report.at("updates"));
+  CHECK_FALSE(folder.text("curve.svg").empty());
 }
 
 TEST_CASE("ppo ends with a checkpoint and says why when all workers are killed, and resumes") {
