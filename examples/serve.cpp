@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/interrupt.hpp"
+#include "common/seconds_between.hpp"
 
 namespace rpc = batchrpc;
 
@@ -49,9 +50,7 @@ int main(int argc, char** argv) {
 
     const int number = signal.get();
     std::cout << "signal " << number << ": ending" << std::endl;
-    const auto grace =
-        std::chrono::duration_cast<rpc::Duration>(std::chrono::duration<double>(seconds));
-    for (const std::string& straggler : node.shutdown(grace))
+    for (const std::string& straggler : node.shutdown(batchrpc_examples::duration_of(seconds)))
       std::cout << "not finished: " << straggler << std::endl;
   } catch (const rpc::InvalidArgument& error) {
     return usage(error.what());

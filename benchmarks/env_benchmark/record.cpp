@@ -22,6 +22,14 @@ Measured median_of(const std::vector<Measured>& rounds) {
           .driver_cpus = of(&Measured::driver_cpus)};
 }
 
+double efficiency(const Record& record, std::size_t variant) {
+  return median_of(record.variants[variant]).steps_per_second / record.setting.ideal();
+}
+
+double of_free_lanes(const Record& record, std::size_t variant) {
+  return median_of(record.variants[variant]).steps_per_second / median_free(record);
+}
+
 std::vector<double> rates_of(const std::vector<Measured>& rounds) {
   std::vector<double> rates;
   for (const Measured& round : rounds)

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "env_benchmark/setting.hpp"
@@ -17,6 +18,12 @@ struct Record {
 /// @{
 double median_free(const Record& record);
 Measured median_of(const std::vector<Measured>& rounds);
+/// @}
+
+/// How much of Setting::ideal() a variant has reached, and of what free lanes did.
+/// @{
+double efficiency(const Record& record, std::size_t variant);
+double of_free_lanes(const Record& record, std::size_t variant);
 /// @}
 
 std::vector<double> rates_of(const std::vector<Measured>& rounds);

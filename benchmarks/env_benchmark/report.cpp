@@ -16,6 +16,16 @@ double Simulated::off() const {
   return efficiency() - spread_of(measured).median / setting.ideal();
 }
 
+double most_off(const std::vector<Simulated>& checks, const Simulated& row) {
+  std::map<double, double> most_at;  // by the distance
+  for (const Simulated& check : checks) {
+    if (check.variant != row.variant) continue;
+    double& most = most_at[std::abs(std::log(check.setting.step_ms / row.setting.step_ms))];
+    most = std::max(most, std::abs(check.off()));
+  }
+  return most_at.empty() ? 0 : most_at.begin()->second;
+}
+
 namespace {
 
 std::string name_of(const Variant& variant) {
@@ -38,8 +48,7 @@ void print_efficiency(const std::vector<Record>& records, const Setting& setting
   if (at == records.end()) {
     std::printf("%9s", "-");
   } else {
-    std::printf("%7.0f %%",
-                median_of(at->variants[variant]).steps_per_second / setting.ideal() * 100);
+    std::printf("%7.0f %%", efficiency(*at, variant) * 100);
   }
 }
 
@@ -47,17 +56,6 @@ void print_place(const Options& options, const Simulated& row) {
   std::printf("%8zu %6zu %6g ms  %-16s ", row.setting.workers,
               row.setting.workers * row.setting.lanes, row.setting.step_ms,
               name_of(options.variants[row.variant]).c_str());
-}
-
-// Of the checks of the same variant, and of steps nearest to those of the row.
-double most_off(const std::vector<Simulated>& checks, const Simulated& row) {
-  std::map<double, double> most_at;  // by the distance
-  for (const Simulated& check : checks) {
-    if (check.variant != row.variant) continue;
-    double& most = most_at[std::abs(std::log(check.setting.step_ms / row.setting.step_ms))];
-    most = std::max(most, std::abs(check.off()));
-  }
-  return most_at.empty() ? 0 : most_at.begin()->second;
 }
 
 nlohmann::json simulated_json(const Options& options, const Simulated& row) {
@@ -105,11 +103,10 @@ void print_record(const Options& options, const Record& record) {
                   variant.buffers, variant.buffers == 1 ? "" : "s");
     std::printf(
         "%-28s %12.0f %9.1f %% %12.1f %% %12.0f %8.0f %11.2f\n", name, measured.steps_per_second,
-        measured.steps_per_second / ideal * 100, measured.steps_per_second / free * 100,
-        measured.messages_per_second,
+        efficiency(record, i) * 100, of_free_lanes(record, i) * 100, measured.messages_per_second,
         measured.steps_per_second * static_cast<double>(record.setting.observation_bytes) / 1e6,
         measured.driver_cpus);
-    beyond = std::max(beyond, measured.steps_per_second / free - 1);
+    beyond = std::max(beyond, of_free_lanes(record, i) - 1);
   }
   if (beyond > 0.001) {
     std::printf(
@@ -193,8 +190,8 @@ nlohmann::json report_json(const Options& options, const std::vector<Record>& re
                           {"buffers", options.variants[i].buffers},
                           {"steps_per_second", measured.steps_per_second},
                           {"steps_per_second_rounds", rates_of(record.variants[i])},
-                          {"efficiency", measured.steps_per_second / setting.ideal()},
-                          {"of_free_lanes", measured.steps_per_second / median_free(record)},
+                          {"efficiency", efficiency(record, i)},
+                          {"of_free_lanes", of_free_lanes(record, i)},
                           {"messages_per_second", measured.messages_per_second},
                           {"driver_cpus", measured.driver_cpus}});
     }

@@ -22,6 +22,9 @@ struct Simulated {
   [[nodiscard]] double off() const;         ///< how much more that is than what was measured
 };
 
+/// The most that the checks of the row's variant, and of steps nearest to its own, are off by.
+double most_off(const std::vector<Simulated>& checks, const Simulated& row);
+
 /// What a simulation has taken, a variant of the options each, and what it has given.
 struct Simulation {
   std::vector<Costs> costs{};

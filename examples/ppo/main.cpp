@@ -1,6 +1,8 @@
 #include <chrono>
+#include <exception>
 #include <iostream>
 #include <optional>
+#include <string>
 
 #include "common/command_line.hpp"
 #include "common/interrupt.hpp"
@@ -14,6 +16,20 @@
 namespace {
 
 using namespace batchrpc_examples;
+
+// What is known of a training that has ended early. Without an update nothing is, and reports of
+// before stay.
+void tell_early_end(const ppo::PpoOptions& options, ppo::TrainingReport report,
+                    const std::string& error) {
+  if (report.curve.empty()) return;
+  report.error = error;
+  std::cout << ppo::summary(options, report) << std::endl;
+  try {
+    ppo::write_results(options, report);
+  } catch (const std::exception& unwritten) {
+    say(unwritten.what());
+  }
+}
 
 int run(int argc, const char* const* argv) {
   const auto options = ppo::parse_options(argc, argv);
@@ -49,7 +65,13 @@ int run(int argc, const char* const* argv) {
   } else {
     training.emplace(*options);
   }
-  const ppo::TrainingReport report = ppo::train(*training, *options, interrupts, progress, &say);
+  ppo::TrainingReport report;
+  try {
+    report = ppo::train(*training, *options, interrupts, progress, &say);
+  } catch (const std::exception& error) {
+    tell_early_end(*options, training->report(), error.what());
+    throw;
+  }
   std::cout << ppo::summary(*options, report) << std::endl;
   ppo::write_results(*options, report);
   return options->until && !report.reached ? 1 : 0;

@@ -4,6 +4,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <sstream>
 
@@ -15,13 +16,14 @@ namespace batchrpc_examples::ppo {
 namespace {
 
 constexpr int kMostWorkers = 1000;
-constexpr int kMostEnvs = 100'000;
+constexpr int kMostEnvs = 65'536;  // that an EnvWorker makes, and that a policy takes at a time
 constexpr std::int64_t kMostSteps = 1'000'000'000'000;
 constexpr int kEnvs = 64;  // of all workers together, by default
 constexpr int kWorkers = 4;
 
 const std::map<std::string, InferencePlace> kInferencePlaces{{"agent", InferencePlace::agent},
                                                              {"worker", InferencePlace::worker}};
+const std::map<std::string, bool> kSwitch{{"false", false}, {"true", true}};
 const std::map<std::string, PolicyKind> kPolicyKinds{{"eager", PolicyKind::eager},
                                                      {"script", PolicyKind::script},
                                                      {"compiled", PolicyKind::compiled}};
@@ -63,10 +65,12 @@ void add_settings(CLI::App& app, Given& given) {
   add("--value-coefficient", given.value_coefficient, "of the value loss", between(0.0, 100.0));
   add("--max-gradient-norm", given.max_gradient_norm, "longer gradients are cut to it",
       between(1e-9, 1e9));
-  app.add_option("--anneal", given.anneal, "learning rate, linearly to 0")->group(group);
-  app.add_option("--clip-values", given.clip_values, "near those at sampling")->group(group);
-  app.add_option("--normalize-advantages", given.normalize_advantages, "in each minibatch")
-      ->group(group);
+  const auto add_switch = [&](const char* name, std::optional<bool>& value, const char* text) {
+    app.add_option(name, value, text)->transform(one_of(kSwitch))->group(group);
+  };
+  add_switch("--anneal", given.anneal, "learning rate, linearly to 0");
+  add_switch("--clip-values", given.clip_values, "near those at sampling");
+  add_switch("--normalize-advantages", given.normalize_advantages, "in each minibatch");
 }
 
 std::int64_t default_total_steps(const std::string& env) {
@@ -118,6 +122,12 @@ void check_workers(const PpoOptions& options) {
 }
 
 void check_sizes(const PpoOptions& options) {
+  if (options.inference == InferencePlace::agent && options.envs() > kMostEnvs) {
+    throw UsageError("--envs-per-worker " + std::to_string(options.envs_per_worker) + " of " +
+                     std::to_string(options.workers) + " --workers are " +
+                     std::to_string(options.envs()) + " environments, and the agent chooses for " +
+                     std::to_string(kMostEnvs) + " at most: give fewer, or --inference worker");
+  }
   if (options.envs_per_worker % options.buffers != 0) {
     throw UsageError("--envs-per-worker " + std::to_string(options.envs_per_worker) +
                      " cannot be cut into " + std::to_string(options.buffers) +
@@ -227,8 +237,11 @@ std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
       ->check(between<std::int64_t>(1, kMostSteps));
   app.add_option("--until", options.until,
                  "end as soon as this is the mean return of the last 100 episodes; when it never "
-                 "is, the exit code is 1");
-  app.add_option("--seed", options.seed, "of all that is random")->capture_default_str();
+                 "is, the exit code is 1")
+      ->check(between(-1e9, 1e9));
+  app.add_option("--seed", options.seed, "of all that is random")
+      ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
   app.add_option("--checkpoint", options.checkpoint,
                  "folder for checkpoints; a training that left some there goes on");
   app.add_option("--checkpoint-every", options.checkpoint_every, "so many updates")

@@ -39,7 +39,7 @@ void RemoteSampler::restore(const std::string& /*state*/, std::int64_t updates) 
 
 void RemoteSampler::reset(std::uint64_t seed) {
   envs_.reset_async(seed);
-  while (envs_.under_way() > 0) {
+  do {
     const rpc::EnvBatch batch = receive();
     if (batch.groups == 0) continue;  // what was under way has been lost
     group_envs_ = static_cast<std::int64_t>(batch.envs);
@@ -48,7 +48,7 @@ void RemoteSampler::reset(std::uint64_t seed) {
     for (std::size_t i = 0; i < batch.groups; ++i) {
       if (batch.valid[i * batch.envs] != 0) take(batch, i, observations).begun_anew = true;
     }
-  }
+  } while (envs_.under_way() > 0 || groups_.empty());
 }
 
 // The group at that place of a batch, which sees its part of the batch's observations.
@@ -66,46 +66,57 @@ RemoteSampler::Group& RemoteSampler::take(const rpc::EnvBatch& batch, std::size_
 rpc::EnvBatch RemoteSampler::receive() { return any_worker_ ? envs_.recv() : envs_.step_wait(); }
 
 std::vector<Sample> RemoteSampler::sample(std::int64_t steps) {
-  std::vector<std::vector<Group*>> buffers(groups_.size() / workers_);
-  for (std::size_t g = 0; g < groups_.size(); ++g) {
-    begin(groups_[g], steps);
-    if (groups_[g].held) buffers[g / workers_].push_back(&groups_[g]);
-  }
-  for (const std::vector<Group*>& buffer : buffers) {  // so that one is stepped while another acts
-    std::vector<at::Tensor> observations;
-    for (const Group* group : buffer)
-      observations.push_back(group->now);
-    if (!buffer.empty()) act(buffer, at::cat(observations));
-  }
-  if (envs_.under_way() == 0) (void)envs_.recv();  // all are lost: it says why
-  while (envs_.under_way() > 0) {
+  begin_all(steps);
+  do {  // also when nothing could be sent: it says why, or has what a worker that is back sees
     const rpc::EnvBatch batch = receive();
     if (batch.groups == 0) continue;  // what was under way has been lost
     const at::Tensor observations = observations_of(batch);
-    std::vector<Group*> next;
-    std::vector<at::Tensor> seen;
-    for (std::size_t i = 0; i < batch.groups; ++i) {
-      const std::size_t first = i * batch.envs;
-      if (batch.valid[first] == 0) continue;
-      Group& group = take(batch, i, observations);
-      if (batch.started[first] != 0) {  // its worker is back, and waits for the next sample
-        group.begun_anew = true;
-        continue;
-      }
-      take_outcome(group, batch, i);
-      if (group.step == steps) continue;
-      next.push_back(&group);
-      seen.push_back(group.now);
-    }
-    if (next.empty()) continue;
-    act(next, next.size() == batch.groups ? observations : at::cat(seen));
-  }
+    const std::vector<Group*> next = take_all(batch, observations, steps);
+    if (!next.empty()) act(next, next.size() == batch.groups ? observations : seen_by(next));
+  } while (envs_.under_way() > 0);
   std::vector<Sample> samples;
   for (Group& group : groups_) {
     group.finals.move_to(group.sample);
     samples.push_back(std::exchange(group.sample, {}));
   }
   return samples;
+}
+
+// Acts for one buffer after the other, so that one is stepped while another's actions are chosen.
+void RemoteSampler::begin_all(std::int64_t steps) {
+  std::vector<std::vector<Group*>> buffers(groups_.size() / workers_);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    begin(groups_[g], steps);
+    if (groups_[g].held) buffers[g / workers_].push_back(&groups_[g]);
+  }
+  for (const std::vector<Group*>& buffer : buffers)
+    if (!buffer.empty()) act(buffer, seen_by(buffer));
+}
+
+// Takes what has come, and gives the groups that have steps left.
+std::vector<RemoteSampler::Group*> RemoteSampler::take_all(const rpc::EnvBatch& batch,
+                                                           const at::Tensor& observations,
+                                                           std::int64_t steps) {
+  std::vector<Group*> next;
+  for (std::size_t i = 0; i < batch.groups; ++i) {
+    const std::size_t first = i * batch.envs;
+    if (batch.valid[first] == 0) continue;
+    Group& group = take(batch, i, observations);
+    if (batch.started[first] != 0) {  // its worker is back, and waits for the next sample
+      group.begun_anew = true;
+      continue;
+    }
+    take_outcome(group, batch, i);
+    if (group.step < steps) next.push_back(&group);
+  }
+  return next;
+}
+
+at::Tensor RemoteSampler::seen_by(const std::vector<Group*>& groups) {
+  std::vector<at::Tensor> observations;
+  for (const Group* group : groups)
+    observations.push_back(group->now);
+  return at::cat(observations);
 }
 
 void RemoteSampler::begin(Group& group, std::int64_t steps) const {

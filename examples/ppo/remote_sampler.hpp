@@ -40,9 +40,13 @@ class RemoteSampler final : public Sampler {
   [[nodiscard]] batchrpc::EnvBatch receive();
   void reset(std::uint64_t seed);
   Group& take(const batchrpc::EnvBatch& batch, std::size_t place, const at::Tensor& observations);
+  void begin_all(std::int64_t steps);
   void begin(Group& group, std::int64_t steps) const;
+  std::vector<Group*> take_all(const batchrpc::EnvBatch& batch, const at::Tensor& observations,
+                               std::int64_t steps);
   void take_outcome(Group& group, const batchrpc::EnvBatch& batch, std::size_t place);
   void act(const std::vector<Group*>& groups, const at::Tensor& observations);
+  [[nodiscard]] static at::Tensor seen_by(const std::vector<Group*>& groups);
 
   batchrpc::VectorEnv& envs_;
   Decide decide_;

@@ -12,6 +12,7 @@
 #include "cartpole_observer/cartpole_env.hpp"
 #include "common/command_line.hpp"
 #include "common/machine.hpp"
+#include "common/notice.hpp"
 
 namespace batchrpc_examples::ppo {
 namespace {
@@ -112,7 +113,13 @@ nlohmann::json report_json(const PpoOptions& options, const TrainingReport& repo
       json["goal_reached_after_steps"] = *steps;
   }
   json["resumed_at_update"] = report.resumed_at;
-  json["weights_hash"] = format("%016llx", static_cast<unsigned long long>(report.weights_hash));
+  json["error"] = Json(nullptr);
+  json["weights_hash"] = Json(nullptr);  // a failed update may have changed them
+  if (report.error.empty()) {
+    json["weights_hash"] = format("%016llx", static_cast<unsigned long long>(report.weights_hash));
+  } else {
+    json["error"] = report.error;
+  }
   json["curve"] = report.curve;
   return json;
 }
@@ -140,10 +147,10 @@ void write_results(const PpoOptions& options, const TrainingReport& report) {
     write_file(options.json, report_json(options, report).dump(2) + "\n");
     written += " " + options.json;
   }
-  if (!options.figure.empty()) {
-    if (last_of(report).episodes == 0) {
-      throw std::runtime_error("no episode ended: there is nothing to draw in " + options.figure);
-    }
+  if (!options.figure.empty() && last_of(report).episodes == 0) {
+    say(options.figure +
+        " is not written: no episode has ended, of which it could show the return");
+  } else if (!options.figure.empty()) {
     const std::string png = std::filesystem::path(options.figure).replace_extension(".png");
     const Figure figure = learning_curve(options, report);
     write_svg(figure, options.figure);

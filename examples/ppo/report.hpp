@@ -20,7 +20,8 @@ nlohmann::json report_json(const PpoOptions& options, const TrainingReport& repo
 /// The mean return of the last 100 episodes over the steps of all environments.
 Figure learning_curve(const PpoOptions& options, const TrainingReport& report);
 
-/// Writes the files that the options name, and says so. Throws std::runtime_error.
+/// Writes the files that the options name, and says so; where no episode has ended, no figure.
+/// Throws std::runtime_error.
 void write_results(const PpoOptions& options, const TrainingReport& report);
 
 }  // namespace batchrpc_examples::ppo

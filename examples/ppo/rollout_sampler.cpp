@@ -57,7 +57,6 @@ std::vector<Sample> RolloutSampler::sample(std::int64_t steps) {
     group.held = false;
   }
   envs_.rollout_async(sources, static_cast<std::size_t>(steps));
-  if (envs_.under_way() == 0) (void)envs_.recv();  // all are lost: it says why
   receive_all();
   std::vector<Sample> samples;
   for (Group& group : groups_)
@@ -65,9 +64,10 @@ std::vector<Sample> RolloutSampler::sample(std::int64_t steps) {
   return samples;
 }
 
-// Takes what comes: rollouts, and first observations of workers that are there or back.
+// Takes what comes: rollouts, and first observations of workers that are there or back. Also when
+// nothing could be sent: recv() says why, if no worker is back.
 void RolloutSampler::receive_all() {
-  while (envs_.under_way() > 0) {
+  do {
     const rpc::EnvBatch batch = envs_.recv();
     if (batch.groups == 0) continue;  // what was under way has been lost
     group_envs_ = static_cast<std::int64_t>(batch.envs);
@@ -90,7 +90,7 @@ void RolloutSampler::receive_all() {
       group.now = last;
       group.held = true;
     }
-  }
+  } while (envs_.under_way() > 0 || groups_.empty());
 }
 
 // What the group's policy has done since what the group saw last.

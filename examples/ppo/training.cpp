@@ -74,8 +74,10 @@ Decide Training::decider() {
   return [this](const at::Tensor& observations) { return actor_->decide(observations); };
 }
 
+bool Training::reached() const { return options_.until && episodes_.reached(*options_.until); }
+
 bool Training::finished() const {
-  return learner_.env_steps() + options_.rows_per_update() > options_.total_steps;
+  return reached() || learner_.env_steps() + options_.rows_per_update() > options_.total_steps;
 }
 
 const CurvePoint& Training::update() {
@@ -135,6 +137,7 @@ void Training::restore(const Checkpoint& checkpoint) {
     learner_.restore(checkpoint.version, state.at("env_steps").get<std::int64_t>(),
                      checkpoint.weights, checkpoint.mean, checkpoint.square,
                      state.at("optimizer_steps").get<std::int64_t>());
+    resumed_at_ = checkpoint.version;
   } catch (const nlohmann::json::exception& error) {
     throw CheckpointError(std::string("a checkpoint's state cannot be read: ") + error.what());
   } catch (const std::invalid_argument& error) {
@@ -151,21 +154,29 @@ std::uint64_t Training::weights_hash() const {
   return hash;
 }
 
+TrainingReport Training::report() const {
+  return {.curve = curve_,
+          .reached = reached(),
+          .weights_hash = weights_hash(),
+          .resumed_at = resumed_at_};
+}
+
 TrainingReport train(Training& training, const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice) {
-  TrainingReport report;
   std::optional<CheckpointFolder> folder;
+  std::int64_t written = 0;
   if (!options.checkpoint.empty()) {
     folder.emplace(options.checkpoint);
     if (const auto checkpoint = folder->newest(training_settings(options), notice)) {
       training.restore(*checkpoint);
-      report.resumed_at = checkpoint->version;
-      notice("goes on from " + folder->path(checkpoint->version));
+      written = checkpoint->version;
+      const std::string path = folder->path(written);
+      notice(training.finished()
+                 ? "nothing is left to do: the training has come to its end in " + path
+                 : "goes on from " + path);
     }
   }
-  std::int64_t written = report.resumed_at;
-  const auto reached = [&] { return options.until && training.episodes().reached(*options.until); };
   const auto write = [&](const Training::Moment& moment) {
     if (!folder || moment.version == written) return;
     folder->write(training.checkpoint(moment));
@@ -182,7 +193,7 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
       notice(error.what());
     }
   };
-  while (!training.finished() && !reached()) {
+  while (!training.finished()) {
     std::optional<Training::Moment> before;  // the update
     if (folder) before = training.moment();
     if (before && before->version % options.checkpoint_every == 0) write(*before);
@@ -196,10 +207,7 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
     }
   }
   if (folder) write(training.moment());
-  report.curve = training.curve();
-  report.reached = reached();
-  report.weights_hash = training.weights_hash();
-  return report;
+  return training.report();
 }
 
 TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,

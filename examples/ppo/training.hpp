@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/interrupt.hpp"
@@ -15,6 +16,15 @@
 #include "ppo/options.hpp"
 
 namespace batchrpc_examples::ppo {
+
+/// What a training came to.
+struct TrainingReport {
+  std::vector<CurvePoint> curve{};
+  bool reached = false;  ///< the mean return that was to be reached
+  std::uint64_t weights_hash = 0;
+  std::int64_t resumed_at = 0;  ///< the version of the checkpoint; 0: begun anew
+  std::string error{};          ///< by which it ended early; empty: by none
+};
 
 /// A training, update by update. Not thread safe.
 class Training {
@@ -32,7 +42,8 @@ class Training {
   /// Samples and learns from it. Throws NotFinite, and PeerLost when all workers are lost; then
   /// only a moment() from before is of use.
   const CurvePoint& update();
-  /// Whether another update would pass the number of steps.
+  /// Whether another update would pass the number of steps, or the mean return is reached that was
+  /// to be.
   [[nodiscard]] bool finished() const;
 
   /// What an update changes also when it fails, at little cost.
@@ -54,12 +65,14 @@ class Training {
   void restore(const Checkpoint& checkpoint);
 
   [[nodiscard]] const std::vector<CurvePoint>& curve() const { return curve_; }
-  [[nodiscard]] const EpisodeStatistics& episodes() const { return episodes_; }
+  /// What it has come to; also of one whose last update has failed.
+  [[nodiscard]] TrainingReport report() const;
   [[nodiscard]] const Learner& learner() const { return learner_; }
   /// FNV-1a of the weights' bytes: equal for trainings that went alike.
   [[nodiscard]] std::uint64_t weights_hash() const;
 
  private:
+  [[nodiscard]] bool reached() const;
   // Without a sampler.
   Training(const PpoOptions& options, const batchrpc::EnvSpec& spec);
   [[nodiscard]] Decide decider();
@@ -71,14 +84,7 @@ class Training {
   std::unique_ptr<Sampler> sampler_;
   EpisodeStatistics episodes_;
   std::vector<CurvePoint> curve_;
-};
-
-/// What a training came to.
-struct TrainingReport {
-  std::vector<CurvePoint> curve{};
-  bool reached = false;  ///< the mean return that was to be reached
-  std::uint64_t weights_hash = 0;
-  std::int64_t resumed_at = 0;  ///< the version of the checkpoint; 0: begun anew
+  std::int64_t resumed_at_ = 0;
 };
 
 /// Trains as the options say: goes on from a checkpoint if there is one, and writes them.

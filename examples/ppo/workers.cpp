@@ -5,9 +5,11 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "common/meeting_place.hpp"
+#include "common/seconds_between.hpp"
 #include "common/worker_end.hpp"
 #include "games/games.hpp"
 #include "ppo/policies.hpp"
@@ -30,6 +32,33 @@ rpc::NodeOptions node_options(const PpoOptions& options, const std::string& join
           .log_level = rpc::LogLevel::error};
 }
 
+// What the library says, with this program's options in the place of its own.
+std::string in_own_words(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"NodeOptions::join: ", "--join: "},
+      {"give both one world_size", "give all processes the same --workers"},
+      {", or raise NodeOptions::join_timeout", " (--join) and the same --workers"},
+      {"choose another NodeOptions::name", "give another --rank"},
+      {"NodeOptions::rank, or -1", "--rank"},
+      {" (0, in NodeOptions::listen or of an open group: any that is free)", ""},
+      {"VectorEnvOptions::step_timeout", "--step-timeout"}};
+  for (const auto& [theirs, ours] : kWords) {
+    const std::size_t at = text.find(theirs);
+    if (at != std::string::npos) text.replace(at, theirs.size(), ours);
+  }
+  return text;
+}
+
+rpc::Node join_others(const PpoOptions& options, const std::string& join, int rank) {
+  try {
+    return rpc::Node(node_options(options, join, rank));
+  } catch (const rpc::InvalidArgument& error) {
+    throw rpc::InvalidArgument(in_own_words(error.what()));
+  } catch (const rpc::JoinFailed& error) {
+    throw rpc::JoinFailed(in_own_words(error.what()));
+  }
+}
+
 std::vector<std::string> worker_names(const PpoOptions& options) {
   std::vector<std::string> names;
   for (int rank = 1; rank <= options.workers; ++rank)
@@ -39,7 +68,7 @@ std::vector<std::string> worker_names(const PpoOptions& options) {
 
 void run_worker_at(const PpoOptions& options, const std::string& join, int rank) {
   use_one_torch_thread();
-  const rpc::Node node(node_options(options, join, rank));
+  const rpc::Node node = join_others(options, join, rank);
   const WorkerEnd end(node, name_of(0));
   std::shared_ptr<rpc::WorkerPolicy> policy;
   if (options.inference == InferencePlace::worker) {
@@ -72,7 +101,7 @@ Workers::Workers(const PpoOptions& options) : options_(options) {
       });
     }
   }
-  node_.emplace(node_options(options, join, 0));
+  node_.emplace(join_others(options, join, 0));
 }
 
 Workers::~Workers() {
@@ -89,8 +118,7 @@ rpc::VectorEnv& Workers::envs() {
                             .envs_per_worker = static_cast<std::size_t>(options_.group_envs()),
                             .buffers = buffers,
                             .autoreset = rpc::Autoreset::same_step,
-                            .step_timeout = std::chrono::duration_cast<rpc::Duration>(
-                                std::chrono::duration<double>(options_.step_timeout))});
+                            .step_timeout = duration_of(options_.step_timeout)});
   const rpc::EnvSpec wanted = make_env(options_.env)->spec();
   if (envs_->spec() != wanted) {
     throw rpc::InvalidArgument(
@@ -112,11 +140,12 @@ void Workers::tell_changes(const std::function<void(const std::string&)>& notice
   for (std::size_t w = 0; w < now.size(); ++w) {
     const bool lost = now[w].losses > (told_.empty() ? 0 : told_[w].losses);
     const bool was_live = told_.empty() || told_[w].live;
-    if (lost) notice(now[w].last_loss + (others_live ? "; the others go on" : ""));
+    const std::string last_loss = in_own_words(now[w].last_loss);
+    if (lost) notice(last_loss + (others_live ? "; the others go on" : ""));
     if (now[w].live && (lost || !was_live)) notice(now[w].name + " is back");
     const bool was_opening = !told_.empty() && told_[w].opening;
     if (was_opening && !now[w].opening && !now[w].live) {
-      notice(now[w].last_loss + "; start it with the agent's --env, --inference and --policy");
+      notice(last_loss + "; start it with the agent's --env, --inference and --policy");
     }
   }
   told_ = now;

@@ -125,7 +125,7 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   void send_step(const Order& order, Bytes actions);
   void send_reset(const Order& order, std::optional<std::uint64_t> seed);
   [[nodiscard]] Future<void> send_weights(std::size_t worker, const env::SessionId& session,
-                                          const Weights& weights);
+                                          const Weights& weights, Duration timeout);
   [[nodiscard]] Future<env::OpenReply> send_open(std::size_t worker, Duration timeout);
   detail::OutgoingOptions how_to_call(const Node& node, const Order& order);
   void with_node(const std::function<void(const Node&)>& use) const;

@@ -9,7 +9,7 @@ namespace batchrpc {
 namespace {
 
 // Also what is called while the driver handles a call goes on without it.
-CallOptions detached(Duration timeout = {}) {
+CallOptions detached(Duration timeout) {
   CallOptions options;
   options.timeout = timeout;
   options.detached = true;
@@ -81,11 +81,11 @@ void VectorEnv::State::send_reset(const Order& order, std::optional<std::uint64_
 }
 
 Future<void> VectorEnv::State::send_weights(std::size_t worker, const env::SessionId& session,
-                                            const Weights& weights) {
+                                            const Weights& weights, Duration timeout) {
   try {
     std::optional<Future<void>> taken;
     with_node([&](const Node& node) {
-      taken = node.call_with<env::PolicyFunction>(detached(), options_.workers[worker],
+      taken = node.call_with<env::PolicyFunction>(detached(timeout), options_.workers[worker],
                                                   env::policy_name(options_.service), session,
                                                   weights.bytes, weights.version);
     });

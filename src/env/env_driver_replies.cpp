@@ -34,14 +34,9 @@ void VectorEnv::State::take(const Order& order, Result<env::StepReply> result) {
     arrived_.push_back(order.group);
     wake(lock);
   } catch (...) {
-    std::exception_ptr why = std::current_exception();
     std::unique_lock lock(mutex_);
     if (closed_ || group.ticket != order.ticket) return;
-    if (Result<void>(why).code() == ErrorCode::timed_out) {
-      why = std::make_exception_ptr(TimedOut(
-          workers_[worker].told.name + " has not answered within VectorEnvOptions::step_timeout"));
-    }
-    lose(std::move(lock), worker, why);
+    lose(std::move(lock), worker, std::current_exception());
   }
 }
 

@@ -151,7 +151,7 @@ void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
 // Before its environments begin; and those that were pushed meanwhile, too.
 void VectorEnv::State::give_weights(std::size_t w, const env::SessionId& session,
                                     std::shared_ptr<const Weights> weights) {
-  Future<void> taken = send_weights(w, session, *weights);
+  Future<void> taken = send_weights(w, session, *weights, options_.open_timeout);
   static_cast<void>(std::move(taken).then(
       [self = weak_from_this(), w, session, weights = std::move(weights)](Result<void> result) {
         const auto state = self.lock();
@@ -217,7 +217,10 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
   Worker& worker = workers_[w];
   worker.told.live = false;
   worker.told.opening = !is_final(error);
-  worker.told.last_loss = why_lost(worker.told.name, error);
+  const bool too_slow = Result<void>(error).code() == ErrorCode::timed_out;
+  worker.told.last_loss =
+      too_slow ? worker.told.name + " has not answered within VectorEnvOptions::step_timeout"
+               : why_lost(worker.told.name, error);
   ++worker.told.losses;
   for (std::size_t b = 0; b < options_.buffers; ++b) {
     Group& group = groups_[b * worker_count() + w];
@@ -309,7 +312,7 @@ Future<void> VectorEnv::State::push_policy(Bytes bytes, std::uint64_t version) {
   }
   std::vector<Future<void>> taken;
   for (const Taker& taker : takers) {
-    taken.push_back(send_weights(taker.worker, taker.session, *weights)
+    taken.push_back(send_weights(taker.worker, taker.session, *weights, options_.step_timeout)
                         .then([self = shared_from_this(), taker](const Result<void>& result) {
                           if (result.has_value()) return;
                           std::unique_lock lock(self->mutex_);

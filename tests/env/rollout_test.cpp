@@ -139,6 +139,23 @@ TEST_CASE("a worker that does not take weights is lost alone, and is given them 
   CHECK(back.rewards == std::vector<float>{0, 30});
 }
 
+TEST_CASE("a worker that does not take weights in the time of a step is lost, and may come back") {
+  using namespace std::chrono_literals;
+  EnvWorld world(2, {.length = 100}, 1, std::make_shared<StepPolicy>());
+  VectorEnvOptions options = world.options(1);
+  options.step_timeout = 50ms;
+  VectorEnv envs(*world.driver, options);
+  const EnvBatch batch = envs.reset();
+  world.world.pause("w1");  // which the node itself notices after seconds
+  const Duration before = world.world.time();
+  CHECK_NOTHROW(envs.push_policy(weights(20), 1).get());
+  CHECK(world.world.time() - before < 100ms);
+  CHECK_FALSE(envs.workers()[1].live);
+  CHECK_THAT(envs.workers()[1].last_loss, Catch::Contains("VectorEnvOptions::step_timeout"));
+  world.world.resume("w1");
+  CHECK(envs.wait_for_workers(2, 10s));
+}
+
 TEST_CASE("a replacement that refuses the weights is lost until another takes its place") {
   EnvWorld world(2, {.length = 100}, 1, std::make_shared<StepPolicy>());
   VectorEnv envs(*world.driver, world.options(1));

@@ -1,13 +1,16 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "common/command_line.hpp"
 #include "env_benchmark/calibration.hpp"
 #include "env_benchmark/options.hpp"
+#include "env_benchmark/report.hpp"
 #include "env_benchmark/simulation.hpp"
+#include "env_benchmark/worker.hpp"
 
 namespace env_benchmark {
 namespace env_benchmark_test {
@@ -93,6 +96,74 @@ TEST_CASE("without a simulation each size of observations is measured with each 
   REQUIRE(options.settings.size() == 4);
   CHECK(options.settings[3].step_ms == 10);
   CHECK(options.settings[3].message_bytes() == 6 * 28224);
+}
+
+// 2 workers of 4 lanes, each of which steps 3 environments in 10 ms: 24 steps in 10 ms.
+constexpr Setting kThrees{.workers = 2, .envs_per_worker = 12, .lanes = 4, .step_ms = 10};
+
+TEST_CASE("at most as many environments step at once as workers have, however many lanes") {
+  CHECK(kThrees.group_envs() == 3);
+  CHECK(kThrees.ideal() == Approx(2400));
+  Setting one_lane = kThrees;
+  one_lane.lanes = 1;
+  CHECK(one_lane.ideal() == Approx(2400));
+}
+
+TEST_CASE("free lanes that sleep are counted once, and never faster than they can be") {
+  Setting setting = kThrees;
+  setting.workers = 1;
+  const double rate = run_free(setting, make_step_time(setting.step_ms, false), 0.1);
+  CHECK(rate <= setting.ideal());
+  CHECK(rate > 0);
+}
+
+TEST_CASE("env_benchmark reports medians of its rounds, beside the ideal and beside free lanes") {
+  const Record record{.setting = kThrees,
+                      .free = {2000, 1500, 2100},
+                      .variants = {{{.steps_per_second = 600}},
+                                   {{.steps_per_second = 1700, .messages_per_second = 150},
+                                    {.steps_per_second = 1800, .messages_per_second = 120},
+                                    {.steps_per_second = 2300, .messages_per_second = 140}}}};
+  const Options options = parse({"--mode", "recv"});
+  const auto json = report_json(options, {record}, {}).at("settings").at(0);
+  CHECK(json.at("lanes") == 8);
+  CHECK(json.at("envs_per_group") == 3);
+  CHECK(json.at("ideal_steps_per_second").get<double>() == Approx(2400));
+  CHECK(json.at("free_lanes_steps_per_second") == 2000.0);
+  const auto& first = json.at("variants").at(0);
+  CHECK(first.at("buffers") == 1);
+  CHECK(first.at("efficiency").get<double>() == Approx(0.25));
+  CHECK(first.at("of_free_lanes").get<double>() == Approx(0.3));
+  const auto& second = json.at("variants").at(1);
+  CHECK(second.at("mode") == "recv");
+  CHECK(second.at("buffers") == 2);
+  CHECK(second.at("steps_per_second") == 1800.0);
+  CHECK(second.at("messages_per_second") == 140.0);
+  CHECK(second.at("efficiency").get<double>() == Approx(0.75));
+  CHECK(second.at("of_free_lanes").get<double>() == Approx(0.9));
+}
+
+TEST_CASE("a simulation is off by as much as its checks of the same variant and nearest step") {
+  const auto simulated = [](double step_ms, std::size_t variant, double steps, double measured) {
+    Simulated row{.setting = kThrees, .variant = variant, .windows = {steps}};
+    row.setting.step_ms = step_ms;
+    if (measured > 0) row.measured = {measured};
+    return row;
+  };
+  const Simulated machines = simulated(100, 0, 180, 0);  // of 240
+  CHECK(machines.efficiency() == Approx(0.75));
+  CHECK(most_off({}, machines) == 0);
+  const std::vector<Simulated> checks{simulated(1, 0, 24000, 12000),  // steps farther from 100 ms
+                                      simulated(10, 0, 2160, 1920),   // 0.9, measured 0.8
+                                      simulated(10, 0, 1200, 1680),   // 0.5, measured 0.7: the most
+                                      simulated(10, 1, 2400, 240)};   // another variant
+  CHECK(checks[1].off() == Approx(0.1));
+  CHECK(checks[2].off() == Approx(-0.2));
+  CHECK(most_off(checks, machines) == Approx(0.2));
+  CHECK(most_off(checks, simulated(2, 0, 1, 0)) == Approx(0.5));
+  const auto json = report_json(parse({}), {}, {.checks = checks, .machines = {machines}});
+  CHECK(json.at("simulated_machines").at(0).at("efficiency").get<double>() == Approx(0.75));
+  CHECK(json.at("simulated_checks").at(1).at("measured_steps_per_second") == 1920.0);
 }
 
 TEST_CASE("options of env_benchmark that cannot be are refused") {

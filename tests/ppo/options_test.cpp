@@ -44,6 +44,8 @@ TEST_CASE("Each environment has defaults of its own, and what is given goes befo
   CHECK(options.envs() == 8);
   CHECK(options.total_steps == 2000);
   CHECK(parsed({"--env", "minatar-breakout"}).total_steps == 5'000'000);
+  CHECK(parsed({"--until", "-7.5"}).until == -7.5);
+  CHECK(parsed({"--seed", "18446744073709551615"}).seed == 18'446'744'073'709'551'615U);
 }
 
 TEST_CASE("An unknown environment is answered by those that there are") {
@@ -61,6 +63,13 @@ TEST_CASE("PPO's numbers are checked") {
   refused({"--envs-per-worker", "0"}, "not a number");
   refused({"--workers", "-1"}, "not a number");
   refused({"--buffers", "3"}, "not a number");
+  refused({"--envs-per-worker", "65537"}, "not a number from 1 to 65536");
+  refused({"--until", "nan"}, "'nan' is not a number");
+  refused({"--until", "inf"}, "'inf' is not a number");
+  refused({"--seed", "-1"}, "'-1' is not a number from 0 to 18446744073709551615");
+  refused({"--seed", "18446744073709551616"}, "not a number");
+  for (const char* option : {"--anneal", "--clip-values", "--normalize-advantages"})
+    refused({option, "maybe"}, std::string(option) + ": 'maybe' is none of false|true");
   refused({"--inference", "nowhere"}, "'nowhere' is none of agent|worker");
   refused({"--policy", "fast"}, "'fast' is none of compiled|eager|script");
   refused({"--figure", "/tmp/a.pdf"}, "ends in .svg");
@@ -76,6 +85,16 @@ TEST_CASE("Rows that minibatches do not divide are refused with what to change")
   CHECK_NOTHROW(
       parsed({"--workers", "0", "--envs-per-worker", "5", "--steps", "8", "--minibatches", "4"}));
   refused({"--total-steps", "100"}, "less than one update takes, which is");
+}
+
+TEST_CASE("More environments than the agent can choose for are refused, but not at the workers") {
+  refused({"--workers", "2", "--envs-per-worker", "32769"},
+          "are 65538 environments, and the agent chooses for 65536 at most: give fewer, or "
+          "--inference worker");
+  CHECK_NOTHROW(
+      parsed({"--workers", "2", "--envs-per-worker", "32768", "--total-steps", "5000000"}));
+  CHECK_NOTHROW(parsed({"--workers", "2", "--envs-per-worker", "65536", "--inference", "worker",
+                        "--total-steps", "5000000"}));
 }
 
 TEST_CASE("What needs workers, a rank or a file is refused without") {

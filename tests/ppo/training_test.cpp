@@ -116,6 +116,26 @@ TEST_CASE("The last three checkpoints stay, and the newest is gone on from") {
   CHECK_THAT(notices[0], Catch::Contains("goes on from") && Catch::Contains("ppo.9.checkpoint"));
 }
 
+TEST_CASE(
+    "Of a training that is at its end and begun again it is said that nothing is left to do") {
+  const Folder folder;
+  PpoOptions options = short_options();
+  options.checkpoint = folder.string();
+  const bool by_steps = GENERATE(true, false);
+  if (!by_steps) {
+    options.total_steps = 100'000;
+    options.until = 10;
+  }
+  const TrainingReport first = trained(options);
+  std::vector<std::string> notices;
+  const TrainingReport again = trained(options, &notices);
+  const auto version = static_cast<int>(first.curve.back().version);
+  CHECK(notices == std::vector{"nothing is left to do: the training has come to its end in " +
+                               folder.checkpoint(version)});
+  CHECK(again.weights_hash == first.weights_hash);
+  CHECK(again.reached == !by_steps);
+}
+
 TEST_CASE("Of a damaged checkpoint it is said so, and the one before is used") {
   const Folder folder;
   PpoOptions options = short_options();
@@ -194,6 +214,7 @@ TEST_CASE("A NaN of an environment stops the training with its checkpoint from b
                 [&](const std::string& notice) { notices.push_back(notice); });
   };
   CHECK_THROWS_WITH(run(), Catch::Contains("observations are not finite"));
+  CHECK(training.report().curve.size() == 2);  // what is known stays to be reported
   CHECK(notices == std::vector{"the state before is in " + folder.checkpoint(2)});
   Training restored(options);
   restored.restore(read_checkpoint(folder.checkpoint(2)));
@@ -258,9 +279,29 @@ TEST_CASE("A report has the settings, the curve and when the goal was reached") 
   CHECK_THAT(summary(options, report), Catch::Contains("10 updates and 320 environment steps") &&
                                            Catch::Contains("475 reached after 320 steps"));
   CHECK_THAT(progress_line(report.curve[1]), Catch::Contains("Update 2  64 steps"));
+  CHECK(json.at("error").is_null());
+  report.error = "interrupted";
+  CHECK(report_json(options, report).at("error") == "interrupted");
+  CHECK(report_json(options, report).at("weights_hash").is_null());
   report.curve.back().mean_return = 100;
   CHECK(report_json(options, report).at("goal_reached_after_steps").is_null());
   CHECK_THAT(summary(options, report), Catch::Contains("475 not reached"));
+}
+
+TEST_CASE("Results without an episode that has ended are written, but for the figure") {
+  const Folder folder;
+  PpoOptions options = short_options();
+  options.json = folder.path() / "report.json";
+  options.figure = folder.path() / "curve.svg";
+  TrainingReport report = trained(options);
+  for (CurvePoint& point : report.curve)
+    point.episodes = 0;
+  CHECK_NOTHROW(write_results(options, report));
+  CHECK(std::filesystem::exists(options.json));
+  CHECK_FALSE(std::filesystem::exists(options.figure));
+  report.curve.back().episodes = 1;
+  CHECK_NOTHROW(write_results(options, report));
+  CHECK(std::filesystem::exists(options.figure));
 }
 
 }  // namespace training_test

@@ -10,14 +10,11 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "actor_critic/network.hpp"
-#include "common/passing_folder.hpp"
 #include "games/games.hpp"
 #include "ppo/broken_env.hpp"
 #include "ppo/learner.hpp"
@@ -238,6 +235,28 @@ TEST_CASE("What a worker that is lost would have sampled is not valid, and it co
       rpc::PeerLost);
 }
 
+TEST_CASE("A sampler without its only worker says so, and samples from it when it is back") {
+  const int how = GENERATE(0, 1, 2);  // policy at the worker; here, by step_wait() and by recv()
+  CAPTURE(how);
+  World world(1, &make_turns, [] { return std::make_shared<DecidingPolicy>(); });
+  const auto envs = world.open(2);
+  std::unique_ptr<Sampler> sampler;
+  if (how == 0) {
+    sampler = std::make_unique<RolloutSampler>(*envs, &weights, 1);
+  } else {
+    sampler = std::make_unique<RemoteSampler>(*envs, &decide, how == 2, 1);
+  }
+  world.world.kill("w0");
+  CHECK_THROWS_AS(sampler->sample(2), rpc::PeerLost);
+  CHECK_THROWS_AS(sampler->sample(2), rpc::PeerLost);
+  world.start(0);
+  REQUIRE(envs->wait_for_workers(1, 10s));
+  (void)sampler->sample(2);  // in which its first observations come
+  const Sample next = sampler->sample(2).at(0);
+  CHECK(next.begun_anew);
+  CHECK(next.valid.all().item<bool>());
+}
+
 TEST_CASE("A worker that is replaced when it has sampled leaves its sample as it was") {
   const bool at_workers = GENERATE(false, true);
   CAPTURE(at_workers);
@@ -295,14 +314,19 @@ PpoOptions short_options() {
   return options;
 }
 
-std::uint64_t hash_after_training(PpoOptions options) {
+// Workers with these environments, and a policy where the options want one there.
+struct TrainingWorld : World {
+  TrainingWorld(const PpoOptions& options, const rpc::EnvFactory& envs)
+      : World(static_cast<std::size_t>(options.workers), envs,
+              [=]() -> std::shared_ptr<rpc::WorkerPolicy> {
+                if (options.inference == InferencePlace::agent) return nullptr;
+                return make_network_policy(options, envs()->spec(), 77);
+              }) {}
+};
+
+std::uint64_t hash_after_training(const PpoOptions& options) {
   use_one_torch_thread();
-  const rpc::EnvFactory make = [] { return make_env("cartpole"); };
-  World world(static_cast<std::size_t>(options.workers), make, [&] {
-    return options.inference == InferencePlace::worker
-               ? make_network_policy(options, make()->spec(), 77)
-               : nullptr;
-  });
+  TrainingWorld world(options, [] { return make_env("cartpole"); });
   const auto envs = world.open(static_cast<std::size_t>(options.group_envs()),
                                static_cast<std::size_t>(options.buffers));
   Training training(options, *envs);
@@ -319,12 +343,7 @@ std::uint64_t hash_after_training(PpoOptions options) {
 TEST_CASE("A NaN of a worker's environment stops the training, wherever the policy is") {
   PpoOptions options = short_options();
   options.inference = GENERATE(InferencePlace::agent, InferencePlace::worker);
-  const rpc::EnvFactory make = [] { return std::make_unique<BrokenEnv>(); };
-  World world(2, make, [&] {
-    return options.inference == InferencePlace::worker
-               ? make_network_policy(options, make()->spec(), 77)
-               : nullptr;
-  });
+  TrainingWorld world(options, [] { return std::make_unique<BrokenEnv>(); });
   const auto envs = world.open(2);
   Training training(options, *envs);
   CHECK_NOTHROW(training.update());
@@ -359,49 +378,7 @@ TEST_CASE("A training by a compiled policy repeats bit for bit, wherever the pol
   options.inference = GENERATE(InferencePlace::agent, InferencePlace::worker);
   CHECK(hash_after_training(options) == hash_after_training(options));
 }
-#else
-TEST_CASE("A training by a compiled policy is refused where LibTorch runs none") {
-  const PassingFolder folder("ppo_test");
-  PpoOptions options = short_options();
-  options.policy = PolicyKind::compiled;
-  options.policy_path = folder.path() / "any.pt2";
-  std::ofstream(options.policy_path) << "a package";
-  CHECK_THROWS_WITH(make_policy(options, make_env("cartpole")->spec(), 2),
-                    Catch::Contains("which LibTorch " TORCH_VERSION " does not run"));
-}
 #endif
-
-TEST_CASE("A policy of another network is refused when it is loaded") {
-  const PassingFolder folder("ppo_test");
-  PpoOptions options = short_options();
-  options.policy = PolicyKind::script;
-  options.policy_path = folder.path() / "mlp.pt";
-  actor_critic::save_script(*actor_critic::make_mlp(), options.policy_path);
-  CHECK_THROWS_WITH(make_policy(options, make_env("cartpole")->spec(), 2),
-                    Catch::Contains("other weights than the environment's network"));
-  CHECK_THROWS_WITH(make_policy(options, make_env("minatar-breakout")->spec(), 2),
-                    Catch::Contains("takes observations of float32 [4]"));
-  actor_critic::save_script(*actor_critic::make_two_mlps(4, 3), options.policy_path);
-  CHECK_THROWS_WITH(make_policy(options, make_env("cartpole")->spec(), 2),
-                    Catch::Contains("does not give logits (float32 [2])"));
-}
-
-TEST_CASE("A worker's policy refuses weights of another network") {
-  PpoOptions options = short_options();
-  options.inference = InferencePlace::worker;
-  const auto policy = make_network_policy(options, make_env("cartpole")->spec(), 1);
-  CHECK_THROWS_WITH(policy->update(rpc::Bytes::allocate(12), 1),
-                    Catch::Contains("12 bytes") && Catch::Contains("--env"));
-  CHECK_THROWS_AS(make_policy(
-                      [] {
-                        PpoOptions compiled = short_options();
-                        compiled.policy = PolicyKind::compiled;
-                        compiled.policy_path = "/nowhere";
-                        return compiled;
-                      }(),
-                      make_env("cartpole")->spec(), 2),
-                  rpc::Error);
-}
 
 }  // namespace workers_test
 }  // namespace batchrpc_examples::ppo

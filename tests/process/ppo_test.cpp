@@ -35,7 +35,8 @@ TEST_CASE("ppo goes on when a worker is killed, and a replacement takes its plac
   const std::string join = "tcp://127.0.0.1:" + std::to_string(free_port());
   ChildProcess agent = start(
       folder, "ppo",
-      ppo(training(join, {"--inference", inference, "--checkpoint", folder.file("checkpoints")})));
+      ppo(training(join, {"--inference", inference, "--checkpoint", folder.file("checkpoints"),
+                          "--json", folder.file("report"), "--figure", folder.file("curve.svg")})));
   REQUIRE(has_printed(folder, "ppo.out", "Update ", 30s));
   const std::vector<pid_t> workers = children_of(agent.pid());
   REQUIRE(workers.size() == 3);
@@ -49,6 +50,11 @@ TEST_CASE("ppo goes on when a worker is killed, and a replacement takes its plac
   const auto end = agent.wait_for(30s);
   REQUIRE(end);
   CHECK(end->code == 128 + SIGINT);
+  // What was known is written.
+  const nlohmann::json report = folder.json("report");
+  CHECK(report.at("error") == "interrupted");
+  CHECK(report.at("curve").size() == report.at("updates"));
+  CHECK_FALSE(folder.text("curve.svg").empty());
 }
 
 TEST_CASE("ppo ends with a checkpoint and says why when all workers are killed, and resumes") {
@@ -70,6 +76,40 @@ TEST_CASE("ppo ends with a checkpoint and says why when all workers are killed, 
   CHECK_THAT(folder.text("again.err") + folder.text("again.out"), Catch::Contains("goes on from"));
   ::kill(again.pid(), SIGINT);
   CHECK(again.wait_for(30s));
+}
+
+TEST_CASE("ppo's processes that do not fit together are refused in the words of its options") {
+  const Folder folder;
+  const auto refused = [&folder](const std::string& name, const Words& words) {
+    CHECK(end_of(start(folder, name, ppo(words)), folder, name, 30s) != 0);
+    std::string text = folder.text(name + ".err");
+    CHECK_THAT(text, !Catch::Contains("NodeOptions") && !Catch::Contains("world_size"));
+    return text;
+  };
+  CHECK_THAT(refused("nowhere", {"--workers", "2", "--rank", "1", "--join", "nowhere"}),
+             Catch::Contains("--join: address 'nowhere'"));
+  const std::string join = "tcp://127.0.0.1:" + std::to_string(free_port());
+  const auto with = [&join](const std::string& workers, const std::string& rank) {
+    return Words{"--workers", workers, "--rank",        rank,
+                 "--join",    join,    "--total-steps", "100000000"};
+  };
+  const ChildProcess agent = start(folder, "ppo", ppo(with("1", "0")));
+  const ChildProcess worker = start(folder, "worker", ppo(with("1", "1")));
+  REQUIRE(has_printed(folder, "ppo.out", "Update ", 30s));
+  CHECK_THAT(refused("more", with("2", "2")),
+             Catch::Contains("give all processes the same --workers"));
+  CHECK_THAT(refused("root", with("1", "0")), Catch::Contains("another --rank"));
+  CHECK_THAT(refused("again", with("1", "1")), Catch::Contains("give another --rank"));
+}
+
+TEST_CASE("ppo steps as many environments a worker as its options take") {
+  const std::string inference = GENERATE("agent", "worker");
+  const Folder folder;
+  CHECK(end_of(start(folder, "ppo",
+                     ppo({"--workers", "1", "--envs-per-worker", "65536", "--inference", inference,
+                          "--steps", "1", "--minibatches", "1", "--epochs", "1", "--total-steps",
+                          "65536"})),
+               folder, "ppo", 60s) == 0);
 }
 
 TEST_CASE("ppo says at once what is wrong with a policy that workers would load") {

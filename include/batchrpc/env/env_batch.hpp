@@ -32,7 +32,8 @@ struct EnvBatch {
   /// [G, n, k], 0 or 1: the observation is an episode's first and nothing else, no action has led
   /// to it: after reset(), after a worker was replaced, and after an end with Autoreset::next_step.
   std::vector<std::uint8_t> started{};
-  /// [G, n, k], 0 or 1: whether there is such a row. Not of a worker that was lost.
+  /// [G, n, k], 0 or 1: whether there is such a row. Not of a worker that was lost, and not of a
+  /// group that was not sent and is still with the caller, whose rows came in an earlier batch.
   std::vector<std::uint8_t> valid{};
   std::vector<std::int64_t> env_ids{};  ///< [G, k]: 0 to VectorEnv::size() - 1
 

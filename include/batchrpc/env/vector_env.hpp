@@ -29,7 +29,8 @@ struct VectorEnvOptions {
   Autoreset autoreset = Autoreset::next_step;  ///< what follows the end of an episode
   /// Environment i is seeded with seed + i, as Gymnasium does it.
   std::uint64_t seed = 0;
-  /// A worker that has not answered a step in this time counts as lost. max(): it is waited for.
+  /// A worker that has not answered a step, or taken weights (push_policy()), in this time counts
+  /// as lost. max(): it is waited for.
   Duration step_timeout = Duration::max();
   /// How long the constructor waits for each worker to be there; and how long one that was lost,
   /// and is there again, may take to make its environments.
