@@ -5,7 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "common/meeting_place.hpp"
@@ -32,30 +32,17 @@ rpc::NodeOptions node_options(const PpoOptions& options, const std::string& join
           .log_level = rpc::LogLevel::error};
 }
 
-// What the library says, with this program's options in the place of its own.
-std::string in_own_words(std::string text) {
-  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"NodeOptions::join: ", "--join: "},
-      {"give both one world_size", "give all processes the same --workers"},
-      {", or raise NodeOptions::join_timeout", " (--join) and the same --workers"},
-      {"choose another NodeOptions::name", "give another --rank"},
-      {"NodeOptions::rank, or -1", "--rank"},
-      {" (0, in NodeOptions::listen or of an open group: any that is free)", ""},
-      {"VectorEnvOptions::step_timeout", "--step-timeout"}};
-  for (const auto& [theirs, ours] : kWords) {
-    const std::size_t at = text.find(theirs);
-    if (at != std::string::npos) text.replace(at, theirs.size(), ours);
-  }
-  return text;
-}
-
+// What fails is told in the library's words, of which the program's options are these.
 rpc::Node join_others(const PpoOptions& options, const std::string& join, int rank) {
+  const auto in_own_words = [](const rpc::Error& error) {
+    return std::string(error.what()) + " (--workers W is a world_size of W + 1, --rank the rank)";
+  };
   try {
     return rpc::Node(node_options(options, join, rank));
   } catch (const rpc::InvalidArgument& error) {
-    throw rpc::InvalidArgument(in_own_words(error.what()));
+    throw rpc::InvalidArgument(in_own_words(error));
   } catch (const rpc::JoinFailed& error) {
-    throw rpc::JoinFailed(in_own_words(error.what()));
+    throw rpc::JoinFailed(in_own_words(error));
   }
 }
 
@@ -140,7 +127,7 @@ void Workers::tell_changes(const std::function<void(const std::string&)>& notice
   for (std::size_t w = 0; w < now.size(); ++w) {
     const bool lost = now[w].losses > (told_.empty() ? 0 : told_[w].losses);
     const bool was_live = told_.empty() || told_[w].live;
-    const std::string last_loss = in_own_words(now[w].last_loss);
+    const std::string& last_loss = now[w].last_loss;
     if (lost) notice(last_loss + (others_live ? "; the others go on" : ""));
     if (now[w].live && (lost || !was_live)) notice(now[w].name + " is back");
     const bool was_opening = !told_.empty() && told_[w].opening;
