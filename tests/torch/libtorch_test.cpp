@@ -9,7 +9,8 @@ namespace libtorch_test {
 using Catch::Matchers::Contains;
 
 TEST_CASE("the C++ library of a program is its own, not the parts of one that LibTorch exports") {
-  // std::filesystem::remove_all(const path&, std::error_code&): PyTorch 2.11 for CUDA has one that crashes.
+  // std::filesystem::remove_all(const path&, std::error_code&): PyTorch 2.11 for CUDA has one that
+  // crashes.
   void* const found =
       dlsym(RTLD_DEFAULT, "_ZNSt10filesystem10remove_allERKNS_7__cxx114pathERSt10error_code");
   REQUIRE(found != nullptr);
