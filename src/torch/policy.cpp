@@ -28,10 +28,12 @@ constexpr int kWarmUpRuns = 3;  // TorchScript optimizes in the second
 
 std::int64_t as_size(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-/// A batch of one result is often a view of more, or of weights, which change when this is over.
+/// An output may be a view of more, of weights, which change when this is over, or of the caller's
+/// observations; or may be one of these itself.
 void make_own(std::vector<at::Tensor>& outputs) {
   for (at::Tensor& output : outputs) {
-    if (output.is_cpu() && output.storage().use_count() > 1) output = output.clone();
+    const bool sole = output.use_count() == 1 && output.storage().use_count() == 1;
+    if (output.is_cpu() && !sole) output = output.clone();
     output = output.cpu();
   }
 }

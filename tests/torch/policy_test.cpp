@@ -197,6 +197,23 @@ TEST_CASE("what a policy has said does not change with its weights", "[policy]")
   CHECK(identical(policy->forward(at::zeros({1, 4})).tensors[0], at::ones({1, 2})));
 }
 
+/// Says its observations, and its weights, themselves.
+struct Echo : torch::nn::Module {
+  at::Tensor scale = register_parameter("scale", at::zeros({1, 4}));
+  std::tuple<at::Tensor, at::Tensor> forward(const at::Tensor& states) { return {states, scale}; }
+};
+
+TEST_CASE("what a policy has said is its own, not the caller's or the module's", "[policy]") {
+  const auto policy = make_eager_policy(std::make_shared<Echo>(), four_floats(true));
+  at::Tensor states = at::zeros({1, 4});
+  const PolicyOutput before = policy->forward(states);
+  CHECK_FALSE(before.tensors[1].requires_grad());
+  states.fill_(5);
+  policy->update({{{"scale", at::ones({1, 4})}}, {}}, 1);
+  CHECK(identical(before.tensors[0], at::zeros({1, 4})));
+  CHECK(identical(before.tensors[1], at::zeros({1, 4})));
+}
+
 TEST_CASE("an eager policy never mixes weights of two versions", "[policy]") {
   const auto module = std::make_shared<TwoWeights>();
   const ModuleState like = state_of(*module).clone();
