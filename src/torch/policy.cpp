@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
+#include <string_view>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/torch/tensor_header.hpp"
@@ -230,7 +232,9 @@ std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded, const PolicyOptions& o
 
 std::string short_text(const std::exception& error) {
   const auto* const of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  const std::string_view last = "\nRuntimeError: ";  // of TorchScript, behind where it was thrown
+  if (const std::size_t at = text.rfind(last); at != text.npos) text.erase(0, at + last.size());
   return text.substr(0, text.find('\n'));
 }
 

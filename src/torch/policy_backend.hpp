@@ -57,7 +57,7 @@ void check_policy_options(const PolicyOptions& options);
                                          const std::optional<RowForm>& described,
                                          const PolicyOptions& options);
 
-/// The first line of what an error says, without LibTorch's trace.
+/// The line of an error that says what was wrong, without LibTorch's trace.
 [[nodiscard]] std::string short_text(const std::exception& error);
 
 }  // namespace batchrpc::detail
