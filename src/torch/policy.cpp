@@ -188,7 +188,7 @@ class ServedPolicy final : public Policy {
 
 }  // namespace
 
-void check_policy_options(const PolicyOptions& options) {
+PolicyOptions checked_policy_options(PolicyOptions options) {
   const auto require = [](bool fits, const std::string& what) {
     if (!fits) throw InvalidArgument("PolicyOptions::" + what);
   };
@@ -201,7 +201,8 @@ void check_policy_options(const PolicyOptions& options) {
                                                           ", and batch sizes are from 1 to " +
                                                           std::to_string(kLargestPolicyBatch));
   }
-  require_device("PolicyOptions::device", options.device);
+  options.device = device_of("PolicyOptions::device", options.device).str();
+  return options;
 }
 
 RowForm chosen_observation(const std::string& source, const std::optional<RowForm>& described,

@@ -37,8 +37,8 @@ struct LoadedPolicy {
   std::string source{};  ///< for messages: a path
 };
 
-/// Throws InvalidArgument that names the option.
-void check_policy_options(const PolicyOptions& options);
+/// With the device by its index. Throws InvalidArgument that names the option.
+[[nodiscard]] PolicyOptions checked_policy_options(PolicyOptions options);
 
 /// Runs it once for each batch size, to warm up and to see its outputs. Throws InvalidArgument
 /// where it does not take its observations.

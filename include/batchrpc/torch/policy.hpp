@@ -46,7 +46,7 @@ struct PolicyOptions {
   /// Forwards that run at once; more may wait for one another. 1 to 256.
   std::size_t replicas = 1;
   /// Where it runs, such as "cuda:0", on the current stream of whoever calls it: all of them the
-  /// same one, such as the default.
+  /// same one, such as the default. "cuda": the device that is current where it is loaded.
   std::string device = "cpu";
   /// On a GPU: what a batch size launches is recorded once, as a CUDA graph, and replayed; one runs
   /// at a time. For networks that only launch kernels, and always the same.
@@ -68,7 +68,7 @@ struct PolicyInfo {
   std::vector<RowForm> outputs{};          ///< in their order
   /// What update() takes, parameters and buffers by their names; none: it is frozen.
   std::map<std::string, RowForm> weights{};
-  std::string device{};      ///< where it runs
+  std::string device{};      ///< where it runs, such as "cuda:0"
   std::size_t replicas = 1;  ///< forwards that run at once
 };
 
