@@ -26,7 +26,6 @@ namespace detail {
 namespace {
 
 constexpr std::size_t kMostReplicas = 256;
-constexpr int kWarmUpRuns = 3;  // TorchScript optimizes in the second
 
 std::int64_t as_size(std::size_t size) { return static_cast<std::int64_t>(size); }
 
@@ -205,6 +204,12 @@ PolicyOptions checked_policy_options(PolicyOptions options) {
   return options;
 }
 
+std::vector<std::size_t> served_sizes(const PolicyInfo& info, const PolicyOptions& options) {
+  if (!info.batch_sizes.empty() || !options.cuda_graphs) return info.batch_sizes;
+  const std::set<std::size_t> sizes(options.warm_up.begin(), options.warm_up.end());
+  return {sizes.begin(), sizes.end()};
+}
+
 RowForm chosen_observation(const std::string& source, const std::optional<RowForm>& described,
                            const PolicyOptions& options) {
   if (!described && !options.observation) {
@@ -223,9 +228,8 @@ std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded, const PolicyOptions& o
   loaded.info.device = options.device;
   loaded.info.replicas = options.replicas;
   if (!loaded.info.updatable) loaded.info.weights.clear();
-  if (options.cuda_graphs) {
-    loaded.backend = with_cuda_graphs(std::move(loaded.backend), loaded.info, options);
-  }
+  loaded.info.batch_sizes = served_sizes(loaded.info, options);
+  if (options.cuda_graphs) loaded = with_cuda_graphs(std::move(loaded));
   auto policy = std::make_shared<ServedPolicy>(std::move(loaded), options.version);
   policy->warm_up(options.warm_up);
   return policy;
