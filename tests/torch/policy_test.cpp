@@ -14,7 +14,6 @@ using torch_test::kFourFloats;
 using torch_test::message_of;
 using torch_test::Mlp;
 using torch_test::TwoWeights;
-using torch_test::weights_of_version;
 
 PolicyOptions four_floats(bool updatable = false) {
   return {.updatable = updatable, .observation = kFourFloats};
@@ -240,26 +239,6 @@ TEST_CASE("a policy names the weights that it takes, a frozen one none", "[polic
   };
   CHECK((make(true)->info().weights == weights));
   CHECK(make(false)->info().weights.empty());
-}
-
-TEST_CASE("on a GPU a policy says the same, launched or replayed", "[policy]") {
-  if (!at::hasCUDA()) {
-    WARN("left out: CUDA");
-    return;
-  }
-  const bool graphs = GENERATE(false, true);
-  const auto module = std::make_shared<Mlp>();
-  const at::Tensor states = at::randn({3, 4});
-  const at::Tensor expected = std::get<0>(module->forward(states)).detach().clone();
-  PolicyOptions options = four_floats(true);
-  options.device = "cuda:0";
-  options.cuda_graphs = graphs;
-  options.warm_up = {1, 3};
-  const auto policy = make_eager_policy(module, options);
-  CHECK(at::allclose(policy->forward(states).tensors[0], expected, 1e-4, 1e-4));
-  CHECK(policy->forward(states.cuda()).tensors[0].is_cpu());
-  policy->update(weights_of_version(state_of(Mlp()), 2), 2);
-  CHECK(torch_test::says_its_version(policy->forward(states)));
 }
 
 }  // namespace policy_test
