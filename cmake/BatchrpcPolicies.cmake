@@ -13,13 +13,16 @@ if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2)
 endif()
 if(NOT BATCHRPC_TORCH_PYTHON OR NOT BATCHRPC_TORCH_PYTHON_VERSION STREQUAL BATCHRPC_TORCH_VERSION)
   set(BATCHRPC_TORCH_PYTHON "" CACHE INTERNAL "Has a PyTorch of LibTorch's version")
-  foreach(python ${PROJECT_SOURCE_DIR}/.venv/torch2/bin/python /usr/bin/python3)
-    execute_process(COMMAND ${python} -c "${imports}; print(torch.__version__)"
-                    OUTPUT_VARIABLE version ERROR_QUIET RESULT_VARIABLE status)
-    string(REGEX MATCH "^[0-9]+[.][0-9]+[.][0-9]+" version "${version}")
+  set(own ${BATCHRPC_TORCH}/../../../../bin/python3)  # of the environment whose PyTorch has this LibTorch
+  foreach(python ${PROJECT_SOURCE_DIR}/.venv/torch2/bin/python ${own} /usr/bin/python3)
+    execute_process(COMMAND ${python} -c "${imports}; print(torch.__version__, torch.cuda.is_available())"
+                    OUTPUT_VARIABLE said ERROR_QUIET RESULT_VARIABLE status)
+    string(REGEX MATCH "^[0-9]+[.][0-9]+[.][0-9]+" version "${said}")
     if(status EQUAL 0 AND version VERSION_EQUAL BATCHRPC_TORCH_VERSION)
       set(BATCHRPC_TORCH_PYTHON ${python} CACHE INTERNAL "Has a PyTorch of LibTorch's version")
       set(BATCHRPC_TORCH_PYTHON_VERSION ${BATCHRPC_TORCH_VERSION} CACHE INTERNAL "")
+      string(FIND "${said}" True cuda)
+      set(BATCHRPC_TORCH_PYTHON_CUDA ${cuda} CACHE INTERNAL "-1: it finds no GPU")
       break()
     endif()
   endforeach()
@@ -37,12 +40,16 @@ endif()
 set(script ${PROJECT_SOURCE_DIR}/scripts/export_policy.py)
 set(exported)
 function(batchrpc_export network)  # <network> <argument of the script>...
+  set(folder ${BATCHRPC_POLICIES}/${network})
+  if("cuda" IN_LIST ARGN)
+    string(APPEND folder -cuda)
+  endif()
   string(JOIN " " what ${network} ${ARGN})
   string(MAKE_C_IDENTIFIER ${what} name)
   set(stamp ${BATCHRPC_POLICIES}/${name})
   add_custom_command(
     OUTPUT ${stamp} DEPENDS ${script}
-    COMMAND ${BATCHRPC_TORCH_PYTHON} -W ignore ${script} ${network} ${BATCHRPC_POLICIES}/${network} ${ARGN}
+    COMMAND ${BATCHRPC_TORCH_PYTHON} -W ignore ${script} ${network} ${folder} ${ARGN}
     COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
     COMMENT "Exporting policies for tests: ${what}")
   set(exported ${exported} ${stamp} PARENT_SCOPE)
@@ -57,5 +64,8 @@ if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2.10)  # as few packages as test
   batchrpc_export(two-mlps --forms updatable --batch any)
   batchrpc_export(minatar --forms updatable --batch 1,3)
   batchrpc_export(atari --forms frozen --batch 3)
+  if(BATCHRPC_TORCH_PYTHON_CUDA GREATER -1)
+    batchrpc_export(mlp --forms updatable --batch 1,4 --device cuda)
+  endif()
 endif()
 add_custom_target(policies DEPENDS ${exported})

@@ -29,6 +29,7 @@ except ModuleNotFoundError:
              ".venv/torch2/bin/python scripts/export_policy.py …")
 
 KEY = "batchrpc_policy"  # under which a file describes itself
+LARGEST_BATCH = 65536
 FORMS = ("script", "frozen", "dynamic", "updatable")
 
 
@@ -140,7 +141,7 @@ def export_script(model, path):
 def export_compiled(model, path, batch, frozen):
     """batch: a size, or "any"."""
     any_size = batch == "any"
-    shapes = ({0: torch.export.Dim("batch", min=1, max=65536)},) if any_size else None
+    shapes = ({0: torch.export.Dim("batch", min=1, max=LARGEST_BATCH)},) if any_size else None
     program = torch.export.export(model, (inputs(model, 2 if any_size else batch),), dynamic_shapes=shapes)
     config = {
         "aot_inductor.metadata": {KEY: description(model, batch, not frozen)},
@@ -165,18 +166,32 @@ def prepare_compiler(cache):
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
 
 
+def count(text):
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"'{text}' is no number from 1 on")
+
+
+def batches(text):
+    if text == "any":
+        return [text]
+    sizes = [count(size) for size in text.split(",")]
+    if max(sizes) > LARGEST_BATCH:
+        raise argparse.ArgumentTypeError(f"batches have at most {LARGEST_BATCH} rows")
+    return sizes
+
+
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("network", choices=NETWORKS)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--batch", default="1,4,16,64", help="sizes of frozen and updatable (any: for all)")
+    parser.add_argument("--batch", type=batches, default="1,4,16,64", help="sizes of frozen and updatable (any: for all)")
     parser.add_argument("--forms", default=",".join(FORMS), help="which of " + ", ".join(FORMS))
-    parser.add_argument("--actions", type=int, help="how many the policy chooses among")
+    parser.add_argument("--actions", type=count, help="how many the policy chooses among")
     parser.add_argument("--device", default="cpu", help="where compiled ones will run, such as cuda")
-    parser.add_argument("--threads", type=int, default=1, help="that compiled ones run on")
+    parser.add_argument("--threads", type=count, default=1, help="that compiled ones run on")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args(argv)
-    arguments.batch = [size if size == "any" else int(size) for size in arguments.batch.split(",")]
     arguments.forms = arguments.forms.split(",")
     if unknown := set(arguments.forms) - set(FORMS):
         parser.error(f"--forms: {', '.join(unknown)} is none of {', '.join(FORMS)}")

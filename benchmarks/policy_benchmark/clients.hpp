@@ -20,8 +20,8 @@ struct Served {
   double mean_batch = 0;
 };
 
-/// Processes that call this one in closed loops. They are started once, for all samples. One thread
-/// uses it.
+/// Processes that call this one in closed loops. They are started once, for all samples with one
+/// number of LibTorch's threads. One thread uses it.
 class Clients {
  public:
   /// Starts them and this process's node, and waits until all can be called. Throws Interrupted,

@@ -98,6 +98,8 @@ std::vector<Form> load_forms(const std::string& network, const Options& options)
     }
     rpc::PolicyOptions settings;
     settings.updatable = source.updatable;
+    settings.device = options.device;
+    settings.cuda_graphs = options.cuda_graphs;
     settings.warm_up = sizes_of(options);
     if (eager) settings.observation = module->observation();
     forms.push_back({source.name, source.title,
@@ -118,10 +120,13 @@ at::Tensor some_observations(const rpc::PolicyInfo& info, int batch) {
 void check_equal(const std::vector<Form>& forms, int batch) {
   const at::Tensor observations = some_observations(forms.front().policy->info(), batch);
   const auto expected = forms.front().policy->forward(observations).tensors;
+  // Convolutions on a GPU round to TF32.
+  const double tolerance = forms.front().policy->info().device == "cpu" ? 1e-4 : 1e-2;
   for (const Form& form : forms) {
     const auto got = form.policy->forward(observations).tensors;
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      if (got.size() == expected.size() && at::allclose(got[i], expected[i], 1e-4, 1e-4)) continue;
+      if (got.size() == expected.size() && at::allclose(got[i], expected[i], tolerance, tolerance))
+        continue;
       throw std::runtime_error("the " + form.title +
                                " policy says something else than the eager one");
     }

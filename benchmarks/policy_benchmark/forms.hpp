@@ -32,7 +32,8 @@ struct Form {
 /// A batch of observations at random, the same for the same size.
 [[nodiscard]] at::Tensor some_observations(const batchrpc::PolicyInfo& info, int batch);
 
-/// Throws std::runtime_error unless all forms say the same of such a batch, to 1e-4.
+/// Throws std::runtime_error unless all forms say the same of such a batch, to 1e-4, or 1e-2
+/// on a GPU.
 void check_equal(const std::vector<Form>& forms, int batch);
 
 }  // namespace policy_benchmark

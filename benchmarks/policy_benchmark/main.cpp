@@ -46,8 +46,10 @@ void measure_round(const Run& run, const std::vector<Form>& forms, Clients* clie
   }
 }
 
-Table measure_network(const Run& run, const std::string& network, int threads, Clients* clients) {
+Table measure_network(const Run& run, const std::string& network, int threads) {
   batchrpc_examples::use_torch_threads(threads);
+  std::unique_ptr<Clients> clients;  // made anew: a worker keeps the threads of its first forward
+  if (run.options.clients > 0) clients = std::make_unique<Clients>(run);
   const std::vector<Form> forms = load_forms(network, run.options);
   for (const int batch : run.options.batches)
     check_equal(forms, batch);
@@ -58,10 +60,10 @@ Table measure_network(const Run& run, const std::string& network, int threads, C
     table.figures.emplace_back(run.options.batches.size());
   }
   for (int round = 0; round < run.options.rounds; ++round)
-    measure_round(run, forms, clients, table);
+    measure_round(run, forms, clients.get(), table);
   print_direct(run, table);
   run.out << left_out(network, run.options) << std::flush;
-  if (clients != nullptr) print_served(run, table);
+  if (clients) print_served(run, table);
   return table;
 }
 
@@ -73,12 +75,10 @@ int run(int argc, const char* const* argv) {
   const batchrpc_examples::InterruptFlag interrupts;
   const Run run{*options, options->json == "-" ? std::cerr : std::cout, interrupts};
   print_head(run);
-  std::unique_ptr<Clients> clients;
-  if (options->clients > 0) clients = std::make_unique<Clients>(run);
   std::vector<Table> tables;
   for (const std::string& network : options->networks) {
     for (const int threads : options->threads)
-      tables.push_back(measure_network(run, network, threads, clients.get()));
+      tables.push_back(measure_network(run, network, threads));
   }
   const std::string text = report_json(*options, tables).dump(1) + "\n";
   if (options->json == "-") {

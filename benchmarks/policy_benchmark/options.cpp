@@ -4,6 +4,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <filesystem>
+#include <regex>
 
 #include "common/command_line.hpp"
 #include "common/option_checks.hpp"
@@ -15,6 +16,11 @@ namespace {
 
 using batchrpc_examples::between;
 using batchrpc_examples::UsageError;
+
+std::string is_device(const std::string& text) {
+  static const std::regex kDevices("cpu|cuda(:[0-9]{1,2})?");
+  return std::regex_match(text, kDevices) ? "" : text + " is none of cpu, cuda and cuda:N";
+}
 
 void add_options(CLI::App& app, Options& options) {
   const auto list = [&](const char* name, auto& values, const char* text) {
@@ -29,6 +35,10 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember(form_names()));
   list("--batch", options.batches, "Rows of a forward pass (1,4,16,64)")->check(between(1, 4096));
   list("--threads", options.threads, "Threads of LibTorch (1)")->check(between(1, 256));
+  app.add_option("--device", options.device, "Where policies run: cpu, cuda or cuda:N")
+      ->check(is_device)
+      ->capture_default_str();
+  app.add_flag("--cuda-graphs", options.cuda_graphs, "Replay what was recorded, on a GPU");
   app.add_option("--clients", options.clients,
                  "Processes that call what is served, in closed loops; 0: nothing is served")
       ->check(between(0, 64))
@@ -51,6 +61,9 @@ void check(const Options& options) {
   if (options.index >= 0) return;
   if (!options.json.empty() && options.json != "-") {
     batchrpc_examples::check_writable("--json", options.json);
+  }
+  if (options.cuda_graphs && options.device == "cpu") {
+    throw UsageError("--cuda-graphs: takes a GPU, --device cuda");
   }
   if (options.policies.empty()) {
     for (const std::string& form : options.forms) {

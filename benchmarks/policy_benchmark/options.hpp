@@ -12,6 +12,8 @@ struct Options {
   std::vector<std::string> forms{};  ///< all that there are, when empty
   std::vector<int> batches{1, 4, 16, 64};
   std::vector<int> threads{1};
+  std::string device = "cpu";  ///< where policies run
+  bool cuda_graphs = false;
   int clients = 2;  ///< processes that call; 0: nothing is served
   int rounds = 5;
   double seconds = 0.5;  ///< of one sample

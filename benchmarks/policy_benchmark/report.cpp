@@ -90,10 +90,11 @@ nlohmann::json figures_json(const Table& table, std::size_t form, std::size_t ba
 
 void print_head(const Run& run) {
   const nlohmann::json machine = batchrpc_examples::machine_report();
-  run.out << text_of("batchrpc %s, LibTorch %s, %d CPUs (%s); medians of %d rounds of %g s\n",
-                     std::string(batchrpc::version()).c_str(), TORCH_VERSION,
-                     machine["cpus"].get<int>(), machine["cpu"].get<std::string>().c_str(),
-                     run.options.rounds, run.options.seconds);
+  run.out << text_of(
+      "batchrpc %s, LibTorch %s, on %s%s, %d CPUs (%s); medians of %d rounds of %g s\n",
+      std::string(batchrpc::version()).c_str(), TORCH_VERSION, run.options.device.c_str(),
+      run.options.cuda_graphs ? " with CUDA graphs" : "", machine["cpus"].get<int>(),
+      machine["cpu"].get<std::string>().c_str(), run.options.rounds, run.options.seconds);
   if (run.options.policies.empty()) {
     run.out << "without --policies: TorchScript is made here, in C++, and nothing is compiled\n";
   }
@@ -164,6 +165,8 @@ nlohmann::json report_json(const Options& options, const std::vector<Table>& tab
         {"policies", options.policies},
         {"batches", options.batches},
         {"threads", options.threads},
+        {"device", options.device},
+        {"cuda_graphs", options.cuda_graphs},
         {"clients", options.clients},
         {"rounds", options.rounds},
         {"seconds", options.seconds}}},

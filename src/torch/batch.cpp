@@ -99,21 +99,8 @@ detail::RowMemory BatchForm<at::Tensor>::Receiver::take(std::size_t bytes, std::
   return {.room = room, .owner = std::move(slab)};
 }
 
-void detail::require_device(const std::string& option, const std::string& device) {
-  std::string why;
-  try {
-    const at::Device parsed(device);
-    if (parsed.is_cpu()) return;
-    if (parsed.is_cuda() && at::hasCUDA()) return;
-    why = "LibTorch has no such device here";
-  } catch (const c10::Error& error) {
-    why = error.what_without_backtrace();
-  }
-  throw InvalidArgument(option + " '" + device + "': " + why);
-}
-
 void BatchForm<at::Tensor>::check_device(const std::string& device) {
-  detail::require_device("BatchOptions::device", device);
+  (void)detail::device_of("BatchOptions::device", device);
 }
 
 const void* BatchForm<at::Tensor>::place(const at::Tensor& row) { return slot_of(row).data; }

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <shared_mutex>
+#include <string_view>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/torch/tensor_header.hpp"
@@ -24,14 +26,15 @@ namespace detail {
 namespace {
 
 constexpr std::size_t kMostReplicas = 256;
-constexpr int kWarmUpRuns = 3;  // TorchScript optimizes in the second
 
 std::int64_t as_size(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-/// A batch of one result is often a view of more, or of weights, which change when this is over.
+/// An output may be a view of more, of weights, which change when this is over, or of the caller's
+/// observations; or may be one of these itself.
 void make_own(std::vector<at::Tensor>& outputs) {
   for (at::Tensor& output : outputs) {
-    if (output.is_cpu() && output.storage().use_count() > 1) output = output.clone();
+    const bool sole = output.use_count() == 1 && output.storage().use_count() == 1;
+    if (output.is_cpu() && !sole) output = output.clone();
     output = output.cpu();
   }
 }
@@ -184,7 +187,7 @@ class ServedPolicy final : public Policy {
 
 }  // namespace
 
-void check_policy_options(const PolicyOptions& options) {
+PolicyOptions checked_policy_options(PolicyOptions options) {
   const auto require = [](bool fits, const std::string& what) {
     if (!fits) throw InvalidArgument("PolicyOptions::" + what);
   };
@@ -197,7 +200,14 @@ void check_policy_options(const PolicyOptions& options) {
                                                           ", and batch sizes are from 1 to " +
                                                           std::to_string(kLargestPolicyBatch));
   }
-  require_device("PolicyOptions::device", options.device);
+  options.device = device_of("PolicyOptions::device", options.device).str();
+  return options;
+}
+
+std::vector<std::size_t> served_sizes(const PolicyInfo& info, const PolicyOptions& options) {
+  if (!info.batch_sizes.empty() || !options.cuda_graphs) return info.batch_sizes;
+  const std::set<std::size_t> sizes(options.warm_up.begin(), options.warm_up.end());
+  return {sizes.begin(), sizes.end()};
 }
 
 RowForm chosen_observation(const std::string& source, const std::optional<RowForm>& described,
@@ -218,9 +228,8 @@ std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded, const PolicyOptions& o
   loaded.info.device = options.device;
   loaded.info.replicas = options.replicas;
   if (!loaded.info.updatable) loaded.info.weights.clear();
-  if (options.cuda_graphs) {
-    loaded.backend = with_cuda_graphs(std::move(loaded.backend), loaded.info, options);
-  }
+  loaded.info.batch_sizes = served_sizes(loaded.info, options);
+  if (options.cuda_graphs) loaded = with_cuda_graphs(std::move(loaded));
   auto policy = std::make_shared<ServedPolicy>(std::move(loaded), options.version);
   policy->warm_up(options.warm_up);
   return policy;
@@ -228,7 +237,9 @@ std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded, const PolicyOptions& o
 
 std::string short_text(const std::exception& error) {
   const auto* const of_torch = dynamic_cast<const c10::Error*>(&error);
-  const std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
+  const std::string_view last = "\nRuntimeError: ";  // of TorchScript, behind where it was thrown
+  if (const std::size_t at = text.rfind(last); at != text.npos) text.erase(0, at + last.size());
   return text.substr(0, text.find('\n'));
 }
 

@@ -11,6 +11,10 @@
 
 namespace batchrpc::detail {
 
+/// Until a policy's code is as it stays: TorchScript looks in its first run, and optimizes in the
+/// second.
+inline constexpr int kWarmUpRuns = 3;
+
 /// What differs between kinds of policies. All of it runs without autograd.
 class PolicyBackend {
  public:
@@ -37,10 +41,15 @@ struct LoadedPolicy {
   std::string source{};  ///< for messages: a path
 };
 
-/// Throws InvalidArgument that names the option.
-void check_policy_options(const PolicyOptions& options);
+/// With the device by its index. Throws InvalidArgument that names the option.
+[[nodiscard]] PolicyOptions checked_policy_options(PolicyOptions options);
 
-/// Runs it once for each batch size, to warm up and to see its outputs. Throws InvalidArgument
+/// Those that the policy is compiled for; else, with CUDA graphs, those that it warms up with,
+/// since only they are recorded. Ascending; empty: any.
+[[nodiscard]] std::vector<std::size_t> served_sizes(const PolicyInfo& info,
+                                                    const PolicyOptions& options);
+
+/// Runs it for each batch size, to warm up and to see its outputs. Throws InvalidArgument
 /// where it does not take its observations.
 [[nodiscard]] std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded,
                                                    const PolicyOptions& options);
@@ -57,7 +66,7 @@ void check_policy_options(const PolicyOptions& options);
                                          const std::optional<RowForm>& described,
                                          const PolicyOptions& options);
 
-/// The first line of what an error says, without LibTorch's trace.
+/// The line of an error that says what was wrong, without LibTorch's trace.
 [[nodiscard]] std::string short_text(const std::exception& error);
 
 }  // namespace batchrpc::detail

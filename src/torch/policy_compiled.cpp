@@ -62,13 +62,10 @@ class CompiledBackend final : public PolicyBackend {
  public:
   void add(const std::string& path, std::size_t batch, const WeightForms& weights,
            const PolicyOptions& options) {
-    const at::Device device(options.device);
     const bool one_at_a_time = options.cuda_graphs;  // what synchronizes cannot be recorded
     try {
-      const auto index =
-          device.is_cuda() ? std::max<c10::DeviceIndex>(device.index(), 0) : c10::DeviceIndex{-1};
       auto loader = std::make_unique<Loader>(path, kModel, one_at_a_time,
-                                             one_at_a_time ? 1 : options.replicas, index);
+                                             one_at_a_time ? 1 : options.replicas, device_.index());
       const std::string made_for = loader->get_metadata()["AOTI_DEVICE_KEY"];
       if (!made_for.empty() && !options.device.starts_with(made_for)) {
         throw InvalidArgument(path + " is compiled for '" + made_for +

@@ -33,8 +33,8 @@ void require_kind(const std::string& path, PolicyKind kind, const PolicyOptions&
 
 }  // namespace
 
-std::shared_ptr<Policy> load_policy(const std::string& path, const PolicyOptions& options) {
-  detail::check_policy_options(options);
+std::shared_ptr<Policy> load_policy(const std::string& path, const PolicyOptions& asked) {
+  const PolicyOptions options = detail::checked_policy_options(asked);
   std::error_code problem;
   const fs::file_status status = fs::status(path, problem);
   if (!fs::exists(status)) throw NotFound("there is no policy " + path);

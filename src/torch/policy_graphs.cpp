@@ -5,14 +5,14 @@
 #include "batchrpc/base/error.hpp"
 
 // A LibTorch for CUDA has the headers, and CUDA's own, which it includes, are there.
-#if TORCH_VERSION_MAJOR >= 2 && __has_include(<cuda_runtime_api.h>) && \
-    __has_include(<c10/cuda/impl/cuda_cmake_macros.h>)
+#if (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)) && \
+    __has_include(<cuda_runtime_api.h>) && __has_include(<c10/cuda/impl/cuda_cmake_macros.h>)
 #include <ATen/ATen.h>
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -21,18 +21,19 @@ namespace {
 
 class GraphBackend final : public PolicyBackend {
  public:
-  GraphBackend(std::unique_ptr<PolicyBackend> backend, std::vector<std::size_t> sizes,
-               bool weights_move)
-      : backend_(std::move(backend)), sizes_(std::move(sizes)), weights_move_(weights_move) {}
+  GraphBackend(std::unique_ptr<PolicyBackend> backend, std::string source, bool weights_move,
+               const at::Device& device)
+      : backend_(std::move(backend)),
+        source_(std::move(source)),
+        weights_move_(weights_move),
+        stream_(c10::cuda::getStreamFromPool(false, device.index())),
+        pool_(at::cuda::graph_pool_handle()) {}
 
   std::vector<at::Tensor> run(const at::Tensor& observations) override {
-    const c10::cuda::CUDAGuard device(observations.device());
+    const c10::cuda::CUDAGuard device(stream_.device());
     const std::lock_guard lock(mutex_);
-    const auto rows = static_cast<std::size_t>(observations.size(0));
-    if (std::find(sizes_.begin(), sizes_.end(), rows) == sizes_.end()) {
-      return backend_->run(observations);
-    }
-    Recorded& recorded = recorded_[rows];
+    require_recordable();
+    Recorded& recorded = recorded_[observations.size(0)];
     if (!recorded.graph) record(recorded, observations);
     recorded.observations.copy_(observations, true);
     recorded.graph->replay();  // on the thread's current stream, as are the copies
@@ -44,10 +45,27 @@ class GraphBackend final : public PolicyBackend {
     return outputs;
   }
 
-  void prepare(const NamedTensors& weights) override { backend_->prepare(weights); }
+  void prepare(const NamedTensors& weights) override {
+    {
+      const std::lock_guard lock(mutex_);
+      require_recordable();
+    }
+    backend_->prepare(weights);
+  }
   void apply() override {
     backend_->apply();
-    if (weights_move_) recorded_.clear();  // what was recorded reads them where they were
+    if (!weights_move_) return;
+    const c10::cuda::CUDAGuard device(stream_.device());
+    const std::lock_guard lock(mutex_);
+    try {
+      for (auto& [rows, recorded] : recorded_)  // they read the weights where those were
+        record(recorded, recorded.observations);
+    } catch (const std::exception& error) {
+      if (failure_.empty()) {
+        failure_ = source_ + " could not be recorded anew for an update: " + short_text(error);
+      }
+      throw;
+    }
   }
 
  private:
@@ -57,49 +75,69 @@ class GraphBackend final : public PolicyBackend {
     std::vector<at::Tensor> outputs{};
   };
 
+  void require_recordable() const {
+    if (!failure_.empty()) throw InvalidArgument(failure_);
+  }
+
+  /// What was recorded before goes when it is over: while the pool has a graph it can be shared.
   void record(Recorded& recorded, const at::Tensor& observations) {
-    const at::Tensor own = observations.clone();
-    const c10::cuda::CUDAStream before = c10::cuda::getCurrentCUDAStream();
-    before.synchronize();
-    std::vector<at::Tensor> outputs;
-    auto graph = std::make_unique<at::cuda::CUDAGraph>();
-    const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool();
-    {
-      const c10::cuda::CUDAStreamGuard on(stream);  // the default one cannot be recorded
-      (void)backend_->run(own);                     // what happens at first is not recorded
-      stream.synchronize();
-      graph->capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-      try {
-        outputs = backend_->run(own);
-      } catch (...) {
-        graph->capture_end();
-        throw;
-      }
-      graph->capture_end();
-      stream.synchronize();
+    c10::cuda::getCurrentCUDAStream().synchronize();
+    const c10::cuda::CUDAStreamGuard on(stream_);  // the default one cannot be recorded
+    Recorded next{std::make_unique<at::cuda::CUDAGraph>(), observations.clone(), {}};
+    for (int run = 0; run < kWarmUpRuns; ++run)  // what happens at first is not recorded
+      (void)backend_->run(next.observations);
+    stream_.synchronize();
+    try {
+      next.graph->capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
+      next.outputs = backend_->run(next.observations);
+      next.graph->capture_end();
+    } catch (const std::exception& error) {
+      failure_ = source_ + " cannot be recorded as a CUDA graph, with " +
+                 std::to_string(observations.size(0)) +
+                 " rows: turn PolicyOptions::cuda_graphs off (" + short_text(error) + ")";
+      abandon(std::move(next.graph));
+      throw InvalidArgument(failure_);
     }
-    recorded = {std::move(graph), own, std::move(outputs)};
+    stream_.synchronize();
+    recorded = std::move(next);
+  }
+
+  /// Ends a recording that failed: then the stream can be used again.
+  void abandon(std::unique_ptr<at::cuda::CUDAGraph> graph) const {
+    try {
+      graph->capture_end();
+    } catch (const std::exception&) {
+      try {  // LibTorch 2.11 has not told the allocator, which then keeps what others free
+        c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), pool_);
+      } catch (const std::exception&) {
+        // It has.
+      }
+      (void)graph.release();  // the allocator for pinned memory may go on asking it
+    }
   }
 
   const std::unique_ptr<PolicyBackend> backend_;
-  const std::vector<std::size_t> sizes_;
+  const std::string source_;
   const bool weights_move_;
-  std::mutex mutex_;
-  std::map<std::size_t, Recorded> recorded_;  // by batch size
+  const c10::cuda::CUDAStream stream_;         // one: cuBLAS keeps memory for each
+  const at::cuda::MempoolId_t pool_;           // of all graphs, since one runs at a time
+  std::mutex mutex_;                           // guards what follows
+  std::map<std::int64_t, Recorded> recorded_;  // by batch size
+  std::string failure_;                        // what every forward fails with, if any
 };
 
 }  // namespace
 
-std::unique_ptr<PolicyBackend> with_cuda_graphs(std::unique_ptr<PolicyBackend> backend,
-                                                const PolicyInfo& info,
-                                                const PolicyOptions& options) {
-  if (!at::Device(options.device).is_cuda()) {
+LoadedPolicy with_cuda_graphs(LoadedPolicy loaded) {
+  const at::Device device(loaded.info.device);
+  if (!device.is_cuda()) {
     throw InvalidArgument("PolicyOptions::cuda_graphs is set, and PolicyOptions::device is '" +
-                          options.device + "'");
+                          loaded.info.device + "'");
   }
-  return std::make_unique<GraphBackend>(
-      std::move(backend), info.batch_sizes.empty() ? options.warm_up : info.batch_sizes,
-      info.kind == PolicyKind::compiled);
+  const bool weights_move = loaded.info.kind == PolicyKind::compiled;
+  loaded.backend = std::make_unique<GraphBackend>(std::move(loaded.backend), loaded.source,
+                                                  weights_move, device);
+  return loaded;
 }
 
 }  // namespace batchrpc::detail
@@ -108,11 +146,9 @@ std::unique_ptr<PolicyBackend> with_cuda_graphs(std::unique_ptr<PolicyBackend> b
 
 namespace batchrpc::detail {
 
-std::unique_ptr<PolicyBackend> with_cuda_graphs(std::unique_ptr<PolicyBackend> /*backend*/,
-                                                const PolicyInfo& /*info*/,
-                                                const PolicyOptions& /*options*/) {
+LoadedPolicy with_cuda_graphs(LoadedPolicy /*loaded*/) {
   throw InvalidArgument("PolicyOptions::cuda_graphs: batchrpc is built with LibTorch " TORCH_VERSION
-                        ", which has none; take a LibTorch 2 for CUDA");
+                        ", which has none; take a LibTorch for CUDA, 2.10 or later");
 }
 
 }  // namespace batchrpc::detail

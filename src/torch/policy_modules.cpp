@@ -122,8 +122,8 @@ void require_updatable(const std::string& path, const std::optional<PolicyDescri
 }  // namespace
 
 std::shared_ptr<Policy> make_eager_policy(std::shared_ptr<torch::nn::Module> module,
-                                          PolicyFunction forward, const PolicyOptions& options) {
-  check_policy_options(options);
+                                          PolicyFunction forward, const PolicyOptions& asked) {
+  const PolicyOptions options = checked_policy_options(asked);
   if (!module) throw InvalidArgument("make_eager_policy: there is no module");
   if (options.kind.value_or(PolicyKind::eager) != PolicyKind::eager) {
     throw InvalidArgument("PolicyOptions::kind is " + std::string(to_string(*options.kind)) +

@@ -51,6 +51,15 @@ TEST_CASE("a policy of fixed sizes runs with each before it is there", "[policy]
   CHECK(FixedSizes({1, 4}).warm_up == std::vector<std::int64_t>{1, 1, 1, 4, 4, 4});
 }
 
+TEST_CASE("with CUDA graphs a policy of any size has those that it warms up with", "[policy]") {
+  using Sizes = std::vector<std::size_t>;
+  const PolicyInfo any;
+  const PolicyInfo fixed{.batch_sizes = {2}};
+  CHECK(detail::served_sizes(any, {.cuda_graphs = true, .warm_up = {16, 1, 16}}) == Sizes{1, 16});
+  CHECK(detail::served_sizes(any, {.warm_up = {16, 1}}).empty());
+  CHECK(detail::served_sizes(fixed, {.cuda_graphs = true, .warm_up = {16, 1}}) == Sizes{2});
+}
+
 TEST_CASE("a policy of fixed sizes cuts and pads, and nobody sees it", "[policy]") {
   FixedSizes fixed({1, 4, 16});
   for (const std::int64_t rows : {1, 2, 3, 4, 5, 16, 40}) {

@@ -46,10 +46,12 @@ struct PolicyOptions {
   /// Forwards that run at once; more may wait for one another. 1 to 256.
   std::size_t replicas = 1;
   /// Where it runs, such as "cuda:0", on the current stream of whoever calls it: all of them the
-  /// same one, such as the default.
+  /// same one, such as the default. "cuda": the device that is current where it is loaded.
   std::string device = "cpu";
-  /// On a GPU: what a batch size launches is recorded once, as a CUDA graph, and replayed; one runs
-  /// at a time. For networks that only launch kernels, and always the same.
+  /// On a GPU: what a batch size launches is recorded as a CUDA graph, and replayed; one runs at a
+  /// time. For networks that only launch kernels, and always the same: others are refused when they
+  /// are loaded. One that takes any batch size takes those of `warm_up` then, like one that is
+  /// compiled for them. An update of a compiled one records all anew, while forwards wait.
   bool cuda_graphs = false;
   /// Rows that it takes. Needed for modules, and for TorchScript that does not describe itself.
   std::optional<RowForm> observation{};
@@ -61,14 +63,15 @@ struct PolicyOptions {
 
 /// What a policy is.
 struct PolicyInfo {
-  PolicyKind kind = PolicyKind::eager;     ///< what runs the network
-  bool updatable = false;                  ///< whether update() changes its weights
-  std::vector<std::size_t> batch_sizes{};  ///< that it is compiled for, ascending; empty: any
-  RowForm observation{};                   ///< rows that it takes
-  std::vector<RowForm> outputs{};          ///< in their order
+  PolicyKind kind = PolicyKind::eager;  ///< what runs the network
+  bool updatable = false;               ///< whether update() changes its weights
+  /// That it is compiled for, or recorded (PolicyOptions::cuda_graphs), ascending; empty: any.
+  std::vector<std::size_t> batch_sizes{};
+  RowForm observation{};           ///< rows that it takes
+  std::vector<RowForm> outputs{};  ///< in their order
   /// What update() takes, parameters and buffers by their names; none: it is frozen.
   std::map<std::string, RowForm> weights{};
-  std::string device{};      ///< where it runs
+  std::string device{};      ///< where it runs, such as "cuda:0"
   std::size_t replicas = 1;  ///< forwards that run at once
 };
 
@@ -85,7 +88,7 @@ class BATCHRPC_EXPORT Policy {
   virtual ~Policy();
 
   /// Of observations [B, d…] as info() says, B at least 1, on the CPU or on the policy's device.
-  /// One that is compiled for fixed sizes cuts and pads them itself: a result does not depend on
+  /// One that has fixed batch sizes cuts and pads them itself: a result does not depend on
   /// how. Throws InvalidArgument for observations of another type or shape.
   virtual PolicyOutput forward(const at::Tensor& observations) = 0;
 

@@ -1,0 +1,30 @@
+#include "torch/device.hpp"
+
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <torch/cuda.h>
+
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc::detail {
+
+at::Device device_of(const std::string& option, const std::string& device) {
+  std::string why = "LibTorch has no such device here";
+  try {
+    const at::Device asked(device);
+    if (asked.is_cpu()) return {at::kCPU};
+    if (asked.is_cuda()) {
+      const auto count = static_cast<int>(torch::cuda::device_count());
+      const auto index =
+          asked.has_index() || count == 0
+              ? asked.index()
+              : static_cast<c10::DeviceIndex>(at::detail::getCUDAHooks().current_device());
+      if (count > 0 && index < count) return {at::kCUDA, index};
+      why += ", of CUDA it has " + std::to_string(count);
+    }
+  } catch (const c10::Error& error) {
+    why = error.what_without_backtrace();
+  }
+  throw InvalidArgument(option + " '" + device + "': " + why);
+}
+
+}  // namespace batchrpc::detail
