@@ -71,14 +71,11 @@ std::string progress_line(const CurvePoint& point) {
                 update.clip_fraction, update.explained_variance);
 }
 
-std::string summary(const PpoOptions& options, const TrainingReport& report) {
-  const CurvePoint last = last_of(report);
+namespace {
+
+std::string what_was_learned(const PpoOptions& options, const TrainingReport& report) {
   std::string text =
-      format("%lld updates and %lld environment steps in %.1f s (%.0f steps/s; sampling %.0f)",
-             static_cast<long long>(last.version), static_cast<long long>(last.env_steps),
-             last.seconds(), rate(last.env_steps, last.seconds()),
-             rate(last.env_steps, last.sampling_seconds)) +
-      format("; mean return of the last 100 episodes %.2f", last.mean_return);
+      format("mean return of the last 100 episodes %.2f", last_of(report).mean_return);
   if (const auto wanted = goal(options)) {
     const auto steps = steps_to_reach(report.curve, *wanted);
     text += steps
@@ -86,6 +83,17 @@ std::string summary(const PpoOptions& options, const TrainingReport& report) {
                 : format(", %.4g not reached", *wanted);
   }
   return text;
+}
+
+}  // namespace
+
+std::string summary(const PpoOptions& options, const TrainingReport& report) {
+  const CurvePoint last = last_of(report);
+  return format("%lld updates and %lld environment steps in %.1f s (%.0f steps/s; sampling %.0f); ",
+                static_cast<long long>(last.version), static_cast<long long>(last.env_steps),
+                last.seconds(), rate(last.env_steps, last.seconds()),
+                rate(last.env_steps, last.sampling_seconds)) +
+         what_was_learned(options, report);
 }
 
 nlohmann::json report_json(const PpoOptions& options, const TrainingReport& report) {
@@ -133,7 +141,7 @@ Figure learning_curve(const PpoOptions& options, const TrainingReport& report) {
   if (series.points.size() == 1) series.marker_size = 6;
   Figure figure;
   figure.title = "PPO, " + options.env + ", seed " + std::to_string(options.seed);
-  figure.subtitle = summary(options, report);
+  figure.subtitle = what_was_learned(options, report);
   figure.x = {.label = "steps of all environments", .whole_numbers = true};
   figure.y = {.label = "return", .from = 0};
   figure.series = {series};
