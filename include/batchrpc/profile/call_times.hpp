@@ -22,13 +22,12 @@ struct BATCHRPC_EXPORT CallTimes {
   Duration callee_ahead{};  ///< what the callee's times were set back by
   /// The callee's times as they are, also where the call had ended before: in a timeout, say, or
   /// since it wants no answer. Above, such times are cut off at that end.
-  /// @{
   struct Callee {
-    TimePoint received{};
-    TimePoint begun{};
-    TimePoint finished{};
-  } callee{};
-  /// @}
+    TimePoint received{};  ///< as in CallRecord
+    TimePoint begun{};     ///< the same
+    TimePoint finished{};  ///< the same
+  };
+  Callee callee{};  ///< not cut off
 
   /// Of a record, whose callee's clock is ahead by so much; if that is not given, then by what
   /// makes both ways of the call take equally long, whichever was held up: ClockAlignment, which
