@@ -127,12 +127,11 @@ void Workers::tell_changes(const std::function<void(const std::string&)>& notice
   for (std::size_t w = 0; w < now.size(); ++w) {
     const bool lost = now[w].losses > (told_.empty() ? 0 : told_[w].losses);
     const bool was_live = told_.empty() || told_[w].live;
-    const std::string& last_loss = now[w].last_loss;
-    if (lost) notice(last_loss + (others_live ? "; the others go on" : ""));
+    if (lost) notice(now[w].last_loss + (others_live ? "; the others go on" : ""));
     if (now[w].live && (lost || !was_live)) notice(now[w].name + " is back");
     const bool was_opening = !told_.empty() && told_[w].opening;
     if (was_opening && !now[w].opening && !now[w].live) {
-      notice(last_loss + "; start it with the agent's --env, --inference and --policy");
+      notice(now[w].last_loss + "; start it with the agent's --env, --inference and --policy");
     }
   }
   told_ = now;

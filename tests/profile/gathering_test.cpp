@@ -178,6 +178,31 @@ TEST_CASE("of an older node that cannot count its records they are counted as it
   check_kept(profiler, 15, 35 + 7);
 }
 
+TEST_CASE(
+    "after gathering a call that timed out and a notification have their callee's side, too") {
+  Pair pair;
+  const Node c = pair.world.join("c");
+  c.expose("leaf", [&] { return pair.delayed(30ms); });
+  pair.b->expose("middle", [&] { return pair.b->call<void()>("c", "leaf"); });
+  pair.b->call<void()>("c", "leaf").get();  // connected
+  Profiler profiler(*pair.a);
+  const Profiler of_b(*pair.b, {.answered = true});
+  CHECK_FALSE(test::outcome(pair.a->call_with<void()>({.timeout = 10ms}, "b", "middle")));
+  pair.a->notify<int(int)>("b", "slow", 3);
+  pair.world.run_for(50ms);
+  CHECK(profiler.gather().empty());
+  const Recording recording = profiler.recording();
+  REQUIRE(recording.calls.size() == 2);
+  for (const CallRecord& call : recording.calls) {
+    CHECK(call.called != TimePoint());
+    CHECK(call.received == call.sent + 1ms);
+    CHECK(call.finished > call.ended);
+  }
+  CHECK(recording.calls[0].error == "TimedOut");
+  REQUIRE(recording.calls[0].calls.size() == 1);
+  CHECK(recording.calls[0].calls[0].function == "leaf");
+}
+
 TEST_CASE("nodes whose clocks differ are on one clock after gathering") {
   SimulatedWorld world;
   world.network().set_link({.latency = 1ms});

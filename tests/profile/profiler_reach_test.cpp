@@ -341,31 +341,6 @@ TEST_CASE("gathering takes in what the other nodes' profilers have, each call on
   CHECK_THROWS_AS(profiler.gather(), ShutDown);
 }
 
-TEST_CASE(
-    "after gathering a call that timed out and a notification have their callee's side, too") {
-  Pair pair;
-  const Node c = pair.world.join("c");
-  c.expose("leaf", [&] { return pair.delayed(30ms); });
-  pair.b->expose("middle", [&] { return pair.b->call<void()>("c", "leaf"); });
-  pair.b->call<void()>("c", "leaf").get();  // connected
-  Profiler profiler(*pair.a);
-  const Profiler of_b(*pair.b, {.answered = true});
-  CHECK_FALSE(test::outcome(pair.a->call_with<void()>({.timeout = 10ms}, "b", "middle")));
-  pair.a->notify<int(int)>("b", "slow", 3);
-  pair.world.run_for(50ms);
-  CHECK(profiler.gather().empty());
-  const Recording recording = profiler.recording();
-  REQUIRE(recording.calls.size() == 2);
-  for (const CallRecord& call : recording.calls) {
-    CHECK(call.called != TimePoint());
-    CHECK(call.received == call.sent + 1ms);
-    CHECK(call.finished > call.ended);
-  }
-  CHECK(recording.calls[0].error == "TimedOut");
-  REQUIRE(recording.calls[0].calls.size() == 1);
-  CHECK(recording.calls[0].calls[0].function == "leaf");
-}
-
 TEST_CASE("gathering goes page by page through all profilers of a node") {
   Pair pair;
   pair.a->expose("empty", [] {});
