@@ -22,7 +22,8 @@ esac
 
 scripts/setup.sh
 [ -e build/release/build.ninja ] || cmake --preset release >/dev/null
-cmake --build build/release --parallel "$(nproc)" --target cartpole -- --quiet
+[ -t 1 ] || quiet=--quiet  # on a terminal ninja shows in one line how far it is: a first build takes minutes
+cmake --build build/release --parallel "$(nproc)" --target cartpole -- ${quiet:+"$quiet"}
 
 mkdir -p out
 cartpole=build/release/bin/cartpole
