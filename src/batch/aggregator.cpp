@@ -233,7 +233,6 @@ void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
     }
   }
   fail(expired);
-  record_batch(batch, host_->loop);
   if (!batch.calls.empty()) return run(std::move(batch), std::move(guard));
   Lock lock(mutex_);
   tell_if_closed(lock);

@@ -25,43 +25,32 @@ RecordingScope::~RecordingScope() {
   if (context_) CallContext::exchange_current(outer_);
 }
 
-void record_batch(TakenBatch& batch, const std::shared_ptr<Loop>& clock) {
+void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
   static std::atomic<std::uint64_t> batches{0};
-  bool any = false;
+  batch.recorded = {};
+  const BatchCall* shown = nullptr;
   bool operators = false;
-  for (const auto& call : batch.calls) {
-    const CallRecording* const recording = recording_of(*call);
+  for (std::size_t i = first; i < last; ++i) {
+    const CallRecording* const recording = recording_of(*batch.calls[i]);
     if (recording == nullptr) continue;
-    any = true;
+    if (shown == nullptr) shown = batch.calls[i].get();
     operators = operators || recording->wants_operators();
   }
-  if (!any) return;
-  batch.number = ++batches;
+  if (shown == nullptr) return;
+  if (batch.number == 0) batch.number = ++batches;
   Ref<CallExtras> extras(new CallExtras);
-  extras->recording = std::make_shared<CallRecording>(clock, operators);
+  extras->trace = shown->extras->trace;
+  extras->recording = std::make_shared<CallRecording>(recording_of(*shown)->clock(), operators);
   batch.recorded = std::move(extras);
 }
 
-void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
-  if (!batch.recorded) return;
-  for (std::size_t i = first; i < last; ++i) {
-    const BatchCall& call = *batch.calls[i];
-    if (recording_of(call) == nullptr) continue;
-    Ref<CallExtras> extras(new CallExtras);
-    extras->trace = call.extras->trace;
-    extras->recording = batch.recorded->recording;
-    batch.recorded = std::move(extras);
-    return;
-  }
-}
-
-void tell_rows(const TakenBatch& batch, std::size_t first, std::size_t last) {
+void tell_rows(const TakenBatch& batch, std::size_t first, std::size_t last) noexcept {
   if (!batch.recorded) return;
   const CallRecord caused = batch.recorded->recording->take();
   const BatchRecord record{.number = batch.number, .rows = batch.rows, .begin = batch.started};
   for (std::size_t i = first; i < last; ++i) {
     if (CallRecording* const recording = recording_of(*batch.calls[i]))
-      recording->note_batch(record, caused);
+      recording->note_batch(record, caused, last - first > 1);
   }
 }
 

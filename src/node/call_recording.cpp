@@ -92,22 +92,29 @@ void CallRecording::note_begun() {
   record_.callee.thread = thread_number();
 }
 
-void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& caused) {
+void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& caused,
+                               bool shared) noexcept {
   const TimePoint now = clock_->now();
   const std::lock_guard lock(mutex_);
   if (finished_) return;
   if (record_.batch.number == 0) record_.batch = batch;
   record_.batch.end = now;
   record_.left_out += caused.left_out;
-  for (const OperatorRecord& ran : caused.operators) {
-    if (!has_room(1)) continue;
-    record_.operators.push_back(ran);
-    record_.operators.back().shared = true;
-  }
-  for (const CallRecord& call : caused.calls) {
-    if (!has_room(events_of(call))) continue;
-    record_.calls.push_back(call);
-    record_.calls.back().shared = true;
+  std::size_t left = events_of(caused) - 1;
+  const auto take = [&](auto& kept, const auto& event, std::size_t events) {
+    if (has_room(events)) {
+      kept.push_back(event);
+      kept.back().shared = shared;
+    }
+    left -= events;
+  };
+  try {
+    for (const OperatorRecord& ran : caused.operators)
+      take(record_.operators, ran, 1);
+    for (const CallRecord& call : caused.calls)
+      take(record_.calls, call, events_of(call));
+  } catch (const std::bad_alloc&) {
+    record_.left_out += left;
   }
 }
 

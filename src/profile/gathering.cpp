@@ -49,6 +49,25 @@ std::uint64_t store_of(const Page& page) {
   return page.next_call == 0 ? page.next_store - 1 : page.next_store;
 }
 
+// Takes away the last ones, for which there is no room, also of what one of them caused. Returns
+// how much that was.
+std::uint64_t trim(std::vector<CallRecord>& calls, std::size_t& room) {
+  std::uint64_t left_out = 0;
+  std::vector<CallRecord> kept;
+  for (CallRecord& call : calls) {
+    const std::size_t events = 1 + call.operators.size();
+    if (events > room) {
+      left_out += detail::events_of(call);
+      continue;
+    }
+    room -= events;
+    left_out += trim(call.calls, room);
+    kept.push_back(std::move(call));
+  }
+  calls = std::move(kept);
+  return left_out;
+}
+
 }  // namespace
 
 Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
@@ -130,14 +149,7 @@ std::uint64_t GatheredPeer::keep(std::vector<CallRecord>&& calls) {
   more.calls = std::move(calls);
   merge(recording_, std::move(more));
   std::size_t room = max_events_;
-  std::uint64_t left_out = 0;
-  std::erase_if(recording_.calls, [&](const CallRecord& call) {
-    const std::size_t events = detail::events_of(call);
-    const bool fits = events <= room;
-    (fits ? room -= events : left_out += events);
-    return !fits;
-  });
-  return left_out;
+  return trim(recording_.calls, room);
 }
 
 }  // namespace batchrpc::profile

@@ -53,7 +53,9 @@ void complete(CallRecord& kept, CallRecord&& other) {
     kept.ended = other.ended;
     kept.bytes_out = other.bytes_out;
     kept.bytes_in = other.bytes_in;
-    kept.error = std::move(other.error);
+    kept.parent = other.parent;
+    kept.parent_is_external = other.parent_is_external;
+    if (!other.error.empty()) kept.error = std::move(other.error);
   }
   if (!CallTimes::has_callee(kept) && CallTimes::has_callee(other)) {
     kept.callee = std::move(other.callee);
@@ -61,6 +63,7 @@ void complete(CallRecord& kept, CallRecord&& other) {
     kept.begun = other.begun;
     kept.finished = other.finished;
     kept.batch = other.batch;
+    if (kept.error.empty()) kept.error = std::move(other.error);
   }
   kept.shared = kept.shared || other.shared;
   kept.left_out = std::max(kept.left_out, other.left_out);

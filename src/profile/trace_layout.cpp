@@ -100,11 +100,11 @@ void TraceLayout::add(const Recording& recording, const ClockAlignment& clocks) 
       const auto [known, is_new] = known_batches.try_emplace(
           {callee, record.callee.process, record.batch.number}, batches.size());
       const TimePoint begin = record.batch.begin - callee_ahead;
-      const TimePoint end = is_known(record.batch.end) ? record.batch.end - callee_ahead : begin;
       if (is_new) batches.push_back({.node = callee, .begin = begin, .end = begin});
       call.batch = known->second;
       Batch& batch = batches[call.batch];
-      batch.end = std::max(batch.end, end);  // its handler may run again for others of its rows
+      // Its handler may run again for others of its rows, whose clock offsets may be other ones.
+      batch.end = std::max(batch.end, batch.begin + between(record.batch.begin, record.batch.end));
       batch.calls.push_back(calls.size());
     }
     if (has_callee) {

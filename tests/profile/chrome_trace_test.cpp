@@ -274,6 +274,22 @@ TEST_CASE("a batch lasts until its last row is told, if its handler ran more tha
   CHECK(trace.of("batch")[0]["dur"] == 120.0);
 }
 
+TEST_CASE("a batch is as long as its node's clock says, whatever other clocks say of its rows") {
+  SampleWorld world;
+  Recording recording{.node = "w0"};
+  for (int i = 0; i < 5; ++i) {
+    recording.calls.push_back(world.call("g", 2, 1, i * 1ms));
+    recording.calls.push_back(world.call("g", 0, 1, i * 1ms));
+  }
+  const BatchRecord batch{.number = 5, .rows = 2};
+  recording.calls.push_back(world.call("act", 0, 1, 1s, SampleWorld::kUsual, batch));
+  world.ahead[2] = 100ms;  // since the calls before, from which its offset is known
+  recording.calls.push_back(world.call("act", 2, 1, 1s, SampleWorld::kUsual, batch));
+  const Trace trace(recording);
+  REQUIRE(trace.of("batch").size() == 1);
+  CHECK(trace.of("batch")[0]["dur"] == 20.0);
+}
+
 TEST_CASE("a handler that went on when its call had timed out is shown as long as it was") {
   SampleWorld world;
   world.ahead[1] = 3s;

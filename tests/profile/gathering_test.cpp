@@ -10,7 +10,9 @@
 #include "node/raw_frames.hpp"
 #include "node/raw_peer.hpp"
 #include "node/recorded_calls.hpp"
+#include "profile/gathering.hpp"
 #include "profile/profiled_pair.hpp"
+#include "profile/sample_records.hpp"
 
 // Profiler::gather(): what it keeps and counts, of peers of any version, and of any clock.
 namespace batchrpc {
@@ -80,6 +82,27 @@ TEST_CASE("what gathering keeps of a peer is bounded, however often it is asked"
   pair.calls_of_b(10);
   CHECK(profiler.gather().empty());  // again with those before, which count once
   check_kept(profiler, 100, 160);
+}
+
+TEST_CASE("a call that has caused more than there is room for keeps what there was") {
+  test::SampleWorld world;
+  CallRecord outer = world.call("episode", 0, 1, 0us);
+  std::vector<CallRecord> steps;
+  for (int i = 0; i < 6; ++i)
+    steps.push_back(test::SampleWorld::nest(outer, world.call("step", 1, 2, 17us)));
+  outer.calls.clear();
+  profile::GatheredPeer peer(5);
+  profile::Told told;
+  told.stores[0].calls = {outer, steps[0], steps[1], steps[2]};
+  peer.take(1, std::move(told));
+  for (const std::size_t kept : {4, 5}) {
+    REQUIRE(peer.recording().calls.size() == 1);
+    CHECK(detail::events_of(peer.recording().calls[0]) == kept);
+    CHECK(peer.recording().left_out == (kept == 4 ? 0 : 2));
+    profile::Told later;
+    later.stores[1].calls = {steps[3], steps[4], steps[5]};
+    peer.take(1, std::move(later));
+  }
 }
 
 TEST_CASE("what was left out of a peer's life before counts beside that of the next one") {
@@ -189,16 +212,19 @@ TEST_CASE(
   const Profiler of_b(*pair.b, {.answered = true});
   CHECK_FALSE(test::outcome(pair.a->call_with<void()>({.timeout = 10ms}, "b", "middle")));
   pair.a->notify<int(int)>("b", "slow", 3);
+  pair.a->notify<int(int)>("b", "bad", 3);
   pair.world.run_for(50ms);
   CHECK(profiler.gather().empty());
   const Recording recording = profiler.recording();
-  REQUIRE(recording.calls.size() == 2);
+  REQUIRE(recording.calls.size() == 3);
   for (const CallRecord& call : recording.calls) {
     CHECK(call.called != TimePoint());
     CHECK(call.received == call.sent + 1ms);
     CHECK(call.finished > call.ended);
   }
   CHECK(recording.calls[0].error == "TimedOut");
+  CHECK(recording.calls[1].error.empty());
+  CHECK(recording.calls[2].error == "std::out_of_range");
   REQUIRE(recording.calls[0].calls.size() == 1);
   CHECK(recording.calls[0].calls[0].function == "leaf");
 }

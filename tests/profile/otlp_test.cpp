@@ -144,6 +144,38 @@ TEST_CASE("the span of a call that its callee alone tells of says whether it fai
   CHECK_FALSE(its.contains("batchrpc.phase.wire_ns"));
 }
 
+TEST_CASE(
+    "a handler that goes on after its call has ended has its whole span, and its calls' parent") {
+  SampleWorld world;
+  CallPhases phases = SampleWorld::kUsual;
+  phases.handler = 200us;
+  CallRecord callees = world.call("f", 0, 1, 0us, phases);
+  CallRecord callers = callees;
+  test::lose_callee(callers);
+  callers.replied = {};
+  callers.ended = SampleWorld::at(50us);
+  callers.error = "TimedOut";
+  callers.parent = 42;
+  callers.parent_is_external = true;
+  test::lose_caller(callees);
+  CallRecord nested = SampleWorld::nest(callees, world.call("g", 1, 2, 100us));
+  callees.calls.clear();
+  phases.reply = phases.wire;
+  Recording recording{.calls = {callers}, .node = "w0"};
+  merge(recording, Recording{.calls = {nested, callees},
+                             .clock_samples = {world.call("h", 0, 1, 1ms, phases)}});
+  const Spans spans(otlp(recording, kWall));
+  CHECK(spans.all.size() == 4);
+  const json& client = spans.one("f", 3);
+  CHECK(client["parentSpanId"] == "000000000000002a");
+  CHECK(client["endTimeUnixNano"] == at(50us));
+  const json& server = spans.one("f", 2);
+  CHECK(server["parentSpanId"] == client["spanId"]);
+  CHECK(server["startTimeUnixNano"] == at(13us));
+  CHECK(server["endTimeUnixNano"] == at(216us));
+  CHECK(spans.one("g", 3)["parentSpanId"] == server["spanId"]);
+}
+
 TEST_CASE("both sides make the same span of the callee") {
   const Recording recording = nested_recording();
   const Recording of_callee{.calls = recording.calls[0].calls, .node = "w1"};

@@ -84,10 +84,32 @@ TEST_CASE("what a batch's handler does before its rows are tried apart is of all
     CHECK(call.batch.rows == 2);
     REQUIRE(call.calls.size() == 2);  // of the run of both, and of its own
     CHECK(call.calls[0].shared);
+    CHECK_FALSE(call.calls[1].shared);
     // Its own run is its own trace's, and below it.
     CHECK(call.calls[1].parent == call.span.span_number());
     CHECK(call.calls[1].span.trace_id == call.span.trace_id);
   }
+}
+
+TEST_CASE("what a batch's handler does for rows that nobody records is nobody's") {
+  Isolated nodes;
+  Profiler of_a(*nodes.pair.a);
+  const Profiler of_b(*nodes.pair.b);
+  const Profiler of_leaf(nodes.leaf, {.answered = true});
+  auto bad = nodes.pair.a->call<int(int)>("b", "batched", 13);
+  auto good = nodes.c.call<int(int)>("b", "batched", 1);  // not recorded, and runs apart
+  CHECK(std::move(good).get() == 1);
+  CHECK_THROWS_AS(std::move(bad).get(), RemoteError);
+  CHECK(of_a.gather().empty());
+  std::vector<CallRecord> calls = of_a.recording().calls;
+  // Of a's row there are the run of both and its own one. b's profiler records the third's call,
+  // too.
+  REQUIRE(calls.size() == 2);
+  if (calls[0].function == "leaf") std::swap(calls[0], calls[1]);
+  CHECK(calls[0].function == "batched");
+  CHECK(calls[0].calls.size() == 2);
+  CHECK(calls[1].function == "leaf");
+  CHECK(calls[1].parent == 0);
 }
 
 }  // namespace profiled_batches_test

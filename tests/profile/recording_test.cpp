@@ -84,7 +84,10 @@ TEST_CASE("of a call that has timed out each side is told by whoever knows it") 
   test::lose_callee(callers);
   callers.replied = TimePoint();
   callers.error = "TimedOut";
+  callers.parent = 42;
+  callers.parent_is_external = true;
   test::lose_caller(callees);
+  callees.error = "std::out_of_range";
   callees.caller.thread = 0;
   callees.bytes_in = 0;
   for (const bool callers_first : {true, false}) {
@@ -95,6 +98,8 @@ TEST_CASE("of a call that has timed out each side is told by whoever knows it") 
     CHECK(call.called == callers.called);
     CHECK(call.ended == callers.ended);
     CHECK(call.error == "TimedOut");
+    CHECK(call.parent == 42);
+    CHECK(call.parent_is_external);
     CHECK(call.caller.thread == callers.caller.thread);
     CHECK(call.bytes_in == callers.bytes_in);
     CHECK(call.received == callees.received);

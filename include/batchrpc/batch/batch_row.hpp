@@ -60,7 +60,7 @@ struct TakenBatch {
   std::shared_ptr<const BatchOptions> options;
   std::shared_ptr<Executor> executor;  ///< that runs the handler
   std::uint64_t number = 0;            ///< of those of the process that are recorded, from 1 on
-  Ref<const CallExtras> recorded{};    ///< where its handler is recorded; null: nowhere
+  Ref<const CallExtras> recorded{};    ///< where its handler's run is recorded; null: nowhere
 };
 
 /// What became of one, in rows.

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/batch/batch_row.hpp"
 #include "batchrpc/node/call_extras.hpp"
-#include "batchrpc/transport/loop.hpp"
 
 /// What is recorded of a batch, for the rows that are calls which are recorded.
 namespace batchrpc::detail {
@@ -26,15 +24,13 @@ class BATCHRPC_EXPORT RecordingScope {
   const CallContext* outer_ = nullptr;
 };
 
-/// Has the batch's handler recorded, if a row is.
-void record_batch(TakenBatch& batch, const std::shared_ptr<Loop>& clock);
-
-/// The handler is to run for the calls [first, last): what it calls is of the trace of the first of
-/// these that is recorded.
+/// The handler is to run for the calls [first, last). If one of them is recorded, so is the run,
+/// and what it calls is of the trace of the first of these.
 BATCHRPC_EXPORT void record_run(TakenBatch& batch, std::size_t first, std::size_t last);
 
-/// The handler has run for the calls [first, last): what it caused since the last time is theirs.
-/// Before they are answered.
-BATCHRPC_EXPORT void tell_rows(const TakenBatch& batch, std::size_t first, std::size_t last);
+/// The run of the handler for the calls [first, last) is done: what it caused is theirs. Before
+/// they are answered.
+BATCHRPC_EXPORT void tell_rows(const TakenBatch& batch, std::size_t first,
+                               std::size_t last) noexcept;
 
 }  // namespace batchrpc::detail

@@ -14,8 +14,8 @@
 
 namespace batchrpc::detail {
 
-/// What a callee records of one call, or of one batch: times, and what the handler causes.
-/// Thread-safe.
+/// What a callee records of one call, or of one run of a batch's handler: times, and what is
+/// caused. Thread-safe.
 class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSink {
  public:
   /// So many operators and calls are kept; further ones are counted.
@@ -30,6 +30,7 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   void add(CallRecord&& record) noexcept override;
   void lost(std::size_t events) noexcept override;
   [[nodiscard]] TimePoint now() const noexcept override { return clock_->now(); }
+  [[nodiscard]] const std::shared_ptr<Loop>& clock() const noexcept { return clock_; }
   [[nodiscard]] bool wants_operators() const noexcept override {
     return operators_ || (own_sink_ && own_sink_->wants_operators());
   }
@@ -42,8 +43,9 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
 
   /// The calling thread has begun with it; counts once.
   void note_begun();
-  /// It is a row of that batch, which has run until now and recorded `caused`.
-  void note_batch(const BatchRecord& batch, const CallRecord& caused);
+  /// It is a row of that batch, which has run until now and recorded `caused`; `shared`: for
+  /// others, too.
+  void note_batch(const BatchRecord& batch, const CallRecord& caused, bool shared) noexcept;
   /// The function has its result, or has failed with that kind of error: what was recorded, which
   /// is the callee's side of the call, as who asks wants it. Nothing is taken any more. Again:
   /// nothing is left.

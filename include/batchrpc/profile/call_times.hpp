@@ -20,14 +20,14 @@ struct BATCHRPC_EXPORT CallTimes {
   TimePoint replied{};      ///< the same
   TimePoint ended{};        ///< the same
   Duration callee_ahead{};  ///< what the callee's times were set back by
-  /// The callee's times as they are, also where the call had ended before: in a timeout, say, or
-  /// since it wants no answer. Above, such times are cut off at that end.
+  /// The callee's times, also after the end of a call without a reply: one that timed out, say, or
+  /// that wants none. Above, such times are cut off at that end.
   struct Callee {
     TimePoint received{};  ///< as in CallRecord
     TimePoint begun{};     ///< the same
     TimePoint finished{};  ///< the same
   };
-  Callee callee{};  ///< not cut off
+  Callee callee{};  ///< of a call with a reply the same as above
 
   /// Of a record, whose callee's clock is ahead by so much; if that is not given, then by what
   /// makes both ways of the call take equally long, whichever was held up: ClockAlignment, which

@@ -26,7 +26,7 @@ struct OperatorRecord {
   TimePoint begin{};         ///< on the clock of the node that ran it
   TimePoint end{};           ///< the same
   std::uint64_t thread = 0;  ///< which ran it
-  bool shared = false;       ///< it ran for a batch: all of its rows have it
+  bool shared = false;       ///< it ran for several rows of a batch, and each has it
 };
 
 /// The batch of which a call was a row.
@@ -74,7 +74,7 @@ struct CallRecord {
   BatchRecord batch{};          ///< of which it was a row; number 0: it was in none
   std::vector<OperatorRecord> operators{};  ///< in the order in which they ended
   std::vector<CallRecord> calls{};          ///< by its handler, in the order in which they ended
-  bool shared = false;                      ///< a batch's handler made it: all of its rows have it
+  bool shared = false;         ///< a batch's handler made it, for several rows: each has it
   std::uint64_t left_out = 0;  ///< operators and calls that were not kept, for want of room
 };
 
