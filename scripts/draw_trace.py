@@ -115,11 +115,16 @@ def main():
     parser.add_argument('--title', default='')
     parser.add_argument('--last', type=int, default=0)
     arguments = parser.parse_args()
-    names, slices, arrows = parse_trace(arguments.trace, arguments.last)
-    if not slices:
-        raise SystemExit(f'draw_trace: {arguments.trace} has no slices')
-    with open(arguments.picture, 'w') as picture:
-        picture.write(draw(names, slices, arrows, arguments.title))
+    try:
+        names, slices, arrows = parse_trace(arguments.trace, arguments.last)
+        if not slices:
+            raise SystemExit(f'draw_trace: {arguments.trace} has no slices')
+        with open(arguments.picture, 'w') as picture:
+            picture.write(draw(names, slices, arrows, arguments.title))
+    except OSError as error:
+        raise SystemExit(f'draw_trace: {error.filename}: {error.strerror}')
+    except (ValueError, KeyError, TypeError):
+        raise SystemExit(f'draw_trace: {arguments.trace} is no trace of a batchrpc::Profiler')
 
 
 if __name__ == '__main__':

@@ -84,8 +84,9 @@ class Exposition {
     // Also those that no peer is in: what there is nothing of never alerts.
     std::map<std::string_view, std::uint64_t> states{
         {"known", 0}, {"connecting", 0}, {"connected", 0}, {"lost", 0}};
-    for (const PeerMetrics& peer : node_.peers)
-      ++states[peer.state];
+    for (const PeerMetrics& peer : node_.peers) {
+      if (!peer.state.empty()) ++states[peer.state];
+    }
     gauge("batchrpc_peers", "Peers, by the state of the connection.");
     for (const auto& [state, count] : states)
       out_.sample({{"state", state}}, count);

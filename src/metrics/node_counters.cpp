@@ -86,6 +86,7 @@ void NodeCounters::enter(std::shared_ptr<const SessionCounts> session) {
 void NodeCounters::leave(const std::shared_ptr<SessionCounts>& session) {
   const std::lock_guard lock(mutex_);
   std::erase(sessions_, session);
+  if (session->peer().empty()) return;
   session->for_each([&](const std::string& function, CallMetrics calls) {
     // Who waited has been told so by the handler's end.
     const auto broken = ErrorCounts::index_of(ErrorCode::broken_promise);
@@ -113,6 +114,7 @@ void NodeCounters::report(NodeMetrics& metrics) const {
   }
   for (const auto& session : sessions) {
     const std::string peer = session->peer();
+    if (peer.empty()) continue;
     session->for_each([&](const std::string& function, const CallMetrics& calls) {
       of(peers[peer], function).add(calls);
     });

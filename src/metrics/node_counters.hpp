@@ -34,7 +34,8 @@ class NodeCounters {
   /// A call of this node that went over no session, and has failed.
   void refused(std::string_view peer, std::string_view function, const Error& error, TimePoint now);
 
-  /// Of a session, by its CallsMade.
+  /// Of a session, by its CallsMade. One whose peer has not said who it is, as when a node joins,
+  /// does not count.
   /// @{
   void enter(std::shared_ptr<const SessionCounts> session);
   void leave(const std::shared_ptr<SessionCounts>& session);

@@ -33,6 +33,11 @@ std::string_view last_part(std::string_view name) {
 constexpr std::string_view kValue = "batchrpc.value:";
 constexpr std::string_view kOperatorPrefix = "aten::";  // LibTorch's own, of batchrpc::torch
 
+// An operator's name without that of an overload.
+std::string_view operator_of(std::string_view name) {
+  return name.starts_with(kOperatorPrefix) ? name.substr(0, name.find('.')) : name;
+}
+
 }  // namespace
 
 std::string shown_signature(std::string_view name, std::string_view signature) {
@@ -61,8 +66,9 @@ std::string suggest(std::string_view name, const std::vector<std::string>& candi
   if (name.size() > kLongest) return {};
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongest || candidate.starts_with(kReservedPrefix)) continue;
-    const std::size_t edits =
-        last_part(candidate) == last_part(name) ? 0 : distance(name, candidate);
+    const std::size_t edits = last_part(operator_of(candidate)) == last_part(operator_of(name))
+                                  ? 0
+                                  : distance(name, candidate);
     if (edits <= 1 + name.size() / 4) near.emplace_back(edits, candidate);
   }
   if (near.empty()) return {};

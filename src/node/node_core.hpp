@@ -56,6 +56,10 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   static bool is_left_alone(const std::shared_ptr<NodeCore>& core);
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const override;
+  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> find_function(
+      std::string_view name) const override {
+    return functions_.find(name);
+  }
   bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) override;
   /// Adds a function, and runs the calls that have waited for it. Throws InvalidArgument (its name
   /// is taken) or ShutDown.

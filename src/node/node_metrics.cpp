@@ -56,7 +56,12 @@ NodeMetrics NodeCore::metrics() const {
 
   std::map<std::string, PeerMetrics> peers;
   for (PeerMetrics& counted : metrics.peers) {
-    counted.state = counted.name == name() ? "self" : "gone";
+    if (counted.name == name()) {
+      counted.state = "self";
+      counted.rank = rank();
+    } else if (counted.name != kUnknownName && counted.name != kOtherName) {
+      counted.state = "gone";
+    }
     peers.emplace(counted.name, std::move(counted));
   }
   for (const PeerInfo& info : peers_->snapshot())

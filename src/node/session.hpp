@@ -244,6 +244,7 @@ class Session final : public FrameSink,
   void dispatch_late(PayloadAssembler::Whole call);
   [[nodiscard]] bool note_submitted(PendingCall& call, const detail::OutgoingOptions& options);
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;
+  [[nodiscard]] FunctionCounters& counters_of(const Incoming& incoming) const;
   void run_function(std::uint32_t number, detail::IncomingCall& call);
   [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame) const;
   void run_in_turn(const CallOrder::Object& object);

@@ -170,9 +170,7 @@ bool Session::refuses_for_replies(const wire::FrameView& frame) {
   refused_bytes_ += bytes;
   const bool is_too_much = refused_bytes_ > kRefusalBytes;
   if (counters_ != nullptr) {
-    const auto exposed = function.function.lock();
-    FunctionCounters& counters =
-        exposed && exposed->counters != nullptr ? *exposed->counters : counters_->unknown();
+    FunctionCounters& counters = counters_of(function);
     counters.began(frame.words.size_bytes());
     counters.failed(ErrorCode::overloaded, is_too_much ? 0 : bytes);
   }

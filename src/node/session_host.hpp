@@ -40,6 +40,11 @@ class SessionHost {
   /// Throws NotFound or BadSignature.
   [[nodiscard]] virtual std::shared_ptr<detail::ExposedFunction> resolve(
       std::string_view name, std::string_view signature) const = 0;
+  /// The function of that name, as whatever it is called; null: there is none.
+  [[nodiscard]] virtual std::shared_ptr<detail::ExposedFunction> find_function(
+      std::string_view /*name*/) const {
+    return nullptr;
+  }
   /// Keeps a call of a function that is not exposed, as long as it may still be: then calls `again`
   /// on the loop. Whether it did; else the call is untouched.
   using RunAgain = std::function<void(detail::IncomingCall call)>;

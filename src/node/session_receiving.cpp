@@ -172,6 +172,12 @@ std::shared_ptr<detail::ExposedFunction> Session::resolve(Incoming& incoming) co
   return function;
 }
 
+// Those of what is exposed by that name, however it was called; of a node that counts.
+FunctionCounters& Session::counters_of(const Incoming& incoming) const {
+  const auto exposed = host_->find_function(incoming.name);
+  return exposed && exposed->counters != nullptr ? *exposed->counters : counters_->unknown();
+}
+
 void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   Incoming& incoming = incoming_[number];
   const std::exception_ptr refusal = incoming.of_program ? host_->refusal() : nullptr;
@@ -181,7 +187,7 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     const auto count = [&] {
-      if (counters_ != nullptr) call.count_by(counters_->unknown(), connection_->read_at());
+      if (counters_ != nullptr) call.count_by(counters_of(incoming), connection_->read_at());
     };
     if (const std::exception_ptr ending = host_->refusal()) {
       count();

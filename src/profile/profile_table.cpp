@@ -148,12 +148,13 @@ std::string ProfileTable::table(const ProfileTableOptions& options) const {
     const auto of_calls = [&](std::uint64_t number) {
       return row.is_call ? std::to_string(number) : std::string("-");
     };
+    const bool no_share = self_total_ == Duration::zero() && row.is_answered;
     text.add({row.name, row.is_answered ? "-" : profile::share_text(row.self_total, self_total_),
               row.is_answered ? "-" : profile::time_text(row.self_total),
-              profile::share_text(row.total, self_total_), profile::time_text(row.total),
-              profile::time_text(mean(row.total, row.count)), std::to_string(row.count),
-              std::to_string(row.node_id), of_calls(row.bytes_out), of_calls(row.bytes_in),
-              of_calls(row.errors),
+              no_share ? "-" : profile::share_text(row.total, self_total_),
+              profile::time_text(row.total), profile::time_text(mean(row.total, row.count)),
+              std::to_string(row.count), std::to_string(row.node_id), of_calls(row.bytes_out),
+              of_calls(row.bytes_in), of_calls(row.errors),
               row.batched == 0 ? "-" : profile::number_text(row.mean_batch_size(), 1)},
              options.name_width);
   }
@@ -204,8 +205,8 @@ std::string ProfileTable::footer(std::size_t rows_not_shown) const {
   }
   if (left_out_ != 0) {
     text += "Left out: " + std::to_string(left_out_) +
-            ", calls and operators for which there was no room (ProfilerOptions::max_events, and "
-            "4096 a reply)\n";
+            ", calls and operators for which there was no room (ProfilerOptions::max_events; 4096, "
+            "and eight levels of calls, a reply)\n";
   }
   return text;
 }

@@ -47,7 +47,7 @@ bool begins_as(std::string_view line, std::string_view name) noexcept {
 
 // The request line, and the headers that are used.
 std::string only_what_counts(std::string_view head) {
-  constexpr std::array<std::string_view, 2> kUsed{"host", "sec-fetch-site"};
+  constexpr std::array<std::string_view, 3> kUsed{"host", "origin", "sec-fetch-site"};
   std::string kept;
   for (bool first = true; !head.empty(); first = false) {
     const std::size_t length = std::min(head.find('\n'), head.size());
@@ -107,10 +107,14 @@ class HttpAnswerer::Server final : public httplib::Server {
            response);
       return;
     }
+    if (request.get_header_value_count("Host") > 1) {
+      return copy({.status = 400, .body = "the request has several Hosts\n"}, response);
+    }
     HttpRequest asked;
     asked.is_gone = [&] { return request.response_handler(response); };
     asked.path = request.path;
     asked.host = request.get_header_value("Host");
+    asked.origin = request.get_header_value("Origin");
     asked.fetch_site = request.get_header_value("Sec-Fetch-Site");
     asked.seconds = request.get_param_value("seconds");
     try {

@@ -16,6 +16,7 @@ using ClientGone = std::function<bool()>;
 struct HttpRequest {
   std::string path{};        ///< decoded, without what follows a '?'
   std::string host{};        ///< the Host header
+  std::string origin{};      ///< the Origin header: of a page that asks
   std::string fetch_site{};  ///< the Sec-Fetch-Site header: where in the browser it comes from
   std::string seconds{};     ///< the parameter of that name, of several the first
   ClientGone is_gone{};      ///< never empty

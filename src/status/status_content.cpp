@@ -72,6 +72,12 @@ std::string nonce() {
   return text;
 }
 
+// Whether that is a page's of the same host; with TLS, if something has it before this server.
+bool is_origin(std::string_view origin, std::string_view host) {
+  const std::size_t scheme = origin.find("://");
+  return scheme != std::string_view::npos && origin.substr(scheme + 3) == host;
+}
+
 // Of a node's name what goes into any file's.
 std::string trace_name(std::string node) {
   std::erase_if(node, [](char letter) {
@@ -117,11 +123,15 @@ HttpReply StatusContent::answer_own(const HttpRequest& request) {
   {
     const std::lock_guard lock(mutex_);
     if (checks_host_ && !is_own_host(request.host, host_)) {
-      return refusal(403, "this page is for localhost: the request's Host is another");
+      return refusal(
+          403, request.host.empty()
+                   ? "this page is for localhost: the request has no Host, such as 'localhost'"
+                   : "this page is for localhost: the request's Host is another");
     }
   }
-  const bool from_elsewhere = !request.fetch_site.empty() && request.fetch_site != "same-origin" &&
-                              request.fetch_site != "none";
+  const bool from_elsewhere = (!request.fetch_site.empty() && request.fetch_site != "same-origin" &&
+                               request.fetch_site != "none") ||
+                              (!request.origin.empty() && !is_origin(request.origin, request.host));
   if (from_elsewhere && request.path != "/") {
     return refusal(403, "another site has asked for this");
   }

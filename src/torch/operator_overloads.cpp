@@ -231,6 +231,7 @@ std::string describe_values(const std::vector<IValue>& values) {
     if (!text.empty()) text += ", ";
     text += value.tagKind();
     if (value.isTensor()) text += " (" + describe_tensor(value.toTensor()) + ")";
+    if (value.isInt()) text += " " + std::to_string(value.toInt());
   }
   return text.empty() ? "nothing" : text;
 }

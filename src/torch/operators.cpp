@@ -141,13 +141,18 @@ OperatorOverloads::Handles find_overloads(const Overloads& all, const std::strin
                    name.substr(dot + 1) + "'; it has the schemas" +
                    OperatorOverloads(at->second).schemas());
   }
+  constexpr int kMostNear = 5;
+  int count = 0;
   std::string near;
   if (name.find("::") != std::string::npos) {
     for (const c10::Symbol symbol :
          torch::jit::findSimilarOperators(c10::Symbol::fromQualString(name))) {
       if (!all.contains(std::string_view(symbol.toQualString()))) continue;
+      if (++count > kMostNear) break;
       near += std::string(near.empty() ? "did you mean '" : ", '") + symbol.toQualString() + "'";
     }
+  } else if (all.contains("aten::" + name)) {
+    near = "did you mean 'aten::" + name + "'";
   }
   throw NotFound("this LibTorch has no operator '" + name + "'; " +
                  (near.empty() ? "names are such as \"aten::add\"" : near + "?"));

@@ -220,6 +220,7 @@ TEST_CASE("what a session has counted is counted once if it ends meanwhile") {
   const auto loop = std::make_shared<VirtualLoop>();
   NodeCounters counters(*loop);
   std::optional<CallsMade> session(&counters);
+  NodeCounters::name(*session, "peer");
   session->define("f", false);
   session->called(0, 1);
   const auto counts = session->counts();
@@ -228,6 +229,19 @@ TEST_CASE("what a session has counted is counted once if it ends meanwhile") {
     CHECK(calls.calls == 1);
   });
   CHECK(report_of(counters).made.calls == 1);
+}
+
+TEST_CASE("a session whose peer never said who it is does not count") {
+  const auto loop = std::make_shared<VirtualLoop>();
+  NodeCounters counters(*loop);
+  {
+    CallsMade session(&counters);
+    session.define("batchrpc.who", true);
+    session.called(0, 1);
+    CHECK(report_of(counters).peers.empty());
+  }
+  CHECK(report_of(counters).peers.empty());
+  CHECK(report_of(counters).made.calls == 0);
 }
 
 TEST_CASE("a snapshot can be taken while sessions and functions count") {

@@ -8,6 +8,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/function_table.hpp"
+#include "node/metrics_of.hpp"
 #include "node/virtual_world.hpp"
 
 namespace batchrpc {
@@ -65,6 +66,10 @@ TEST_CASE("a family is called by one name and several signatures, each made once
   CHECK(twice->made("str(str)") == 1);
   CHECK(pair.b.functions() == std::vector<std::string>{"twice"});
   CHECK(pair.b.schema("twice") == "numbers and texts");
+  const NodeMetrics metrics = pair.b.metrics();
+  const CallMetrics& answered = *test::answered_of(metrics, "twice");
+  CHECK(answered.calls == 6);
+  CHECK(answered.ok == 6);
 }
 
 TEST_CASE("a family refuses a signature in its own words, and goes on", "[function_family]") {

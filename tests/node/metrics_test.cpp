@@ -179,11 +179,38 @@ TEST_CASE("each way in which a call fails is counted under its code, once on eac
   CHECK(errors_of(pair.a, "f", ErrorCode::not_found) == 1);
   CHECK(outcome(pair.a.call<int()>(17, "g")).code() == ErrorCode::not_found);
   CHECK(errors_of(pair.a, "g", ErrorCode::not_found) == 1);
+  const PeerMetrics& unknown = peer_of(pair.a.metrics(), std::string(kUnknownName));
+  CHECK(unknown.made.errors.of(ErrorCode::not_found) == 2);
+  CHECK(unknown.state.empty());
+  CHECK(unknown.rank == -1);
+
+  pair.b.expose("takes", [](int) {});
+  CHECK(outcome(pair.a.call<void(double)>("b", "takes", 1.0)).code() == ErrorCode::bad_signature);
+  CHECK(errors_of(pair.a, "takes", ErrorCode::bad_signature) == 1);
+  CHECK(answers_of(pair.b, "takes", ErrorCode::bad_signature) == 1);
 
   CHECK(adds_up(pair.a.metrics().made));
   CHECK(adds_up(pair.b.metrics().answered));
   CHECK(pair.a.metrics().made.in_flight == 0);
   CHECK(pair.b.metrics().answered.in_flight == 0);
+}
+
+TEST_CASE("a node that was started before the root has no peer without a name") {
+  VirtualWorld world;
+  Future<Node> started = Node::start(world.joining("b"));
+  world.run_for(5s);
+  CHECK_FALSE(started.ready());
+  const Node a = world.root("a");
+  const Node b = std::move(started).get();
+  (void)b.call<int(int)>("b", "none", 1);
+  const NodeMetrics metrics = b.metrics();
+  REQUIRE(metrics.peers.size() == 2);
+  CHECK(metrics.peers[0].name == "a");
+  CHECK(metrics.peers[1].name == "b");
+  CHECK(metrics.peers[1].state == "self");
+  CHECK(metrics.peers[1].rank == b.rank());
+  CHECK(metrics.made.errors.total() == 0);
+  CHECK_FALSE(metrics.last_errors.empty());  // that tell why it took so long
 }
 
 TEST_CASE("the bytes of an error are counted by who sends it and who gets it") {

@@ -158,7 +158,7 @@ TEST_CASE("a table says that it is not of all calls") {
       text.ends_with("Self CPU time total: 20.000us\n"
                      "Sampled: of the calls made one in 10 was recorded\n"
                      "Left out: 5, calls and operators for which there was no room "
-                     "(ProfilerOptions::max_events, and 4096 a reply)\n"));
+                     "(ProfilerOptions::max_events; 4096, and eight levels of calls, a reply)\n"));
 }
 
 TEST_CASE("calls of which the callee alone has told have rows of their own, with what is known") {

@@ -180,6 +180,11 @@ TEST_CASE("on loopback, names that are not loopback's are refused, and so are ot
   CHECK(get(pair.page, "/status.json", host + "same-origin\r\n").status == 200);
   CHECK(get(pair.page, "/status.json", host + "none\r\n").status == 200);
   CHECK(get(pair.page, "/", host + "cross-site\r\n").status == 200);  // a link to it
+  const std::string origin = "Host: localhost:1\r\nOrigin: ";  // of browsers that say no more
+  CHECK(get(pair.page, "/status.json", origin + "http://localhost:1\r\n").status == 200);
+  for (const char* const other : {"http://evil.example", "http://localhost:2", "null"})
+    CHECK(get(pair.page, "/status.json", origin + other + "\r\n").status == 403);
+  CHECK(get(pair.page, "/status.json", "Host: localhost\r\nHost: evil.example\r\n").status == 400);
 }
 
 TEST_CASE("elsewhere than on loopback any name will do") {

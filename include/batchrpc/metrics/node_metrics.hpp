@@ -32,7 +32,8 @@ struct PeerCalls {
 struct PeerMetrics {
   std::string name{};  ///< unique in the group
   int rank = -1;       ///< -1: not known
-  /// "known", "connecting", "connected", "lost"; "self"; "gone": nobody tells of it any more.
+  /// "known", "connecting", "connected", "lost"; "self"; "gone": nobody tells of it any more;
+  /// empty: not one peer (`kUnknownName`, `kOtherName`).
   std::string state{};
   std::uint64_t reconnects = 0;      ///< of its sessions
   Duration round_trip{};             ///< of a ping, smoothed; zero: not measured
@@ -155,8 +156,9 @@ struct NodeMetrics {
   std::vector<ErrorRecord> last_errors{};  ///< 32, the latest last
 };
 
-/// Of functions: those that peers called and that were never exposed here; those of the library
-/// itself, all together; and those, or peers, beyond the limit of names.
+/// Of functions: those that peers called and that were not exposed here; those of the library
+/// itself, all together; and those beyond the limit of names. Of peers: all that were called and
+/// that nobody knows; and those beyond the limit.
 /// @{
 inline constexpr std::string_view kUnknownName = "(unknown)";
 inline constexpr std::string_view kLibraryName = "(library)";

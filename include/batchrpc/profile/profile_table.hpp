@@ -71,7 +71,10 @@ class BATCHRPC_EXPORT ProfileTable {
   explicit ProfileTable(const Recording& recording);
 
   /// In the order in which they were put last.
-  [[nodiscard]] const std::vector<ProfileRow>& rows() const noexcept { return rows_; }
+  /// @{
+  [[nodiscard]] const std::vector<ProfileRow>& rows() const& noexcept { return rows_; }
+  [[nodiscard]] std::vector<ProfileRow> rows() && { return std::move(rows_); }
+  /// @}
   /// What is 100 %: all self times, of each shared run only one.
   [[nodiscard]] Duration self_total() const noexcept { return self_total_; }
 
