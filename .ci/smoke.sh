@@ -10,6 +10,7 @@ smoke_lines=(
   '60 cartpole --world-size 3 --batch true --episodes 2 --steps 100'
   '60 parameter_server --trainers 2 --iterations 2 --batch-size 2 --image 32 --check'
   '60 folder=$(mktemp -d); ppo --workers 0 --envs-per-worker 8 --total-steps 4096 --checkpoint $folder/a --json $folder/a.json --figure $folder/a.svg; [ -s $folder/a.svg ] && [ -s $folder/a.json ]; ppo --workers 0 --envs-per-worker 8 --total-steps 4096 --checkpoint $folder/a | grep "16 updates"; rm -r $folder'
+  '60 folder=$(mktemp -d); ppo --workers 0 --envs-per-worker 8 --total-steps 2048 --weights $folder/weights.pt; /usr/bin/python3 scripts/export_policy.py two-mlps $folder --forms script --weights $folder/weights.pt; ppo --workers 0 --envs-per-worker 8 --total-steps 2048 --policy script --policy-path $folder/script.pt; rm -r $folder'
   '60 folder=$(mktemp -d); profile_example --output-dir $folder --waiting-ms 5 >$folder/log; grep -q "remote_op: add" $folder/log; scripts/draw_trace.py $folder/computing.trace.json $folder/picture.svg; [ -s $folder/picture.svg ]; rm -r $folder'
   '60 scripts/check_resnet.sh'  # starts resnet_outputs
   '60 benchmarks/compare parameter_server --rounds 1 --trainers 2 --iterations 2 --transports unix'

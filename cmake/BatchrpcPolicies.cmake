@@ -15,14 +15,12 @@ if(NOT BATCHRPC_TORCH_PYTHON OR NOT BATCHRPC_TORCH_PYTHON_VERSION STREQUAL BATCH
   set(BATCHRPC_TORCH_PYTHON "" CACHE INTERNAL "Has a PyTorch of LibTorch's version")
   set(own ${BATCHRPC_TORCH}/../../../../bin/python3)  # of the environment whose PyTorch has this LibTorch
   foreach(python ${PROJECT_SOURCE_DIR}/.venv/torch2/bin/python ${own} /usr/bin/python3)
-    execute_process(COMMAND ${python} -c "${imports}; print(torch.__version__, torch.cuda.is_available())"
+    execute_process(COMMAND ${python} -c "${imports}; print(torch.__version__)"
                     OUTPUT_VARIABLE said ERROR_QUIET RESULT_VARIABLE status)
     string(REGEX MATCH "^[0-9]+[.][0-9]+[.][0-9]+" version "${said}")
     if(status EQUAL 0 AND version VERSION_EQUAL BATCHRPC_TORCH_VERSION)
       set(BATCHRPC_TORCH_PYTHON ${python} CACHE INTERNAL "Has a PyTorch of LibTorch's version")
       set(BATCHRPC_TORCH_PYTHON_VERSION ${BATCHRPC_TORCH_VERSION} CACHE INTERNAL "")
-      string(FIND "${said}" True cuda)
-      set(BATCHRPC_TORCH_PYTHON_CUDA ${cuda} CACHE INTERNAL "-1: it finds no GPU")
       break()
     endif()
   endforeach()
@@ -64,7 +62,9 @@ if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2.10)  # as few packages as test
   batchrpc_export(two-mlps --forms updatable --batch any)
   batchrpc_export(minatar --forms updatable --batch 1,3)
   batchrpc_export(atari --forms frozen --batch 3)
-  if(BATCHRPC_TORCH_PYTHON_CUDA GREATER -1)
+  execute_process(COMMAND ${BATCHRPC_TORCH_PYTHON} -c "import torch; print(torch.cuda.is_available())"
+                  OUTPUT_VARIABLE cuda ERROR_QUIET)
+  if(cuda MATCHES True)
     batchrpc_export(mlp --forms updatable --batch 1,4 --device cuda)
   endif()
 endif()

@@ -11,10 +11,11 @@ compiled ones, while for TorchScript Debian's does. Writes into FOLDER, as --for
     dynamic/any.pt2      the same in one package, for any batch size
     updatable/<size>.pt2 as frozen, but weights can be changed while it serves
 
-All have the same weights, from --seed.
+All have the same weights: from --seed, or trained ones, from --weights.
 """
 
 import argparse
+import hashlib
 import os
 import pathlib
 import sys
@@ -118,11 +119,21 @@ def row(dtype, sizes):
     return f"{str(dtype).removeprefix('torch.')} {list(sizes)}"
 
 
+def digest(model):
+    """Of the weights: packages of one folder have the same."""
+    bytes_of = hashlib.sha256()
+    for name, tensor in model.state_dict().items():
+        bytes_of.update(name.encode())
+        bytes_of.update(tensor.detach().cpu().contiguous().numpy().tobytes())
+    return bytes_of.hexdigest()[:16]
+
+
 def description(model, batch, updatable, compiled=True):
     lines = ["format 1", f"torch {torch.__version__}", f"observation {row(*model.observation)}"]
     if compiled and next(model.parameters()).is_cpu:
         lines.append(f"cpu {torch.backends.cpu.get_cpu_capability()}")
     lines += [f"batch {batch}", f"weights {'updatable' if updatable else 'frozen'}"]
+    lines += [f"state {digest(model)}"]
     lines += [f"weight {name} {row(t.dtype, t.shape)}" for name, t in model.state_dict().items()]
     return "\n".join(lines) + "\n"
 
@@ -166,6 +177,14 @@ def prepare_compiler(cache):
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
 
 
+def load_weights(model, path):
+    """What torch::save of C++ has written of a module is an archive of TorchScript."""
+    try:
+        model.load_state_dict(torch.jit.load(str(path)).state_dict())
+    except (RuntimeError, ValueError, OSError) as error:
+        sys.exit(f"export_policy.py: --weights {path}: {str(error).strip()}")
+
+
 def count(text):
     if text.isdecimal() and int(text) >= 1:
         return int(text)
@@ -178,7 +197,7 @@ def batches(text):
     sizes = [count(size) for size in text.split(",")]
     if max(sizes) > LARGEST_BATCH:
         raise argparse.ArgumentTypeError(f"batches have at most {LARGEST_BATCH} rows")
-    return sizes
+    return sorted(set(sizes))
 
 
 def parse(argv):
@@ -191,10 +210,14 @@ def parse(argv):
     parser.add_argument("--device", default="cpu", help="where compiled ones will run, such as cuda")
     parser.add_argument("--threads", type=count, default=1, help="that compiled ones run on")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--weights", type=pathlib.Path,
+                        help="trained ones, instead of --seed's: what C++ has written by torch::save, such as ppo --weights")
     arguments = parser.parse_args(argv)
     arguments.forms = arguments.forms.split(",")
     if unknown := set(arguments.forms) - set(FORMS):
         parser.error(f"--forms: {', '.join(unknown)} is none of {', '.join(FORMS)}")
+    if arguments.device.startswith("cuda") and not torch.cuda.is_available():
+        parser.error(f"--device {arguments.device}: PyTorch {torch.__version__} finds no GPU")
     return arguments
 
 
@@ -204,8 +227,13 @@ def main(argv):
     torch.set_num_threads(arguments.threads)
     make, actions = NETWORKS[arguments.network]
     model = make(arguments.actions or actions).eval()
+    if arguments.weights:
+        load_weights(model, arguments.weights)
     folder = arguments.folder
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        sys.exit(f"export_policy.py: {folder}: {error.strerror}")
     with torch.no_grad(), tempfile.TemporaryDirectory() as cache:
         prepare_compiler(cache)
         for form in arguments.forms:

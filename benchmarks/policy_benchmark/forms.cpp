@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "actor_critic/network.hpp"
+#include "common/command_line.hpp"
 #include "common/passing_folder.hpp"
 
 namespace policy_benchmark {
@@ -40,6 +41,18 @@ std::vector<std::size_t> sizes_of(const Options& options) {
 bool wanted(const Source& source, const Options& options) {
   const auto& names = options.forms;
   return names.empty() || std::find(names.begin(), names.end(), source.name) != names.end();
+}
+
+/// What is cut and padded would be compared with what is not.
+void require_sizes(const rpc::Policy& policy, const std::string& path, const Options& options) {
+  const std::vector<std::size_t>& sizes = policy.info().batch_sizes;
+  for (const std::size_t batch : sizes_of(options)) {
+    if (sizes.empty() || std::find(sizes.begin(), sizes.end(), batch) != sizes.end()) continue;
+    const std::string size = std::to_string(batch);
+    throw batchrpc_examples::UsageError("--batch " + size + ": " + path +
+                                        " has no package of that size; export it with --batch " +
+                                        size + ", or leave it out here");
+  }
 }
 
 }  // namespace
@@ -82,7 +95,13 @@ std::vector<Form> load_forms(const std::string& network, const Options& options)
     folder = own.path();
     actor_critic::save_script(*module, (folder / "script.pt").string());
   } else {
-    actor_critic::load_weights(*module, (folder / "script.pt").string());
+    const std::string script = (folder / "script.pt").string();
+    try {
+      actor_critic::load_weights(*module, script);
+    } catch (const rpc::InvalidArgument& error) {
+      throw std::runtime_error(script + " is of another network than this program's '" + network +
+                               "' (export it without --actions): " + error.what());
+    }
   }
   std::vector<Form> forms;
   for (const Source& source : kSources) {
@@ -105,6 +124,7 @@ std::vector<Form> load_forms(const std::string& network, const Options& options)
     forms.push_back({source.name, source.title,
                      eager ? rpc::make_eager_policy(module, settings)
                            : rpc::load_policy(path.string(), settings)});
+    require_sizes(*forms.back().policy, path.string(), options);
   }
   return forms;
 }

@@ -1,5 +1,7 @@
 #include "ppo/learner.hpp"
 
+#include <torch/serialize.h>
+
 #include <algorithm>
 #include <string>
 
@@ -141,6 +143,10 @@ UpdateReport Learner::update(const std::vector<Sample>& samples) {
   ++version_;
   env_steps_ += report.rows;
   return report;
+}
+
+void Learner::save(const std::string& path) const {
+  torch::save(std::static_pointer_cast<torch::nn::Module>(network_), path);
 }
 
 void Learner::restore(std::int64_t version, std::int64_t env_steps, const at::Tensor& weights,

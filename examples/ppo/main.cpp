@@ -74,6 +74,10 @@ int run(int argc, const char* const* argv) {
   }
   std::cout << ppo::summary(*options, report) << std::endl;
   ppo::write_results(*options, report);
+  if (!options->weights.empty()) {
+    training->learner().save(options->weights);
+    std::cout << "Wrote " << options->weights << std::endl;
+  }
   return options->until && !report.reached ? 1 : 0;
 }
 

@@ -171,6 +171,7 @@ void check_files(const PpoOptions& options) {
   }
   if (!options.json.empty()) check_writable("--json", options.json);
   if (!options.figure.empty()) check_writable("--figure", options.figure);
+  if (!options.weights.empty()) check_writable("--weights", options.weights);
 }
 
 std::string env_words() {
@@ -250,6 +251,9 @@ std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
   app.add_option("--json", options.json, "write a report to this file");
   app.add_option("--figure", options.figure,
                  "write the learning curve to this .svg file and a .png");
+  app.add_option(
+      "--weights", options.weights,
+      "write the network's weights to this file, for scripts/export_policy.py --weights");
   add_settings(app, given);
   const bool run = parse_command_line(app, argc, argv, [&] {
     complete(options, given);

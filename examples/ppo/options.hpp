@@ -39,6 +39,7 @@ struct PpoOptions {
   int checkpoint_every = 20;  ///< updates
   std::string json{};         ///< paths that can be written; empty: not wanted
   std::string figure{};       ///< ends in .svg
+  std::string weights{};      ///< as json
 
   [[nodiscard]] std::int64_t envs() const {
     return std::int64_t{envs_per_worker} * (workers > 0 ? workers : 1);

@@ -172,6 +172,7 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   mutable std::mutex mutex_;
   bool closed_ = false;
   std::shared_ptr<const EnvSpec> spec_;  // set once, before groups are used
+  std::string described_by_;             // the worker whose that was
   env::StepShape shape_;                 // the same
   std::size_t most_steps_ = 0;           // the same
   std::uint64_t seed_;

@@ -7,6 +7,7 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/future/when_all.hpp"
 #include "env/env_driver.hpp"
+#include "node/duration_text.hpp"
 #include "node/node_core.hpp"
 
 // A worker is being opened, until it is live or refused; a live one that is lost is being opened
@@ -139,11 +140,15 @@ void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
     spec_ = std::make_shared<const EnvSpec>(reply.spec);
     shape_ = shape;
     most_steps_ = most;
+    described_by_ = worker.told.name;
   } else if (*spec_ != reply.spec || shape_.extras != shape.extras) {
-    throw InvalidArgument("VectorEnv: the environments of worker " + worker.told.name + " (" +
-                          to_string(reply.spec) + ", and " + std::to_string(shape.extras) +
-                          " numbers of its policy) differ from those of others (" +
-                          to_string(*spec_) + ", and " + std::to_string(shape_.extras) + ")");
+    const auto described = [](const EnvSpec& spec, std::size_t extras) {
+      return " (" + to_string(spec) + ", and " +
+             (extras == 0 ? "no policy" : std::to_string(extras) + " numbers of its policy") + ")";
+    };
+    throw InvalidArgument("VectorEnv: the environments of worker " + worker.told.name +
+                          described(reply.spec, shape.extras) + " differ from those of " +
+                          described_by_ + described(*spec_, shape_.extras));
   }
   worker.session = reply.session;
 }
@@ -192,10 +197,11 @@ void VectorEnv::State::not_opened(std::unique_lock<std::mutex> lock, std::size_t
   Worker& worker = workers_[w];
   if (loop_->now() < worker.give_up) return open_later(std::move(lock), w);
   refuse(std::move(lock), w,
-         std::make_exception_ptr(
-             TimedOut("VectorEnv: worker " + worker.told.name +
-                      " could not be opened in time; is its EnvWorker there, with the service " +
-                      options_.service + "? The last try: " + describe(error))));
+         std::make_exception_ptr(TimedOut(
+             "VectorEnv: worker " + worker.told.name +
+             " could not be opened within VectorEnvOptions::open_timeout (" +
+             text_of(options_.open_timeout) + "); is its EnvWorker there, with the service " +
+             options_.service + "? The last try: " + describe(error))));
 }
 
 void VectorEnv::State::refuse(std::unique_lock<std::mutex> lock, std::size_t w,
@@ -219,7 +225,8 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
   worker.told.opening = !is_final(error);
   const bool too_slow = Result<void>(error).code() == ErrorCode::timed_out;
   worker.told.last_loss =
-      too_slow ? worker.told.name + " has not answered within VectorEnvOptions::step_timeout"
+      too_slow ? worker.told.name + " has not answered within VectorEnvOptions::step_timeout (" +
+                     text_of(options_.step_timeout) + ")"
                : why_lost(worker.told.name, error);
   ++worker.told.losses;
   for (std::size_t b = 0; b < options_.buffers; ++b) {
@@ -232,14 +239,15 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
   }
   std::erase_if(arrived_, [&](std::size_t g) { return worker_of(g) == w; });
   const bool again = worker.told.opening;
-  const std::string why = worker.told.last_loss + "; " + kUntilReplaced;
+  const std::string why = worker.told.last_loss;
   wake(lock);
+  if (lock.owns_lock()) lock.unlock();
   if (!again) {
-    if (lock.owns_lock()) lock.unlock();
-    core_->log().warning(why);
+    core_->log().warning(why + "; " + kUntilReplaced);
     return;
   }
-  if (!lock.owns_lock()) lock.lock();
+  if (too_slow) core_->log().warning(why + "; it is opened again");
+  lock.lock();
   open_later(std::move(lock), w);
 }
 
@@ -275,19 +283,16 @@ void VectorEnv::State::peer_joined(const PeerInfo& peer) {
 }
 
 bool VectorEnv::State::wait_for_workers(std::size_t live, Duration timeout) {
-  const auto having = [this](bool WorkerState::*what) {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        workers_, [what](const Worker& worker) { return worker.told.*what; }));
+  if (live > worker_count()) {
+    throw InvalidArgument("VectorEnv::wait_for_workers: " + std::to_string(live) + " of " +
+                          std::to_string(worker_count()));
+  }
+  const auto are_there = [this, live] {
+    const auto is_live = [](const Worker& worker) { return worker.told.live; };
+    return static_cast<std::size_t>(std::ranges::count_if(workers_, is_live)) >= live;
   };
   std::unique_lock lock(mutex_);
-  wait_until(
-      lock,
-      [&] {
-        const std::size_t now = having(&WorkerState::live);
-        return now >= live || now + having(&WorkerState::opening) < live;
-      },
-      after(loop_->now(), timeout));
-  return having(&WorkerState::live) >= live;
+  return wait_until(lock, are_there, after(loop_->now(), timeout));
 }
 
 Future<void> VectorEnv::State::push_policy(Bytes bytes, std::uint64_t version) {

@@ -47,6 +47,11 @@ at::Tensor floats_of(const std::vector<float>& values, const std::vector<std::in
   return tensor;
 }
 
+const EnvSpec& spec_of(const EnvBatch& batch) {
+  if (batch.spec == nullptr) throw InvalidArgument("the batch is of no VectorEnv");
+  return *batch.spec;
+}
+
 void require_rollout(const EnvBatch& batch, const char* what) {
   if (!batch.versions.empty()) return;
   throw InvalidArgument(std::string(what) + ": the batch is not of a rollout (rollout_async)");
@@ -73,12 +78,12 @@ at::ScalarType scalar_type_of(ElementType type) {
 }
 
 at::Tensor observations_of(const EnvBatch& batch) {
-  const ArraySpec& spec = batch.spec->observation;
+  const ArraySpec& spec = spec_of(batch).observation;
   return share(batch.observations, sizes_of(batch, spec.shape), spec.type);
 }
 
 at::Tensor final_observations_of(const EnvBatch& batch) {
-  const ArraySpec& spec = batch.spec->observation;
+  const ArraySpec& spec = spec_of(batch).observation;
   std::vector<std::int64_t> sizes{static_cast<std::int64_t>(batch.final_rows.size())};
   sizes.insert(sizes.end(), spec.shape.begin(), spec.shape.end());
   return share(batch.final_observations, sizes, spec.type);
@@ -86,7 +91,7 @@ at::Tensor final_observations_of(const EnvBatch& batch) {
 
 at::Tensor actions_of(const EnvBatch& batch) {
   require_rollout(batch, "actions_of");
-  const ArraySpec& spec = batch.spec->action;
+  const ArraySpec& spec = spec_of(batch).action;
   return share(batch.actions, sizes_of(batch, spec.shape), spec.type);
 }
 

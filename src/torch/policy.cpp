@@ -25,8 +25,6 @@ namespace batchrpc {
 namespace detail {
 namespace {
 
-constexpr std::size_t kMostReplicas = 256;
-
 std::int64_t as_size(std::size_t size) { return static_cast<std::int64_t>(size); }
 
 /// An output may be a view of more, of weights, which change when this is over, or of the caller's
@@ -84,9 +82,11 @@ class ServedPolicy final : public Policy {
 
   void update(const ModuleState& weights, std::uint64_t version) override {
     if (!info_.updatable) {
-      throw InvalidArgument("the policy of " + source_ +
-                            " is frozen, and has no weights to change: load it with "
-                            "PolicyOptions::updatable");
+      throw InvalidArgument(
+          "the policy of " + source_ + " is frozen, and has no weights to change: " +
+          (info_.kind == PolicyKind::compiled ? "load a package of the folder updatable, with "
+                                              : "load it with ") +
+          "PolicyOptions::updatable");
     }
     const c10::AutoGradMode no_grad(false);
     const NamedTensors checked = checked_weights(info_.weights, weights);

@@ -14,6 +14,8 @@ namespace batchrpc::detail {
 /// Until a policy's code is as it stays: TorchScript looks in its first run, and optimizes in the
 /// second.
 inline constexpr int kWarmUpRuns = 3;
+/// PolicyOptions::replicas is at most that.
+inline constexpr std::size_t kMostReplicas = 256;
 
 /// What differs between kinds of policies. All of it runs without autograd.
 class PolicyBackend {

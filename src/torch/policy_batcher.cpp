@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "batchrpc/base/error.hpp"
+
 namespace batchrpc {
 namespace {
 
@@ -24,6 +26,7 @@ std::vector<PolicyReply> rows_of(const PolicyOutput& output) {
 
 Batcher<PolicyReply(at::Tensor)> make_policy_batcher(const std::shared_ptr<Policy>& policy,
                                                      BatchOptions options) {
+  if (policy == nullptr) throw InvalidArgument("make_policy_batcher: the policy is null");
   const PolicyInfo& info = policy->info();
   if (options.preferred_sizes.empty()) {
     for (const std::size_t size : info.batch_sizes) {

@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Version.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/version.h>
 
 #include "batchrpc/base/error.hpp"
@@ -11,6 +12,7 @@
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <algorithm>
+#include <semaphore>
 #include <unordered_map>
 
 namespace batchrpc::detail {
@@ -58,10 +60,25 @@ at::Tensor alone(const at::Tensor& weight) {
   return dense.storage().nbytes() == dense.nbytes() ? dense : dense.clone();
 }
 
+/// One of so many that may run at once.
+class Turn {
+ public:
+  using Turns = std::counting_semaphore<kMostReplicas>;
+  explicit Turn(Turns& turns) : turns_(turns) { turns_.acquire(); }
+  ~Turn() { turns_.release(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  Turns& turns_;
+};
+
 class CompiledBackend final : public PolicyBackend {
  public:
   void add(const std::string& path, std::size_t batch, const WeightForms& weights,
            const PolicyOptions& options) {
+    // Packages make their device the current one, and use whichever is.
+    const c10::DeviceGuard on(device_);
     const bool one_at_a_time = options.cuda_graphs;  // what synchronizes cannot be recorded
     try {
       auto loader = std::make_unique<Loader>(path, kModel, one_at_a_time,
@@ -81,6 +98,10 @@ class CompiledBackend final : public PolicyBackend {
   }
 
   std::vector<at::Tensor> run(const at::Tensor& observations) override {
+    // Of more at once than a package has models, LibTorch before 2.13 has some wait for each other
+    // after an update, for ever.
+    const Turn turn(turns_);
+    const c10::DeviceGuard on(device_);
     auto package = packages_.begin();
     if (package->first != 0)
       package = packages_.find(static_cast<std::size_t>(observations.size(0)));
@@ -88,12 +109,12 @@ class CompiledBackend final : public PolicyBackend {
   }
 
   void prepare(const NamedTensors& weights) override {
+    const c10::DeviceGuard on(device_);
     for (const auto& [batch, loader] : packages_) {
-      const at::Device device = device_;
       std::unordered_map<std::string, at::Tensor> constants;  // what is unused is not among them
       for (const std::string& name : loader->get_constant_fqns()) {
         const auto found = weights.find(name);
-        if (found != weights.end()) constants.emplace(name, alone(found->second).to(device));
+        if (found != weights.end()) constants.emplace(name, alone(found->second).to(device_));
       }
       const bool inactive = true;
       const bool all = true;
@@ -105,10 +126,12 @@ class CompiledBackend final : public PolicyBackend {
       loader->get_runner()->swap_constant_buffer();
   }
 
-  explicit CompiledBackend(const at::Device& device) : device_(device) {}
+  CompiledBackend(const at::Device& device, std::size_t replicas)
+      : device_(device), turns_(static_cast<std::ptrdiff_t>(replicas)) {}
 
  private:
   const at::Device device_;
+  Turn::Turns turns_;
   std::map<std::size_t, std::unique_ptr<Loader>> packages_;  // by batch size, 0: any
 };
 
@@ -118,6 +141,11 @@ void require_same(const std::string& path, const PolicyDescription& one,
       one.weights != other.weights) {
     throw InvalidArgument(path + " and " + other_path +
                           " are of different policies: a folder has the packages of one");
+  }
+  if (one.state != other.state) {
+    throw InvalidArgument(path + " and " + other_path +
+                          " have other weights than each other: export all packages of a folder at "
+                          "once, into an empty one");
   }
   if (one.batch == other.batch || one.batch == 0 || other.batch == 0) {
     throw InvalidArgument(path + " and " + other_path +
@@ -150,7 +178,7 @@ LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
   loaded.info.updatable = options.updatable;
   loaded.info.observation = chosen_observation(paths.front(), first.observation, options);
   loaded.info.weights = first.weights;
-  auto backend = std::make_unique<CompiledBackend>(at::Device(options.device));
+  auto backend = std::make_unique<CompiledBackend>(at::Device(options.device), options.replicas);
   for (std::size_t i = 0; i < paths.size(); ++i)
     backend->add(paths[i], descriptions[i].batch, first.weights, options);
   loaded.backend = std::move(backend);

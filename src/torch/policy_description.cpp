@@ -95,6 +95,8 @@ void parse_line(Line& line, PolicyDescription& description, Seen& seen) {
     if (how != "updatable" && how != "frozen") line.refuse("'" + how + "' is unknown");
     description.updatable = how == "updatable";
     seen.weights = true;
+  } else if (key == "state") {
+    description.state = line.word("a digest");
   } else if (key == "weight") {
     const std::string name = line.word("a name");
     if (!description.weights.emplace(name, line.form()).second) line.refuse("it is there twice");
@@ -109,14 +111,19 @@ void parse_line(Line& line, PolicyDescription& description, Seen& seen) {
 PolicyDescription parse_policy_description(const std::string& path, const std::string& text) {
   std::istringstream lines(text);
   std::string line;
-  if (!std::getline(lines, line) || line != std::string("format ") + kFormat) {
+  const auto next = [&] {
+    const bool is_there = static_cast<bool>(std::getline(lines, line));
+    if (line.ends_with('\r')) line.pop_back();
+    return is_there;
+  };
+  if (!next() || line != std::string("format ") + kFormat) {
     throw InvalidArgument(path + " is a policy of '" + line +
                           "', and this batchrpc reads 'format " + kFormat +
                           "': export it anew by its scripts/export_policy.py");
   }
   PolicyDescription description;
   Seen seen;
-  while (std::getline(lines, line)) {
+  while (next()) {
     Line words(path, line);
     parse_line(words, description, seen);
   }

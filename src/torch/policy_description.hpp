@@ -22,6 +22,7 @@ inline constexpr std::size_t kLargestPolicyBatch = 65536;
 ///     observation uint8 [4, 84, 84]
 ///     batch 16                       (or: any)
 ///     weights updatable              (or: frozen)
+///     state 1f9e…                    (a digest of the weights: the same, the same weights)
 ///     weight conv1.bias float32 [16] (one line for each)
 struct PolicyDescription {
   std::string torch{};  ///< the LibTorch that it was made by
@@ -29,6 +30,7 @@ struct PolicyDescription {
   RowForm observation{};
   std::size_t batch = 0;  ///< 0: any
   bool updatable = false;
+  std::string state{};  ///< empty: it does not say
   WeightForms weights{};
 };
 

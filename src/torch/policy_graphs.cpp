@@ -13,11 +13,48 @@
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
 namespace batchrpc::detail {
 namespace {
+
+/// Held while a graph is recorded or goes: before LibTorch 2.13 that changes the generator of
+/// random numbers of the device, which all share.
+std::mutex recording;
+
+/// A stream of LibTorch's, which has 32 of a device and hands them out by turns: those of policies
+/// that are gone come first, so that living ones do not share any. (LibTorch 2.12 frees cuBLAS's
+/// memory of a stream with the graphs that were recorded on it.)
+class OwnStream {
+ public:
+  explicit OwnStream(c10::DeviceIndex device) : stream_(take(device)) {}
+  ~OwnStream() {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(stream_);
+  }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  [[nodiscard]] const c10::cuda::CUDAStream& operator*() const { return stream_; }
+
+ private:
+  static c10::cuda::CUDAStream take(c10::DeviceIndex device) {
+    const std::lock_guard lock(mutex_);
+    const auto free = std::find_if(free_.begin(), free_.end(), [&](const auto& stream) {
+      return stream.device_index() == device;
+    });
+    if (free == free_.end()) return c10::cuda::getStreamFromPool(false, device);
+    const c10::cuda::CUDAStream stream = *free;
+    free_.erase(free);
+    return stream;
+  }
+
+  inline static std::mutex mutex_;
+  inline static std::vector<c10::cuda::CUDAStream> free_;
+
+  const c10::cuda::CUDAStream stream_;
+};
 
 class GraphBackend final : public PolicyBackend {
  public:
@@ -26,15 +63,21 @@ class GraphBackend final : public PolicyBackend {
       : backend_(std::move(backend)),
         source_(std::move(source)),
         weights_move_(weights_move),
-        stream_(c10::cuda::getStreamFromPool(false, device.index())),
+        own_stream_(device.index()),
         pool_(at::cuda::graph_pool_handle()) {}
+  ~GraphBackend() override {
+    const std::lock_guard one_at_a_time(recording);
+    recorded_.clear();
+  }
+  GraphBackend(const GraphBackend&) = delete;
+  GraphBackend& operator=(const GraphBackend&) = delete;
 
   std::vector<at::Tensor> run(const at::Tensor& observations) override {
-    const c10::cuda::CUDAGuard device(stream_.device());
+    const c10::cuda::CUDAGuard device(stream().device());
     const std::lock_guard lock(mutex_);
     require_recordable();
     Recorded& recorded = recorded_[observations.size(0)];
-    if (!recorded.graph) record(recorded, observations);
+    if (!recorded.graph) recorded = record(observations);
     recorded.observations.copy_(observations, true);
     recorded.graph->replay();  // on the thread's current stream, as are the copies
     std::vector<at::Tensor> outputs;
@@ -55,16 +98,15 @@ class GraphBackend final : public PolicyBackend {
   void apply() override {
     backend_->apply();
     if (!weights_move_) return;
-    const c10::cuda::CUDAGuard device(stream_.device());
+    const c10::cuda::CUDAGuard device(stream().device());
     const std::lock_guard lock(mutex_);
-    try {
-      for (auto& [rows, recorded] : recorded_)  // they read the weights where those were
-        record(recorded, recorded.observations);
-    } catch (const std::exception& error) {
-      if (failure_.empty()) {
-        failure_ = source_ + " could not be recorded anew for an update: " + short_text(error);
+    for (const auto& [rows, observations] : forget()) {  // they read the weights where those were
+      try {
+        recorded_[rows] = record(observations);
+      } catch (const std::exception&) {
+        require_recordable();  // or there was no memory, and the next forward of the size tries
+                               // again
       }
-      throw;
     }
   }
 
@@ -75,53 +117,80 @@ class GraphBackend final : public PolicyBackend {
     std::vector<at::Tensor> outputs{};
   };
 
+  [[nodiscard]] const c10::cuda::CUDAStream& stream() const { return *own_stream_; }
+
   void require_recordable() const {
     if (!failure_.empty()) throw InvalidArgument(failure_);
   }
 
-  /// What was recorded before goes when it is over: while the pool has a graph it can be shared.
-  void record(Recorded& recorded, const at::Tensor& observations) {
+  /// Lets all graphs go, before others are recorded: with one goes cuBLAS's memory of the stream. A
+  /// pool without graphs cannot be used again. Returns observations of each size.
+  std::map<std::int64_t, at::Tensor> forget() {
+    const std::lock_guard one_at_a_time(recording);
+    std::map<std::int64_t, at::Tensor> observations;
+    for (const auto& [rows, recorded] : recorded_) {
+      if (recorded.graph) observations.emplace(rows, recorded.observations);
+    }
+    recorded_.clear();
+    pool_ = at::cuda::graph_pool_handle();
+    return observations;
+  }
+
+  Recorded record(const at::Tensor& observations) {
+    const std::lock_guard one_at_a_time(recording);
     c10::cuda::getCurrentCUDAStream().synchronize();
-    const c10::cuda::CUDAStreamGuard on(stream_);  // the default one cannot be recorded
+    const c10::cuda::CUDAStreamGuard on(stream());  // the default one cannot be recorded
     Recorded next{std::make_unique<at::cuda::CUDAGraph>(), observations.clone(), {}};
     for (int run = 0; run < kWarmUpRuns; ++run)  // what happens at first is not recorded
       (void)backend_->run(next.observations);
-    stream_.synchronize();
+    stream().synchronize();
+    const std::string failure = source_ + " cannot be recorded as a CUDA graph, with " +
+                                std::to_string(observations.size(0)) +
+                                " rows: turn PolicyOptions::cuda_graphs off (";
     try {
       next.graph->capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
       next.outputs = backend_->run(next.observations);
       next.graph->capture_end();
     } catch (const std::exception& error) {
-      failure_ = source_ + " cannot be recorded as a CUDA graph, with " +
-                 std::to_string(observations.size(0)) +
-                 " rows: turn PolicyOptions::cuda_graphs off (" + short_text(error) + ")";
-      abandon(std::move(next.graph));
-      throw InvalidArgument(failure_);
+      failure_ = failure + short_text(error) + ")";
+    } catch (...) {
+      failure_ = failure + "it throws what is no std::exception)";
     }
-    stream_.synchronize();
-    recorded = std::move(next);
+    if (!failure_.empty()) abandon(std::move(next));
+    require_recordable();
+    stream().synchronize();
+    return next;
   }
 
   /// Ends a recording that failed: then the stream can be used again.
-  void abandon(std::unique_ptr<at::cuda::CUDAGraph> graph) const {
+  void abandon(Recorded failed) const {
     try {
-      graph->capture_end();
+      failed.graph->capture_end();
     } catch (const std::exception&) {
       try {  // LibTorch 2.11 has not told the allocator, which then keeps what others free
-        c10::cuda::CUDACachingAllocator::endAllocateToPool(stream_.device_index(), pool_);
+        c10::cuda::CUDACachingAllocator::endAllocateToPool(stream().device_index(), pool_);
       } catch (const std::exception&) {
         // It has.
       }
-      (void)graph.release();  // the allocator for pinned memory may go on asking it
+      (void)failed.graph.release();  // the allocator for pinned memory may go on asking it
+    }
+    try {  // the generator of random numbers would go on as if recorded, until a recording ends
+           // well
+      at::cuda::CUDAGraph none;
+      none.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+      failed.observations.zero_();
+      none.capture_end();
+    } catch (const std::exception&) {
+      // What cannot be recorded at all is said by what has failed before.
     }
   }
 
   const std::unique_ptr<PolicyBackend> backend_;
   const std::string source_;
   const bool weights_move_;
-  const c10::cuda::CUDAStream stream_;         // one: cuBLAS keeps memory for each
-  const at::cuda::MempoolId_t pool_;           // of all graphs, since one runs at a time
+  const OwnStream own_stream_;                 // one: cuBLAS keeps memory for each
   std::mutex mutex_;                           // guards what follows
+  at::cuda::MempoolId_t pool_;                 // of all graphs, since one runs at a time
   std::map<std::int64_t, Recorded> recorded_;  // by batch size
   std::string failure_;                        // what every forward fails with, if any
 };
@@ -135,6 +204,7 @@ LoadedPolicy with_cuda_graphs(LoadedPolicy loaded) {
                           loaded.info.device + "'");
   }
   const bool weights_move = loaded.info.kind == PolicyKind::compiled;
+  loaded.info.replicas = 1;
   loaded.backend = std::make_unique<GraphBackend>(std::move(loaded.backend), loaded.source,
                                                   weights_move, device);
   return loaded;

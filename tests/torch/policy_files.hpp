@@ -39,7 +39,12 @@ struct Folder {
 /// none.
 inline std::string exported(const std::string& name, const std::string& network = "mlp") {
   const std::string folder = BATCHRPC_POLICIES;
-  if (!folder.empty()) return folder + "/" + network + "/" + name;
+  if (!folder.empty()) {
+    const std::string path = folder + "/" + network + "/" + name;
+    if (std::filesystem::exists(path)) return path;
+    WARN("left out: there is no " << path << ", which is exported where there is CUDA, say");
+    return {};
+  }
   WARN("left out: a Python with PyTorch " TORCH_VERSION ", which exports policies");
   return {};
 }

@@ -273,6 +273,16 @@ TEST_CASE("a package that calls itself updatable and is frozen is refused", "[po
                  Contains("is part of its code: export it with always_keep_tensor_constants"));
 }
 
+TEST_CASE("packages with other weights than each other are refused", "[policy]") {
+  const std::string frozen = exported("frozen");
+  if (frozen.empty()) return;
+  CHECK(load_policy(frozen)->info().batch_sizes == std::vector<std::size_t>{1, 4});
+  const Folder folder;
+  fs::copy(frozen + "/1.pt2", folder.path / "1.pt2");
+  (void)restated(frozen + "/4.pt2", folder.path / "4.pt2", "state ", "state 0");  // of before, say
+  CHECK_THAT(refused(folder.path.string()), Contains("have other weights than each other"));
+}
+
 TEST_CASE("a package that is cut short is refused", "[policy]") {
   const std::string path = exported("frozen/1.pt2");
   if (path.empty()) return;

@@ -1,3 +1,10 @@
+#include <torch/version.h>
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
+#include <ATen/DeviceAccelerator.h>
+#define BATCHRPC_TEST_HAS_ACCELERATOR
+#endif
+
 #include "batchrpc/torch/policy_batcher.hpp"
 #include "torch/policy_files.hpp"
 #include "torch/policy_networks.hpp"
@@ -41,6 +48,7 @@ bool is_there(const std::string& device) {
 
 PolicyOptions options_of(const std::string& device, bool graphs) {
   return {.updatable = true,
+          .replicas = graphs ? 2U : 1U,
           .device = device,
           .cuda_graphs = graphs,
           .observation = kFourFloats,
@@ -62,6 +70,13 @@ std::shared_ptr<Policy> load_script(const std::string& source, const PolicyOptio
   return load_policy((folder.path / "script.pt").string(), options);
 }
 
+/// Gives back what LibTorch keeps of a GPU's memory: what a graph uses must not be among it.
+void empty_cache([[maybe_unused]] const std::string& device) {
+#ifdef BATCHRPC_TEST_HAS_ACCELERATOR
+  if (device != "cpu") at::accelerator::emptyCache();
+#endif
+}
+
 /// Batches of 1 and 4 by turns, of 3, and of more, with weights that change.
 void check_serving(Policy& policy) {
   const ModuleState like = state_of(Mlp()).clone();
@@ -69,6 +84,7 @@ void check_serving(Policy& policy) {
   for (std::uint64_t version = 1001; version <= 1003; ++version) {
     Mlp trained;
     policy.update(state_of(trained), version);
+    empty_cache(policy.info().device);
     for (const std::int64_t rows : {1, 4, 1, 3, 4, 9}) {
       const at::Tensor states = at::randn({rows, 4});
       const auto [logits, value] = trained.forward(states);
@@ -121,7 +137,9 @@ TEST_CASE("on a GPU a policy has the sizes that are recorded, and its device's i
   CHECK(policy->info().device == "cuda:0");
   const std::vector<std::size_t> sizes{1, 4};
   CHECK(policy->info().batch_sizes == sizes);
-  CHECK(make_policy_batcher(policy, {.max_size = 8}).options().preferred_sizes == sizes);
+  const BatchOptions batches = make_policy_batcher(policy, {.max_size = 8}).options();
+  CHECK(batches.preferred_sizes == sizes);
+  CHECK(batches.parallelism == 1);  // graphs run one at a time
 }
 
 TEST_CASE("what looks at values is refused with CUDA graphs, on a GPU, and harms nothing",
@@ -144,6 +162,7 @@ TEST_CASE("what looks at values is refused with CUDA graphs, on a GPU, and harms
     refused([&] { (void)make_eager_policy(std::make_shared<Looking>(), options_of(device, true)); },
             "a module");
     refused([&] { (void)load_script(kLooking, options_of(device, true)); }, "script.pt");
+    CHECK_NOTHROW(at::randn({2}, at::Device(device)));  // the device's generator works
     check_without(*make_eager_policy(std::make_shared<Looking>(), options_of(device, false)));
     check_eager_and_script(device, true);
   }

@@ -153,10 +153,12 @@ TEST_CASE("options of a policy that are out of range are named", "[policy]") {
   options = four_floats();
   options.device = "abacus";
   CHECK_THAT(refused(options), Contains("PolicyOptions::device 'abacus'"));
-  const std::string beyond = std::to_string(torch::cuda::device_count());
-  options.device = "cuda:" + beyond;
-  CHECK(refused(options) == "PolicyOptions::device '" + options.device +
-                                "': LibTorch has no such device here, of CUDA it has " + beyond);
+  const std::string count = std::to_string(torch::cuda::device_count());
+  for (const std::string& beyond : {count, std::string("200"), std::string("256")}) {
+    options.device = "cuda:" + beyond;
+    CHECK(refused(options) == "PolicyOptions::device '" + options.device +
+                                  "': LibTorch has no such device here, of CUDA it has " + count);
+  }
   options = four_floats();
   options.kind = PolicyKind::compiled;
   CHECK_THAT(refused(options), Contains("PolicyOptions::kind is compiled"));

@@ -141,8 +141,9 @@ class BATCHRPC_EXPORT VectorEnv {
   };
   /// In the order of the options. Thread-safe.
   [[nodiscard]] std::vector<WorkerState> workers() const;
-  /// Waits, for so long at most, until at least so many workers are live. Returns whether they are;
-  /// at once, when too many are neither live nor being opened.
+  /// Waits, for so long at most, until at least so many workers are live, those among them that
+  /// take the places of others. Returns whether they are. Throws InvalidArgument for more than
+  /// there are.
   bool wait_for_workers(std::size_t live, Duration timeout);
 
  private:
