@@ -67,7 +67,7 @@ TEST_CASE("a process with other environments is refused, and the next one of its
   CHECK_FALSE(envs.workers()[1].opening);
   CHECK(envs.workers()[1].losses == 1);
   CHECK_THAT(envs.workers()[1].last_loss,
-             Catch::StartsWith("w1 ") && Catch::Contains("differ from those of others"));
+             Catch::StartsWith("w1 ") && Catch::Contains("differ from those of w0"));
   world.world.run_for(1h);
   CHECK_FALSE(envs.workers()[1].opening);
   world.world.kill("w1");
@@ -133,16 +133,21 @@ TEST_CASE("a worker is opened again however long it was away") {
   CHECK(envs.step_wait().started == Flags{1});
 }
 
-TEST_CASE("nobody waits for workers that are lost for good") {
+TEST_CASE("one may wait for a replacement of a worker that has failed by itself") {
   EnvWorld world(2, {.length = 100, .throws_at = 13});
   VectorEnv envs(*world.driver, world.options(1));
   CHECK(envs.wait_for_workers(2, 1h));
   envs.step_async(envs.reset(), bytes_of({13, 1}));
   CHECK(envs.step_wait().valid == Flags{0, 1});
   const Duration begun = world.world.time();
-  CHECK_FALSE(envs.wait_for_workers(2, 1h));
   CHECK(envs.wait_for_workers(1, 1h));
   CHECK(world.world.time() == begun);
+  CHECK_FALSE(envs.wait_for_workers(2, 1h));
+  CHECK(world.world.time() == begun + 1h);
+  world.world.kill("w0");
+  world.start(0);
+  CHECK(envs.wait_for_workers(2, 10s));
+  CHECK_THROWS_AS(envs.wait_for_workers(3, 1s), InvalidArgument);
 }
 
 TEST_CASE("a node that ends in good order may be replaced, as one that is killed") {
