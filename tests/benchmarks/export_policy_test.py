@@ -47,6 +47,18 @@ class CommandLine(unittest.TestCase):
         arguments = script().parse(["mlp", "folder", "--threads", "2", "--actions", "3"])
         self.assertEqual((arguments.threads, arguments.actions), (2, 3))
 
+    def test_a_size_is_exported_once(self):
+        self.assertEqual(script().parse(["mlp", "folder", "--batch", "4,1,4"]).batch, [1, 4])
+
+    def test_a_gpu_that_is_not_there_is_refused_before_anything_is_written(self):
+        module = script()
+        module.torch.__version__ = "2.0"
+        module.torch.cuda.is_available.return_value = False
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
+            module.parse(["mlp", "folder", "--device", "cuda:0"])
+        self.assertIn("--device cuda:0: PyTorch", said.getvalue())
+
     def test_unknown_forms_and_networks_are_named(self):
         self.assertIn("--forms: thawed is none of script, frozen", self.refused("--forms", "thawed,script"))
         said = io.StringIO()
