@@ -101,7 +101,7 @@ void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& cause
   record_.batch.end = now;
   record_.left_out += caused.left_out;
   std::size_t left = events_of(caused) - 1;
-  const auto take = [&](auto& kept, const auto& event, std::size_t events) {
+  const auto keep = [&](auto& kept, const auto& event, std::size_t events) {
     if (has_room(events)) {
       kept.push_back(event);
       kept.back().shared = shared;
@@ -110,9 +110,9 @@ void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& cause
   };
   try {
     for (const OperatorRecord& ran : caused.operators)
-      take(record_.operators, ran, 1);
+      keep(record_.operators, ran, 1);
     for (const CallRecord& call : caused.calls)
-      take(record_.calls, call, events_of(call));
+      keep(record_.calls, call, events_of(call));
   } catch (const std::bad_alloc&) {
     record_.left_out += left;
   }

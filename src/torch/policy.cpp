@@ -201,6 +201,7 @@ PolicyOptions checked_policy_options(PolicyOptions options) {
                                                           std::to_string(kLargestPolicyBatch));
   }
   options.device = device_of("PolicyOptions::device", options.device).str();
+  if (options.cuda_graphs) options.replicas = 1;  // they run one at a time
   return options;
 }
 

@@ -81,8 +81,8 @@ class CompiledBackend final : public PolicyBackend {
     const c10::DeviceGuard on(device_);
     const bool one_at_a_time = options.cuda_graphs;  // what synchronizes cannot be recorded
     try {
-      auto loader = std::make_unique<Loader>(path, kModel, one_at_a_time,
-                                             one_at_a_time ? 1 : options.replicas, device_.index());
+      auto loader =
+          std::make_unique<Loader>(path, kModel, one_at_a_time, options.replicas, device_.index());
       const std::string made_for = loader->get_metadata()["AOTI_DEVICE_KEY"];
       if (!made_for.empty() && !options.device.starts_with(made_for)) {
         throw InvalidArgument(path + " is compiled for '" + made_for +

@@ -104,8 +104,7 @@ class GraphBackend final : public PolicyBackend {
       try {
         recorded_[rows] = record(observations);
       } catch (const std::exception&) {
-        require_recordable();  // or there was no memory, and the next forward of the size tries
-                               // again
+        require_recordable();  // else memory ran out: the next forward of that size tries again
       }
     }
   }
@@ -174,8 +173,7 @@ class GraphBackend final : public PolicyBackend {
       }
       (void)failed.graph.release();  // the allocator for pinned memory may go on asking it
     }
-    try {  // the generator of random numbers would go on as if recorded, until a recording ends
-           // well
+    try {  // until a recording ends well, the generator of random numbers is as if recorded
       at::cuda::CUDAGraph none;
       none.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
       failed.observations.zero_();
@@ -204,7 +202,6 @@ LoadedPolicy with_cuda_graphs(LoadedPolicy loaded) {
                           loaded.info.device + "'");
   }
   const bool weights_move = loaded.info.kind == PolicyKind::compiled;
-  loaded.info.replicas = 1;
   loaded.backend = std::make_unique<GraphBackend>(std::move(loaded.backend), loaded.source,
                                                   weights_move, device);
   return loaded;
