@@ -63,10 +63,10 @@ void NodeCounters::forget_some_peers() {
 }
 
 void NodeCounters::refused(std::string_view peer, std::string_view function, const Error& error,
-                           TimePoint now) {
+                           TimePoint now, bool is_known) {
   {
     const std::lock_guard lock(mutex_);
-    CallMetrics& calls = of(past(peer), function);
+    CallMetrics& calls = of(past(is_known ? peer : kUnknownName), function);
     ++calls.calls;
     ++calls.errors.counts[ErrorCounts::index_of(error.code())];
   }

@@ -31,8 +31,10 @@ class NodeCounters {
   /// Of all that is called and is not exposed.
   [[nodiscard]] FunctionCounters& unknown() noexcept { return unknown_; }
 
-  /// A call of this node that went over no session, and has failed.
-  void refused(std::string_view peer, std::string_view function, const Error& error, TimePoint now);
+  /// A call of this node that went over no session, and has failed. Those to peers that nobody
+  /// knows are counted together.
+  void refused(std::string_view peer, std::string_view function, const Error& error, TimePoint now,
+               bool is_known = true);
 
   /// Of a session, by its CallsMade. One whose peer has not said who it is, as when a node joins,
   /// does not count.

@@ -120,6 +120,7 @@ void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& cause
 
 CallRecord CallRecording::finish(std::string error) {
   CallRecord record;
+  std::uint64_t operators_left_out = 0;
   {
     const TimePoint now = clock_->now();
     const std::lock_guard lock(mutex_);
@@ -129,6 +130,7 @@ CallRecord CallRecording::finish(std::string error) {
     }
     record_.finished = now;
     record = std::exchange(record_, {});
+    operators_left_out = operators_left_out_;
   }
   if (own_sink_) {
     own_ = record;
@@ -136,7 +138,7 @@ CallRecord CallRecording::finish(std::string error) {
   }
   if (!operators_) {
     leave_out_operators(record);
-    record.left_out -= operators_left_out_;
+    record.left_out -= operators_left_out;
   }
   return record;
 }

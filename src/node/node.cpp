@@ -115,7 +115,7 @@ std::string Node::peer_to_call(PeerRef peer, const detail::FunctionKey& function
     return peer_name(peer);
   } catch (const Error& error) {
     NodeCore& core = live_core();
-    core.counters()->refused(kUnknownName, shown_name(function.name), error, core.loop()->now());
+    core.counters()->refused("", shown_name(function.name), error, core.loop()->now(), false);
     throw;
   }
 }

@@ -53,9 +53,8 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
     peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
   } catch (Error& error) {
     tell_refusal(error, shown_name(function.name), peer, loop_->now());
-    const bool is_unknown = error.code() == ErrorCode::not_found;
-    counters_->refused(is_unknown ? kUnknownName : peer, shown_name(function.name), error,
-                       loop_->now());
+    const bool is_known = error.code() != ErrorCode::not_found || peers_->is_known(peer);
+    counters_->refused(peer, shown_name(function.name), error, loop_->now(), is_known);
     throw;
   }
 }

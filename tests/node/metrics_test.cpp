@@ -183,6 +183,7 @@ TEST_CASE("each way in which a call fails is counted under its code, once on eac
   CHECK(unknown.made.errors.of(ErrorCode::not_found) == 2);
   CHECK(unknown.state.empty());
   CHECK(unknown.rank == -1);
+  CHECK(pair.a.metrics().last_errors.at(pair.a.metrics().last_errors.size() - 2).peer == "nobody");
 
   pair.b.expose("takes", [](int) {});
   CHECK(outcome(pair.a.call<void(double)>("b", "takes", 1.0)).code() == ErrorCode::bad_signature);
