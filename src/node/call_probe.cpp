@@ -31,11 +31,8 @@ void CallProbe::set_callee(const PeerIdentity& callee) {
 }
 
 void CallProbe::tells(CallRecord&& callee) {
-  if (events_of(callee) > CallRecording::kMaxEvents + 1) {  // no node of ours tells so much
-    callee.left_out += events_of(callee) - 1;
-    callee.operators.clear();
-    callee.calls.clear();
-  }
+  if (events_of(callee) > CallRecording::kMaxEvents + 1)  // no node of ours tells so much
+    leave_out_caused(callee);
   record_.callee.process = callee.callee.process;
   record_.callee.thread = callee.callee.thread;
   record_.received = callee.received;

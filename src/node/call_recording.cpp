@@ -8,14 +8,6 @@
 namespace batchrpc::detail {
 namespace {
 
-// With what was left out below.
-std::uint64_t all_events_of(const CallRecord& record) {
-  std::uint64_t events = 1 + record.operators.size() + record.left_out;
-  for (const CallRecord& call : record.calls)
-    events += all_events_of(call);
-  return events;
-}
-
 // Leaves out the calls that are more than so many levels below it.
 void prune(CallRecord& record, unsigned levels) {
   if (levels > 0) {
@@ -37,26 +29,22 @@ CallRecording::CallRecording(std::shared_ptr<Loop> clock, bool operators)
 
 // By who holds the lock.
 bool CallRecording::has_room(std::size_t events) {
-  if (!finished_ && events_ + events <= kMaxEvents) {
-    events_ += events;
-    return true;
-  }
-  record_.left_out += events;
-  return false;
+  if (finished_ || events_ + events > kMaxEvents) return false;
+  events_ += events;
+  return true;
 }
 
 void CallRecording::add(OperatorRecord&& record) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!has_room(1)) {
-    ++operators_left_out_;
-    return;
-  }
   try {
-    record_.operators.push_back(std::move(record));
-  } catch (const std::bad_alloc&) {
-    ++record_.left_out;
-    ++operators_left_out_;
+    if (has_room(1)) {
+      record_.operators.push_back(std::move(record));
+      return;
+    }
+  } catch (const std::bad_alloc&) {  // NOLINT: it is left out
   }
+  ++record_.left_out;
+  ++operators_left_out_;
 }
 
 void CallRecording::lost(std::size_t events) noexcept {
@@ -68,12 +56,14 @@ void CallRecording::add(CallRecord&& record) noexcept {
   prune(record, kMaxDepth - 1);
   const std::size_t events = events_of(record);
   const std::lock_guard lock(mutex_);
-  if (!has_room(events)) return;
   try {
-    record_.calls.push_back(std::move(record));
-  } catch (const std::bad_alloc&) {
-    record_.left_out += events;
+    if (has_room(events)) {
+      record_.calls.push_back(std::move(record));
+      return;
+    }
+  } catch (const std::bad_alloc&) {  // NOLINT: it is left out
   }
+  record_.left_out += all_events_of(record);
 }
 
 void CallRecording::show(std::shared_ptr<RecordSink> sink, CallRecord&& known, bool told) {
@@ -99,23 +89,21 @@ void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& cause
   if (finished_) return;
   if (record_.batch.number == 0) record_.batch = batch;
   record_.batch.end = now;
-  record_.left_out += caused.left_out;
-  std::size_t left = events_of(caused) - 1;
-  const auto keep = [&](auto& kept, const auto& event, std::size_t events) {
-    if (has_room(events)) {
-      kept.push_back(event);
-      kept.back().shared = shared;
-    }
-    left -= events;
+  std::uint64_t left_out = all_events_of(caused) - 1;
+  const auto keep = [&](auto& kept, const auto& event, std::size_t events, std::uint64_t all) {
+    if (!has_room(events)) return;
+    kept.push_back(event);
+    kept.back().shared = shared;
+    left_out -= all;
   };
   try {
     for (const OperatorRecord& ran : caused.operators)
-      keep(record_.operators, ran, 1);
+      keep(record_.operators, ran, 1, 1);
     for (const CallRecord& call : caused.calls)
-      keep(record_.calls, call, events_of(call));
-  } catch (const std::bad_alloc&) {
-    record_.left_out += left;
+      keep(record_.calls, call, events_of(call), all_events_of(call));
+  } catch (const std::bad_alloc&) {  // NOLINT: the rest is left out
   }
+  record_.left_out += left_out;
 }
 
 CallRecord CallRecording::finish(std::string error) {

@@ -19,14 +19,14 @@ void CallStore::add(CallRecord&& record) noexcept {
   const std::size_t events = detail::events_of(record);
   const std::lock_guard lock(mutex_);
   if (events_ + events > max_events_) {
-    left_out_ += events;
+    left_out_ += detail::all_events_of(record);
     return;
   }
   try {
     calls_.push_back(std::move(record));
     events_ += events;
   } catch (const std::bad_alloc&) {
-    left_out_ += events;
+    left_out_ += detail::all_events_of(record);
   }
 }
 
@@ -66,7 +66,7 @@ std::uint64_t CallStore::events(std::size_t first) const {
     const std::lock_guard lock(mutex_);
     const std::uint64_t until = events + kAtOnce;
     for (; i < calls_.size() && events < until; ++i)
-      events += detail::events_of(calls_[i]);
+      events += detail::all_events_of(calls_[i]);
     if (i >= calls_.size()) return events;
   }
 }

@@ -27,7 +27,7 @@ class CallStore final : public detail::RecordSink {
   /// All of it, a part after the other: meanwhile calls may be added.
   [[nodiscard]] std::vector<CallRecord> copy() const;
   [[nodiscard]] std::size_t size() const;
-  /// How many calls and operators are kept from number `first` on.
+  /// How many calls and operators are kept from number `first` on, with what was left out of them.
   [[nodiscard]] std::uint64_t events(std::size_t first) const;
   /// Calls and operators that were not kept.
   [[nodiscard]] std::uint64_t left_out() const;

@@ -25,7 +25,7 @@ class Several final : public RecordSink {
       try {
         sinks_[i]->add(CallRecord(record));
       } catch (const std::bad_alloc&) {
-        sinks_[i]->lost(detail::events_of(record));
+        sinks_[i]->lost(detail::all_events_of(record));
       }
     }
     sinks_.front()->add(std::move(record));

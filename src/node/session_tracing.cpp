@@ -15,12 +15,6 @@
 namespace batchrpc {
 namespace {
 
-void leave_out_details(CallRecord& record) {
-  record.left_out += detail::events_of(record) - 1;
-  record.operators.clear();
-  record.calls.clear();
-}
-
 void check(const detail::Metadata& metadata) {
   if (wire::is_within_limits(metadata)) return;
   if (std::any_of(metadata.begin(), metadata.end(),
@@ -154,7 +148,7 @@ void Session::add_record(Encoder& encoder, detail::CallRecording& recording) con
   wire::encode_side(encoder, wire::kContextPointer, record);
   if (!is_too_large(encoder)) return;
   take_back();
-  leave_out_details(record);
+  detail::leave_out_caused(record);
   wire::encode_side(encoder, wire::kContextPointer, record);
   if (is_too_large(encoder)) take_back();
 }
@@ -167,7 +161,7 @@ std::uint64_t Session::send_error(std::uint64_t call, const std::exception_ptr& 
   const CallRecord* const told = recording->is_told() ? &record : nullptr;
   auto frame = wire::error_frame(call, error, began, told);
   if (told != nullptr && frame.size() > host_->options().max_frame_bytes / sizeof(Word)) {
-    leave_out_details(record);
+    detail::leave_out_caused(record);
     frame = wire::error_frame(call, error, began, told);
   }
   recording->tell_own(frame.size() * sizeof(Word));

@@ -57,7 +57,7 @@ std::uint64_t trim(std::vector<CallRecord>& calls, std::size_t& room) {
   for (CallRecord& call : calls) {
     const std::size_t events = 1 + call.operators.size();
     if (events > room) {
-      left_out += detail::events_of(call);
+      left_out += detail::all_events_of(call);
       continue;
     }
     room -= events;
@@ -88,7 +88,7 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
       if (kept.contains(span)) {
         store.calls.push_back(std::move(call));  // they become one
       } else if (events > room) {
-        store.left_out += events;
+        store.left_out += detail::all_events_of(call);
         room = 0;
       } else {
         room -= events;

@@ -22,7 +22,7 @@ inline const CallMetrics* answered_of(const NodeMetrics& metrics, const std::str
   return nullptr;
 }
 
-inline const PeerMetrics& peer_of(const NodeMetrics& metrics, const std::string& name) {
+inline PeerMetrics peer_of(const NodeMetrics& metrics, const std::string& name) {
   for (const PeerMetrics& peer : metrics.peers) {
     if (peer.name == name) return peer;
   }

@@ -82,7 +82,7 @@ TEST_CASE("what metrics say of a peer is what Node::peers() says") {
   for (const Node* node : {&pair.a, &pair.b}) {
     const NodeMetrics metrics = node->metrics();
     for (const PeerInfo& info : node->peers()) {
-      const PeerMetrics& peer = peer_of(metrics, info.name);
+      const PeerMetrics peer = peer_of(metrics, info.name);
       CHECK(peer.rank == info.rank);
       CHECK(peer.bytes_sent == info.bytes_sent);
       CHECK(peer.bytes_received == info.bytes_received);
@@ -179,11 +179,12 @@ TEST_CASE("each way in which a call fails is counted under its code, once on eac
   CHECK(errors_of(pair.a, "f", ErrorCode::not_found) == 1);
   CHECK(outcome(pair.a.call<int()>(17, "g")).code() == ErrorCode::not_found);
   CHECK(errors_of(pair.a, "g", ErrorCode::not_found) == 1);
-  const PeerMetrics& unknown = peer_of(pair.a.metrics(), std::string(kUnknownName));
+  const NodeMetrics metrics = pair.a.metrics();
+  const PeerMetrics unknown = peer_of(metrics, std::string(kUnknownName));
   CHECK(unknown.made.errors.of(ErrorCode::not_found) == 2);
   CHECK(unknown.state.empty());
   CHECK(unknown.rank == -1);
-  CHECK(pair.a.metrics().last_errors.at(pair.a.metrics().last_errors.size() - 2).peer == "nobody");
+  CHECK(metrics.last_errors.at(metrics.last_errors.size() - 2).peer == "nobody");
 
   pair.b.expose("takes", [](int) {});
   CHECK(outcome(pair.a.call<void(double)>("b", "takes", 1.0)).code() == ErrorCode::bad_signature);

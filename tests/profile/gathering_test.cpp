@@ -95,7 +95,7 @@ TEST_CASE("a call that has caused more than there is room for keeps what there w
   profile::Told told;
   told.stores[0].calls = {outer, steps[0], steps[1], steps[2]};
   peer.take(1, std::move(told));
-  for (const std::size_t kept : {4, 5}) {
+  for (const std::size_t kept : {4u, 5u}) {
     REQUIRE(peer.recording().calls.size() == 1);
     CHECK(detail::events_of(peer.recording().calls[0]) == kept);
     CHECK(peer.recording().left_out == (kept == 4 ? 0 : 2));

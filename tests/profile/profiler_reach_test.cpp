@@ -47,58 +47,6 @@ TEST_CASE("one in n calls is recorded where that is asked for") {
   CHECK_THROWS_AS(Profiler(*pair.a, {.sample = 0}), InvalidArgument);
 }
 
-TEST_CASE("what there is no room for is counted") {
-  Pair pair;
-  const Profiler profiler(*pair.a, {.max_events = 3});
-  for (int i = 0; i < 10; ++i)
-    pair.a->call<int(int)>("b", "slow", 0).get();
-  CHECK(profiler.recording().calls.size() == 3);
-  CHECK(profiler.recording().left_out == 7);
-}
-
-TEST_CASE("a handler that causes more than a reply tells of is counted, and answered") {
-  Pair pair;
-  const Node c = pair.world.join("c");
-  c.expose("leaf", [] {});
-  pair.b->expose("many", [&]() -> Future<int> {
-    std::vector<Future<void>> calls;
-    for (int i = 0; i < 5000; ++i)
-      calls.push_back(pair.b->call<void()>("c", "leaf"));
-    return when_all(std::move(calls)).then([] { return 1; });
-  });
-  const Profiler profiler(*pair.a);
-  CHECK(pair.a->call<int()>("b", "many").get() == 1);
-  const Recording recording = profiler.recording();
-  REQUIRE(recording.calls.size() == 1);
-  CHECK(recording.calls[0].calls.size() == 4096);
-  CHECK(recording.calls[0].left_out == 5000 - 4096);
-}
-
-TEST_CASE("calls of calls that go too deep are cut off, and counted") {
-  Pair pair;
-  const auto down = [](Node& from, const char* to) {
-    from.expose("down", [&from, to](int levels) -> Future<int> {
-      if (levels == 0) return make_ready_future(0);
-      return from.call<int(int)>(to, "down", levels - 1).then([](int n) { return n + 1; });
-    });
-  };
-  down(*pair.a, "b");
-  down(*pair.b, "a");
-  const Node c = pair.world.join("c");
-  const Profiler profiler(c);
-  CHECK(c.call<int(int)>("b", "down", 20).get() == 20);
-  const Recording recording = profiler.recording();
-  std::size_t depth = 0;
-  std::uint64_t left_out = 0;
-  for (const CallRecord* call = &recording.calls.back(); call != nullptr;
-       call = call->calls.empty() ? nullptr : &call->calls[0]) {
-    ++depth;
-    left_out += call->left_out;
-  }
-  CHECK(depth == 1 + CallRecording::kMaxDepth);
-  CHECK(depth + left_out == 21);
-}
-
 TEST_CASE("calls that a node answers are recorded where that is asked for") {
   Pair pair;
   const Profiler of_b(*pair.b, {.answered = true});

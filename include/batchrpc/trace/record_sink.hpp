@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/trace/call_record.hpp"
@@ -22,6 +23,11 @@ class BATCHRPC_EXPORT RecordSink {
 
 /// How many operators and calls `record` has, with itself.
 [[nodiscard]] BATCHRPC_EXPORT std::size_t events_of(const CallRecord& record) noexcept;
+/// And with those that were left out of it: so many are lost with it.
+[[nodiscard]] BATCHRPC_EXPORT std::uint64_t all_events_of(const CallRecord& record) noexcept;
+
+/// Leaves out what `record` caused, which is counted.
+BATCHRPC_EXPORT void leave_out_caused(CallRecord& record) noexcept;
 
 /// For who wants none: takes the operators out of `record`, and of what it caused.
 BATCHRPC_EXPORT void leave_out_operators(CallRecord& record) noexcept;
