@@ -40,7 +40,8 @@ std::vector<std::size_t> sizes_of(const Options& options) {
 
 bool wanted(const Source& source, const Options& options) {
   const auto& names = options.forms;
-  return names.empty() || std::find(names.begin(), names.end(), source.name) != names.end();
+  if (names.empty()) return !(options.cuda_graphs && source.is_compiled && source.updatable);
+  return std::find(names.begin(), names.end(), source.name) != names.end();
 }
 
 /// What is cut and padded would be compared with what is not.

@@ -3,6 +3,7 @@
 #include <torch/serialize.h>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 
 #include "ppo/gae.hpp"
@@ -145,8 +146,10 @@ UpdateReport Learner::update(const std::vector<Sample>& samples) {
   return report;
 }
 
-void Learner::save(const std::string& path) const {
-  torch::save(std::static_pointer_cast<torch::nn::Module>(network_), path);
+std::string Learner::weights_file() const {
+  std::ostringstream file;
+  torch::save(std::static_pointer_cast<torch::nn::Module>(network_), file);
+  return file.str();
 }
 
 void Learner::restore(std::int64_t version, std::int64_t env_steps, const at::Tensor& weights,

@@ -56,8 +56,8 @@ class Learner {
   [[nodiscard]] const at::Tensor& weights() const { return parameters_.values(); }
   [[nodiscard]] const FlatAdam& optimizer() const { return adam_; }
 
-  /// Writes the network to a file, by torch::save.
-  void save(const std::string& path) const;
+  /// The network, as torch::save writes it to a file.
+  [[nodiscard]] std::string weights_file() const;
   /// To where another learner was.
   void restore(std::int64_t version, std::int64_t env_steps, const at::Tensor& weights,
                const at::Tensor& mean, const at::Tensor& square, std::int64_t optimizer_steps);

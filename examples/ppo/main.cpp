@@ -75,7 +75,7 @@ int run(int argc, const char* const* argv) {
   std::cout << ppo::summary(*options, report) << std::endl;
   ppo::write_results(*options, report);
   if (!options->weights.empty()) {
-    training->learner().save(options->weights);
+    write_file(options->weights, training->learner().weights_file());
     std::cout << "Wrote " << options->weights << std::endl;
   }
   return options->until && !report.reached ? 1 : 0;

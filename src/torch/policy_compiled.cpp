@@ -6,13 +6,14 @@
 #include "batchrpc/base/error.hpp"
 #include "torch/policy_backend.hpp"
 #include "torch/policy_description.hpp"
+#include "torch/policy_turns.hpp"
 
 // Since LibTorch 2.10 a package's description can be read before its code is loaded.
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
 #include <algorithm>
-#include <semaphore>
+#include <mutex>
 #include <unordered_map>
 
 namespace batchrpc::detail {
@@ -60,19 +61,6 @@ at::Tensor alone(const at::Tensor& weight) {
   return dense.storage().nbytes() == dense.nbytes() ? dense : dense.clone();
 }
 
-/// One of so many that may run at once.
-class Turn {
- public:
-  using Turns = std::counting_semaphore<kMostReplicas>;
-  explicit Turn(Turns& turns) : turns_(turns) { turns_.acquire(); }
-  ~Turn() { turns_.release(); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  Turns& turns_;
-};
-
 class CompiledBackend final : public PolicyBackend {
  public:
   void add(const std::string& path, std::size_t batch, const WeightForms& weights,
@@ -100,7 +88,7 @@ class CompiledBackend final : public PolicyBackend {
   std::vector<at::Tensor> run(const at::Tensor& observations) override {
     // Of more at once than a package has models, LibTorch before 2.13 has some wait for each other
     // after an update, for ever.
-    const Turn turn(turns_);
+    const std::lock_guard turn(turns_);
     const c10::DeviceGuard on(device_);
     auto package = packages_.begin();
     if (package->first != 0)
@@ -127,11 +115,11 @@ class CompiledBackend final : public PolicyBackend {
   }
 
   CompiledBackend(const at::Device& device, std::size_t replicas)
-      : device_(device), turns_(static_cast<std::ptrdiff_t>(replicas)) {}
+      : device_(device), turns_(replicas) {}
 
  private:
   const at::Device device_;
-  Turn::Turns turns_;
+  PolicyTurns turns_;
   std::map<std::size_t, std::unique_ptr<Loader>> packages_;  // by batch size, 0: any
 };
 
@@ -158,6 +146,13 @@ void require_same(const std::string& path, const PolicyDescription& one,
 
 LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
                                   const PolicyOptions& options) {
+  if (options.updatable && options.cuda_graphs) {
+    throw InvalidArgument(
+        paths.front() +
+        ": PolicyOptions::cuda_graphs replays a package whose weights stay: of an "
+        "updatable policy, load TorchScript with CUDA graphs, or a package "
+        "without");
+  }
   LoadedPolicy loaded;
   loaded.source = paths.front();
   std::vector<PolicyDescription> descriptions;

@@ -58,11 +58,9 @@ class OwnStream {
 
 class GraphBackend final : public PolicyBackend {
  public:
-  GraphBackend(std::unique_ptr<PolicyBackend> backend, std::string source, bool weights_move,
-               const at::Device& device)
+  GraphBackend(std::unique_ptr<PolicyBackend> backend, std::string source, const at::Device& device)
       : backend_(std::move(backend)),
         source_(std::move(source)),
-        weights_move_(weights_move),
         own_stream_(device.index()),
         pool_(at::cuda::graph_pool_handle()) {}
   ~GraphBackend() override {
@@ -75,7 +73,6 @@ class GraphBackend final : public PolicyBackend {
   std::vector<at::Tensor> run(const at::Tensor& observations) override {
     const c10::cuda::CUDAGuard device(stream().device());
     const std::lock_guard lock(mutex_);
-    require_recordable();
     Recorded& recorded = recorded_[observations.size(0)];
     if (!recorded.graph) recorded = record(observations);
     recorded.observations.copy_(observations, true);
@@ -88,26 +85,8 @@ class GraphBackend final : public PolicyBackend {
     return outputs;
   }
 
-  void prepare(const NamedTensors& weights) override {
-    {
-      const std::lock_guard lock(mutex_);
-      require_recordable();
-    }
-    backend_->prepare(weights);
-  }
-  void apply() override {
-    backend_->apply();
-    if (!weights_move_) return;
-    const c10::cuda::CUDAGuard device(stream().device());
-    const std::lock_guard lock(mutex_);
-    for (const auto& [rows, observations] : forget()) {  // they read the weights where those were
-      try {
-        recorded_[rows] = record(observations);
-      } catch (const std::exception&) {
-        require_recordable();  // else memory ran out: the next forward of that size tries again
-      }
-    }
-  }
+  void prepare(const NamedTensors& weights) override { backend_->prepare(weights); }
+  void apply() override { backend_->apply(); }
 
  private:
   struct Recorded {
@@ -118,24 +97,7 @@ class GraphBackend final : public PolicyBackend {
 
   [[nodiscard]] const c10::cuda::CUDAStream& stream() const { return *own_stream_; }
 
-  void require_recordable() const {
-    if (!failure_.empty()) throw InvalidArgument(failure_);
-  }
-
-  /// Lets all graphs go, before others are recorded: with one goes cuBLAS's memory of the stream. A
-  /// pool without graphs cannot be used again. Returns observations of each size.
-  std::map<std::int64_t, at::Tensor> forget() {
-    const std::lock_guard one_at_a_time(recording);
-    std::map<std::int64_t, at::Tensor> observations;
-    for (const auto& [rows, recorded] : recorded_) {
-      if (recorded.graph) observations.emplace(rows, recorded.observations);
-    }
-    recorded_.clear();
-    pool_ = at::cuda::graph_pool_handle();
-    return observations;
-  }
-
-  Recorded record(const at::Tensor& observations) {
+  [[nodiscard]] Recorded record(const at::Tensor& observations) const {
     const std::lock_guard one_at_a_time(recording);
     c10::cuda::getCurrentCUDAStream().synchronize();
     const c10::cuda::CUDAStreamGuard on(stream());  // the default one cannot be recorded
@@ -143,20 +105,20 @@ class GraphBackend final : public PolicyBackend {
     for (int run = 0; run < kWarmUpRuns; ++run)  // what happens at first is not recorded
       (void)backend_->run(next.observations);
     stream().synchronize();
-    const std::string failure = source_ + " cannot be recorded as a CUDA graph, with " +
-                                std::to_string(observations.size(0)) +
-                                " rows: turn PolicyOptions::cuda_graphs off (";
     try {
       next.graph->capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
       next.outputs = backend_->run(next.observations);
       next.graph->capture_end();
     } catch (const std::exception& error) {
-      failure_ = failure + short_text(error) + ")";
+      const std::string reason = short_text(error);
+      abandon(std::move(next));
+      throw InvalidArgument(source_ + " cannot be recorded as a CUDA graph, with " +
+                            std::to_string(observations.size(0)) +
+                            " rows: turn PolicyOptions::cuda_graphs off (" + reason + ")");
     } catch (...) {
-      failure_ = failure + "it throws what is no std::exception)";
+      abandon(std::move(next));
+      throw;
     }
-    if (!failure_.empty()) abandon(std::move(next));
-    require_recordable();
     stream().synchronize();
     return next;
   }
@@ -185,12 +147,10 @@ class GraphBackend final : public PolicyBackend {
 
   const std::unique_ptr<PolicyBackend> backend_;
   const std::string source_;
-  const bool weights_move_;
   const OwnStream own_stream_;                 // one: cuBLAS keeps memory for each
+  const at::cuda::MempoolId_t pool_;           // of all graphs, since one runs at a time
   std::mutex mutex_;                           // guards what follows
-  at::cuda::MempoolId_t pool_;                 // of all graphs, since one runs at a time
   std::map<std::int64_t, Recorded> recorded_;  // by batch size
-  std::string failure_;                        // what every forward fails with, if any
 };
 
 }  // namespace
@@ -201,9 +161,7 @@ LoadedPolicy with_cuda_graphs(LoadedPolicy loaded) {
     throw InvalidArgument("PolicyOptions::cuda_graphs is set, and PolicyOptions::device is '" +
                           loaded.info.device + "'");
   }
-  const bool weights_move = loaded.info.kind == PolicyKind::compiled;
-  loaded.backend = std::make_unique<GraphBackend>(std::move(loaded.backend), loaded.source,
-                                                  weights_move, device);
+  loaded.backend = std::make_unique<GraphBackend>(std::move(loaded.backend), loaded.source, device);
   return loaded;
 }
 

@@ -35,14 +35,14 @@ struct Folder {
   std::filesystem::path path;
 };
 
-/// One of those that scripts/export_policy.py has made for tests; empty, and said, where there is
-/// none.
+/// One of those that scripts/export_policy.py has made for tests; empty, and said, where there are
+/// none: of a network "…-cuda", where there is no GPU.
 inline std::string exported(const std::string& name, const std::string& network = "mlp") {
   const std::string folder = BATCHRPC_POLICIES;
   if (!folder.empty()) {
     const std::string path = folder + "/" + network + "/" + name;
-    if (std::filesystem::exists(path)) return path;
-    WARN("left out: there is no " << path << ", which is exported where there is CUDA, say");
+    if (!network.ends_with("-cuda") || std::filesystem::exists(path)) return path;
+    WARN("left out: " << network << " is exported where there is CUDA");
     return {};
   }
   WARN("left out: a Python with PyTorch " TORCH_VERSION ", which exports policies");

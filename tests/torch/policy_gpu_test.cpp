@@ -106,19 +106,17 @@ void check_eager_and_script(const std::string& device, bool graphs) {
   check_serving(*load_script(kMlp, options));
 }
 
-/// Of packages for batches of 1 and 4 on a GPU.
-void check_compiled(const std::string& folder, const std::string& device, bool graphs) {
-  if (folder.empty()) return;
-  const auto policy = load_policy(folder, options_of(device, graphs));
+std::shared_ptr<Policy> load_compiled(const std::string& folder, const PolicyOptions& options) {
+  auto policy = load_policy(folder, options);
   CHECK(policy->info().kind == PolicyKind::compiled);
-  check_serving(*policy);
+  return policy;
 }
 
 TEST_CASE("policies of any kind run batches by turns, with weights that change", "[policy]") {
   check_eager_and_script("cpu", false);
-  if (torch_test::kCompiled) {
-    check_compiled(torch_test::exported("updatable/any.pt2"), "cpu", false);
-  }
+  if (!torch_test::kCompiled) return;
+  const std::string package = torch_test::exported("updatable/any.pt2");
+  if (!package.empty()) check_serving(*load_compiled(package, options_of("cpu", false)));
 }
 
 TEST_CASE("on a GPU a policy says the same, launched or replayed", "[policy]") {
@@ -128,7 +126,32 @@ TEST_CASE("on a GPU a policy says the same, launched or replayed", "[policy]") {
 
 TEST_CASE("on a GPU a compiled policy says the same, launched or replayed", "[policy]") {
   if (!is_there("cuda") || !torch_test::kCompiled) return;
-  check_compiled(torch_test::exported("updatable", "mlp-cuda"), "cuda:0", GENERATE(false, true));
+  const std::string folder = torch_test::exported("updatable", "mlp-cuda");
+  if (folder.empty()) return;
+  check_serving(*load_compiled(folder, options_of("cuda:0", false)));
+  PolicyOptions options = options_of("cuda:0", false);
+  options.updatable = false;
+  const auto launched = load_compiled(folder, options);
+  options.cuda_graphs = true;
+  const auto replayed = load_compiled(folder, options);
+  for (const std::int64_t rows : {1, 4, 1, 3, 4, 9}) {
+    empty_cache("cuda:0");
+    const at::Tensor states = at::randn({rows, 4});
+    const PolicyOutput expected = launched->forward(states);
+    const PolicyOutput output = replayed->forward(states);
+    REQUIRE(output.tensors.size() == 2);
+    CHECK(at::allclose(output.tensors[0], expected.tensors[0], 1e-4, 1e-4));
+    CHECK(at::allclose(output.tensors[1], expected.tensors[1], 1e-4, 1e-4));
+  }
+}
+
+TEST_CASE("an updatable package is refused with CUDA graphs", "[policy]") {
+  if (!torch_test::kCompiled) return;
+  const std::string package = torch_test::exported("updatable/any.pt2");
+  if (package.empty()) return;
+  PolicyOptions options = options_of("cpu", true);
+  CHECK_THAT(message_of<InvalidArgument>([&] { (void)load_policy(package, options); }),
+             Contains("PolicyOptions::cuda_graphs replays a package whose weights stay"));
 }
 
 TEST_CASE("on a GPU a policy has the sizes that are recorded, and its device's index", "[policy]") {
