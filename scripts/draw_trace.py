@@ -119,11 +119,12 @@ def main():
         names, slices, arrows = parse_trace(arguments.trace, arguments.last)
         if not slices:
             raise SystemExit(f'draw_trace: {arguments.trace} has no slices')
+        drawn = draw(names, slices, arrows, arguments.title)
         with open(arguments.picture, 'w') as picture:
-            picture.write(draw(names, slices, arrows, arguments.title))
+            picture.write(drawn)
     except OSError as error:
         raise SystemExit(f'draw_trace: {error.filename}: {error.strerror}')
-    except (ValueError, KeyError, TypeError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise SystemExit(f'draw_trace: {arguments.trace} is no trace of a batchrpc::Profiler')
 
 

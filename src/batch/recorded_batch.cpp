@@ -26,7 +26,7 @@ RecordingScope::~RecordingScope() {
 }
 
 void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
-  static std::atomic<std::uint64_t> batches{0};
+  static std::atomic<std::uint64_t> runs{0};
   batch.recorded = {};
   const BatchCall* shown = nullptr;
   bool operators = false;
@@ -37,7 +37,8 @@ void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
     operators = operators || recording->wants_operators();
   }
   if (shown == nullptr) return;
-  if (batch.number == 0) batch.number = ++batches;
+  batch.run = ++runs;
+  if (batch.number == 0) batch.number = batch.run;
   Ref<CallExtras> extras(new CallExtras);
   extras->trace = shown->extras->trace;
   extras->recording = std::make_shared<CallRecording>(recording_of(*shown)->clock(), operators);
@@ -48,9 +49,13 @@ void tell_rows(const TakenBatch& batch, std::size_t first, std::size_t last) noe
   if (!batch.recorded) return;
   const CallRecord caused = batch.recorded->recording->take();
   const BatchRecord record{.number = batch.number, .rows = batch.rows, .begin = batch.started};
+  bool shared = false;  // not by rows that one handler has made
+  for (std::size_t i = first; i < last; ++i)
+    shared = shared || recording_of(*batch.calls[i]) != recording_of(*batch.calls[first]);
   for (std::size_t i = first; i < last; ++i) {
-    if (CallRecording* const recording = recording_of(*batch.calls[i]))
-      recording->note_batch(record, caused, last - first > 1);
+    const BatchCall& call = *batch.calls[i];
+    if (CallRecording* const recording = recording_of(call))
+      recording->note_run(batch.run, call.is_peers ? &record : nullptr, caused, shared);
   }
 }
 

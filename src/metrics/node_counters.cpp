@@ -44,12 +44,12 @@ NodeCounters::Calls& NodeCounters::past(std::string_view peer) {
 // By who holds the lock. Of peers without a session, the sums of the quarter that has not changed
 // for longest go to those of the others.
 void NodeCounters::forget_some_peers() {
-  std::set<std::string, std::less<>> with_session{std::string(kOtherName)};
+  std::set<std::string, std::less<>> kept{std::string(kOtherName), std::string(kUnknownName)};
   for (const auto& session : sessions_)
-    with_session.insert(session->peer());
+    kept.insert(session->peer());
   std::vector<ByPeer::iterator> without;
   for (auto peer = past_.begin(); peer != past_.end(); ++peer) {
-    if (!with_session.contains(peer->first)) without.push_back(peer);
+    if (!kept.contains(peer->first)) without.push_back(peer);
   }
   std::sort(without.begin(), without.end(),
             [](const auto& a, const auto& b) { return a->second.changed < b->second.changed; });
@@ -70,6 +70,7 @@ void NodeCounters::refused(std::string_view peer, std::string_view function, con
     ++calls.calls;
     ++calls.errors.counts[ErrorCounts::index_of(error.code())];
   }
+  if (function == kLibraryName) return;  // nothing that the program asked for
   errors.add({.kind = ErrorRecord::Kind::call,
               .at = now,
               .code = error.code(),

@@ -82,28 +82,34 @@ void CallRecording::note_begun() {
   record_.callee.thread = thread_number();
 }
 
-void CallRecording::note_batch(const BatchRecord& batch, const CallRecord& caused,
-                               bool shared) noexcept {
+void CallRecording::note_run(std::uint64_t run, const BatchRecord* batch, const CallRecord& caused,
+                             bool shared) noexcept {
   const TimePoint now = clock_->now();
   const std::lock_guard lock(mutex_);
-  if (finished_) return;
-  if (record_.batch.number == 0) record_.batch = batch;
-  record_.batch.end = now;
-  std::uint64_t left_out = all_events_of(caused) - 1;
-  const auto keep = [&](auto& kept, const auto& event, std::size_t events, std::uint64_t all) {
-    if (!has_room(events)) return;
-    kept.push_back(event);
-    kept.back().shared = shared;
-    left_out -= all;
-  };
+  if (finished_ || run == last_run_) return;
+  last_run_ = run;
+  if (batch != nullptr) {
+    if (record_.batch.number == 0) record_.batch = *batch;
+    record_.batch.end = now;
+  }
+  std::uint64_t operators = wants_operators() ? caused.operators.size() : 0;
+  std::uint64_t calls = all_events_of(caused) - 1 - caused.operators.size();
   try {
-    for (const OperatorRecord& ran : caused.operators)
-      keep(record_.operators, ran, 1, 1);
-    for (const CallRecord& call : caused.calls)
-      keep(record_.calls, call, events_of(call), all_events_of(call));
+    while (operators > 0 && has_room(1)) {
+      record_.operators.push_back(caused.operators[caused.operators.size() - operators]);
+      record_.operators.back().shared = shared;
+      --operators;
+    }
+    for (const CallRecord& call : caused.calls) {
+      if (!has_room(events_of(call))) continue;
+      record_.calls.push_back(call);
+      record_.calls.back().shared = shared;
+      calls -= all_events_of(call);
+    }
   } catch (const std::bad_alloc&) {  // NOLINT: the rest is left out
   }
-  record_.left_out += left_out;
+  record_.left_out += operators + calls;
+  operators_left_out_ += operators;
 }
 
 CallRecord CallRecording::finish(std::string error) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/metrics/node_metrics.hpp"
 
 namespace batchrpc {
 namespace {
@@ -58,6 +59,10 @@ std::string_view shown_name(std::string_view name) {
   if (name == kReadyFunction) return "ready()";
   const auto colon = name.starts_with(kReservedPrefix) ? name.find(':') : std::string_view::npos;
   return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
+std::string_view counted_name(std::string_view name) {
+  return is_of_library(name) ? kLibraryName : shown_name(name);
 }
 
 std::string suggest(std::string_view name, const std::vector<std::string>& candidates) {

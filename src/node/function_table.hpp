@@ -56,6 +56,9 @@ class FunctionTable {
 /// `name` as people know it: without what marks a method or constructor behind a remote reference.
 [[nodiscard]] std::string_view shown_name(std::string_view name);
 
+/// As it is counted: the library's own together.
+[[nodiscard]] std::string_view counted_name(std::string_view name);
+
 /// The signature of a function of that name without the ids that the library's own take first.
 [[nodiscard]] std::string shown_signature(std::string_view name, std::string_view signature);
 

@@ -54,7 +54,7 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
   } catch (Error& error) {
     tell_refusal(error, shown_name(function.name), peer, loop_->now());
     const bool is_known = error.code() != ErrorCode::not_found || peers_->is_known(peer);
-    counters_->refused(peer, shown_name(function.name), error, loop_->now(), is_known);
+    counters_->refused(peer, counted_name(function.name), error, loop_->now(), is_known);
     throw;
   }
 }

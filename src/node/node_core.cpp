@@ -187,7 +187,7 @@ void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
   fork_mark_->refuse_forked_copy(options_.name);
   if (stopping_) throw ShutDown("node " + options_.name + " is shut down; make a new one");
   const std::string name = function->name;
-  function->counters = &counters_->function(is_of_library(name) ? kLibraryName : shown_name(name));
+  function->counters = &counters_->function(counted_name(name));
   functions_.add(std::move(function));
   parked_->exposed(name);
 }

@@ -64,7 +64,7 @@ std::exception_ptr Session::out_of_credit(std::string_view function, std::uint64
       " bytes of calls that are not finished are more than NodeOptions::max_outstanding_bytes (" +
       std::to_string(credit_limit_) + "); call again when some are, or wait_for_credit() first");
   tell_refusal(error, name, peer_name(), now, Guarantee::bounded_memory);
-  if (counters_ != nullptr) counters_->refused(peer_name(), name, error, now);
+  if (counters_ != nullptr) counters_->refused(peer_name(), counted_name(function), error, now);
   return std::make_exception_ptr(std::move(error));
 }
 

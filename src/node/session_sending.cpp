@@ -124,7 +124,8 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
       NotSent error("the connection to " + peer_name() + " has just broken: '" + name +
                     "' was not sent; call again");
       tell_refusal(error, name, peer_name(), now);
-      if (counters_ != nullptr) counters_->refused(peer_name(), name, error, now);
+      if (counters_ != nullptr)
+        counters_->refused(peer_name(), counted_name(function.name), error, now);
       reply.error = std::make_exception_ptr(std::move(error));
     } else if (overloaded) {
       reply.error = out_of_credit(function.name, bytes, now);

@@ -49,8 +49,8 @@ std::uint64_t store_of(const Page& page) {
   return page.next_call == 0 ? page.next_store - 1 : page.next_store;
 }
 
-// Takes away the last ones, for which there is no room, also of what one of them caused. Returns
-// how much that was.
+// Takes away those for which the ones before leave no room, also of what one of them caused.
+// Returns how much that was.
 std::uint64_t trim(std::vector<CallRecord>& calls, std::size_t& room) {
   std::uint64_t left_out = 0;
   std::vector<CallRecord> kept;
@@ -136,9 +136,10 @@ void GatheredPeer::take(std::uint64_t incarnation, Told&& told) {
   }
   incarnation_ = incarnation;
   left_out_ = std::move(left_out);
-  recording_.left_out = left_out_before_;
+  std::uint64_t all = left_out_before_;
   for (const auto& [number, count] : left_out_)
-    recording_.left_out += count;
+    all += count;
+  recording_.left_out = std::max(recording_.left_out, all);  // what goes may not be told again
   recording_.sampled = std::max(recording_.sampled, told.sampled);
   recording_.clock_samples = std::move(told.clock_samples);  // clocks drift: the latest count
 }

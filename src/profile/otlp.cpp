@@ -185,7 +185,8 @@ class Otlp {
   // Whether it is of who tells how the call ended: the caller, and where that tells nothing, the
   // callee. Of a call that has failed for its caller, the callee may not have failed.
   static bool is_tellers(const Span& span) {
-    return span.kind == (CallTimes::has_caller(*span.call) ? SpanKind::client : SpanKind::server);
+    const bool by_caller = CallTimes::has_caller(*span.call) && !span.call->failed_at_callee_alone;
+    return span.kind == (by_caller ? SpanKind::client : SpanKind::server);
   }
 
   static void write_attributes(JsonWriter& json, const Span& span) {

@@ -55,6 +55,7 @@ void complete(CallRecord& kept, CallRecord&& other) {
     kept.bytes_in = other.bytes_in;
     kept.parent = other.parent;
     kept.parent_is_external = other.parent_is_external;
+    kept.failed_at_callee_alone = !kept.error.empty() && other.error.empty();
     if (!other.error.empty()) kept.error = std::move(other.error);
   }
   if (!CallTimes::has_callee(kept) && CallTimes::has_callee(other)) {
@@ -63,6 +64,7 @@ void complete(CallRecord& kept, CallRecord&& other) {
     kept.begun = other.begun;
     kept.finished = other.finished;
     kept.batch = other.batch;
+    kept.failed_at_callee_alone = kept.error.empty() && !other.error.empty();
     if (kept.error.empty()) kept.error = std::move(other.error);
   }
   kept.shared = kept.shared || other.shared;

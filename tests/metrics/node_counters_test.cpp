@@ -129,18 +129,20 @@ TEST_CASE("peers without end that come and go take bounded memory, and their sum
     session.called(0, 1);
     session.answered(0, 100, 1);
   }
+  counters.refused("nobody", "f", NotFound("no such peer"), TimePoint(), false);
   for (int i = 0; i < kPeers; ++i)
     counters.refused("nobody" + std::to_string(i), "f", NotFound("no such peer"), TimePoint());
   const NodeMetrics metrics = report_of(counters);
   CHECK(metrics.peers.size() < 1100);
-  CHECK(metrics.made.calls == 2 * kPeers + 1);
+  CHECK(metrics.made.calls == 2 * kPeers + 2);
   CHECK(metrics.made.ok == kPeers);
-  CHECK(metrics.made.errors.of(ErrorCode::not_found) == kPeers);
+  CHECK(metrics.made.errors.of(ErrorCode::not_found) == kPeers + 1);
   CHECK(adds_up(metrics.made));
   CHECK(peer_of(metrics, "stays") != nullptr);
   CHECK(peer_of(metrics, "nobody4999") != nullptr);
   CHECK(peer_of(metrics, "peer0") == nullptr);
   CHECK(peer_of(metrics, kOtherName) != nullptr);
+  CHECK(peer_of(metrics, kUnknownName) != nullptr);
 }
 
 TEST_CASE("a function that is exposed again goes on with what it had counted") {

@@ -105,12 +105,14 @@ TEST_CASE("metrics of a node that has done nothing can be written, too") {
 TEST_CASE("peers of each state of a connection are told, also where there are none") {
   NodeMetrics metrics;
   metrics.peers.emplace_back().state = "connected";
+  metrics.peers.emplace_back().name = kUnknownName;
   const std::string text = to_prometheus(metrics);
   CHECK(text.find("batchrpc_peers{state=\"connected\"} 1\n") != std::string::npos);
   for (const char* const none : {"known", "connecting", "lost"}) {
     CHECK(text.find("batchrpc_peers{state=\"" + std::string(none) + "\"} 0\n") !=
           std::string::npos);
   }
+  CHECK(text.find("state=\"\"") == std::string::npos);
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

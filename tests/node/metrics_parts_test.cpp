@@ -28,6 +28,7 @@ using namespace std::chrono_literals;
 using test::answered_of;
 using test::CallingPair;
 using test::made_of;
+using test::outcome;
 using test::peer_of;
 using test::VirtualWorld;
 
@@ -93,6 +94,16 @@ TEST_CASE("objects behind remote references are counted by type and by owner") {
   }
   pair.world.run_for(1s);
   CHECK(pair.b.metrics().rrefs.owned.empty());
+}
+
+TEST_CASE("a remote object that cannot be made is one error: the library's own messages are none") {
+  const CallingPair pair;
+  CHECK(outcome(pair.a.create<metrics::Counter>("nobody").ready()).code() == ErrorCode::not_found);
+  const NodeMetrics metrics = pair.a.metrics();
+  REQUIRE(metrics.last_errors.size() == 1);
+  CHECK(metrics.last_errors[0].function == "metrics::Counter");
+  for (const FunctionMetrics& function : metrics.functions)
+    CHECK_FALSE(function.name.starts_with("batchrpc."));
 }
 
 TEST_CASE("what a node calls on itself is counted as of a peer with its own name") {

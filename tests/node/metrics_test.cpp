@@ -179,12 +179,14 @@ TEST_CASE("each way in which a call fails is counted under its code, once on eac
   CHECK(errors_of(pair.a, "f", ErrorCode::not_found) == 1);
   CHECK(outcome(pair.a.call<int()>(17, "g")).code() == ErrorCode::not_found);
   CHECK(errors_of(pair.a, "g", ErrorCode::not_found) == 1);
+  CHECK_THROWS_AS(pair.a.notify<void()>("nobody", "told"), NotFound);
+  CHECK(errors_of(pair.a, "told", ErrorCode::not_found) == 1);
   const NodeMetrics metrics = pair.a.metrics();
   const PeerMetrics unknown = peer_of(metrics, std::string(kUnknownName));
-  CHECK(unknown.made.errors.of(ErrorCode::not_found) == 2);
+  CHECK(unknown.made.errors.of(ErrorCode::not_found) == 3);
   CHECK(unknown.state.empty());
   CHECK(unknown.rank == -1);
-  CHECK(metrics.last_errors.at(metrics.last_errors.size() - 2).peer == "nobody");
+  CHECK(metrics.last_errors.at(metrics.last_errors.size() - 3).peer == "nobody");
 
   pair.b.expose("takes", [](int) {});
   CHECK(outcome(pair.a.call<void(double)>("b", "takes", 1.0)).code() == ErrorCode::bad_signature);

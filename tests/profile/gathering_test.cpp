@@ -120,6 +120,25 @@ TEST_CASE("what was left out of a peer's life before counts beside that of the n
   check_kept(profiler, 100, 200);
 }
 
+TEST_CASE("what gathering had to let go stays counted, though it is told no more") {
+  test::SampleWorld world;
+  CallRecord outer = world.call("outer", 0, 1, 0us);
+  const CallRecord inner = test::SampleWorld::nest(outer, world.call("inner", 1, 2, 17us));
+  outer.calls.clear();
+  profile::GatheredPeer peer(3);
+  profile::Told told;
+  told.stores[0].calls = {outer};
+  told.stores[1].calls = {world.call("x", 0, 1, 50us), world.call("y", 0, 1, 60us)};
+  peer.take(1, std::move(told));
+  CHECK(peer.recording().left_out == 0);
+  for (int again = 0; again < 2; ++again) {
+    profile::Told later;
+    later.stores[0].calls = {outer, inner};
+    peer.take(1, std::move(later));
+    CHECK(peer.recording().left_out == 1);
+  }
+}
+
 // A member of the group that answers as a node of an older version.
 class OlderPeer {
  public:
@@ -224,7 +243,9 @@ TEST_CASE(
   }
   CHECK(recording.calls[0].error == "TimedOut");
   CHECK(recording.calls[1].error.empty());
+  CHECK_FALSE(recording.calls[0].failed_at_callee_alone);
   CHECK(recording.calls[2].error == "std::out_of_range");
+  CHECK(recording.calls[2].failed_at_callee_alone);
   REQUIRE(recording.calls[0].calls.size() == 1);
   CHECK(recording.calls[0].calls[0].function == "leaf");
 }

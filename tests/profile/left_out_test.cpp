@@ -113,7 +113,9 @@ TEST_CASE("what a batch's run has left out is counted once, by each of its rows"
     CallRecording row(loop, true);
     for (std::size_t i = room; i < CallRecording::kMaxEvents; ++i)
       row.add(OperatorRecord{});
-    row.note_batch({.number = 1, .rows = 1}, caused, false);
+    const BatchRecord batch{.number = 1, .rows = 1};
+    for (int again = 0; again < 2; ++again)
+      row.note_run(1, &batch, caused, false);
     const CallRecord told = row.finish();
     std::uint64_t left_out = told.left_out;
     for (const CallRecord& call : told.calls)
@@ -123,6 +125,22 @@ TEST_CASE("what a batch's run has left out is counted once, by each of its rows"
   CHECK(left_out_of(2) == 5);
   CHECK(left_out_of(1) == 6);
   CHECK(left_out_of(0) == 7);
+}
+
+TEST_CASE("operators that ran for others take no room of who wants none") {
+  test::SampleWorld world;
+  CallRecord operators;
+  operators.operators.resize(CallRecording::kMaxEvents + 1);
+  CallRecord call;
+  call.calls.push_back(world.call("g", 1, 2, 0us));
+  CallRecording row(test::VirtualWorld().loop, false);
+  const BatchRecord batch{.number = 1, .rows = 2};
+  row.note_run(1, &batch, operators, true);
+  row.note_run(2, &batch, call, false);
+  const CallRecord told = row.finish();
+  CHECK(told.calls.size() == 1);
+  CHECK(told.operators.empty());
+  CHECK(told.left_out == 0);
 }
 
 TEST_CASE("a reply without the details counts them") {

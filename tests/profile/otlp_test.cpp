@@ -144,6 +144,18 @@ TEST_CASE("the span of a call that its callee alone tells of says whether it fai
   CHECK_FALSE(its.contains("batchrpc.phase.wire_ns"));
 }
 
+TEST_CASE("an error that the callee alone knows of is its span's") {
+  Recording recording = nested_recording();
+  recording.calls[0].calls.clear();
+  recording.calls[0].error = "std::out_of_range";
+  for (const bool alone : {false, true}) {
+    recording.calls[0].failed_at_callee_alone = alone;
+    const Spans spans(otlp(recording, kWall));
+    CHECK(spans.one("f", 2).contains("status") == alone);
+    CHECK(spans.one("f", 3).contains("status") == !alone);
+  }
+}
+
 TEST_CASE(
     "a handler that goes on after its call has ended has its whole span, and its calls' parent") {
   SampleWorld world;

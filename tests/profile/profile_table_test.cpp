@@ -148,6 +148,10 @@ TEST_CASE("rows are put in order, and the rest is counted") {
   CHECK(std::count(text.begin(), text.end(), '\n') == 3 + 2 + 1 + 2);
 }
 
+// Of a temporary they are its own, so that a loop over them is right.
+static_assert(
+    std::is_same_v<decltype(std::declval<ProfileTable>().rows()), std::vector<ProfileRow>>);
+
 TEST_CASE("a table says that it is not of all calls") {
   Recording recording = batch_recording();
   recording.sampled = 10;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
@@ -110,6 +111,29 @@ TEST_CASE("what a batch's handler does for rows that nobody records is nobody's"
   CHECK(calls[0].calls.size() == 2);
   CHECK(calls[1].function == "leaf");
   CHECK(calls[1].parent == 0);
+}
+
+TEST_CASE("rows that a handler gives to a batcher of its own process are what it does, once") {
+  Isolated nodes;
+  const Batcher<int(int)> batcher = nodes.make();
+  nodes.pair.b->expose("own", batcher);
+  nodes.pair.b->expose("f", [&](int number) -> Future<int> {
+    return nodes.pair.delayed(5ms).then([&, number] {
+      return when_all(batcher(number), batcher(number + 1)).then([](std::tuple<int, int> both) {
+        return std::get<0>(both) + std::get<1>(both);
+      });
+    });
+  });
+  Profiler of_a(*nodes.pair.a);
+  CHECK(nodes.pair.a->call<int(int)>("b", "f", 1).get() == 3);
+  const Recording recording = of_a.recording();
+  REQUIRE(recording.calls.size() == 1);
+  const CallRecord& call = recording.calls[0];
+  CHECK(call.batch.number == 0);
+  CHECK(test::phases_of(call).handler >= 5ms);
+  REQUIRE(call.calls.size() == 1);
+  CHECK_FALSE(call.calls[0].shared);
+  CHECK(call.calls[0].parent == call.span.span_number());
 }
 
 }  // namespace profiled_batches_test

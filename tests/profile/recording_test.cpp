@@ -109,6 +109,25 @@ TEST_CASE("of a call that has timed out each side is told by whoever knows it") 
   }
 }
 
+TEST_CASE(
+    "a notification that has failed has done so at its callee alone, whichever is merged first") {
+  SampleWorld world;
+  CallRecord callees = world.call("f", 0, 1, 0us);
+  CallRecord callers = callees;
+  test::lose_callee(callers);
+  callers.replied = TimePoint();
+  test::lose_caller(callees);
+  callees.error = "std::out_of_range";
+  for (const bool callers_first : {true, false}) {
+    Recording into{.calls = {callers_first ? callers : callees}};
+    merge(into, Recording{.calls = {callers_first ? callees : callers}});
+    merge(into, Recording{.calls = {callers, callees}});
+    REQUIRE(into.calls.size() == 1);
+    CHECK(into.calls[0].error == "std::out_of_range");
+    CHECK(into.calls[0].failed_at_callee_alone);
+  }
+}
+
 TEST_CASE("a call that one record says ran for a batch did, whichever is merged first") {
   SampleWorld world;
   CallRecord own = world.call("f", 0, 1, 0us);

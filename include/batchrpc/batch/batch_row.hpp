@@ -36,6 +36,7 @@ class BATCHRPC_EXPORT BatchCall : public Pooled {
   std::uint64_t ticket = 0;  ///< by which it can be cancelled; 0: it cannot
 
   Ref<const CallExtras> extras;    ///< of the call that it is, or belongs to; may be null
+  bool is_peers = false;           ///< it is a peer's call, not one that a handler makes here
   std::shared_ptr<void> transfer;  ///< by which it was announced; null: it was not
   /// The thread that brings it reads messages, and may run the batch that it completes.
   bool may_run_batch = false;
@@ -59,7 +60,8 @@ struct TakenBatch {
   TimePoint started;
   std::shared_ptr<const BatchOptions> options;
   std::shared_ptr<Executor> executor;  ///< that runs the handler
-  std::uint64_t number = 0;            ///< of those of the process that are recorded, from 1 on
+  std::uint64_t number = 0;            ///< the first of its recorded runs
+  std::uint64_t run = 0;               ///< of the process's runs that are recorded, from 1 on
   Ref<const CallExtras> recorded{};    ///< where its handler's run is recorded; null: nowhere
 };
 

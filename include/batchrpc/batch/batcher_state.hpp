@@ -131,6 +131,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
       call->deadline = context.deadline();
       call->bytes = bytes;
       call->transfer = std::move(transfer);
+      call->is_peers = true;
       call->may_run_batch = true;
       const std::uint64_t ticket = next_ticket_.fetch_add(1, std::memory_order_relaxed);
       call->ticket = ticket;

@@ -43,9 +43,11 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
 
   /// The calling thread has begun with it; counts once.
   void note_begun();
-  /// It is a row of that batch, which has run until now and recorded `caused`; `shared`: for
-  /// others, too.
-  void note_batch(const BatchRecord& batch, const CallRecord& caused, bool shared) noexcept;
+  /// It is a row of `batch`, or with null its handler has made one, whose run of that number is
+  /// over now and has recorded `caused`; `shared`: for other calls, too. Of a run that is known:
+  /// does nothing.
+  void note_run(std::uint64_t run, const BatchRecord* batch, const CallRecord& caused,
+                bool shared) noexcept;
   /// The function has its result, or has failed with that kind of error: what was recorded, which
   /// is the callee's side of the call, as who asks wants it. Nothing is taken any more. Again:
   /// nothing is left.
@@ -67,6 +69,7 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   std::mutex mutex_;
   CallRecord record_;
   std::size_t events_ = 0;
+  std::uint64_t last_run_ = 0;
   std::uint64_t operators_left_out_ = 0;  // of those in the record's left_out: its own operators
   bool finished_ = false;
 };

@@ -76,6 +76,8 @@ struct CallRecord {
   std::vector<CallRecord> calls{};          ///< by its handler, in the order in which they ended
   bool shared = false;         ///< a batch's handler made it, for several rows: each has it
   std::uint64_t left_out = 0;  ///< operators and calls that were not kept, for want of room
+  /// Its caller knows of no error: of a notification, when both sides have been gathered.
+  bool failed_at_callee_alone = false;
 };
 
 }  // namespace batchrpc
