@@ -1,5 +1,6 @@
 #include "batchrpc/batch/recorded_batch.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -26,7 +27,7 @@ RecordingScope::~RecordingScope() {
 }
 
 void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
-  static std::atomic<std::uint64_t> runs{0};
+  static std::atomic<std::uint64_t> batches{0};
   batch.recorded = {};
   const BatchCall* shown = nullptr;
   bool operators = false;
@@ -37,8 +38,7 @@ void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
     operators = operators || recording->wants_operators();
   }
   if (shown == nullptr) return;
-  batch.run = ++runs;
-  if (batch.number == 0) batch.number = batch.run;
+  if (batch.number == 0) batch.number = ++batches;
   Ref<CallExtras> extras(new CallExtras);
   extras->trace = shown->extras->trace;
   extras->recording = std::make_shared<CallRecording>(recording_of(*shown)->clock(), operators);
@@ -47,15 +47,23 @@ void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
 
 void tell_rows(const TakenBatch& batch, std::size_t first, std::size_t last) noexcept {
   if (!batch.recorded) return;
-  const CallRecord caused = batch.recorded->recording->take();
+  const CallRecording::Caused caused = batch.recorded->recording->take();
   const BatchRecord record{.number = batch.number, .rows = batch.rows, .begin = batch.started};
-  bool shared = false;  // not by rows that one handler has made
-  for (std::size_t i = first; i < last; ++i)
-    shared = shared || recording_of(*batch.calls[i]) != recording_of(*batch.calls[first]);
-  for (std::size_t i = first; i < last; ++i) {
-    const BatchCall& call = *batch.calls[i];
-    if (CallRecording* const recording = recording_of(call))
-      recording->note_run(batch.run, call.is_peers ? &record : nullptr, caused, shared);
+  const auto begin = batch.calls.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto end = batch.calls.begin() + static_cast<std::ptrdiff_t>(last);
+  // A handler that has made several of the rows has done this once, and shares it with nobody.
+  const auto is_of = [](CallRecording* recording) {
+    return [recording](const auto& call) { return recording_of(*call) == recording; };
+  };
+  const bool shared = first < last && !std::all_of(begin, end, is_of(recording_of(**begin)));
+  for (auto call = begin; call != end; ++call) {
+    CallRecording* const recording = recording_of(**call);
+    if (recording == nullptr) continue;
+    if ((*call)->is_peers) {
+      recording->note_run(&record, caused, shared);
+    } else if (std::none_of(begin, call, is_of(recording))) {
+      recording->note_run(nullptr, caused, shared);
+    }
   }
 }
 

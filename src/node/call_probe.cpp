@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "batchrpc/base/error.hpp"
 #include "batchrpc/node/call_recording.hpp"
 #include "batchrpc/node/remote_call.hpp"
 #include "node/error_kind.hpp"
@@ -16,7 +17,7 @@ CallProbe::CallProbe(std::shared_ptr<Loop> clock, std::shared_ptr<RecordSink> si
       record_(std::move(record)) {}
 
 CallProbe::~CallProbe() {
-  if (record_.error.empty()) record_.error = "not sent";
+  if (record_.error.empty()) record_.error = to_string(ErrorCode::not_sent);
   end();
 }
 

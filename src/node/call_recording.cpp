@@ -82,25 +82,25 @@ void CallRecording::note_begun() {
   record_.callee.thread = thread_number();
 }
 
-void CallRecording::note_run(std::uint64_t run, const BatchRecord* batch, const CallRecord& caused,
-                             bool shared) noexcept {
+void CallRecording::note_run(const BatchRecord* batch, const Caused& caused, bool shared) noexcept {
   const TimePoint now = clock_->now();
   const std::lock_guard lock(mutex_);
-  if (finished_ || run == last_run_) return;
-  last_run_ = run;
+  if (finished_) return;
   if (batch != nullptr) {
     if (record_.batch.number == 0) record_.batch = *batch;
     record_.batch.end = now;
   }
-  std::uint64_t operators = wants_operators() ? caused.operators.size() : 0;
-  std::uint64_t calls = all_events_of(caused) - 1 - caused.operators.size();
+  const std::vector<OperatorRecord>& ran = caused.record.operators;
+  std::uint64_t operators = ran.size() + caused.operators_left_out;
+  std::uint64_t calls = all_events_of(caused.record) - 1 - operators;
   try {
-    while (operators > 0 && has_room(1)) {
-      record_.operators.push_back(caused.operators[caused.operators.size() - operators]);
+    if (!wants_operators()) operators = 0;
+    for (auto next = ran.begin(); operators > 0 && next != ran.end() && has_room(1); ++next) {
+      record_.operators.push_back(*next);
       record_.operators.back().shared = shared;
       --operators;
     }
-    for (const CallRecord& call : caused.calls) {
+    for (const CallRecord& call : caused.record.calls) {
       if (!has_room(events_of(call))) continue;
       record_.calls.push_back(call);
       record_.calls.back().shared = shared;
@@ -143,10 +143,10 @@ void CallRecording::tell_own(std::uint64_t bytes_in) {
   own_sink_->add(*std::exchange(own_, std::nullopt));
 }
 
-CallRecord CallRecording::take() {
+CallRecording::Caused CallRecording::take() {
   const std::lock_guard lock(mutex_);
   events_ = 0;
-  return std::exchange(record_, {});
+  return {std::exchange(record_, {}), std::exchange(operators_left_out_, 0)};
 }
 
 }  // namespace batchrpc::detail

@@ -6,8 +6,9 @@ namespace batchrpc {
 
 /// Of a node: one for each kind of line that others could have it write without end.
 struct LogLimits {
-  LogLimit broke_protocol;  ///< connections that were dropped for what came through them
-  LogLimit no_hello;        ///< connections of which nobody said who he is
+  LogLimit broke_protocol;         ///< connections that were dropped for what came through them
+  LogLimit no_hello;               ///< connections of which nobody said who he is
+  LogLimit dropped_notifications;  ///< of functions that are not there
 };
 
 /// Of a peer, whose connection may break again and again. Several lines tell one story.

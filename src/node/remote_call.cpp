@@ -182,10 +182,11 @@ void IncomingCall::end() {
   place_.reset();
 }
 
-void IncomingCall::count_by(FunctionCounters& counters, std::uint64_t arrived) noexcept {
+void IncomingCall::count_by(FunctionCounters& counters, std::uint64_t arrived,
+                            std::size_t bytes) noexcept {
   counters_ = &counters;
   arrived_ = arrived;
-  counters.began(bytes() + sizeof(Word));
+  counters.began(bytes + sizeof(Word));
 }
 
 void IncomingCall::reply(Encoder& encoder) {

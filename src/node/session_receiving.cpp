@@ -186,8 +186,8 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     function = resolve(incoming);
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
-    const auto count = [&] {
-      if (counters_ != nullptr) call.count_by(counters_of(incoming), connection_->read_at());
+    const auto count = [&, bytes = call.bytes()] {
+      if (counters_ != nullptr) call.count_by(counters_of(incoming), connection_->read_at(), bytes);
     };
     if (const std::exception_ptr ending = host_->refusal()) {
       count();
@@ -203,13 +203,15 @@ void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
     }
     count();
     if (!call.wants_reply()) {
-      host_->log().warning("a notification from " + peer_name() +
-                           " was dropped: " + describe(error));
+      host_->log_limits().dropped_notifications.write(
+          host_->log(), LogLevel::warning, loop_->now(),
+          "a notification from " + peer_name() + " was dropped: " + describe(error));
     }
     call.fail(error);
     return;
   }
-  if (function->counters != nullptr) call.count_by(*function->counters, connection_->read_at());
+  if (function->counters != nullptr)
+    call.count_by(*function->counters, connection_->read_at(), call.bytes());
   if (refusal) return call.refuse(refusal);
   const bool limited = queue_ && incoming.of_program && !function->options.short_handler;
   if (limited) {

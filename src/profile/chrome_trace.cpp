@@ -221,7 +221,7 @@ class ChromeTrace {
     const CallRecord& call = *layout_.calls[run.call].record;
     begin_slice("operator", run.record->name, run.row, run.begin, run.end);
     begin_arguments();
-    if (run.record->shared) {
+    if (run.record->shared && call.batch.number != 0) {
       json_.member("batch", call.batch.number);
     } else {
       json_.member("span_id", hex(call.span.span_id));

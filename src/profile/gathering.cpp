@@ -132,14 +132,18 @@ void GatheredPeer::take(std::uint64_t incarnation, Told&& told) {
   for (auto& [number, store] : told.stores)
     left_out[number] = store.left_out + keep(std::move(store.calls));
   for (const auto& [number, count] : left_out_) {
-    if (incarnation != incarnation_ || !left_out.contains(number)) left_out_before_ += count;
+    const auto again = left_out.find(number);
+    if (incarnation != incarnation_ || again == left_out.end()) {
+      left_out_before_ += count;
+    } else {  // what was let go may not be told again
+      again->second = std::max(again->second, count);
+    }
   }
   incarnation_ = incarnation;
   left_out_ = std::move(left_out);
-  std::uint64_t all = left_out_before_;
+  recording_.left_out = left_out_before_;
   for (const auto& [number, count] : left_out_)
-    all += count;
-  recording_.left_out = std::max(recording_.left_out, all);  // what goes may not be told again
+    recording_.left_out += count;
   recording_.sampled = std::max(recording_.sampled, told.sampled);
   recording_.clock_samples = std::move(told.clock_samples);  // clocks drift: the latest count
 }

@@ -169,7 +169,8 @@ class Otlp {
       write_attributes(json, span);
     } else {
       if (span.run->thread != 0) attribute(json, "thread.id", span.run->thread);
-      if (span.run->shared) attribute(json, "batchrpc.batch.number", call.batch.number);
+      if (span.run->shared && call.batch.number != 0)
+        attribute(json, "batchrpc.batch.number", call.batch.number);
     }
     json.end_array();
     if (is_tellers(span) && !call.error.empty()) {

@@ -19,9 +19,20 @@
 namespace batchrpc {
 namespace {
 
+// What the program writes to as well, which nothing may replace; null: it is none of these.
+std::FILE* stream_of(const std::string& path) {
+  if (path == "/dev/stdout") return stdout;
+  return path == "/dev/stderr" ? stderr : nullptr;
+}
+
 // Beside the file, which it replaces when it is whole; what is no file is written to as it is.
 void write_file(const std::string& wanted, const std::string& text) {
   namespace fs = std::filesystem;
+  if (std::FILE* const stream = stream_of(wanted)) {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
+    if (written && std::fflush(stream) == 0) return;
+    throw InvalidArgument("'" + wanted + "' cannot be written: " + std::strerror(errno));
+  }
   std::error_code unknown;
   const fs::path target =
       fs::is_symlink(wanted, unknown) ? fs::canonical(wanted, unknown) : fs::path();

@@ -47,6 +47,8 @@ std::string share_text(Duration part, Duration whole) {
 
 void TextTable::add(std::vector<std::string> row, std::size_t first_width) {
   std::string& first = row.front();
+  std::replace_if(
+      first.begin(), first.end(), [](unsigned char byte) { return byte < ' '; }, '?');
   if (first_width > 0 && width_of(first) > first_width) {
     const std::string dots(std::min<std::size_t>(3, first_width), '.');
     first = std::string(cut(first, first_width - dots.size())) + dots;

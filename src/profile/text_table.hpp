@@ -21,7 +21,7 @@ class TextTable {
   explicit TextTable(std::vector<std::string> titles) { rows_.push_back(std::move(titles)); }
 
   /// A text for each column. What of the first is wider than `first_width` characters is cut off
-  /// and ends in "..."; 0: however wide.
+  /// and ends in "..."; 0: however wide. Its control characters are shown as "?".
   void add(std::vector<std::string> row, std::size_t first_width);
 
   /// The titles between rules, the rows, and a rule.

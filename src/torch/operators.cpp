@@ -187,7 +187,7 @@ void expose_operators(const Node& node, const std::vector<std::string>& names,
   std::vector<std::shared_ptr<detail::FunctionFamily>> families;
   for (const std::string& name : names) {
     if (!taken.insert(name).second) {
-      throw InvalidArgument("expose_operators: '" + name + "' is exposed already");
+      throw InvalidArgument("expose_operators: '" + name + "' is exposed already, or named twice");
     }
     families.push_back(std::make_shared<detail::OperatorFamily>(
         name, detail::OperatorOverloads(detail::find_overloads(all, name)), options));

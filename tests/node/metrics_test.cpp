@@ -245,6 +245,29 @@ TEST_CASE("functions that a peer makes up take one counter of the callee's, what
   CHECK(b.functions.size() < 10);
 }
 
+TEST_CASE("a call of a function that is not there counts with its bytes, unless it waited for it") {
+  CallingPair pair;
+  pair.world.run_for(10min);  // what is not exposed by now never is
+  const std::string text(1000, 'x');
+  (void)outcome(pair.a.call<int(std::string)>("b", "missing", text));
+  const NodeMetrics a = pair.a.metrics();
+  const NodeMetrics b = pair.b.metrics();
+  CHECK(made_of(a, "missing")->bytes_sent > 1000);
+  CHECK(answered_of(b, std::string(kUnknownName))->bytes_received ==
+        made_of(a, "missing")->bytes_sent);
+}
+
+TEST_CASE("notifications of functions that are not there do not fill the log") {
+  CallingPair pair;
+  pair.world.run_for(10min);
+  for (int i = 0; i < 100; ++i)
+    pair.a.notify<void()>("b", "missing");
+  pair.world.run_for(10s);
+  pair.a.notify<void()>("b", "missing");
+  pair.world.run_for(1s);
+  CHECK(pair.world.log.contain("(and 95 lines like it were"));
+}
+
 TEST_CASE("calls to a peer that dies end once: on its metrics' last word nothing is in flight") {
   CallingPair pair;
   const auto loop = pair.world.loop;

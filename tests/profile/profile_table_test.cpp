@@ -152,6 +152,12 @@ TEST_CASE("rows are put in order, and the rest is counted") {
 static_assert(
     std::is_same_v<decltype(std::declval<ProfileTable>().rows()), std::vector<ProfileRow>>);
 
+TEST_CASE("a name's control characters do not break the lines of a table") {
+  SampleWorld world;
+  const Recording recording{.calls = {world.call("a\nb", 0, 1, 0us)}};
+  CHECK(ProfileTable(recording).table().find("rpc_async#a?b(w0 -> w1)") != std::string::npos);
+}
+
 TEST_CASE("a table says that it is not of all calls") {
   Recording recording = batch_recording();
   recording.sampled = 10;

@@ -6,7 +6,9 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
+#include "batchrpc/profile/otlp.hpp"
 #include "profile/profiled_pair.hpp"
+#include "profile/sample_records.hpp"
 
 namespace batchrpc {
 namespace profiled_batches_test {
@@ -134,6 +136,21 @@ TEST_CASE("rows that a handler gives to a batcher of its own process are what it
   REQUIRE(call.calls.size() == 1);
   CHECK_FALSE(call.calls[0].shared);
   CHECK(call.calls[0].parent == call.span.span_number());
+}
+
+TEST_CASE("an operator that ran for a handler's rows and for others' names the handler's call") {
+  test::SampleWorld world;
+  Recording recording{.calls = {world.call("f", 0, 1, 0us)}};
+  test::SampleWorld::run(recording.calls[0], "mul", 1us, 2us).shared = true;
+  const json trace = json::parse(chrome_trace(recording));
+  const auto& events = trace.at("traceEvents");
+  const auto operators = std::count_if(events.begin(), events.end(), [](const json& event) {
+    return event.value("cat", "") == "operator" && event.at("args").contains("span_id") &&
+           !event.at("args").contains("batch");
+  });
+  CHECK(operators == 1);
+  CHECK(otlp(recording, 0s, {.operators = true}).find("batchrpc.batch.number") ==
+        std::string::npos);
 }
 
 }  // namespace profiled_batches_test

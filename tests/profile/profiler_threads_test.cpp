@@ -2,8 +2,11 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -95,6 +98,30 @@ TEST_CASE("several threads may write to one file, which is whole whenever it is 
   CHECK(std::distance(std::filesystem::directory_iterator(folder),
                       std::filesystem::directory_iterator()) == 1);
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a trace that goes to standard output is behind what was written, and before the rest") {
+  const Node node({.name = "node", .world_size = 0, .join = "tcp://127.0.0.1:0"});
+  const Profiler profiler(node);
+  std::string path = (std::filesystem::temp_directory_path() / "batchrpc_stdout.XXXXXX").string();
+  const int file = ::mkstemp(path.data());
+  REQUIRE(file >= 0);
+  std::fflush(stdout);
+  const int terminal = ::dup(STDOUT_FILENO);
+  ::dup2(file, STDOUT_FILENO);
+  std::fputs("before\n", stdout);
+  profiler.export_chrome_trace("/dev/stdout");
+  std::fputs("\nafter\n", stdout);
+  std::fflush(stdout);
+  ::dup2(terminal, STDOUT_FILENO);
+  ::close(terminal);
+  ::close(file);
+  std::ifstream written(path);
+  const std::string text{std::istreambuf_iterator<char>(written), {}};
+  std::filesystem::remove(path);
+  CHECK(text.starts_with("before\n{"));
+  CHECK(text.find("traceEvents") != std::string::npos);
+  CHECK(text.ends_with("}\n\nafter\n"));
 }
 
 }  // namespace profiler_threads_test

@@ -60,8 +60,7 @@ struct TakenBatch {
   TimePoint started;
   std::shared_ptr<const BatchOptions> options;
   std::shared_ptr<Executor> executor;  ///< that runs the handler
-  std::uint64_t number = 0;            ///< the first of its recorded runs
-  std::uint64_t run = 0;               ///< of the process's runs that are recorded, from 1 on
+  std::uint64_t number = 0;            ///< of those of the process that are recorded, from 1 on
   Ref<const CallExtras> recorded{};    ///< where its handler's run is recorded; null: nowhere
 };
 

@@ -43,11 +43,14 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
 
   /// The calling thread has begun with it; counts once.
   void note_begun();
-  /// It is a row of `batch`, or with null its handler has made one, whose run of that number is
-  /// over now and has recorded `caused`; `shared`: for other calls, too. Of a run that is known:
-  /// does nothing.
-  void note_run(std::uint64_t run, const BatchRecord* batch, const CallRecord& caused,
-                bool shared) noexcept;
+  /// What a run of a batch's handler has caused.
+  struct Caused {
+    CallRecord record{};
+    std::uint64_t operators_left_out = 0;  // of those in record.left_out: its own operators
+  };
+  /// It is a row of `batch`, or with null its handler has made rows, for which a handler has run
+  /// until now; `shared`: for other calls, too.
+  void note_run(const BatchRecord* batch, const Caused& caused, bool shared) noexcept;
   /// The function has its result, or has failed with that kind of error: what was recorded, which
   /// is the callee's side of the call, as who asks wants it. Nothing is taken any more. Again:
   /// nothing is left.
@@ -55,8 +58,8 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   /// After finish(), when the reply is known, and before it leaves: the callee's own sink gets the
   /// record. `bytes_in`: of the reply; 0: there is none. Again: does nothing.
   void tell_own(std::uint64_t bytes_in);
-  /// What was caused until now, which is forgotten here: of a batch.
-  [[nodiscard]] CallRecord take();
+  /// What was caused until now, which is forgotten here: of a run.
+  [[nodiscard]] Caused take();
 
  private:
   [[nodiscard]] bool has_room(std::size_t events);
@@ -69,7 +72,6 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   std::mutex mutex_;
   CallRecord record_;
   std::size_t events_ = 0;
-  std::uint64_t last_run_ = 0;
   std::uint64_t operators_left_out_ = 0;  // of those in the record's left_out: its own operators
   bool finished_ = false;
 };

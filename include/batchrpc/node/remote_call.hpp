@@ -254,7 +254,7 @@ class BATCHRPC_EXPORT IncomingCall {
   // For who holds it:
 
   /// Has its end be counted there, once; `arrived`: when it did, by Loop::ticks().
-  void count_by(FunctionCounters& counters, std::uint64_t arrived) noexcept;
+  void count_by(FunctionCounters& counters, std::uint64_t arrived, std::size_t bytes) noexcept;
 
   /// Has it hold a lock until it is answered (ExposeOptions::exclusive).
   void hold(AsyncMutex::Guard lock) noexcept { lock_ = std::move(lock); }
