@@ -128,6 +128,7 @@ CallRecord CallRecording::finish(std::string error) {
   }
   if (own_sink_) {
     own_ = record;
+    if (!own_sink_->wants_operators()) own_->left_out -= operators_left_out;
     own_->error = std::move(error);
   }
   if (!operators_) {

@@ -8,7 +8,7 @@ namespace batchrpc {
 struct LogLimits {
   LogLimit broke_protocol;         ///< connections that were dropped for what came through them
   LogLimit no_hello;               ///< connections of which nobody said who he is
-  LogLimit dropped_notifications;  ///< of functions that are not there
+  LogLimit dropped_notifications;  ///< that find no function of that name and signature
 };
 
 /// Of a peer, whose connection may break again and again. Several lines tell one story.

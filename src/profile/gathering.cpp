@@ -98,6 +98,7 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
     }
   };
   for (bool more = true; more;) {
+    told.asked_before = from_store;
     const TimePoint sent = node->loop()->now();
     if (sent >= deadline) {
       if (room == 0) break;  // only counting takes too long
@@ -123,6 +124,7 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
     more = page->more;
     from_store = page->next_store;
     from_call = page->next_call;
+    if (!more) told.asked_before = Told().asked_before;
   }
   co_return told;
 }
@@ -133,10 +135,12 @@ void GatheredPeer::take(std::uint64_t incarnation, Told&& told) {
     left_out[number] = store.left_out + keep(std::move(store.calls));
   for (const auto& [number, count] : left_out_) {
     const auto again = left_out.find(number);
-    if (incarnation != incarnation_ || again == left_out.end()) {
+    if (incarnation == incarnation_ && again != left_out.end()) {
+      again->second = std::max(again->second, count);  // what was let go may not be told again
+    } else if (incarnation == incarnation_ && number >= told.asked_before) {
+      left_out.emplace(number, count);
+    } else {
       left_out_before_ += count;
-    } else {  // what was let go may not be told again
-      again->second = std::max(again->second, count);
     }
   }
   incarnation_ = incarnation;

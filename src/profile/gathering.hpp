@@ -20,7 +20,8 @@ struct Told {
     std::vector<CallRecord> calls{};
     std::uint64_t left_out = 0;  ///< there, or here for want of room
   };
-  std::map<std::uint64_t, OfStore> stores{};  ///< of profilers that live, by their numbers
+  std::map<std::uint64_t, OfStore> stores{};       ///< of profilers that live, by their numbers
+  std::uint64_t asked_before = ~std::uint64_t{0};  ///< stores from there on were not asked
   std::vector<CallRecord> clock_samples{};
   std::uint64_t sampled = 1;
 };

@@ -29,6 +29,7 @@ std::FILE* stream_of(const std::string& path) {
 void write_file(const std::string& wanted, const std::string& text) {
   namespace fs = std::filesystem;
   if (std::FILE* const stream = stream_of(wanted)) {
+    errno = 0;
     const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
     if (written && std::fflush(stream) == 0) return;
     throw InvalidArgument("'" + wanted + "' cannot be written: " + std::strerror(errno));

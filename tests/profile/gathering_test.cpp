@@ -139,6 +139,22 @@ TEST_CASE("what gathering had to let go stays counted, though it is told no more
   }
 }
 
+TEST_CASE("stores that there was no time to ask are not counted twice") {
+  profile::GatheredPeer peer(3);
+  for (const bool all : {true, false, true}) {
+    profile::Told told;
+    told.stores[1].left_out = 10;
+    if (all) told.stores[4].left_out = 20;
+    if (!all) told.asked_before = 2;
+    peer.take(1, std::move(told));
+    CHECK(peer.recording().left_out == 30);
+  }
+  profile::Told told;  // the second one's profiler is gone
+  told.stores[1].left_out = 11;
+  peer.take(1, std::move(told));
+  CHECK(peer.recording().left_out == 31);
+}
+
 // A member of the group that answers as a node of an older version.
 class OlderPeer {
  public:

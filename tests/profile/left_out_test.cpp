@@ -131,7 +131,8 @@ TEST_CASE("what a batch's run has left out is counted once") {
   CHECK(left_out_of(0) == 9);
 }
 
-TEST_CASE("operators that ran for others are not counted by who wants none, nor take its room") {
+TEST_CASE(
+    "operators that ran for others are not counted by who wants none, nor put in its record") {
   test::SampleWorld world;
   CallRecording run(test::VirtualWorld().loop, true);
   run.add(world.call("g", 1, 2, 0us));
@@ -141,6 +142,18 @@ TEST_CASE("operators that ran for others are not counted by who wants none, nor 
   CHECK(told.calls.size() == CallRecording::kMaxEvents);
   CHECK(told.operators.empty());
   CHECK(told.left_out == 0);
+}
+
+TEST_CASE("operators that the caller alone wants are not counted by the callee's own profiler") {
+  const auto own = std::make_shared<CallStore>(10, false);
+  CallRecording handler(test::VirtualWorld().loop, true);
+  handler.show(own, CallRecord(), true);
+  for (std::size_t i = 0; i < CallRecording::kMaxEvents + 904; ++i)
+    handler.add(OperatorRecord());
+  CHECK(handler.finish().left_out == 904);
+  handler.tell_own(0);
+  REQUIRE(own->size() == 1);
+  CHECK(own->copy()[0].left_out == 0);
 }
 
 TEST_CASE("a reply without the details counts them") {
