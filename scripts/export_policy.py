@@ -218,6 +218,8 @@ def parse(argv):
     arguments.forms = arguments.forms.split(",")
     if unknown := set(arguments.forms) - set(FORMS):
         parser.error(f"--forms: {', '.join(unknown)} is none of {', '.join(FORMS)}")
+    if set(arguments.forms) != {"script"} and not hasattr(torch, "export"):
+        parser.error(f"--forms: PyTorch {torch.__version__} compiles no packages; give --forms script, or take PyTorch 2.10 or later")
     if arguments.device.startswith("cuda") and not torch.cuda.is_available():
         parser.error(f"--device {arguments.device}: PyTorch {torch.__version__} finds no GPU")
     return arguments

@@ -146,9 +146,11 @@ void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
       return " (" + to_string(spec) + ", and " +
              (extras == 0 ? "no policy" : std::to_string(extras) + " numbers of its policy") + ")";
     };
-    throw InvalidArgument("VectorEnv: the environments of worker " + worker.told.name +
-                          described(reply.spec, shape.extras) + " differ from those of " +
-                          described_by_ + described(*spec_, shape_.extras));
+    throw InvalidArgument(
+        "VectorEnv: the environments of worker " + worker.told.name +
+        described(reply.spec, shape.extras) + " differ from those of " +
+        (described_by_ == worker.told.name ? "the process before" : described_by_) +
+        described(*spec_, shape_.extras));
   }
   worker.session = reply.session;
 }

@@ -50,6 +50,15 @@ class CommandLine(unittest.TestCase):
     def test_a_size_is_exported_once(self):
         self.assertEqual(script().parse(["mlp", "folder", "--batch", "4,1,4"]).batch, [1, 4])
 
+    def test_packages_of_a_pytorch_that_makes_none_are_refused_before_anything_is_written(self):
+        module = script()
+        module.torch = mock.Mock(spec=["__version__"], __version__="1.13.0")
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
+            module.parse(["mlp", "folder"])
+        self.assertIn("--forms: PyTorch 1.13.0 compiles no packages; give --forms script", said.getvalue())
+        self.assertEqual(module.parse(["mlp", "folder", "--forms", "script"]).forms, ["script"])
+
     def test_a_gpu_that_is_not_there_is_refused_before_anything_is_written(self):
         module = script()
         module.torch.__version__ = "2.0"

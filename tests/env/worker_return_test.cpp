@@ -56,6 +56,18 @@ TEST_CASE("an EnvWorker that another one on its node replaces is opened again") 
   CHECK(envs.workers()[1].losses == 1);
 }
 
+TEST_CASE("a process with other environments than the one before it is told so") {
+  EnvWorld world(1, {.length = 1000});
+  VectorEnv envs(*world.driver, world.options(1));
+  (void)envs.reset();
+  world.world.kill("w0");
+  world.set({.length = 1000, .padding = 1});
+  world.start(0);
+  CHECK_FALSE(envs.wait_for_workers(1, 1h));
+  CHECK_THAT(envs.workers()[0].last_loss,
+             Catch::Contains("differ from those of the process before ("));
+}
+
 TEST_CASE("a process with other environments is refused, and the next one of its name is not") {
   EnvWorld world(2, {.length = 1000});
   VectorEnv envs(*world.driver, world.options(1));
