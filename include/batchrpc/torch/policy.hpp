@@ -51,7 +51,8 @@ struct PolicyOptions {
   /// On a GPU: what a batch size launches is recorded as a CUDA graph, and replayed; one runs at a
   /// time. For networks that only launch kernels, and always the same: others are refused when they
   /// are loaded. One that takes any batch size takes those of `warm_up` then, like one that is
-  /// compiled for them. Not of a compiled one that is `updatable`.
+  /// compiled for them. Not of a compiled one that is `updatable`. Its tests have not run on a GPU
+  /// yet: docs/compiled-policies.md.
   bool cuda_graphs = false;
   /// Rows that it takes. Needed for modules, and for TorchScript that does not describe itself.
   std::optional<RowForm> observation{};
