@@ -97,8 +97,8 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
       }
     }
   };
-  for (bool more = true; more;) {
-    told.asked_before = from_store;
+  bool more = true;
+  while (more) {
     const TimePoint sent = node->loop()->now();
     if (sent >= deadline) {
       if (room == 0) break;  // only counting takes too long
@@ -124,8 +124,8 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
     more = page->more;
     from_store = page->next_store;
     from_call = page->next_call;
-    if (!more) told.asked_before = Told().asked_before;
   }
+  if (more) told.asked_before = from_store;
   co_return told;
 }
 

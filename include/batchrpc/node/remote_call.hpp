@@ -253,7 +253,8 @@ class BATCHRPC_EXPORT IncomingCall {
 
   // For who holds it:
 
-  /// Has its end be counted there, once; `arrived`: when it did, by Loop::ticks().
+  /// Has its end be counted there, once; `arrived`: when it did, by Loop::ticks(); `bytes`: of its
+  /// arguments, which may have gone by now.
   void count_by(FunctionCounters& counters, std::uint64_t arrived, std::size_t bytes) noexcept;
 
   /// Has it hold a lock until it is answered (ExposeOptions::exclusive).
