@@ -46,7 +46,8 @@ int run(int argc, const char* const* argv) {
   if (options->rank) {
     say("waits at " + options->join + ", for a minute at most, until all " +
         std::to_string(options->workers + 1) + " processes are there (--rank 0 to " +
-        std::to_string(options->workers) + ")");
+        std::to_string(options->workers) + ")" +
+        (*options->rank > 0 ? ", or joins a training that is under way" : ""));
   }
   if (options->rank.value_or(0) > 0) {
     ppo::run_worker(*options, *options->rank);

@@ -281,7 +281,7 @@ void EnvBuffer::require_begun() const {
 
 void EnvBuffer::require_step(std::uint32_t steps, const Bytes& actions) const {
   if (steps == 0 || steps > most_steps_) {
-    throw InvalidArgument(std::to_string(steps) + " steps in one message; allowed are 1 to " +
+    throw InvalidArgument(std::to_string(steps) + " steps are asked for; a message takes 1 to " +
                           std::to_string(most_steps_));
   }
   if (actions.empty()) {

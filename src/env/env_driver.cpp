@@ -91,6 +91,7 @@ void VectorEnv::State::step(std::span<const EnvBatch::Group> sources,
 
 void VectorEnv::State::roll_out(std::span<const EnvBatch::Group> sources, std::size_t steps) {
   require_steps(steps);
+  require_policy("rollout_async");
   for (const Order& order : order_all(targets_of(sources), {.steps = steps, .rollout = true}))
     send_step(order, {});
 }
@@ -103,8 +104,14 @@ void VectorEnv::State::require_own(const EnvBatch& batch) const {
 void VectorEnv::State::require_steps(std::size_t steps) const {
   if (steps > 0 && steps <= most_steps_) return;
   throw InvalidArgument("VectorEnv: " + std::to_string(steps) +
-                        " steps in one message; allowed are 1 to " + std::to_string(most_steps_) +
-                        ", since what comes of them comes together");
+                        " steps are asked for; a message takes 1 to " +
+                        std::to_string(most_steps_) + ", since what comes of them comes together");
+}
+
+void VectorEnv::State::require_policy(const std::string& caller) const {
+  if (extras_) return;
+  throw InvalidArgument("VectorEnv::" + caller +
+                        ": the workers have no policy: EnvWorkerOptions::policy");
 }
 
 // The groups of a batch that can be stepped. Those of environments that are gone are left out.

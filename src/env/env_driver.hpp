@@ -119,6 +119,7 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   [[nodiscard]] std::vector<Order> order_all(const std::vector<Target>& targets,
                                              const Wanted& wanted);
   void require_steps(std::size_t steps) const;
+  void require_policy(const std::string& caller) const;
   Order order(std::size_t group, const Wanted& wanted);  // with the lock
 
   // --- calling (env_driver_calls.cpp)
@@ -174,6 +175,7 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   std::shared_ptr<const EnvSpec> spec_;  // set once, before groups are used
   std::string described_by_;             // the worker whose that was
   env::StepShape shape_;                 // the same
+  std::optional<std::uint32_t> extras_;  // the same; none: the workers have no policy
   std::size_t most_steps_ = 0;           // the same
   std::uint64_t seed_;
   bool was_reset_ = false;

@@ -129,7 +129,7 @@ void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
   const env::StepShape shape{.envs = options_.envs_per_worker,
                              .observation_bytes = reply.spec.observation.bytes(),
                              .action_bytes = reply.spec.action.bytes(),
-                             .extras = reply.extras};
+                             .extras = reply.extras.value_or(0)};
   if (spec_ == nullptr) {
     const std::size_t most = env::most_steps(shape, env::limits_of(core_->options()));
     if (most == 0) {
@@ -139,18 +139,19 @@ void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
     }
     spec_ = std::make_shared<const EnvSpec>(reply.spec);
     shape_ = shape;
+    extras_ = reply.extras;
     most_steps_ = most;
     described_by_ = worker.told.name;
-  } else if (*spec_ != reply.spec || shape_.extras != shape.extras) {
-    const auto described = [](const EnvSpec& spec, std::size_t extras) {
+  } else if (*spec_ != reply.spec || extras_ != reply.extras) {
+    const auto described = [](const EnvSpec& spec, std::optional<std::uint32_t> extras) {
       return " (" + to_string(spec) + ", and " +
-             (extras == 0 ? "no policy" : std::to_string(extras) + " numbers of its policy") + ")";
+             (extras ? std::to_string(*extras) + " numbers of its policy" : "no policy") + ")";
     };
     throw InvalidArgument(
         "VectorEnv: the environments of worker " + worker.told.name +
-        described(reply.spec, shape.extras) + " differ from those of " +
+        described(reply.spec, reply.extras) + " differ from those of " +
         (described_by_ == worker.told.name ? "the process before" : described_by_) +
-        described(*spec_, shape_.extras));
+        described(*spec_, extras_));
   }
   worker.session = reply.session;
 }
@@ -298,6 +299,7 @@ bool VectorEnv::State::wait_for_workers(std::size_t live, Duration timeout) {
 }
 
 Future<void> VectorEnv::State::push_policy(Bytes bytes, std::uint64_t version) {
+  require_policy("push_policy");
   const auto weights = std::make_shared<const Weights>(Weights{std::move(bytes), version});
   struct Taker {
     std::size_t worker;

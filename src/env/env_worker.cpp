@@ -40,8 +40,9 @@ class EnvWorker::State {
     env::OpenReply reply{.incarnation = incarnation_};
     for (std::uint32_t b = 0; b < request.buffers; ++b)
       buffers.push_back(make_buffer(b, request, reply.spec));
-    reply.extras =
-        parts_.policy == nullptr ? 0 : static_cast<std::uint32_t>(parts_.policy->extras());
+    if (parts_.policy != nullptr) {
+      reply.extras = static_cast<std::uint32_t>(parts_.policy->extras());
+    }
     const std::lock_guard lock(mutex_);
     buffers_ = std::move(buffers);
     reply.session = session_;

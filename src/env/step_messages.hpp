@@ -36,7 +36,7 @@ struct OpenReply {
   SessionId session{};            ///< which later calls name
   std::uint64_t incarnation = 0;  ///< of the worker's node
   EnvSpec spec{};
-  std::uint32_t extras = 0;  ///< of the worker's policy
+  std::optional<std::uint32_t> extras{};  ///< of the worker's policy; none: it has none
 };
 
 inline constexpr std::uint8_t kTerminated = 1;

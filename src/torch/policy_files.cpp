@@ -37,7 +37,7 @@ std::shared_ptr<Policy> load_policy(const std::string& path, const PolicyOptions
   const PolicyOptions options = detail::checked_policy_options(asked);
   std::error_code problem;
   const fs::file_status status = fs::status(path, problem);
-  if (!fs::exists(status)) throw NotFound("there is no policy " + path);
+  if (!fs::exists(status)) throw NotFound("there is no policy '" + path + "'");
   const std::string extension = fs::path(path).extension().string();
   if (fs::is_directory(status) || extension == ".pt2") {
     require_kind(path, PolicyKind::compiled, options);

@@ -59,6 +59,7 @@ TEST_CASE("a worker refuses steps of another session, another buffer, or of the 
       world.step(world.session, 0, std::numeric_limits<std::uint32_t>::max(), {1, 1}).get(),
       InvalidArgument);
   CHECK_THROWS_WITH(world.step(world.session, 0, 1, {1, 2000}).get(), Catch::Contains("2000"));
+  CHECK_THROWS_WITH(world.step(world.session, 0, 1, {}).get(), Catch::Contains("needs a policy"));
   CHECK(world.step(world.session, 0, 1, {1, 1}).get().rewards == std::vector<float>{1, 1});
 }
 

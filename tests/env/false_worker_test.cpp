@@ -30,6 +30,7 @@ struct FalseWorker {
     opened.session = {1, 1};
     opened.spec.observation = {ElementType::int32, {4}};
     opened.spec.actions = 2;
+    opened.extras = 0;
     reply.observations = Bytes::copy(std::as_bytes(std::span(row)));
     reply.rewards = {0};
     reply.flags = {0};

@@ -198,8 +198,29 @@ TEST_CASE("weights need a policy, and do not go back") {
 
   EnvWorld without(1);
   VectorEnv others(*without.driver, without.options(1));
-  CHECK_THROWS_WITH(others.push_policy(weights(1), 1).get(),
-                    Catch::Contains("this worker has none"));
+  CHECK_THROWS_WITH(others.push_policy(weights(1), 1), Catch::Contains("workers have no policy"));
+  CHECK(others.workers()[0].live);
+  const auto of_worker = without.driver->call<env::PolicyFunction>(
+      "w0", "envs.policy", env::SessionId{}, weights(1), std::uint64_t{1});
+  CHECK_THROWS_WITH(of_worker.get(), Catch::Contains("this worker has none"));
+}
+
+TEST_CASE("workers with and without a policy are not alike, also where it says no numbers") {
+  struct Silent final : WorkerPolicy {
+    [[nodiscard]] std::size_t extras() const noexcept override { return 0; }
+    std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,
+                      std::span<const std::byte> /*observations*/, std::span<std::byte> /*actions*/,
+                      std::span<float> /*extras*/) override {
+      return 0;
+    }
+    void update(Bytes /*weights*/, std::uint64_t /*version*/) override {}
+  };
+  EnvWorld world(1, {.length = 100}, 1, std::make_shared<Silent>());
+  world.policy = nullptr;
+  world.names.emplace_back("w1");
+  world.start(1);
+  CHECK_THROWS_WITH(VectorEnv(*world.driver, world.options(1)),
+                    Catch::Contains("0 numbers of its policy") && Catch::Contains("no policy"));
 }
 
 TEST_CASE("a worker that comes back among rollouts has the last rows of its batch") {

@@ -102,8 +102,8 @@ class BATCHRPC_EXPORT VectorEnv {
   /// The same for some of its groups, by EnvBatch::sources.
   void step_async(std::span<const EnvBatch::Group> groups, std::span<const std::byte> actions,
                   std::size_t steps = 1);
-  /// Takes so many steps by the policies of the workers. Throws as step_async(); that a worker has
-  /// none, its call says.
+  /// Takes so many steps by the policies of the workers. Throws as step_async(), and
+  /// InvalidArgument when they have none.
   /// @{
   void rollout_async(const EnvBatch& batch, std::size_t steps);
   void rollout_async(std::span<const EnvBatch::Group> groups, std::size_t steps);
@@ -127,7 +127,7 @@ class BATCHRPC_EXPORT VectorEnv {
   /// others go on. Ready when all live workers have them; fails with PeerLost, which says why, when
   /// none is live. A worker that joins again has the last ones before its environments begin. Of
   /// two pushes a worker ends with the higher version, in whatever order they arrive. Throws
-  /// InvalidArgument for a version below that of the push before.
+  /// InvalidArgument for a version below that of the push before, and when the workers have none.
   [[nodiscard]] Future<void> push_policy(Bytes weights, std::uint64_t version);
 
   /// What has become of a worker.
