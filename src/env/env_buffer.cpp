@@ -8,6 +8,7 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "env/action_check.hpp"
+#include "env/program_code.hpp"
 
 namespace batchrpc::env {
 
@@ -105,7 +106,9 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     const std::size_t first = lane * buffer_->group_size_;
     switch (kind_) {
       case Kind::reset:
-        return group.begin(seed ? std::optional(*seed + first) : std::nullopt, rows(0, first));
+        return run_program_code([&] {
+          group.begin(seed ? std::optional(*seed + first) : std::nullopt, rows(0, first));
+        });
       case Kind::given:
         for (std::size_t s = 0; s < steps_; ++s) {
           require_awaited();
@@ -128,8 +131,10 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     const std::size_t bytes = buffer_->action_bytes_;
     const std::span<const std::byte> chosen =
         (kind_ == Kind::given ? actions : reply_.actions).span();
-    group.step(chosen.subspan((s * buffer_->envs_ + first) * bytes, group.size() * bytes),
-               rows(s, first), ends_[lane]);
+    run_program_code([&] {
+      group.step(chosen.subspan((s * buffer_->envs_ + first) * bytes, group.size() * bytes),
+                 rows(s, first), ends_[lane]);
+    });
   }
 
   [[nodiscard]] EpisodeRows rows(std::size_t s, std::size_t first) {
@@ -152,9 +157,9 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     const std::span<std::byte> chosen(reply_.actions.mutable_data() + step_ * chosen_bytes,
                                       chosen_bytes);
     const std::size_t extras = envs * buffer_->parts_.policy->extras();
-    reply_.versions[step_] =
-        buffer_->parts_.policy->act(buffer_->index_, envs, before, chosen,
-                                    std::span(reply_.extras).subspan(step_ * extras, extras));
+    const std::span<float> beside = std::span(reply_.extras).subspan(step_ * extras, extras);
+    reply_.versions[step_] = run_program_code(
+        [&] { return buffer_->parts_.policy->act(buffer_->index_, envs, before, chosen, beside); });
     buffer_->require_actions(chosen);
     acted_ = true;
   }

@@ -45,6 +45,8 @@ class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
 
   /// Nobody waits for these environments any more: what is under way ends when a step does.
   void end() noexcept { ended_ = true; }
+  /// Expires when its environments have been destroyed.
+  [[nodiscard]] std::weak_ptr<const void> presence() const noexcept { return presence_; }
 
  private:
   class Turn;
@@ -56,6 +58,7 @@ class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
   void require_step(std::uint32_t steps, const Bytes& actions) const;
   void require_actions(std::span<const std::byte> actions) const;
 
+  const std::shared_ptr<const void> presence_ = std::make_shared<char>();  // outlives what follows
   const std::size_t index_;
   const std::vector<std::unique_ptr<Episodes>> groups_;
   const WorkerParts parts_;

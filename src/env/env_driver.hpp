@@ -49,6 +49,7 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   [[nodiscard]] std::vector<WorkerState> worker_states() const;
   [[nodiscard]] const EnvSpec& spec() const noexcept { return *spec_; }
   [[nodiscard]] std::size_t extras() const noexcept { return shape_.extras; }
+  [[nodiscard]] std::size_t max_steps() const noexcept { return most_steps_; }
   [[nodiscard]] std::size_t size() const noexcept {
     return groups_.size() * options_.envs_per_worker;
   }

@@ -96,6 +96,7 @@ EnvBatch VectorEnv::State::wait_for_buffer() {
     if (buffer == options_.buffers) throw_nothing();
   }
   wait_until(lock, [this, buffer] { return !any(buffer, Phase::pending); });
+  std::erase(sent_, buffer);  // sent anew meanwhile, to a worker that is back
   if (!any(buffer, Phase::ready) && !any_live()) throw_nothing();
   std::vector<std::size_t> groups;
   for (std::size_t w = 0; w < worker_count(); ++w)

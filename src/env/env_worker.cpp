@@ -11,6 +11,7 @@
 #include "batchrpc/future/async_mutex.hpp"
 #include "env/env_buffer.hpp"
 #include "env/episodes.hpp"
+#include "env/program_code.hpp"
 #include "env/step_messages.hpp"
 #include "node/node_core.hpp"
 
@@ -70,7 +71,7 @@ class EnvWorker::State {
       require_current(session);
       if (version < weights_version_) return;
     }
-    parts_.policy->update(std::move(weights), version);
+    env::run_program_code([&] { parts_.policy->update(std::move(weights), version); });
     const std::lock_guard lock(mutex_);
     if (session == session_) weights_version_ = version;
   }
@@ -95,10 +96,10 @@ class EnvWorker::State {
       }
       for (const auto& buffer : before) {
         buffer->end();
-        state_.former_.emplace_back(buffer);
+        state_.former_.push_back(buffer->presence());
       }
       before.clear();
-      std::erase_if(state_.former_, [](const auto& buffer) { return buffer.expired(); });
+      std::erase_if(state_.former_, [](const auto& presence) { return presence.expired(); });
       if (state_.former_.empty()) return;
       end();
       throw Overloaded("the worker's environments before are still being stepped");
@@ -175,7 +176,7 @@ class EnvWorker::State {
   const std::size_t max_envs_;
   const std::uint64_t incarnation_;
   env::WorkerParts parts_;
-  std::vector<std::weak_ptr<env::EnvBuffer>> former_;  // by who is opening
+  std::vector<std::weak_ptr<const void>> former_;  // presences of buffers, by who is opening
 
   std::mutex mutex_;  // guards what follows
   bool opening_ = false;
@@ -193,34 +194,46 @@ EnvWorker::EnvWorker(const Node& node, EnvGroupFactory make, EnvWorkerOptions op
   if (lanes_->count() == 0) throw InvalidArgument("EnvWorker: there must be a lane at least");
   options.lanes = lanes_;
   state_ = std::make_shared<State>(node, std::move(make), options);
+  const auto expose = [this](const std::string& name, auto function, ExposeOptions how) {
+    node_.expose(name, std::move(function), std::move(how));
+    exposed_.push_back(name);
+  };
   // Open makes environments, and so may take its time; it is the last that a driver can find.
   const auto state = state_;
-  node.expose(env::step_name(service_),
-              [state](const env::SessionId& session, std::uint32_t buffer, std::uint32_t steps,
-                      Bytes actions) {
-                return state->buffer(session, buffer)->step(steps, std::move(actions));
-              },
-              {.short_handler = true});
-  node.expose(env::reset_name(service_),
-              [state](const env::SessionId& session, std::uint32_t buffer,
-                      std::optional<std::uint64_t> seed) {
-                return state->buffer(session, buffer)->reset(seed);
-              },
-              {.short_handler = true});
-  node.expose(env::policy_name(service_),
-              [state](const env::SessionId& session, Bytes weights, std::uint64_t version) {
-                state->update_policy(session, std::move(weights), version);
-              },
-              {.exclusive = std::make_shared<AsyncMutex>()});
-  node.expose(env::open_name(service_),
-              [state](const env::OpenRequest& request) { return state->open(request); });
+  try {
+    expose(env::step_name(service_),
+           [state](const env::SessionId& session, std::uint32_t buffer, std::uint32_t steps,
+                   Bytes actions) {
+             return state->buffer(session, buffer)->step(steps, std::move(actions));
+           },
+           {.short_handler = true});
+    expose(env::reset_name(service_),
+           [state](const env::SessionId& session, std::uint32_t buffer,
+                   std::optional<std::uint64_t> seed) {
+             return state->buffer(session, buffer)->reset(seed);
+           },
+           {.short_handler = true});
+    expose(env::policy_name(service_),
+           [state](const env::SessionId& session, Bytes weights, std::uint64_t version) {
+             state->update_policy(session, std::move(weights), version);
+           },
+           {.exclusive = std::make_shared<AsyncMutex>()});
+    expose(env::open_name(service_),
+           [state](const env::OpenRequest& request) { return state->open(request); }, {});
+  } catch (...) {
+    unexpose();
+    throw;
+  }
 }
 
 EnvWorker::~EnvWorker() {
-  for (const auto& name : {env::open_name(service_), env::step_name(service_),
-                           env::reset_name(service_), env::policy_name(service_)})
-    node_.unexpose(name);
+  unexpose();
   state_->close().wait();
+}
+
+void EnvWorker::unexpose() noexcept {
+  for (; !exposed_.empty(); exposed_.pop_back())
+    node_.unexpose(exposed_.back());
 }
 
 }  // namespace batchrpc

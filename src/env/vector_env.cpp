@@ -21,6 +21,7 @@ VectorEnv::~VectorEnv() { state_->close(); }
 const EnvSpec& VectorEnv::spec() const noexcept { return state_->spec(); }
 std::size_t VectorEnv::extras() const noexcept { return state_->extras(); }
 std::size_t VectorEnv::size() const noexcept { return state_->size(); }
+std::size_t VectorEnv::max_steps() const noexcept { return state_->max_steps(); }
 
 void VectorEnv::reset_async(std::optional<std::uint64_t> seed) { state_->reset(seed); }
 

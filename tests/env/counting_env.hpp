@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include <batchrpc/base/error.hpp>
 #include <batchrpc/env.hpp>
 
 namespace batchrpc::test {
@@ -25,6 +26,7 @@ struct Counting {
   std::int32_t length = 3;           ///< steps of an episode
   bool truncates = false;            ///< an episode is truncated then, not terminated
   std::int64_t throws_at = 1000;     ///< the action that it throws at
+  bool throws_not_found = false;     ///< then NotFound, else a std::runtime_error
   std::size_t padding = 0;           ///< numbers behind those that are of interest
   std::shared_ptr<Census> census{};  ///< of all that have it, in one thread
 };
@@ -60,7 +62,11 @@ class CountingEnv final : public Env {
                              std::span<std::byte> observation) override {
     if (ended_) throw std::logic_error("stepped after its end");
     const std::int64_t chosen = elements_of<std::int64_t>(action)[0];
-    if (chosen == how_.throws_at) throw std::runtime_error("this environment does not like that");
+    if (chosen == how_.throws_at) {
+      const char* const what = "this environment does not like that";
+      if (how_.throws_not_found) throw NotFound(what);
+      throw std::runtime_error(what);
+    }
     ++step_;
     observe(static_cast<std::int32_t>(chosen), observation);
     ended_ = step_ == how_.length;

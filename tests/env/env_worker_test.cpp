@@ -1,6 +1,8 @@
 // A worker's remote functions, as peers that mean no good would call them.
 #include "batchrpc/env/env_worker.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/future/promise.hpp>
 #include <catch2/catch.hpp>
@@ -96,6 +98,72 @@ TEST_CASE("a worker makes environments when those before are gone") {
   CHECK(world.reset().get().rewards.size() == 2);
 }
 
+// Steps, and ends, when it may.
+struct Gates {
+  Promise<void> stepping, may_step, ending, may_end;
+  Future<void> is_stepping = stepping.get_future(), step = may_step.get_future(),
+               is_ending = ending.get_future(), end = may_end.get_future();
+  std::atomic<int> alive{0};
+  std::atomic<int> most{0};
+};
+class GatedEnv final : public Env {
+ public:
+  explicit GatedEnv(Gates& gates) : gates_(gates), first_(gates.most == 0) {
+    gates_.most = std::max(gates_.most.load(), ++gates_.alive);
+    spec_.observation = {ElementType::int32, {1}};
+    spec_.actions = 2;
+  }
+  GatedEnv(const GatedEnv&) = delete;
+  GatedEnv& operator=(const GatedEnv&) = delete;
+  ~GatedEnv() override {
+    if (first_) {
+      gates_.ending.set_value();
+      gates_.end.wait();
+    }
+    --gates_.alive;
+  }
+  [[nodiscard]] const EnvSpec& spec() const noexcept override { return spec_; }
+  void reset(std::optional<std::uint64_t> /*seed*/, std::span<std::byte> /*observation*/) override {
+  }
+  [[nodiscard]] EnvStep step(std::span<const std::byte> /*action*/,
+                             std::span<std::byte> /*observation*/) override {
+    gates_.stepping.set_value();
+    gates_.step.wait();
+    return {};
+  }
+
+ private:
+  Gates& gates_;
+  const bool first_;
+  EnvSpec spec_;
+};
+
+TEST_CASE("environments that take their time to end are not gone before they have") {
+  Gates gates;
+  Node driver(real_root("driver", 2));
+  const Node node(real_joining(driver, "w0", 2));
+  const EnvWorker worker(node, group_of([&gates] { return std::make_unique<GatedEnv>(gates); }));
+  const auto open = [&] {
+    return driver.call<env::OpenFunction>("w0", "envs.open", env::OpenRequest{});
+  };
+  const env::SessionId session = open().get().session;
+  driver.call<env::ResetFunction>("w0", "envs.reset", session, 0U, std::optional<std::uint64_t>(5))
+      .get();
+  const std::vector<std::int64_t> action{1};
+  Future<env::StepReply> step = driver.call<env::StepFunction>("w0", "envs.step", session, 0U, 1U,
+                                                               Bytes::copy(bytes_of(action)));
+  gates.is_stepping.wait();
+  CHECK_THROWS_AS(open().get(), Overloaded);
+  gates.may_step.set_value();
+  gates.is_ending.wait();
+  CHECK_THROWS_AS(open().get(), Overloaded);
+  CHECK(gates.most == 1);
+  gates.may_end.set_value();
+  step.wait();
+  CHECK_NOTHROW(open().get());
+  CHECK(gates.most == 1);
+}
+
 TEST_CASE("a worker makes the environments of one driver at a time") {
   Node driver(real_root("driver", 2));
   const Node node(real_joining(driver, "w0", 2));
@@ -135,6 +203,17 @@ TEST_CASE("a worker makes no more environments than its options allow") {
   CHECK_THROWS_AS(open(1, 0, Autoreset::next_step), InvalidArgument);
   CHECK_THROWS_AS(open(17, 1, Autoreset::next_step), InvalidArgument);
   CHECK_THROWS_AS(open(1, 1, static_cast<Autoreset>(7)), Error);
+}
+
+TEST_CASE("a worker that cannot expose all its functions leaves none behind") {
+  SimulatedWorld world;
+  Node node(world.options("worker"));
+  node.expose("envs.open", [] { return 7; });
+  CHECK_THROWS_AS(EnvWorker(node, counting_envs()), InvalidArgument);
+  CHECK(node.functions().size() == 1);
+  node.unexpose("envs.open");
+  const EnvWorker worker(node, counting_envs());
+  CHECK(node.functions().size() == 4);
 }
 
 TEST_CASE("a worker that ends leaves no function behind") {
@@ -210,7 +289,7 @@ TEST_CASE("a worker whose environments are busy makes no room for what it is ask
                     Catch::Contains("being stepped"));
   CHECK(std::move(first).get().rewards.size() == 2);
   CHECK_THROWS_WITH(world.step(world.session, 0, 20'000'000, {}).get(),
-                    Catch::Contains("allowed are 1 to "));
+                    Catch::Contains("a message takes 1 to "));
 }
 
 TEST_CASE("a worker without a factory, a name or lanes is refused") {

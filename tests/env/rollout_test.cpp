@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "env/constant_policy.hpp"
@@ -187,6 +189,58 @@ TEST_CASE("a replacement that refuses the weights is lost until another takes it
   world.start(1);
   world.world.run_for(std::chrono::seconds(5));
   CHECK(envs.wait_for_workers(2, std::chrono::seconds(10)));
+}
+
+TEST_CASE("an error of batchrpc's that a policy throws loses its worker as any other does") {
+  struct Asking final : WorkerPolicy {
+    [[nodiscard]] std::size_t extras() const noexcept override { return 0; }
+    std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,
+                      std::span<const std::byte> /*observations*/, std::span<std::byte> /*actions*/,
+                      std::span<float> /*extras*/) override {
+      throw NotFound("there is no model to ask");
+    }
+    void update(Bytes /*weights*/, std::uint64_t /*version*/) override {
+      throw Overloaded("the model is busy");
+    }
+  };
+  EnvWorld world(1, {.length = 100}, 1, std::make_shared<Asking>());
+  VectorEnv envs(*world.driver, world.options(1));
+  const EnvBatch batch = envs.reset();
+  if (GENERATE(false, true)) {
+    envs.rollout_async(batch, 1);
+    CHECK_THROWS_WITH(envs.step_wait(), Catch::Contains("no model to ask"));
+  } else {
+    CHECK_THROWS_WITH(envs.push_policy(weights(1), 1).get(), Catch::Contains("the model is busy"));
+  }
+  CHECK_FALSE(envs.workers()[0].live);
+  CHECK_FALSE(envs.workers()[0].opening);
+}
+
+TEST_CASE("a replacement without a policy is refused until another takes its place") {
+  EnvWorld world(2, {.length = 100}, 1, std::make_shared<StepPolicy>());
+  VectorEnv envs(*world.driver, world.options(1));
+  const EnvBatch batch = envs.reset();
+  world.world.kill("w1");
+  const auto policy = std::exchange(world.policy, nullptr);
+  world.start(1);
+  CHECK_FALSE(envs.wait_for_workers(2, std::chrono::hours(1)));
+  CHECK_THAT(envs.workers()[1].last_loss, Catch::Contains("no policy"));
+  world.world.kill("w1");
+  world.policy = policy;
+  world.start(1);
+  world.world.run_for(std::chrono::seconds(5));
+  CHECK(envs.wait_for_workers(2, std::chrono::seconds(10)));
+}
+
+TEST_CASE("a rollout takes from one step to as many as a message does") {
+  EnvWorld world(1, {.length = 100}, 1, std::make_shared<StepPolicy>());
+  VectorEnv envs(*world.driver, world.options(1));
+  const EnvBatch batch = envs.reset();
+  const std::string allowed = "takes 1 to " + std::to_string(envs.max_steps());
+  CHECK_THROWS_WITH(envs.rollout_async(batch, 0), Catch::Contains(allowed));
+  CHECK_THROWS_WITH(envs.rollout_async(batch, envs.max_steps() + 1), Catch::Contains(allowed));
+  envs.rollout_async(batch, 1);
+  CHECK(envs.step_wait().steps == 1);
 }
 
 TEST_CASE("weights need a policy, and do not go back") {

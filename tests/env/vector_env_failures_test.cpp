@@ -201,7 +201,7 @@ TEST_CASE("no more steps are asked for than the answer's frame has room for") {
   EnvBatch batch = envs.reset();
   constexpr std::size_t kMost = (65536 - 4096) / 4 / 33;
   CHECK_THROWS_WITH(envs.step_async(batch, bytes_of(all(batch, 1, kMost + 1)), kMost + 1),
-                    Catch::Contains("allowed are 1 to " + std::to_string(kMost)));
+                    Catch::Contains("a message takes 1 to " + std::to_string(kMost)));
   envs.step_async(batch, bytes_of(all(batch, 1, kMost)), kMost);
   batch = envs.step_wait();
   CHECK(batch.episodes.size() == batch.rows());  // as large as it can be
@@ -212,7 +212,8 @@ TEST_CASE("no more steps are asked for than the answer's frame has room for") {
 }
 
 TEST_CASE("an environment that throws ends its worker for good, and its words are told") {
-  EnvWorld world(2, {.length = 100, .throws_at = 13});
+  // An error of batchrpc's, as of a call that it makes, is no less its own.
+  EnvWorld world(2, {.length = 100, .throws_at = 13, .throws_not_found = GENERATE(false, true)});
   VectorEnv envs(*world.driver, world.options(1));
   EnvBatch batch = envs.reset();
   envs.step_async(batch, bytes_of({1, 13}));
@@ -220,6 +221,7 @@ TEST_CASE("an environment that throws ends its worker for good, and its words ar
   CHECK(batch.valid == Flags{1, 0});
   CHECK_THAT(envs.workers()[1].last_loss,
              Catch::StartsWith("w1 is lost: ") && Catch::Contains("does not like that"));
+  CHECK_FALSE(envs.workers()[1].opening);
   world.world.run_for(5s);
   CHECK_FALSE(envs.workers()[1].live);
 }

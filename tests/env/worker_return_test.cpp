@@ -229,5 +229,27 @@ TEST_CASE("a VectorEnv that is destroyed opens no worker any more") {
   CHECK(second.workers()[0].losses == 0);
 }
 
+TEST_CASE("a worker that is back while a buffer is awaited does not change whose turn is next") {
+  EnvWorld world(2, {.length = 1000});
+  VectorEnv envs(*world.driver, world.options(1, 2));
+  const EnvBatch first = envs.reset();
+  envs.step_async(first, bytes_of({1, 1}));
+  const EnvBatch second = envs.step_wait();
+  world.times[0] = 20s;
+  envs.step_async(second, bytes_of({1, 1}));
+  (void)envs.step_wait();
+  world.world.kill("w1");
+  world.world.after(5s, [&] { world.start(1); });
+  CHECK(envs.step_wait().sources[0].buffer == 1);  // w1 came back, with both buffers, meanwhile
+  const EnvBatch batch = envs.step_wait();
+  CHECK(batch.sources[0].buffer == 0);
+  CHECK(batch.valid == Flags{0, 1});
+  world.times.erase(0);
+  envs.step_async(std::span(&batch.sources[1], 1), bytes_of({1}));
+  const EnvBatch next = envs.step_wait();
+  CHECK(next.sources[0].buffer == 0);
+  CHECK(next.valid == Flags{0, 1});
+}
+
 }  // namespace worker_return_test
 }  // namespace batchrpc::test

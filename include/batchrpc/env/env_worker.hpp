@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/env/env_group.hpp"
@@ -32,14 +33,15 @@ struct EnvWorkerOptions {
 /// being opened, for which drivers then ask again.
 ///
 ///     batchrpc::Node node({.name = "worker1", …});
-///     batchrpc::EnvWorker worker(node, batchrpc::group_of([] { return
-///     std::make_unique<CartPole>(); }));
+///     const auto make = [] { return std::make_unique<CartPole>(); };
+///     batchrpc::EnvWorker worker(node, batchrpc::group_of(make));
 ///
 /// What an environment throws fails that step at the driver, which then counts the worker as lost.
 /// The node outlives it. Its destructor waits until no environment is being stepped.
 class BATCHRPC_EXPORT EnvWorker {
  public:
-  /// Throws InvalidArgument when the service is exposed already, and for options out of range.
+  /// Throws InvalidArgument when the service is exposed already, and for options out of range:
+  /// nothing is exposed then.
   EnvWorker(const Node& node, EnvGroupFactory make, EnvWorkerOptions options = {});
   EnvWorker(EnvWorker&&) = delete;
   EnvWorker& operator=(EnvWorker&&) = delete;
@@ -47,8 +49,11 @@ class BATCHRPC_EXPORT EnvWorker {
 
  private:
   class State;
+  void unexpose() noexcept;
+
   const Node& node_;
   const std::string service_;
+  std::vector<std::string> exposed_;
   const std::shared_ptr<Lanes> lanes_;  // ends on the thread that destroys this
   std::shared_ptr<State> state_;
 };

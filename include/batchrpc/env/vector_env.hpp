@@ -83,6 +83,9 @@ class BATCHRPC_EXPORT VectorEnv {
   [[nodiscard]] std::size_t extras() const noexcept;
   /// All environments, of all workers and buffers.
   [[nodiscard]] std::size_t size() const noexcept;
+  /// The most steps of one message: what comes of them comes together, in a frame and payloads of
+  /// limited size (NodeOptions).
+  [[nodiscard]] std::size_t max_steps() const noexcept;
 
   /// Begins an episode in every environment, when what is under way has ended: seeded anew, with
   /// `seed` + i, if there is one; the first time with that of the options, if there is none.
