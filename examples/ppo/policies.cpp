@@ -1,6 +1,7 @@
 #include "ppo/policies.hpp"
 
 #include <algorithm>
+#include <array>
 #include <batchrpc/base/error.hpp>
 #include <batchrpc/torch/env.hpp>
 #include <cstring>
@@ -50,13 +51,12 @@ std::shared_ptr<rpc::Policy> load(const std::string& path, const rpc::PolicyOpti
 class NetworkPolicy final : public rpc::WorkerPolicy {
  public:
   NetworkPolicy(std::shared_ptr<rpc::Policy> policy, std::shared_ptr<ActorCritic> network,
-                rpc::EnvSpec spec, std::uint64_t seed, std::size_t buffers)
+                rpc::EnvSpec spec, std::uint64_t seed)
       : policy_(std::move(policy)),
         network_(std::move(network)),
         weights_(*network_),
         spec_(std::move(spec)),
-        seed_(seed),
-        drawn_(buffers) {}
+        seed_(seed) {}
 
   [[nodiscard]] std::size_t extras() const noexcept override { return kPolicyExtras; }
 
@@ -68,11 +68,6 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
     const at::Tensor seen = at::from_blob(const_cast<std::byte*>(observations.data()), sizes,
                                           rpc::scalar_type_of(spec_.observation.type));
     const rpc::PolicyOutput output = policy_->forward(seen);
-    if (buffer >= drawn_.size()) {
-      throw rpc::InvalidArgument("the worker was started with --buffers " +
-                                 std::to_string(drawn_.size()) +
-                                 ", the agent with more: give both the same");
-    }
     Drawn& drawn = drawn_[buffer];
     if (drawn.version != output.version) drawn = {.version = output.version};
     const std::uint64_t seed = mix(mix(seed_, buffer), output.version);
@@ -112,7 +107,8 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
     std::uint64_t version = 0;
     std::uint64_t count = 0;
   };
-  std::vector<Drawn> drawn_;  // of each buffer, which acts by itself
+  // Of each buffer that the agent may ask for (VectorEnvOptions::buffers), which acts by itself.
+  std::array<Drawn, 16> drawn_{};
 };
 
 }  // namespace
@@ -147,7 +143,7 @@ std::shared_ptr<rpc::WorkerPolicy> make_network_policy(const PpoOptions& options
                                                        std::uint64_t seed) {
   const auto rows = static_cast<std::size_t>(options.group_envs());
   return std::make_shared<NetworkPolicy>(make_policy(options, spec, rows), make_network(spec), spec,
-                                         seed, static_cast<std::size_t>(options.buffers));
+                                         seed);
 }
 
 }  // namespace batchrpc_examples::ppo

@@ -197,8 +197,10 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
     std::optional<Training::Moment> before;  // the update
     if (folder) before = training.moment();
     if (before && before->version % options.checkpoint_every == 0) write(*before);
-    if (interrupts.is_set()) save(before);
-    interrupts.check();
+    if (interrupts.is_set()) {
+      save(before);
+      interrupts.check();
+    }
     try {
       progress(training.update());
     } catch (const std::exception&) {

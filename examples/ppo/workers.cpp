@@ -117,24 +117,42 @@ rpc::VectorEnv& Workers::envs() {
         "the workers have no policy: start each with --inference worker, too, and with the agent's "
         "--policy");
   }
+  const auto steps = static_cast<std::size_t>(options_.settings.steps);
+  if (options_.inference == InferencePlace::worker && steps > envs_->max_steps()) {
+    throw rpc::InvalidArgument("--steps " + std::to_string(steps) +
+                               ": a worker sends those of its environments in one message, which "
+                               "takes " +
+                               std::to_string(envs_->max_steps()) +
+                               ": give fewer, or --inference agent");
+  }
   return *envs_;
 }
 
 void Workers::tell_changes(const std::function<void(const std::string&)>& notice) {
-  const auto now = envs_->workers();
+  auto now = envs_->workers();
+  for (const std::string& change : worker_changes(told_, now))
+    notice(change);
+  told_ = std::move(now);
+}
+
+std::vector<std::string> worker_changes(const std::vector<rpc::VectorEnv::WorkerState>& before,
+                                        const std::vector<rpc::VectorEnv::WorkerState>& now) {
   const bool others_live =
       std::any_of(now.begin(), now.end(), [](const auto& worker) { return worker.live; });
+  std::vector<std::string> changes;
   for (std::size_t w = 0; w < now.size(); ++w) {
-    const bool lost = now[w].losses > (told_.empty() ? 0 : told_[w].losses);
-    const bool was_live = told_.empty() || told_[w].live;
-    if (lost) notice(now[w].last_loss + (others_live ? "; the others go on" : ""));
-    if (now[w].live && (lost || !was_live)) notice(now[w].name + " is back");
-    const bool was_opening = !told_.empty() && told_[w].opening;
-    if (was_opening && !now[w].opening && !now[w].live) {
-      notice(now[w].last_loss + "; start it with the agent's --env, --inference and --policy");
+    const rpc::VectorEnv::WorkerState was =
+        before.empty() ? rpc::VectorEnv::WorkerState{} : before[w];
+    const bool lost = now[w].losses > was.losses;
+    if (lost) changes.push_back(now[w].last_loss + (others_live ? "; the others go on" : ""));
+    if (now[w].live && (lost || !was.live)) changes.push_back(now[w].name + " is back");
+    const bool out = !now[w].live && !now[w].opening;
+    if (out && !lost && (was.opening || now[w].last_loss != was.last_loss)) {
+      changes.push_back(now[w].last_loss +
+                        "; start it with the agent's --env, --inference and --policy");
     }
   }
-  told_ = now;
+  return changes;
 }
 
 void run_worker(const PpoOptions& options, int rank) { run_worker_at(options, options.join, rank); }

@@ -27,8 +27,7 @@ class Workers {
   /// options. Throws batchrpc::InvalidArgument when they are others than the options name.
   [[nodiscard]] batchrpc::VectorEnv& envs();
 
-  /// Calls `notice` with a line for each worker that was lost, or has come back, since the last
-  /// time.
+  /// Calls `notice` with the changes of workers since the last time.
   void tell_changes(const std::function<void(const std::string&)>& notice);
 
  private:
@@ -38,6 +37,12 @@ class Workers {
   std::optional<batchrpc::VectorEnv> envs_;
   std::vector<batchrpc::VectorEnv::WorkerState> told_;
 };
+
+/// A line for each worker that was lost, has come back, or was refused between two looks at them;
+/// before the first one there is none.
+[[nodiscard]] std::vector<std::string> worker_changes(
+    const std::vector<batchrpc::VectorEnv::WorkerState>& before,
+    const std::vector<batchrpc::VectorEnv::WorkerState>& now);
 
 /// What the process of worker `rank`, from 1, does until the agent ends or is lost.
 void run_worker(const PpoOptions& options, int rank);

@@ -4,8 +4,12 @@
 
 #include <batchrpc/base/error.hpp>
 #include <catch2/catch.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "actor_critic/network.hpp"
 #include "common/passing_folder.hpp"
@@ -58,6 +62,22 @@ TEST_CASE("A worker's policy refuses weights of another network") {
                       }(),
                       make_env("cartpole")->spec(), 2),
                   rpc::Error);
+}
+
+TEST_CASE(
+    "A worker's policy acts for any buffer that the agent asks for, whatever its own options") {
+  PpoOptions options{.envs_per_worker = 2};
+  options.inference = InferencePlace::worker;
+  const auto policy = make_network_policy(options, make_env("cartpole")->spec(), 1);
+  const std::vector<float> observations(3 * 4);
+  std::vector<std::int64_t> actions(3, -1);
+  std::vector<float> extras(3 * policy->extras());
+  for (const std::size_t buffer : {0, 15}) {
+    policy->act(buffer, 3, std::as_bytes(std::span(observations)),
+                std::as_writable_bytes(std::span(actions)), extras);
+    for (const std::int64_t action : actions)
+      CHECK((action == 0 || action == 1));
+  }
 }
 
 }  // namespace policies_test

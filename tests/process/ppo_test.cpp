@@ -123,6 +123,18 @@ TEST_CASE("ppo says at once what is wrong with a policy that workers would load"
   CHECK_THAT(folder.text("ppo.err"), Catch::Contains("some.pt is no TorchScript of a policy"));
 }
 
+TEST_CASE("ppo says at once that a worker sends no such number of steps in one message") {
+  const Folder folder;
+  ChildProcess agent =
+      start(folder, "ppo",
+            ppo({"--inference", "worker", "--steps", "200000", "--total-steps", "100000000"}));
+  const auto end = agent.wait_for(60s);
+  REQUIRE(end);
+  CHECK(end->code == 2);
+  CHECK_THAT(folder.text("ppo.err"),
+             Catch::Contains("--steps 200000: ") && Catch::Contains("--inference agent"));
+}
+
 TEST_CASE("ppo refuses workers whose environments are others than its own") {
   const Folder folder;
   const std::string join = "tcp://127.0.0.1:" + std::to_string(free_port());
