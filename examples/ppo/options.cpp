@@ -100,6 +100,7 @@ void check_workers(const PpoOptions& options) {
     if (options.inference == InferencePlace::worker) refuse("--inference worker");
     if (options.buffers != 1) refuse("--buffers " + std::to_string(options.buffers));
     if (options.rank) refuse("--rank");
+    if (!options.join.empty()) refuse("--join");
     if (options.env_threads != 1) refuse("--env-threads");
   }
   if (options.rank && *options.rank > options.workers) {

@@ -1,8 +1,7 @@
 #include "env/action_check.hpp"
 
 #include <cstring>
-#include <optional>
-#include <string>
+#include <sstream>
 
 #include "batchrpc/base/error.hpp"
 
@@ -26,11 +25,14 @@ void require_each(const EnvSpec& spec, std::span<const std::byte> actions,
     for (std::size_t j = 0; j < elements; ++j) {
       const T value = element_at<T>(actions, i * elements + j);
       if (allowed(value)) continue;
-      std::string range = spec.actions > 0 ? "0 to " + std::to_string(spec.actions - 1)
-                                           : std::to_string(spec.action_low) + " to " +
-                                                 std::to_string(spec.action_high);
-      throw InvalidArgument("action " + std::to_string(i) + " of " + std::to_string(count) +
-                            " is " + std::to_string(value) + ", but allowed is " + range);
+      std::ostringstream text;
+      text << "action " << i << " of " << count << " is " << value << ", but allowed is ";
+      if (spec.actions > 0) {
+        text << "0 to " << spec.actions - 1;
+      } else {
+        text << spec.action_low << " to " << spec.action_high;
+      }
+      throw InvalidArgument(text.str());
     }
   }
 }

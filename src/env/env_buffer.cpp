@@ -160,7 +160,12 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     const std::span<float> beside = std::span(reply_.extras).subspan(step_ * extras, extras);
     reply_.versions[step_] = run_program_code(
         [&] { return buffer_->parts_.policy->act(buffer_->index_, envs, before, chosen, beside); });
-    buffer_->require_actions(chosen);
+    try {
+      buffer_->require_actions(chosen);
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument("the worker's policy, in step " + std::to_string(step_ + 1) + " of " +
+                            std::to_string(steps_) + ": " + error.what());
+    }
     acted_ = true;
   }
 

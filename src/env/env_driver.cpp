@@ -134,6 +134,12 @@ std::vector<VectorEnv::State::Target> VectorEnv::State::targets_of(
                             ", are under way already: step_wait() or recv() first, and step a "
                             "batch once");
     }
+    if (groups_[g].ticket != source.turn) {
+      throw InvalidArgument(
+          "VectorEnv: the environments of worker " + worker.told.name + ", buffer " +
+          std::to_string(source.buffer) +
+          ", have been stepped or reset since that batch: step the one that has come last");
+    }
     targets.push_back({.group = g, .place = i, .epoch = worker.epoch});
   }
   return targets;

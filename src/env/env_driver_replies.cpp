@@ -136,6 +136,7 @@ EnvBatch VectorEnv::State::give_out(std::unique_lock<std::mutex> lock,
     group.phase = Phase::held;
     env::BatchPart& part = parts.back();
     part.source.session = workers_[worker].epoch;
+    part.source.turn = group.ticket;
     part.steps = group.wanted.steps;
     part.rollout = group.wanted.rollout;
     part.observations = std::exchange(group.place, {});

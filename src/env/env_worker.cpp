@@ -156,7 +156,7 @@ class EnvWorker::State {
     const std::size_t lanes = parts_.lanes->count();
     std::vector<std::unique_ptr<env::Episodes>> groups;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      std::unique_ptr<EnvGroup> group = make_(request.envs / lanes);
+      auto group = env::run_program_code([&] { return make_(request.envs / lanes); });
       if (group == nullptr || group->size() != request.envs / lanes) {
         throw InvalidArgument("the worker's factory has not made a group of " +
                               std::to_string(request.envs / lanes));

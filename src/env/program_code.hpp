@@ -10,15 +10,13 @@ namespace batchrpc::env {
 
 /// Runs what the program has brought: its environments, its policy. An error of batchrpc's that
 /// comes out of them, as of a call that they make, says nothing of the worker itself: it becomes a
-/// std::runtime_error, which a driver takes for what it is, and does not ask again.
+/// std::runtime_error, after which a driver does not ask again.
 template <class Run>
 decltype(auto) run_program_code(Run&& run) {
   try {
     return std::forward<Run>(run)();
-  } catch (const InvalidArgument&) {
-    throw;
-  } catch (const Error&) {
-    throw std::runtime_error(describe(std::current_exception()));
+  } catch (const Error& error) {
+    throw std::runtime_error(type_name(std::current_exception()) + ": " + error.what());
   }
 }
 

@@ -52,6 +52,19 @@ const EnvSpec& spec_of(const EnvBatch& batch) {
   return *batch.spec;
 }
 
+// Whether those are actions [G, steps, k, …], or of one step [G, k, …] or [G · k, …].
+bool has_rows(const at::Tensor& actions, const EnvBatch& batch, std::size_t steps) {
+  const auto size = [](std::size_t count) { return static_cast<std::int64_t>(count); };
+  const auto has = [&](std::vector<std::int64_t> sizes) {
+    const std::vector<std::int64_t>& action = batch.spec->action.shape;
+    sizes.insert(sizes.end(), action.begin(), action.end());
+    return actions.sizes() == at::IntArrayRef(sizes);
+  };
+  if (has({size(batch.groups), size(steps), size(batch.envs)})) return true;
+  return steps == 1 &&
+         (has({size(batch.groups), size(batch.envs)}) || has({size(batch.groups * batch.envs)}));
+}
+
 void require_rollout(const EnvBatch& batch, const char* what) {
   if (!batch.versions.empty()) return;
   throw InvalidArgument(std::string(what) + ": the batch is not of a rollout (rollout_async)");
@@ -119,9 +132,13 @@ void step_async(VectorEnv& envs, const EnvBatch& batch, const at::Tensor& action
   if (!actions.defined()) refuse("a tensor is wanted");
   const bool integers = spec.actions > 0 && c10::isIntegralType(actions.scalar_type(), false);
   if (actions.scalar_type() != type && !integers) refuse("another type is wanted");
-  const std::size_t wanted = batch.groups * steps * batch.envs * spec.action.elements();
-  if (static_cast<std::size_t>(actions.numel()) != wanted) {
-    refuse(std::to_string(wanted) + " elements are wanted");
+  if (!has_rows(actions, batch, steps)) {
+    const auto number = [](std::size_t count) { return std::to_string(count); };
+    refuse(steps == 1
+               ? "a row for each of " + number(batch.groups * batch.envs) +
+                     " environments is wanted"
+               : "[" + number(batch.groups) + ", " + number(steps) + ", " + number(batch.envs) +
+                     "] of them are wanted (groups, steps, " + "environments of each)");
   }
   const at::Tensor given = actions.detach().to(at::kCPU);
   const at::Tensor dense = given.to(type).contiguous();

@@ -381,7 +381,8 @@ TEST_CASE("a policy that chooses what the spec does not allow loses its worker, 
   VectorEnv envs(*world.driver, world.options(1));
   const EnvBatch batch = envs.reset();
   envs.rollout_async(batch, 3);
-  CHECK_THROWS_WITH(envs.step_wait(), Catch::Contains("1001"));
+  CHECK_THROWS_WITH(envs.step_wait(),
+                    Catch::Contains("the worker's policy, in step 1 of 3: action 0 of 1 is 1001"));
 }
 
 }  // namespace rollout_test

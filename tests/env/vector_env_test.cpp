@@ -315,5 +315,21 @@ TEST_CASE("a reset begins all environments anew, with the seed or going on") {
   CHECK(seen(envs.step_wait()) == std::vector<Seen>{{9, 1, 0, -1}, {10, 1, 0, -1}});
 }
 
+TEST_CASE("a batch that a newer one has replaced is not stepped again") {
+  EnvWorld world(2, {.length = 100});
+  VectorEnv envs(*world.driver, world.options(1));
+  const EnvBatch first = envs.reset();
+  envs.step_async(std::span(&first.sources[0], 1), bytes_of({1}));
+  EnvBatch batch = envs.step_wait();
+  CHECK_THROWS_WITH(envs.step_async(first, bytes_of({2, 2})), Catch::Contains("since that batch"));
+  envs.step_async(std::span(&first.sources[1], 1), bytes_of({3}));  // the last that there is of it
+  batch = envs.step_wait();
+  CHECK(batch.rewards == std::vector<float>{0, 3});
+  batch = envs.reset();
+  CHECK_THROWS_AS(envs.step_async(first, bytes_of({2, 2})), InvalidArgument);
+  envs.step_async(batch, bytes_of({4, 5}));
+  CHECK(envs.step_wait().rewards == std::vector<float>{4, 5});
+}
+
 }  // namespace vector_env_test
 }  // namespace batchrpc::test

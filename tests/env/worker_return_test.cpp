@@ -12,6 +12,7 @@
 #include "env/constant_policy.hpp"
 #include "env/counting_env.hpp"
 #include "env/env_world.hpp"
+#include "env/step_messages.hpp"
 
 namespace batchrpc::test {
 namespace worker_return_test {
@@ -249,6 +250,42 @@ TEST_CASE("a worker that is back while a buffer is awaited does not change whose
   const EnvBatch next = envs.step_wait();
   CHECK(next.sources[0].buffer == 0);
   CHECK(next.valid == Flags{0, 1});
+}
+
+TEST_CASE("an error of batchrpc's that a factory throws is said at once") {
+  SimulatedWorld world;
+  const Node driver(world.options("driver"));
+  const Node node(world.options("w0"));
+  const EnvWorker worker(node, [](std::size_t /*size*/) -> std::unique_ptr<EnvGroup> {
+    throw NotFound("level 7 is not there");
+  });
+  const Duration before = world.time();
+  CHECK_THROWS_WITH(VectorEnv(driver, {.workers = {"w0"}}),
+                    Catch::Contains("batchrpc::NotFound: level 7 is not there"));
+  CHECK(world.time() - before < 1s);
+}
+
+TEST_CASE("a replacement that does not make its environments in time is told, and asked again") {
+  EnvWorld world(2, {.length = 100});
+  VectorEnvOptions options = world.options(1);
+  options.open_timeout = 3s;
+  VectorEnv envs(*world.driver, options);
+  (void)envs.reset();
+  world.world.kill("w1");
+  world.hosts.erase(1);
+  Node node(world.world.options("w1"));
+  std::vector<Promise<env::OpenReply>> asked;
+  node.expose("envs.open", [&asked](const env::OpenRequest& /*request*/) {
+    return asked.emplace_back().get_future();
+  });
+  CHECK_FALSE(envs.wait_for_workers(2, 10s));
+  CHECK(asked.size() > 1);
+  CHECK(envs.workers()[1].opening);
+  CHECK_THAT(envs.workers()[1].last_loss, Catch::StartsWith("w1 has not made its environments") &&
+                                              Catch::Contains("open_timeout (3 s)"));
+  node.unexpose("envs.open");
+  const EnvWorker worker(node, counting_envs());
+  CHECK(envs.wait_for_workers(2, 10s));
 }
 
 }  // namespace worker_return_test

@@ -72,7 +72,7 @@ TEST_CASE(
   const std::vector<float> observations(3 * 4);
   std::vector<std::int64_t> actions(3, -1);
   std::vector<float> extras(3 * policy->extras());
-  for (const std::size_t buffer : {0, 15}) {
+  for (const std::size_t buffer : {std::size_t{0}, std::size_t{15}}) {
     policy->act(buffer, 3, std::as_bytes(std::span(observations)),
                 std::as_writable_bytes(std::span(actions)), extras);
     for (const std::int64_t action : actions)

@@ -115,7 +115,9 @@ TEST_CASE("tensors that are no actions are refused, in words that say what is wa
   CHECK_THROWS_WITH(step_async(envs, batch, torch::zeros({2})),
                     Catch::Contains("float32 [2]") && Catch::Contains("int64 [] each"));
   CHECK_THROWS_WITH(step_async(envs, batch, torch::zeros({3}, torch::kLong)),
-                    Catch::Contains("2 elements are wanted"));
+                    Catch::Contains("a row for each of 2 environments is wanted"));
+  CHECK_THROWS_WITH(step_async(envs, batch, torch::zeros({2, 1}, torch::kLong)),
+                    Catch::Contains("int64 [2, 1]"));
   CHECK_THROWS_AS(step_async(envs, batch, at::Tensor()), InvalidArgument);
   CHECK_THROWS_WITH(step_async(envs, batch, torch::full({2}, 5000)), Catch::Contains("5000"));
   CHECK_THROWS_WITH(actions_of(batch), Catch::Contains("rollout_async"));
@@ -123,6 +125,24 @@ TEST_CASE("tensors that are no actions are refused, in words that say what is wa
   step_async(envs, batch,
              torch::tensor({1, 2, 3, 4}, torch::kLong).slice(0, 0, 4, 2));  // not dense
   CHECK(envs.step_wait().rewards == std::vector<float>{1, 3});
+}
+
+TEST_CASE("tensors with as many elements in another order are no actions") {
+  EnvWorld world(2, {.length = 100});
+  VectorEnv envs(*world.driver, world.options(3));
+  EnvBatch batch = envs.reset();
+  const at::Tensor actions = torch::arange(24).reshape({2, 4, 3});
+  CHECK_THROWS_WITH(step_async(envs, batch, actions.permute({1, 0, 2}), 4),
+                    Catch::Contains("[2, 4, 3] of them are wanted"));
+  CHECK_THROWS_AS(step_async(envs, batch, actions.reshape({4, 6}), 4), InvalidArgument);
+  step_async(envs, batch, actions, 4);
+  CHECK(rewards_of(envs.step_wait()).to(torch::kLong).equal(actions));
+  batch = envs.reset();
+  CHECK_THROWS_AS(step_async(envs, batch, torch::zeros({3, 2}, torch::kLong)), InvalidArgument);
+  step_async(envs, batch, torch::arange(6).reshape({2, 3}));
+  batch = envs.step_wait();
+  step_async(envs, batch, torch::arange(6).reshape({2, 1, 3}), 1);
+  CHECK(envs.step_wait().rewards == std::vector<float>{0, 1, 2, 3, 4, 5});
 }
 
 }  // namespace env_test

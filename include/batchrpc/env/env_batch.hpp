@@ -68,6 +68,7 @@ struct EnvBatch {
     /// Differs between the environments before and after a loss. Zero: the batch has no rows of it
     /// that are valid, and steps nothing of it.
     std::uint64_t session = 0;
+    std::uint64_t turn = 0;  ///< differs between what the group was asked for at different times
   };
   std::vector<Group> sources{};  ///< [G]
 

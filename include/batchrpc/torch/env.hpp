@@ -44,9 +44,9 @@ namespace batchrpc {
 /// none.
 [[nodiscard]] BATCHRPC_EXPORT at::Tensor extras_of(const EnvBatch& batch);
 
-/// VectorEnv::step_async() with a tensor [G · k, …], or [G, steps, k, …], of the spec's type; of
-/// discrete actions any integers. Throws as that does; InvalidArgument, too, for a tensor of
-/// another type or number of elements.
+/// VectorEnv::step_async() with a tensor [G, steps, k, …], or of one step [G · k, …] or [G, k, …],
+/// of the spec's type; of discrete actions any integers. Throws as that does; InvalidArgument, too,
+/// for a tensor of another type or shape.
 BATCHRPC_EXPORT void step_async(VectorEnv& envs, const EnvBatch& batch, const at::Tensor& actions,
                                 std::size_t steps = 1);
 
