@@ -117,6 +117,10 @@ rpc::VectorEnv& Workers::envs() {
         "the workers have no policy: start each with --inference worker, too, and with the agent's "
         "--policy");
   }
+  if (options_.inference == InferencePlace::agent && envs_->extras() != 0) {
+    throw rpc::InvalidArgument(
+        "the workers have a policy, and the agent chooses: start them without --inference worker");
+  }
   const auto steps = static_cast<std::size_t>(options_.settings.steps);
   if (options_.inference == InferencePlace::worker && steps > envs_->max_steps()) {
     throw rpc::InvalidArgument("--steps " + std::to_string(steps) +

@@ -1,6 +1,7 @@
 #include "env/action_check.hpp"
 
 #include <cstring>
+#include <limits>
 #include <sstream>
 
 #include "batchrpc/base/error.hpp"
@@ -26,6 +27,7 @@ void require_each(const EnvSpec& spec, std::span<const std::byte> actions,
       const T value = element_at<T>(actions, i * elements + j);
       if (allowed(value)) continue;
       std::ostringstream text;
+      text.precision(std::numeric_limits<T>::max_digits10);
       text << "action " << i << " of " << count << " is " << value << ", but allowed is ";
       if (spec.actions > 0) {
         text << "0 to " << spec.actions - 1;

@@ -199,18 +199,17 @@ void VectorEnv::State::not_opened(std::unique_lock<std::mutex> lock, std::size_t
   if (is_final(error)) return refuse(std::move(lock), w, error);
   Worker& worker = workers_[w];
   if (loop_->now() < worker.give_up) {
-    const bool again = worker.epoch != 0;  // it may be tried without end
-    if (again && Result<void>(error).code() == ErrorCode::timed_out) {
-      worker.told.last_loss =
-          worker.told.name + " has not made its environments, or taken the policy's weights, " +
-          "within VectorEnvOptions::open_timeout (" + text_of(options_.open_timeout) + ")";
-      const std::string why = worker.told.last_loss;
-      lock.unlock();
-      core_->log().warning(why + "; it is asked again");
-      lock.lock();
-      if (closed_) return;
+    std::string told;
+    const bool may_be_asked_for_ever = worker.epoch != 0;
+    if (may_be_asked_for_ever && Result<void>(error).code() == ErrorCode::timed_out) {
+      worker.told.last_loss = worker.told.name + " could not be opened again within " +
+                              "VectorEnvOptions::open_timeout (" + text_of(options_.open_timeout) +
+                              "): " + describe(error);
+      told = worker.told.last_loss + "; it is asked again";
     }
-    return open_later(std::move(lock), w);
+    open_later(std::move(lock), w);
+    if (!told.empty()) core_->log().warning(told);
+    return;
   }
   refuse(std::move(lock), w,
          std::make_exception_ptr(TimedOut(

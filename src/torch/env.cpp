@@ -53,11 +53,11 @@ const EnvSpec& spec_of(const EnvBatch& batch) {
 }
 
 // Whether those are actions [G, steps, k, …], or of one step [G, k, …] or [G · k, …].
-bool has_rows(const at::Tensor& actions, const EnvBatch& batch, std::size_t steps) {
+bool has_rows(const at::Tensor& actions, const EnvSpec& spec, const EnvBatch& batch,
+              std::size_t steps) {
   const auto size = [](std::size_t count) { return static_cast<std::int64_t>(count); };
   const auto has = [&](std::vector<std::int64_t> sizes) {
-    const std::vector<std::int64_t>& action = batch.spec->action.shape;
-    sizes.insert(sizes.end(), action.begin(), action.end());
+    sizes.insert(sizes.end(), spec.action.shape.begin(), spec.action.shape.end());
     return actions.sizes() == at::IntArrayRef(sizes);
   };
   if (has({size(batch.groups), size(steps), size(batch.envs)})) return true;
@@ -132,7 +132,7 @@ void step_async(VectorEnv& envs, const EnvBatch& batch, const at::Tensor& action
   if (!actions.defined()) refuse("a tensor is wanted");
   const bool integers = spec.actions > 0 && c10::isIntegralType(actions.scalar_type(), false);
   if (actions.scalar_type() != type && !integers) refuse("another type is wanted");
-  if (!has_rows(actions, batch, steps)) {
+  if (!has_rows(actions, spec, batch, steps)) {
     const auto number = [](std::size_t count) { return std::to_string(count); };
     refuse(steps == 1
                ? "a row for each of " + number(batch.groups * batch.envs) +

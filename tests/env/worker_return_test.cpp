@@ -281,7 +281,7 @@ TEST_CASE("a replacement that does not make its environments in time is told, an
   CHECK_FALSE(envs.wait_for_workers(2, 10s));
   CHECK(asked.size() > 1);
   CHECK(envs.workers()[1].opening);
-  CHECK_THAT(envs.workers()[1].last_loss, Catch::StartsWith("w1 has not made its environments") &&
+  CHECK_THAT(envs.workers()[1].last_loss, Catch::StartsWith("w1 could not be opened again") &&
                                               Catch::Contains("open_timeout (3 s)"));
   node.unexpose("envs.open");
   const EnvWorker worker(node, counting_envs());

@@ -148,8 +148,9 @@ TEST_CASE("ppo refuses workers whose environments are others than its own") {
   CHECK_THAT(folder.text("ppo.err"), Catch::Contains("are not those of --env cartpole"));
 }
 
-TEST_CASE(
-    "ppo with inference at the workers refuses one that has no policy, and says how to start it") {
+TEST_CASE("ppo refuses workers that have a policy only here or there, and says how to start them") {
+  const std::string agents = GENERATE("agent", "worker");
+  const std::string workers = agents == "agent" ? "worker" : "agent";
   const Folder folder;
   const std::string join = "tcp://127.0.0.1:" + std::to_string(free_port());
   const Words common{"--workers", "1", "--join", join, "--rank"};
@@ -157,12 +158,14 @@ TEST_CASE(
     more.insert(more.begin(), common.begin(), common.end());
     return ppo(more);
   };
-  ChildProcess agent = start(folder, "ppo", with({"0", "--inference", "worker"}));
-  const ChildProcess worker = start(folder, "worker", with({"1"}));
+  ChildProcess agent = start(folder, "ppo", with({"0", "--inference", agents}));
+  const ChildProcess worker = start(folder, "worker", with({"1", "--inference", workers}));
   const auto end = agent.wait_for(60s);
   REQUIRE(end);
   CHECK(end->code == 2);
-  CHECK_THAT(folder.text("ppo.err"), Catch::Contains("start each with --inference worker"));
+  CHECK_THAT(folder.text("ppo.err"),
+             Catch::Contains(agents == "worker" ? "start each with --inference worker"
+                                                : "start them without --inference worker"));
 }
 
 TEST_CASE("trainings of ppo with one worker and one seed are the same, bit for bit") {

@@ -69,7 +69,8 @@ struct VectorEnvOptions {
 class BATCHRPC_EXPORT VectorEnv {
  public:
   /// Opens the workers, and returns when they have made their environments. Throws InvalidArgument
-  /// for options out of range and for workers whose environments differ, TimedOut when a worker is
+  /// for options out of range and for workers whose environments differ, RemoteError for what the
+  /// program's code throws at a worker, TimedOut when a worker is
   /// not there in time, and what else its call ends in.
   VectorEnv(const Node& node, VectorEnvOptions options);
   VectorEnv(VectorEnv&&) = delete;
@@ -100,7 +101,8 @@ class BATCHRPC_EXPORT VectorEnv {
   /// environments that the step resets (Autoreset::next_step). Of a batch without groups nothing is
   /// sent. Throws InvalidArgument for actions of another size, or not allowed by the spec (numbers
   /// that are NaN among them), for more steps than one message takes, for a batch of another
-  /// VectorEnv, and for groups that are under way already: nothing is sent then.
+  /// VectorEnv, and for groups that are under way already, or have been stepped or reset since that
+  /// batch: nothing is sent then.
   void step_async(const EnvBatch& batch, std::span<const std::byte> actions, std::size_t steps = 1);
   /// The same for some of its groups, by EnvBatch::sources.
   void step_async(std::span<const EnvBatch::Group> groups, std::span<const std::byte> actions,
