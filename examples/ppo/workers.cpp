@@ -145,8 +145,7 @@ std::vector<std::string> worker_changes(const std::vector<rpc::VectorEnv::Worker
       std::any_of(now.begin(), now.end(), [](const auto& worker) { return worker.live; });
   std::vector<std::string> changes;
   for (std::size_t w = 0; w < now.size(); ++w) {
-    const rpc::VectorEnv::WorkerState was =
-        before.empty() ? rpc::VectorEnv::WorkerState{} : before[w];
+    const auto was = before.empty() ? rpc::VectorEnv::WorkerState{} : before[w];
     const bool lost = now[w].losses > was.losses;
     if (lost) changes.push_back(now[w].last_loss + (others_live ? "; the others go on" : ""));
     if (now[w].live && (lost || !was.live)) changes.push_back(now[w].name + " is back");

@@ -138,7 +138,7 @@ void step_async(VectorEnv& envs, const EnvBatch& batch, const at::Tensor& action
                ? "a row for each of " + number(batch.groups * batch.envs) +
                      " environments is wanted"
                : "[" + number(batch.groups) + ", " + number(steps) + ", " + number(batch.envs) +
-                     "] of them are wanted (groups, steps, " + "environments of each)");
+                     "] of them are wanted (groups, steps, environments of each)");
   }
   const at::Tensor given = actions.detach().to(at::kCPU);
   const at::Tensor dense = given.to(type).contiguous();

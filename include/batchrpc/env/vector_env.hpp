@@ -70,8 +70,8 @@ class BATCHRPC_EXPORT VectorEnv {
  public:
   /// Opens the workers, and returns when they have made their environments. Throws InvalidArgument
   /// for options out of range and for workers whose environments differ, RemoteError for what the
-  /// program's code throws at a worker, TimedOut when a worker is
-  /// not there in time, and what else its call ends in.
+  /// program's code throws at a worker, TimedOut when a worker is not there in time, and what else
+  /// its call ends in.
   VectorEnv(const Node& node, VectorEnvOptions options);
   VectorEnv(VectorEnv&&) = delete;
   VectorEnv& operator=(VectorEnv&&) = delete;
