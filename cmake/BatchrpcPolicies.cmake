@@ -61,7 +61,7 @@ if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2.10)  # as few packages as test
   batchrpc_export(mlp --forms updatable --batch any)
   batchrpc_export(two-mlps --forms updatable --batch any)
   batchrpc_export(minatar --forms updatable --batch 1,3)
-  batchrpc_export(atari --forms frozen --batch 3)
+  batchrpc_export(atari --forms frozen,updatable --batch 3)
   execute_process(COMMAND ${BATCHRPC_TORCH_PYTHON} -c "import torch; print(torch.cuda.is_available())"
                   OUTPUT_VARIABLE cuda ERROR_QUIET)
   if(cuda MATCHES True)

@@ -110,6 +110,10 @@ Checkpoint read_checkpoint(const std::string& path) {
 CheckpointFolder::CheckpointFolder(const std::string& folder) : files_(folder, "ppo") {
   try {
     std::filesystem::create_directories(folder);
+    if (!lock_.take(folder)) {
+      throw CheckpointError(folder +
+                            ": another training uses it: end that one, or name another folder");
+    }
     files_.remove_unfinished();
   } catch (const std::filesystem::filesystem_error& error) {
     throw CheckpointError(folder + ": cannot be used for checkpoints: " + error.code().message());

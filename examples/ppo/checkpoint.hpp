@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/checked_file.hpp"
+#include "common/folder_lock.hpp"
 #include "common/numbered_files.hpp"
 
 namespace batchrpc_examples::ppo {
@@ -34,7 +35,7 @@ class CheckpointFolder {
   static constexpr std::size_t kKept = 3;
 
   /// Makes the folder if it is not there, and removes what was not written to its end. Throws
-  /// CheckpointError.
+  /// CheckpointError, also while there is another CheckpointFolder of it, in whatever process.
   explicit CheckpointFolder(const std::string& folder);
 
   /// The newest one that is whole, if there is any. `notice` is told of newer ones that are not,
@@ -49,6 +50,7 @@ class CheckpointFolder {
 
  private:
   NumberedFiles files_;
+  FolderLock lock_;
 };
 
 }  // namespace batchrpc_examples::ppo

@@ -108,7 +108,7 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
     std::uint64_t count = 0;
   };
   // Of each buffer that the agent may ask for (VectorEnvOptions::buffers), which acts by itself.
-  std::array<Drawn, 16> drawn_{};
+  std::array<Drawn, kMostBuffers> drawn_{};
 };
 
 }  // namespace

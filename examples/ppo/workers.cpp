@@ -147,13 +147,12 @@ std::vector<std::string> worker_changes(const std::vector<rpc::VectorEnv::Worker
   for (std::size_t w = 0; w < now.size(); ++w) {
     const auto was = before.empty() ? rpc::VectorEnv::WorkerState{} : before[w];
     const bool lost = now[w].losses > was.losses;
-    if (lost) changes.push_back(now[w].last_loss + (others_live ? "; the others go on" : ""));
-    if (now[w].live && (lost || !was.live)) changes.push_back(now[w].name + " is back");
-    const bool out = !now[w].live && !now[w].opening;
-    if (out && !lost && (was.opening || now[w].last_loss != was.last_loss)) {
-      changes.push_back(now[w].last_loss +
-                        "; start it with the agent's --env, --inference and --policy");
+    const bool refused = now[w].refusals > was.refusals && !now[w].live && !now[w].opening;
+    if (lost && !refused) {
+      changes.push_back(now[w].last_loss + (others_live ? "; the others go on" : ""));
     }
+    if (now[w].live && (lost || !was.live)) changes.push_back(now[w].name + " is back");
+    if (refused) changes.push_back(now[w].last_loss + "; start it with the agent's options");
   }
   return changes;
 }

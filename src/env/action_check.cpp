@@ -1,7 +1,10 @@
 #include "env/action_check.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <locale>
 #include <sstream>
 
 #include "batchrpc/base/error.hpp"
@@ -16,6 +19,13 @@ T element_at(std::span<const std::byte> bytes, std::size_t index) {
   return value;
 }
 
+// As an action has it that was clamped to the bound: 0.4F is above 0.4.
+template <class T>
+T as_action(double bound) {
+  constexpr double kMost = std::numeric_limits<T>::max();
+  return static_cast<T>(std::isinf(bound) ? bound : std::clamp(bound, -kMost, kMost));
+}
+
 template <class T, class Allowed>
 void require_each(const EnvSpec& spec, std::span<const std::byte> actions,
                   const std::function<bool(std::size_t)>& skip, const Allowed& allowed) {
@@ -27,6 +37,7 @@ void require_each(const EnvSpec& spec, std::span<const std::byte> actions,
       const T value = element_at<T>(actions, i * elements + j);
       if (allowed(value)) continue;
       std::ostringstream text;
+      text.imbue(std::locale::classic());
       text.precision(std::numeric_limits<T>::max_digits10);
       text << "action " << i << " of " << count << " is " << value << ", but allowed is ";
       if (spec.actions > 0) {
@@ -45,8 +56,8 @@ void require_allowed(const EnvSpec& spec, std::span<const std::byte> actions,
                      const std::function<bool(std::size_t)>& skip) {
   const auto discrete = [&](auto value) { return value >= 0 && value < spec.actions; };
   const auto in_range = [&](auto value) {
-    return static_cast<double>(value) >= spec.action_low &&
-           static_cast<double>(value) <= spec.action_high;
+    using T = decltype(value);
+    return value >= as_action<T>(spec.action_low) && value <= as_action<T>(spec.action_high);
   };
   switch (spec.action.type) {
     case ElementType::int32:

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/env/worker_policy.hpp"
 #include "env/action_check.hpp"
 #include "node/node_core.hpp"
 
@@ -22,9 +23,9 @@ void require_usable(const VectorEnvOptions& options) {
     if (!names.insert(name).second) refuse("worker " + name + " is named twice");
   }
   if (options.service.empty()) refuse("the service has no name");
-  if (options.buffers == 0 || options.buffers > env::kMostBuffers) {
+  if (options.buffers == 0 || options.buffers > WorkerPolicy::kMostBuffers) {
     refuse(std::to_string(options.buffers) + " buffers; allowed are 1 to " +
-           std::to_string(env::kMostBuffers));
+           std::to_string(WorkerPolicy::kMostBuffers));
   }
   if (options.envs_per_worker == 0 || options.envs_per_worker > kMostEnvs) {
     refuse(std::to_string(options.envs_per_worker) + " environments a worker; allowed are 1 to " +

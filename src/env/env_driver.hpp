@@ -80,6 +80,7 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
     std::uint64_t epoch = 0;        // what they are called here: EnvBatch::Group::session
     std::uint64_t incarnation = 0;  // of its node
     TimePoint give_up{};            // while it is being opened
+    TimePoint overdue{};            // when it is told that its process is there, but not open
     Duration pause{};               // before it is opened again; grows until it answers a step
     std::exception_ptr refusal;     // why it cannot be opened
   };

@@ -180,6 +180,7 @@ void VectorEnv::State::begin(std::unique_lock<std::mutex> lock, std::size_t w) {
   worker.told.opening = false;
   worker.told.live = true;
   worker.give_up = TimePoint::max();
+  worker.overdue = TimePoint::max();
   worker.epoch = ++epochs_;
   const std::uint64_t seed = seed_ + worker.told.losses * size();
   std::vector<Order> orders;
@@ -201,7 +202,8 @@ void VectorEnv::State::not_opened(std::unique_lock<std::mutex> lock, std::size_t
   if (loop_->now() < worker.give_up) {
     std::string told;
     const bool may_be_asked_for_ever = worker.epoch != 0;
-    if (may_be_asked_for_ever && Result<void>(error).code() == ErrorCode::timed_out) {
+    if (may_be_asked_for_ever && loop_->now() >= worker.overdue) {
+      worker.overdue = TimePoint::max();
       worker.told.last_loss = worker.told.name + " could not be opened again within " +
                               "VectorEnvOptions::open_timeout (" + text_of(options_.open_timeout) +
                               "): " + describe(error);
@@ -224,6 +226,7 @@ void VectorEnv::State::refuse(std::unique_lock<std::mutex> lock, std::size_t w,
   Worker& worker = workers_[w];
   worker.told.last_loss = why_lost(worker.told.name, why);
   worker.told.opening = false;
+  ++worker.told.refusals;
   worker.refusal = std::move(why);
   const bool was_live = worker.epoch != 0;
   const std::string told = worker.told.last_loss + "; " + kUntilReplaced;
@@ -238,7 +241,9 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
   Worker& worker = workers_[w];
   worker.told.live = false;
   worker.told.opening = !is_final(error);
-  const bool too_slow = Result<void>(error).code() == ErrorCode::timed_out;
+  const ErrorCode code = Result<void>(error).code();
+  const bool too_slow = code == ErrorCode::timed_out;
+  if (code != ErrorCode::peer_lost) worker.overdue = after(loop_->now(), options_.open_timeout);
   worker.told.last_loss =
       too_slow ? worker.told.name + " has not answered within VectorEnvOptions::step_timeout (" +
                      text_of(options_.step_timeout) + ")"
@@ -277,6 +282,7 @@ void VectorEnv::State::peer_lost(const PeerInfo& peer, const std::string& reason
   std::unique_lock lock(mutex_);
   const std::size_t w = index_of(peer.name);
   if (closed_ || w == worker_count()) return;
+  workers_[w].overdue = TimePoint::max();
   if (!workers_[w].told.live || workers_[w].incarnation != peer.incarnation) return;
   lose(std::move(lock), w, std::make_exception_ptr(PeerLost(peer.name + " is lost: " + reason)));
 }
@@ -288,7 +294,9 @@ void VectorEnv::State::peer_joined(const PeerInfo& peer) {
   if (closed_ || w == worker_count()) return;
   Worker& worker = workers_[w];
   const bool was_live = worker.epoch != 0;  // others are being opened, or open_all() gives up
-  if (!was_live || worker.told.live || worker.told.opening) return;
+  if (!was_live || worker.told.live) return;
+  worker.overdue = after(loop_->now(), options_.open_timeout);
+  if (worker.told.opening) return;
   if (worker.incarnation == peer.incarnation) return;  // it itself, over another connection
   worker.told.opening = true;
   worker.refusal = nullptr;

@@ -128,9 +128,9 @@ class EnvWorker::State {
   }
 
   void require_possible(const env::OpenRequest& request) const {
-    if (request.buffers == 0 || request.buffers > env::kMostBuffers) {
+    if (request.buffers == 0 || request.buffers > WorkerPolicy::kMostBuffers) {
       throw InvalidArgument(std::to_string(request.buffers) + " buffers; allowed are 1 to " +
-                            std::to_string(env::kMostBuffers));
+                            std::to_string(WorkerPolicy::kMostBuffers));
     }
     const std::size_t all = std::size_t{request.buffers} * request.envs;
     if (request.envs == 0 || all > max_envs_) {

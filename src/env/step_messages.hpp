@@ -23,8 +23,6 @@ struct SessionId {
   friend bool operator==(const SessionId&, const SessionId&) = default;
 };
 
-inline constexpr std::uint32_t kMostBuffers = 16;
-
 /// What a driver wants of a worker.
 struct OpenRequest {
   std::uint32_t buffers = 1;

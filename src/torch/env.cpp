@@ -53,11 +53,11 @@ const EnvSpec& spec_of(const EnvBatch& batch) {
 }
 
 // Whether those are actions [G, steps, k, …], or of one step [G, k, …] or [G · k, …].
-bool has_rows(const at::Tensor& actions, const EnvSpec& spec, const EnvBatch& batch,
-              std::size_t steps) {
+bool has_rows(const at::Tensor& actions, const EnvBatch& batch, std::size_t steps) {
+  const std::vector<std::int64_t>& shape = spec_of(batch).action.shape;
   const auto size = [](std::size_t count) { return static_cast<std::int64_t>(count); };
   const auto has = [&](std::vector<std::int64_t> sizes) {
-    sizes.insert(sizes.end(), spec.action.shape.begin(), spec.action.shape.end());
+    sizes.insert(sizes.end(), shape.begin(), shape.end());
     return actions.sizes() == at::IntArrayRef(sizes);
   };
   if (has({size(batch.groups), size(steps), size(batch.envs)})) return true;
@@ -132,13 +132,12 @@ void step_async(VectorEnv& envs, const EnvBatch& batch, const at::Tensor& action
   if (!actions.defined()) refuse("a tensor is wanted");
   const bool integers = spec.actions > 0 && c10::isIntegralType(actions.scalar_type(), false);
   if (actions.scalar_type() != type && !integers) refuse("another type is wanted");
-  if (!has_rows(actions, spec, batch, steps)) {
-    const auto number = [](std::size_t count) { return std::to_string(count); };
-    refuse(steps == 1
-               ? "a row for each of " + number(batch.groups * batch.envs) +
-                     " environments is wanted"
-               : "[" + number(batch.groups) + ", " + number(steps) + ", " + number(batch.envs) +
-                     "] of them are wanted (groups, steps, environments of each)");
+  if (!has_rows(actions, batch, steps)) {
+    refuse(steps == 1 ? "a row for each of " + std::to_string(batch.groups * batch.envs) +
+                            " environments is wanted"
+                      : "[" + std::to_string(batch.groups) + ", " + std::to_string(steps) + ", " +
+                            std::to_string(batch.envs) +
+                            "] of them are wanted (groups, steps, environments of each)");
   }
   const at::Tensor given = actions.detach().to(at::kCPU);
   const at::Tensor dense = given.to(type).contiguous();

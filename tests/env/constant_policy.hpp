@@ -12,7 +12,7 @@ namespace batchrpc::test {
 
 /// Chooses 1 for every environment, and gives the number of its row, from 1 on, beside it; says
 /// which version it was given last.
-class ConstantPolicy final : public WorkerPolicy {
+class ConstantPolicy : public WorkerPolicy {
  public:
   [[nodiscard]] std::size_t extras() const noexcept override { return 1; }
   std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,

@@ -5,6 +5,7 @@
 #include <batchrpc/testing.hpp>
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -75,6 +76,23 @@ void step_and_refuse(ElementType type, double low, double high, const std::vecto
 TEST_CASE("actions of float32 are stepped within their range, and NaN never is") {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   step_and_refuse<float>(ElementType::float32, -1, 2, {-1, 0.5F, 2}, {-1.5F, 2.5F, kNan});
+}
+
+TEST_CASE("actions of float32 may be clamped to a range's ends, which no float32 has") {
+  const float above = std::nextafter(0.4F, 1.F);
+  step_and_refuse<float>(ElementType::float32, -0.4, 0.4, {0.4F, -0.4F}, {above, -above});
+  EnvSpec spec;
+  spec.action = {ElementType::float32, {1}};
+  spec.action_low = -0.4;
+  spec.action_high = 0.4;
+  CHECK_THROWS_WITH(env::require_allowed(spec, std::as_bytes(std::span(&above, 1))),
+                    "action 0 of 1 is 0.400000036, but allowed is -0.4 to 0.4");
+}
+
+TEST_CASE("actions of float32 may have any value in a range that is wider than theirs, but NaN") {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  step_and_refuse<float>(ElementType::float32, -1e300, 1e300, {kMost, -kMost}, {kNan});
 }
 
 TEST_CASE("actions of float64 may have any value in an infinite range, but NaN") {

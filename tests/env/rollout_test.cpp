@@ -164,14 +164,8 @@ TEST_CASE("a replacement that refuses the weights is lost until another takes it
   EnvBatch batch = envs.reset();
   envs.push_policy(weights(20), 1).get();
   world.world.kill("w1");
-  class Refusing final : public WorkerPolicy {
-   public:
+  struct Refusing final : ConstantPolicy {
     [[nodiscard]] std::size_t extras() const noexcept override { return 2; }
-    std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,
-                      std::span<const std::byte> /*observations*/, std::span<std::byte> /*actions*/,
-                      std::span<float> /*extras*/) override {
-      return 0;
-    }
     void update(Bytes /*weights*/, std::uint64_t /*version*/) override {
       throw std::invalid_argument("of another network");
     }
@@ -192,8 +186,7 @@ TEST_CASE("a replacement that refuses the weights is lost until another takes it
 }
 
 TEST_CASE("an error of batchrpc's that a policy throws loses its worker as any other does") {
-  struct Asking final : WorkerPolicy {
-    [[nodiscard]] std::size_t extras() const noexcept override { return 0; }
+  struct Asking final : ConstantPolicy {
     std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,
                       std::span<const std::byte> /*observations*/, std::span<std::byte> /*actions*/,
                       std::span<float> /*extras*/) override {
@@ -260,14 +253,8 @@ TEST_CASE("weights need a policy, and do not go back") {
 }
 
 TEST_CASE("workers with and without a policy are not alike, also where it says no numbers") {
-  struct Silent final : WorkerPolicy {
+  struct Silent final : ConstantPolicy {
     [[nodiscard]] std::size_t extras() const noexcept override { return 0; }
-    std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,
-                      std::span<const std::byte> /*observations*/, std::span<std::byte> /*actions*/,
-                      std::span<float> /*extras*/) override {
-      return 0;
-    }
-    void update(Bytes /*weights*/, std::uint64_t /*version*/) override {}
   };
   EnvWorld world(1, {.length = 100}, 1, std::make_shared<Silent>());
   world.policy = nullptr;
@@ -323,9 +310,7 @@ TEST_CASE("recv gives groups of different numbers of steps beside each other") {
 
 TEST_CASE("a policy may choose anything for environments that the next step resets") {
   // Chooses what the spec does not allow where it sees an episode's last observation.
-  class Careless final : public WorkerPolicy {
-   public:
-    [[nodiscard]] std::size_t extras() const noexcept override { return 0; }
+  struct Careless final : ConstantPolicy {
     std::uint64_t act(std::size_t /*buffer*/, std::size_t rows,
                       std::span<const std::byte> observations, std::span<std::byte> actions,
                       std::span<float> /*extras*/) override {
@@ -335,7 +320,6 @@ TEST_CASE("a policy may choose anything for environments that the next step rese
       }
       return 1;
     }
-    void update(Bytes /*weights*/, std::uint64_t /*version*/) override {}
   };
   EnvWorld world(1, {.length = 2}, 1, std::make_shared<Careless>());
   VectorEnv envs(*world.driver, world.options(2));
@@ -366,16 +350,13 @@ TEST_CASE("what large rollouts took goes back to the system when it is not neede
 }
 
 TEST_CASE("a policy that chooses what the spec does not allow loses its worker, and is told of") {
-  class Wrong final : public WorkerPolicy {
-   public:
-    [[nodiscard]] std::size_t extras() const noexcept override { return 0; }
+  struct Wrong final : ConstantPolicy {
     std::uint64_t act(std::size_t /*buffer*/, std::size_t /*rows*/,
                       std::span<const std::byte> /*observations*/, std::span<std::byte> actions,
                       std::span<float> /*extras*/) override {
       elements_of<std::int64_t>(actions)[0] = 1001;
       return 1;
     }
-    void update(Bytes /*weights*/, std::uint64_t /*version*/) override {}
   };
   EnvWorld world(1, {}, 1, std::make_shared<Wrong>());
   VectorEnv envs(*world.driver, world.options(1));

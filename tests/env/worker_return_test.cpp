@@ -79,6 +79,7 @@ TEST_CASE("a process with other environments is refused, and the next one of its
   CHECK_FALSE(envs.wait_for_workers(2, 1h));
   CHECK_FALSE(envs.workers()[1].opening);
   CHECK(envs.workers()[1].losses == 1);
+  CHECK(envs.workers()[1].refusals == 1);
   CHECK_THAT(envs.workers()[1].last_loss,
              Catch::StartsWith("w1 ") && Catch::Contains("differ from those of w0"));
   world.world.run_for(1h);
@@ -286,6 +287,30 @@ TEST_CASE("a replacement that does not make its environments in time is told, an
   node.unexpose("envs.open");
   const EnvWorker worker(node, counting_envs());
   CHECK(envs.wait_for_workers(2, 10s));
+}
+
+TEST_CASE("a replacement that has no EnvWorker is told once, and open when it has one") {
+  EnvWorld world(2, {.length = 100});
+  VectorEnvOptions options = world.options(1);
+  options.open_timeout = 3s;
+  VectorEnv envs(*world.driver, options);
+  (void)envs.reset();
+  world.world.kill("w1");
+  world.world.run_for(60s);  // away, which the loss says
+  const std::string lost = envs.workers()[1].last_loss;
+  CHECK_THAT(lost, !Catch::Contains("could not be opened again"));
+  world.hosts.erase(1);
+  const Node node(world.world.options("w1"));
+  world.world.run_for(2s);
+  CHECK(envs.workers()[1].last_loss == lost);  // it may have one yet
+  world.world.run_for(3s);
+  CHECK_THAT(envs.workers()[1].last_loss,
+             Catch::StartsWith("w1 could not be opened again") && Catch::Contains("envs.open"));
+  CHECK(envs.workers()[1].opening);
+  CHECK(envs.workers()[1].losses == 1);
+  const EnvWorker worker(node, counting_envs());
+  CHECK(envs.wait_for_workers(2, 10s));
+  CHECK(envs.workers()[1].refusals == 0);
 }
 
 }  // namespace worker_return_test

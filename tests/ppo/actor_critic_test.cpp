@@ -97,14 +97,20 @@ TEST_CASE("all packages of a network have the weights of an update", "[actor_cri
     WARN("left out: a Python with PyTorch " TORCH_VERSION ", which exports policies");
     return;
   }
-  const auto policy =
-      rpc::load_policy((folder / "minatar" / "updatable").string(), {.updatable = true});
-  CHECK(policy->info().batch_sizes == std::vector<std::size_t>{1, 3});
-  for (std::uint64_t version = 1; version <= 2; ++version) {
-    const auto trained = make_minatar({at::kBool, {4, 10, 10}}, 3);
-    policy->update(rpc::state_of(*trained), version);
-    check_equal(*trained, *policy);  // batches of 1 and of 3
-  }
+  const auto check = [&](const std::string& name, const std::vector<std::size_t>& sizes,
+                         const auto& make) {
+    CAPTURE(name);
+    const auto policy =
+        rpc::load_policy((folder / name / "updatable").string(), {.updatable = true});
+    CHECK(policy->info().batch_sizes == sizes);
+    for (std::uint64_t version = 1; version <= 2; ++version) {
+      const std::shared_ptr<Network> trained = make();
+      policy->update(rpc::state_of(*trained), version);
+      check_equal(*trained, *policy);  // batches of 1 and of 3
+    }
+  };
+  check("minatar", {1, 3}, [] { return make_minatar({at::kBool, {4, 10, 10}}, 3); });
+  check("atari", {3}, [] { return make_atari(); });
 }
 #endif
 

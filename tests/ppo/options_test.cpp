@@ -101,6 +101,7 @@ TEST_CASE("What needs workers, a rank or a file is refused without") {
   refused({"--workers", "0", "--inference", "worker"}, "needs workers");
   refused({"--workers", "0", "--buffers", "2"}, "needs workers");
   refused({"--workers", "0", "--env-threads", "2"}, "needs workers");
+  refused({"--workers", "0", "--join", "tcp://127.0.0.1:1"}, "--join needs workers");
   refused({"--workers", "2", "--rank", "3", "--join", "tcp://127.0.0.1:1"}, "--rank 3 of 2");
   refused({"--workers", "2", "--rank", "1"}, "--rank needs --join");
   refused({"--policy", "compiled"}, "--policy-path");

@@ -183,6 +183,22 @@ TEST_CASE("Of a damaged checkpoint it is said so, and the one before is used") {
   }
 }
 
+TEST_CASE("A folder in which another training writes its checkpoints is refused, and left alone") {
+  const Folder folder;
+  PpoOptions options = short_options();
+  options.checkpoint = folder.string();
+  {
+    const CheckpointFolder used(folder.string());
+    const std::string unfinished = folder.checkpoint(3) + ".new";
+    std::ofstream(unfinished) << "being written";
+    CHECK_THROWS_WITH(
+        trained(options),
+        folder.string() + ": another training uses it: end that one, or name another folder");
+    CHECK(std::filesystem::exists(unfinished));
+  }
+  CHECK_NOTHROW(trained(options));
+}
+
 TEST_CASE("A checkpoint of a training with other settings is refused") {
   const Folder folder;
   PpoOptions options = short_options();

@@ -18,11 +18,11 @@ const State kLost{.name = "worker1",
                   .losses = 1,
                   .last_loss = "worker1 is lost: it is gone"};
 
-State refused(std::size_t losses, const std::string& why) {
+State refused(std::size_t refusals, const std::string& why) {
   return {.name = "worker1",
           .live = false,
-          .opening = false,
-          .losses = losses,
+          .losses = 1,
+          .refusals = refusals,
           .last_loss = "worker1 is lost: " + why};
 }
 
@@ -43,13 +43,15 @@ TEST_CASE("A worker that is lost is told, and that it is back, each once") {
 }
 
 TEST_CASE("A worker that is refused is told, also when it came and was refused between two looks") {
-  const std::string told =
-      "worker1 is lost: others; start it with the agent's --env, --inference and --policy";
-  CHECK(worker_changes({kLost}, {refused(1, "others")}) == Lines{told});
-  const State threw = refused(1, "it threw");  // nobody waits for it
+  const Lines told{"worker1 is lost: others; start it with the agent's options"};
+  CHECK(worker_changes({kLost}, {refused(1, "others")}) == told);
+  const State threw = refused(0, "it threw");  // nobody waits for it
   CHECK(worker_changes({kLive}, {threw}) == Lines{"worker1 is lost: it threw"});
   CHECK(worker_changes({threw}, {threw}).empty());
-  CHECK(worker_changes({threw}, {refused(1, "others")}) == Lines{told});
+  CHECK(worker_changes({threw}, {refused(1, "others")}) == told);
+  CHECK(worker_changes({refused(1, "others")}, {refused(1, "others")}).empty());
+  CHECK(worker_changes({refused(1, "others")}, {refused(2, "others")}) == told);  // once more
+  CHECK(worker_changes({kLive}, {refused(1, "others")}) == told);  // and was lost before
 }
 
 }  // namespace worker_changes_test

@@ -24,7 +24,7 @@ struct VectorEnvOptions {
   /// How many environments of a worker are stepped by one message.
   std::size_t envs_per_worker = 1;
   /// Each worker has so many times envs_per_worker environments, in as many groups: it steps one
-  /// while the actions of another are computed. 1 to 16.
+  /// while the actions of another are computed. 1 to WorkerPolicy::kMostBuffers, 16.
   std::size_t buffers = 1;
   Autoreset autoreset = Autoreset::next_step;  ///< what follows the end of an episode
   /// Environment i is seeded with seed + i, as Gymnasium does it.
@@ -69,9 +69,9 @@ struct VectorEnvOptions {
 class BATCHRPC_EXPORT VectorEnv {
  public:
   /// Opens the workers, and returns when they have made their environments. Throws InvalidArgument
-  /// for options out of range and for workers whose environments differ, RemoteError for what the
-  /// program's code throws at a worker, TimedOut when a worker is not there in time, and what else
-  /// its call ends in.
+  /// for options out of range and for workers whose environments differ from each other's,
+  /// RemoteError for what the program's code throws at a worker, TimedOut when a worker is not
+  /// there in time, and what else its call ends in.
   VectorEnv(const Node& node, VectorEnvOptions options);
   VectorEnv(VectorEnv&&) = delete;
   VectorEnv& operator=(VectorEnv&&) = delete;
@@ -137,12 +137,13 @@ class BATCHRPC_EXPORT VectorEnv {
 
   /// What has become of a worker.
   struct WorkerState {
-    std::string name{};       ///< as in the options
-    bool live = true;         ///< its environments can be stepped
-    bool opening = false;     ///< it is not live, but may yet be; neither: not unless it is
-                              ///< replaced by another process of its name
-    std::size_t losses = 0;   ///< how often it was lost
-    std::string last_loss{};  ///< why, the last time: a sentence that begins with the name
+    std::string name{};        ///< as in the options
+    bool live = true;          ///< its environments can be stepped
+    bool opening = false;      ///< it is not live, but may yet be; neither: not unless it is
+                               ///< replaced by another process of its name
+    std::size_t losses = 0;    ///< how often it was lost
+    std::size_t refusals = 0;  ///< how often a process of its name was not taken
+    std::string last_loss{};   ///< why, the last time: a sentence that begins with the name
   };
   /// In the order of the options. Thread-safe.
   [[nodiscard]] std::vector<WorkerState> workers() const;
