@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <atomic>
@@ -99,6 +100,9 @@ class ServedPolicy final : public Policy {
     backend_->prepare(checked);
     const std::lock_guard alone(gate_);
     backend_->apply();
+    if (device_.is_cuda()) {  // the next batch may be on another stream
+      c10::impl::VirtualGuardImpl(device_.type()).getStream(device_).synchronize();
+    }
     version_ = version;
   }
 

@@ -1,9 +1,15 @@
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/version.h>
 
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
 #include <ATen/DeviceAccelerator.h>
 #define BATCHRPC_TEST_HAS_ACCELERATOR
 #endif
+
+#include <atomic>
+#include <thread>
+#include <vector>
 
 #include "batchrpc/torch/policy_batcher.hpp"
 #include "torch/policy_files.hpp"
@@ -152,6 +158,45 @@ TEST_CASE("an updatable package is refused with CUDA graphs", "[policy]") {
   PolicyOptions options = options_of("cpu", true);
   CHECK_THAT(message_of<InvalidArgument>([&] { (void)load_policy(package, options); }),
              Contains("PolicyOptions::cuda_graphs replays a package whose weights stay"));
+}
+
+TEST_CASE("on a GPU an update from a stream of its own is whole for those of other streams",
+          "[policy]") {
+  if (!is_there("cuda")) return;
+  const ModuleState like = state_of(Mlp()).clone();
+  const auto policy =
+      make_eager_policy(std::make_shared<Mlp>(), options_of("cuda:0", GENERATE(false, true)));
+  const c10::impl::VirtualGuardImpl streams(at::kCUDA);
+  const c10::StreamGuard on(streams.getStreamFromGlobalPool(at::Device(at::kCUDA, 0)));
+  CHECK(torch_test::is_never_torn(*policy, like, 200));
+}
+
+TEST_CASE("on a GPU policies are recorded while others serve", "[policy]") {
+  if (!is_there("cuda")) return;
+  Mlp network;
+  const auto launched = make_eager_policy(std::make_shared<Mlp>(), options_of("cuda:0", false));
+  const auto replayed = make_eager_policy(std::make_shared<Mlp>(), options_of("cuda:0", true));
+  for (const auto& policy : {launched, replayed})
+    policy->update(state_of(network), 1);
+  std::atomic<bool> over{false};
+  std::atomic<int> right{0};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (const auto& policy : {launched, replayed}) {
+    threads.emplace_back([&, policy] {
+      const at::Tensor states = at::randn({3, 4});
+      const at::Tensor logits = std::get<0>(network.forward(states)).detach();
+      while (!over)
+        ++(at::allclose(policy->forward(states).tensors[0], logits, 1e-4, 1e-4) ? right : wrong);
+    });
+  }
+  for (int i = 0; i < 5; ++i)
+    check_eager_and_script("cuda:0", true);
+  over = true;
+  for (std::thread& thread : threads)
+    thread.join();
+  CHECK(right > 0);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("on a GPU a policy has the sizes that are recorded, and its device's index", "[policy]") {
