@@ -40,6 +40,6 @@ c++ -std=c++20 -O1 -g -Wall -Wextra -Werror -shared -fPIC -pthread -Wl,-soname,l
   -isystem "$toolkit/include" -isystem "$build/simulation/include" \
   tests/gpu/simulation/*.cpp -o "$build/simulation/libcuda.so.1"
 
-tests='on a GPU*~*a compiled policy*,what looks at values*,a batch is on the device*,a tensor on a GPU*'
+tests='on a GPU a policy*,on a GPU an update*,on a GPU policies*,what looks at values*,a batch is on the device*,a tensor on a GPU*'
 exec env LD_LIBRARY_PATH="$build/simulation" LD_PRELOAD="$PWD/$build/simulation/libcuda.so.1" \
   "$build/bin/test_torch" "${1:-$tests}"
