@@ -1,6 +1,7 @@
 #include "torch/device.hpp"
 
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/cuda.h>
 
 #include "batchrpc/base/error.hpp"
@@ -26,6 +27,16 @@ at::Device device_of(const std::string& option, const std::string& device) {
     why = error.what_without_backtrace();
   }
   throw InvalidArgument(option + " '" + device + "': " + why);
+}
+
+void wait_for_stream(const at::Device& device) {
+  if (!device.is_cuda()) return;
+  c10::impl::VirtualGuardImpl(device.type()).getStream(device).synchronize();
+}
+
+void wait_for_default_stream(const at::Device& device) {
+  if (!device.is_cuda()) return;
+  c10::impl::VirtualGuardImpl(device.type()).getDefaultStream(device).synchronize();
 }
 
 }  // namespace batchrpc::detail

@@ -10,4 +10,11 @@ namespace batchrpc::detail {
 /// InvalidArgument that names `option` unless LibTorch has such a device here.
 [[nodiscard]] at::Device device_of(const std::string& option, const std::string& device);
 
+/// Returns when all that is on this thread's stream of a GPU, or on its default stream, has been
+/// done. Of other devices there is nothing to wait for.
+/// @{
+void wait_for_stream(const at::Device& device);
+void wait_for_default_stream(const at::Device& device);
+/// @}
+
 }  // namespace batchrpc::detail

@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 #include <atomic>
@@ -100,9 +99,7 @@ class ServedPolicy final : public Policy {
     backend_->prepare(checked);
     const std::lock_guard alone(gate_);
     backend_->apply();
-    if (device_.is_cuda()) {  // the next batch may be on another stream
-      c10::impl::VirtualGuardImpl(device_.type()).getStream(device_).synchronize();
-    }
+    wait_for_stream(device_);  // the next batch may be on another stream
     version_ = version;
   }
 

@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include "batchrpc/base/error.hpp"
+#include "torch/device.hpp"
 #include "torch/policy_backend.hpp"
 #include "torch/policy_description.hpp"
 #include "torch/policy_turns.hpp"
@@ -106,7 +107,10 @@ class CompiledBackend final : public PolicyBackend {
       }
       const bool inactive = true;
       const bool all = true;
+      // The package copies on the default stream, with LibTorch before 2.14 without waiting.
+      wait_for_stream(device_);
       loader->load_constants(constants, inactive, all);
+      wait_for_default_stream(device_);
     }
   }
   void apply() override {

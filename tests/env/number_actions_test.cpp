@@ -9,9 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <locale>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "env/action_check.hpp"
@@ -87,6 +89,21 @@ TEST_CASE("actions of float32 may be clamped to a range's ends, which no float32
   spec.action_high = 0.4;
   CHECK_THROWS_WITH(env::require_allowed(spec, std::as_bytes(std::span(&above, 1))),
                     "action 0 of 1 is 0.400000036, but allowed is -0.4 to 0.4");
+}
+
+TEST_CASE("a number that is refused is written the same way in every locale") {
+  struct Thousands : std::numpunct<char> {
+    [[nodiscard]] std::string do_grouping() const override { return "\3"; }
+  };
+  EnvSpec spec;
+  spec.action = {ElementType::int64, {}};
+  spec.actions = 2000;
+  const std::int64_t action = 50000;
+  const std::locale before =
+      std::locale::global(std::locale(std::locale::classic(), new Thousands));
+  CHECK_THROWS_WITH(env::require_allowed(spec, std::as_bytes(std::span(&action, 1))),
+                    "action 0 of 1 is 50000, but allowed is 0 to 1999");
+  std::locale::global(before);
 }
 
 TEST_CASE("actions of float32 may have any value in a range that is wider than theirs, but NaN") {

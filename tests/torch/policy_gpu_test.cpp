@@ -8,7 +8,8 @@
 #endif
 
 #include <atomic>
-#include <thread>
+#include <future>
+#include <memory>
 #include <vector>
 
 #include "batchrpc/torch/policy_batcher.hpp"
@@ -181,20 +182,22 @@ TEST_CASE("on a GPU policies are recorded while others serve", "[policy]") {
   std::atomic<bool> over{false};
   std::atomic<int> right{0};
   std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
+  std::vector<std::future<void>> serving;
+  const auto end = [](std::atomic<bool>* flag) { *flag = true; };
+  std::unique_ptr<std::atomic<bool>, decltype(end)> ended(&over, end);  // also when a check throws
   for (const auto& policy : {launched, replayed}) {
-    threads.emplace_back([&, policy] {
+    serving.push_back(std::async(std::launch::async, [&, policy] {
       const at::Tensor states = at::randn({3, 4});
       const at::Tensor logits = std::get<0>(network.forward(states)).detach();
       while (!over)
         ++(at::allclose(policy->forward(states).tensors[0], logits, 1e-4, 1e-4) ? right : wrong);
-    });
+    }));
   }
   for (int i = 0; i < 5; ++i)
     check_eager_and_script("cuda:0", true);
-  over = true;
-  for (std::thread& thread : threads)
-    thread.join();
+  ended.reset();
+  for (std::future<void>& each : serving)
+    each.get();
   CHECK(right > 0);
   CHECK(wrong == 0);
 }

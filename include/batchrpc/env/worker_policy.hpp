@@ -21,11 +21,11 @@ class BATCHRPC_EXPORT WorkerPolicy {
 
   /// How many numbers act() gives beside each action: a log-probability, say, and a value.
   [[nodiscard]] virtual std::size_t extras() const noexcept = 0;
-  /// Chooses an action for each of the k environments of a buffer, from 0, by what they see, [k,
-  /// …]: writes actions [k, …], as the spec has them, and `extras` [k, extras()]. One call of a
-  /// buffer at a time. Returns the version of the weights that it has used, of one version for all
-  /// rows. What it throws, and an action that the spec does not allow, loses the worker at the
-  /// driver, until it is replaced.
+  /// Chooses an action for each of the k environments of a buffer, by what they see, [k, …]: writes
+  /// actions [k, …], as the spec has them, and `extras` [k, extras()]. `buffer` counts from 0; one
+  /// call of each at a time. Returns the version of the weights that it has used, of one version
+  /// for all rows. What it throws, and an action that the spec does not allow, loses the worker at
+  /// the driver, until it is replaced.
   virtual std::uint64_t act(std::size_t buffer, std::size_t rows,
                             std::span<const std::byte> observations, std::span<std::byte> actions,
                             std::span<float> extras) = 0;

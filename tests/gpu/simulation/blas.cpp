@@ -2,8 +2,10 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "device.hpp"
 
@@ -15,6 +17,7 @@ struct Handle {
   cudaStream_t stream = nullptr;
   cublasMath_t math{};
   cublasPointerMode_t pointers{};
+  void* workspace = nullptr;
 };
 Handle& handle_of(cublasHandle_t handle) { return *reinterpret_cast<Handle*>(handle); }
 
@@ -35,12 +38,15 @@ struct Product {
   float* to;
   long leading;
   const float* bias;
+  void* workspace;  // null: it needs none
 };
 
 cudaError_t multiply(const Product& p, cudaStream_t stream) {
   count(&Counts::kernels);
   return stream_of(stream).add(
       [p] {
+        const auto mark = reinterpret_cast<std::uintptr_t>(&p);
+        if (p.workspace != nullptr) std::memcpy(p.workspace, &mark, sizeof mark);
         for (long column = 0; column < p.columns; ++column) {
           for (long row = 0; row < p.rows; ++row) {
             float sum = 0;
@@ -50,6 +56,10 @@ cudaError_t multiply(const Product& p, cudaStream_t stream) {
             to = p.alpha * sum + (p.beta == 0 ? 0 : p.beta * to) +
                  (p.bias == nullptr ? 0 : p.bias[row]);
           }
+        }
+        if (p.workspace != nullptr && std::memcmp(p.workspace, &mark, sizeof mark) != 0) {
+          std::fprintf(stderr, "simulated GPU: a workspace of cuBLAS is used by others, too\n");
+          std::abort();
         }
       },
       "a product of matrices");
@@ -83,7 +93,9 @@ GPU_SIMULATION_API cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cuda
   handle_of(handle).stream = stream;
   return CUBLAS_STATUS_SUCCESS;
 }
-GPU_SIMULATION_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t, void*, std::size_t) {
+GPU_SIMULATION_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace,
+                                                        std::size_t) {
+  handle_of(handle).workspace = workspace;
   return CUBLAS_STATUS_SUCCESS;
 }
 GPU_SIMULATION_API cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t math) {
@@ -118,7 +130,8 @@ GPU_SIMULATION_API cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOp
                              *beta,
                              to,
                              leading,
-                             nullptr},
+                             nullptr,
+                             handle_of(handle).workspace},
                             handle_of(handle).stream));
 }
 
@@ -192,8 +205,8 @@ GPU_SIMULATION_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmu
                                                  cublasLtMatrixLayout_t b_layout, const void* beta,
                                                  const void* c, cublasLtMatrixLayout_t, void* to,
                                                  cublasLtMatrixLayout_t to_layout,
-                                                 const cublasLtMatmulAlgo_t*, void*, std::size_t,
-                                                 cudaStream_t stream) {
+                                                 const cublasLtMatmulAlgo_t*, void* workspace,
+                                                 std::size_t, cudaStream_t stream) {
   const auto& description = *reinterpret_cast<Description*>(handle);
   const auto layout_of = [](cublasLtMatrixLayout_t layout) {
     return *reinterpret_cast<Layout*>(layout);
@@ -216,6 +229,7 @@ GPU_SIMULATION_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmu
        kept,
        static_cast<float*>(to),
        result.leading,
-       has_bias ? description.bias : nullptr},
+       has_bias ? description.bias : nullptr,
+       workspace},
       stream));
 }

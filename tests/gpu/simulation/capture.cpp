@@ -5,7 +5,11 @@ using namespace gpu_simulation;
 
 namespace {
 
-using Executable = std::shared_ptr<const Graph>;
+struct Executable {
+  const Graph graph;
+  std::mutex running;  // CUDA runs launches of one graph one after the other
+};
+using ExecutableHandle = std::shared_ptr<Executable>;
 
 }  // namespace
 
@@ -49,22 +53,25 @@ GPU_SIMULATION_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* ex
                                                              cudaGraph_t graph,
                                                              unsigned long long) {
   *executable = reinterpret_cast<cudaGraphExec_t>(
-      new Executable(std::make_shared<const Graph>(*reinterpret_cast<Graph*>(graph))));
+      new ExecutableHandle(new Executable{*reinterpret_cast<Graph*>(graph), {}}));
   return cudaSuccess;
 }
 GPU_SIMULATION_API cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   count(&Counts::replays);
-  const Executable graph = *reinterpret_cast<Executable*>(executable);
-  for (const Operation& operation : graph->operations)
-    stream_of(stream).run_after_all_before([graph, &operation] { operation(); });
-  return cudaSuccess;
+  return stream_of(stream).add(
+      [launched = *reinterpret_cast<ExecutableHandle*>(executable)] {
+        const std::lock_guard lock(launched->running);
+        for (const Operation& operation : launched->graph.operations)
+          operation();
+      },
+      "cudaGraphLaunch");
 }
 GPU_SIMULATION_API cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
   delete reinterpret_cast<Graph*>(graph);
   return cudaSuccess;
 }
 GPU_SIMULATION_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-  delete reinterpret_cast<Executable*>(executable);
+  delete reinterpret_cast<ExecutableHandle*>(executable);
   return cudaSuccess;
 }
 GPU_SIMULATION_API cudaError_t cudaGraphRetainUserObject(cudaGraph_t, cudaUserObject_t, unsigned,

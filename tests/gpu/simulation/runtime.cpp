@@ -203,9 +203,16 @@ GPU_SIMULATION_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEven
                                                    unsigned) {
   Event& event = event_of(handle);
   unsigned long until = 0;
+  bool is_captured = false;
   {
     const std::lock_guard lock(event.mutex);
     until = event.recorded;
+    is_captured = event.is_captured;
+  }
+  const bool captures = stream_of(stream).capture_status() != cudaStreamCaptureStatusNone;
+  if (captures != is_captured) {  // a capture is of one stream here, and none joins it
+    (void)stream_of(stream).refuse_in_capture("cudaStreamWaitEvent");
+    return fail(cudaErrorStreamCaptureIsolation, "cudaStreamWaitEvent");
   }
   return stream_of(stream).add(
       [&event, until] {
@@ -254,6 +261,7 @@ GPU_SIMULATION_API cudaError_t cudaEventQuery(cudaEvent_t handle) {
   return event.done >= event.recorded ? cudaSuccess : cudaErrorNotReady;
 }
 GPU_SIMULATION_API cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
+  if (is_forbidden("cudaEventSynchronize")) return last_error();
   Event& event = event_of(handle);
   std::unique_lock lock(event.mutex);
   if (event.is_captured) return fail(cudaErrorCapturedEvent, "cudaEventSynchronize");
