@@ -42,7 +42,7 @@ c++ -std=c++20 -O1 -g -Wall -Wextra -Werror -shared -fPIC -pthread -Wl,-soname,l
   tests/gpu/simulation/*.cpp -o "$build/simulation/libcuda.so.1"
 
 tests=${1:-'"*on a GPU*"~"on a GPU a compiled policy*","a batch is on the device that its handler wants*"'}
-if ! "$build/bin/test_torch" --list-tests "$tests" | grep -q '^  '; then
+if [[ -z $("$build/bin/test_torch" --list-tests "$tests" | grep '^  ') ]]; then
   echo "simulated_gpu: no test of test_torch is named like $tests" >&2
   exit 2
 fi
