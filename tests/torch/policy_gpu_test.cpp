@@ -183,8 +183,7 @@ TEST_CASE("on a GPU policies are recorded while others serve", "[policy]") {
   std::atomic<int> right{0};
   std::atomic<int> wrong{0};
   std::vector<std::future<void>> serving;
-  const auto end = [](std::atomic<bool>* flag) { *flag = true; };
-  std::unique_ptr<std::atomic<bool>, decltype(end)> ended(&over, end);  // also when a check throws
+  const torch_test::Ending ending(over);
   for (const auto& policy : {launched, replayed}) {
     serving.push_back(std::async(std::launch::async, [&, policy] {
       const at::Tensor states = at::randn({3, 4});
@@ -195,7 +194,7 @@ TEST_CASE("on a GPU policies are recorded while others serve", "[policy]") {
   }
   for (int i = 0; i < 5; ++i)
     check_eager_and_script("cuda:0", true);
-  ended.reset();
+  ending.now();
   for (std::future<void>& each : serving)
     each.get();
   CHECK(right > 0);

@@ -2,12 +2,15 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
-
+#include <future>
 #include <string>
 #include <thread>
 #include <tuple>
+#include <vector>
 
 #include "batchrpc/torch/policy.hpp"
 
@@ -69,6 +72,20 @@ inline bool says_its_version(const batchrpc::PolicyOutput& output) {
   return output.tensors.size() == 2;
 }
 
+/// Ends threads of std::async that look at a flag, before their futures wait for them: also when a
+/// check throws.
+class Ending {
+ public:
+  explicit Ending(std::atomic<bool>& over) : over_(over) {}
+  ~Ending() { now(); }
+  Ending(const Ending&) = delete;
+  Ending& operator=(const Ending&) = delete;
+  void now() const { over_ = true; }
+
+ private:
+  std::atomic<bool>& over_;
+};
+
 /// Updates a policy again and again while threads run it: every output must be of one version, of
 /// that which it names, and no thread may see versions fall.
 inline bool is_never_torn(batchrpc::Policy& policy, const batchrpc::ModuleState& like,
@@ -76,9 +93,10 @@ inline bool is_never_torn(batchrpc::Policy& policy, const batchrpc::ModuleState&
   std::atomic<bool> whole{true};
   std::atomic<bool> over{false};
   std::atomic<int> under_way{0};
-  std::vector<std::thread> threads;
+  std::vector<std::future<void>> serving;
+  const Ending ending(over);
   for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&, rows = 1 + 2 * i] {
+    serving.push_back(std::async(std::launch::async, [&, rows = 1 + 2 * i] {
       std::uint64_t last = 0;
       while (!over) {
         const batchrpc::PolicyOutput output = policy.forward(at::ones({rows, 4}));
@@ -87,18 +105,21 @@ inline bool is_never_torn(batchrpc::Policy& policy, const batchrpc::ModuleState&
         last = output.version;
         ++under_way;
       }
-    });
+    }));
   }
   for (std::uint64_t version = 1; version <= updates; ++version) {
     policy.update(weights_of_version(like, version), version);
     const batchrpc::PolicyOutput output = policy.forward(at::ones({2, 4}));
     if (output.version != version || !says_its_version(output)) whole = false;
   }
-  while (under_way < 3)
+  const auto has_thrown = [](const std::future<void>& each) {
+    return each.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  while (under_way < 3 && std::none_of(serving.begin(), serving.end(), has_thrown))
     std::this_thread::yield();
-  over = true;
-  for (std::thread& thread : threads)
-    thread.join();
+  ending.now();
+  for (std::future<void>& each : serving)
+    each.get();
   return whole;
 }
 

@@ -91,11 +91,12 @@ GPU_SIMULATION_API cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 }
 GPU_SIMULATION_API cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
   handle_of(handle).stream = stream;
+  handle_of(handle).workspace = nullptr;  // as documented: the default one, of each stream
   return CUBLAS_STATUS_SUCCESS;
 }
 GPU_SIMULATION_API cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace,
-                                                        std::size_t) {
-  handle_of(handle).workspace = workspace;
+                                                        std::size_t size) {
+  handle_of(handle).workspace = size >= sizeof(std::uintptr_t) ? workspace : nullptr;
   return CUBLAS_STATUS_SUCCESS;
 }
 GPU_SIMULATION_API cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t math) {
@@ -206,7 +207,7 @@ GPU_SIMULATION_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmu
                                                  const void* c, cublasLtMatrixLayout_t, void* to,
                                                  cublasLtMatrixLayout_t to_layout,
                                                  const cublasLtMatmulAlgo_t*, void* workspace,
-                                                 std::size_t, cudaStream_t stream) {
+                                                 std::size_t workspace_size, cudaStream_t stream) {
   const auto& description = *reinterpret_cast<Description*>(handle);
   const auto layout_of = [](cublasLtMatrixLayout_t layout) {
     return *reinterpret_cast<Layout*>(layout);
@@ -230,6 +231,6 @@ GPU_SIMULATION_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmu
        static_cast<float*>(to),
        result.leading,
        has_bias ? description.bias : nullptr,
-       workspace},
+       workspace_size >= sizeof(std::uintptr_t) ? workspace : nullptr},
       stream));
 }

@@ -7,7 +7,8 @@ namespace {
 
 struct Executable {
   const Graph graph;
-  std::mutex running;  // CUDA runs launches of one graph one after the other
+  std::mutex running;  // one launch of a graph at a time, if not in the order of launches as CUDA
+  std::mt19937 random;
 };
 using ExecutableHandle = std::shared_ptr<Executable>;
 
@@ -53,7 +54,7 @@ GPU_SIMULATION_API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* ex
                                                              cudaGraph_t graph,
                                                              unsigned long long) {
   *executable = reinterpret_cast<cudaGraphExec_t>(
-      new ExecutableHandle(new Executable{*reinterpret_cast<Graph*>(graph), {}}));
+      new ExecutableHandle(new Executable{*reinterpret_cast<Graph*>(graph), {}, {}}));
   return cudaSuccess;
 }
 GPU_SIMULATION_API cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
@@ -61,8 +62,10 @@ GPU_SIMULATION_API cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaS
   return stream_of(stream).add(
       [launched = *reinterpret_cast<ExecutableHandle*>(executable)] {
         const std::lock_guard lock(launched->running);
-        for (const Operation& operation : launched->graph.operations)
+        for (const Operation& operation : launched->graph.operations) {
+          pause(launched->random());
           operation();
+        }
       },
       "cudaGraphLaunch");
 }

@@ -63,15 +63,19 @@ void Stream::run() {
     waiting_.pop_front();
     const auto drawn = random_();
     lock.unlock();
-    if (drawn % 16 == 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(drawn / 16 % 300));
-    } else if (drawn % 16 < 4) {
-      std::this_thread::yield();
-    }
+    pause(drawn);
     operation();
     lock.lock();
     ++done_;
     changed_.notify_all();
+  }
+}
+
+void pause(std::mt19937::result_type drawn) {
+  if (drawn % 16 == 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(drawn / 16 % 300));
+  } else if (drawn % 16 < 4) {
+    std::this_thread::yield();
   }
 }
 

@@ -70,6 +70,9 @@ class Stream {
   unsigned long long capture_id_ = 0;
 };
 
+/// Now and then, for a random time, what `drawn` says.
+void pause(std::mt19937::result_type drawn);
+
 /// Streams live as long as the process.
 cudaStream_t make_stream(int priority = 0);
 /// The default stream, too.

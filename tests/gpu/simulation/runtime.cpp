@@ -164,7 +164,8 @@ GPU_SIMULATION_API cudaError_t cudaMemcpy(void* to, const void* from, std::size_
                                           cudaMemcpyKind kind) {
   if (is_forbidden("cudaMemcpy")) return last_error();
   const cudaError_t error = cudaMemcpyAsync(to, from, size, kind, nullptr);
-  stream_of(nullptr).wait();
+  const bool within = place_of(to) == Place::device && place_of(from) == Place::device;
+  if (!within) stream_of(nullptr).wait();  // as documented
   return error;
 }
 GPU_SIMULATION_API cudaError_t cudaMemsetAsync(void* to, int value, std::size_t size,
@@ -209,6 +210,7 @@ GPU_SIMULATION_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEven
     until = event.recorded;
     is_captured = event.is_captured;
   }
+  if (until == 0) return cudaSuccess;
   const bool captures = stream_of(stream).capture_status() != cudaStreamCaptureStatusNone;
   if (captures != is_captured) {  // a capture is of one stream here, and none joins it
     (void)stream_of(stream).refuse_in_capture("cudaStreamWaitEvent");
