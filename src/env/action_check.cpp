@@ -26,6 +26,13 @@ T as_action(double bound) {
   return static_cast<T>(std::isinf(bound) ? bound : std::clamp(bound, -kMost, kMost));
 }
 
+template <class T>
+auto in_range_of(const EnvSpec& spec) {
+  return [low = as_action<T>(spec.action_low), high = as_action<T>(spec.action_high)](T value) {
+    return value >= low && value <= high;
+  };
+}
+
 template <class T, class Allowed>
 void require_each(const EnvSpec& spec, std::span<const std::byte> actions,
                   const std::function<bool(std::size_t)>& skip, const Allowed& allowed) {
@@ -55,19 +62,15 @@ void require_each(const EnvSpec& spec, std::span<const std::byte> actions,
 void require_allowed(const EnvSpec& spec, std::span<const std::byte> actions,
                      const std::function<bool(std::size_t)>& skip) {
   const auto discrete = [&](auto value) { return value >= 0 && value < spec.actions; };
-  const auto in_range = [&](auto value) {
-    using T = decltype(value);
-    return value >= as_action<T>(spec.action_low) && value <= as_action<T>(spec.action_high);
-  };
   switch (spec.action.type) {
     case ElementType::int32:
       return require_each<std::int32_t>(spec, actions, skip, discrete);
     case ElementType::int64:
       return require_each<std::int64_t>(spec, actions, skip, discrete);
     case ElementType::float32:
-      return require_each<float>(spec, actions, skip, in_range);
+      return require_each<float>(spec, actions, skip, in_range_of<float>(spec));
     case ElementType::float64:
-      return require_each<double>(spec, actions, skip, in_range);
+      return require_each<double>(spec, actions, skip, in_range_of<double>(spec));
     case ElementType::boolean:
     case ElementType::uint8:
       break;

@@ -37,7 +37,6 @@ class Stream {
 
   /// To be run after all before; while it is captured, recorded instead.
   cudaError_t add(Operation operation, const char* what);
-  void run_after_all_before(Operation operation);
   void wait();
   [[nodiscard]] bool is_idle();
 
@@ -54,6 +53,7 @@ class Stream {
 
  private:
   [[noreturn]] void run();
+  void run_after_all_before(Operation operation);
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

@@ -30,12 +30,17 @@ Kernels& kernels() {
   std::abort();
 }
 
+struct NameOf {
+  const std::string& kernel;
+  bool operator()(const char* part) const { return kernel.find(part) != std::string::npos; }
+};
+
 // vectorized_elementwise_kernel(int size, Functor, std::array<char*, tensors>): result first.
 Operation elementwise(const std::string& name, void** parameters) {
   const int size = *static_cast<int*>(parameters[0]);
   const auto* const functor = static_cast<const float*>(parameters[1]);
   char** const tensors = static_cast<char**>(parameters[2]);
-  const auto is = [&](const char* part) { return name.find(part) != std::string::npos; };
+  const NameOf is{name};
   const auto floats = [&](int index) { return reinterpret_cast<float*>(tensors[index]); };
   if (is("tanh_kernel_cuda")) {
     return [size, to = floats(0), from = floats(1)] {
@@ -94,8 +99,9 @@ Operation strided_copy(const std::string& name, void** parameters) {
 // at::cat of float tensors along their first dimension: (T* to, metadata, …), one row of the grid
 // an input. The metadata are most pointers, then as many of 4 bytes each: offsets, sizes, elements.
 Operation cat(const std::string& name, unsigned inputs, void** parameters) {
-  const bool is_of_many = name.find("Li128ELi1E") != std::string::npos;
-  if (!is_of_many && name.find("Li64ELi64E") == std::string::npos) differ(name);
+  const NameOf is{name};
+  const bool is_of_many = is("Li128ELi1E");
+  if (!is_of_many && !is("Li64ELi64E")) differ(name);
   const std::size_t most = is_of_many ? 128 : 64;
   char* to = *static_cast<char**>(parameters[0]);
   auto* const pointers = static_cast<const char* const*>(parameters[1]);
@@ -123,7 +129,7 @@ Operation sum(const std::string& name, void** parameters) {
 }
 
 Operation operation_of(const std::string& name, dim3 grid, void** parameters) {
-  const auto is = [&](const char* part) { return name.find(part) != std::string::npos; };
+  const NameOf is{name};
   if (is("vectorized_elementwise_kernel")) return elementwise(name, parameters);
   if (is("elementwise_kernel") && is("direct_copy_kernel_cuda") && is("UlfE_")) {
     return strided_copy(name, parameters);

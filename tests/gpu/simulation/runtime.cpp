@@ -17,6 +17,18 @@ struct Event {
 };
 Event& event_of(cudaEvent_t handle) { return *reinterpret_cast<Event*>(handle); }
 
+cudaError_t allocate(void** memory, std::size_t size, Place place, const char* what) {
+  if (is_forbidden(what)) return last_error();
+  *memory = gpu_simulation::allocate(size, place);
+  return *memory != nullptr ? cudaSuccess : fail(cudaErrorMemoryAllocation, what);
+}
+
+cudaError_t free(void* memory, const char* what) {
+  if (is_forbidden(what)) return last_error();
+  gpu_simulation::free(memory);
+  return cudaSuccess;
+}
+
 }  // namespace
 
 GPU_SIMULATION_API cudaError_t cudaGetDeviceCount(int* count) {
@@ -101,25 +113,13 @@ GPU_SIMULATION_API const char* cudaGetErrorString(cudaError_t error) {
 }
 
 GPU_SIMULATION_API cudaError_t cudaMalloc(void** memory, std::size_t size) {
-  if (is_forbidden("cudaMalloc")) return last_error();
-  *memory = allocate(size, Place::device);
-  return *memory != nullptr ? cudaSuccess : fail(cudaErrorMemoryAllocation, "cudaMalloc");
+  return allocate(memory, size, Place::device, "cudaMalloc");
 }
-GPU_SIMULATION_API cudaError_t cudaFree(void* memory) {
-  if (is_forbidden("cudaFree")) return last_error();
-  gpu_simulation::free(memory);
-  return cudaSuccess;
-}
+GPU_SIMULATION_API cudaError_t cudaFree(void* memory) { return free(memory, "cudaFree"); }
 GPU_SIMULATION_API cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned) {
-  if (is_forbidden("cudaHostAlloc")) return last_error();
-  *memory = allocate(size, Place::pinned);
-  return *memory != nullptr ? cudaSuccess : fail(cudaErrorMemoryAllocation, "cudaHostAlloc");
+  return allocate(memory, size, Place::pinned, "cudaHostAlloc");
 }
-GPU_SIMULATION_API cudaError_t cudaFreeHost(void* memory) {
-  if (is_forbidden("cudaFreeHost")) return last_error();
-  gpu_simulation::free(memory);
-  return cudaSuccess;
-}
+GPU_SIMULATION_API cudaError_t cudaFreeHost(void* memory) { return free(memory, "cudaFreeHost"); }
 GPU_SIMULATION_API cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* all) {
   *free = std::size_t{3} << 30;
   *all = std::size_t{4} << 30;
