@@ -45,7 +45,7 @@ std::vector<std::string> holders(const rpc::RRefReport& report) {
 }
 
 // Prints who holds what, once there are so many or after 5 s: the owner hears of it a moment later.
-void tell_holders(const rpc::Node& node, unsigned count) {
+void notify_holders(const rpc::Node& node, unsigned count) {
   std::vector<std::string> lines;
   int tries = 0;
   do {
@@ -63,15 +63,15 @@ void use(const rpc::Node& node) {
   rpc::Future<double> two = rewards.call<&Average::add>(3.0);  // nothing has waited yet
   std::cout << "average of 1 and 3: " << two.get() << '\n';
   std::cout << "and of 5, by the explorer: " << explorer.call<&Explorer::play>(5.0).get() << '\n';
-  tell_holders(node, 2);
+  notify_holders(node, 2);
 
   rewards = {};  // the explorer's handle keeps it
   std::cout << "and of 7, by the explorer: " << explorer.call<&Explorer::play>(7.0).get() << '\n';
-  tell_holders(node, 1);
+  notify_holders(node, 1);
 
   explorer = {};  // the explorer ends, and its handle with it
   std::cout << "the explorer is let go\n";
-  tell_holders(node, 0);
+  notify_holders(node, 0);
 }
 
 int run(const std::string& name, int rank, const std::string& join) {

@@ -34,7 +34,7 @@ struct Outcome {
 Outcome with_poison_at(std::size_t poisoned) {
   const batchrpc::Batcher<double(double)> batcher({.max_size = kRows,
                                                    .min_size = kRows,
-                                                   .isolate = batchrpc::Isolate::halves,
+                                                   .isolate = batchrpc::Isolate::bisect,
                                                    .short_handler = true},
                                                   values_of);
   std::vector<batchrpc::Future<double>> futures;

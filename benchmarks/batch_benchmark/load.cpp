@@ -46,7 +46,7 @@ class Counter {
     }
     if (is_open() && answered && done >= from_ && done <= to_) ++answered_;
     --under_way_;
-    tell(lock);
+    notify(lock);
   }
   bool is_over(Time time) const {
     const std::lock_guard lock(mutex_);
@@ -57,7 +57,7 @@ class Counter {
     std::unique_lock lock(mutex_);
     finishing_ = true;
     auto over = over_.get_future();
-    tell(lock);
+    notify(lock);
     if (lock.owns_lock()) lock.unlock();
     over.get();
     if (load_.us.empty()) throw std::runtime_error("no row was answered in a whole sample");
@@ -67,7 +67,7 @@ class Counter {
 
  private:
   bool is_open() const { return to_ != Time::max(); }
-  void tell(std::unique_lock<std::mutex>& lock) {
+  void notify(std::unique_lock<std::mutex>& lock) {
     if (!finishing_ || under_way_ > 0) return;
     lock.unlock();
     over_.set_value();

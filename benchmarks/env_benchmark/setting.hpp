@@ -1,6 +1,6 @@
 #pragma once
 
-#include <batchrpc/node/node_options.hpp>
+#include <batchrpc/call/node_options.hpp>
 #include <cstddef>
 #include <string>
 #include <vector>

@@ -110,10 +110,10 @@ void Conductor::start_all() {
     throw std::runtime_error("observers do not join");
   }
   started_ = true;
-  tell_all("resume");
+  notify_all("resume");
 }
 
-void Conductor::tell_all(const std::string& command) const {
+void Conductor::notify_all(const std::string& command) const {
   for (const Child& child : children_)
     (void)child.link.try_send(command);
 }
@@ -196,7 +196,7 @@ Measured Conductor::measure() {
   wait_until(kSettling, [] { return false; });
   for (Child& child : children_)
     child.idle = false;
-  tell_all("pause");
+  notify_all("pause");
   if (!wait_until(kPatience, all([](const Child& child) { return child.idle; }))) {
     for (const Child& child : children_) {
       if (!child.idle) failed("calls of " + child.name + " do not end");
@@ -213,12 +213,12 @@ Measured Conductor::measure() {
     }
   } while (measured_->objects > 0 && Clock::now() < leases_end);
   if (measured_->objects > 0) failed("objects are left to which nobody refers");
-  tell_all("resume");
+  notify_all("resume");
   return *measured_;
 }
 
 void Conductor::end_all() {
-  tell_all("pause");
+  notify_all("pause");
   wait_until(1s, [] { return false; });
   for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
     child->ending = true;

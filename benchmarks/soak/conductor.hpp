@@ -53,7 +53,7 @@ class Conductor {
   };
 
   void start_all();
-  void tell_all(const std::string& command) const;
+  void notify_all(const std::string& command) const;
   void start(Child& child);
   void kill(Child& child);
   void stop(Child& child, std::chrono::milliseconds time);

@@ -99,7 +99,7 @@ void Load::start(Slot& slot) {
   if (kind < 6) return start_echo(slot);
   if (kind < 8) return start_linger(slot);
   if (kind == 8) return start_square(slot);
-  if (kind == 9) return tell(slot);
+  if (kind == 9) return notify(slot);
   if (kind == 10) return start_object(slot);
   if (kind == 11) return start_passing_on(slot);
   if (is_agent_) return start_echo(slot);
@@ -222,7 +222,7 @@ void Load::start_square(Slot& slot) {
         [x](double result) { return result == x * x; });
 }
 
-void Load::tell(Slot& slot) {
+void Load::notify(Slot& slot) {
   begin(slot, "tell");
   try {
     node_.notify<void(CallId)>(slot.peer, "tell", new_id(slot));

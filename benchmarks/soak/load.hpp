@@ -57,7 +57,7 @@ class Load {
   void start_square(Slot& slot);
   void start_object(Slot& slot);
   void start_passing_on(Slot& slot);
-  void tell(Slot& slot);
+  void notify(Slot& slot);
 
   CallId new_id(const Slot& slot);
   void begin(Slot& slot, const char* what);

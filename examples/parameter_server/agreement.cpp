@@ -6,7 +6,8 @@ namespace batchrpc_examples {
 
 namespace rpc = batchrpc;
 
-rpc::Future<AgreedIteration> Agreement::tell(const std::string& server, const OwnCheckpoints& own) {
+rpc::Future<AgreedIteration> Agreement::notify(const std::string& server,
+                                               const OwnCheckpoints& own) {
   rpc::Promise<AgreedIteration> promise;
   auto future = promise.get_future();
   std::vector<rpc::Promise<AgreedIteration>> answered;

@@ -35,7 +35,7 @@ class Agreement {
  public:
   explicit Agreement(const ParameterServerOptions& options) : options_(options) {}
 
-  batchrpc::Future<AgreedIteration> tell(const std::string& server, const OwnCheckpoints& own);
+  batchrpc::Future<AgreedIteration> notify(const std::string& server, const OwnCheckpoints& own);
   [[nodiscard]] std::vector<std::string> missing() const;
 
  private:

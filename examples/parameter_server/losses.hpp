@@ -20,7 +20,7 @@ class Losses {
   Losses(std::function<void(const std::string&)> tell, std::function<bool()> interrupted)
       : tell_(std::move(tell)), interrupted_(std::move(interrupted)) {}
 
-  void tell(const std::string& notice) const {
+  void notify(const std::string& notice) const {
     const std::lock_guard lock(mutex_);
     if (needed()) tell_(notice);
   }

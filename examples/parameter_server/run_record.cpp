@@ -45,7 +45,8 @@ void RunRecord::reported(const IterationReport& report) {
   std::int64_t expected = 0;
   for (const UpdateReport& update : gathered.updates)
     expected += update.gradients;
-  if (static_cast<std::int64_t>(gathered.reports.size()) >= expected) tell_until(report.iteration);
+  if (static_cast<std::int64_t>(gathered.reports.size()) >= expected)
+    report_until(report.iteration);
 }
 
 std::vector<IterationRecord> RunRecord::finish() {
@@ -54,12 +55,12 @@ std::vector<IterationRecord> RunRecord::finish() {
   for (const auto& [iteration, gathered] : gathered_) {
     if (!gathered.reports.empty()) records.push_back(record_of(iteration, gathered));
   }
-  if (!records.empty()) tell_until(records.back().iteration);
+  if (!records.empty()) report_until(records.back().iteration);
   return records;
 }
 
 // Earlier ones, too: a trainer that is lost does not report.
-void RunRecord::tell_until(std::int64_t last) {
+void RunRecord::report_until(std::int64_t last) {
   for (auto each = gathered_.lower_bound(untold_); each != gathered_.end(); ++each) {
     if (each->first > last) break;
     if (!each->second.reports.empty()) lines_(record_of(each->first, each->second));

@@ -47,7 +47,7 @@ class RunRecord {
     std::vector<IterationReport> reports;
     std::vector<UpdateReport> updates;
   };
-  void tell_until(std::int64_t last);
+  void report_until(std::int64_t last);
   [[nodiscard]] IterationRecord record_of(std::int64_t iteration, const Gathered& gathered) const;
 
   const double bytes_;

@@ -93,10 +93,10 @@ std::int64_t first_iteration(const rpc::Node& node, const ParameterServerOptions
   }
   const auto agreement = std::make_shared<Agreement>(options);
   node.expose("agree", [agreement](const std::string& server, const OwnCheckpoints& its) {
-    return agreement->tell(server, its);
+    return agreement->notify(server, its);
   });
   const auto end = Clock::now() + kServersAreThereWithin;
-  const auto agreed = agreement->tell(name, own);
+  const auto agreed = agreement->notify(name, own);
   while (!agreed.wait_for(5ms)) {
     check();
     if (Clock::now() > end) {
@@ -176,9 +176,9 @@ ServerEvents server_events(const std::shared_ptr<RunRecord>& record,
                            const std::shared_ptr<Checkpoints>& checkpoints,
                            const std::shared_ptr<Losses>& losses) {
   ServerEvents events;
-  const auto tell = [losses](const std::string& notice) { losses->tell(notice); };
+  const auto notify = [losses](const std::string& notice) { losses->notify(notice); };
   events.updated = [record](const UpdateReport& update) { record->updated(update); };
-  events.reported = [record, watch = std::make_shared<LossWatch>(tell)](
+  events.reported = [record, watch = std::make_shared<LossWatch>(notify)](
                         const std::string& trainer, const IterationReport& report) {
     watch->reported(trainer, report);
     record->reported(report);
@@ -238,7 +238,7 @@ class ServerProcess {
     resumed_ = checkpoints_->restore(run_.first_iteration, part_.values.numel(), part_.parameters);
     if (!resumed_) return;
     run_.gradients = resumed_->history;
-    if (options_.rank == 0) tell_where_it_goes_on();
+    if (options_.rank == 0) report_where_it_goes_on();
   }
 
   void serve(Clock::time_point started) {
@@ -302,7 +302,7 @@ class ServerProcess {
   }
 
   // Where nothing is left to do trainers come all the same, and end with success.
-  void tell_where_it_goes_on() const {
+  void report_where_it_goes_on() const {
     const std::string had = counted(run_.first_iteration, "iteration");
     if (run_.first_iteration < options_.iterations) {
       std::cout << "Going on from the checkpoints after " << had << std::endl;

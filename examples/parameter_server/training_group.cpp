@@ -21,7 +21,7 @@ void TrainingGroup::Admitted::answer() {
     promise.set_value(iteration);
 }
 
-void TrainingGroup::tell_members() const {
+void TrainingGroup::notify_members() const {
   std::vector<std::string> names;
   for (const auto& [name, trainer] : members_)
     names.push_back(name);
@@ -35,7 +35,7 @@ TrainingGroup::Admitted TrainingGroup::admit_all() {
     admitted.promises.push_back(std::move(waiting.promise));
   }
   waiting_.clear();
-  if (!admitted.promises.empty()) tell_members();
+  if (!admitted.promises.empty()) notify_members();
   return admitted;
 }
 
@@ -78,7 +78,7 @@ bool TrainingGroup::leave(const Trainer& trainer) {
     if (!is_member(trainer)) return false;
     members_.erase(trainer.name);
     admitted = admit_if_nobody_is_left();
-    if (admitted.promises.empty()) tell_members();
+    if (admitted.promises.empty()) notify_members();
   }
   admitted.answer();
   return true;

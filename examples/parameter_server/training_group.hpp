@@ -1,7 +1,7 @@
 #pragma once
 
+#include <batchrpc/call/call_context.hpp>
 #include <batchrpc/future/promise.hpp>
-#include <batchrpc/node/call_context.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -62,7 +62,7 @@ class TrainingGroup {
   Admitted admit_if_nobody_is_left();
   [[nodiscard]] bool is_member(const Trainer& trainer) const;
   [[nodiscard]] bool is_waiting(const Trainer& trainer) const;
-  void tell_members() const;
+  void notify_members() const;
 
   const std::size_t expected_;
   const bool waits_;

@@ -19,14 +19,14 @@ namespace batchrpc_examples {
 class WaitingNotice {
  public:
   WaitingNotice(std::string notice, std::chrono::milliseconds after,
-                std::function<void(const std::string&)> tell = say)
+                std::function<void(const std::string&)> notify = say)
       : thread_([notice = std::move(notice), after,
-                 tell = std::move(tell)](const std::stop_token& destroyed) {
+                 notify = std::move(notify)](const std::stop_token& destroyed) {
           std::mutex mutex;
           std::unique_lock lock(mutex);
           std::condition_variable_any never;
           never.wait_for(lock, destroyed, after, [] { return false; });
-          if (!destroyed.stop_requested()) tell(notice);
+          if (!destroyed.stop_requested()) notify(notice);
         }) {}
 
  private:

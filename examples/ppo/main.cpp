@@ -19,8 +19,8 @@ using namespace batchrpc_examples;
 
 // What is known of a training that has ended early. Without an update nothing is, and reports of
 // before stay.
-void tell_early_end(const ppo::PpoOptions& options, ppo::TrainingReport report,
-                    const std::string& error) {
+void report_early_end(const ppo::PpoOptions& options, ppo::TrainingReport report,
+                      const std::string& error) {
   if (report.curve.empty()) return;
   report.error = error;
   std::cout << ppo::summary(options, report) << std::endl;
@@ -38,7 +38,7 @@ int run(int argc, const char* const* argv) {
   Clock::time_point next;  // progress is shown once a second
   std::optional<ppo::Workers> workers;
   const auto progress = [&](const ppo::CurvePoint& point) {
-    if (workers) workers->tell_changes(&say);
+    if (workers) workers->notify_changes(&say);
     if (Clock::now() < next) return;
     next = Clock::now() + std::chrono::seconds(1);
     std::cout << ppo::progress_line(point) << std::endl;
@@ -70,7 +70,7 @@ int run(int argc, const char* const* argv) {
   try {
     report = ppo::train(*training, *options, interrupts, progress, &say);
   } catch (const std::exception& error) {
-    tell_early_end(*options, training->report(), error.what());
+    report_early_end(*options, training->report(), error.what());
     throw;
   }
   std::cout << ppo::summary(*options, report) << std::endl;

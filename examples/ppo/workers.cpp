@@ -132,7 +132,7 @@ rpc::VectorEnv& Workers::envs() {
   return *envs_;
 }
 
-void Workers::tell_changes(const std::function<void(const std::string&)>& notice) {
+void Workers::notify_changes(const std::function<void(const std::string&)>& notice) {
   auto now = envs_->workers();
   for (const std::string& change : worker_changes(told_, now))
     notice(change);

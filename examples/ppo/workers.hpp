@@ -28,7 +28,7 @@ class Workers {
   [[nodiscard]] batchrpc::VectorEnv& envs();
 
   /// Calls `notice` with the changes of workers since the last time.
-  void tell_changes(const std::function<void(const std::string&)>& notice);
+  void notify_changes(const std::function<void(const std::string&)>& notice);
 
  private:
   const PpoOptions& options_;

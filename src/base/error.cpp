@@ -50,8 +50,9 @@ std::string_view to_string(ErrorCode code) noexcept {
 Error::Error(ErrorCode code, const std::string& message, bool may_have_run)
     : std::runtime_error(message), code_(code), may_have_run_(may_have_run) {}
 
-void detail::set_story(Error& error, std::shared_ptr<const CallStory> story) noexcept {
-  error.story_ = std::move(story);
+void detail::set_diagnostics(Error& error,
+                             std::shared_ptr<const CallDiagnostics> diagnostics) noexcept {
+  error.diagnostics_ = std::move(diagnostics);
 }
 
 // Destructors here give each class one home for its type information, so that it can be caught

@@ -235,7 +235,7 @@ void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
   fail(expired);
   if (!batch.calls.empty()) return run(std::move(batch), std::move(guard));
   Lock lock(mutex_);
-  tell_if_closed(lock);
+  report_if_closed(lock);
 }
 
 void Aggregator::run(TakenBatch batch, AsyncMutex::Guard guard) {
@@ -273,7 +273,7 @@ void Aggregator::ended(const BatchOutcome& outcome, TimePoint started, std::size
   start_if_due(lock, now);
   if (!is_closing) return;
   lock.lock();
-  tell_if_closed(lock);
+  report_if_closed(lock);
 }
 
 // One timer for all: set early, it looks again, and is set anew. What is due at `now` has been seen

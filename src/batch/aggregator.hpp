@@ -113,7 +113,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
              std::span<const TimePoint> arrivals);
   void adapt(const BatchOptions& before);
   void adopt_choice();
-  void tell_if_closed(Lock& lock);
+  void report_if_closed(Lock& lock);
 
   // Large calls that are coming in; aggregator_transfers.cpp.
   class Transfer;

@@ -105,12 +105,12 @@ Future<void> Aggregator::close(BatchClose how) {
   }
   if (how == BatchClose::fail) end("the batcher is closed");
   Lock lock(mutex_);
-  tell_if_closed(lock);
+  report_if_closed(lock);
   return future;
 }
 
 // Lets go of the lock.
-void Aggregator::tell_if_closed(Lock& lock) {
+void Aggregator::report_if_closed(Lock& lock) {
   let_transfers_come();
   const bool idle = running_ == 0 && accumulating_ == nullptr && dropping_ == 0;
   const bool is_over = !closed_.empty() && idle && queue_.empty() && held_.rows() == 0;

@@ -192,7 +192,7 @@ std::exception_ptr Aggregator::make_room(const BatchCall& call, bool let_in, Dro
     if (way.empty()) find_in(held_, held);
     if (way.empty()) return overloaded(limit);
   }
-  const bool holds = options.on_full == OnFull::hold;
+  const bool holds = options.on_full == OnFull::wait;
   const bool fits = queued + call.rows <= options.max_queue;
   hold = holds && (!fits || held > 0);
   const std::size_t rows = (hold ? held : queued) + call.rows;
@@ -333,7 +333,7 @@ void Aggregator::end(const std::string& why) {
   }
   fail(gone);
   Lock lock(mutex_);
-  tell_if_closed(lock);
+  report_if_closed(lock);
 }
 
 // By who took them out of the queue, in one step with that: until they were told, nothing is
@@ -361,7 +361,7 @@ void Aggregator::fail(Dropped& gone) {
   Lock lock(mutex_);
   gone.is_counted = false;
   --dropping_;
-  tell_if_closed(lock);
+  report_if_closed(lock);
 }
 
 }  // namespace batchrpc::detail

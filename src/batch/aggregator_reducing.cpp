@@ -37,7 +37,7 @@ void Aggregator::accumulate(AsyncMutex::Guard guard, std::uint64_t epoch) {
   accumulation_posted_ = false;
   start_if_due(lock, host_->loop->now());
   lock.lock();
-  tell_if_closed(lock);
+  report_if_closed(lock);
 }
 
 // False when there is nothing to do. Lets go of the lock meanwhile.

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "batchrpc/node/call_recording.hpp"
+#include "batchrpc/call/call_recording.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -45,7 +45,7 @@ void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
   batch.recorded = std::move(extras);
 }
 
-void tell_rows(const TakenBatch& batch, std::size_t first, std::size_t last) noexcept {
+void report_rows(const TakenBatch& batch, std::size_t first, std::size_t last) noexcept {
   if (!batch.recorded) return;
   const CallRecording::Caused caused = batch.recorded->recording->take();
   const BatchRecord record{.number = batch.number, .rows = batch.rows, .begin = batch.started};

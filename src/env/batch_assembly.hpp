@@ -9,7 +9,7 @@
 #include "batchrpc/env/env_batch.hpp"
 #include "env/reply_size.hpp"
 #include "env/step_messages.hpp"
-#include "node/payload_memory.hpp"
+#include "session/payload_memory.hpp"
 
 namespace batchrpc::env {
 

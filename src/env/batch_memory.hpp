@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
-#include "node/payload_memory.hpp"
+#include "session/payload_memory.hpp"
 
 namespace batchrpc::env {
 

@@ -16,7 +16,7 @@
 #include "env/episodes.hpp"
 #include "env/reply_size.hpp"
 #include "env/step_messages.hpp"
-#include "node/payload_memory.hpp"
+#include "session/payload_memory.hpp"
 
 namespace batchrpc::env {
 

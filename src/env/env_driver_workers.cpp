@@ -6,8 +6,8 @@
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/future/when_all.hpp"
+#include "call/duration_text.hpp"
 #include "env/env_driver.hpp"
-#include "node/duration_text.hpp"
 #include "node/node_core.hpp"
 
 // A worker is being opened, until it is live or refused; a live one that is lost is being opened

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "batchrpc/node/node_options.hpp"
+#include "batchrpc/call/node_options.hpp"
 
 namespace batchrpc::env {
 

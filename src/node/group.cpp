@@ -5,8 +5,8 @@
 
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/node/caller.hpp"
-#include "node/duration_text.hpp"
+#include "batchrpc/call/caller.hpp"
+#include "call/duration_text.hpp"
 #include "node/group_functions.hpp"
 #include "node/node_core.hpp"
 #include "node/options_check.hpp"

@@ -10,8 +10,8 @@
 
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
-#include "node/member.hpp"
-#include "node/peer_table.hpp"
+#include "peers/member.hpp"
+#include "peers/peer_table.hpp"
 
 namespace batchrpc {
 
@@ -75,10 +75,10 @@ class Group final : public std::enable_shared_from_this<Group> {
   void check_members(const PeerIdentity& root);
   void agree_with(const std::vector<Member>& members);
   [[nodiscard]] std::vector<Member> members() const;
-  void tell_all(const std::string& name, const std::vector<Member>& members,
-                const std::vector<Member>& lost);
-  void tell_others(const Member& about, bool joined, const std::string& reason);
-  void tell(const std::string& name, const Member& about, bool joined, const std::string& reason);
+  void notify_all(const std::string& name, const std::vector<Member>& members,
+                  const std::vector<Member>& lost);
+  void notify_others(const Member& about, bool joined, const std::string& reason);
+  void notify(const std::string& name, const Member& about, bool joined, const std::string& reason);
 
   NodeCore& core_;
 

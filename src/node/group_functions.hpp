@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "batchrpc/node/remote_call.hpp"
+#include "batchrpc/call/remote_call.hpp"
 
 /// The reserved functions by which a group finds together (docs/wire.md).
 namespace batchrpc::group_functions {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/node/caller.hpp"
+#include "batchrpc/call/caller.hpp"
 #include "node/group.hpp"
 #include "node/group_functions.hpp"
 #include "node/node_core.hpp"

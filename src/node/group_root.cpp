@@ -2,8 +2,8 @@
 
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/node/caller.hpp"
-#include "node/duration_text.hpp"
+#include "batchrpc/call/caller.hpp"
+#include "call/duration_text.hpp"
 #include "node/group.hpp"
 #include "node/group_functions.hpp"
 #include "node/node_core.hpp"
@@ -110,7 +110,7 @@ void Group::finish_if_complete() {
   for (Waiting& waiting : ready) {
     reply.rank = waiting.member.rank;
     waiting.promise.set_value(reply);
-    if (later) tell_others(waiting.member, true, {});
+    if (later) notify_others(waiting.member, true, {});
   }
   if (done) done->set_value();
 }
@@ -172,7 +172,7 @@ void Group::peer_lost(const PeerInfo& peer, const std::string& reason) {
       waiting_.erase(gone);
     }
   }
-  tell_others(lost, false, reason);
+  notify_others(lost, false, reason);
 }
 
 void Group::peer_joined(const PeerInfo& peer) {
@@ -196,9 +196,9 @@ void Group::peer_joined(const PeerInfo& peer) {
       lost.push_back(member);
     members_.push_back(back);
   }
-  tell_others(back, true, {});
+  notify_others(back, true, {});
   told_[back.incarnation] = core_.peers().standing(back.name).sessions_ended;
-  tell_all(back.name, members, lost);  // it has missed the news of the meantime
+  notify_all(back.name, members, lost);  // it has missed the news of the meantime
 }
 
 void Group::tick() {
@@ -220,21 +220,21 @@ void Group::tick() {
     told[member.incarnation] = standing.sessions_ended;
     // Its news went over a session that has ended, maybe, though it is not lost.
     const bool missed = before != told_.end() && before->second != standing.sessions_ended;
-    if (missed && standing.live) tell_all(member.name, members, lost);
+    if (missed && standing.live) notify_all(member.name, members, lost);
   }
   told_.swap(told);
 }
 
-void Group::tell_all(const std::string& name, const std::vector<Member>& members,
-                     const std::vector<Member>& lost) {
+void Group::notify_all(const std::string& name, const std::vector<Member>& members,
+                       const std::vector<Member>& lost) {
   for (const Member& member : lost)
-    tell(name, member, false, "it was lost while this node was cut off from the root");
+    notify(name, member, false, "it was lost while this node was cut off from the root");
   for (const Member& member : members) {
-    if (member.name != core_.name() && member.name != name) tell(name, member, true, {});
+    if (member.name != core_.name() && member.name != name) notify(name, member, true, {});
   }
 }
 
-void Group::tell_others(const Member& about, bool joined, const std::string& reason) {
+void Group::notify_others(const Member& about, bool joined, const std::string& reason) {
   std::vector<std::string> names;
   {
     const std::lock_guard lock(mutex_);
@@ -243,11 +243,11 @@ void Group::tell_others(const Member& about, bool joined, const std::string& rea
     }
   }
   for (const std::string& name : names)
-    tell(name, about, joined, reason);
+    notify(name, about, joined, reason);
 }
 
-void Group::tell(const std::string& name, const Member& about, bool joined,
-                 const std::string& reason) {
+void Group::notify(const std::string& name, const Member& about, bool joined,
+                   const std::string& reason) {
   const auto submit = [&](const auto& key, detail::OutgoingOptions&& options, Encoder& encoder,
                           detail::ReplyHandler&& handler) {
     core_.submit(name, key, std::move(options), encoder, std::move(handler));

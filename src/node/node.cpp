@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/node/function_family.hpp"
+#include "batchrpc/call/function_family.hpp"
 #include "node/ending_threads.hpp"
 #include "node/node_core.hpp"
-#include "node/set_aside.hpp"
+#include "session/set_aside.hpp"
 
 namespace batchrpc {
 

@@ -3,10 +3,10 @@
 
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/node/call_extras.hpp"
-#include "batchrpc/node/caller.hpp"
-#include "node/call_stories.hpp"
-#include "node/function_table.hpp"
+#include "batchrpc/call/call_extras.hpp"
+#include "batchrpc/call/caller.hpp"
+#include "call/call_diagnostics_text.hpp"
+#include "call/function_table.hpp"
 #include "node/node_core.hpp"
 #include "node/retried_call.hpp"
 
@@ -52,7 +52,7 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
     }
     peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
   } catch (Error& error) {
-    tell_refusal(error, shown_name(function.name), peer, loop_->now());
+    report_refusal(error, shown_name(function.name), peer, loop_->now());
     const bool is_known = error.code() != ErrorCode::not_found || peers_->is_known(peer);
     counters_->refused(peer, counted_name(function.name), error, loop_->now(), is_known);
     throw;

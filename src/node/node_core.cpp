@@ -12,17 +12,17 @@
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
-#include "node/call_queue.hpp"
-#include "node/context_workers.hpp"
-#include "node/exclusive_calls.hpp"
+#include "dispatch/admission_queue.hpp"
+#include "dispatch/context_workers.hpp"
+#include "dispatch/exclusive_calls.hpp"
+#include "dispatch/loop_tasks.hpp"
+#include "dispatch/parked_calls.hpp"
+#include "dispatch/worker_pool.hpp"
 #include "node/group.hpp"
-#include "node/loop_tasks.hpp"
 #include "node/options_check.hpp"
-#include "node/output_scope.hpp"
-#include "node/parked_calls.hpp"
 #include "node/retries.hpp"
-#include "node/set_aside.hpp"
-#include "node/worker_pool.hpp"
+#include "session/flush_scope.hpp"
+#include "session/set_aside.hpp"
 
 namespace batchrpc {
 namespace {
@@ -34,7 +34,7 @@ class LoopWait final : public WaitContext {
       : loop_(std::move(loop)), node_(std::move(node)), fork_mark_(std::move(fork_mark)) {}
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
     fork_mark_->refuse_forked_copy(node_);
-    OutputScope::flush_current();
+    FlushScope::flush_current();
     const SetAside aside;
     loop_->wait(waiter, deadline);
   }
@@ -90,8 +90,8 @@ NodeCore::NodeCore(NodeOptions options)
   } else if (options_.io_context != nullptr) {
     workers_ = std::make_shared<ContextWorkers>(*options_.io_context, context_);
   }
-  if (CallQueue::limits_anything(options_.call_limits)) {
-    queue_ = std::make_shared<CallQueue>(options_.call_limits, loop_, workers(), log_, name());
+  if (AdmissionQueue::limits_anything(options_.call_limits)) {
+    queue_ = std::make_shared<AdmissionQueue>(options_.call_limits, loop_, workers(), log_, name());
   }
   exclusive_ = std::make_shared<ExclusiveCalls>(loop_tasks_, workers(), queue_);
   retries_ = std::make_shared<Retries>(loop_, context_, ~self_.incarnation);
@@ -275,7 +275,7 @@ void NodeCore::schedule_tick() {
     const auto self = weak.lock();
     if (!self) return;
     {
-      const OutputScope scope(context_);
+      const FlushScope scope(context_);
       peers_->tick();
     }
     seek_awaited();

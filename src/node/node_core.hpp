@@ -10,22 +10,22 @@
 #include <typeindex>
 #include <vector>
 
+#include "batchrpc/call/node_options.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
-#include "batchrpc/node/node_options.hpp"
 #include "batchrpc/node/status_page.hpp"
 #include "batchrpc/transport/stream.hpp"
+#include "call/function_table.hpp"
+#include "dispatch/workers.hpp"
 #include "metrics/batcher_list.hpp"
 #include "metrics/node_counters.hpp"
-#include "node/call_tracer.hpp"
 #include "node/fork_mark.hpp"
-#include "node/function_table.hpp"
-#include "node/peer_table.hpp"
-#include "node/workers.hpp"
+#include "peers/peer_table.hpp"
+#include "recording/call_tracer.hpp"
 
 namespace batchrpc {
 
-class CallQueue;
+class AdmissionQueue;
 class ExclusiveCalls;
 class Group;
 class ParkedCalls;
@@ -65,7 +65,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   /// is taken) or ShutDown.
   void expose(std::shared_ptr<detail::ExposedFunction> function);
   void run_on_worker(Task task) override;
-  [[nodiscard]] std::shared_ptr<CallQueue> call_queue() const override { return queue_; }
+  [[nodiscard]] std::shared_ptr<AdmissionQueue> admission_queue() const override { return queue_; }
   [[nodiscard]] std::shared_ptr<PayloadMemory> payload_memory() const override {
     return payload_memory_;
   }
@@ -182,7 +182,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::shared_ptr<Workers> workers_;  // null: the loop runs the handlers
   FunctionTable functions_;
   std::shared_ptr<ParkedCalls> parked_;
-  std::shared_ptr<CallQueue> queue_;  // null: nothing is limited
+  std::shared_ptr<AdmissionQueue> queue_;  // null: nothing is limited
   const std::shared_ptr<PayloadMemory> payload_memory_ = std::make_shared<PayloadMemory>();
   std::shared_ptr<ExclusiveCalls> exclusive_;
   std::shared_ptr<Retries> retries_;

@@ -7,14 +7,14 @@
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
-#include "node/call_queue.hpp"
+#include "dispatch/admission_queue.hpp"
+#include "dispatch/exclusive_calls.hpp"
+#include "dispatch/parked_calls.hpp"
+#include "dispatch/worker_pool.hpp"
 #include "node/enduring_wait.hpp"
-#include "node/exclusive_calls.hpp"
 #include "node/node_core.hpp"
-#include "node/output_scope.hpp"
-#include "node/parked_calls.hpp"
 #include "node/retries.hpp"
-#include "node/worker_pool.hpp"
+#include "session/flush_scope.hpp"
 #include "transport/nested_wait.hpp"
 
 // How a node ends.
@@ -145,7 +145,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   // What has not begun is told so, and this node's objects and batchers end, while there are
   // connections to tell others by.
   take([this] {
-    const OutputScope scope(context_);
+    const FlushScope scope(context_);
     exclusive_->close(refusal());
     if (queue_) queue_->close(refusal());
     peers_->refuse_waiting(refusal());
@@ -155,12 +155,12 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   wait_until(is_sent, leave_by);
   functions_.clear();  // with the handles that they hold, which are given back
   take([this] {
-    const OutputScope scope(context_);
+    const FlushScope scope(context_);
     call_handlers({.kind = PeerChange::Kind::leaving, .peer = {}, .reason = {}});
   });
   wait_until(is_sent, leave_by);
   take([this] {
-    const OutputScope scope(context_);
+    const FlushScope scope(context_);
     peers_->close("node " + options_.name + " has shut down");
   });
   if (workers_) {

@@ -4,10 +4,10 @@
 #include <string_view>
 #include <utility>
 
-#include "node/call_queue.hpp"
+#include "dispatch/admission_queue.hpp"
+#include "dispatch/parked_calls.hpp"
 #include "node/node_core.hpp"
-#include "node/parked_calls.hpp"
-#include "node/payload_memory.hpp"
+#include "session/payload_memory.hpp"
 
 // What Node::metrics() says.
 namespace batchrpc {

@@ -6,7 +6,7 @@
 
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
-#include "node/duration_text.hpp"
+#include "call/duration_text.hpp"
 #include "node/node_core.hpp"
 
 // Futures of peers that are to join.

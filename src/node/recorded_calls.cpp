@@ -4,7 +4,7 @@
 #include <string>
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/node/exposed.hpp"
+#include "batchrpc/call/exposed.hpp"
 #include "node/node_core.hpp"
 
 namespace batchrpc {

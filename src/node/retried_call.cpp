@@ -8,10 +8,10 @@
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
-#include "batchrpc/node/call_extras.hpp"
-#include "node/call_stories.hpp"
-#include "node/function_table.hpp"
-#include "node/nested_call.hpp"
+#include "batchrpc/call/call_extras.hpp"
+#include "call/call_diagnostics_text.hpp"
+#include "call/function_table.hpp"
+#include "call/nested_call.hpp"
 #include "node/node_core.hpp"
 #include "node/retries.hpp"
 
@@ -172,7 +172,9 @@ void RetriedCall::attempt_failed(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    story_ = error.story() != nullptr ? std::make_shared<CallStory>(*error.story()) : nullptr;
+    diagnostics_ = error.diagnostics() != nullptr
+                       ? std::make_shared<CallDiagnostics>(*error.diagnostics())
+                       : nullptr;
     std::string why_not;
     if (const auto least = repeatable_after(error, retry_.idempotent)) {
       if (error.may_have_run()) maybe_ran_ = thrown;
@@ -182,7 +184,7 @@ void RetriedCall::attempt_failed(const std::exception_ptr& thrown) {
     if (final) {
       final = final_error(thrown, error, why_not);
       const bool says_more = maybe_ran_ && !error.may_have_run();
-      if (says_more && story_) story_->guarantee = Guarantee::at_most_once;
+      if (says_more && diagnostics_) diagnostics_->guarantee = Guarantee::at_most_once;
     }
   } catch (...) {  // NOLINT: it stays as it is
   }
@@ -272,23 +274,23 @@ void RetriedCall::end_cancelled() {
 
 // No attempt is under way: the story is that of the last one, which goes on until now.
 void RetriedCall::end_between(const std::exception_ptr& error) {
-  if (!story_) {  // there was none
-    story_ = std::make_shared<CallStory>();
-    story_->function = shown_name(function_);
-    story_->peer = peer_;
-    story_->called_at = story_->ended_at = called_at_;
+  if (!diagnostics_) {  // there was none
+    diagnostics_ = std::make_shared<CallDiagnostics>();
+    diagnostics_->function = shown_name(function_);
+    diagnostics_->peer = peer_;
+    diagnostics_->called_at = diagnostics_->ended_at = called_at_;
   }
-  if (const auto core = core_.lock()) story_->ended_at = core->loop()->now();
-  story_->guarantee = Guarantee::none;  // that of the error
+  if (const auto core = core_.lock()) diagnostics_->ended_at = core->loop()->now();
+  diagnostics_->guarantee = Guarantee::none;  // that of the error
   end(error);
 }
 
 void RetriedCall::end(const std::exception_ptr& error) {
-  if (story_) {
-    story_->attempt = std::max(made_, 1);
-    story_->attempts = retry_.attempts;
-    story_->first_called_at = called_at_;
-    tell_story(error, std::move(story_));
+  if (diagnostics_) {
+    diagnostics_->attempt = std::max(made_, 1);
+    diagnostics_->attempts = retry_.attempts;
+    diagnostics_->first_called_at = called_at_;
+    report_diagnostics(error, std::move(diagnostics_));
   }
   over_ = true;
   nested_.reset();

@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/node/node_options.hpp"
-#include "batchrpc/node/remote_call.hpp"
+#include "batchrpc/call/node_options.hpp"
+#include "batchrpc/call/remote_call.hpp"
 
 namespace batchrpc {
 
 class Error;
-struct CallStory;
+struct CallDiagnostics;
 class NestedCall;
 class NodeCore;
 
@@ -86,11 +86,11 @@ class RetriedCall final : public detail::ReplyReceiver,
   std::vector<Bytes> payloads_{};
   detail::ReplyHandler handler_{};
   detail::SubmitterNumber submitter_number_{};
-  int made_ = 0;                              // attempts
-  std::exception_ptr maybe_ran_{};            // the last that may have run
-  std::shared_ptr<CallStory> story_{};        // of the last that failed
-  std::shared_ptr<RetriedCall> under_way_{};  // itself, until the attempt's reply
-  std::unique_ptr<NestedCall> nested_{};      // in the call in which it was made
+  int made_ = 0;                                    // attempts
+  std::exception_ptr maybe_ran_{};                  // the last that may have run
+  std::shared_ptr<CallDiagnostics> diagnostics_{};  // of the last that failed
+  std::shared_ptr<RetriedCall> under_way_{};        // itself, until the attempt's reply
+  std::unique_ptr<NestedCall> nested_{};            // in the call in which it was made
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> over_{false};
   std::mutex mutex_;                 // guards what follows

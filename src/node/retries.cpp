@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "node/output_scope.hpp"
 #include "node/retried_call.hpp"
+#include "session/flush_scope.hpp"
 
 namespace batchrpc {
 
@@ -37,7 +37,7 @@ bool Retries::pause(std::shared_ptr<RetriedCall> call, TimePoint when) {
     const auto self = weak.lock();
     const auto paused = self ? self->take_paused(number) : nullptr;
     if (!paused) return;
-    const OutputScope scope(self->context_);
+    const FlushScope scope(self->context_);
     paused->attempt();
   });
   paused_[number] = {.call = std::move(call), .timer = timer};

@@ -17,15 +17,15 @@ struct Stay {
 
 Stay stay_of(const CallRecord& call) {
   Stay stay;
-  const auto tell = [&](TimePoint time) {
+  const auto note = [&](TimePoint time) {
     if (!is_known(time)) return;
     stay.first = std::min(stay.first, time);
     stay.last = std::max(stay.last, time);
   };
-  tell(call.received);
-  tell(call.begun);
-  tell(call.finished);
-  if (call.batch.number != 0) tell(call.batch.begin);
+  note(call.received);
+  note(call.begun);
+  note(call.finished);
+  if (call.batch.number != 0) note(call.batch.begin);
   return stay;
 }
 

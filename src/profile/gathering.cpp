@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/call/caller.hpp"
 #include "batchrpc/future/coroutine.hpp"
-#include "batchrpc/node/caller.hpp"
 #include "batchrpc/trace/record_sink.hpp"
 #include "node/recorded_calls.hpp"
 

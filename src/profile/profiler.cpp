@@ -12,9 +12,9 @@
 #include "base/system_ids.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
-#include "node/call_store.hpp"
 #include "node/node_core.hpp"
 #include "profile/gathering.hpp"
+#include "recording/call_store.hpp"
 
 namespace batchrpc {
 namespace {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "batchrpc/node/call_context.hpp"
+#include "batchrpc/call/call_context.hpp"
 #include "batchrpc/rref/object_id.hpp"
 #include "node/node_core.hpp"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
-#include "node/duration_text.hpp"
+#include "call/duration_text.hpp"
 #include "rref/object_table.hpp"
 #include "rref/shrink.hpp"
 

@@ -20,7 +20,7 @@
 #include "batchrpc/rref/reference.hpp"
 #include "batchrpc/rref/rref_report.hpp"
 #include "batchrpc/transport/loop.hpp"
-#include "node/drop_hook.hpp"
+#include "call/drop_hook.hpp"
 #include "rref/holders.hpp"
 #include "rref/outbox.hpp"
 

@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "rref/notify.hpp"
 #include "rref/rref_parts.hpp"
-#include "rref/tell.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -16,12 +16,12 @@ constexpr std::size_t kMost = 4096;
 template <class T>
 bool send_list(NodeCore& core, const std::string& peer, std::string_view name,
                const std::vector<T>& list) {
-  if (list.size() <= kMost) return list.empty() || tell(core, peer, name, list);
+  if (list.size() <= kMost) return list.empty() || notify(core, peer, name, list);
   for (std::size_t begin = 0; begin < list.size(); begin += kMost) {
     const auto end = std::min(begin + kMost, list.size());
     const std::vector<T> part(list.begin() + static_cast<std::ptrdiff_t>(begin),
                               list.begin() + static_cast<std::ptrdiff_t>(end));
-    if (!tell(core, peer, name, part)) return false;
+    if (!notify(core, peer, name, part)) return false;
   }
   return true;
 }

@@ -1,9 +1,9 @@
 #include "batchrpc/rref/reference.hpp"
 
-#include "batchrpc/base/call_story.hpp"
+#include "batchrpc/base/call_diagnostics.hpp"
 #include "batchrpc/base/error.hpp"
+#include "rref/notify.hpp"
 #include "rref/rref_parts.hpp"
-#include "rref/tell.hpp"
 
 namespace batchrpc::detail {
 namespace {
@@ -92,8 +92,8 @@ std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view
         "the object of this RRef was never made, create another: ";
     if (std::string_view(creation.what()).starts_with(kNeverMade)) return error;
     NotSent told(std::string(kNeverMade) + creation.what());
-    if (const CallStory* const story = creation.story())
-      set_story(told, std::make_shared<CallStory>(*story));
+    if (const CallDiagnostics* const diagnostics = creation.diagnostics())
+      set_diagnostics(told, std::make_shared<CallDiagnostics>(*diagnostics));
     return std::make_exception_ptr(told);
   } catch (...) {
     return error;
@@ -205,7 +205,7 @@ void Reference::creation_failed(const std::exception_ptr& error, std::string_vie
   // Where it may have run, the owner knows (R6, R8).
   if (surely_failed(error)) fail(why);
   // Calls that were sent already wait there, unless the constructor itself was what failed.
-  tell(*core_, owner(), kAbandon, no_object(object_, why));
+  notify(*core_, owner(), kAbandon, no_object(object_, why));
 }
 
 void create_object(ObjectId object, std::string_view type, std::string_view maker, MakeObject make,

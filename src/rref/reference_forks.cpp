@@ -9,11 +9,11 @@ namespace batchrpc::detail {
 namespace {
 
 // Goes with the message that carries a handle.
-class ForkCargo final : public Cargo {
+class ForkHook final : public DeliveryHook {
  public:
-  ForkCargo(std::weak_ptr<References> references, std::uint64_t number)
+  ForkHook(std::weak_ptr<References> references, std::uint64_t number)
       : references_(std::move(references)), number_(number) {}
-  ~ForkCargo() override {
+  ~ForkHook() override {
     if (const auto references = references_.lock()) references->message_over(number_);
   }
   void taken_back() noexcept override {
@@ -40,7 +40,7 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
     // What peers could guess, they could end.
     number = std::uint64_t{next_fork_++} << 32 | random_();
   }
-  message.add_cargo(std::make_shared<ForkCargo>(weak_from_this(), number));
+  message.add_delivery_hook(std::make_shared<ForkHook>(weak_from_this(), number));
   const bool own = reference->is_owner();
   WireReference wire{.owner = reference->owner(),
                      .object = reference->object(),

@@ -225,14 +225,14 @@ void References::look_after_owners() {
     if (is_it ? standing.left : !core_.peers().is_current(owner)) {
       lose_owner(owner, is_it ? "has shut down" : "was restarted");
     } else if (!is_it) {
-      forget_stranger(owner);
+      forget_unidentified(owner);
     } else if (standing.live) {
       const std::lock_guard lock(mutex_);
       const auto at = owners_.find(owner.incarnation);
       if (at == owners_.end()) continue;
       const auto told = std::exchange(at->second.sessions_ended, standing.sessions_ended);
       const bool failed = std::exchange(at->second.not_told, false);
-      if (failed || told != standing.sessions_ended) tell_all(owner.incarnation, owner.name);
+      if (failed || told != standing.sessions_ended) notify_all(owner.incarnation, owner.name);
     } else if (!standing.dead) {
       core_.peers().seek(owner.name);
     }
@@ -248,14 +248,14 @@ void References::lose_owner(const PeerIdentity& owner, const std::string& why) {
 }
 
 // An owner of whom nothing is held, and whom this node does not know: it was told nothing.
-void References::forget_stranger(const PeerIdentity& owner) {
+void References::forget_unidentified(const PeerIdentity& owner) {
   const std::lock_guard lock(mutex_);
   const auto at = owners_.find(owner.incarnation);
   if (at != owners_.end() && at->second.link.expired()) owners_.erase(at);
 }
 
 // Under the lock. What was told over a session that has ended may have been lost (R6).
-void References::tell_all(std::uint64_t owner, const std::string& name) {
+void References::notify_all(std::uint64_t owner, const std::string& name) {
   const ObjectId next{.owner = owner, .creator = core_.incarnation(), .number = next_object_};
   outbox_.add(name, {.object = next, .kind = HoldUpdate::list_begins});
   std::vector<ObjectId> held;

@@ -132,10 +132,10 @@ class References : public std::enable_shared_from_this<References> {
   ObjectId next_object(std::uint64_t owner);
   void look_after_owners();
   void lose_owner(const PeerIdentity& owner, const std::string& why);
-  void forget_stranger(const PeerIdentity& owner);
+  void forget_unidentified(const PeerIdentity& owner);
   void look_after_forks();
   bool has_ended(Sent& sent, const PeerStanding& receiver, TimePoint now);
-  void tell_all(std::uint64_t owner, const std::string& name);
+  void notify_all(std::uint64_t owner, const std::string& name);
 
   NodeCore& core_;
   ObjectTable& objects_;

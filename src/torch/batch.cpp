@@ -89,33 +89,33 @@ std::vector<T> values_of(const at::Tensor& column) {
 
 // --- rows
 
-BatchForm<at::Tensor>::Receiver::Receiver() : slabs_(std::make_shared<detail::TensorSlabs>()) {}
+BatchTraits<at::Tensor>::Receiver::Receiver() : slabs_(std::make_shared<detail::TensorSlabs>()) {}
 
-detail::RowMemory BatchForm<at::Tensor>::Receiver::take(std::size_t bytes, std::size_t rows,
-                                                        const std::string& device,
-                                                        std::size_t limit) const {
+detail::RowMemory BatchTraits<at::Tensor>::Receiver::take(std::size_t bytes, std::size_t rows,
+                                                          const std::string& device,
+                                                          std::size_t limit) const {
   auto [slab, index] = slabs_->take({bytes, device.starts_with("cuda")}, rows, limit);
   const std::span<std::byte> room(slab->slot(index), bytes);
   return {.room = room, .owner = std::move(slab)};
 }
 
-void BatchForm<at::Tensor>::check_device(const std::string& device) {
+void BatchTraits<at::Tensor>::check_device(const std::string& device) {
   (void)detail::device_of("BatchOptions::device", device);
 }
 
-const void* BatchForm<at::Tensor>::place(const at::Tensor& row) { return slot_of(row).data; }
+const void* BatchTraits<at::Tensor>::place(const at::Tensor& row) { return slot_of(row).data; }
 
-void BatchForm<at::Tensor>::Builder::add(at::Tensor&& row) {
+void BatchTraits<at::Tensor>::Builder::add(at::Tensor&& row) {
   ++real_rows_;
   parts_.push_back({std::move(row), false});
 }
 
-void BatchForm<at::Tensor>::Builder::add_all(at::Tensor&& rows) {
+void BatchTraits<at::Tensor>::Builder::add_all(at::Tensor&& rows) {
   real_rows_ += static_cast<std::size_t>(rows.size(0));
   parts_.push_back({std::move(rows), true});
 }
 
-at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
+at::Tensor BatchTraits<at::Tensor>::Builder::finish(std::size_t padding) {
   if (parts_.empty()) throw InvalidArgument("a batch without rows");
   require_one_kind();
   std::optional<at::Device> device;
@@ -136,7 +136,7 @@ at::Tensor BatchForm<at::Tensor>::Builder::finish(std::size_t padding) {
   return device ? batch.to(*device) : batch;
 }
 
-void BatchForm<at::Tensor>::Builder::require_one_kind() const {
+void BatchTraits<at::Tensor>::Builder::require_one_kind() const {
   const auto sizes_of = [](const Part& part) {
     return part.many ? part.tensor.sizes().slice(1) : part.tensor.sizes();
   };
@@ -152,14 +152,14 @@ void BatchForm<at::Tensor>::Builder::require_one_kind() const {
   }
 }
 
-bool BatchForm<at::Tensor>::Builder::on_graph() const {
+bool BatchTraits<at::Tensor>::Builder::on_graph() const {
   return c10::GradMode::is_enabled() &&
          std::any_of(parts_.begin(), parts_.end(),
                      [](const Part& part) { return part.tensor.requires_grad(); });
 }
 
 // Rows that were received side by side are the batch: no copy. Undefined, where they were not.
-at::Tensor BatchForm<at::Tensor>::Builder::where_received(std::size_t padding) const {
+at::Tensor BatchTraits<at::Tensor>::Builder::where_received(std::size_t padding) const {
   const RowSlot first = slot_of(parts_.front().tensor);
   if (!first.slab) return {};
   const std::size_t index = first.index();
@@ -192,7 +192,7 @@ at::Tensor BatchForm<at::Tensor>::Builder::where_received(std::size_t padding) c
 }
 
 // In operations that autograd knows.
-at::Tensor BatchForm<at::Tensor>::Builder::join(std::size_t padding) const {
+at::Tensor BatchTraits<at::Tensor>::Builder::join(std::size_t padding) const {
   std::vector<at::Tensor> parts;
   parts.reserve(parts_.size() + 1);
   for (const Part& part : parts_)
@@ -206,7 +206,7 @@ at::Tensor BatchForm<at::Tensor>::Builder::join(std::size_t padding) const {
   return at::cat(parts);
 }
 
-at::Tensor BatchForm<at::Tensor>::Builder::copy(std::size_t padding) const {
+at::Tensor BatchTraits<at::Tensor>::Builder::copy(std::size_t padding) const {
   const c10::InferenceMode no_inference(false);
   const Part& example = parts_.front();
   std::vector<std::int64_t> sizes = example.tensor.sizes().vec();
@@ -239,13 +239,13 @@ at::Tensor BatchForm<at::Tensor>::Builder::copy(std::size_t padding) const {
   return batch;
 }
 
-bool BatchForm<at::Tensor>::adjacent(const at::Tensor& row, const at::Tensor& next) {
+bool BatchTraits<at::Tensor>::adjacent(const at::Tensor& row, const at::Tensor& next) {
   const RowSlot a = slot_of(row);
   const RowSlot b = slot_of(next);
   return a.slab != nullptr && a.slab == b.slab && b.index() == a.index() + 1;
 }
 
-std::size_t BatchForm<at::Tensor>::rows(const at::Tensor& stacked) {
+std::size_t BatchTraits<at::Tensor>::rows(const at::Tensor& stacked) {
   if (!stacked.defined() || stacked.dim() == 0) {
     throw InvalidArgument("a call of many rows has " + detail::describe_tensor(stacked) +
                           ": its first dimension is to be the rows");
@@ -253,27 +253,27 @@ std::size_t BatchForm<at::Tensor>::rows(const at::Tensor& stacked) {
   return static_cast<std::size_t>(stacked.size(0));
 }
 
-at::Tensor BatchForm<at::Tensor>::row(const at::Tensor& stacked, std::size_t index) {
+at::Tensor BatchTraits<at::Tensor>::row(const at::Tensor& stacked, std::size_t index) {
   return stacked.select(0, as_index(index));
 }
 
-at::Tensor BatchForm<at::Tensor>::repeat(const at::Tensor& value, std::size_t rows) {
+at::Tensor BatchTraits<at::Tensor>::repeat(const at::Tensor& value, std::size_t rows) {
   std::vector<std::int64_t> sizes = value.sizes().vec();
   sizes.insert(sizes.begin(), as_index(rows));
   return value.unsqueeze(0).expand(sizes);
 }
 
-std::size_t BatchForm<at::Tensor>::bytes(const at::Tensor& row) {
+std::size_t BatchTraits<at::Tensor>::bytes(const at::Tensor& row) {
   constexpr std::size_t kTensorBytes = 256;
   return kTensorBytes + (row.defined() && row.layout() == c10::kStrided ? row.nbytes() : 0);
 }
 
-void BatchForm<at::Tensor>::append_kind(const at::Tensor& row, std::string& kind) {
+void BatchTraits<at::Tensor>::append_kind(const at::Tensor& row, std::string& kind) {
   require_row_of_batch(row);
   append_kind_of(row, 0, kind);
 }
 
-void BatchForm<at::Tensor>::append_kind_of_all(const at::Tensor& rows, std::string& kind) {
+void BatchTraits<at::Tensor>::append_kind_of_all(const at::Tensor& rows, std::string& kind) {
   require_row_of_batch(rows);
   append_kind_of(rows, 1, kind);
 }

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/node/function_family.hpp"
+#include "batchrpc/call/function_family.hpp"
 #include "torch/operator_overloads.hpp"
 #include "torch/wire_values.hpp"
 

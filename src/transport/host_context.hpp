@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "transport/reactor.hpp"
-#include "transport/turn.hpp"
+#include "transport/strand.hpp"
 
 namespace batchrpc::detail {
 
@@ -27,7 +27,7 @@ class HostContext : public std::enable_shared_from_this<HostContext> {
   HostContext(const HostContext&) = delete;
   HostContext& operator=(const HostContext&) = delete;
 
-  [[nodiscard]] Turn& turn() noexcept { return turn_; }
+  [[nodiscard]] Strand& turn() noexcept { return turn_; }
   [[nodiscard]] const std::shared_ptr<Reactor>& reactor() const noexcept { return reactor_; }
 
   /// The context has work for as long as somebody holds it, and somebody hands out events.
@@ -52,7 +52,7 @@ class HostContext : public std::enable_shared_from_this<HostContext> {
   void go_on();
 
   asio::io_context& io_;
-  Turn turn_;
+  Strand turn_;
   const std::shared_ptr<Reactor> reactor_;
 
   // Only for whoever hands out: one at a time.

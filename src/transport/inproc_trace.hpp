@@ -27,7 +27,7 @@ class InprocTrace {
   [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_relaxed); }
 
   /// Not under a lock: the sink is the user's.
-  void tell(std::string_view event) const {
+  void notify(std::string_view event) const {
     std::shared_ptr<const Sink> sink;
     {
       const std::lock_guard lock(mutex_);
@@ -48,7 +48,7 @@ class TraceEvents {
   explicit TraceEvents(const InprocTrace& trace) : trace_(trace), on_(trace.on()) {}
   ~TraceEvents() {
     for (const std::string& event : events_)
-      trace_.tell(event);
+      trace_.notify(event);
   }
   TraceEvents(const TraceEvents&) = delete;
   TraceEvents& operator=(const TraceEvents&) = delete;

@@ -11,8 +11,8 @@
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
-#include "transport/drive.hpp"
 #include "transport/loop_core.hpp"
+#include "transport/loop_ownership.hpp"
 #include "transport/post_queue.hpp"
 #include "transport/spin_gate.hpp"
 
@@ -55,7 +55,7 @@ class OwnedCore final : public LoopCore {
   const SocketLoopOptions options_;
   PostQueue posted_;
   PostQueue deferred_;
-  Drive drive_;
+  LoopOwnership drive_;
   std::atomic<bool> woken_{false};   // whoever drives is to come out of the reactor
   std::atomic<bool> asleep_{false};  // and is in there, for long
   std::atomic<bool> stopped_{false};

@@ -23,7 +23,7 @@ constexpr Word list_pointer(std::size_t pointer, std::size_t at, ElementSize siz
 
 }  // namespace
 
-Cargo::~Cargo() = default;
+DeliveryHook::~DeliveryHook() = default;
 
 void Encoder::too_large() {
   throw InvalidArgument(

@@ -53,7 +53,7 @@ inline constexpr std::uint16_t kResumed = 8;         // a hello: goes on with a 
 inline constexpr std::uint64_t kNoCredit = 0;
 inline constexpr std::uint64_t kAllCredit = ~std::uint64_t{0};
 /// So much of a call's payloads is sent before a credit has come for them.
-inline constexpr std::uint64_t kUnaskedBytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t kEagerBytes = std::uint64_t{1} << 20;
 
 /// A call's metadata: entries, and bytes of their keys and values together.
 inline constexpr std::size_t kMaxMetadata = 64;

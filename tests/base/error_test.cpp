@@ -8,7 +8,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "batchrpc/base/call_story.hpp"
+#include "batchrpc/base/call_diagnostics.hpp"
 
 using namespace batchrpc;
 using namespace std::chrono_literals;
@@ -123,11 +123,11 @@ TEST_CASE("An error with more text keeps its type and its parts") {
   }
   try {  // the story would say of it that it never ran
     NotSent broken("no");
-    detail::set_story(broken, std::make_shared<const CallStory>());
+    detail::set_diagnostics(broken, std::make_shared<const CallDiagnostics>());
     std::rethrow_exception(copy_error(broken, true));
   } catch (const NotSent& error) {
     CHECK(error.may_have_run());
-    CHECK(error.story() == nullptr);
+    CHECK(error.diagnostics() == nullptr);
   }
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("a row beyond max_queue_bytes is refused, and finds room when others h
 }
 
 TEST_CASE("held rows come in when there is room, the callers in turn, and no reply is lost") {
-  HeldBatching b({.max_size = 2, .max_queue = 4, .on_full = OnFull::hold});
+  HeldBatching b({.max_size = 2, .max_queue = 4, .on_full = OnFull::wait});
   const Node first = b.world.join("first");
   const Node second = b.world.join("second");
   b.add(0);
@@ -61,7 +61,7 @@ TEST_CASE("held rows come in when there is room, the callers in turn, and no rep
 }
 
 TEST_CASE("as many rows as max_queue are held, and no more") {
-  HeldBatching b({.max_size = 1, .max_queue = 2, .on_full = OnFull::hold});
+  HeldBatching b({.max_size = 1, .max_queue = 2, .on_full = OnFull::wait});
   b.add(0);
   b.world.run_for(0s);
   for (int x = 1; x <= 4; ++x)
@@ -214,7 +214,7 @@ TEST_CASE("a row that has started is not taken back any more") {
 }
 
 TEST_CASE("rows of a peer that leaves, or is replaced by another of its name, never run") {
-  HeldBatching b({.on_full = OnFull::hold});
+  HeldBatching b({.on_full = OnFull::wait});
   {
     const Node peer = b.world.join("peer");
     b.add(0);
@@ -233,7 +233,7 @@ TEST_CASE("rows of a peer that leaves, or is replaced by another of its name, ne
 }
 
 TEST_CASE("max_wait counts from a row's arrival also where it was held back") {
-  Batching b({.max_size = 3, .max_wait = 100ms, .max_queue = 3, .on_full = OnFull::hold});
+  Batching b({.max_size = 3, .max_wait = 100ms, .max_queue = 3, .on_full = OnFull::wait});
   const Node first = b.world.join("first");
   const Node second = b.world.join("second");
   std::vector<Future<int>> rows;

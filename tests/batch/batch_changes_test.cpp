@@ -32,7 +32,7 @@ TEST_CASE("a flush during a pause does nothing, also when the pause is over") {
 }
 
 TEST_CASE("held rows come in when a larger call has given way") {
-  HeldBatching b({.max_size = 4, .max_queue = 8, .on_full = OnFull::hold});
+  HeldBatching b({.max_size = 4, .max_queue = 8, .on_full = OnFull::wait});
   const Node hog = b.world.join("hog");
   const Node other = b.world.join("other");
   b.batcher.pause();
@@ -50,7 +50,7 @@ TEST_CASE("held rows come in when a larger call has given way") {
 }
 
 TEST_CASE("held rows come in when a row cannot be accumulated") {
-  Summing s({.max_size = 2, .min_size = 2, .max_queue = 2, .on_full = OnFull::hold});
+  Summing s({.max_size = 2, .min_size = 2, .max_queue = 2, .on_full = OnFull::wait});
   s.batcher.pause();
   auto first = s.batcher(1);
   auto bad = s.batcher(-1);

@@ -57,7 +57,7 @@ TEST_CASE("a pause lets a batch that runs finish, and one that was about to star
 }
 
 TEST_CASE("closing may drain: what waits runs at once, and the future tells when all is done") {
-  HeldBatching b({.max_size = 2, .max_wait = 1h, .max_queue = 4, .on_full = OnFull::hold});
+  HeldBatching b({.max_size = 2, .max_wait = 1h, .max_queue = 4, .on_full = OnFull::wait});
   for (int x = 1; x <= 5; ++x)
     b.add(x);
   b.world.run_for(0s);
@@ -76,7 +76,7 @@ TEST_CASE("closing may drain: what waits runs at once, and the future tells when
 }
 
 TEST_CASE("flush() is for rows that are held back, too") {
-  HeldBatching b({.max_size = 2, .min_size = 2, .max_queue = 2, .on_full = OnFull::hold});
+  HeldBatching b({.max_size = 2, .min_size = 2, .max_queue = 2, .on_full = OnFull::wait});
   b.add(1);
   b.add(2);
   b.world.run_for(0s);
@@ -231,7 +231,7 @@ TEST_CASE("every bad option is refused by its name") {
         [](const std::vector<std::unique_ptr<int>>& xs) { return std::vector<int>(xs.size()); });
   };
   CHECK_NOTHROW(move_only({}));
-  CHECK_THROWS_WITH(move_only({.isolate = Isolate::halves}),
+  CHECK_THROWS_WITH(move_only({.isolate = Isolate::bisect}),
                     Catch::Contains("BatchOptions::isolate"));
   CHECK_THROWS_WITH(move_only({.preferred_sizes = {1}}),
                     Catch::Contains("BatchOptions::preferred_sizes"));

@@ -45,7 +45,7 @@ struct Texts {
 };
 
 TEST_CASE("a caller that fills the queue with bytes makes way for others, up to its share") {
-  for (const OnFull on_full : {OnFull::reject, OnFull::hold}) {
+  for (const OnFull on_full : {OnFull::reject, OnFull::wait}) {
     Texts b({.max_queue_bytes = 10'000, .on_full = on_full});
     const Node hog = b.world.join("hog");
     const Node other = b.world.join("other");
@@ -71,7 +71,7 @@ TEST_CASE("a caller that fills the queue with bytes makes way for others, up to 
 }
 
 TEST_CASE("a caller whose rows are all that is held makes way for another's") {
-  HeldBatching b({.max_size = 1, .max_queue = 2, .on_full = OnFull::hold});
+  HeldBatching b({.max_size = 1, .max_queue = 2, .on_full = OnFull::wait});
   const Node hog = b.world.join("hog");
   const Node other = b.world.join("other");
   b.add(0);
@@ -143,13 +143,13 @@ TEST_CASE("nothing gives way to a row that would not fit all the same") {
 }
 
 TEST_CASE("a call that waits or is held fails when max_size becomes smaller than it") {
-  HeldBatching b({.max_size = 3, .max_queue = 4, .on_full = OnFull::hold});
+  HeldBatching b({.max_size = 3, .max_queue = 4, .on_full = OnFull::wait});
   b.add(0);
   b.world.run_for(0s);
   auto waits = b.batcher.many()({1, 2, 3});
   auto held = b.batcher.many()({4, 5, 6});
   b.add(7);
-  b.batcher.set_options({.max_size = 2, .max_queue = 4, .on_full = OnFull::hold});
+  b.batcher.set_options({.max_size = 2, .max_queue = 4, .on_full = OnFull::wait});
   for (auto* many : {&waits, &held}) {
     const auto refused = outcome(std::move(*many));
     CHECK(refused.code() == ErrorCode::invalid_argument);

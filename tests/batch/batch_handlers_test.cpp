@@ -325,7 +325,7 @@ struct Poison {
 
 TEST_CASE("a poisoned row fails alone, and the other 63 have their results, after 13 runs") {
   for (int poisoned = 0; poisoned < 64; ++poisoned) {
-    Poison p(Isolate::halves);
+    Poison p(Isolate::bisect);
     std::vector<Future<int>> rows;
     for (int i = 0; i < 64; ++i)
       rows.push_back(p.batcher(i == poisoned ? -i - 1 : i));
@@ -346,7 +346,7 @@ TEST_CASE("a poisoned row fails alone, and the other 63 have their results, afte
 
 TEST_CASE(
     "several poisoned rows fail, each with its own error, and halves are padded as batches are") {
-  Poison p(Isolate::halves, {1, 8, 64});
+  Poison p(Isolate::bisect, {1, 8, 64});
   std::vector<Future<int>> rows;
   for (int i = 0; i < 64; ++i)
     rows.push_back(p.batcher(i % 20 == 7 ? -i : i));
@@ -372,7 +372,7 @@ TEST_CASE("without isolation a poisoned row fails its batch") {
 
 TEST_CASE(
     "rows are isolated from a handler whose future fails, too, and calls of many as a whole") {
-  On<int(int)> later(BatchOptions{.min_size = 5, .isolate = Isolate::halves},
+  On<int(int)> later(BatchOptions{.min_size = 5, .isolate = Isolate::bisect},
                      [](std::vector<int> xs) -> Future<std::vector<int>> {
                        for (const int x : xs) {
                          if (x < 0)
@@ -390,7 +390,7 @@ TEST_CASE(
 
 TEST_CASE("a wrong number of results fails the batch, which is not run again") {
   int runs = 0;
-  On<int(int)> wrong(BatchOptions{.min_size = 4, .isolate = Isolate::halves},
+  On<int(int)> wrong(BatchOptions{.min_size = 4, .isolate = Isolate::bisect},
                      [&](const std::vector<int>&) {
                        ++runs;
                        return std::vector<int>(5);

@@ -54,7 +54,7 @@ TEST_CASE("a result for all that cannot be converted is its rows' error") {
 TEST_CASE("the other half runs when the result of one cannot be converted") {
   test::VirtualWorld world;
   const Node node = world.root();
-  const Batcher<Strict(int)> batcher({.isolate = Isolate::halves}, [](const std::vector<int>& xs) {
+  const Batcher<Strict(int)> batcher({.isolate = Isolate::bisect}, [](const std::vector<int>& xs) {
     if (xs.size() == 4) throw std::runtime_error("not all four");
     return make_ready_future(ForAll<int>(xs[0] == 1 ? -1 : 7));
   });
@@ -126,7 +126,7 @@ Batcher<Thrower(Thrower)> thrower_batcher(const BatchOptions& options, int form)
 }
 
 TEST_CASE("rows and results may throw whenever they are copied or moved") {
-  for (const Isolate isolate : {Isolate::none, Isolate::halves}) {
+  for (const Isolate isolate : {Isolate::none, Isolate::bisect}) {
     for (const int form : {0, 1, 2, 3, 4}) {
       for (int at = 1; at < 60; ++at) {
         CAPTURE(isolate, form, at);
@@ -168,7 +168,7 @@ struct Odd {
 }  // namespace
 
 template <>
-struct BatchForm<Odd> {
+struct BatchTraits<Odd> {
   using Stacked = std::vector<Odd>;
   class Builder {
    public:
@@ -223,7 +223,7 @@ TEST_CASE("halves of an asynchronous handler run where the handler does") {
   std::deque<Promise<std::vector<int>>> running;
   int elsewhere = 0;
   std::optional<Batcher<int(int)>> batcher;
-  batcher.emplace(BatchOptions{.min_size = 2, .isolate = Isolate::halves, .executor = tasks},
+  batcher.emplace(BatchOptions{.min_size = 2, .isolate = Isolate::bisect, .executor = tasks},
                   [&](const std::vector<int>&) {
                     if (!tasks->runs) ++elsewhere;
                     return running.emplace_back().get_future();

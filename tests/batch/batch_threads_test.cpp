@@ -38,7 +38,7 @@ TEST_CASE(
   std::atomic<int> running{0};
   std::atomic<bool> too_many{false};
   const Batcher<int(int)> batcher(
-      {.max_size = 16, .max_queue = 256, .on_full = OnFull::hold},
+      {.max_size = 16, .max_queue = 256, .on_full = OnFull::wait},
       [&](std::vector<int> xs) {
         if (running.fetch_add(1) > 3) too_many = true;
         for (int& x : xs)
@@ -62,7 +62,7 @@ TEST_CASE(
         (void)batcher.statistics();
         batcher.resume();
       }
-      batcher.set_options({.max_size = 16, .max_queue = 256, .on_full = OnFull::hold});
+      batcher.set_options({.max_size = 16, .max_queue = 256, .on_full = OnFull::wait});
       return;
     }
     std::vector<Future<int>> waiting;
@@ -138,7 +138,7 @@ TEST_CASE("a reducer adds up what threads bring, each row once") {
     long finish(const BatchInfo& info) { return total->finish(info); }
     std::shared_ptr<Total> total;
   };
-  const Batcher<long(int)> batcher({.max_size = 8, .max_queue = 64, .on_full = OnFull::hold},
+  const Batcher<long(int)> batcher({.max_size = 8, .max_queue = 64, .on_full = OnFull::wait},
                                    reduce(Shared{total}));
   in_threads(4, [&](int) {
     for (int i = 0; i < rows; ++i)

@@ -205,7 +205,7 @@ TEST_CASE("a batch does not wait for rows that it leaves no room for") {
 }
 
 TEST_CASE("a batch does not wait for small rows that it leaves no room for") {
-  for (const OnFull on_full : {OnFull::reject, OnFull::hold}) {
+  for (const OnFull on_full : {OnFull::reject, OnFull::wait}) {
     Core c({.min_size = 3, .max_queue_bytes = 1000, .on_full = on_full});
     CHECK(c.add(400));
     CHECK(c.add(400));

@@ -193,7 +193,7 @@ TEST_CASE("what does not go with a reducer is refused by name") {
   CHECK_NOTHROW(make({}));
   CHECK_THROWS_WITH(make({.parallelism = 2}), Catch::Contains("BatchOptions::parallelism"));
   CHECK_THROWS_WITH(make({.preferred_sizes = {1}}), Catch::Contains("preferred_sizes"));
-  CHECK_THROWS_WITH(make({.isolate = Isolate::halves}), Catch::Contains("BatchOptions::isolate"));
+  CHECK_THROWS_WITH(make({.isolate = Isolate::bisect}), Catch::Contains("BatchOptions::isolate"));
   CHECK_THROWS_WITH(make({}, {.key = [](int) { return 1; }}), Catch::Contains("BatchRules"));
 }
 

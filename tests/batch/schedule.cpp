@@ -122,8 +122,8 @@ BatchOptions Schedule::some_options() {
   }
   options.order_by_peer = chance(0.2);
   options.max_overtaking = 1 + below(10);
-  options.on_full = chance(0.5) ? OnFull::hold : OnFull::reject;
-  held_ = held_ || options.on_full == OnFull::hold;
+  options.on_full = chance(0.5) ? OnFull::wait : OnFull::reject;
+  held_ = held_ || options.on_full == OnFull::wait;
   if (weights_ > 1) options.max_queue_bytes = 500 + below(4000);
   if (chance(0.3)) {
     options.exclusive = mutex_;
@@ -138,7 +138,7 @@ BatchOptions Schedule::some_options() {
     if (!options.preferred_sizes.empty() && options.preferred_sizes.back() < least)
       options.preferred_sizes.clear();
   }
-  options.isolate = chance(0.5) ? Isolate::halves : Isolate::none;
+  options.isolate = chance(0.5) ? Isolate::bisect : Isolate::none;
   if (chance(0.2)) {
     options.max_wait = {};
     options.min_size = 1;

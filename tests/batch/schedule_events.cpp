@@ -120,8 +120,8 @@ void Schedule::note_options(const BatchOptions& o) {
        o.latency_target.latency > Duration::zero() ? ", latency_target" : "",
        o.order_by_peer ? ", order_by_peer" : "", ", max_overtaking ", o.max_overtaking,
        ", max_queue ", o.max_queue, ", max_queue_bytes ", o.max_queue_bytes,
-       o.on_full == OnFull::hold ? ", hold" : "", ", parallelism ", o.parallelism,
-       o.exclusive ? ", exclusive" : "", o.isolate == Isolate::halves ? ", halves" : "");
+       o.on_full == OnFull::wait ? ", hold" : "", ", parallelism ", o.parallelism,
+       o.exclusive ? ", exclusive" : "", o.isolate == Isolate::bisect ? ", halves" : "");
 }
 
 void Schedule::take_mutex() {

@@ -77,7 +77,7 @@ Schedule::Results Schedule::answer(const ModelBatch& batch, const ScheduledCalls
       call->is_answered(std::move(answers));
     }
   }
-  const bool runs_again = throws && batch.options->isolate == Isolate::halves && calls.size() > 1;
+  const bool runs_again = throws && batch.options->isolate == Isolate::bisect && calls.size() > 1;
   for (Call* call : calls) {
     if (runs_again) {
       call->fate = Fate::open;

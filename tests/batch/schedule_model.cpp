@@ -230,7 +230,7 @@ void BatchModel::find_rows(const ScheduledCall& call, Verdict& verdict) const {
   for (const ScheduledCalls& way : verdict.ways) {
     const ScheduledCalls queue = without(queue_, way);
     const ScheduledCalls held = without(held_calls(), way);
-    const bool holds = options_.on_full == OnFull::hold;
+    const bool holds = options_.on_full == OnFull::wait;
     const bool fits = rows_of(queue) + call.rows.size() <= options_.max_queue;
     const ScheduledCalls& calls = holds ? held : queue;
     const std::size_t rows = rows_of(calls) + call.rows.size();

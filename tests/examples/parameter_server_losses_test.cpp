@@ -62,7 +62,7 @@ TEST_CASE("Nobody is missed in a training that has ended, or is interrupted") {
   world.losses.trainer_failed("trainer0", "server1 is lost");
   world.losses.trainer_joined("trainer2", 7, 2);
   world.losses.server_lost("server1", "it was closed");
-  world.losses.tell("the loss is NaN");
+  world.losses.notify("the loss is NaN");
   CHECK(world.told.empty());
   CHECK(world.losses.trainers().empty());
   CHECK(world.losses.failed_trainers().empty());

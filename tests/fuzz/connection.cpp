@@ -11,10 +11,10 @@
 #include "blob.hpp"
 #include "fuzz/conversation.hpp"
 #include "fuzz/targets.hpp"
-#include "node/member.hpp"
 #include "node/node_core.hpp"
 #include "node/raw_frames.hpp"
 #include "node/raw_peer.hpp"
+#include "peers/member.hpp"
 #include "rref/rref_messages.hpp"
 
 // One side of a conversation with a node that has functions and objects, in virtual time: a

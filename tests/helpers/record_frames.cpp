@@ -11,7 +11,7 @@
 #include "batchrpc/wire/codec.hpp"
 #include "batchrpc/wire/signature.hpp"
 #include "blob.hpp"
-#include "node/member.hpp"
+#include "peers/member.hpp"
 #include "wire/frame.hpp"
 
 // Writes what a node of this version sends, a file for each thing that it says: frames, with all

@@ -36,31 +36,31 @@ TEST_CASE("what an event costs", "[.benchmark]") {
   CallsMade session(&node);
   session.define("f", false);
   ConcurrentHistogram histogram;
-  const auto tell = [](const char* what, double each) {
+  const auto notify = [](const char* what, double each) {
     std::cout << what << ": " << each << " ns\n";
   };
   const auto latency = [](std::uint64_t i) { return 10'000 + (i * 7919) % 100'000; };
-  tell("a histogram's add()", nanoseconds_each([&](auto i) { histogram.add(latency(i)); }));
-  tell("a histogram's add_alone()",
-       nanoseconds_each([&](auto i) { histogram.add_alone(latency(i)); }));
+  notify("a histogram's add()", nanoseconds_each([&](auto i) { histogram.add(latency(i)); }));
+  notify("a histogram's add_alone()",
+         nanoseconds_each([&](auto i) { histogram.add_alone(latency(i)); }));
   std::uint64_t sum = 0;
-  tell("a time", nanoseconds_each([&](auto) { sum += stopwatch.ticks(); }));
+  notify("a time", nanoseconds_each([&](auto) { sum += stopwatch.ticks(); }));
   const std::uint64_t then = stopwatch.ticks();
-  tell("a call begins, caller", nanoseconds_each([&](auto) {
-         sum += stopwatch.ticks();
-         session.called(0, 100);
-       }));
-  tell("a call ends, caller", nanoseconds_each([&](auto i) {
-         session.answered(0, stopwatch.between(then, then + latency(i)), 100);
-       }));
-  tell("a call ends, callee, of few", nanoseconds_each([&](auto i) {  // the cost of being shared
-         few.answered(latency(i), 100);
-       }));
-  tell("a call begins, callee", nanoseconds_each([&](auto) { function.began(100); }));
-  tell("a call ends, callee", nanoseconds_each([&](auto i) {
-         const std::uint64_t now = stopwatch.ticks();
-         function.answered(stopwatch.between(now - latency(i), now), 100);
-       }));
+  notify("a call begins, caller", nanoseconds_each([&](auto) {
+           sum += stopwatch.ticks();
+           session.called(0, 100);
+         }));
+  notify("a call ends, caller", nanoseconds_each([&](auto i) {
+           session.answered(0, stopwatch.between(then, then + latency(i)), 100);
+         }));
+  notify("a call ends, callee, of few", nanoseconds_each([&](auto i) {  // the cost of being shared
+           few.answered(latency(i), 100);
+         }));
+  notify("a call begins, callee", nanoseconds_each([&](auto) { function.began(100); }));
+  notify("a call ends, callee", nanoseconds_each([&](auto i) {
+           const std::uint64_t now = stopwatch.ticks();
+           function.answered(stopwatch.between(now - latency(i), now), 100);
+         }));
   for (const unsigned threads : {2U, 4U}) {
     std::vector<std::thread> all;
     std::vector<double> each(threads);
@@ -71,7 +71,7 @@ TEST_CASE("what an event costs", "[.benchmark]") {
     for (std::thread& thread : all)
       thread.join();
     std::cout << threads << " threads at once, ";
-    tell("a call ends, callee, without its time", *std::max_element(each.begin(), each.end()));
+    notify("a call ends, callee, without its time", *std::max_element(each.begin(), each.end()));
   }
   CHECK(sum > 0);
 }

@@ -1,4 +1,4 @@
-#include "batchrpc/node/call_context.hpp"
+#include "batchrpc/call/call_context.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "node/call_order.hpp"
+#include "session/call_order.hpp"
 
 #include <catch2/catch.hpp>
 

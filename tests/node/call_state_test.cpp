@@ -1,4 +1,4 @@
-#include "batchrpc/node/call_state.hpp"
+#include "batchrpc/call/call_state.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "batchrpc/node/exposed.hpp"
+#include "batchrpc/call/exposed.hpp"
 #include "long_tests.hpp"
 
 // What becomes of a call that is being answered, whoever is faster.

@@ -1,4 +1,4 @@
-#include "node/call_table.hpp"
+#include "session/call_table.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>

@@ -1,4 +1,4 @@
-#include "batchrpc/node/caller.hpp"
+#include "batchrpc/call/caller.hpp"
 
 #include <array>
 #include <map>

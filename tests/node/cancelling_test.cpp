@@ -77,20 +77,20 @@ TEST_CASE("promise 4: a running call that is cancelled is told, and its answer g
 
 TEST_CASE("promise 4: a coroutine that waits for its cancellation is woken") {
   Pair pair;
-  std::vector<std::string> story;
+  std::vector<std::string> diagnostics;
   const auto work = [&]() -> Future<void> {
     const CallContext context = *CallContext::current();
-    story.emplace_back("begins");
+    diagnostics.emplace_back("begins");
     co_await context.when_cancelled();
-    story.emplace_back(CallContext::current()->cancelled() ? "cancelled" : "not cancelled");
+    diagnostics.emplace_back(CallContext::current()->cancelled() ? "cancelled" : "not cancelled");
   };
   pair.b.expose("work", work);
   auto call = pair.a.call<void()>("b", "work");
   pair.world.run_for(1s);
-  CHECK(story == std::vector<std::string>{"begins"});
+  CHECK(diagnostics == std::vector<std::string>{"begins"});
   CHECK(call.cancel());
   pair.world.run_for(0s);
-  CHECK(story == std::vector<std::string>{"begins", "cancelled"});
+  CHECK(diagnostics == std::vector<std::string>{"begins", "cancelled"});
   pair.next_call_works();
 }
 

@@ -1,4 +1,4 @@
-#include "node/first_bytes.hpp"
+#include "session/first_bytes.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "batchrpc/node/function_family.hpp"
+#include "batchrpc/call/function_family.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
-#include "node/function_table.hpp"
+#include "call/function_table.hpp"
 #include "node/metrics_of.hpp"
 #include "node/virtual_world.hpp"
 

@@ -1,4 +1,4 @@
-#include "node/function_table.hpp"
+#include "call/function_table.hpp"
 
 #include <catch2/catch.hpp>
 

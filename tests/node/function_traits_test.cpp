@@ -1,4 +1,4 @@
-#include "batchrpc/node/function_traits.hpp"
+#include "batchrpc/call/function_traits.hpp"
 
 #include <catch2/catch.hpp>
 #include <functional>

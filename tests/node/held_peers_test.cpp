@@ -3,9 +3,9 @@
 #include <random>
 
 #include "node/largest_allocation.hpp"
-#include "node/member.hpp"
 #include "node/raw_target.hpp"
 #include "node/told_function.hpp"
+#include "peers/member.hpp"
 
 // Peers of another minor version, or that say what they want of transfers.
 

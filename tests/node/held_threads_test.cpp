@@ -26,7 +26,7 @@ class OneSlot {
     if (in_slot) next();
     return bytes.size();
   }
-  detail::Reception expect(const std::shared_ptr<detail::TransferGate>& gate) {
+  detail::ReceivePlan expect(const std::shared_ptr<detail::TransferGate>& gate) {
     const std::lock_guard lock(mutex_);
     const bool free = !std::exchange(busy_, true);
     const auto turn = std::make_shared<Turn>(Turn{free, gate});
@@ -70,7 +70,7 @@ class OneSlot {
 struct ToOneSlot {
   std::shared_ptr<OneSlot> slot;
   std::size_t operator()(int number, const Bytes& bytes) const { return slot->take(number, bytes); }
-  [[nodiscard]] detail::Reception announce(
+  [[nodiscard]] detail::ReceivePlan announce(
       Decoder& /*arguments*/, const std::shared_ptr<detail::TransferGate>& gate) const {
     return slot->expect(gate);
   }
@@ -124,7 +124,7 @@ TEST_CASE("gates are opened by many threads while calls come, time out and are c
   struct Held {
     std::shared_ptr<Gates> gates;
     std::size_t operator()(const Bytes& bytes) const { return bytes.size(); }
-    [[nodiscard]] detail::Reception announce(
+    [[nodiscard]] detail::ReceivePlan announce(
         Decoder& /*arguments*/, const std::shared_ptr<detail::TransferGate>& gate) const {
       const std::lock_guard lock(gates->mutex);
       gates->all.push_back(gate);

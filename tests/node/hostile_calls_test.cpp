@@ -5,9 +5,9 @@
 #include "batchrpc/batchrpc.hpp"
 #include "long_tests.hpp"
 #include "node/largest_allocation.hpp"
-#include "node/member.hpp"
 #include "node/node_core.hpp"
 #include "node/raw_peer.hpp"
+#include "peers/member.hpp"
 #include "rref/rref_messages.hpp"
 
 // Calls of every function that a node has, its own included, with arguments that no caller of ours

@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include "batchrpc/batchrpc.hpp"
-#include "node/member.hpp"
 #include "node/raw_frames.hpp"
 #include "node/raw_peer.hpp"
+#include "peers/member.hpp"
 
 // Peers that send contexts and records which no node of ours would, or none.
 namespace batchrpc {

@@ -1,4 +1,4 @@
-#include "batchrpc/node/node_options.hpp"
+#include "batchrpc/call/node_options.hpp"
 
 #include <asio/io_context.hpp>
 #include <catch2/catch.hpp>

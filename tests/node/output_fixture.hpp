@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "node/output_queue.hpp"
+#include "session/output_queue.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc::test {

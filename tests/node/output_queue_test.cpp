@@ -1,4 +1,4 @@
-#include "node/output_queue.hpp"
+#include "session/output_queue.hpp"
 
 #include <malloc.h>
 

@@ -1,4 +1,4 @@
-#include "node/payload_assembler.hpp"
+#include "session/payload_assembler.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -33,8 +33,8 @@ struct Fixture {
     return assembler.finish(header);
   }
   /// The call is held: by a gate of no session, so that nobody is told.
-  std::shared_ptr<CallGate> hold() {
-    auto gate = std::make_shared<CallGate>(std::weak_ptr<Session>(), 5, 0);
+  std::shared_ptr<FlowControl> hold() {
+    auto gate = std::make_shared<FlowControl>(std::weak_ptr<Session>(), 5, 0);
     gate->hold();
     assembler.receive(5,
                       {.kept = kept,

@@ -1,4 +1,4 @@
-#include "node/payload_memory.hpp"
+#include "session/payload_memory.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>

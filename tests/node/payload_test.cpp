@@ -46,7 +46,7 @@ TEST_CASE("bytes of every size come back as they were, those around every limit 
   }
 }
 
-TEST_CASE("a payload whose parts that leave unasked end anywhere comes whole") {
+TEST_CASE("a payload whose parts that leave eager end anywhere comes whole") {
   Pair pair;
   const Bytes odd = pattern(17, 1);
   const Bytes large = pattern(3 * kMiB + 5, 2);

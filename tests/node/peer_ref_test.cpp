@@ -1,4 +1,4 @@
-#include "batchrpc/node/peer_ref.hpp"
+#include "batchrpc/call/peer_ref.hpp"
 
 #include <cstdint>
 #include <limits>

@@ -7,8 +7,8 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/raw_target.hpp"
-#include "node/session.hpp"
 #include "node/virtual_world.hpp"
+#include "session/session.hpp"
 
 namespace batchrpc {
 namespace resuming_test {

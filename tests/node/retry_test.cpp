@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
-#include "batchrpc/node/caller.hpp"
+#include "batchrpc/call/caller.hpp"
 #include "node/node_core.hpp"
 #include "node/retried_call.hpp"
 #include "node/retries.hpp"

@@ -1,11 +1,11 @@
 #include <catch2/catch.hpp>
 
 #include "batchrpc/batchrpc.hpp"
+#include "call/function_table.hpp"
 #include "future/virtual_wait.hpp"
-#include "node/call_tracer.hpp"
-#include "node/function_table.hpp"
 #include "node/raw_peer.hpp"
-#include "node/session.hpp"
+#include "recording/call_tracer.hpp"
+#include "session/session.hpp"
 
 // What a stream of calls costs the session that answers it.
 

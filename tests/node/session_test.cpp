@@ -1,5 +1,5 @@
-#include "node/session.hpp"
-#include "node/member.hpp"
+#include "session/session.hpp"
+#include "peers/member.hpp"
 
 #include <catch2/catch.hpp>
 #include <random>

@@ -53,7 +53,7 @@ struct Swallower {
     return size;
   }
 
-  [[nodiscard]] detail::Reception announce(
+  [[nodiscard]] detail::ReceivePlan announce(
       Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
     const auto [number] = decode_struct<int>(arguments, wire::kBodyPointer - 1);
     Told::Call& call = told->calls[number];
@@ -63,18 +63,18 @@ struct Swallower {
       call.time_left = context->time_left();
     }
     told->on_announce(number);
-    detail::Reception reception{.kept = std::make_shared<int>(number), .held = told->holds};
-    call.kept = reception.kept;
+    detail::ReceivePlan receive_plan{.kept = std::make_shared<int>(number), .held = told->holds};
+    call.kept = receive_plan.kept;
     if (told->has_memory) {
-      reception.target = std::make_shared<detail::PayloadTarget>(
+      receive_plan.target = std::make_shared<detail::PayloadTarget>(
           [&call](std::size_t /*index*/, std::size_t size) -> std::span<std::byte> {
             ++call.asked;
             call.memory = Bytes::allocate(size);
             return {call.memory.mutable_data(), size};
           });
-      call.target = reception.target;
+      call.target = receive_plan.target;
     }
-    return reception;
+    return receive_plan;
   }
 };
 

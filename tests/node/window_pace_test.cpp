@@ -1,4 +1,4 @@
-#include "node/window_pace.hpp"
+#include "session/window_pace.hpp"
 
 #include <sched.h>
 

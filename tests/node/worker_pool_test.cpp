@@ -1,4 +1,4 @@
-#include "node/worker_pool.hpp"
+#include "dispatch/worker_pool.hpp"
 
 #include <atomic>
 #include <catch2/catch.hpp>

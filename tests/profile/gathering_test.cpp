@@ -6,10 +6,10 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/profile/clock_alignment.hpp"
-#include "node/member.hpp"
 #include "node/raw_frames.hpp"
 #include "node/raw_peer.hpp"
 #include "node/recorded_calls.hpp"
+#include "peers/member.hpp"
 #include "profile/gathering.hpp"
 #include "profile/profiled_pair.hpp"
 #include "profile/sample_records.hpp"

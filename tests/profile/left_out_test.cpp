@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
-#include "batchrpc/node/call_recording.hpp"
-#include "node/call_store.hpp"
+#include "batchrpc/call/call_recording.hpp"
 #include "profile/gathering.hpp"
 #include "profile/profiled_pair.hpp"
 #include "profile/sample_records.hpp"
+#include "recording/call_store.hpp"
 
 // What a recording has no room for, and that all of it is counted.
 namespace batchrpc {
@@ -151,7 +151,7 @@ TEST_CASE("operators that the caller alone wants are not counted by the callee's
   for (std::size_t i = 0; i < CallRecording::kMaxEvents + 904; ++i)
     handler.add(OperatorRecord());
   CHECK(handler.finish().left_out == 904);
-  handler.tell_own(0);
+  handler.report_own(0);
   REQUIRE(own->size() == 1);
   CHECK(own->copy()[0].left_out == 0);
 }

@@ -57,7 +57,7 @@ struct Isolated {
   }
 
   Batcher<int(int)> make() {
-    return {{.min_size = 2, .isolate = Isolate::halves},
+    return {{.min_size = 2, .isolate = Isolate::bisect},
             [this](std::vector<int> rows) -> Future<std::vector<int>> {
               return pair.b->call<void()>("leaf", "leaf").then([rows] { return checked(rows); });
             }};

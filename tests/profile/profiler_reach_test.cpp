@@ -6,12 +6,12 @@
 #include <set>
 
 #include "batchrpc/batchrpc.hpp"
-#include "batchrpc/node/call_recording.hpp"
+#include "batchrpc/call/call_recording.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
 #include "batchrpc/profile/clock_alignment.hpp"
 #include "batchrpc/trace/operator_source.hpp"
-#include "node/call_store.hpp"
 #include "profile/profiled_pair.hpp"
+#include "recording/call_store.hpp"
 
 namespace batchrpc {
 namespace profiler_reach_test {
@@ -131,9 +131,9 @@ TEST_CASE("an answered call whose result could not be sent after all has failed"
   CHECK(recording.finish().finished != TimePoint());
   CHECK(recording.finish("InvalidArgument").finished == TimePoint());
   CHECK(store->size() == 0);  // nothing has been sent
-  recording.tell_own(24);
+  recording.report_own(24);
   recording.finish("Cancelled");
-  recording.tell_own(0);
+  recording.report_own(0);
   REQUIRE(store->size() == 1);
   CHECK(store->copy()[0].function == "large");
   CHECK(store->copy()[0].error == "InvalidArgument");

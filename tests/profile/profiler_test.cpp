@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "batchrpc/batchrpc.hpp"
-#include "batchrpc/node/call_recording.hpp"
+#include "batchrpc/call/call_recording.hpp"
 #include "batchrpc/profile/chrome_trace.hpp"
 #include "batchrpc/trace/operator_source.hpp"
 #include "profile/profiled_pair.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "batchrpc/node/call_context.hpp"
+#include "batchrpc/call/call_context.hpp"
 
 namespace batchrpc::test {
 namespace {

@@ -84,7 +84,7 @@ void RandomProgram::expose_all(Life& life) {
   const Batcher<Id(Id)> rows({.max_size = 1 + below(6),
                               .max_wait = one_in(2) ? Duration::zero() : some_time(20ms),
                               .max_queue = 8,
-                              .on_full = one_in(2) ? OnFull::hold : OnFull::reject},
+                              .on_full = one_in(2) ? OnFull::wait : OnFull::reject},
                              [this](std::vector<Id> ids) {
                                for (Id& id : ids) {
                                  ledger_.starts(id);

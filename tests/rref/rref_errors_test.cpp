@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "node/function_table.hpp"
+#include "call/function_table.hpp"
 #include "rref/objects.hpp"
 
 // What goes wrong with objects behind handles: each has a typed error, and the next correct call

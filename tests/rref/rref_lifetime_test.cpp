@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "batchrpc/node/explain.hpp"
+#include "batchrpc/call/explain.hpp"
 #include "rref/objects.hpp"
 #include "rref/rref_messages.hpp"
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "node/member.hpp"
 #include "node/node_core.hpp"
 #include "node/raw_frames.hpp"
 #include "node/raw_peer.hpp"
+#include "peers/member.hpp"
 #include "rref/objects.hpp"
 
 // What nodes tell each other of references comes late, again, or from somebody who makes it up.
@@ -31,7 +31,7 @@ using test::ObjectWorld;
 using test::outcome;
 using Updates = std::vector<HoldUpdate>;
 
-void tell(const Node& from, const Updates& updates, const std::string& owner = "owner") {
+void notify(const Node& from, const Updates& updates, const std::string& owner = "owner") {
   from.notify<void(Updates)>(owner, detail::kHold, updates);
 }
 
@@ -82,29 +82,29 @@ TEST_CASE("R1: what a holder tells again, or what comes late, changes nothing") 
   const auto hold_a = update(HoldUpdate::hold, 1, nodes.id_a);
   const auto hold_b = update(HoldUpdate::hold, 2, nodes.id_b);
   const auto release_b = update(HoldUpdate::release, 3, nodes.id_b);
-  tell(nodes.third, {hold_a, hold_b, release_b});
-  tell(nodes.third, {hold_a, hold_b, release_b});
+  notify(nodes.third, {hold_a, hold_b, release_b});
+  notify(nodes.third, {hold_a, hold_b, release_b});
   nodes.settle();
   CHECK(held_by("third", nodes.owner) == 1);
-  tell(nodes.third, {hold_b});
+  notify(nodes.third, {hold_b});
   nodes.settle();
   CHECK(held_by("third", nodes.owner) == 1);
-  tell(nodes.third, {update(HoldUpdate::release, 5, nodes.id_a)});
+  notify(nodes.third, {update(HoldUpdate::release, 5, nodes.id_a)});
   nodes.settle();
   CHECK(held_by("third", nodes.owner) == 0);
-  tell(nodes.third, {hold_a});  // though nothing is held any more
+  notify(nodes.third, {hold_a});  // though nothing is held any more
   nodes.settle();
   CHECK(held_by("third", nodes.owner) == 0);
 }
 
 TEST_CASE("R6: what was told over a session that has ended does not undo the list over the next") {
   TellingWorld nodes;
-  tell(nodes.third, {update(HoldUpdate::hold, 1, nodes.id_a)});
+  notify(nodes.third, {update(HoldUpdate::hold, 1, nodes.id_a)});
   // The list says that it holds the other one, and what it told before comes now.
-  tell(nodes.third, {update(HoldUpdate::list_begins, 5), update(HoldUpdate::hold, 6, nodes.id_b),
-                     update(HoldUpdate::list_ends, 7)});
-  tell(nodes.third,
-       {update(HoldUpdate::hold, 2, nodes.id_a), update(HoldUpdate::release, 3, nodes.id_b)});
+  notify(nodes.third, {update(HoldUpdate::list_begins, 5), update(HoldUpdate::hold, 6, nodes.id_b),
+                       update(HoldUpdate::list_ends, 7)});
+  notify(nodes.third,
+         {update(HoldUpdate::hold, 2, nodes.id_a), update(HoldUpdate::release, 3, nodes.id_b)});
   nodes.world.run_for(3s);
   CHECK(held_by("third", nodes.owner) == 1);
   nodes.a = nodes.b = {};
@@ -142,18 +142,19 @@ TEST_CASE("R6: what a list does not name is released within a second, and nothin
   const auto c = nodes.user.create<Counter>("owner", 3);
   c.ready().get();
   const ObjectId id_c = c.reference().object();
-  tell(nodes.third, {update(HoldUpdate::hold, 1, nodes.id_a),
-                     update(HoldUpdate::hold, 2, nodes.id_b), update(HoldUpdate::list_begins, 3),
-                     update(HoldUpdate::hold, 4, nodes.id_a), update(HoldUpdate::list_ends, 5)});
-  tell(nodes.third, {update(HoldUpdate::hold, 6, id_c)});  // since the list
+  notify(nodes.third, {update(HoldUpdate::hold, 1, nodes.id_a),
+                       update(HoldUpdate::hold, 2, nodes.id_b), update(HoldUpdate::list_begins, 3),
+                       update(HoldUpdate::hold, 4, nodes.id_a), update(HoldUpdate::list_ends, 5)});
+  notify(nodes.third, {update(HoldUpdate::hold, 6, id_c)});  // since the list
   nodes.world.run_for(1100ms);
   CHECK(held_by("third", nodes.owner) == 2);
   // A second list, of one object, begins before the first was looked at: it counts, at its end.
-  tell(nodes.third, {update(HoldUpdate::list_begins, 7), update(HoldUpdate::list_ends, 8),
-                     update(HoldUpdate::list_begins, 9), update(HoldUpdate::hold, 10, nodes.id_a)});
+  notify(nodes.third,
+         {update(HoldUpdate::list_begins, 7), update(HoldUpdate::list_ends, 8),
+          update(HoldUpdate::list_begins, 9), update(HoldUpdate::hold, 10, nodes.id_a)});
   nodes.world.run_for(1100ms);
   CHECK(held_by("third", nodes.owner) == 2);
-  tell(nodes.third, {update(HoldUpdate::list_ends, 11)});
+  notify(nodes.third, {update(HoldUpdate::list_ends, 11)});
   nodes.world.run_for(1100ms);
   CHECK(held_by("third", nodes.owner) == 1);
 }
@@ -167,7 +168,7 @@ TEST_CASE("R6: lists cost no more than they are long, however many objects there
     updates.push_back(update(HoldUpdate::hold, number,
                              {.owner = nodes.id_a.owner, .creator = 5, .number = number}));
   }
-  tell(nodes.third, updates);
+  notify(nodes.third, updates);
   nodes.world.run_for(10ms);
   REQUIRE(awaited(nodes.owner) == 60'000);
   updates.clear();
@@ -176,7 +177,7 @@ TEST_CASE("R6: lists cost no more than they are long, however many objects there
     updates.push_back(update(HoldUpdate::list_ends, ++number));
   }
   const std::clock_t before = std::clock();  // of this process, which does nothing else
-  tell(nodes.third, updates);
+  notify(nodes.third, updates);
   nodes.world.run_for(10ms);
   CHECK(std::clock() - before < 2 * CLOCKS_PER_SEC);
   nodes.world.run_for(1100ms);
@@ -199,13 +200,13 @@ TEST_CASE("R2: a hold that could not be noted is not confirmed, and calls are to
   };
   for (std::uint64_t i = 1; i <= 65'536; ++i)
     add({.owner = nodes.id_a.owner, .creator = 5, .number = i});
-  tell(nodes.third, updates);
+  notify(nodes.third, updates);
   nodes.settle();
   CHECK(arrived == 65'536);
   updates.clear();
   add(other);
   add(nodes.id_a);
-  tell(nodes.third, updates);
+  notify(nodes.third, updates);
   nodes.settle();
   CHECK(arrived == 65'537);
   const auto call = [&nodes](const ObjectId& object) {
@@ -221,7 +222,7 @@ TEST_CASE("R8: nobody waits for an object that its owner itself has not made") {
   const auto own = nodes.owner.own(std::make_shared<Counter>(1));
   ObjectId next = own.reference().object();
   ++next.number;
-  tell(nodes.third, {update(HoldUpdate::hold, 1, next)});
+  notify(nodes.third, {update(HoldUpdate::hold, 1, next)});
   const auto called = outcome(nodes.third.call<int(ObjectId, int)>(
       "owner", "batchrpc.method:objects::Counter::add", next, 1));
   CHECK(called.code() == ErrorCode::rref_expired);
@@ -278,7 +279,7 @@ TEST_CASE("R8: a fork is not ended by who is neither its receiver nor the owner"
     updates.back().fork = forks.back();
     updates.back().parent = "user";
   }
-  tell(nodes.owner, updates, "user");
+  notify(nodes.owner, updates, "user");
   nodes.owner.notify<void(std::vector<Fork>)>("user", detail::kArrived, forks);
   nodes.world.run_for(100ms);
   CHECK(nodes.user.rrefs().in_flight == 1);

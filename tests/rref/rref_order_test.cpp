@@ -205,8 +205,8 @@ struct Holding {
     taken->push_back(std::move(handle));
     return static_cast<int>(bytes.size());
   }
-  static detail::Reception announce(Decoder& /*arguments*/,
-                                    const std::shared_ptr<detail::TransferGate>& /*gate*/) {
+  static detail::ReceivePlan announce(Decoder& /*arguments*/,
+                                      const std::shared_ptr<detail::TransferGate>& /*gate*/) {
     return {.held = true};
   }
 };

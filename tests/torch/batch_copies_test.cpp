@@ -188,7 +188,7 @@ TEST_CASE("padding follows rows where they were received", "[batch]") {
 
 TEST_CASE("rows that are run again in halves are copied, so that a handler may change its batch",
           "[batch]") {
-  Sending s(4, {.max_size = 4, .isolate = Isolate::halves});
+  Sending s(4, {.max_size = 4, .isolate = Isolate::bisect});
   s.round(kLarge);
   CHECK(s.statistics().rows_copied == 4);
 }

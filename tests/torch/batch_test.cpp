@@ -22,7 +22,7 @@ BatchOptions batch_of(std::size_t size) { return {.max_size = size, .max_wait = 
 at::Tensor stack(const std::vector<at::Tensor>& rows, std::size_t padding = 0) {
   const std::string device;
   detail::BatchOutcome outcome;
-  BatchForm<at::Tensor>::Builder builder(rows.size() + padding, {device, outcome});
+  BatchTraits<at::Tensor>::Builder builder(rows.size() + padding, {device, outcome});
   for (at::Tensor row : rows)
     builder.add(std::move(row));
   return builder.finish(padding);

@@ -13,11 +13,12 @@
 namespace batchrpc {
 
 class Error;
-struct CallStory;
+struct CallDiagnostics;
 
 namespace detail {
 /// Says in an error that nobody else has yet which call it ended.
-BATCHRPC_EXPORT void set_story(Error& error, std::shared_ptr<const CallStory> story) noexcept;
+BATCHRPC_EXPORT void set_diagnostics(Error& error,
+                                     std::shared_ptr<const CallDiagnostics> diagnostics) noexcept;
 
 /// What is added to an error's what().
 struct TextAround {
@@ -69,17 +70,18 @@ class BATCHRPC_EXPORT Error : public std::runtime_error {
   /// False is a promise: the call never ran and may be sent again.
   [[nodiscard]] bool may_have_run() const noexcept { return may_have_run_; }
 
-  /// What the node that made the call knows of it, with times (batchrpc/base/call_story.hpp); null
-  /// where the error is of no call. As long as this error, or a copy, lives. explain() puts it into
-  /// words.
-  [[nodiscard]] const CallStory* story() const noexcept { return story_.get(); }
+  /// What the node that made the call knows of it, with times (batchrpc/base/call_diagnostics.hpp);
+  /// null where the error is of no call. As long as this error, or a copy, lives. explain() puts it
+  /// into words.
+  [[nodiscard]] const CallDiagnostics* diagnostics() const noexcept { return diagnostics_.get(); }
 
  private:
-  friend void detail::set_story(Error& error, std::shared_ptr<const CallStory> story) noexcept;
+  friend void detail::set_diagnostics(Error& error,
+                                      std::shared_ptr<const CallDiagnostics> diagnostics) noexcept;
 
   ErrorCode code_;
   bool may_have_run_;
-  std::shared_ptr<const CallStory> story_;
+  std::shared_ptr<const CallDiagnostics> diagnostics_;
 };
 
 /// The remote function threw. `what()` says where and what; the parts are there one by one.

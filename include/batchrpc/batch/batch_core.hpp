@@ -11,9 +11,9 @@
 #include "batchrpc/batch/batch_options.hpp"
 #include "batchrpc/batch/batch_row.hpp"
 #include "batchrpc/batch/batch_statistics.hpp"
+#include "batchrpc/call/exposed.hpp"
+#include "batchrpc/call/receive_plan.hpp"
 #include "batchrpc/future/future.hpp"
-#include "batchrpc/node/exposed.hpp"
-#include "batchrpc/node/reception.hpp"
 
 namespace batchrpc {
 

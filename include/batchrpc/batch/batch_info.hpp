@@ -13,7 +13,7 @@
 
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
-#include "batchrpc/node/call_context.hpp"
+#include "batchrpc/call/call_context.hpp"
 #include "batchrpc/trace/trace_context.hpp"
 
 namespace batchrpc {

@@ -16,7 +16,7 @@ enum class OnFull : unsigned char {
   reject,
   /// Its caller's reply is held back until there is room: no thread waits. As many rows as
   /// `max_queue` are held, and none beyond `max_queue_bytes`; then it is as with `reject`.
-  hold,
+  wait,
 };
 
 /// What is done with a batch whose handler throws.
@@ -24,7 +24,7 @@ enum class Isolate : unsigned char {
   none,  ///< every row fails with what was thrown
   /// The batch is run again in halves until those rows alone have failed whose presence makes the
   /// handler throw; for handlers that may be run again. Rows are copied.
-  halves,
+  bisect,
 };
 
 /// What an adaptive batcher aims at: that this share of the rows is answered within `latency`,
@@ -103,7 +103,7 @@ struct BatchOptions {
 
   /// What becomes of a row beyond that. When what is full is full of one caller's rows, those of
   /// others still find their share of it: the newest of that caller's give way, and fail with
-  /// Overloaded. With `hold` the callers of held rows come in turn.
+  /// Overloaded. With `wait` the callers of held rows come in turn.
   OnFull on_full = OnFull::reject;
 
   // --- how it runs

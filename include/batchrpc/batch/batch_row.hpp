@@ -13,7 +13,7 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/batch/batch_info.hpp"
 #include "batchrpc/batch/batch_options.hpp"
-#include "batchrpc/node/call_context.hpp"
+#include "batchrpc/call/call_context.hpp"
 
 /// Between the typed Batcher and the part of it that does not know types.
 namespace batchrpc::detail {

@@ -14,8 +14,8 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/batch_core.hpp"
-#include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_info.hpp"
+#include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/batch/outside_of_calls.hpp"
 #include "batchrpc/batch/typed_call.hpp"
 #include "batchrpc/future/future.hpp"
@@ -116,13 +116,13 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   }
   static std::string shape_of(Call& call) {
     std::string shape;
-    const auto append = [&]<class T>(const BatchForm<T>*, const auto& row_or_rows) {
-      if constexpr (requires { BatchForm<T>::describe(row_or_rows); }) {
-        shape += (shape.empty() ? "" : " and ") + BatchForm<T>::describe(row_or_rows);
+    const auto append = [&]<class T>(const BatchTraits<T>*, const auto& row_or_rows) {
+      if constexpr (requires { BatchTraits<T>::describe(row_or_rows); }) {
+        shape += (shape.empty() ? "" : " and ") + BatchTraits<T>::describe(row_or_rows);
       }
     };
     const auto append_all = [&](const auto&... arguments) {
-      (append(static_cast<const BatchForm<Args>*>(nullptr), arguments), ...);
+      (append(static_cast<const BatchTraits<Args>*>(nullptr), arguments), ...);
     };
     if (call.of_one) {
       std::apply(append_all, call.one());
@@ -136,7 +136,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   // Rows that were received side by side come in the order in which they lie there.
   void in_place_order() {
     using T = std::tuple_element_t<0, std::tuple<Args...>>;
-    if constexpr (requires(const T& row) { BatchForm<T>::place(row); }) {
+    if constexpr (requires(const T& row) { BatchTraits<T>::place(row); }) {
       const BatchOptions& options = *batch_.options;
       if (batch_.calls.size() < 2 || options.order_by_peer || options.isolate != Isolate::none) {
         return;
@@ -150,7 +150,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
       for (const auto& call : batch_.calls) {
         Call& typed = call_of(call);
         const void* const place =
-            typed.of_one ? BatchForm<T>::place(std::get<0>(typed.one())) : nullptr;
+            typed.of_one ? BatchTraits<T>::place(std::get<0>(typed.one())) : nullptr;
         if (place == nullptr || call->priority != batch_.calls[0]->priority) return;
         order.push_back({place, call.get()});
       }
@@ -163,7 +163,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
         return std::get<0>(static_cast<Call&>(*placed.call).one());
       };
       for (std::size_t i = 1; i < order.size(); ++i) {
-        if (!BatchForm<T>::adjacent(row_of(order[i - 1]), row_of(order[i]))) return;
+        if (!BatchTraits<T>::adjacent(row_of(order[i - 1]), row_of(order[i]))) return;
       }
       for (auto& call : batch_.calls)
         (void)call.release();
@@ -194,7 +194,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
               if (results) {
                 self->answer(first, last, arguments->padding, std::move(*results));
               } else if (self->is_divisible(first, last)) {
-                return self->post(&BatchRun::run_halves, first, last);
+                return self->post(&BatchRun::run_bisected, first, last);
               } else {
                 self->fail(first, last, results.error());
               }
@@ -212,7 +212,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     } catch (...) {
       error = std::current_exception();
     }
-    if (is_divisible(first, last)) return run_halves(first, last);
+    if (is_divisible(first, last)) return run_bisected(first, last);
     fail(first, last, error);
     return {};
   }
@@ -234,11 +234,11 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   }
 
   [[nodiscard]] bool is_divisible(std::size_t first, std::size_t last) const {
-    return batch_.options->isolate == Isolate::halves && last - first > 1;
+    return batch_.options->isolate == Isolate::bisect && last - first > 1;
   }
 
-  Future<void> run_halves(std::size_t first, std::size_t last) noexcept {
-    tell_rows(batch_, first, last);  // what the run that has failed caused
+  Future<void> run_bisected(std::size_t first, std::size_t last) noexcept {
+    report_rows(batch_, first, last);  // what the run that has failed caused
     const std::size_t middle = first + (last - first) / 2;
     Future<void> half = run(first, middle);
     if (!half.valid()) return run(middle, last);
@@ -298,8 +298,8 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   template <std::size_t I>
   auto column(const Share& share) {
     using T = std::tuple_element_t<I, std::tuple<Args...>>;
-    typename BatchForm<T>::Builder builder(share.rows + share.padding,
-                                           Stacking{batch_.options->device, outcome_, share.keep});
+    typename BatchTraits<T>::Builder builder(
+        share.rows + share.padding, Stacking{batch_.options->device, outcome_, share.keep});
     for (std::size_t i = share.first; i < share.last; ++i) {
       Call& call = call_of(batch_.calls[i]);
       if (call.of_one) {
@@ -348,7 +348,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     } catch (...) {  // of the whole batch: running it again would not help
       return fail(first, last, std::current_exception());
     }
-    tell_rows(batch_, first, last);
+    report_rows(batch_, first, last);
     std::size_t row = 0;
     for (std::size_t i = first; i < last; ++i) {
       Call& call = call_of(batch_.calls[i]);

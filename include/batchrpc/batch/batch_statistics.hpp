@@ -34,7 +34,7 @@ struct BatchStatistics {
   std::uint64_t failed = 0;    ///< that got an error of the handler's, or had no result
 
   std::uint64_t batches = 0;       ///< that have ended
-  std::uint64_t handler_runs = 0;  ///< of these, with those of Isolate::halves
+  std::uint64_t handler_runs = 0;  ///< of these, with those of Isolate::bisect
   std::uint64_t padding = 0;       ///< rows that only filled up a preferred size
   /// Why the batches started, by BatchReason.
   std::array<std::uint64_t, kBatchReasons> reasons{};

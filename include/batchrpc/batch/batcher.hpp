@@ -10,11 +10,11 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/batch_call_options.hpp"
 #include "batchrpc/batch/batch_core.hpp"
-#include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_options.hpp"
 #include "batchrpc/batch/batch_rules.hpp"
 #include "batchrpc/batch/batch_run.hpp"
 #include "batchrpc/batch/batch_statistics.hpp"
+#include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/batch/batcher_state.hpp"
 #include "batchrpc/batch/reducer.hpp"
 #include "batchrpc/future/future.hpp"
@@ -99,7 +99,7 @@ class Batcher<R(Args...)> {
       state_->template take<ManyRows<R>, ManyRows<Args>...>(detail::kOfMany, detail::Before<>{},
                                                             std::move(call), nullptr);
     }
-    [[nodiscard]] detail::Reception announce(
+    [[nodiscard]] detail::ReceivePlan announce(
         Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
       return state_->announce(detail::kOfMany, detail::Before<>{}, arguments, gate);
     }
@@ -112,7 +112,7 @@ class Batcher<R(Args...)> {
   };
   [[nodiscard]] Many many() const requires(sizeof...(Args) > 0) { return Many(state_); }
 
-  /// Starts what waits, as soon as the handler is free; what is held back (OnFull::hold) as soon as
+  /// Starts what waits, as soon as the handler is free; what is held back (OnFull::wait) as soon as
   /// there is room.
   void flush() const { state_->core->flush(); }
   /// Starts no batch until resume(); rows wait, and those that run go on.
@@ -154,7 +154,7 @@ class Batcher<R(Args...)> {
   }
   /// By a node: such a call is coming in.
   template <class... First>
-  [[nodiscard]] detail::Reception announce(
+  [[nodiscard]] detail::ReceivePlan announce(
       Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
     return state_->announce(detail::kOfOne, detail::Before<First...>{}, arguments, gate);
   }
@@ -182,12 +182,12 @@ class Batcher<R(Args...)> {
   }
   static std::function<void(const std::string&)> device_check() {
     std::function<void(const std::string&)> check;
-    [[maybe_unused]] const auto look_at = [&]<class T>(const BatchForm<T>* /*form*/) {
-      if constexpr (requires { BatchForm<T>::check_device; }) {
-        check = [](const std::string& device) { BatchForm<T>::check_device(device); };
+    [[maybe_unused]] const auto look_at = [&]<class T>(const BatchTraits<T>* /*form*/) {
+      if constexpr (requires { BatchTraits<T>::check_device; }) {
+        check = [](const std::string& device) { BatchTraits<T>::check_device(device); };
       }
     };
-    (look_at(static_cast<const BatchForm<Args>*>(nullptr)), ...);
+    (look_at(static_cast<const BatchTraits<Args>*>(nullptr)), ...);
     return check;
   }
   template <class Reducer>

@@ -15,8 +15,8 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/batch_call_options.hpp"
 #include "batchrpc/batch/batch_core.hpp"
-#include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_rules.hpp"
+#include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/batch/row_memory.hpp"
 #include "batchrpc/batch/typed_call.hpp"
 #include "batchrpc/future/future.hpp"
@@ -31,10 +31,10 @@ struct ReceiverOf {
   using Announced = T;
 };
 template <class T>
-requires requires { typename BatchForm<T>::Receiver; }
+requires requires { typename BatchTraits<T>::Receiver; }
 struct ReceiverOf<T> {
-  using type = typename BatchForm<T>::Receiver;
-  using Announced = typename BatchForm<T>::Announced;
+  using type = typename BatchTraits<T>::Receiver;
+  using Announced = typename BatchTraits<T>::Announced;
 };
 
 /// What is encoded before a call's own arguments; of which memory is to be chosen for none.
@@ -64,21 +64,21 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
 
   /// A large call is coming in: when, and where to. The node's `arguments` have no payloads.
   template <class Kind, class... First>
-  [[nodiscard]] Reception announce(Kind /*kind*/, Before<First...> before,
-                                   [[maybe_unused]] Decoder& arguments,
-                                   const std::shared_ptr<TransferGate>& gate) const {
-    Reception reception;
-    reception.kept = core->expect_transfer(gate->bytes(), gate, reception.held);
+  [[nodiscard]] ReceivePlan announce(Kind /*kind*/, Before<First...> before,
+                                     [[maybe_unused]] Decoder& arguments,
+                                     const std::shared_ptr<TransferGate>& gate) const {
+    ReceivePlan receive_plan;
+    receive_plan.kept = core->expect_transfer(gate->bytes(), gate, receive_plan.held);
     if constexpr (std::is_same_v<Kind, std::remove_cv_t<decltype(kOfOne)>> &&
-                  (requires { typename BatchForm<Args>::Receiver; } || ...)) {
+                  (requires { typename BatchTraits<Args>::Receiver; } || ...)) {
       try {
         const auto row = decode_announced(before, arguments);
         auto parts = parts_of(row, std::index_sequence_for<Args...>{});
-        if (!parts.empty()) reception.target = RowMemories::target(std::move(parts));
+        if (!parts.empty()) receive_plan.target = RowMemories::target(std::move(parts));
       } catch (const Error&) {  // others of the arguments are payloads: to the library's memory
       }
     }
-    return reception;
+    return receive_plan;
   }
 
   // Of a call of this process.
@@ -120,7 +120,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
         place_payloads(before, incoming, std::index_sequence_for<Args...>{});
       }
       incoming.keep();
-      std::shared_ptr<void> transfer = incoming.take_reception();
+      std::shared_ptr<void> transfer = incoming.take_receive_plan();
       Decoder decoder = incoming.arguments();
       auto arguments = without_first<sizeof...(First)>(Signature::decode(decoder));
       const std::size_t bytes = incoming.bytes();
@@ -155,8 +155,8 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   template <class T, class Announced, class Receiver>
   void add_part(const Announced& row, [[maybe_unused]] const Receiver& receiver,
                 std::vector<RowMemories::Part>& parts) const {
-    if constexpr (requires { BatchForm<T>::announced(row); }) {
-      const AnnouncedPayload payload = BatchForm<T>::announced(row);
+    if constexpr (requires { BatchTraits<T>::announced(row); }) {
+      const AnnouncedPayload payload = BatchTraits<T>::announced(row);
       if (payload.bytes == 0) return;
       parts.push_back({payload, [receiver, bytes = payload.bytes, weak = this->weak_from_this()] {
                          const auto self = weak.lock();
@@ -183,7 +183,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   template <std::size_t... I, class... First>
   void place_payloads([[maybe_unused]] Before<First...> before, IncomingCall& call,
                       std::index_sequence<I...>) const {
-    if constexpr ((requires { typename BatchForm<Args>::Receiver; } || ...)) {
+    if constexpr ((requires { typename BatchTraits<Args>::Receiver; } || ...)) {
       auto& payloads = call.payloads();
       if (payloads.empty()) return;
       if constexpr (sizeof...(Args) == 1) {  // no need to look whose it is
@@ -198,8 +198,8 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   void place_payload([[maybe_unused]] const Announced& row,
                      [[maybe_unused]] const Receiver& receiver,
                      [[maybe_unused]] IncomingCall& call) const {
-    if constexpr (requires { BatchForm<T>::announced(row); }) {
-      const AnnouncedPayload payload = BatchForm<T>::announced(row);
+    if constexpr (requires { BatchTraits<T>::announced(row); }) {
+      const AnnouncedPayload payload = BatchTraits<T>::announced(row);
       if (payload.bytes == 0 || payload.index >= call.payloads().size()) return;
       Bytes& bytes = call.payloads()[payload.index];
       if (bytes.size() == payload.bytes) place(receiver, bytes);
@@ -248,7 +248,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
       for (std::size_t i = 0; i < call.rows; ++i) {
         std::apply(
             [&](const auto&... rows) {
-              apply_to_row(call, i == 0, BatchForm<Args>::row(rows, i)...);
+              apply_to_row(call, i == 0, BatchTraits<Args>::row(rows, i)...);
             },
             call.many());
       }
@@ -274,7 +274,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   static std::size_t rows_of(const Columns& many) {
     return std::apply(
         [](const auto&... column) {
-          const std::size_t counts[] = {BatchForm<Args>::rows(column)...};
+          const std::size_t counts[] = {BatchTraits<Args>::rows(column)...};
           for (const std::size_t count : counts) {
             if (count == counts[0]) continue;
             throw InvalidArgument("a call of many rows has " + std::to_string(counts[0]) + " and " +
@@ -288,12 +288,12 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   static std::size_t bytes_of(Call& call) {
     if (call.of_one) {
       return std::apply(
-          [](const Args&... row) { return (std::size_t{1} + ... + BatchForm<Args>::bytes(row)); },
+          [](const Args&... row) { return (std::size_t{1} + ... + BatchTraits<Args>::bytes(row)); },
           call.one());
     }
     if constexpr (sizeof...(Args) > 0) {
       return std::apply(
-          [](const auto&... rows) { return (BatchForm<Args>::bytes_of_all(rows) + ...); },
+          [](const auto&... rows) { return (BatchTraits<Args>::bytes_of_all(rows) + ...); },
           call.many());
     }
     return 1;

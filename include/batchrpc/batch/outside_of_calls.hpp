@@ -1,6 +1,6 @@
 #pragma once
 
-#include "batchrpc/node/call_context.hpp"
+#include "batchrpc/call/call_context.hpp"
 
 namespace batchrpc::detail {
 

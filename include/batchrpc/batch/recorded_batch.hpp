@@ -5,7 +5,7 @@
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/batch/batch_row.hpp"
-#include "batchrpc/node/call_extras.hpp"
+#include "batchrpc/call/call_extras.hpp"
 
 /// What is recorded of a batch, for the rows that are calls which are recorded.
 namespace batchrpc::detail {
@@ -30,7 +30,7 @@ BATCHRPC_EXPORT void record_run(TakenBatch& batch, std::size_t first, std::size_
 
 /// The run of the handler for the calls [first, last) is done: what it caused is theirs. Before
 /// they are answered.
-BATCHRPC_EXPORT void tell_rows(const TakenBatch& batch, std::size_t first,
-                               std::size_t last) noexcept;
+BATCHRPC_EXPORT void report_rows(const TakenBatch& batch, std::size_t first,
+                                 std::size_t last) noexcept;
 
 }  // namespace batchrpc::detail

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_info.hpp"
 #include "batchrpc/batch/batch_run.hpp"
+#include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/future/future.hpp"
 
 namespace batchrpc {
@@ -137,7 +137,7 @@ class ReduceRun {
   void accumulate_all(Call& call, std::index_sequence<I...>) {
     if constexpr ((std::is_copy_constructible_v<Args> && ...) && sizeof...(Args) > 0) {
       for (std::size_t row = 0; row < call.rows; ++row)
-        reducer_.accumulate(Args(BatchForm<Args>::row(std::get<I>(call.many()), row))...);
+        reducer_.accumulate(Args(BatchTraits<Args>::row(std::get<I>(call.many()), row))...);
     } else {
       throw InvalidArgument("rows that cannot be copied come to a reducer one by one");
     }

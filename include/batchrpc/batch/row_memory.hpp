@@ -10,7 +10,7 @@
 
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/export.hpp"
-#include "batchrpc/node/remote_call.hpp"
+#include "batchrpc/call/remote_call.hpp"
 
 namespace batchrpc::detail {
 

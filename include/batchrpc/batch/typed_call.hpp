@@ -12,13 +12,13 @@
 #include <variant>
 
 #include "batchrpc/batch/batch_core.hpp"
-#include "batchrpc/batch/batch_form.hpp"
 #include "batchrpc/batch/batch_row.hpp"
+#include "batchrpc/batch/batch_traits.hpp"
 #include "batchrpc/batch/recorded_batch.hpp"
+#include "batchrpc/call/call_state.hpp"
+#include "batchrpc/call/caller.hpp"
+#include "batchrpc/call/exposed.hpp"
 #include "batchrpc/future/promise.hpp"
-#include "batchrpc/node/call_state.hpp"
-#include "batchrpc/node/caller.hpp"
-#include "batchrpc/node/exposed.hpp"
 
 /// A batcher's calls with their types: what waits in the queue, and how it is answered.
 namespace batchrpc::detail {
@@ -105,11 +105,12 @@ template <class R, class... Args>
 std::string kind_of(TypedCall<R, Args...>& call) {
   std::string kind;
   if (call.of_one) {
-    std::apply([&](const Args&... row) { (BatchForm<Args>::append_kind(row, kind), ...); },
+    std::apply([&](const Args&... row) { (BatchTraits<Args>::append_kind(row, kind), ...); },
                call.one());
   } else if constexpr (sizeof...(Args) > 0) {
-    std::apply([&](const auto&... rows) { (BatchForm<Args>::append_kind_of_all(rows, kind), ...); },
-               call.many());
+    std::apply(
+        [&](const auto&... rows) { (BatchTraits<Args>::append_kind_of_all(rows, kind), ...); },
+        call.many());
   }
   return kind;
 }
@@ -119,14 +120,14 @@ template <class Call, class R>
 void complete_all(const TakenBatch& batch, std::size_t first, std::size_t last, const R& value,
                   BatchOutcome& outcome) {
   static_assert(std::is_copy_constructible_v<R>, "one result for all callers is copied for each");
-  tell_rows(batch, first, last);
+  report_rows(batch, first, last);
   SharedReply<R> reply(value);
   for (std::size_t i = first; i < last; ++i) {
     auto& call = static_cast<Call&>(*batch.calls[i]);
     try {
       const bool answered = call.of_one
                                 ? call.complete_shared(reply)
-                                : call.complete_many(BatchForm<R>::repeat(value, call.rows));
+                                : call.complete_many(BatchTraits<R>::repeat(value, call.rows));
       (answered ? outcome.answered : outcome.failed) += call.rows;
     } catch (...) {
       outcome.failed += call.rows;
@@ -138,7 +139,7 @@ void complete_all(const TakenBatch& batch, std::size_t first, std::size_t last, 
 /// Completes them with an error of the handler's.
 inline void fail_all(const TakenBatch& batch, std::size_t first, std::size_t last,
                      const std::exception_ptr& error, BatchOutcome& outcome) {
-  tell_rows(batch, first, last);
+  report_rows(batch, first, last);
   for (std::size_t i = first; i < last; ++i) {
     outcome.failed += batch.calls[i]->rows;
     batch.calls[i]->fail(error, true);

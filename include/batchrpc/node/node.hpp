@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "batchrpc/call/argument_check.hpp"
+#include "batchrpc/call/caller.hpp"
+#include "batchrpc/call/exposed.hpp"
+#include "batchrpc/call/node_options.hpp"
+#include "batchrpc/call/peer_ref.hpp"
 #include "batchrpc/future/future.hpp"
-#include "batchrpc/node/argument_check.hpp"
-#include "batchrpc/node/caller.hpp"
-#include "batchrpc/node/exposed.hpp"
-#include "batchrpc/node/node_options.hpp"
-#include "batchrpc/node/peer_ref.hpp"
 
 namespace batchrpc {
 
@@ -436,7 +436,7 @@ class BATCHRPC_EXPORT Node {
         const detail::EncoderLease copy;
         (*copy).words() = (*encoded).words();
         (*copy).payloads() = (*encoded).payloads();
-        (*copy).cargo() = std::move((*encoded).cargo());
+        (*copy).delivery_hooks() = std::move((*encoded).delivery_hooks());
         detail::Pending<Received> pending = detail::wait_for_result<R>();
         submit(peer, function, outgoing(options), *copy, std::move(pending.handler));
         futures.push_back(std::move(pending.future));

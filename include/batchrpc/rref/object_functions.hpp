@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "batchrpc/call/exposed.hpp"
+#include "batchrpc/call/receive_plan.hpp"
 #include "batchrpc/future/promise.hpp"
-#include "batchrpc/node/exposed.hpp"
-#include "batchrpc/node/reception.hpp"
 #include "batchrpc/rref/reference.hpp"
 
 /// What an owner exposes for objects behind RRefs: how they are made, and how their methods run.
@@ -117,8 +117,8 @@ struct Creation {
         });
     return future;
   }
-  [[nodiscard]] Reception announce(Decoder& arguments,
-                                   const std::shared_ptr<TransferGate>& /*gate*/) const {
+  [[nodiscard]] ReceivePlan announce(Decoder& arguments,
+                                     const std::shared_ptr<TransferGate>& /*gate*/) const {
     const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
     return {.kept = expect_object(object)};
   }
@@ -135,8 +135,8 @@ struct MemberCreation {
     return Creation<T, decltype(pass_on), Future<std::shared_ptr<void>>>{pass_on, maker}(
         object, make(of, std::move(arguments)...));
   }
-  [[nodiscard]] Reception announce(Decoder& arguments,
-                                   const std::shared_ptr<TransferGate>& /*gate*/) const {
+  [[nodiscard]] ReceivePlan announce(Decoder& arguments,
+                                     const std::shared_ptr<TransferGate>& /*gate*/) const {
     const auto [of, object] = decode_struct<ObjectId, ObjectId>(arguments, wire::kBodyPointer - 1);
     return {.kept = expect_object(object)};
   }
@@ -219,8 +219,8 @@ struct BatchedMethod {
       incoming.fail(std::current_exception());
     }
   }
-  [[nodiscard]] Reception announce(Decoder& arguments,
-                                   const std::shared_ptr<TransferGate>& gate) const {
+  [[nodiscard]] ReceivePlan announce(Decoder& arguments,
+                                     const std::shared_ptr<TransferGate>& gate) const {
     const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
     const auto self = std::static_pointer_cast<T>(find_object(object, class_name<T>()));
     if (!self) return {};  // not made yet: it comes as other calls do

@@ -8,8 +8,8 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/base/function.hpp"
 #include "batchrpc/base/small_mutex.hpp"
+#include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/future/future.hpp"
-#include "batchrpc/node/remote_call.hpp"
 #include "batchrpc/rref/object_id.hpp"
 
 /// What is under RRef<T>, without types. The protocol is the note in docs/rref-protocol.md, whose

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "batchrpc/base/export.hpp"
-#include "batchrpc/node/node_options.hpp"
+#include "batchrpc/call/node_options.hpp"
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/virtual_host.hpp"
 #include "batchrpc/transport/virtual_loop.hpp"

@@ -40,7 +40,7 @@ class TensorSlabs;
 /// where they carry an autograd graph (rows of this process), the graph goes on. Large rows of
 /// peers are received where the batch then is, without a copy.
 template <>
-struct BatchForm<at::Tensor> {
+struct BatchTraits<at::Tensor> {
   using Stacked = at::Tensor;
 
   /// Gives rows of peers memory in which they lie as in a batch. Thread-safe.
@@ -62,7 +62,7 @@ struct BatchForm<at::Tensor> {
     return {row.payload, detail::bytes_of(row)};
   }
 
-  /// Stacks, as BatchForm<T>::Builder does. Throws InvalidArgument when rows differ.
+  /// Stacks, as BatchTraits<T>::Builder does. Throws InvalidArgument when rows differ.
   class BATCHRPC_EXPORT Builder {
    public:
     /// Of so many rows, padding included.

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "batchrpc/base/export.hpp"
+#include "batchrpc/call/argument_check.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
-#include "batchrpc/node/argument_check.hpp"
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/rref/rref.hpp"
 #include "batchrpc/torch/tensor.hpp"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "batchrpc/base/export.hpp"
-#include "batchrpc/node/exposed.hpp"
+#include "batchrpc/call/exposed.hpp"
 #include "batchrpc/node/node.hpp"
 
 /// LibTorch's operators as remote functions, by their names: docs/operators.md.

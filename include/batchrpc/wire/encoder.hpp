@@ -11,7 +11,7 @@
 
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/base/export.hpp"
-#include "batchrpc/wire/cargo.hpp"
+#include "batchrpc/wire/delivery_hook.hpp"
 #include "batchrpc/wire/layout.hpp"
 
 namespace batchrpc {
@@ -72,10 +72,10 @@ class Encoder {
     std::fill(words_.begin(), words_.end(), 0);
     drop_payloads();
   }
-  /// Gives up what add_payload() and add_cargo() were given.
+  /// Gives up what add_payload() and add_delivery_hook() were given.
   void drop_payloads() noexcept {
     if (!payloads_.empty()) payloads_.clear();
-    if (!cargo_.empty()) cargo_.clear();
+    if (!delivery_hooks_.empty()) delivery_hooks_.clear();
   }
 
   /// The segment so far.
@@ -99,10 +99,16 @@ class Encoder {
 
   /// By the codec of what counts the messages that carry it, a remote reference. Such a message is
   /// sent once.
-  void add_cargo(std::shared_ptr<Cargo> cargo) { cargo_.push_back(std::move(cargo)); }
+  void add_delivery_hook(std::shared_ptr<DeliveryHook> delivery_hooks) {
+    delivery_hooks_.push_back(std::move(delivery_hooks));
+  }
   /// What the message carries; whoever sends it takes it over.
-  [[nodiscard]] std::vector<std::shared_ptr<Cargo>>& cargo() noexcept { return cargo_; }
-  [[nodiscard]] bool one_use() const noexcept { return !cargo_.empty(); }  ///< whether it has cargo
+  [[nodiscard]] std::vector<std::shared_ptr<DeliveryHook>>& delivery_hooks() noexcept {
+    return delivery_hooks_;
+  }
+  [[nodiscard]] bool one_use() const noexcept {
+    return !delivery_hooks_.empty();
+  }  ///< whether it has cargo
 
   /// Appends a zeroed struct, lets the pointer at `pointer` point to it, returns its place.
   std::size_t add_struct(std::size_t pointer, detail::StructSize size) {
@@ -142,7 +148,7 @@ class Encoder {
 
   std::vector<Word> words_;
   std::vector<Bytes> payloads_;
-  std::vector<std::shared_ptr<Cargo>> cargo_;
+  std::vector<std::shared_ptr<DeliveryHook>> delivery_hooks_;
 };
 
 }  // namespace batchrpc

@@ -1,0 +1,280 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "batchrpc/base/block_pool.hpp"
+#include "batchrpc/call/function_traits.hpp"
+#include "batchrpc/call/receive_plan.hpp"
+#include "batchrpc/call/remote_call.hpp"
+#include "batchrpc/future/async_mutex.hpp"
+#include "batchrpc/metrics/node_metrics.hpp"
+#include "batchrpc/transport/loop.hpp"
+#include "batchrpc/wire/schema.hpp"
+#include "batchrpc/wire/signature.hpp"
+
+namespace batchrpc {
+
+/// How an exposed function runs.
+struct ExposeOptions {
+  /// Run it where the message was read, not on a worker: for functions that neither block nor
+  /// compute for more than some tens of microseconds (docs/threading.md). Not for a Batcher, which
+  /// has BatchOptions::short_handler.
+  bool short_handler = false;
+  /// A lock that each call of the function has while it runs: of the functions with one lock, also
+  /// of several nodes of this process, one call runs at a time. Those of one node run in the order
+  /// in which they came; it takes turns with other nodes, and with who asks for the lock elsewhere.
+  /// No thread waits for it. The call has it before its arguments are decoded, and until its answer
+  /// is made: where the function returns a Future, until that is ready. A handler that waits for
+  /// the lock itself, or for a call that needs it, waits in vain. Null: none. Not for a Batcher,
+  /// which has BatchOptions::exclusive.
+  std::shared_ptr<AsyncMutex> exclusive{};
+};
+
+/// The node that a callable is exposed on, for callables that need more than arguments: one with a
+/// member `exposed_on(const Host&)` is told, as a Batcher is; it then answers calls by a member
+/// `take_call(detail::IncomingCall&&)`. All of it may be used on any thread and after the node's
+/// end, which it does not put off: tasks are then destroyed, and nobody is live.
+struct Host {
+  std::string name{};                    ///< of the node; empty: there is none
+  std::shared_ptr<Executor> workers;     ///< where handlers run
+  std::shared_ptr<Executor> loop_tasks;  ///< for short tasks, on the driving thread
+  std::shared_ptr<Loop> loop;            ///< for timers
+  /// Whether a node of that name is in the group and not lost.
+  std::function<bool(std::string_view peer)> is_live;
+  /// Whether that very incarnation of a node is; true of nodes of another group.
+  std::function<bool(const PeerIdentity& peer)> is_current;
+  /// Whether there is, or may yet be, a node of that name: false for a name that a full group
+  /// lacks.
+  std::function<bool(std::string_view peer)> may_be_peer;
+  /// Calls back after any change of the group; the number takes it back.
+  std::function<std::uint64_t(std::function<void()>)> on_change;
+  /// Calls back when the node has ended; the number takes it back.
+  std::function<std::uint64_t(std::function<void()>)> on_end;
+  /// Takes a handler of on_change or on_end back. One that another thread is running may go on
+  /// running after this has returned.
+  std::function<void(std::uint64_t)> forget;
+  /// Under which it is exposed; empty: no one knows.
+  std::string exposed_as{};
+  /// Of a batcher: has Node::metrics() ask for its figures, under `exposed_as`, until the number
+  /// takes that back, with the last ones. Nothing, once: it is about to end. Null: nobody asks.
+  std::function<std::uint64_t(std::function<std::optional<BatcherMetrics>()>)> on_metrics{};
+  std::function<void(std::uint64_t, BatcherMetrics last)> forget_metrics{};  ///< the same
+};
+
+namespace detail {
+
+/// A callable that takes calls, with the duty to answer them, by `take_call(IncomingCall&&)`, which
+/// does not throw: it runs as a short handler, and decodes the arguments itself.
+template <class Callable>
+concept ToldOfHost = requires(Callable& callable, const Host& host) {
+  callable.exposed_on(host);
+};
+
+/// Throws InvalidArgument for options of functions that have run once they have taken a call: one
+/// that gathers calls runs later, and has options of its own.
+BATCHRPC_EXPORT void check_gathering(const std::string& name, const ExposeOptions& options);
+
+/// A callable that is told of calls before it is called: ExposedFunction::announce.
+template <class Callable>
+concept ToldOfCalls = requires(Callable& callable, Decoder& arguments,
+                               const std::shared_ptr<TransferGate>& gate) {
+  callable.announce(arguments, gate);
+};
+
+/// What a node keeps of an exposed function; shared with the calls under way.
+class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<ExposedFunction> {
+ public:
+  ExposedFunction(std::string function_name, std::string function_signature, ExposeOptions how)
+      : name(std::move(function_name)),
+        signature(std::move(function_signature)),
+        options(std::move(how)) {}
+  virtual ~ExposedFunction();
+
+  /// What answers calls that a peer made by that signature; null: it is not this function's. Throws
+  /// BadSignature, which says more. Thread-safe.
+  [[nodiscard]] virtual std::shared_ptr<ExposedFunction> with_signature(std::string_view called_as);
+  /// Calls under way go on, others do not begin. Thread-safe.
+  virtual void take_back() noexcept { taken_back = true; }
+  /// Runs the function and answers the call: at once, or later, then `call` is moved away.
+  virtual void run(IncomingCall& call) noexcept = 0;
+  /// A call has come whose payloads follow; `arguments` has none of them, and
+  /// CallContext::current() says who calls. `gate` is of use to who holds the call. What is thrown
+  /// counts as the default. On the driving thread, which it does not keep waiting.
+  [[nodiscard]] virtual ReceivePlan announce(Decoder& arguments,
+                                             const std::shared_ptr<TransferGate>& gate);
+  /// The Cap'n Proto schema of arguments and result.
+  [[nodiscard]] virtual std::string schema() const = 0;
+
+  const std::string name;
+  const std::string signature;
+  const ExposeOptions options;
+  std::atomic<bool> taken_back{false};   ///< by take_back()
+  FunctionCounters* counters = nullptr;  ///< the node's, once it is exposed
+};
+
+/// The wire form of a signature, spread out of its tuple of arguments.
+template <class Result, class Arguments>
+struct WireSignature;
+template <class Result, class... Arguments>
+struct WireSignature<Result, std::tuple<Arguments...>> {
+  static constexpr std::string_view text() { return signature<Result, Arguments...>(); }
+  static std::string schema(std::string_view name) {
+    return batchrpc::schema_text<Result, Arguments...>(name);
+  }
+  static std::tuple<Arguments...> decode(Decoder& decoder) {
+    return decode_struct<Arguments...>(decoder, wire::kBodyPointer - 1);
+  }
+  static void encode(Encoder& encoder, const Arguments&... arguments) {
+    encode_struct<Arguments...>(encoder, wire::kBodyPointer, arguments...);
+  }
+};
+
+/// Encodes a result as a struct of one field, or none for void.
+template <class R>
+void encode_result(Encoder& encoder, const R& value) {
+  encode_struct<R>(encoder, wire::kBodyPointer, value);
+}
+inline void encode_nothing(Encoder& encoder) { encode_struct<>(encoder, wire::kBodyPointer); }
+
+template <class T>
+T decode_result(Decoder& decoder) {
+  if constexpr (std::is_void_v<T>) {
+    (void)decode_struct<>(decoder, wire::kBodyPointer - 1);
+  } else {
+    return std::get<0>(decode_struct<T>(decoder, wire::kBodyPointer - 1));
+  }
+}
+
+class ContextScope {
+ public:
+  explicit ContextScope(const CallContext& context)
+      : outer_(CallContext::exchange_current(&context)) {}
+  ~ContextScope() { CallContext::exchange_current(outer_); }
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  const CallContext* outer_;
+};
+
+/// A callable with its signature.
+template <class Callable, class Traits>
+class TypedFunction final : public ExposedFunction {
+  using Result = typename Traits::Result;
+  using Arguments = typename Traits::Arguments;
+  using Wire = WireSignature<Result, Arguments>;
+
+ public:
+  TypedFunction(std::string function_name, Callable callable, ExposeOptions how)
+      : ExposedFunction(std::move(function_name), std::string(Wire::text()), std::move(how)),
+        callable_(std::move(callable)) {}
+
+  void run(IncomingCall& call) noexcept override {
+    if (!call.begin()) return;
+    if constexpr (ToldOfHost<Callable>) {
+      callable_.take_call(std::move(call));
+    } else if constexpr (Traits::kAsynchronous) {
+      run_asynchronously(std::move(call));
+    } else {
+      run_at_once(call);
+    }
+  }
+
+  [[nodiscard]] ReceivePlan announce(Decoder& arguments,
+                                     const std::shared_ptr<TransferGate>& gate) override {
+    if constexpr (ToldOfCalls<Callable>) {
+      return callable_.announce(arguments, gate);
+    } else {
+      return ExposedFunction::announce(arguments, gate);
+    }
+  }
+
+  [[nodiscard]] std::string schema() const override { return Wire::schema(name); }
+
+ private:
+  void run_at_once(IncomingCall& call) noexcept {
+    bool began = false;
+    try {
+      call.own_payloads();
+      const EncoderLease encoder;
+      {
+        const ContextScope scope(call.context());
+        Decoder decoder = call.arguments();
+        Arguments arguments = Wire::decode(decoder);
+        began = true;
+        if constexpr (std::is_void_v<Result>) {
+          std::apply(callable_, std::move(arguments));
+          encode_nothing(*encoder);
+        } else {
+          auto&& result = std::apply(callable_, std::move(arguments));
+          // A reference in a result that does not leave would never be given back.
+          if (!call.cancelled()) encode_result<Result>(*encoder, result);
+        }
+      }
+      call.reply(*encoder);
+    } catch (...) {
+      call.fail(std::current_exception(), began);
+    }
+  }
+
+  // What the function may refer to until its future completes: its captures or object, also when it
+  // is taken back or its node ends, a coroutine's reference parameters, views of the message. It is
+  // itself what waits for the future.
+  struct Running final : Callback, Pooled {
+    Running(std::shared_ptr<ExposedFunction> function, IncomingCall&& incoming)
+        : Callback(&answer, true), call(std::move(incoming)) {
+      call.keep(std::move(function));
+    }
+    IncomingCall call;  // with the function
+    std::optional<Arguments> arguments;
+  };
+
+  void run_asynchronously(IncomingCall&& call) noexcept {
+    auto running = std::make_unique<Running>(this->shared_from_this(), std::move(call));
+    try {
+      Future<Result> future;
+      {
+        const ContextScope scope(running->call.context());
+        Decoder decoder = running->call.arguments();
+        running->arguments.emplace(Wire::decode(decoder));
+        future = std::apply(callable_, std::move(*running->arguments));
+      }
+      if (!future.valid()) throw InvalidArgument("the function returned an empty future");
+      FutureAccess::consume(future).release()->add_last(*running.release());
+    } catch (...) {
+      if (running) running->call.fail(std::current_exception(), running->arguments.has_value());
+    }
+  }
+
+  static void answer(Callback& self, StateBase& source) noexcept {
+    const AmbientScope scope(nullptr);  // whoever completed the future
+    const std::unique_ptr<Running> running(static_cast<Running*>(&self));
+    IncomingCall& call = running->call;
+    try {
+      const auto result = static_cast<State<Result>&>(source).take();
+      const EncoderLease encoder;
+      if constexpr (std::is_void_v<Result>) {
+        result.value();
+        encode_nothing(*encoder);
+      } else if (!call.cancelled()) {
+        encode_result<Result>(*encoder, result.value());
+      }
+      call.reply(*encoder);
+    } catch (...) {
+      call.fail(std::current_exception(), true);
+    }
+  }
+
+  Callable callable_;
+};
+
+}  // namespace detail
+}  // namespace batchrpc

@@ -1,0 +1,100 @@
+#include "batchrpc/call/call_context.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/call/call_extras.hpp"
+#include "batchrpc/call/call_recording.hpp"
+#include "batchrpc/call/call_state.hpp"
+#include "batchrpc/future/wait.hpp"
+
+namespace batchrpc {
+
+namespace {
+
+// There are no other Ambients.
+const CallContext* ambient() noexcept {
+  return static_cast<const CallContext*>(detail::Ambient::current());
+}
+
+}  // namespace
+
+const CallContext* CallContext::current() noexcept {
+  const CallContext* const context = ambient();
+  const bool of_call =
+      context != nullptr && (context->lender_ != nullptr || context->owner_ != nullptr);
+  return of_call ? context : nullptr;
+}
+
+const detail::CallExtras* CallContext::current_extras() noexcept {
+  const CallContext* const context = ambient();
+  return context != nullptr ? context->extras_.get() : nullptr;
+}
+
+detail::OperatorSink* CallContext::operators() const noexcept {
+  detail::CallRecording* const recording = extras_ ? extras_->recording.get() : nullptr;
+  return recording != nullptr && recording->wants_operators() ? recording : nullptr;
+}
+
+TraceContext CallContext::trace() const noexcept {
+  return extras_ ? extras_->trace : TraceContext();
+}
+
+std::span<const std::pair<std::string, std::string>> CallContext::metadata() const noexcept {
+  if (!extras_) return {};
+  return extras_->metadata;
+}
+
+std::optional<std::string_view> CallContext::metadata(std::string_view key) const noexcept {
+  for (const auto& [name, value] : metadata()) {
+    if (name == key) return value;
+  }
+  return std::nullopt;
+}
+
+const CallContext* CallContext::exchange_current(const CallContext* context) noexcept {
+  return static_cast<const CallContext*>(Ambient::exchange_current(context));
+}
+
+std::shared_ptr<const detail::Ambient> CallContext::share() const {
+  if (call_) return std::make_shared<const CallContext>(*this);
+  if (!extras_) return nullptr;
+  // Of a call that is answered at once: what goes on is part of its trace, but not of the call.
+  auto rest = std::make_shared<CallContext>();
+  rest->set_extras(extras_);
+  return rest;
+}
+
+std::optional<Duration> CallContext::time_left() const {
+  if (deadline_ == kNoDeadline) return std::nullopt;
+  return std::max(Duration::zero(), deadline_ - WaitContext::current()->now());
+}
+
+bool CallContext::cancelled() const noexcept { return call_ && call_->cancelled(); }
+
+bool CallContext::is_under_way() const noexcept { return !call_ || call_->under_way(); }
+
+std::stop_token CallContext::stop_token() const {
+  return call_ ? call_->stop_token() : std::stop_token();
+}
+
+Future<void> CallContext::when_cancelled() const {
+  if (call_) return call_->when_cancelled();
+  return make_failed_future<void>(
+      BrokenPromise("a call that is answered at once can not be cancelled"));
+}
+
+std::exception_ptr CallContext::over() const {
+  if (cancelled()) {
+    return std::make_exception_ptr(
+        Cancelled("the call was cancelled before this could start; it never ran", false));
+  }
+  if (time_left() == Duration::zero()) {
+    return std::make_exception_ptr(
+        TimedOut("the time of the call was over before this could start; it never ran", false));
+  }
+  return nullptr;
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <string_view>
+
+#include "batchrpc/base/call_diagnostics.hpp"
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc {
+
+/// The promise by which a call ends in an error of this code, where nothing else is known.
+[[nodiscard]] Guarantee guarantee_of(ErrorCode code) noexcept;
+
+/// Puts the story into `error`, which nobody else has yet; where it has no promise, the one of the
+/// error's code. Does nothing for what is no Error.
+void report_diagnostics(const std::exception_ptr& error,
+                        std::shared_ptr<CallDiagnostics> diagnostics) noexcept;
+
+/// The same for a call that is refused at once.
+void report_refusal(Error& error, std::string_view function, std::string_view peer, TimePoint now,
+                    Guarantee guarantee = Guarantee::none);
+
+}  // namespace batchrpc

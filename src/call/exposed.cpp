@@ -1,0 +1,32 @@
+#include "batchrpc/call/exposed.hpp"
+
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc::detail {
+
+ExposedFunction::~ExposedFunction() = default;
+
+void check_gathering(const std::string& name, const ExposeOptions& options) {
+  if (options.short_handler) {
+    throw InvalidArgument("expose: '" + name +
+                          "' gathers calls, and ExposeOptions::short_handler is of functions that "
+                          "run at once; set BatchOptions::short_handler instead");
+  }
+  if (!options.exclusive) return;
+  throw InvalidArgument("expose: '" + name +
+                        "' gathers calls and runs them later, so ExposeOptions::exclusive would "
+                        "keep nobody out; set BatchOptions::exclusive instead");
+}
+
+std::shared_ptr<ExposedFunction> ExposedFunction::with_signature(std::string_view called_as) {
+  return signature == called_as ? shared_from_this() : nullptr;
+}
+
+TransferGate::~TransferGate() = default;
+
+ReceivePlan ExposedFunction::announce(Decoder& /*arguments*/,
+                                      const std::shared_ptr<TransferGate>& /*gate*/) {
+  return {};
+}
+
+}  // namespace batchrpc::detail

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "batchrpc/base/executor.hpp"
+#include "batchrpc/call/exposed.hpp"
+#include "batchrpc/call/remote_call.hpp"
+#include "batchrpc/future/async_mutex.hpp"
+#include "call/drop_hook.hpp"
+#include "dispatch/admission_queue.hpp"
+
+namespace batchrpc {
+
+/// Calls that wait for the lock of their function, ExposeOptions::exclusive. Thread-safe.
+class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
+ public:
+  /// Short handlers run on `loop_tasks`, others on `workers`: those that have a place in `queue`
+  /// (which may be null) when it is their turn there.
+  ExclusiveCalls(std::shared_ptr<Executor> loop_tasks, std::shared_ptr<Executor> workers,
+                 std::shared_ptr<AdmissionQueue> queue);
+
+  /// Runs the call when it has the lock. `core` is the node's.
+  void add(std::shared_ptr<NodeCore> core, std::shared_ptr<detail::ExposedFunction> function,
+           detail::IncomingCall call);
+  /// Fails the calls that wait, whoever has the lock; none waits from now on.
+  void close(const std::exception_ptr& error);
+
+ private:
+  // A call that waits, among those of a lock by its number.
+  using Key = std::pair<AsyncMutex*, std::uint64_t>;
+  using Hook = DropHook<ExclusiveCalls, Key>;
+  friend Hook;
+  struct Waiting {
+    std::shared_ptr<NodeCore> core;
+    std::shared_ptr<detail::ExposedFunction> function;
+    detail::IncomingCall call;
+    std::unique_ptr<Hook> hook;
+  };
+  // The calls that wait for one lock, which is asked for once at a time: so a call that is
+  // cancelled leaves nothing there.
+  struct Line {
+    std::shared_ptr<AsyncMutex> lock;
+    std::map<std::uint64_t, Waiting> calls{};
+  };
+
+  void ask_for(AsyncMutex& mutex);
+  void granted(AsyncMutex* mutex, AsyncMutex::Guard lock);
+  void drop(const Key& key);
+
+  const std::shared_ptr<Executor> loop_tasks_;
+  const std::shared_ptr<Executor> workers_;
+  const std::shared_ptr<AdmissionQueue> queue_;
+  std::mutex mutex_;  // guards what follows
+  std::map<AsyncMutex*, Line> lines_;
+  std::uint64_t next_ = 0;
+  std::exception_ptr closed_;  // with what; null: it is open
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "batchrpc/base/executor.hpp"
+#include "batchrpc/call/remote_call.hpp"
+#include "batchrpc/transport/loop.hpp"
+#include "call/function_table.hpp"
+
+namespace batchrpc {
+
+/// Calls that came before their function was exposed: nodes that start together call each other
+/// before all of them have exposed what they have. Thread-safe.
+class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
+ public:
+  /// Looks the function up again, and runs the call or fails it.
+  using RunAgain = std::function<void(detail::IncomingCall)>;
+
+  /// `functions` outlives it; `runner` runs the calls.
+  ParkedCalls(std::shared_ptr<Loop> loop, std::shared_ptr<Executor> runner,
+              const FunctionTable& functions);
+
+  /// Takes the call and returns true, unless it is too late for that or too many wait.
+  bool park(const std::string& function, detail::IncomingCall& call, RunAgain again);
+  /// Runs the calls of `function`, which is in the table now.
+  void exposed(std::string_view function);
+  /// From `end` on no call waits; until this is called there is no end.
+  void expect_functions_until(TimePoint end);
+  /// Fails the calls that wait; none waits from now on.
+  void close(const std::exception_ptr& error);
+  /// How many wait.
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  static constexpr std::size_t kMost = 10'000;
+
+  struct Call {
+    std::string function;
+    detail::IncomingCall call;
+    RunAgain again;
+  };
+  template <class Which>
+  [[nodiscard]] std::vector<Call> take_if(const Which& which);
+  void run(std::vector<Call> calls);
+
+  const std::shared_ptr<Loop> loop_;
+  const std::shared_ptr<Executor> runner_;
+  const FunctionTable& functions_;
+  mutable std::mutex mutex_;
+  std::vector<Call> calls_;
+  TimePoint end_ = TimePoint::max();
+  TimerId timer_ = 0;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,99 @@
+#include <algorithm>
+
+#include "call/duration_text.hpp"
+#include "peers/peer_table.hpp"
+#include "session/log_limits.hpp"
+
+// Connections whose other side has not said who it is: how many, and for how long.
+namespace batchrpc {
+namespace {
+
+constexpr std::ptrdiff_t kMaxHalfOpen = 64;
+constexpr Duration kHandshakeTime = std::chrono::seconds(5);
+// When all places are taken, who had his for longer than this gives it up: so neither those who
+// come and say nothing nor a crowd of honest peers that come at once keep the others out.
+constexpr Duration kOwnTime = std::chrono::seconds(1);
+
+}  // namespace
+
+void PeerTable::accept(std::unique_ptr<Stream> stream) {
+  const TimePoint now = environment_.loop->now();
+  std::shared_ptr<Session> session;
+  std::shared_ptr<Session> pushed_out;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    const auto is_accepted = [](const HalfOpen& entry) { return entry.accepted; };
+    bool has_room = std::count_if(half_open_.begin(), half_open_.end(), is_accepted) < kMaxHalfOpen;
+    if (!has_room) {
+      const auto oldest = std::find_if(half_open_.begin(), half_open_.end(), is_accepted);
+      if (now - oldest->since > kOwnTime) {
+        pushed_out = std::move(oldest->session);
+        half_open_.erase(oldest);
+        has_room = true;
+      }
+    }
+    if (has_room) {
+      session = make_session({}, 0);
+      half_open_.push_back({session, now, true});
+    }
+  }
+  if (!session) {
+    report_unidentified("refused " + stream->description() + ": " + std::to_string(kMaxHalfOpen) +
+                        " connections wait for a hello already");
+    return;
+  }
+  if (pushed_out) drop_half_open(pushed_out, "others came before it had said hello");
+  if (!std::exchange(half_open_watched_, true)) watch_half_open(now + kHandshakeTime);
+  session->start(std::move(stream), true);
+}
+
+// By itself, for how often the table ticks is a setting.
+void PeerTable::watch_half_open(TimePoint when) {
+  environment_.loop->schedule(when, [this, weak = std::weak_ptr(environment_.host())] {
+    const auto host = weak.lock();
+    if (!host) return;
+    drop_half_open();
+    std::optional<TimePoint> next;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const HalfOpen& entry : half_open_) {
+        if (entry.accepted && !next) next = entry.since + kHandshakeTime;
+      }
+    }
+    half_open_watched_ = next.has_value();
+    if (next) watch_half_open(*next);
+  });
+}
+
+void PeerTable::drop_half_open() {
+  std::vector<std::shared_ptr<Session>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    const TimePoint now = environment_.loop->now();
+    std::erase_if(half_open_, [&](const HalfOpen& entry) {
+      const Duration longest = entry.accepted ? kHandshakeTime : options_.dead_after;
+      if (now - entry.since < longest) return false;
+      dropped.push_back(entry.session);
+      return true;
+    });
+  }
+  for (const auto& session : dropped)
+    drop_half_open(session, "no hello came in time");
+}
+
+void PeerTable::drop_half_open(const std::shared_ptr<Session>& session, const std::string& why) {
+  if (session->was_accepted()) {
+    report_unidentified("dropped " + session->connection().description() + ": " + why);
+  }
+  // Not there yet: whoever connects waits for the system, and may have been told nothing.
+  if (!session->connection().break_off(why)) session->on_closed(why, false);
+}
+
+void PeerTable::report_unidentified(const std::string& line, LogLevel level) {
+  const auto host = environment_.host();
+  if (!host->log().enabled(level)) return;
+  host->log_limits().no_hello.write(host->log(), level, environment_.loop->now(), line);
+}
+
+}  // namespace batchrpc

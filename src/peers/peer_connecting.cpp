@@ -1,0 +1,353 @@
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "call/duration_text.hpp"
+#include "peers/peer_table.hpp"
+
+// How a peer table makes connections: the addresses in turn, again after growing pauses, until the
+// peer counts as dead.
+namespace batchrpc {
+
+std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
+  peer.current = make_session(peer.info.name, random_() | 1);
+  ++sessions_changed_;
+  peer.info.state = PeerState::connecting;
+  if (!peer.trying_since) peer.trying_since = environment_.loop->now();
+  begin_trial(peer, peer.current, *peer.trying_since);
+  return peer.current;
+}
+
+void PeerTable::seek(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (self_.rank == 0) return;  // whom the root has lost the group has: it comes back by itself
+  Peer* const peer = find(name);
+  if (closed_ || peer == nullptr || !peer->member || !peer->lost || peer->gone || peer->current)
+    return;
+  begin_connecting(*peer);
+}
+
+// --- a session waits for a connection
+
+// `since` when the peer has been out of reach.
+void PeerTable::begin_trial(Peer& peer, const std::shared_ptr<Session>& session, TimePoint since) {
+  const TimePoint now = environment_.loop->now();
+  const TimePoint give_up_at = since + options_.dead_after;
+  Trial& trial = peer.trials.emplace_back(Trial{.session = session, .give_up_at = give_up_at});
+  try_later(peer, trial, peer.tries == 0 ? now : std::max(now, peer.next_try));
+  give_up_later(give_up_at, peer.info.name, session);
+}
+
+void PeerTable::give_up_later(TimePoint when, const std::string& name,
+                              const std::shared_ptr<Session>& session) {
+  environment_.loop->schedule(when, [this, weak_host = std::weak_ptr(environment_.host()), name,
+                                     weak_session = std::weak_ptr(session)] {
+    const auto host = weak_host.lock();
+    const auto waiting = weak_session.lock();
+    if (host && waiting) give_up(name, waiting);
+  });
+}
+
+PeerTable::Trial* PeerTable::trial_of(Peer* peer, const std::shared_ptr<Session>& session) {
+  if (peer == nullptr) return nullptr;
+  const auto at = std::find_if(peer->trials.begin(), peer->trials.end(),
+                               [&](const Trial& trial) { return trial.session == session; });
+  return at != peer->trials.end() ? &*at : nullptr;
+}
+
+void PeerTable::end_trial(Peer& peer, const Session& session) {
+  std::erase_if(peer.trials, [&](const Trial& trial) { return trial.session.get() == &session; });
+}
+
+// The peer cannot be reached; or, if it is there by another connection, this session cannot go on.
+void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>& session) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* const peer = find(name);
+    const Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
+    if (trial->give_up_at > environment_.loop->now()) {  // put off, or of another trial
+      give_up_later(trial->give_up_at, name, session);
+      return;
+    }
+    if (trial->trying) put_off(*peer);  // a time-out of that try
+    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    const std::string why =
+        (session->is_open() ? "it was silent for " : "it could not be reached for ") +
+        text_of(options_.dead_after);
+    const bool is_there = std::any_of(peer->sessions.begin(), peer->sessions.end(),
+                                      [](const auto& other) { return other->is_attached(); });
+    if (is_there) {
+      leave_out(*peer, session);
+      settle_broken(*peer, why, ended);
+      ended.push_back([session] { session->close(); });
+    } else {
+      lose(*peer, why, ended);
+      drop_unidentified(name);
+    }
+  }
+  run(ended);
+}
+
+// Grows by 1.6 from 100 ms, by up to a fifth more or less, after a first one that spreads over a
+// second: so that many who lost one peer do not return as one.
+Duration PeerTable::pause_after(int tries) {
+  double milliseconds = 0;
+  if (tries == 0) {
+    milliseconds = std::uniform_real_distribution(0.0, 1000.0)(random_);
+  } else {
+    milliseconds = 100;
+    for (int i = 1; i < std::min(tries, 12); ++i)
+      milliseconds *= 1.6;
+    milliseconds = std::min(milliseconds * std::uniform_real_distribution(0.8, 1.2)(random_), 1e4);
+  }
+  return std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double, std::milli>(milliseconds));
+}
+
+void PeerTable::put_off(Peer& peer) {
+  peer.next_try = environment_.loop->now() + pause_after(peer.tries);
+  ++peer.tries;
+}
+
+// After a try in vain.
+void PeerTable::try_again(Peer& peer, Trial& trial) {
+  trial.trying = false;
+  put_off(peer);
+  try_later(peer, trial, peer.next_try);
+}
+
+// The peer is there: who waits for the next try to connect to it need not.
+void PeerTable::hurry(Peer& peer) {
+  peer.tries = 0;
+  for (Trial& trial : peer.trials) {
+    if (!trial.trying && !trial.session->was_accepted()) {
+      try_later(peer, trial, environment_.loop->now());
+    }
+  }
+}
+
+// In the place of what was to be tried. Weak: the loop, which may not be run any more, keeps nobody
+// alive.
+void PeerTable::try_later(const Peer& peer, Trial& trial, TimePoint when) {
+  trial.next_try = ++tries_;
+  environment_.loop->schedule(
+      when, [this, weak_host = std::weak_ptr(environment_.host()), name = peer.info.name,
+             weak_session = std::weak_ptr(trial.session), number = trial.next_try] {
+        const auto host = weak_host.lock();
+        const auto waiting = weak_session.lock();
+        if (host && waiting) try_now(name, waiting, number);
+      });
+}
+
+void PeerTable::try_now(const std::string& name, const std::shared_ptr<Session>& session,
+                        std::uint64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    Trial* const trial = trial_of(find(name), session);
+    if (trial == nullptr || trial->next_try != number) return;  // another is in its place
+    trial->trying = true;
+  }
+  try_addresses(name, session, 0, true);
+}
+
+void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Session>& session,
+                              std::size_t index, bool all_refused) {
+  std::string address;
+  TimePoint give_up_at;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* const peer = find(name);
+    Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
+    std::vector<std::string> addresses = peer->info.addresses;
+    // Where it was reached before comes first: it may be the way round something.
+    if (const std::string& dialled = session->dialled(); !dialled.empty()) {
+      std::erase(addresses, dialled);
+      addresses.insert(addresses.begin(), dialled);
+    }
+    if (index < addresses.size()) address = addresses[index];
+    give_up_at = trial->give_up_at;
+  }
+  if (address.empty()) {
+    if (index == 0 && session->was_accepted()) return;  // it alone can come back
+    connect_failed(name, session, all_refused,
+                   index == 0    ? "it has no address that can be reached from here"
+                   : all_refused ? "its address refuses connections"
+                                 : "its address cannot be reached");
+    return;
+  }
+  if (index == 0) log(LogLevel::debug, "tries to connect to " + name);
+  // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
+  auto next = [this, weak_host = std::weak_ptr(environment_.host()), name,
+               weak_session = std::weak_ptr(session), index, all_refused,
+               address](std::unique_ptr<Stream> stream, std::error_code error) {
+    const auto host = weak_host.lock();
+    const auto waiting = weak_session.lock();
+    if (!host || !waiting) return;
+    if (stream) {
+      if (!waiting->was_accepted()) waiting->set_dialled(address);
+      connected(name, waiting, std::move(stream));
+      return;
+    }
+    const bool refused = error == std::errc::connection_refused;
+    try_addresses(name, waiting, index + 1, all_refused && refused);
+  };
+  try {
+    environment_.transport->connect(Address::parse(address), give_up_at, next);
+  } catch (const InvalidArgument& unusable) {  // by which a peer says that it is to be reached
+    report_on(name, LogLevel::debug, name + " at " + address + ": " + unusable.what());
+    next(nullptr, std::make_error_code(std::errc::address_not_available));
+  }
+}
+
+void PeerTable::connected(const std::string& name, const std::shared_ptr<Session>& session,
+                          std::unique_ptr<Stream> stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* const peer = find(name);
+    Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
+    // Far away the first handshake may take as long again. But a process that is stopped has its
+    // connections accepted, too.
+    const bool is_new = !session->is_open() && !peer->lost;
+    if (is_new && !std::exchange(trial->has_connected, true)) {
+      trial->give_up_at += options_.dead_after;
+    }
+    if (session->was_accepted()) {
+      // The peer is there, and it is up to it to come back; if it does not, a new session need not
+      // wait as long as this one did.
+      peer->tries = 0;
+      trial->trying = false;
+      try_later(*peer, *trial, environment_.loop->now() + pause_after(trial->probes++));
+      return;
+    }
+    half_open_.push_back({session, environment_.loop->now()});
+  }
+  session->start(std::move(stream), false);
+}
+
+void PeerTable::session_detached(const std::shared_ptr<Session>& session, const std::string& why) {
+  bool was_attached = false;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    Peer* const peer = peer_of(session);
+    if (closed_ || peer == nullptr) return;
+    peer->info.last_error = why;
+    if (Trial* const trial = trial_of(peer, session)) {  // the handshake broke
+      try_again(*peer, *trial);
+    } else {
+      was_attached = true;
+      if (peer->current == session) peer->info.state = PeerState::connecting;
+      // At once; but not again and again where each connection breaks before it is of use.
+      const bool hurry = session->has_made_progress() || !peer->was_of_no_use;
+      peer->was_of_no_use = !session->has_made_progress();
+      peer->tries = hurry ? 0 : 1;
+      if (!hurry) put_off(*peer);
+      begin_trial(*peer, session, session->heard_at());
+    }
+  }
+  if (was_attached) report_broken(*session, why);
+}
+
+void PeerTable::session_resumed(Session& session) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(half_open_,
+                  [&](const HalfOpen& entry) { return entry.session.get() == &session; });
+    Peer* const peer = find(session.peer()->name);
+    if (closed_ || peer == nullptr) return;
+    end_trial(*peer, session);
+    peer->info.state = PeerState::connected;
+    ++peer->info.reconnects;
+  }
+  report_resumed(session);
+}
+
+// The session that `hello` is to go on with. Its connection may not have been noticed to be broken.
+std::shared_ptr<Session> PeerTable::find_session(const Session& half_open,
+                                                 const wire::Hello& hello) {
+  const std::lock_guard lock(mutex_);
+  const Peer* const peer = find(hello.name);
+  if (closed_ || peer == nullptr || peer->info.incarnation != hello.incarnation) return nullptr;
+  for (const auto& session : peer->sessions) {
+    if (session->id() != hello.session || !session->was_accepted()) continue;
+    std::erase_if(half_open_,
+                  [&](const HalfOpen& entry) { return entry.session.get() == &half_open; });
+    return session;
+  }
+  return nullptr;
+}
+
+// --- connections of other kinds
+
+std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
+  std::shared_ptr<Session> session;
+  {
+    const std::lock_guard lock(mutex_);
+    session = make_session({}, random_() | 1);
+    session->set_dialled(address.to_string());
+    half_open_.push_back({session, environment_.loop->now()});
+  }
+  log(LogLevel::debug, "tries to connect to " + address.to_string());
+  environment_.transport->connect(
+      address, environment_.loop->now() + options_.dead_after,
+      [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
+          std::unique_ptr<Stream> stream, std::error_code error) {
+        const auto host = weak_host.lock();
+        const auto waiting = weak_session.lock();
+        if (!host || !waiting || waiting->is_closed()) return;
+        if (stream) {
+          waiting->start(std::move(stream), false);
+        } else {
+          waiting->on_closed(error.message(), false);
+        }
+      });
+  return session;
+}
+
+void PeerTable::retire(const std::shared_ptr<Session>& session, const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    for (auto& [name, peer] : peers_) {
+      std::erase(peer.sessions, session);
+      if (peer.current == session) {
+        peer.current = peer.sessions.empty() ? nullptr : peer.sessions.front();
+        ++sessions_changed_;
+      }
+    }
+    std::erase_if(peers_, [](const auto& entry) {
+      return !entry.second.known && entry.second.sessions.empty() && !entry.second.current;
+    });
+  }
+  session->say_goodbye(ErrorCode::shut_down, why);
+}
+
+// An address was tried in vain: try again for a while, unless nobody listens there any more.
+void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
+                               bool refused, const std::string& why) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* const peer = find(name);
+    Trial* const trial = trial_of(peer, session);
+    if (closed_ || trial == nullptr) return;
+    peer->info.last_error = why;
+    session->note_failed(why);
+    if (!refused) {
+      try_again(*peer, *trial);
+      return;
+    }
+    put_off(*peer);
+    peer->dead = true;
+    lose(*peer, why, ended);
+    drop_unidentified(name);
+  }
+  run(ended);
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "call/duration_text.hpp"
+#include "peers/peer_table.hpp"
+
+// What a peer table tells of its peers: lines of the log, and figures.
+namespace batchrpc {
+namespace {
+
+std::string count_of(std::uint64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// What became of the calls that waited; empty: there were none.
+std::string fate_of(const Session::Failed& failed, const std::string& of_those_that_left) {
+  std::string text;
+  const auto add = [&](std::size_t count, const std::string& error) {
+    if (count == 0) return;
+    text += text.empty() ? ": " + count_of(count, "call") + (count == 1 ? " ends" : " end")
+                         : ", " + std::to_string(count);
+    text += " as " + error;
+  };
+  add(failed.left, of_those_that_left);
+  add(failed.not_sent, "NotSent");
+  return text;
+}
+
+}  // namespace
+
+// Not under the lock: the sink is the program's.
+void PeerTable::log(LogLevel level, const std::string& line) const {
+  environment_.host()->log().write(level, line);
+}
+
+std::shared_ptr<PeerLogLimits> PeerTable::log_limits_of(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() ? at->second.log_limits : nullptr;
+}
+
+// A line that a peer may cause again and again. For debugging, all are of interest.
+void PeerTable::report_on(const std::string& name, LogLevel level, const std::string& line) const {
+  const auto host = environment_.host();
+  if (!host->log().enabled(level)) return;
+  const auto limits = level > LogLevel::debug ? log_limits_of(name) : nullptr;
+  if (!limits) return host->log().write(level, line);  // or it is forgotten
+  (level >= LogLevel::warning ? limits->losses : limits->changes)
+      .write(host->log(), level, environment_.loop->now(), line);
+}
+
+void PeerTable::report_connected(const Session& session, bool was_lost, const std::string& name,
+                                 Ended& ended) {
+  std::string line = session.was_accepted() ? name + " has connected" : "connected to " + name;
+  if (was_lost) line += " again, which was lost";
+  line += " (" + session.connection().description() + ")";
+  ended.push_back([this, was_lost, name, line = std::move(line)] {
+    report_on(name, was_lost ? LogLevel::info : LogLevel::debug, line);
+  });
+}
+
+void PeerTable::report_broken(const Session& session, const std::string& why) const {
+  report_on(session.peer()->name, LogLevel::info,
+            "the connection to " + session.peer()->name + " broke (" + why +
+                "): " + (session.was_accepted() ? "it may come back" : "it is made anew"));
+}
+
+void PeerTable::report_resumed(const Session& session) const {
+  const std::uint64_t frames = session.sent_again();
+  report_on(session.peer()->name, LogLevel::info,
+            "connected again to " + session.peer()->name + " after " +
+                text_of(environment_.loop->now() - session.broke_at()) + ": its calls go on" +
+                (frames > 0 ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") +
+                                  " sent again"
+                            : ""));
+}
+
+// Once the calls that the loss ends have ended.
+void PeerTable::report_lost(const Peer& peer, bool was_known, const std::string& why,
+                            LogLevel level, const std::shared_ptr<Session::Failed>& failed,
+                            Ended& ended) {
+  const std::string& name = peer.info.name;
+  std::string line = name + " is lost";
+  if (!was_known) {
+    level = LogLevel::debug;
+    line = peer.member ? name + " is still lost" : name + " is gone";
+  }
+  line += " (" + why + ")";
+  ended.push_back([this, name, level, failed, line = std::move(line)] {
+    report_on(name, level, line + fate_of(*failed, "PeerLost"));
+  });
+}
+
+void PeerTable::report_forgotten(const std::string& name, const std::string& why,
+                                 const std::shared_ptr<Session::Failed>& failed, Ended& ended) {
+  ended.push_back([this, name, why, failed] {
+    const bool harmless = failed->left == 0;
+    report_on(name, harmless ? LogLevel::debug : LogLevel::warning,
+              "a session with " + name + " is over (" + why + ")" + fate_of(*failed, "Unknown"));
+  });
+}
+
+// A connection that was never a session.
+void PeerTable::report_refused(const Session& session, Ended& ended) {
+  if (!session.was_accepted() || !session.goodbye()) return;
+  // Who asks for a name that is taken asks again and again.
+  const bool again = session.goodbye()->code == static_cast<std::uint16_t>(ErrorCode::overloaded);
+  ended.push_back(
+      [this, again,
+       line = "refused " + session.connection().description() + ": " + session.goodbye()->reason] {
+        report_unidentified(line, again ? LogLevel::debug : LogLevel::info);
+      });
+}
+
+void PeerTable::report_silence(const Session& session, int ticks_before) const {
+  constexpr int kTold = 2;
+  const std::string name = session.peer()->name;
+  if (session.silent_ticks() == kTold) {
+    report_on(
+        name, LogLevel::info,
+        name + " has been silent for " + text_of(environment_.loop->now() - session.heard_at()));
+  } else if (ticks_before >= kTold && session.silent_ticks() == 0) {
+    report_on(name, LogLevel::info, name + " is heard again");
+  }
+}
+
+// --- figures
+
+// A session's, which is then forgotten.
+void PeerTable::add_up(PeerInfo& info, Session& session) {
+  info.bytes_sent += session.connection().output().written_bytes();
+  info.bytes_received += session.connection().bytes_received();
+  if (session.round_trip() != Duration::zero()) info.round_trip = session.round_trip();
+}
+
+PeerInfo PeerTable::info_of(const Peer& peer) {
+  PeerInfo info = peer.info;
+  // Restarted and not back yet; or its address is tried, and nobody has answered so far.
+  if (!peer.member || peer.lost) info.state = PeerState::lost;
+  for (const auto& session : peer.broken)
+    add_up(info, *session);
+  bool listed = false;
+  for (const auto& session : peer.sessions) {
+    add_up(info, *session);
+    listed = listed || session == peer.current;
+  }
+  if (peer.current && !listed) add_up(info, *peer.current);
+  if (peer.current && peer.current->round_trip() != Duration::zero()) {
+    info.round_trip = peer.current->round_trip();
+  }
+  return info;
+}
+
+std::map<std::string, PeerTable::Load> PeerTable::loads() const {
+  std::map<std::string, Load> loads;
+  for (const auto& [name, session] : all_sessions()) {
+    const OutputQueue& output = session->connection().output();
+    Load& load = loads[name];
+    load.pending += session->pending_calls();
+    load.answering += static_cast<std::size_t>(std::max(0, session->answering()));
+    load.output_bytes += output.queued_bytes() + output.unanswered_bytes() + output.paused_bytes() +
+                         output.kept_bytes();
+  }
+  return loads;
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,188 @@
+#include <algorithm>
+
+#include "batchrpc/base/error.hpp"
+#include "call/duration_text.hpp"
+#include "peers/peer_table.hpp"
+
+// What a peer table does now and then, and tells of itself: who is silent, what is unfinished, the
+// end.
+namespace batchrpc {
+
+void PeerTable::tick() {
+  drop_half_open();
+  const auto silent_limit =
+      (options_.dead_after + options_.ping_after - Duration(1)) / options_.ping_after;
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, peer] : peers_) {
+      sessions.insert(sessions.end(), peer.sessions.begin(), peer.sessions.end());
+    }
+  }
+  Ended ended;
+  for (const auto& session : sessions) {
+    if (!session->is_attached()) continue;
+    const int before = session->silent_ticks();
+    const int silent = session->tick();
+    if (silent < silent_limit) {
+      report_silence(*session, before);
+      if (silent > 0 && silent == silent_limit / 2 && session->can_go_on_elsewhere()) {
+        // By now TCP tries more rarely than is left of the time: a new connection begins afresh.
+        session->connection().break_off("it is silent");
+      }
+      continue;
+    }
+    const std::lock_guard lock(mutex_);
+    Peer* peer = find(session->peer()->name);
+    if (peer != nullptr && !closed_) {
+      lose(*peer, "it was silent for " + text_of(options_.dead_after), ended);
+      drop_unidentified(session->peer()->name);
+    }
+  }
+  run(ended);
+}
+
+std::vector<PeerInfo> PeerTable::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<PeerInfo> peers;
+  for (const auto& [name, peer] : peers_) {
+    if (name == self_.name || !peer.known) continue;
+    peers.push_back(info_of(peer));
+  }
+  return peers;
+}
+
+bool PeerTable::is_live(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() && at->second.member && !at->second.lost;
+}
+
+bool PeerTable::is_current(const PeerIdentity& peer) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(peer.name);
+  if (at == peers_.end()) return true;
+  const Peer& known = at->second;
+  if (known.info.incarnation == peer.incarnation) return known.member && !known.lost;
+  return std::find(known.former.begin(), known.former.end(), peer.incarnation) ==
+         known.former.end();
+}
+
+PeerStanding PeerTable::standing(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  if (at == peers_.end()) return {};
+  const Peer& peer = at->second;
+  return {.incarnation = peer.info.incarnation,
+          .live = peer.info.state != PeerState::lost && !peer.lost,
+          .dead = peer.dead,
+          .left = peer.left,
+          .sessions_ended = peer.sessions_ended};
+}
+
+bool PeerTable::is_behind(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() && at->second.current && at->second.current->is_behind();
+}
+
+bool PeerTable::is_known(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = peers_.find(name);
+  return at != peers_.end() && at->second.known;
+}
+
+std::vector<std::pair<std::string, std::shared_ptr<Session>>> PeerTable::all_sessions() const {
+  std::vector<std::pair<std::string, std::shared_ptr<Session>>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, peer] : peers_) {
+      for (const auto& session : peer.sessions)
+        sessions.emplace_back(name, session);
+      const bool listed = std::find(peer.sessions.begin(), peer.sessions.end(), peer.current) !=
+                          peer.sessions.end();
+      if (peer.current && !listed) sessions.emplace_back(name, peer.current);
+      for (const auto& session : peer.broken)
+        sessions.emplace_back(name, session);
+    }
+    for (const auto& [name, departed] : departed_) {
+      if (auto session = departed.lock()) sessions.emplace_back(name, std::move(session));
+    }
+  }
+  return sessions;
+}
+
+bool PeerTable::is_finished() const {
+  const auto sessions = all_sessions();
+  return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
+    Session& session = *entry.second;
+    const OutputQueue& output = session.connection().output();
+    return session.pending_calls() == 0 && session.answering() == 0 && output.queued_bytes() == 0 &&
+           output.unanswered_bytes() == 0 && output.paused_bytes() == 0;
+  });
+}
+
+bool PeerTable::is_sent() const {
+  const auto sessions = all_sessions();
+  return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
+    Session& session = *entry.second;
+    const OutputQueue& output = session.connection().output();
+    if (!session.is_attached()) return session.is_open() || output.queued_bytes() == 0;
+    return output.queued_bytes() == 0 && output.unconfirmed_bytes() == 0;
+  });
+}
+
+std::vector<std::string> PeerTable::pending() const {
+  std::vector<std::string> texts;
+  for (const auto& [name, session] : all_sessions()) {
+    for (const std::string& function : session->pending_functions()) {
+      texts.push_back(name + ": " + function);
+    }
+    if (const int calls = session->answering(); calls > 0) {
+      const std::string functions = session->answering_functions();
+      texts.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
+                      ", still being answered here" + (functions.empty() ? "" : ": ") + functions);
+    }
+    const auto report_bytes = [&texts, &to = name](std::size_t bytes, const char* why) {
+      if (bytes > 0) texts.push_back(std::to_string(bytes) + " bytes to " + to + why);
+    };
+    const OutputQueue& output = session->connection().output();
+    report_bytes(output.queued_bytes(), "");
+    report_bytes(output.unanswered_bytes(), ", which has not asked for them");
+    report_bytes(output.paused_bytes(), ", which has them wait");
+  }
+  return texts;
+}
+
+void PeerTable::refuse_waiting(const std::exception_ptr& error) const {
+  for (const auto& [name, session] : all_sessions())
+    session->refuse_waiting(error);
+}
+
+void PeerTable::close(const std::string& reason) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    ++sessions_changed_;
+    for (auto& [name, peer] : peers_) {
+      sessions.insert(sessions.end(), peer.sessions.begin(), peer.sessions.end());
+      sessions.insert(sessions.end(), peer.broken.begin(), peer.broken.end());
+      if (peer.current) sessions.push_back(peer.current);
+    }
+    for (const HalfOpen& entry : half_open_)
+      sessions.push_back(entry.session);
+    peers_.clear();
+    half_open_.clear();
+  }
+  for (const auto& session : sessions) {
+    session->say_goodbye(ErrorCode::shut_down, reason);
+    const auto error = [this](const std::string& function, bool sent) {
+      return std::make_exception_ptr(ShutDown(
+          "node " + self_.name + " was shut down while '" + function + "' was under way", sent));
+    };
+    session->fail_calls(error, Guarantee::shutdown);
+  }
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,400 @@
+#include "peers/peer_table.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include "base/per_thread.hpp"
+#include "batchrpc/base/error.hpp"
+#include "call/function_table.hpp"
+
+namespace batchrpc {
+namespace {
+
+Session::MakeError peer_lost(const std::string& name, const std::string& why) {
+  return [name, why](const std::string& function, bool sent) -> std::exception_ptr {
+    if (sent) {
+      return std::make_exception_ptr(
+          PeerLost(name + " is lost (" + why + "): '" + function + "' may have run there"));
+    }
+    if (function == Session::kCreditWait) {
+      return std::make_exception_ptr(
+          NotSent("the wait for credit is over, since " + name + " is lost (" + why + ")"));
+    }
+    return std::make_exception_ptr(
+        NotSent(name + " is lost (" + why + "): '" + function +
+                "' was not sent; call another node, or again when it is back"));
+  };
+}
+
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> numbers{0};
+  return ++numbers;
+}
+
+}  // namespace
+
+PeerTable::PeerTable(Environment environment, const NodeOptions& options, PeerIdentity self)
+    : environment_(std::move(environment)),
+      options_(options),
+      self_(std::move(self)),
+      number_(next_number()),
+      random_(self_.incarnation) {}
+
+PeerTable::~PeerTable() = default;
+
+void PeerTable::run(Ended& ended) {
+  for (const auto& action : ended)
+    action();
+}
+
+PeerTable::Peer* PeerTable::find(std::string_view name) {
+  const auto at = peers_.find(name);
+  return at != peers_.end() ? &at->second : nullptr;
+}
+
+bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
+  Ended ended;
+  bool is_new = false;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer& peer = peers_[member.name];
+    const bool other = peer.info.incarnation != member.incarnation;
+    if (other && peer.info.incarnation != 0) {
+      if (is_ahead_of_group(peer)) return false;
+      lose_former(peer, ended);
+    }
+    is_new = !peer.member || other || peer.lost;
+    if (is_new) peer.tries = 0;
+    const PeerState state =
+        is_new && !(peer.current && peer.current->is_open()) ? PeerState::known : peer.info.state;
+    peer.member = true;
+    peer.known = true;
+    peer.lost = peer.gone = peer.dead = peer.left = false;
+    peer.info.name = member.name;
+    peer.info.rank = member.rank;
+    peer.info.incarnation = member.incarnation;
+    peer.info.state = state;
+    peer.info.addresses = std::move(addresses);
+    for (const auto& session : peer.sessions) {
+      if (session->peer()->rank == member.rank) continue;  // it said hello before it had one
+      session->set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
+          .name = member.name, .rank = member.rank, .incarnation = member.incarnation}));
+    }
+    if (is_new) {
+      ended.push_back([this, info = peer.info] {
+        environment_.changed({.kind = PeerChange::Kind::joined, .peer = info, .reason = {}});
+      });
+    }
+  }
+  run(ended);
+  return is_new;
+}
+
+void PeerTable::remove(const std::string& name, std::uint64_t incarnation,
+                       const std::string& reason) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer* peer = find(name);
+    if (peer == nullptr || peer->info.incarnation != incarnation) return;
+    peer->gone = true;
+    if (!peer->sessions.empty() || peer->info.state == PeerState::lost) return;
+    lose(*peer, reason, ended, LogLevel::info);
+  }
+  run(ended);
+}
+
+std::shared_ptr<Session> PeerTable::make_session(const std::string& expected_name,
+                                                 std::uint64_t id) {
+  return std::make_shared<Session>(environment_.host(), environment_.loop, environment_.context,
+                                   expected_name, id);
+}
+
+// Each thread remembers whom it has called last.
+std::shared_ptr<Session> PeerTable::session(std::string_view name) {
+  struct Last {
+    std::uint64_t table = 0;
+    std::uint64_t changes = 0;
+    std::string peer{};
+    std::weak_ptr<Session> session{};
+  };
+  Last& last = detail::per_thread<Last>();
+  const std::uint64_t changes = sessions_changed_.load(std::memory_order_acquire);
+  if (last.table == number_ && last.changes == changes && last.peer == name) {
+    if (auto session = last.session.lock()) return session;
+  }
+  auto session = find_session(name);
+  last = {.table = number_, .changes = changes, .peer = std::string(name), .session = session};
+  return session;
+}
+
+std::shared_ptr<Session> PeerTable::find_session(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) throw ShutDown("node " + self_.name + " is shut down; make a new one");
+  const auto at = peers_.find(name);
+  if (at == peers_.end() || !at->second.known) {
+    std::vector<std::string> names;
+    for (const auto& [known, peer] : peers_) {
+      if (peer.known && known != self_.name) names.push_back(known);
+    }
+    const std::string near = suggest(name, names);
+    throw NotFound("no peer '" + std::string(name) + "' is known to " + self_.name + "; " + near +
+                   (near.empty() ? "" : " ") + "wait_for_peer() waits until it has joined");
+  }
+  Peer& peer = at->second;
+  if (!peer.member) {
+    throw NotSent(std::string(name) + " was restarted and has not joined again yet; call again");
+  }
+  return peer.current ? peer.current : begin_connecting(peer);
+}
+
+void PeerTable::set_own_rank(int rank) {
+  const std::lock_guard lock(mutex_);
+  self_.rank = rank;
+  if (Peer* self = find(self_.name)) self->info.rank = rank;
+}
+
+std::string PeerTable::name_of(int rank) const {
+  const std::lock_guard lock(mutex_);
+  const std::string* lost = nullptr;
+  for (const auto& [name, peer] : peers_) {
+    if (peer.info.rank != rank || rank < 0 || !peer.member) continue;
+    if (!peer.lost) return name;
+    lost = &name;
+  }
+  if (lost != nullptr) return *lost;
+  throw NotFound("no peer of rank " + std::to_string(rank) + " is known to " + self_.name +
+                 "; its group has not heard of one");
+}
+
+// --- sessions begin and end
+
+void PeerTable::admit(Session& session, const wire::Hello& hello) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) throw ShutDown("node " + self_.name + " is shut down");
+    if (hello.name == self_.name && hello.incarnation != self_.incarnation) {
+      throw JoinFailed("the name '" + hello.name + "' is taken by the node of rank " +
+                       std::to_string(self_.rank) + "; choose another NodeOptions::name");
+    }
+    std::erase_if(half_open_,
+                  [&](const HalfOpen& entry) { return entry.session.get() == &session; });
+    Peer& peer = peers_[hello.name];
+    const bool other = peer.info.incarnation != hello.incarnation;
+    if (other && peer.info.incarnation != 0) {
+      check_succession(peer, hello);
+      const auto connecting = peer.current.get() == &session ? std::move(peer.current) : nullptr;
+      lose_former(peer, ended);
+      if (connecting) peer.current = connecting;
+      peer.member = false;  // until the group tells of it
+      peer.info.addresses.clear();
+    }
+    const bool is_back = peer.member && peer.lost;
+    peer.lost = peer.gone = peer.dead = peer.left = false;
+    peer.info.name = hello.name;
+    if (!peer.member) peer.info.rank = hello.rank;
+    peer.info.incarnation = hello.incarnation;
+    peer.info.state = PeerState::connected;
+    end_trial(peer, session);
+    peer.trying_since.reset();
+    hurry(peer);
+    auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
+    peer.sessions.push_back(shared);
+    // Nobody calls who is not a member; one that joins may come by another way than it looked.
+    if (!peer.current || !peer.member) peer.current = shared;
+    session.set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
+        .name = hello.name, .rank = peer.info.rank, .incarnation = hello.incarnation}));
+    report_connected(session, is_back, hello.name, ended);
+    if (session.was_accepted()) end_forgotten(peer, session, ended);
+    settle_broken(peer, "the connection broke", ended);
+    if (is_back) {
+      ended.push_back([this, info = peer.info] {
+        environment_.changed({.kind = PeerChange::Kind::joined, .peer = info, .reason = {}});
+      });
+    }
+  }
+  run(ended);
+}
+
+void PeerTable::session_closed(const std::shared_ptr<Session>& session, const std::string& why) {
+  Ended ended;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
+    if (closed_) return;
+    Peer* const found = peer_of(session);
+    if (found == nullptr) {  // never admitted, and nobody waits for its peer by name
+      ended.push_back([session, why] {
+        const auto error = [&why](const std::string& /*function*/, bool sent) {
+          return sent ? std::make_exception_ptr(PeerLost(why))
+                      : std::make_exception_ptr(NotSent(why));
+        };
+        session->fail_calls(error, Guarantee::dead_peer);
+      });
+      report_refused(*session, ended);
+    } else {
+      Peer& peer = *found;
+      leave_out(peer, session);
+      if (session->goodbye()) {
+        if (peer.sessions.empty()) {
+          const bool has_left =
+              session->goodbye()->code == static_cast<std::uint16_t>(ErrorCode::shut_down);
+          peer.gone = peer.dead = peer.left = has_left;
+          lose(peer, session->goodbye()->reason, ended,
+               has_left ? LogLevel::info : LogLevel::warning,
+               has_left ? Guarantee::shutdown : Guarantee::dead_peer);
+        } else {
+          settle_broken(peer, why, ended);
+        }
+      } else if (!peer.sessions.empty()) {
+        settle_soon(peer, why);
+      } else if (!peer.current) {
+        if (!session->has_made_progress()) put_off(peer);
+        begin_connecting(peer);
+        ended.push_back([this, name = peer.info.name, why] {
+          report_on(name, LogLevel::info,
+                    "the session with " + name + " ended (" + why + "): a new one begins");
+        });
+      }
+      drop_unidentified(std::string(peer.info.name));
+    }
+  }
+  run(ended);
+}
+
+PeerTable::Peer* PeerTable::peer_of(const std::shared_ptr<Session>& session) {
+  for (auto& [name, peer] : peers_) {
+    if (peer.current == session ||
+        std::find(peer.sessions.begin(), peer.sessions.end(), session) != peer.sessions.end()) {
+      return &peer;
+    }
+  }
+  return nullptr;
+}
+
+// A session has ended; its calls wait for the verdict.
+void PeerTable::leave_out(Peer& peer, const std::shared_ptr<Session>& session) {
+  end_trial(peer, *session);
+  std::erase(peer.sessions, session);
+  if (peer.current == session) {
+    peer.current = peer.sessions.empty() ? nullptr : peer.sessions.front();
+    ++sessions_changed_;
+  }
+  peer.broken.push_back(session);
+}
+
+// Another connection is there, but may just not have been noticed to have ended as well.
+void PeerTable::settle_soon(const Peer& peer, const std::string& why) {
+  constexpr auto kSoon = std::chrono::milliseconds(100);
+  environment_.loop->schedule(
+      environment_.loop->now() + kSoon,
+      [this, weak = std::weak_ptr(environment_.host()), name = peer.info.name, why] {
+        const auto host = weak.lock();
+        if (!host) return;
+        Ended ended;
+        {
+          const std::lock_guard lock(mutex_);
+          Peer* const found = find(name);
+          if (found != nullptr && !found->sessions.empty()) settle_broken(*found, why, ended);
+        }
+        run(ended);
+      });
+}
+
+// Whoever begins a new session has none any more that he had made and that waits for him.
+void PeerTable::end_forgotten(Peer& peer, const Session& begun, Ended& ended) {
+  const auto sessions = peer.sessions;
+  for (const auto& session : sessions) {
+    if (session.get() == &begun || session->is_attached() || !session->was_accepted()) continue;
+    leave_out(peer, session);
+    ended.push_back([session] { session->close(); });
+  }
+}
+
+// What became of the calls of broken sessions is known. How many ended how is so once `ended` ran.
+std::shared_ptr<Session::Failed> PeerTable::end_broken(Peer& peer, const Session::MakeError& error,
+                                                       Guarantee guarantee, Ended& ended) {
+  std::erase_if(departed_, [](const auto& entry) {
+    const auto session = entry.second.lock();
+    return !session || session->answering() == 0;
+  });
+  auto failed = std::make_shared<Session::Failed>();
+  peer.sessions_ended += peer.broken.size();
+  for (auto& session : std::exchange(peer.broken, {})) {
+    add_up(peer.info, *session);
+    if (session->answering() > 0) departed_.emplace_back(peer.info.name, session);
+    ended.push_back([session, error, guarantee, failed] {
+      const Session::Failed of_session = session->fail_calls(error, guarantee);
+      failed->left += of_session.left;
+      failed->not_sent += of_session.not_sent;
+    });
+  }
+  return failed;
+}
+
+// The peer lives, and has forgotten the sessions.
+void PeerTable::settle_broken(Peer& peer, const std::string& why, Ended& ended) {
+  if (peer.broken.empty()) return;
+  const auto error = [name = peer.info.name, why](const std::string& function, bool sent) {
+    if (function == Session::kCreditWait) {
+      return std::make_exception_ptr(
+          NotSent("the wait for credit is over, since the connection to " + name + " broke (" +
+                  why + "); ask again"));
+    }
+    return sent ? std::make_exception_ptr(Unknown("the connection to " + name + " broke (" + why +
+                                                  ") while '" + function +
+                                                  "' was under way: whether it ran is not known"))
+                : std::make_exception_ptr(NotSent("the connection to " + name + " broke (" + why +
+                                                  ") before '" + function +
+                                                  "' was sent; call again"));
+  };
+  const auto failed = end_broken(peer, error, Guarantee::at_most_once, ended);
+  report_forgotten(peer.info.name, why, failed, ended);
+}
+
+// Forgets a peer that is gone and was never one of the group, nor one before it of its name: such
+// as one that the root refused.
+void PeerTable::drop_unidentified(std::string_view name) {
+  const auto at = peers_.find(name);
+  if (at != peers_.end() && !at->second.known && at->second.info.state == PeerState::lost) {
+    peers_.erase(at);
+  }
+}
+
+void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel level,
+                     Guarantee guarantee) {
+  const bool was_known = peer.member && !std::exchange(peer.lost, true);
+  const auto current = std::exchange(peer.current, nullptr);
+  const bool is_new = std::find(peer.sessions.begin(), peer.sessions.end(), current) ==
+                      peer.sessions.end();  // no connection yet
+  for (auto& session : std::exchange(peer.sessions, {}))
+    peer.broken.push_back(std::move(session));
+  if (current && is_new) peer.broken.push_back(current);
+  ++sessions_changed_;
+  peer.info.state = PeerState::lost;
+  peer.info.last_error = why;
+  peer.trials.clear();
+  peer.trying_since.reset();
+  auto broken = peer.broken;
+  const auto failed = end_broken(peer, peer_lost(peer.info.name, why), guarantee, ended);
+  report_lost(peer, was_known, why, level, failed, ended);
+  for (auto& session : broken) {
+    ended.push_back([session] { session->close(); });
+  }
+  if (was_known) {
+    ended.push_back([this, info = peer.info, why] {
+      environment_.changed({.kind = PeerChange::Kind::lost, .peer = info, .reason = why});
+    });
+  }
+}
+
+// The incarnation before the one that has just been heard of.
+void PeerTable::lose_former(Peer& peer, Ended& ended) {
+  constexpr std::size_t kRemembered = 16;
+  peer.former.push_back(peer.info.incarnation);
+  if (peer.former.size() > kRemembered) peer.former.erase(peer.former.begin());
+  lose(peer, "it was restarted", ended);
+}
+
+}  // namespace batchrpc

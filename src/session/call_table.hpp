@@ -1,0 +1,159 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "batchrpc/base/block_pool.hpp"
+#include "batchrpc/call/remote_call.hpp"
+#include "call/nested_call.hpp"
+#include "recording/call_probe.hpp"
+#include "session/output_queue.hpp"
+
+namespace batchrpc {
+
+/// What few calls have.
+struct CallBelongings : detail::Pooled {
+  std::unique_ptr<detail::PayloadTarget> payload_target{};
+  std::optional<NestedCall> nested{};  ///< in the call in which it was made
+  std::vector<std::shared_ptr<DeliveryHook>> delivery_hooks{};
+  std::shared_ptr<detail::CallProbe> probe{};  ///< null: it is not recorded
+};
+
+/// A call that waits for its reply.
+struct PendingCall {
+  detail::ReplyHandler handler;
+  TimePoint deadline = TimePoint::max();
+  TimePoint called_at{};
+  std::uint64_t called_ticks = 0;  ///< the same by Loop::ticks()
+  std::uint64_t id = 0;            ///< given by the table
+  OutputQueue::Place place{};      ///< of its frame in the connection's output
+  std::uint32_t function = 0;
+  bool waited = false;      ///< for a connection, or for what was before it
+  std::uint64_t bytes = 0;  ///< of its frame and payloads
+  std::shared_ptr<const void> kept{};
+  std::unique_ptr<CallBelongings> belongings{};  ///< null: none
+
+  [[nodiscard]] CallBelongings& own() {
+    if (!belongings) belongings = std::make_unique<CallBelongings>();
+    return *belongings;
+  }
+  [[nodiscard]] std::span<const std::shared_ptr<DeliveryHook>> delivery_hooks() const noexcept {
+    if (!belongings) return {};
+    return belongings->delivery_hooks;
+  }
+  [[nodiscard]] detail::CallProbe* probe() const noexcept {
+    return belongings ? belongings->probe.get() : nullptr;
+  }
+};
+
+/// The calls that wait on one session, by id: index and generation of a slot, so that neither a
+/// lock-free structure nor a hash is needed. Not thread-safe: the session locks.
+class CallTable {
+ public:
+  /// Ids of calls are below; messages without a reply use those from here on.
+  static constexpr std::uint64_t kNotifications = std::uint64_t{1} << 62;
+
+  /// Returns the call's id, never 0.
+  std::uint64_t add(PendingCall&& call);
+  /// The call, which leaves the table; nothing if it has ended.
+  std::optional<PendingCall> take(std::uint64_t id);
+  /// The call, which stays; null if it has ended.
+  PendingCall* find(std::uint64_t id) noexcept;
+
+  /// Takes the calls whose deadline is at or before `now`. Afterwards `earliest_deadline()` is
+  /// exact.
+  std::vector<PendingCall> take_expired(TimePoint now);
+  std::vector<PendingCall> take_all();
+
+  /// No call's deadline is earlier. Calls that end leave it as it is, so that they cost nothing
+  /// here.
+  [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  /// Of all calls that wait.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+  template <class F>
+  void for_each(F&& visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.used) visit(slot.call);
+    }
+  }
+
+ private:
+  struct Slot {
+    PendingCall call;
+    std::uint32_t generation = 1;
+    std::uint32_t next_free = 0;
+    bool used = false;
+  };
+  static constexpr std::size_t kKeptSlots = 4096;
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  static constexpr std::uint32_t kLastGeneration = (std::uint32_t{1} << 30) - 1;
+
+  Slot* slot_of(std::uint64_t id) noexcept;
+  PendingCall release(std::size_t index);
+  void shrink();
+
+  std::vector<Slot> slots_;
+  std::uint32_t first_free_ = kNone;
+  std::uint32_t first_generation_ = 1;
+  std::size_t size_ = 0;
+  std::uint64_t bytes_ = 0;
+  TimePoint earliest_ = TimePoint::max();
+};
+
+inline std::uint64_t CallTable::add(PendingCall&& call) {
+  if (first_free_ == kNone) {
+    first_free_ = static_cast<std::uint32_t>(slots_.size());
+    Slot& added = slots_.emplace_back();
+    added.next_free = kNone;
+    added.generation = first_generation_;
+  }
+  const std::uint32_t index = first_free_;
+  Slot& slot = slots_[index];
+  first_free_ = slot.next_free;
+  earliest_ = std::min(earliest_, call.deadline);
+  bytes_ += call.bytes;
+  slot.call = std::move(call);
+  slot.call.id = (std::uint64_t{slot.generation} << 32) | index;
+  slot.used = true;
+  ++size_;
+  return slot.call.id;
+}
+
+inline CallTable::Slot* CallTable::slot_of(std::uint64_t id) noexcept {
+  const std::size_t index = id & 0xffffffffU;
+  if (index >= slots_.size()) return nullptr;
+  Slot& slot = slots_[index];
+  return slot.used && slot.generation == id >> 32 ? &slot : nullptr;
+}
+
+inline PendingCall CallTable::release(std::size_t index) {
+  Slot& slot = slots_[index];
+  PendingCall call = std::move(slot.call);
+  slot.used = false;
+  slot.generation = slot.generation == kLastGeneration ? 1 : slot.generation + 1;
+  slot.next_free = first_free_;
+  first_free_ = static_cast<std::uint32_t>(index);
+  bytes_ -= call.bytes;
+  if (--size_ == 0 && slots_.size() > kKeptSlots) shrink();
+  return call;
+}
+
+inline std::optional<PendingCall> CallTable::take(std::uint64_t id) {
+  Slot* slot = slot_of(id);
+  if (slot == nullptr) return std::nullopt;
+  return release(static_cast<std::size_t>(slot - slots_.data()));
+}
+
+inline PendingCall* CallTable::find(std::uint64_t id) noexcept {
+  Slot* slot = slot_of(id);
+  return slot != nullptr ? &slot->call : nullptr;
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "batchrpc/call/receive_plan.hpp"
+
+namespace batchrpc {
+
+class Session;
+
+/// Whether the payloads of one incoming call are to come. Opened by any thread, held by the one
+/// that reads.
+class FlowControl final : public detail::TransferGate {
+ public:
+  FlowControl(std::weak_ptr<Session> session, std::uint64_t call, std::uint64_t bytes)
+      : session_(std::move(session)), call_(call), bytes_(bytes) {}
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept override { return bytes_; }
+
+  void open() noexcept override;
+
+  /// Tells the sender to wait, unless the gate was opened before.
+  void hold();
+  [[nodiscard]] bool is_shut() const noexcept {
+    return state_.load(std::memory_order_acquire) == State::shut;
+  }
+
+ private:
+  enum class State : std::uint8_t { unused, shut, open };
+
+  const std::weak_ptr<Session> session_;
+  const std::uint64_t call_;
+  const std::uint64_t bytes_;
+  std::atomic<State> state_{State::unused};
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,312 @@
+#include <algorithm>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/base/result.hpp"
+#include "call/function_table.hpp"
+#include "dispatch/admission_queue.hpp"
+#include "session/flush_scope.hpp"
+#include "session/session.hpp"
+
+// What a session does with the frames that come in.
+namespace batchrpc {
+namespace {
+
+// How the signatures of the library's functions begin that are about an object.
+constexpr std::string_view kOfObject = "({u64,u64,u64}";
+
+// Whether no payload has to be waited for. Empty ones never come.
+bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
+  const auto sizes = frame.payload_sizes;
+  if (sizes.empty() || payloads.size() == sizes.size()) return true;
+  if (std::any_of(sizes.begin(), sizes.end(), [](std::uint64_t size) { return size > 0; })) {
+    return false;
+  }
+  payloads.resize(sizes.size());
+  return true;
+}
+
+}  // namespace
+
+void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) {
+  using wire::FrameKind;
+  const FrameKind kind = frame.header.kind;
+  if (!is_attached()) {
+    handle_handshake(frame);
+    return;
+  }
+  note_acknowledged(frame.header);
+  if (wire::is_reliable(kind)) {
+    std::uint64_t bytes = frame.words.size() * sizeof(Word);
+    for (const Bytes& payload : inline_payloads)
+      bytes += payload.size();
+    count_received(bytes);
+  }
+  switch (kind) {
+    case FrameKind::define:
+      handle_define(frame);
+      return;
+    case FrameKind::call:
+      handle_call(frame, inline_payloads);
+      return;
+    case FrameKind::result:
+      handle_result(frame, inline_payloads);
+      return;
+    case FrameKind::error:
+      handle_error(frame);
+      return;
+    case FrameKind::ping:
+      // What is queued will tell as well; so who pings and does not read gathers nothing here.
+      if (connection_->output().queued_bytes() == 0) {
+        send(wire::plain_frame({.kind = FrameKind::pong, .id = frame.header.id}));
+      } else {
+        flush();
+      }
+      return;
+    case FrameKind::goodbye:
+      goodbye_ = wire::read_goodbye(frame);
+      return;
+    case FrameKind::cancel:
+      handle_cancel(frame.header.id);
+      return;
+    case FrameKind::credit:
+      handle_credit(frame.header);
+      return;
+    case FrameKind::pong:
+      measure(frame.header.id);
+      return;
+    case FrameKind::acknowledge:  // which its header does
+      return;
+    case FrameKind::hello:
+      throw BadMessage("a second hello");
+    case FrameKind::chunk:
+      break;  // goes to chunk_target()
+  }
+  throw BadMessage("a frame of the unknown kind " + std::to_string(static_cast<unsigned>(kind)));
+}
+
+void Session::handle_define(const wire::FrameView& frame) {
+  wire::Definition definition = wire::read_definition(frame);
+  if (definition.number != incoming_.size() || incoming_.size() >= kMaxFunctions) {
+    throw BadMessage("function numbers do not come in order");
+  }
+  if (definition.name.size() > kMaxName || definition.signature.size() > kMaxSignature) {
+    throw BadMessage("a function's name or signature is too long");
+  }
+  incoming_bytes_ += definition.name.size() + definition.signature.size();
+  if (incoming_bytes_ > kMaxDefinitions) {
+    throw BadMessage("the names and signatures of functions are more than 16 MiB");
+  }
+  const bool is_reserved = definition.name.starts_with(kReservedPrefix);
+  const bool of_program = !is_of_library(definition.name);
+  const auto parameters = definition.signature.find('(');
+  const bool of_object = is_reserved && parameters != std::string::npos &&
+                         definition.signature.compare(parameters, kOfObject.size(), kOfObject) == 0;
+  incoming_.push_back(
+      {std::move(definition.name), std::move(definition.signature), of_program, of_object, {}});
+}
+
+void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
+  const std::uint32_t number = frame.header.number;
+  if (number >= incoming_.size()) throw BadMessage("a call of an undefined function");
+  if (!are_there(frame, payloads)) {
+    expect_call(frame);
+    return;
+  }
+  if (!order_.empty()) {
+    if (const auto object = object_of(frame); object && order_.has(*object)) {
+      detail::own_payloads(payloads);
+      order_.append(*object, {.words = {frame.words.begin(), frame.words.end()},
+                              .payloads = std::move(payloads),
+                              .deadline = deadline_of(frame)});
+      if (order_.waiting_bytes() > host_->options().max_payload_bytes) {
+        throw BadMessage("too much waits behind a call whose payloads do not come");
+      }
+      return;
+    }
+  }
+  dispatch(frame, payloads, deadline_of(frame));
+}
+
+// The object that a call is about, if it must start in the order of those calls.
+std::optional<CallOrder::Object> Session::object_of(const wire::FrameView& frame) const {
+  if (!incoming_[frame.header.number].of_object) return std::nullopt;
+  try {
+    Decoder decoder(frame.segment(), {});
+    return std::get<0>(decode_struct<CallOrder::Object>(decoder, wire::kBodyInSegment));
+  } catch (const BadMessage&) {  // its function will say so
+    return std::nullopt;
+  }
+}
+
+void Session::run_in_turn(const CallOrder::Object& object) {
+  while (auto next = order_.take(object)) {
+    dispatch_late(*std::move(next));
+  }
+}
+
+std::optional<TimePoint> Session::deadline_of(const wire::FrameView& frame) const {
+  if (frame.header.value == 0) return std::nullopt;
+  constexpr std::uint64_t kLongest = 1'000'000ULL * 60 * 60 * 24 * 365;
+  const std::chrono::microseconds left(std::min<std::uint64_t>(frame.header.value, kLongest));
+  // Not before the caller's own: what is called from here would end before it, and so on.
+  if (left >= kCoarseFrom) return loop_->coarse_now() + loop_->coarse_lag() + left;
+  return loop_->now() + left;
+}
+
+void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
+                       std::optional<TimePoint> deadline) {
+  if (refuses_for_replies(frame)) return;
+  detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
+  detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
+                            context_of(frame, deadline), arguments);
+  run_function(frame.header.number, call);
+}
+
+// Throws NotFound or BadSignature.
+std::shared_ptr<detail::ExposedFunction> Session::resolve(Incoming& incoming) const {
+  auto function = incoming.function.lock();
+  if (!function || function->taken_back) {  // calls under way keep it
+    function = host_->resolve(incoming.name, incoming.signature);
+    incoming.function = function;
+  }
+  return function;
+}
+
+// Those of what is exposed by that name, however it was called; of a node that counts.
+FunctionCounters& Session::counters_of(const Incoming& incoming) const {
+  const auto exposed = host_->find_function(incoming.name);
+  return exposed && exposed->counters != nullptr ? *exposed->counters : counters_->unknown();
+}
+
+void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
+  Incoming& incoming = incoming_[number];
+  const std::exception_ptr refusal = incoming.of_program ? host_->refusal() : nullptr;
+  std::shared_ptr<detail::ExposedFunction> function;
+  try {
+    function = resolve(incoming);
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    const auto count = [&, bytes = call.bytes()] {
+      if (counters_ != nullptr) call.count_by(counters_of(incoming), connection_->read_at(), bytes);
+    };
+    if (const std::exception_ptr ending = host_->refusal()) {
+      count();
+      return call.fail(ending);
+    }
+    // Nodes that start together call each other before all of them have exposed what they have.
+    if (code_of(error) == ErrorCode::not_found) {
+      call.keep();
+      const auto again = [self = shared_from_this(), number](detail::IncomingCall parked) {
+        self->run_function(number, parked);
+      };
+      if (host_->park(incoming.name, call, again)) return;
+    }
+    count();
+    if (!call.wants_reply()) {
+      host_->log_limits().dropped_notifications.write(
+          host_->log(), LogLevel::warning, loop_->now(),
+          "a notification from " + peer_name() + " was dropped: " + describe(error));
+    }
+    call.fail(error);
+    return;
+  }
+  if (function->counters != nullptr)
+    call.count_by(*function->counters, connection_->read_at(), call.bytes());
+  if (refusal) return call.refuse(refusal);
+  const bool limited = queue_ && incoming.of_program && !function->options.short_handler;
+  if (limited) {
+    if (const std::exception_ptr error = queue_->accept(function->name, call)) {
+      return call.refuse(error);
+    }
+  }
+  if (const auto& exclusive = function->options.exclusive) {
+    auto lock = exclusive->try_lock();
+    if (!lock) {
+      call.keep(function);
+      host_->run_exclusively(std::move(function), std::move(call));
+      return;
+    }
+    call.hold(*std::move(lock));
+  }
+  if (function->options.short_handler) {
+    const detail::CurrentNode current(core_);
+    function->run(call);
+    return;
+  }
+  call.keep(function);
+  if (limited) {
+    queue_->run(core_, std::move(function), std::move(call));
+    return;
+  }
+  host_->run_on_worker(
+      [core = core_, function = std::move(function), call = std::move(call)]() mutable {
+        const detail::CurrentNode current(core);
+        function->run(call);
+      });
+}
+
+void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
+  if (!are_there(frame, payloads)) {
+    expect_result(frame);
+    return;
+  }
+  std::uint64_t bytes = frame.words.size_bytes();
+  for (const Bytes& payload : payloads)
+    bytes += payload.size();
+  std::optional<PendingCall> call = take_answered(frame.header.id, bytes);
+  if (!call) return;  // it has timed out
+  detail::own_payloads(payloads);
+  detail::Reply reply{.error = nullptr, .segment = frame.segment(), .payloads = payloads};
+  detail::CallProbe* const probe = call->probe();
+  if (probe != nullptr) note_reply(*probe, frame, payloads);
+  reply.probe = probe;
+  const detail::CurrentNode current(core_);
+  call->handler(reply);
+  if (probe != nullptr) probe->end();
+  keep_pace();
+}
+
+void Session::keep_pace() {
+  if (pace_.is_due(under_way_)) FlushScope::flush_current();
+}
+
+void Session::handle_error(const wire::FrameView& frame) {
+  const wire::ErrorBody body = wire::read_error(frame);
+  std::optional<PendingCall> call = take_answered(frame.header.id, 0);
+  if (!call) return;
+  for (const auto& delivery_hooks : call->delivery_hooks()) {
+    if (!body.may_have_run) delivery_hooks->taken_back();
+  }
+  std::shared_ptr<CallDiagnostics> diagnostics;
+  {
+    const std::lock_guard lock(mutex_);
+    made_.received(call->function, frame.words.size_bytes());
+    diagnostics = diagnostics_of(*call, true);
+  }
+  const std::string name = diagnostics->function;
+  const auto code = static_cast<ErrorCode>(body.code);
+  std::exception_ptr error;
+  if (code == ErrorCode::remote_error) {
+    error = std::make_exception_ptr(RemoteError(body.message, body.type, peer_name(),
+                                                body.function.empty() ? name : body.function,
+                                                body.may_have_run));
+  } else {
+    // Who joins has called no function that he knows of.
+    const std::string quoted = "'" + name + "'";
+    const bool is_named =
+        name.starts_with(kReservedPrefix) || body.message.find(quoted) != std::string::npos;
+    const std::string text =
+        is_named ? body.message : quoted + " on " + peer_name() + ": " + body.message;
+    constexpr std::uint64_t kLongestPause = 1'000'000ULL * 60 * 60;  // an hour, in microseconds
+    const std::chrono::microseconds pause(std::min(body.retry_after, kLongestPause));
+    error = code == ErrorCode::overloaded
+                ? std::make_exception_ptr(Overloaded(text, pause, body.may_have_run))
+                : make_error(code, text, body.may_have_run);
+  }
+  if (detail::CallProbe* const probe = call->probe()) note_reply(*probe, frame, {});
+  fail({call->handler, call->function, call->probe()}, std::move(error), std::move(diagnostics),
+       Guarantee::none);
+  keep_pace();
+}
+
+}  // namespace batchrpc
