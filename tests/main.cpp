@@ -1,8 +1,66 @@
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 
 // The thread sanitizer does not see how libstdc++.so counts who holds an exception, and takes its
 // end for a race with those who looked at it before.
 extern "C" [[gnu::visibility("default")]] const char* __tsan_default_suppressions() {
   return "race:std::__exception_ptr::exception_ptr::_M_release\n";
 }
+
+namespace {
+
+/// Reports each test case to the file BATCHRPC_TEST_LOG as it starts and ends, for
+/// scripts/run_tests.py: "start\t<name>", then "<outcome>\t<seconds>\t<name>\t<why it was left
+/// out>".
+class CaseLog final : public Catch::TestEventListenerBase {
+ public:
+  using Catch::TestEventListenerBase::TestEventListenerBase;
+
+  void testRunStarting(const Catch::TestRunInfo& /*run*/) override {
+    if (const char* const path = std::getenv("BATCHRPC_TEST_LOG")) file_ = std::fopen(path, "w");
+  }
+
+  void testCaseStarting(const Catch::TestCaseInfo& test) override {
+    missing_.clear();
+    begin_ = std::chrono::steady_clock::now();
+    if (file_ == nullptr) return;
+    std::fprintf(file_, "start\t%s\n", test.name.c_str());
+    std::fflush(file_);
+  }
+
+  bool assertionEnded(const Catch::AssertionStats& stats) override {
+    constexpr const char* kLeftOut = "left out: ";
+    const auto& result = stats.assertionResult;
+    if (result.getResultType() == Catch::ResultWas::Warning) {
+      std::string text = result.hasMessage() ? static_cast<std::string>(result.getMessage()) : "";
+      for (const auto& info : stats.infoMessages)
+        if (info.type == Catch::ResultWas::Warning) text = info.message;
+      if (text.rfind(kLeftOut, 0) == 0)
+        missing_ = text.substr(std::char_traits<char>::length(kLeftOut));
+    }
+    return false;
+  }
+
+  void testCaseEnded(const Catch::TestCaseStats& stats) override {
+    if (file_ == nullptr) return;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
+    const char* const outcome = !stats.totals.testCases.allOk() ? "failed"
+                                : missing_.empty()              ? "passed"
+                                                                : "left out";
+    std::fprintf(file_, "%s\t%.3f\t%s\t%s\n", outcome, took.count(), stats.testInfo.name.c_str(),
+                 missing_.c_str());
+    std::fflush(file_);
+  }
+
+ private:
+  std::FILE* file_ = nullptr;
+  std::chrono::steady_clock::time_point begin_;
+  std::string missing_;  // what the running test needs and does not find
+};
+CATCH_REGISTER_LISTENER(CaseLog)
+
+}  // namespace
