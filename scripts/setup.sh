@@ -27,7 +27,7 @@ groups=(  # "<packages>: <what they are for>"
 )
 ci_groups=(
   'clang-14 libclang-rt-14-dev: a second compiler, and what its sanitizers link'
-  'clang-format-14 clang-tidy-14: style'
+  'clang-format-14 clang-tidy-14 universal-ctags: style; data members of classes are counted'
   'doxygen: the reference'
   'iproute2: tests over two network namespaces'
   'chromium chromium-driver python3-selenium: the status page in a browser; a download of 120 MB'

@@ -309,7 +309,8 @@ TEST_CASE(
   CHECK(threads == std::vector<std::thread::id>{std::this_thread::get_id()});
 }
 
-TEST_CASE("a chain of batches that each bring the next does not use up the stack") {
+TEST_CASE("a chain of batches that each bring the next does not use up the stack",
+          "[single-threaded]") {
   constexpr int kBatches = 100'000;
   int runs = 0;
   std::function<void(int)> next;

@@ -124,7 +124,8 @@ struct Traffic {
 
 constexpr auto kExactlyOnce = "0 lost, 0 twice, 0 unresolved, 0 wrong";
 
-TEST_CASE("promise 1: 10^5 calls over 1000 cuts at random bytes run exactly once") {
+TEST_CASE("promise 1: 10^5 calls over 1000 cuts at random bytes run exactly once",
+          "[single-threaded]") {
   const auto seed = static_cast<std::uint64_t>(GENERATE(1, 2));
   INFO("seed " << seed);
   test::VirtualWorld world(seed);

@@ -197,7 +197,8 @@ void a_new_node_joins_and_calls(const test::VirtualWorld& world) {
             .get() == "a1?");
 }
 
-TEST_CASE("calls with any arguments, of the library's functions too, leave a node as it is") {
+TEST_CASE("calls with any arguments, of the library's functions too, leave a node as it is",
+          "[single-threaded]") {
   const test::VirtualWorld world;
   const Node node = make_node(world);
   a_new_node_joins_and_calls(world);

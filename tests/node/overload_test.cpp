@@ -19,7 +19,8 @@ using test::Tally;
 constexpr double kSeconds = 30;
 double goodput(const Tally& tally) { return tally.answered / (kCapacity * kSeconds); }
 
-TEST_CASE("promise 7: at five times the capacity for 30 s goodput stays at 90 % and more") {
+TEST_CASE("promise 7: at five times the capacity for 30 s goodput stays at 90 % and more",
+          "[single-threaded]") {
   const auto order = GENERATE(QueueOrder::fifo, QueueOrder::earliest_deadline);
   const bool random_work = GENERATE(false, true);
   const bool mixed = GENERATE(false, true);
@@ -44,7 +45,8 @@ TEST_CASE("promise 7: at five times the capacity for 30 s goodput stays at 90 % 
   CHECK(server.processors.most == kProcessors);
 }
 
-TEST_CASE("promise 7: the same load without limits collapses, so the limits are what helps") {
+TEST_CASE("promise 7: the same load without limits collapses, so the limits are what helps",
+          "[single-threaded]") {
   Server server({});
   const Node client = server.world.join("client");
   Tally tally;
@@ -72,7 +74,7 @@ TEST_CASE("promise 7: below the capacity nothing is refused, and after a burst a
   CHECK(after.answered == after.offered);
 }
 
-TEST_CASE("promise 7: the limits of each peer keep the others served") {
+TEST_CASE("promise 7: the limits of each peer keep the others served", "[single-threaded]") {
   const auto order = GENERATE(QueueOrder::fifo, QueueOrder::earliest_deadline);
   Server server({.accepted = 200,
                  .accepted_per_peer = 100,

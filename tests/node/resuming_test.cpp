@@ -356,7 +356,8 @@ TEST_CASE("who only receives acknowledges every 64 KiB, and with each ping") {
   CHECK(wire::parse_frame(*ping).header.acknowledged == calls + 1);
 }
 
-TEST_CASE("large calls that wait to be asked for go on after their connection has broken") {
+TEST_CASE("large calls that wait to be asked for go on after their connection has broken",
+          "[single-threaded]") {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
   for (int at = 1; at <= 60; ++at) {
     test::VirtualWorld world(static_cast<std::uint64_t>(at));

@@ -14,14 +14,13 @@ namespace batchrpc::test {
 /// How often things happened in many programs.
 using Outcomes = std::map<std::string, std::uint64_t>;
 
-/// Runs many programs of a seed each, until one has complaints: 10^4, or 10^5 with
-/// BATCHRPC_LONG_TESTS=1. Returns the outcomes; of too few programs to judge by, none.
+/// Runs random_programs() programs, each with its own seed, until one has complaints. Returns the
+/// outcomes, or none if there were too few programs to judge by.
 template <class Program>
 Outcomes run_programs(const std::string& what) {
-  const auto count = static_cast<std::uint64_t>(times_on_one_thread(10'000, 100'000));
   Outcomes outcomes;
   std::uint64_t programs = 0;
-  for_each_seed(1, count, [&](std::uint64_t seed) {
+  for_each_seed(1, random_programs(), [&](std::uint64_t seed) {
     Program program(seed);
     program.run();
     ++programs;

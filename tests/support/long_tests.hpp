@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -19,5 +20,10 @@ inline int times_on_one_thread(int normal, int with_long) {
   constexpr int kShare = BATCHRPC_TEST_ASAN || BATCHRPC_TEST_TSAN ? 10 : 1;
   return times(normal, with_long) / kShare;
 }
+
+/// How many random programs a test runs: 10^3 with other seeds in each run of CI, which sets
+/// BATCHRPC_FIRST_SEED (for_each_seed()); 10^4 in the long form of the tests. BATCHRPC_SEEDS
+/// overrides both.
+inline std::uint64_t random_programs() { return static_cast<std::uint64_t>(times(1000, 10'000)); }
 
 }  // namespace batchrpc::test
