@@ -6,8 +6,8 @@ from . import ratios
 from .suite import OURS
 
 EXPLAINED = (
-    "Medians of {rounds} rounds; ± is half the range of the rounds. The columns “batchrpc is” say how"
-    " many times better batchrpc is than the row's system: the median of the rounds' ratios."
+    "Medians of {rounds} rounds; ± is half the range of the rounds. The columns “batchrpc is” say"
+    " how many times better batchrpc is than the row's system: the median of the rounds' ratios."
 )
 
 
