@@ -6,9 +6,8 @@ from . import ratios
 from .suite import OURS
 
 EXPLAINED = (
-    "Medians of {rounds} rounds, in each of which all systems ran one after the other; ± is half"
-    " the range of the rounds. “batchrpc is” says how many times as good it is as the system of the"
-    " line: the median of the rounds' ratios."
+    "Medians of {rounds} rounds; ± is half the range of the rounds. The columns “batchrpc is” say"
+    " how many times better batchrpc is than the row's system: the median of the rounds' ratios."
 )
 
 
