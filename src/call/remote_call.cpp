@@ -13,9 +13,10 @@
 #include "batchrpc/call/call_extras.hpp"
 #include "batchrpc/call/call_recording.hpp"
 #include "batchrpc/call/caller.hpp"
+#include "call/coarse_deadline.hpp"
 #include "call/error_kind.hpp"
 #include "metrics/node_counters.hpp"
-#include "session/session.hpp"
+#include "wire/frame.hpp"
 
 namespace batchrpc::detail {
 
@@ -249,8 +250,7 @@ bool had_as_much_time(const TimedOut& late, TimePoint deadline) {
   constexpr auto kCoarse = std::chrono::milliseconds(100);  // of a busy machine's coarse clock
   const CallDiagnostics* const diagnostics = late.diagnostics();
   if (diagnostics == nullptr) return false;
-  const bool is_coarse =
-      diagnostics->deadline - diagnostics->called_at >= Session::kCoarseFrom - kCoarse;
+  const bool is_coarse = diagnostics->deadline - diagnostics->called_at >= kCoarseFrom - kCoarse;
   return diagnostics->deadline >= deadline - (is_coarse ? kCoarse : Duration::zero()) &&
          diagnostics->deadline <= deadline + kCoarse;
 }

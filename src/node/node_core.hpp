@@ -25,10 +25,8 @@
 
 namespace batchrpc {
 
-class AdmissionQueue;
-class ExclusiveCalls;
+class CallDispatcher;
 class Group;
-class ParkedCalls;
 class Retries;
 
 /// What is behind a Node: the parts of a node, put together, and its life from joining to shutdown.
@@ -47,30 +45,22 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] const Log& log() const noexcept override { return log_; }
   [[nodiscard]] LogLimits& log_limits() noexcept override { return log_limits_; }
   [[nodiscard]] wire::Hello own_hello() const override;
-  [[nodiscard]] std::exception_ptr refusal() const override;
+  /// The error by which calls of the program's functions are refused; null: they may run.
+  [[nodiscard]] std::exception_ptr refusal() const;
   [[nodiscard]] bool is_forked_copy() const noexcept override {
     return fork_mark_->is_forked_copy();
   }
   /// Whether this process is a child forked from the node's: threads of the parent may have held
   /// any lock of the node. Then nobody here destroys it either.
   static bool is_left_alone(const std::shared_ptr<NodeCore>& core);
-  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
-      std::string_view name, std::string_view signature) const override;
-  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> find_function(
-      std::string_view name) const override {
-    return functions_.find(name);
-  }
-  bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) override;
   /// Adds a function, and runs the calls that have waited for it. Throws InvalidArgument (its name
   /// is taken) or ShutDown.
   void expose(std::shared_ptr<detail::ExposedFunction> function);
-  void run_on_worker(Task task) override;
-  [[nodiscard]] std::shared_ptr<AdmissionQueue> admission_queue() const override { return queue_; }
+  void run_on_worker(Task task);
+  [[nodiscard]] CallSink& call_sink() noexcept override;
   [[nodiscard]] std::shared_ptr<PayloadMemory> payload_memory() const override {
     return payload_memory_;
   }
-  void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
-                       detail::IncomingCall call) override;
   std::shared_ptr<Session> find_session(const Session& half_open,
                                         const wire::Hello& hello) override;
   void admit(Session& session, const wire::Hello& hello) override;
@@ -181,10 +171,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::shared_ptr<Executor> loop_tasks_;
   std::shared_ptr<Workers> workers_;  // null: the loop runs the handlers
   FunctionTable functions_;
-  std::shared_ptr<ParkedCalls> parked_;
-  std::shared_ptr<AdmissionQueue> queue_;  // null: nothing is limited
+  std::unique_ptr<CallDispatcher> calls_;
   const std::shared_ptr<PayloadMemory> payload_memory_ = std::make_shared<PayloadMemory>();
-  std::shared_ptr<ExclusiveCalls> exclusive_;
   std::shared_ptr<Retries> retries_;
   CallTracer tracer_;
   std::unique_ptr<PeerTable> peers_;

@@ -7,9 +7,7 @@
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
-#include "dispatch/admission_queue.hpp"
-#include "dispatch/exclusive_calls.hpp"
-#include "dispatch/parked_calls.hpp"
+#include "dispatch/call_dispatcher.hpp"
 #include "dispatch/worker_pool.hpp"
 #include "node/enduring_wait.hpp"
 #include "node/node_core.hpp"
@@ -93,7 +91,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     wait.promise.set_error(
         ShutDown("node " + options_.name + " was shut down while " + wait.name + " was awaited"));
   }
-  parked_->close(refusal());
+  calls_->close_parked(refusal());
   const std::shared_ptr<NodeCore> self = shared_from_this();
   std::vector<std::string> left = retries_->close();
   const TimePoint deadline = after(loop_->now(), timeout);
@@ -146,8 +144,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   // connections to tell others by.
   take([this] {
     const FlushScope scope(context_);
-    exclusive_->close(refusal());
-    if (queue_) queue_->close(refusal());
+    calls_->close(refusal());
     peers_->refuse_waiting(refusal());
     call_handlers({.kind = PeerChange::Kind::ended, .peer = {}, .reason = {}});
   });

@@ -29,7 +29,7 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
       tracer_(host_->tracer()),
-      queue_(host_->admission_queue()),
+      calls_of_peer_(host_->call_sink()),
       counters_(host_->counters()),
       stopwatch_(*loop_),
       expected_peer_(std::move(peer_name)),

@@ -112,7 +112,7 @@ void Session::dispatch_late(PayloadAssembler::Whole whole) {
   detail::IncomingCall call(*this, frame.header.id, wants_reply, context_of(frame, whole.deadline),
                             arguments);
   call.set_waited();
-  run_function(frame.header.number, call);
+  hand_over(frame.header.number, call);
 }
 
 }  // namespace batchrpc
