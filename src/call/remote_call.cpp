@@ -285,21 +285,21 @@ void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
 
 namespace {
 
-const std::shared_ptr<NodeCore>*& this_threads_node() noexcept {
-  thread_local const std::shared_ptr<NodeCore>* node = nullptr;
+const std::shared_ptr<LocalNode>*& this_threads_node() noexcept {
+  thread_local const std::shared_ptr<LocalNode>* node = nullptr;
   return node;
 }
 
 }  // namespace
 
-CurrentNode::CurrentNode(const std::shared_ptr<NodeCore>& core) noexcept
-    : outer_(std::exchange(this_threads_node(), &core)) {}
+CurrentNode::CurrentNode(const std::shared_ptr<LocalNode>& node) noexcept
+    : outer_(std::exchange(this_threads_node(), &node)) {}
 
 CurrentNode::CurrentNode() noexcept : outer_(std::exchange(this_threads_node(), nullptr)) {}
 
 CurrentNode::~CurrentNode() { this_threads_node() = outer_; }
 
-std::shared_ptr<NodeCore> CurrentNode::get() {
+std::shared_ptr<LocalNode> CurrentNode::get() {
   const auto* node = this_threads_node();
   return node != nullptr ? *node : nullptr;
 }

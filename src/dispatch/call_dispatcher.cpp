@@ -102,7 +102,7 @@ bool CallDispatcher::park(const CalledFunction& called, detail::IncomingCall& ca
 
 // `limited`: the call has a place in the queue.
 void CallDispatcher::run(std::shared_ptr<detail::ExposedFunction> function,
-                         detail::IncomingCall& call, const std::shared_ptr<NodeCore>& node,
+                         detail::IncomingCall& call, const std::shared_ptr<LocalNode>& node,
                          bool limited) {
   if (const auto& exclusive = function->options.exclusive) {
     auto lock = exclusive->try_lock();

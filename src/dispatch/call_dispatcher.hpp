@@ -68,7 +68,7 @@ class CallDispatcher final : public CallSink {
   [[nodiscard]] bool park(const CalledFunction& called, detail::IncomingCall& call,
                           const CallArrival& arrival);
   void run(std::shared_ptr<detail::ExposedFunction> function, detail::IncomingCall& call,
-           const std::shared_ptr<NodeCore>& node, bool limited);
+           const std::shared_ptr<LocalNode>& node, bool limited);
 
   const Environment environment_;
   const std::shared_ptr<ParkedCalls> parked_;

@@ -19,7 +19,7 @@ detail::OutgoingOptions detail::outgoing(const CallOptions& options, NodeCore* n
   how.detached = options.detached;
   how.cancel_when_dropped = options.cancel_when_dropped;
   how.retry = options.retry;
-  const bool may_be_recorded = node != nullptr && node->tracer().is_active();
+  const bool may_be_recorded = node != nullptr && node->may_record();
   const bool asks = !options.metadata.empty() || options.inherit_metadata || options.trace.valid();
   if (may_be_recorded || asks) {
     auto extras = std::allocate_shared<OutgoingExtras>(PoolAllocator<OutgoingExtras>());

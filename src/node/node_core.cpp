@@ -98,6 +98,13 @@ NodeCore::NodeCore(NodeOptions options)
                                   .log_limits = log_limits_,
                                   .counters = *counters_,
                                   .refusal = [this] { return refusal(); }});
+  session_parts_.emplace(SessionParts{.options = options_,
+                                      .log = log_,
+                                      .log_limits = log_limits_,
+                                      .tracer = tracer_,
+                                      .calls = *calls_,
+                                      .counters = &*counters_,
+                                      .payload_memory = payload_memory_});
   retries_ = std::make_shared<Retries>(loop_, context_, ~self_.incarnation);
   peers_ = std::make_unique<PeerTable>(
       PeerTable::Environment{.loop = loop_,
@@ -170,8 +177,6 @@ std::exception_ptr NodeCore::refusal() const {
   return std::make_exception_ptr(ShutDown("node " + options_.name + " is shutting down"));
 }
 
-CallSink& NodeCore::call_sink() noexcept { return *calls_; }
-
 void NodeCore::run_on_worker(Task task) { workers()->post(std::move(task)); }
 
 void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
@@ -242,6 +247,14 @@ std::uint64_t NodeCore::on_change(ChangeHandler handler) {
   const std::lock_guard lock(mutex_);
   handlers_.emplace_back(next_handler_, std::make_shared<ChangeHandler>(std::move(handler)));
   return next_handler_++;
+}
+
+std::shared_ptr<void> NodeCore::extension_of(std::type_index type,
+                                             const std::function<std::shared_ptr<void>()>& make) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<void>& extension = extensions_[type];
+  if (!extension) extension = make();
+  return extension;
 }
 
 void NodeCore::on_end_report(EndReport report) {

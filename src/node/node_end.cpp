@@ -51,12 +51,6 @@ Future<void> NodeCore::when(std::function<bool()> condition, TimePoint deadline)
   return is_done;
 }
 
-bool NodeCore::is_left_alone(const std::shared_ptr<NodeCore>& core) {
-  if (!core->is_forked_copy()) return false;
-  [[maybe_unused]] const auto* const kept = new std::shared_ptr<NodeCore>(core);
-  return true;
-}
-
 // Has the loop's own thread take a step of the end. False when it had no time for that: then the
 // calling thread has taken it.
 bool NodeCore::step_on_loop(const std::function<void()>& step, TimePoint deadline) {

@@ -9,7 +9,7 @@ namespace batchrpc::detail {
 namespace {
 
 std::shared_ptr<NodeCore> node_of_this_message() {
-  auto core = CurrentNode::get();
+  auto core = std::static_pointer_cast<NodeCore>(CurrentNode::get());
   if (!core) throw InvalidArgument("an RRef is decoded by a node only, as an argument or result");
   return core;
 }

@@ -11,6 +11,7 @@ namespace batchrpc::detail {
 
 /// What a node keeps of remote references: an extension of NodeCore.
 struct RrefParts {
+  explicit RrefParts(LocalNode& node) : RrefParts(static_cast<NodeCore&>(node)) {}
   explicit RrefParts(NodeCore& core)
       : outbox(std::make_shared<Outbox>(core)),
         objects(std::make_shared<ObjectTable>(core, *outbox)),

@@ -21,8 +21,8 @@ struct CalledFunction {
 
 /// Where a call has come to, and when.
 struct CallArrival {
-  const std::shared_ptr<NodeCore>& node;  ///< whose function runs, for codecs
-  std::uint64_t at = 0;                   ///< by Loop::ticks()
+  const std::shared_ptr<LocalNode>& node;  ///< whose function runs, for codecs
+  std::uint64_t at = 0;                    ///< by Loop::ticks()
 };
 
 /// Takes the calls that sessions have read, and has them answered. A session uses it on its loop.

@@ -297,7 +297,7 @@ class Session final : public FrameSink,
   std::string peer_name() const;
 
   const std::shared_ptr<SessionHost> host_;
-  const std::shared_ptr<NodeCore> core_;
+  const std::shared_ptr<LocalNode> node_;  // for codecs
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Connection> connection_;
   CallTracer& tracer_;

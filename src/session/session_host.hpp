@@ -1,6 +1,5 @@
 #pragma once
 
-#include <exception>
 #include <memory>
 #include <string>
 
@@ -18,26 +17,30 @@ class CallSink;
 class CallTracer;
 class Session;
 
-/// What a session needs of its node.
+/// What the sessions of a node use of it. What this refers to lives as long as the SessionHost.
+struct SessionParts {
+  const NodeOptions& options;
+  const Log& log;
+  LogLimits& log_limits;
+  CallTracer& tracer;
+  CallSink& calls;                   ///< where the calls that peers make go
+  NodeCounters* counters = nullptr;  ///< null: nobody counts the node's calls
+  /// Where large payloads are received; null: in memory of the allocator.
+  std::shared_ptr<PayloadMemory> payload_memory{};
+};
+
+/// The node of a session: what they share, and who is told of the session's life.
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
 
-  /// The node itself, for codecs (detail::CurrentNode).
-  [[nodiscard]] virtual std::shared_ptr<NodeCore> core() = 0;
-  [[nodiscard]] virtual const NodeOptions& options() const noexcept = 0;
-  [[nodiscard]] virtual const Log& log() const noexcept = 0;
-  [[nodiscard]] virtual CallTracer& tracer() noexcept = 0;
-  [[nodiscard]] virtual LogLimits& log_limits() noexcept = 0;
+  [[nodiscard]] virtual const SessionParts& parts() const noexcept = 0;
+  /// The node, for codecs (detail::CurrentNode): sessions hand it on.
+  [[nodiscard]] virtual std::shared_ptr<LocalNode> node() = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
   /// Whether this is the copy in a forked child, where locks may be held by threads of the parent.
   [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
-  /// Where the calls that peers make go; lives as long as the node.
-  [[nodiscard]] virtual CallSink& call_sink() noexcept = 0;
-  /// What is counted of its calls; null: nothing.
-  [[nodiscard]] virtual NodeCounters* counters() noexcept { return nullptr; }
-  /// Where large payloads are received; null: in memory of the allocator.
-  [[nodiscard]] virtual std::shared_ptr<PayloadMemory> payload_memory() const { return nullptr; }
+
   /// The session that the connection of `half_open`, which somebody made to this node, is to go on
   /// with; null for a new one. On the loop.
   virtual std::shared_ptr<Session> find_session(const Session& half_open,
@@ -51,6 +54,13 @@ class SessionHost {
   virtual void session_resumed(Session& session) = 0;
   /// The session has ended; its pending calls wait for fail_calls(). On the loop.
   virtual void session_closed(const std::shared_ptr<Session>& session, const std::string& why) = 0;
+
+  /// Of the parts:
+  /// @{
+  [[nodiscard]] const NodeOptions& options() const noexcept { return parts().options; }
+  [[nodiscard]] const Log& log() const noexcept { return parts().log; }
+  [[nodiscard]] LogLimits& log_limits() const noexcept { return parts().log_limits; }
+  /// @}
 };
 
 }  // namespace batchrpc

@@ -166,7 +166,7 @@ void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payload
 
 // To be run, or answered with the reason why not.
 void Session::hand_over(std::uint32_t number, detail::IncomingCall& call) {
-  calls_of_peer_.take(incoming_[number], call, {.node = core_, .at = connection_->read_at()});
+  calls_of_peer_.take(incoming_[number], call, {.node = node_, .at = connection_->read_at()});
 }
 
 void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
@@ -184,7 +184,7 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& pa
   detail::CallProbe* const probe = call->probe();
   if (probe != nullptr) note_reply(*probe, frame, payloads);
   reply.probe = probe;
-  const detail::CurrentNode current(core_);
+  const detail::CurrentNode current(node_);
   call->handler(reply);
   if (probe != nullptr) probe->end();
   keep_pace();

@@ -112,7 +112,7 @@ detail::ReceivePlan Session::announce(const wire::FrameView& frame,
   try {
     const CallContext context(*identity_.load(std::memory_order_acquire), deadline);
     const detail::ContextScope scope(context);
-    const detail::CurrentNode current(core_);
+    const detail::CurrentNode current(node_);
     Decoder decoder(frame.segment(), {});
     return calls_of_peer_.announce(incoming_[frame.header.number], decoder, gate);
   } catch (...) {  // the call will be told

@@ -72,21 +72,22 @@ class Callee final : public SessionHost {
                 .log = log_,
                 .log_limits = log_limits_,
                 .counters = counters_,
-                .refusal = [] { return nullptr; }}) {
+                .refusal = [] { return nullptr; }}),
+        parts_{.options = options_,
+               .log = log_,
+               .log_limits = log_limits_,
+               .tracer = tracer_,
+               .calls = calls_} {
     add("twice", [](int x) { return 2 * x; });
     add("half", [](int x) { return x / 2; });
   }
 
-  std::shared_ptr<NodeCore> core() override { return nullptr; }
-  [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
-  [[nodiscard]] const Log& log() const noexcept override { return log_; }
-  [[nodiscard]] CallTracer& tracer() noexcept override { return tracer_; }
-  [[nodiscard]] LogLimits& log_limits() noexcept override { return log_limits_; }
+  [[nodiscard]] const SessionParts& parts() const noexcept override { return parts_; }
+  std::shared_ptr<LocalNode> node() override { return nullptr; }
   [[nodiscard]] wire::Hello own_hello() const override {
     return {.incarnation = 1, .name = "callee"};
   }
   [[nodiscard]] bool is_forked_copy() const noexcept override { return false; }
-  [[nodiscard]] CallSink& call_sink() noexcept override { return calls_; }
   std::shared_ptr<Session> find_session(const Session& /*half_open*/,
                                         const wire::Hello& /*hello*/) override {
     return nullptr;
@@ -121,6 +122,7 @@ class Callee final : public SessionHost {
   FunctionTable functions_;
   NodeCounters counters_;
   CallDispatcher calls_;
+  const SessionParts parts_;
 };
 
 struct Accepting {

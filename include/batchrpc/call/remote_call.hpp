@@ -25,6 +25,7 @@
 /// compiled library.
 namespace batchrpc {
 class FunctionCounters;
+class LocalNode;
 class NodeCore;
 }  // namespace batchrpc
 
@@ -322,15 +323,16 @@ class BATCHRPC_EXPORT CurrentNode {
  public:
   /// None, whatever it is outside of the scope.
   CurrentNode() noexcept;
-  explicit CurrentNode(const std::shared_ptr<NodeCore>& core) noexcept;
+  /// `node` stays where it is for as long as this lives.
+  explicit CurrentNode(const std::shared_ptr<LocalNode>& node) noexcept;
   ~CurrentNode();
   CurrentNode(const CurrentNode&) = delete;
   CurrentNode& operator=(const CurrentNode&) = delete;
 
-  [[nodiscard]] static std::shared_ptr<NodeCore> get();
+  [[nodiscard]] static std::shared_ptr<LocalNode> get();
 
  private:
-  const std::shared_ptr<NodeCore>* outer_;
+  const std::shared_ptr<LocalNode>* outer_;
 };
 
 }  // namespace batchrpc::detail
