@@ -356,7 +356,7 @@ class BATCHRPC_EXPORT Node {
   [[nodiscard]] std::shared_ptr<Executor> workers() const;
 
   /// What a callable that is exposed here, under that name, may use.
-  [[nodiscard]] Host host(std::string exposed_as = {}) const;
+  [[nodiscard]] std::shared_ptr<Host> host(std::string exposed_as = {}) const;
 
   /// For parts of the library.
   [[nodiscard]] const std::shared_ptr<NodeCore>& core() const {
