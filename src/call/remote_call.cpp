@@ -1,10 +1,6 @@
 #include "batchrpc/call/remote_call.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "base/per_thread.hpp"
@@ -25,52 +21,8 @@ AdmissionPermit::~AdmissionPermit() = default;
 
 TimePoint ReplySink::now() const noexcept { return {}; }
 
-namespace {
-
-// Found by number, since references that are counted would cost each call more than all else that
-// it may be cancelled for.
-struct Submitters {
-  static Submitters& all() {
-    static Submitters* const submitters = [] {
-      // A forked child may make nodes, whatever the threads of its parent were at.
-      ::pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
-                       [] { all().mutex.unlock(); });
-      return new Submitters;  // calls may end after main()
-    }();
-    return *submitters;
-  }
-
-  std::mutex mutex;
-  std::unordered_map<std::uint64_t, std::weak_ptr<Submitter>> by_number;
-  std::uint64_t next = 1;
-};
-
-}  // namespace
-
-SubmitterNumber::~SubmitterNumber() {
-  if (number_ == 0) return;
-  std::unordered_map<std::uint64_t, std::weak_ptr<Submitter>>::node_type gone;
-  Submitters& all = Submitters::all();
-  const std::lock_guard lock(all.mutex);
-  gone = all.by_number.extract(number_);
-}
-
-void SubmitterNumber::assign(std::weak_ptr<Submitter> submitter) {
-  Submitters& all = Submitters::all();
-  const std::lock_guard lock(all.mutex);
-  all.by_number.emplace(all.next, std::move(submitter));
-  number_ = all.next++;
-}
-
 bool SubmittedCall::cancel() const noexcept {
-  if (submitter == 0) return false;
-  std::shared_ptr<Submitter> alive;
-  {
-    Submitters& all = Submitters::all();
-    const std::lock_guard lock(all.mutex);
-    const auto at = all.by_number.find(submitter);
-    if (at != all.by_number.end()) alive = at->second.lock();
-  }
+  const std::shared_ptr<Submitter> alive = submitter.lock();
   return alive && alive->cancel_call(id);
 }
 

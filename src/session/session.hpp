@@ -345,7 +345,7 @@ class Session final : public FrameSink,
   std::mutex& mutex_;  // the output queue's; guards what follows
   CallTable calls_;
   CallsMade made_;
-  detail::SubmitterNumber submitter_number_;  // from the first call on
+  std::weak_ptr<detail::Submitter> as_submitter_;  // from the first call on
   ConnectionLog log_;
   std::uint64_t notifications_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash

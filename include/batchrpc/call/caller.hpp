@@ -81,7 +81,7 @@ class PendingReply final : public State<R>, public ReplyReceiver {
     this->complete();
   }
   void submitted(SubmittedCall call, bool cancel_when_dropped) noexcept override {
-    call_ = call;
+    call_ = std::move(call);
     if (cancel_when_dropped) this->set_cancelled_when_dropped();
   }
   bool cancel() noexcept override { return call_.cancel(); }

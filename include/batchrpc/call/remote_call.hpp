@@ -69,25 +69,9 @@ class Submitter {
   ~Submitter() = default;
 };
 
-/// By which a submitter is found for as long as this lives, which belongs to it.
-class BATCHRPC_EXPORT SubmitterNumber {
- public:
-  SubmitterNumber() = default;
-  SubmitterNumber(const SubmitterNumber&) = delete;
-  SubmitterNumber& operator=(const SubmitterNumber&) = delete;
-  ~SubmitterNumber();
-
-  /// Once.
-  void assign(std::weak_ptr<Submitter> submitter);
-  [[nodiscard]] std::uint64_t value() const noexcept { return number_; }  ///< 0: not assigned
-
- private:
-  std::uint64_t number_ = 0;
-};
-
 /// A call that was submitted: who can take it back, and as what.
 struct SubmittedCall {
-  std::uint64_t submitter = 0;  ///< SubmitterNumber
+  std::weak_ptr<Submitter> submitter{};
   std::uint64_t id = 0;
 
   /// Takes it back: its receiver gets Cancelled, in here. False when it has ended.
