@@ -7,9 +7,11 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/function_family.hpp"
+#include "batchrpc/rref/rref_report.hpp"
 #include "node/ending_threads.hpp"
 #include "node/node_core.hpp"
 #include "node/node_host.hpp"
+#include "rref/rref_parts.hpp"
 #include "session/set_aside.hpp"
 
 namespace batchrpc {
@@ -234,6 +236,12 @@ std::vector<std::string> Node::shutdown(Duration timeout) {
 std::shared_ptr<Executor> Node::workers() const { return live_core().workers(); }
 
 NodeMetrics Node::metrics() const { return live_core().metrics(); }
+
+std::shared_ptr<LocalNode> Node::local_node() const { return live_core().shared_from_this(); }
+
+RRefReport Node::rrefs() const {
+  return detail::report(*live_core().extension<detail::RrefParts>());
+}
 
 std::shared_ptr<Host> Node::host(std::string exposed_as) const {
   return std::make_shared<NodeHost>(live_core(), std::move(exposed_as));

@@ -26,7 +26,6 @@
 namespace batchrpc {
 class FunctionCounters;
 class LocalNode;
-class NodeCore;
 }  // namespace batchrpc
 
 namespace batchrpc::detail {
