@@ -10,7 +10,7 @@ git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp
   xargs -0 -r awk '
     BEGIN {
       # Layers of one rank do not include each other.
-      count = split("base,trace,future,wire,transport,metrics,call,batch recording,session,peers dispatch,node,rref,profile,status,testing,env,torch", ranks, ",")
+      count = split("base,trace,future,wire,transport,metrics,call,batch recording rref,session,peers dispatch,node,profile,status,testing,env,torch", ranks, ",")
       for (i = 1; i <= count; ++i) {
         beside = split(ranks[i], names, " ")
         for (j = 1; j <= beside; ++j) rank[names[j]] = i

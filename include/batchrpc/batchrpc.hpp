@@ -15,7 +15,7 @@
 #include "batchrpc/future/when_all.hpp"
 #include "batchrpc/future/when_any.hpp"
 #include "batchrpc/metrics/node_metrics.hpp"
+#include "batchrpc/node/exposing_objects.hpp"
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/profile/profiler.hpp"
-#include "batchrpc/rref/exposing_objects.hpp"
 #include "batchrpc/rref/rref.hpp"

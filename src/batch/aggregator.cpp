@@ -66,13 +66,13 @@ Aggregator::Aggregator(BatchOptions options, BatchWork work)
 
 Aggregator::~Aggregator() {
   if (!host_) return;  // and nobody asks for figures
-  if (timer_ != 0) host_->loop->cancel(timer_);
+  if (timer_ != 0) host_->loop()->cancel(timer_);
   for (const std::uint64_t handler : {change_handler_, end_handler_}) {
     if (handler != 0) host_->forget(handler);
   }
   let_all_transfers_come();
   end("the batcher was destroyed");
-  if (forget_metrics_) forget_metrics_(metrics_of(statistics()));
+  if (asking_) asking_->forget_metrics(figures_number_, metrics_of(statistics()));
 }
 
 // --- when batches start
@@ -201,7 +201,7 @@ void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
     Lock lock(mutex_);
     if (epoch != epoch_) return;
     --starting_;
-    const TimePoint now = host_->loop->now();
+    const TimePoint now = host_->loop()->now();
     drop_expired(now, expired);
     const bool may_run = !paused_ && running_ < options_->parallelism;  // they may have changed
     const DueLane next = may_run ? next_lane(now) : DueLane();
@@ -261,7 +261,7 @@ void Aggregator::run(TakenBatch batch, AsyncMutex::Guard guard) {
 void Aggregator::ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
                        std::span<const TimePoint> arrivals) {
   Lock lock(mutex_);
-  const TimePoint now = host_->loop->now();
+  const TimePoint now = host_->loop()->now();
   counts_.ended(outcome, started, now, arrivals);
   batch_time_ = average(batch_time_, now - started);
   if (adaptive_) {
@@ -291,9 +291,9 @@ void Aggregator::arm_timer(TimePoint now) {
 
 void Aggregator::arm_timer_at(TimePoint when) {
   if (when == TimePoint::max() || (timer_ != 0 && timer_at_ <= when)) return;
-  if (timer_ != 0) host_->loop->cancel(timer_);
+  if (timer_ != 0) host_->loop()->cancel(timer_);
   timer_at_ = when;
-  timer_ = host_->loop->schedule(when, [weak = weak_from_this()] {
+  timer_ = host_->loop()->schedule(when, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->look_again();
   });
 }
@@ -303,7 +303,7 @@ void Aggregator::look_again() {
   {
     Lock lock(mutex_);
     timer_ = 0;
-    const TimePoint now = host_->loop->now();
+    const TimePoint now = host_->loop()->now();
     drop_expired(now, expired);
     start_if_due(lock, now);
   }

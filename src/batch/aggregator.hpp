@@ -26,7 +26,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   Aggregator(BatchOptions options, BatchWork work);
   ~Aggregator() override;
 
-  void exposed_on(const Host& host) override;
+  void exposed_on(const std::shared_ptr<Host>& host) override;
   [[nodiscard]] std::exception_ptr add(std::unique_ptr<BatchCall>& call) override;
   void cancel(std::uint64_t ticket) override;
   [[nodiscard]] std::shared_ptr<void> expect_transfer(std::size_t bytes,
@@ -66,8 +66,9 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   };
 
   // Coming in; aggregator_intake.cpp.
-  void adopt(const Host& host);
+  void adopt(const std::shared_ptr<Host>& host);
   void ensure_host();
+  [[nodiscard]] BatchGroup::IsLive who_lives() const;
   [[nodiscard]] Refusal refusal(BatchCall& call);
   [[nodiscard]] bool waits_for_room() const noexcept;
   [[nodiscard]] std::exception_ptr make_room(const BatchCall& call, bool let_in, Dropped& gone,
@@ -141,11 +142,12 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   std::shared_ptr<const BatchOptions> options_;
   BatchTriggers triggers_;
   std::optional<AdaptiveWait> adaptive_;
-  std::optional<Host> host_;
+  std::shared_ptr<Host> host_;
   std::shared_ptr<Executor> executor_;
   std::uint64_t change_handler_ = 0;
   std::uint64_t end_handler_ = 0;
-  std::function<void(BatcherMetrics last)> forget_metrics_;  // of the node that asks for them
+  std::shared_ptr<Host> asking_;      // whose node asks for figures
+  std::uint64_t figures_number_ = 0;  // by which those are known there
 
   BatchQueue queue_;
   HeldCalls held_;

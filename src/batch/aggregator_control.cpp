@@ -44,10 +44,10 @@ void Aggregator::set_options(BatchOptions options) {
     if (before->exclusive != options_->exclusive) begin_epoch();
     adapt(*before);
     if (!host_) return;
-    group_.configure(*options_, host_->is_live, [this](const auto& add) { queue_.for_each(add); });
+    group_.configure(*options_, who_lives(), [this](const auto& add) { queue_.for_each(add); });
     drop_too_large(gone);
     admit_held();
-    start_if_due(lock, host_->loop->now());
+    start_if_due(lock, host_->loop()->now());
   }
   fail(gone);
 }
@@ -66,8 +66,7 @@ void Aggregator::expect(const std::string& peer) {
   }
   if (peer.empty()) throw InvalidArgument("expect: a peer's name is not empty");
   if (host_) check_peer("expect", peer, *host_);
-  group_.expect(
-      peer, host_ ? host_->is_live : [](std::string_view) { return false; });
+  group_.expect(peer, who_lives());
 }
 
 void Aggregator::flush() {
@@ -75,7 +74,7 @@ void Aggregator::flush() {
   if (paused_ || queue_.empty()) return;
   queue_.for_each_lane([](BatchLane& lane) { lane.flush(); });
   held_.flush();
-  start_if_due(lock, host_->loop->now());
+  start_if_due(lock, host_->loop()->now());
 }
 
 void Aggregator::pause() {
@@ -86,7 +85,7 @@ void Aggregator::pause() {
 void Aggregator::resume() {
   Lock lock(mutex_);
   if (!std::exchange(paused_, false) || !host_) return;
-  start_if_due(lock, host_->loop->now());
+  start_if_due(lock, host_->loop()->now());
 }
 
 Future<void> Aggregator::close(BatchClose how) {
@@ -100,7 +99,7 @@ Future<void> Aggregator::close(BatchClose how) {
     if (how == BatchClose::drain && host_) {
       draining_ = true;
       paused_ = false;
-      start_if_due(lock, host_->loop->now());
+      start_if_due(lock, host_->loop()->now());
     }
   }
   if (how == BatchClose::fail) end("the batcher is closed");
@@ -124,7 +123,7 @@ void Aggregator::report_if_closed(Lock& lock) {
 BatchStatistics Aggregator::statistics() const {
   const Lock lock(mutex_);
   BatchStatistics now = counts_.totals;
-  now.rows_per_second = host_ ? counts_.rows_per_second(host_->loop->now()) : 0;
+  now.rows_per_second = host_ ? counts_.rows_per_second(host_->loop()->now()) : 0;
   now.queued = queue_.rows();
   now.queued_bytes = queue_.bytes() + held_.bytes();
   now.held = held_.rows();

@@ -3,66 +3,57 @@
 
 #include "base/time.hpp"
 #include "batch/aggregator.hpp"
-#include "batch/calling_thread.hpp"
+#include "batch/lone_host.hpp"
 #include "batch/options_check.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/outside_of_calls.hpp"
-#include "batchrpc/transport/socket_loop.hpp"
 
 // How calls come into an Aggregator, and how they leave it without having run.
 namespace batchrpc::detail {
 
-void Aggregator::exposed_on(const Host& host) {
+void Aggregator::exposed_on(const std::shared_ptr<Host>& host) {
   const Lock lock(mutex_);
   if (!host_) adopt(host);
-  if (forget_metrics_ || !host.on_metrics) return;
-  const auto figures = [weak = weak_from_this()]() -> std::optional<BatcherMetrics> {
+  if (asking_) return;
+  figures_number_ = host->on_metrics([weak = weak_from_this()]() -> std::optional<BatcherMetrics> {
     const auto self = weak.lock();
     if (!self) return std::nullopt;
     return metrics_of(self->statistics());
-  };
-  forget_metrics_ = [forget = host.forget_metrics, number = host.on_metrics(figures)](
-                        BatcherMetrics last) { forget(number, std::move(last)); };
+  });
+  if (figures_number_ != 0) asking_ = host;
 }
 
-// By who holds the lock, once.
-void Aggregator::adopt(const Host& host) {
+// The caller must hold the lock. Called once.
+void Aggregator::adopt(const std::shared_ptr<Host>& host) {
   const std::weak_ptr<Aggregator> weak = weak_from_this();
-  check_group(*options_, host);
+  check_group(*options_, *host);
   if (options_->all_callers) {
     for (const std::string& peer : group_.expected())
-      check_peer("expect", peer, host);
+      check_peer("expect", peer, *host);
   }
   host_ = host;
   executor_ = options_->executor        ? options_->executor
-              : options_->short_handler ? host.loop_tasks
-                                        : host.workers;
-  change_handler_ = host.on_change([weak] {
+              : options_->short_handler ? host->loop_tasks()
+                                        : host->workers();
+  change_handler_ = host->on_change([weak] {
     if (const auto self = weak.lock()) self->drop_those_who_left();
   });
-  end_handler_ = host.on_end([weak] {
+  end_handler_ = host->on_end([weak] {
     if (const auto self = weak.lock()) self->end("the batcher's node has ended");
   });
-  group_.be_of(host.name);
-  group_.configure(*options_, host_->is_live, [](const auto&) {});
+  group_.be_of(host->name());
+  group_.configure(*options_, who_lives(), [](const auto&) {});
+}
+
+BatchGroup::IsLive Aggregator::who_lives() const {
+  return [host = host_](std::string_view peer) { return host && host->is_live(peer); };
 }
 
 // A batcher without a node has a loop, and so a thread and a clock, of its own.
 void Aggregator::ensure_host() {
   if (host_) return;
-  Host host;
-  check_group(*options_, host);
-  const std::shared_ptr<Loop> loop = SocketLoop::start();
-  host.workers = loop;
-  host.loop_tasks = std::make_shared<CallingThread>();
-  host.loop = loop;
-  host.is_live = [](std::string_view) { return true; };
-  host.is_current = [](const PeerIdentity&) { return true; };
-  host.may_be_peer = [](std::string_view) { return true; };
-  host.on_change = [](const std::function<void()>&) -> std::uint64_t { return 0; };
-  host.on_end = host.on_change;
-  host.forget = [](std::uint64_t) {};
-  adopt(host);
+  check_knows_peers(*options_, false);
+  adopt(std::make_shared<LoneHost>());
 }
 
 // Those that wait or are held, into an empty `gone`.
@@ -95,7 +86,7 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   const TimePoint now = call->arrived;
   const TimePoint deadline = call->deadline.value_or(TimePoint::max());
   const bool may_run_here =
-      call->may_run_batch && options_->short_handler && host_ && host_->loop->is_driving();
+      call->may_run_batch && options_->short_handler && host_ && host_->loop()->is_driving();
   const BatchLane* lane = nullptr;  // to which it came, when nothing else has changed
   if (refused.error) {
     counts_.totals.*refused.as += call->rows;
@@ -135,7 +126,7 @@ Aggregator::Refusal Aggregator::refusal(BatchCall& call) {
   } catch (...) {
     return {std::current_exception(), &BatchStatistics::invalid};
   }
-  if (host_) call.arrived = host_->loop->now();
+  if (host_) call.arrived = host_->loop()->now();
   if (!closed_.empty()) {
     return {std::make_exception_ptr(ShutDown(closed_)), &BatchStatistics::dropped};
   }
@@ -286,9 +277,9 @@ void Aggregator::drop_those_who_left() {
     const auto goes = [this](const BatchCall& call) { return !call.pinned && has_left(call); };
     take_out(goes, gone);
     admit_held();
-    group_.refresh(host_->is_live);
+    group_.refresh(who_lives());
     gone.error = std::make_exception_ptr(PeerLost("the row's caller is gone", false));
-    start_if_due(lock, host_->loop->now());
+    start_if_due(lock, host_->loop()->now());
   }
   fail(gone);
 }
@@ -310,7 +301,7 @@ void Aggregator::cancel(std::uint64_t ticket) {
       gone.error = std::make_exception_ptr(
           Cancelled("the row was taken back before its batch started", false));
     }
-    start_if_due(lock, host_->loop->now());
+    start_if_due(lock, host_->loop()->now());
   }
   fail(gone);
 }

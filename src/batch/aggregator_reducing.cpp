@@ -35,7 +35,7 @@ void Aggregator::accumulate(AsyncMutex::Guard guard, std::uint64_t epoch) {
   lock.lock();
   accumulates_ = false;
   accumulation_posted_ = false;
-  start_if_due(lock, host_->loop->now());
+  start_if_due(lock, host_->loop()->now());
   lock.lock();
   report_if_closed(lock);
 }
@@ -43,7 +43,7 @@ void Aggregator::accumulate(AsyncMutex::Guard guard, std::uint64_t epoch) {
 // False when there is nothing to do. Lets go of the lock meanwhile.
 bool Aggregator::accumulate_next(Lock& lock) {
   Dropped gone{{}, &BatchStatistics::expired, nullptr};
-  drop_expired(host_->loop->now(), gone);
+  drop_expired(host_->loop()->now(), gone);
   if (!gone.calls.empty()) {
     lock.unlock();
     fail(gone);

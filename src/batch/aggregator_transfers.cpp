@@ -54,7 +54,7 @@ std::shared_ptr<void> Aggregator::expect_transfer(std::size_t bytes,
   transfer->held = held;
   if (held) {
     held_transfers_.add(caller.get(), {transfer.get(), gate});
-    if (host_) start_if_due(lock, host_->loop->now());  // what is full waits for no more
+    if (host_) start_if_due(lock, host_->loop()->now());  // what is full waits for no more
   } else {
     ++transfers_;
     transfer_bytes_ += bytes;
@@ -112,7 +112,7 @@ void Aggregator::transfer_ended(Transfer& transfer) {
   Lock lock(mutex_);
   if (transfer.over) return;
   forget(transfer);
-  if (host_) start_if_due(lock, host_->loop->now());
+  if (host_) start_if_due(lock, host_->loop()->now());
 }
 
 }  // namespace batchrpc::detail

@@ -118,13 +118,17 @@ void check_peer(const std::string& what, const std::string& peer, const Host& ho
   throw InvalidArgument(what + ": the node's group, which is full, has no node '" + peer + "'");
 }
 
-void check_group(const BatchOptions& options, const Host& host) {
-  if (host.name.empty() && (options.all_callers || !options.all_of.empty())) {
+void check_knows_peers(const BatchOptions& options, bool has_node) {
+  if (!has_node && (options.all_callers || !options.all_of.empty())) {
     throw InvalidArgument(std::string("BatchOptions::") +
                           (options.all_callers ? "all_callers" : "all_of") +
                           " is about peers, which only a node knows: expose the batcher on one "
                           "before its first row");
   }
+}
+
+void check_group(const BatchOptions& options, const Host& host) {
+  check_knows_peers(options, !host.name().empty());
   for (const std::string& name : options.all_of)
     check_peer("BatchOptions::all_of", name, host);
 }

@@ -20,7 +20,9 @@ void check_change(const BatchOptions& from, const BatchOptions& to);
 
 /// Throws InvalidArgument for a name that `host` will never know; `what` names it.
 void check_peer(const std::string& what, const std::string& peer, const Host& host);
-/// The same for a name in all_of; and for any group, where `host` is no node's.
+/// Throws InvalidArgument for options that are about peers, which only a node knows.
+void check_knows_peers(const BatchOptions& options, bool has_node);
+/// Does both: for the names in all_of, and for any group where `host` is no node's.
 void check_group(const BatchOptions& options, const Host& host);
 
 }  // namespace batchrpc::detail

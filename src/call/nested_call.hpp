@@ -29,7 +29,7 @@ class NestedCall final : public detail::CancelHook {
 
   /// False when the outer call was cancelled before.
   [[nodiscard]] bool follow(detail::SubmittedCall call) {
-    call_ = call;
+    call_ = std::move(call);
     return attach(std::move(outer_));
   }
 

@@ -1,10 +1,6 @@
 #include "batchrpc/call/remote_call.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
-#include <mutex>
-#include <unordered_map>
 #include <utility>
 
 #include "base/per_thread.hpp"
@@ -13,9 +9,10 @@
 #include "batchrpc/call/call_extras.hpp"
 #include "batchrpc/call/call_recording.hpp"
 #include "batchrpc/call/caller.hpp"
+#include "call/coarse_deadline.hpp"
 #include "call/error_kind.hpp"
 #include "metrics/node_counters.hpp"
-#include "session/session.hpp"
+#include "wire/frame.hpp"
 
 namespace batchrpc::detail {
 
@@ -24,52 +21,8 @@ AdmissionPermit::~AdmissionPermit() = default;
 
 TimePoint ReplySink::now() const noexcept { return {}; }
 
-namespace {
-
-// Found by number, since references that are counted would cost each call more than all else that
-// it may be cancelled for.
-struct Submitters {
-  static Submitters& all() {
-    static Submitters* const submitters = [] {
-      // A forked child may make nodes, whatever the threads of its parent were at.
-      ::pthread_atfork([] { all().mutex.lock(); }, [] { all().mutex.unlock(); },
-                       [] { all().mutex.unlock(); });
-      return new Submitters;  // calls may end after main()
-    }();
-    return *submitters;
-  }
-
-  std::mutex mutex;
-  std::unordered_map<std::uint64_t, std::weak_ptr<Submitter>> by_number;
-  std::uint64_t next = 1;
-};
-
-}  // namespace
-
-SubmitterNumber::~SubmitterNumber() {
-  if (number_ == 0) return;
-  std::unordered_map<std::uint64_t, std::weak_ptr<Submitter>>::node_type gone;
-  Submitters& all = Submitters::all();
-  const std::lock_guard lock(all.mutex);
-  gone = all.by_number.extract(number_);
-}
-
-void SubmitterNumber::assign(std::weak_ptr<Submitter> submitter) {
-  Submitters& all = Submitters::all();
-  const std::lock_guard lock(all.mutex);
-  all.by_number.emplace(all.next, std::move(submitter));
-  number_ = all.next++;
-}
-
 bool SubmittedCall::cancel() const noexcept {
-  if (submitter == 0) return false;
-  std::shared_ptr<Submitter> alive;
-  {
-    Submitters& all = Submitters::all();
-    const std::lock_guard lock(all.mutex);
-    const auto at = all.by_number.find(submitter);
-    if (at != all.by_number.end()) alive = at->second.lock();
-  }
+  const std::shared_ptr<Submitter> alive = submitter.lock();
   return alive && alive->cancel_call(id);
 }
 
@@ -249,8 +202,7 @@ bool had_as_much_time(const TimedOut& late, TimePoint deadline) {
   constexpr auto kCoarse = std::chrono::milliseconds(100);  // of a busy machine's coarse clock
   const CallDiagnostics* const diagnostics = late.diagnostics();
   if (diagnostics == nullptr) return false;
-  const bool is_coarse =
-      diagnostics->deadline - diagnostics->called_at >= Session::kCoarseFrom - kCoarse;
+  const bool is_coarse = diagnostics->deadline - diagnostics->called_at >= kCoarseFrom - kCoarse;
   return diagnostics->deadline >= deadline - (is_coarse ? kCoarse : Duration::zero()) &&
          diagnostics->deadline <= deadline + kCoarse;
 }
@@ -285,21 +237,21 @@ void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
 
 namespace {
 
-const std::shared_ptr<NodeCore>*& this_threads_node() noexcept {
-  thread_local const std::shared_ptr<NodeCore>* node = nullptr;
+const std::shared_ptr<LocalNode>*& this_threads_node() noexcept {
+  thread_local const std::shared_ptr<LocalNode>* node = nullptr;
   return node;
 }
 
 }  // namespace
 
-CurrentNode::CurrentNode(const std::shared_ptr<NodeCore>& core) noexcept
-    : outer_(std::exchange(this_threads_node(), &core)) {}
+CurrentNode::CurrentNode(const std::shared_ptr<LocalNode>& node) noexcept
+    : outer_(std::exchange(this_threads_node(), &node)) {}
 
 CurrentNode::CurrentNode() noexcept : outer_(std::exchange(this_threads_node(), nullptr)) {}
 
 CurrentNode::~CurrentNode() { this_threads_node() = outer_; }
 
-std::shared_ptr<NodeCore> CurrentNode::get() {
+std::shared_ptr<LocalNode> CurrentNode::get() {
   const auto* node = this_threads_node();
   return node != nullptr ? *node : nullptr;
 }

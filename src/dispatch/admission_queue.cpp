@@ -177,7 +177,7 @@ std::string AdmissionQueue::line_to_log(TimePoint now) {
 
 // --- who waits
 
-void AdmissionQueue::run(std::shared_ptr<NodeCore> core,
+void AdmissionQueue::run(std::shared_ptr<LocalNode> node,
                          std::shared_ptr<detail::ExposedFunction> function,
                          detail::IncomingCall call) {
   std::exception_ptr closed;
@@ -198,7 +198,7 @@ void AdmissionQueue::run(std::shared_ptr<NodeCore> core,
       auto hook = std::make_unique<Hook>(weak_from_this(), expiry);
       cancelled = !hook->attach(call.context().call());
       line.work += work;
-      line.waiting.try_emplace(turn, Waiting{std::move(core), std::move(function), std::move(call),
+      line.waiting.try_emplace(turn, Waiting{std::move(node), std::move(function), std::move(call),
                                              work, std::move(hook)});
       expiries_.try_emplace(expiry, &line, turn);
       list(line);
@@ -282,9 +282,9 @@ void AdmissionQueue::start_next() {
   }
   answer_expired(expired);
   for (Waiting& next : starting) {
-    workers_->post([core = std::move(next.core), function = std::move(next.function),
+    workers_->post([node = std::move(next.node), function = std::move(next.function),
                     call = std::move(next.call)]() mutable {
-      const detail::CurrentNode current(core);
+      const detail::CurrentNode current(node);
       function->run(call);
     });
   }

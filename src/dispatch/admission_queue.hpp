@@ -36,8 +36,8 @@ class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue>
   /// Gives the call a place, which it has until it is answered. Or returns with what it is to be
   /// refused: Overloaded, or TimedOut.
   [[nodiscard]] std::exception_ptr accept(const std::string& function, detail::IncomingCall& call);
-  /// Runs a call that has a place, when it is its turn. `core` is the node's.
-  void run(std::shared_ptr<NodeCore> core, std::shared_ptr<detail::ExposedFunction> function,
+  /// Runs a call that has a place, when it is its turn. `node` is the one whose function it is.
+  void run(std::shared_ptr<LocalNode> node, std::shared_ptr<detail::ExposedFunction> function,
            detail::IncomingCall call);
   /// Fails the calls that wait; none waits from now on. Those that run have their places until they
   /// are answered.
@@ -52,7 +52,7 @@ class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue>
   using Hook = DropHook<AdmissionQueue, Turn>;
   friend Hook;
   struct Waiting {
-    std::shared_ptr<NodeCore> core;
+    std::shared_ptr<LocalNode> node;
     std::shared_ptr<detail::ExposedFunction> function;
     detail::IncomingCall call;
     Duration work;  // that is expected of it

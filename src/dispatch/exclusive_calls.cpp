@@ -9,7 +9,7 @@ ExclusiveCalls::ExclusiveCalls(std::shared_ptr<Executor> loop_tasks,
                                std::shared_ptr<AdmissionQueue> queue)
     : loop_tasks_(std::move(loop_tasks)), workers_(std::move(workers)), queue_(std::move(queue)) {}
 
-void ExclusiveCalls::add(std::shared_ptr<NodeCore> core,
+void ExclusiveCalls::add(std::shared_ptr<LocalNode> node,
                          std::shared_ptr<detail::ExposedFunction> function,
                          detail::IncomingCall call) {
   const std::shared_ptr<AsyncMutex> exclusive = function->options.exclusive;
@@ -27,7 +27,7 @@ void ExclusiveCalls::add(std::shared_ptr<NodeCore> core,
       cancelled = !hook->attach(state);
       const auto [line, added] = lines_.try_emplace(exclusive.get(), Line{.lock = exclusive});
       is_first = added;
-      line->second.calls.try_emplace(key.second, Waiting{std::move(core), std::move(function),
+      line->second.calls.try_emplace(key.second, Waiting{std::move(node), std::move(function),
                                                          std::move(call), std::move(hook)});
     }
   }
@@ -67,13 +67,13 @@ void ExclusiveCalls::granted(AsyncMutex* mutex, AsyncMutex::Guard lock) {
   Waiting& taken = next.mapped();
   taken.call.hold(std::move(lock));
   if (taken.call.place() != nullptr) {
-    queue_->run(std::move(taken.core), std::move(taken.function), std::move(taken.call));
+    queue_->run(std::move(taken.node), std::move(taken.function), std::move(taken.call));
     return;
   }
   const auto& executor = taken.function->options.short_handler ? loop_tasks_ : workers_;
-  executor->post([core = std::move(taken.core), function = std::move(taken.function),
+  executor->post([node = std::move(taken.node), function = std::move(taken.function),
                   call = std::move(taken.call)]() mutable {
-    const detail::CurrentNode current(core);
+    const detail::CurrentNode current(node);
     function->run(call);
   });
 }

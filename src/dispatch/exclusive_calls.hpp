@@ -25,8 +25,8 @@ class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
   ExclusiveCalls(std::shared_ptr<Executor> loop_tasks, std::shared_ptr<Executor> workers,
                  std::shared_ptr<AdmissionQueue> queue);
 
-  /// Runs the call when it has the lock. `core` is the node's.
-  void add(std::shared_ptr<NodeCore> core, std::shared_ptr<detail::ExposedFunction> function,
+  /// Runs the call when it has the lock. `node` is the one whose function it is.
+  void add(std::shared_ptr<LocalNode> node, std::shared_ptr<detail::ExposedFunction> function,
            detail::IncomingCall call);
   /// Fails the calls that wait, whoever has the lock; none waits from now on.
   void close(const std::exception_ptr& error);
@@ -37,7 +37,7 @@ class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
   using Hook = DropHook<ExclusiveCalls, Key>;
   friend Hook;
   struct Waiting {
-    std::shared_ptr<NodeCore> core;
+    std::shared_ptr<LocalNode> node;
     std::shared_ptr<detail::ExposedFunction> function;
     detail::IncomingCall call;
     std::unique_ptr<Hook> hook;

@@ -40,7 +40,7 @@ void require_usable(const VectorEnvOptions& options) {
 VectorEnv::State::State(const Node& node, VectorEnvOptions options)
     : options_(std::move(options)),
       core_(node.core()),
-      loop_(node.host().loop),
+      loop_(core_->loop()),
       seed_(options_.seed),
       workers_(options_.workers.size()),
       memory_(core_->payload_memory()) {

@@ -7,8 +7,11 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/function_family.hpp"
+#include "batchrpc/rref/rref_report.hpp"
 #include "node/ending_threads.hpp"
 #include "node/node_core.hpp"
+#include "node/node_host.hpp"
+#include "rref/rref_parts.hpp"
 #include "session/set_aside.hpp"
 
 namespace batchrpc {
@@ -234,52 +237,14 @@ std::shared_ptr<Executor> Node::workers() const { return live_core().workers(); 
 
 NodeMetrics Node::metrics() const { return live_core().metrics(); }
 
-Host Node::host(std::string exposed_as) const {
-  Host host;
-  host.exposed_as = std::move(exposed_as);
-  host.name = name();
-  host.workers = live_core().workers();
-  host.loop_tasks = live_core().loop_tasks();
-  host.loop = live_core().loop();
-  const std::weak_ptr<NodeCore> weak = core_;
-  host.is_live = [weak](std::string_view peer) {
-    const auto core = weak.lock();
-    return core && core->peers().is_live(peer);
-  };
-  host.is_current = [weak](const PeerIdentity& peer) {
-    const auto core = weak.lock();
-    return core && core->peers().is_current(peer);
-  };
-  host.may_be_peer = [weak](std::string_view peer) {
-    const auto core = weak.lock();
-    return !core || core->options().world_size == 0 || peer == core->options().name ||
-           core->peers().is_known(peer);
-  };
-  const auto notify = [weak](bool of_end) {
-    return [weak, of_end](std::function<void()> handler) -> std::uint64_t {
-      const auto core = weak.lock();
-      if (!core) return 0;
-      return core->on_change([of_end, handler = std::move(handler)](const PeerChange& change) {
-        const bool is_wanted = of_end ? change.kind == PeerChange::Kind::ended
-                                      : change.kind == PeerChange::Kind::joined ||
-                                            change.kind == PeerChange::Kind::lost;
-        if (is_wanted) handler();
-      });
-    };
-  };
-  host.on_change = notify(false);
-  host.on_end = notify(true);
-  host.on_metrics = [weak, as = host.exposed_as](auto figures) -> std::uint64_t {
-    const auto core = weak.lock();
-    return core ? core->batchers().add(as, std::move(figures)) : 0;
-  };
-  host.forget_metrics = [weak](std::uint64_t number, BatcherMetrics last) {
-    if (const auto core = weak.lock()) core->batchers().remove(number, std::move(last));
-  };
-  host.forget = [weak](std::uint64_t number) {
-    if (const auto core = weak.lock()) core->forget_handler(number);
-  };
-  return host;
+std::shared_ptr<LocalNode> Node::local_node() const { return live_core().shared_from_this(); }
+
+RRefReport Node::rrefs() const {
+  return detail::report(*live_core().extension<detail::RrefParts>());
+}
+
+std::shared_ptr<Host> Node::host(std::string exposed_as) const {
+  return std::make_shared<NodeHost>(live_core(), std::move(exposed_as));
 }
 
 }  // namespace batchrpc

@@ -1,10 +1,9 @@
 #include <string_view>
 #include <utility>
 
-#include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/call/call_extras.hpp"
 #include "batchrpc/call/caller.hpp"
+#include "batchrpc/node/node.hpp"
 #include "call/call_diagnostics_text.hpp"
 #include "call/function_table.hpp"
 #include "node/node_core.hpp"
@@ -13,25 +12,8 @@
 // How a node's own calls begin.
 namespace batchrpc {
 
-detail::OutgoingOptions detail::outgoing(const CallOptions& options, NodeCore* node) {
-  OutgoingOptions how;
-  how.timeout = options.timeout;
-  how.detached = options.detached;
-  how.cancel_when_dropped = options.cancel_when_dropped;
-  how.retry = options.retry;
-  const bool may_be_recorded = node != nullptr && node->tracer().is_active();
-  const bool asks = !options.metadata.empty() || options.inherit_metadata || options.trace.valid();
-  if (may_be_recorded || asks) {
-    auto extras = std::allocate_shared<OutgoingExtras>(PoolAllocator<OutgoingExtras>());
-    extras->parent = options.trace;
-    extras->inherits = options.inherit_metadata;
-    for (const MetadataEntry& entry : options.metadata)
-      extras->metadata.emplace_back(entry.key, entry.value);
-    extras->may_be_recorded = may_be_recorded;
-    if (may_be_recorded) extras->started = node->loop()->now();
-    how.extras = std::move(extras);
-  }
-  return how;
+detail::OutgoingOptions Node::outgoing(const CallOptions& options) const {
+  return detail::outgoing(options, core_.get());
 }
 
 void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,

@@ -12,11 +12,9 @@
 #include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
 #include "batchrpc/transport/socket_transport.hpp"
-#include "dispatch/admission_queue.hpp"
+#include "dispatch/call_dispatcher.hpp"
 #include "dispatch/context_workers.hpp"
-#include "dispatch/exclusive_calls.hpp"
 #include "dispatch/loop_tasks.hpp"
-#include "dispatch/parked_calls.hpp"
 #include "dispatch/worker_pool.hpp"
 #include "node/group.hpp"
 #include "node/options_check.hpp"
@@ -84,16 +82,29 @@ NodeCore::NodeCore(NodeOptions options)
   composite->add({Address::Scheme::inproc}, network->transport(loop_, options_.name));
   transport_ = std::move(composite);
   loop_tasks_ = std::make_shared<LoopTasks>(loop_, context_);
-  parked_ = std::make_shared<ParkedCalls>(loop_, loop_tasks_, functions_);
   if (own_loop_) {
     workers_ = std::make_shared<WorkerPool>(options_.num_worker_threads, loop_);
   } else if (options_.io_context != nullptr) {
     workers_ = std::make_shared<ContextWorkers>(*options_.io_context, context_);
   }
-  if (AdmissionQueue::limits_anything(options_.call_limits)) {
-    queue_ = std::make_shared<AdmissionQueue>(options_.call_limits, loop_, workers(), log_, name());
-  }
-  exclusive_ = std::make_shared<ExclusiveCalls>(loop_tasks_, workers(), queue_);
+  calls_ = std::make_unique<CallDispatcher>(
+      CallDispatcher::Environment{.node = name(),
+                                  .functions = functions_,
+                                  .loop = loop_,
+                                  .loop_tasks = loop_tasks_,
+                                  .workers = workers(),
+                                  .limits = options_.call_limits,
+                                  .log = log_,
+                                  .log_limits = log_limits_,
+                                  .counters = *counters_,
+                                  .refusal = [this] { return refusal(); }});
+  session_parts_.emplace(SessionParts{.options = options_,
+                                      .log = log_,
+                                      .log_limits = log_limits_,
+                                      .tracer = tracer_,
+                                      .calls = *calls_,
+                                      .counters = &*counters_,
+                                      .payload_memory = payload_memory_});
   retries_ = std::make_shared<Retries>(loop_, context_, ~self_.incarnation);
   peers_ = std::make_unique<PeerTable>(
       PeerTable::Environment{.loop = loop_,
@@ -131,8 +142,7 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(const std::shared_ptr<NodeCore
         core->shutdown(Duration::zero());
         std::rethrow_exception(error);
       }
-      core->parked_->expect_functions_until(
-          after(core->loop_->now(), core->options_.expose_within));
+      core->calls_->expect_functions_until(after(core->loop_->now(), core->options_.expose_within));
       return core;
     });
   } catch (...) {
@@ -167,21 +177,7 @@ std::exception_ptr NodeCore::refusal() const {
   return std::make_exception_ptr(ShutDown("node " + options_.name + " is shutting down"));
 }
 
-std::shared_ptr<detail::ExposedFunction> NodeCore::resolve(std::string_view name,
-                                                           std::string_view signature) const {
-  return functions_.resolve(name, signature, options_.name);
-}
-
 void NodeCore::run_on_worker(Task task) { workers()->post(std::move(task)); }
-
-void NodeCore::run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
-                               detail::IncomingCall call) {
-  exclusive_->add(shared_from_this(), std::move(function), std::move(call));
-}
-
-bool NodeCore::park(const std::string& function, detail::IncomingCall& call, RunAgain again) {
-  return parked_->park(function, call, std::move(again));
-}
 
 void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
   fork_mark_->refuse_forked_copy(options_.name);
@@ -189,7 +185,7 @@ void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
   const std::string name = function->name;
   function->counters = &counters_->function(counted_name(name));
   functions_.add(std::move(function));
-  parked_->exposed(name);
+  calls_->exposed(name);
 }
 
 void NodeCore::admit(Session& session, const wire::Hello& hello) { peers_->admit(session, hello); }
@@ -251,6 +247,14 @@ std::uint64_t NodeCore::on_change(ChangeHandler handler) {
   const std::lock_guard lock(mutex_);
   handlers_.emplace_back(next_handler_, std::make_shared<ChangeHandler>(std::move(handler)));
   return next_handler_++;
+}
+
+std::shared_ptr<void> NodeCore::extension_of(std::type_index type,
+                                             const std::function<std::shared_ptr<void>()>& make) {
+  const std::lock_guard lock(mutex_);
+  std::shared_ptr<void>& extension = extensions_[type];
+  if (!extension) extension = make();
+  return extension;
 }
 
 void NodeCore::on_end_report(EndReport report) {

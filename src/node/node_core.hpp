@@ -16,6 +16,7 @@
 #include "batchrpc/node/status_page.hpp"
 #include "batchrpc/transport/stream.hpp"
 #include "call/function_table.hpp"
+#include "call/local_node.hpp"
 #include "dispatch/workers.hpp"
 #include "metrics/batcher_list.hpp"
 #include "metrics/node_counters.hpp"
@@ -25,14 +26,12 @@
 
 namespace batchrpc {
 
-class AdmissionQueue;
-class ExclusiveCalls;
+class CallDispatcher;
 class Group;
-class ParkedCalls;
 class Retries;
 
 /// What is behind a Node: the parts of a node, put together, and its life from joining to shutdown.
-class NodeCore final : public SessionHost, public std::enable_shared_from_this<NodeCore> {
+class NodeCore final : public SessionHost, public LocalNode {
  public:
   /// Throws InvalidArgument or JoinFailed (an address in use); what joining finds goes into the
   /// future.
@@ -42,35 +41,24 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   explicit NodeCore(NodeOptions options);
   ~NodeCore() override;
 
-  [[nodiscard]] std::shared_ptr<NodeCore> core() override { return shared_from_this(); }
+  [[nodiscard]] std::shared_ptr<NodeCore> shared_from_this() {
+    return std::static_pointer_cast<NodeCore>(LocalNode::shared_from_this());
+  }
+  [[nodiscard]] std::weak_ptr<NodeCore> weak_from_this() {
+    return std::static_pointer_cast<NodeCore>(LocalNode::weak_from_this().lock());
+  }
+  [[nodiscard]] std::shared_ptr<LocalNode> node() override { return shared_from_this(); }
+  [[nodiscard]] const SessionParts& parts() const noexcept override { return *session_parts_; }
   [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
   [[nodiscard]] const Log& log() const noexcept override { return log_; }
-  [[nodiscard]] LogLimits& log_limits() noexcept override { return log_limits_; }
   [[nodiscard]] wire::Hello own_hello() const override;
   [[nodiscard]] std::exception_ptr refusal() const override;
   [[nodiscard]] bool is_forked_copy() const noexcept override {
     return fork_mark_->is_forked_copy();
   }
-  /// Whether this process is a child forked from the node's: threads of the parent may have held
-  /// any lock of the node. Then nobody here destroys it either.
-  static bool is_left_alone(const std::shared_ptr<NodeCore>& core);
-  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
-      std::string_view name, std::string_view signature) const override;
-  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> find_function(
-      std::string_view name) const override {
-    return functions_.find(name);
-  }
-  bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) override;
-  /// Adds a function, and runs the calls that have waited for it. Throws InvalidArgument (its name
-  /// is taken) or ShutDown.
-  void expose(std::shared_ptr<detail::ExposedFunction> function);
+  void expose(std::shared_ptr<detail::ExposedFunction> function) override;
   void run_on_worker(Task task) override;
-  [[nodiscard]] std::shared_ptr<AdmissionQueue> admission_queue() const override { return queue_; }
-  [[nodiscard]] std::shared_ptr<PayloadMemory> payload_memory() const override {
-    return payload_memory_;
-  }
-  void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
-                       detail::IncomingCall call) override;
+  [[nodiscard]] std::shared_ptr<PayloadMemory> payload_memory() const { return payload_memory_; }
   std::shared_ptr<Session> find_session(const Session& half_open,
                                         const wire::Hello& hello) override;
   void admit(Session& session, const wire::Hello& hello) override;
@@ -78,22 +66,23 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void session_resumed(Session& session) override;
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why) override;
 
-  /// As Session::submit, to the peer of that name. Throws NotFound, NotSent or ShutDown, too.
+  [[nodiscard]] bool may_record() const noexcept override { return tracer_.is_active(); }
   void submit(std::string_view peer, const detail::FunctionKey& function,
-              detail::OutgoingOptions&& options, Encoder& encoder, detail::ReplyHandler&& handler);
+              detail::OutgoingOptions&& options, Encoder& encoder,
+              detail::ReplyHandler&& handler) override;
 
   /// Ready when a call of so many bytes would be taken. Throws what submit() throws.
   Future<void> wait_for_credit(std::string_view peer, std::size_t bytes);
 
-  [[nodiscard]] FunctionTable& functions() noexcept { return functions_; }
-  [[nodiscard]] CallTracer& tracer() noexcept override { return tracer_; }
-  [[nodiscard]] PeerTable& peers() noexcept { return *peers_; }
+  [[nodiscard]] FunctionTable& functions() noexcept override { return functions_; }
+  [[nodiscard]] CallTracer& tracer() noexcept { return tracer_; }
+  [[nodiscard]] PeerTable& peers() noexcept override { return *peers_; }
   [[nodiscard]] Retries& retries() noexcept { return *retries_; }
-  [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+  [[nodiscard]] const std::string& name() const noexcept override { return options_.name; }
   [[nodiscard]] int rank() const noexcept { return rank_.load(std::memory_order_relaxed); }
   /// The rank that the root has chosen.
   void set_rank(int rank);
-  [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept { return loop_; }
+  [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept override { return loop_; }
   [[nodiscard]] const std::shared_ptr<WaitContext>& context() const noexcept { return context_; }
   [[nodiscard]] std::shared_ptr<Executor> workers() const {
     return workers_ ? std::shared_ptr<Executor>(workers_) : loop_tasks_;
@@ -112,32 +101,17 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   /// Adds a peer that the group tells of.
   void add_member(const Member& member);
 
-  /// What a layer above keeps with a node: made at the first asking, and destroyed with the node.
-  template <class T>
-  std::shared_ptr<T> extension() {
-    const std::lock_guard lock(mutex_);
-    std::shared_ptr<void>& extension = extensions_[std::type_index(typeid(T))];
-    if (!extension) extension = std::make_shared<T>(*this);
-    return std::static_pointer_cast<T>(extension);
-  }
-
-  [[nodiscard]] std::uint64_t incarnation() const noexcept { return self_.incarnation; }
+  [[nodiscard]] std::uint64_t incarnation() const noexcept override { return self_.incarnation; }
 
   /// What Node::metrics() says.
   [[nodiscard]] NodeMetrics metrics() const;
-  [[nodiscard]] NodeCounters* counters() noexcept override { return &*counters_; }
+  [[nodiscard]] NodeCounters* counters() noexcept { return &*counters_; }
   [[nodiscard]] BatcherList& batchers() noexcept { return batchers_; }
-  /// `source` adds to the metrics whenever these are asked for. For layers above.
-  using MetricsSource = std::function<void(NodeMetrics&)>;
-  void on_metrics(MetricsSource source);
+  void on_metrics(MetricsSource source) override;
 
-  using ChangeHandler = std::function<void(const PeerChange&)>;
-  /// `handler` gets every change from now on; the number takes it back.
-  std::uint64_t on_change(ChangeHandler handler);
+  std::uint64_t on_change(ChangeHandler handler) override;
   void forget_handler(std::uint64_t number);
-  /// `report` says, at shutdown, what others still have of this node.
-  using EndReport = std::function<std::vector<std::string>()>;
-  void on_end_report(EndReport report);
+  void on_end_report(EndReport report) override;
   Future<PeerInfo> wait_for_peer(std::string name, Duration timeout);
 
   std::vector<std::string> shutdown(Duration timeout);
@@ -151,6 +125,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
     TimerId timer = 0;
   };
 
+  std::shared_ptr<void> extension_of(std::type_index type,
+                                     const std::function<std::shared_ptr<void>()>& make) override;
   void changed(const PeerChange& change);
   void call_handlers(const PeerChange& change) const;
   std::optional<PeerWait> take_wait(std::uint64_t number);
@@ -181,12 +157,11 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   std::shared_ptr<Executor> loop_tasks_;
   std::shared_ptr<Workers> workers_;  // null: the loop runs the handlers
   FunctionTable functions_;
-  std::shared_ptr<ParkedCalls> parked_;
-  std::shared_ptr<AdmissionQueue> queue_;  // null: nothing is limited
+  std::unique_ptr<CallDispatcher> calls_;
   const std::shared_ptr<PayloadMemory> payload_memory_ = std::make_shared<PayloadMemory>();
-  std::shared_ptr<ExclusiveCalls> exclusive_;
   std::shared_ptr<Retries> retries_;
   CallTracer tracer_;
+  std::optional<SessionParts> session_parts_;  // of the above
   std::unique_ptr<PeerTable> peers_;
   std::shared_ptr<Group> group_;
   std::atomic<bool> stopping_{false};

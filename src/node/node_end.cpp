@@ -7,9 +7,7 @@
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
-#include "dispatch/admission_queue.hpp"
-#include "dispatch/exclusive_calls.hpp"
-#include "dispatch/parked_calls.hpp"
+#include "dispatch/call_dispatcher.hpp"
 #include "dispatch/worker_pool.hpp"
 #include "node/enduring_wait.hpp"
 #include "node/node_core.hpp"
@@ -53,12 +51,6 @@ Future<void> NodeCore::when(std::function<bool()> condition, TimePoint deadline)
   return is_done;
 }
 
-bool NodeCore::is_left_alone(const std::shared_ptr<NodeCore>& core) {
-  if (!core->is_forked_copy()) return false;
-  [[maybe_unused]] const auto* const kept = new std::shared_ptr<NodeCore>(core);
-  return true;
-}
-
 // Has the loop's own thread take a step of the end. False when it had no time for that: then the
 // calling thread has taken it.
 bool NodeCore::step_on_loop(const std::function<void()>& step, TimePoint deadline) {
@@ -93,7 +85,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
     wait.promise.set_error(
         ShutDown("node " + options_.name + " was shut down while " + wait.name + " was awaited"));
   }
-  parked_->close(refusal());
+  calls_->close_parked(refusal());
   const std::shared_ptr<NodeCore> self = shared_from_this();
   std::vector<std::string> left = retries_->close();
   const TimePoint deadline = after(loop_->now(), timeout);
@@ -146,8 +138,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   // connections to tell others by.
   take([this] {
     const FlushScope scope(context_);
-    exclusive_->close(refusal());
-    if (queue_) queue_->close(refusal());
+    calls_->close(refusal());
     peers_->refuse_waiting(refusal());
     call_handlers({.kind = PeerChange::Kind::ended, .peer = {}, .reason = {}});
   });

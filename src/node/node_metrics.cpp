@@ -4,8 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "dispatch/admission_queue.hpp"
-#include "dispatch/parked_calls.hpp"
+#include "dispatch/call_dispatcher.hpp"
 #include "node/node_core.hpp"
 #include "session/payload_memory.hpp"
 
@@ -80,9 +79,9 @@ NodeMetrics NodeCore::metrics() const {
   for (auto& [peer, of_peer] : peers)
     metrics.peers.push_back(std::move(of_peer));
 
-  metrics.parked = parked_->size();
+  metrics.parked = calls_->parked();
   metrics.workers = own_loop_ ? static_cast<std::size_t>(options_.num_worker_threads) : 0;
-  if (queue_) metrics.queue = queue_->metrics();
+  if (const auto queue = calls_->queue_metrics()) metrics.queue = *queue;
   metrics.payload_bytes_in_use = payload_memory_->used_bytes();
   metrics.payload_bytes_kept = payload_memory_->kept_bytes();
   metrics.batchers = batchers_.report();

@@ -91,8 +91,7 @@ std::shared_ptr<RetriedCall> RetriedCall::start(NodeCore& core, std::string_view
   call->words_ = encoder.words();
   call->payloads_ = std::move(encoder.payloads());
   call->handler_ = std::move(handler);
-  call->submitter_number_.assign(call);
-  const detail::SubmittedCall submitted{call->submitter_number_.value(), 0};
+  const detail::SubmittedCall submitted{call, 0};
   call->handler_.receiver().submitted(submitted, options.cancel_when_dropped);
   auto outer = options.detached ? nullptr : NestedCall::call_around();
   if (outer) call->nested_ = std::make_unique<NestedCall>(std::move(outer));
@@ -143,7 +142,7 @@ void RetriedCall::attempt() {
 
 void RetriedCall::submitted(detail::SubmittedCall call, bool /*cancel_when_dropped*/) noexcept {
   const std::lock_guard lock(mutex_);
-  submitted_ = call;
+  submitted_ = std::move(call);
 }
 
 void RetriedCall::cancel_attempt() noexcept {

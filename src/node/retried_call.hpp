@@ -85,7 +85,6 @@ class RetriedCall final : public detail::ReplyReceiver,
   std::vector<Word> words_{};
   std::vector<Bytes> payloads_{};
   detail::ReplyHandler handler_{};
-  detail::SubmitterNumber submitter_number_{};
   int made_ = 0;                                    // attempts
   std::exception_ptr maybe_ran_{};                  // the last that may have run
   std::shared_ptr<CallDiagnostics> diagnostics_{};  // of the last that failed

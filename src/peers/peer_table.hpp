@@ -12,40 +12,17 @@
 #include <vector>
 
 #include "batchrpc/call/node_options.hpp"
+#include "call/peer_view.hpp"
 #include "peers/member.hpp"
 #include "session/log_limits.hpp"
 #include "session/session.hpp"
 
 namespace batchrpc {
 
-/// A change of what a node knows of the others.
-struct PeerChange {
-  enum class Kind : unsigned char {
-    joined,
-    lost,
-    // Of this node itself, where `peer` is empty:
-    ticked,   ///< a ping interval has passed
-    ended,    ///< it ends, and has connections yet
-    leaving,  ///< it is about to close them
-  };
-  Kind kind = Kind::joined;
-  PeerInfo peer{};
-  std::string reason{};  ///< of a loss
-};
-
-/// What a node knows of a peer's life, for who has left something with it.
-struct PeerStanding {
-  std::uint64_t incarnation = 0;     ///< 0: there is no such peer
-  bool live = false;                 ///< as far as this node can tell
-  bool dead = false;                 ///< it has said goodbye, or its address refuses
-  bool left = false;                 ///< it has said goodbye
-  std::uint64_t sessions_ended = 0;  ///< with what was on its way in them
-};
-
 /// The peers of a node and the sessions with them: connects at the first call, reconnects, notices
 /// deaths, and says how calls to a lost peer ended (the timeline in docs/errors.md). Thread-safe;
 /// its work is done on the loop.
-class PeerTable {
+class PeerTable final : public PeerView {
  public:
   struct Environment {
     std::shared_ptr<Loop> loop;
@@ -72,8 +49,7 @@ class PeerTable {
   /// The name of the peer of this rank; of several the one that lives. Throws NotFound.
   std::string name_of(int rank) const;
 
-  /// Tries to reach a peer that this node alone has lost, as a call would.
-  void seek(std::string_view name);
+  void seek(std::string_view name) override;
 
   /// A session to an address where some node is expected, as at joining; its peer introduces
   /// itself.
@@ -103,12 +79,9 @@ class PeerTable {
   /// By the peers' names.
   [[nodiscard]] std::map<std::string, Load> loads() const;
   [[nodiscard]] bool is_live(std::string_view name) const;
-  /// Whether that incarnation is live, as far as this node can tell: it cannot of nodes of another
-  /// group.
-  [[nodiscard]] bool is_current(const PeerIdentity& peer) const;
-  [[nodiscard]] PeerStanding standing(std::string_view name) const;
-  /// Whether it does not take what is sent to it (Session::is_behind).
-  [[nodiscard]] bool is_behind(std::string_view name) const;
+  [[nodiscard]] bool is_current(const PeerIdentity& peer) const override;
+  [[nodiscard]] PeerStanding standing(std::string_view name) const override;
+  [[nodiscard]] bool is_behind(std::string_view name) const override;
   /// Whether the group has, or had, a node of that name.
   [[nodiscard]] bool is_known(std::string_view name) const;
   /// What is not finished, as texts: calls of this node that wait for replies, such as "worker1:

@@ -8,7 +8,7 @@
 #include "batchrpc/call/call_context.hpp"
 #include "batchrpc/trace/record_sink.hpp"
 #include "batchrpc/transport/loop.hpp"
-#include "session/output_queue.hpp"
+#include "wire/frame_watch.hpp"
 
 namespace batchrpc::detail {
 

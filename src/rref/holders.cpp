@@ -48,10 +48,10 @@ std::vector<PeerIdentity> Holders::identities() const {
   return identities;
 }
 
-UserPresence Holders::presence_of(NodeCore& core, const PeerIdentity& user) {
-  const PeerStanding standing = core.peers().standing(user.name);
+UserPresence Holders::presence_of(LocalNode& node, const PeerIdentity& user) {
+  const PeerStanding standing = node.peers().standing(user.name);
   if (standing.incarnation != user.incarnation) {
-    return core.peers().is_current(user) ? UserPresence::away : UserPresence::dead;
+    return node.peers().is_current(user) ? UserPresence::away : UserPresence::dead;
   }
   if (standing.live) return UserPresence::there;
   return standing.dead ? UserPresence::dead : UserPresence::away;

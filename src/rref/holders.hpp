@@ -10,7 +10,7 @@
 
 #include "batchrpc/call/call_context.hpp"
 #include "batchrpc/rref/object_id.hpp"
-#include "node/node_core.hpp"
+#include "call/local_node.hpp"
 
 namespace batchrpc::detail {
 
@@ -63,8 +63,8 @@ class Holders {
   [[nodiscard]] Holder* find(std::uint64_t incarnation);
   [[nodiscard]] std::vector<PeerIdentity> identities() const;
 
-  /// How `user` is, by what `core` knows of it: not under a lock.
-  [[nodiscard]] static UserPresence presence_of(NodeCore& core, const PeerIdentity& user);
+  /// How `user` is, by what `node` knows of it: not under a lock.
+  [[nodiscard]] static UserPresence presence_of(LocalNode& node, const PeerIdentity& user);
 
   /// Whether objects are to be released: of those who are over, or listed.
   [[nodiscard]] bool any_ended() const;

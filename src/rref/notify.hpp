@@ -5,27 +5,27 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/caller.hpp"
-#include "node/node_core.hpp"
+#include "call/local_node.hpp"
 
 namespace batchrpc::detail {
 
 /// Submits what is for a peer.
-inline auto submit_to(NodeCore& core, const std::string& peer) {
+inline auto submit_to(LocalNode& node, const std::string& peer) {
   return [&](const FunctionKey& key, OutgoingOptions&& options, Encoder& encoder,
              ReplyHandler&& handler) {
-    core.submit(peer, key, std::move(options), encoder, std::move(handler));
+    node.submit(peer, key, std::move(options), encoder, std::move(handler));
   };
 }
 
 /// Sends a peer a notification of the library's own. False when it surely does not arrive.
 template <class... Args>
-bool notify(NodeCore& core, const std::string& peer, std::string_view name, const Args&... args) {
+bool notify(LocalNode& node, const std::string& peer, std::string_view name, const Args&... args) {
   try {
-    send_notification<Args...>(submit_to(core, peer),
+    send_notification<Args...>(submit_to(node, peer),
                                function_key(name, signature<void, Args...>()), {}, args...);
     return true;
   } catch (const Error& error) {
-    core.log().debug(std::string(name) + " to " + peer + ": " + error.what());
+    node.log().debug(std::string(name) + " to " + peer + ": " + error.what());
     return false;
   }
 }

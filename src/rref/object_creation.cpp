@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
-#include "node/node_core.hpp"
+#include "call/local_node.hpp"
 #include "rref/object_table.hpp"
 #include "wire/frame.hpp"
 
@@ -33,22 +33,22 @@ std::exception_ptr ObjectTable::making_error(std::string_view maker,
     std::rethrow_exception(thrown);
   } catch (const RemoteError& nested) {  // what was thrown at first
     return std::make_exception_ptr(
-        RemoteError(nested.what(), nested.type(), core_.name(), maker, false));
+        RemoteError(nested.what(), nested.type(), node_.name(), maker, false));
   } catch (const Error& known) {  // as it is, as one of a method
-    const std::string before = std::string(maker) + " on " + core_.name() + ": ";
+    const std::string before = std::string(maker) + " on " + node_.name() + ": ";
     if (!wire::is_of_one_call(known.code())) return copy_error(known, false, {.before = before});
   } catch (...) {  // below
   }
   return std::make_exception_ptr(
-      RemoteError(describe(thrown), type_name(thrown), core_.name(), maker, false));
+      RemoteError(describe(thrown), type_name(thrown), node_.name(), maker, false));
 }
 
 // Under the lock. Why an object that is not known will not be; null: it may come yet. It is known
 // before anybody can speak of it where this node is its creator.
 std::exception_ptr ObjectTable::why_unknown(const ObjectId& object) const {
-  if (closed_) return core_.refusal();
-  if (object.owner != core_.incarnation()) return restarted_error();  // R7
-  const bool may_come = object.creator != core_.incarnation() && !gone_.contains(object);
+  if (closed_) return node_.refusal();
+  if (object.owner != node_.incarnation()) return restarted_error();  // R7
+  const bool may_come = object.creator != node_.incarnation() && !gone_.contains(object);
   return may_come ? nullptr : gone_error(object);
 }
 
@@ -60,7 +60,7 @@ ObjectTable::Entry* ObjectTable::entry(const ObjectId& object, std::exception_pt
   why = why_unknown(object);
   if (!why && awaited_ >= kMostAwaited) {
     why = std::make_exception_ptr(
-        Overloaded(core_.name() + " has not heard of the object behind this RRef, and waits for " +
+        Overloaded(node_.name() + " has not heard of the object behind this RRef, and waits for " +
                    std::to_string(awaited_) + " others already; call again"));
   }
   return why ? nullptr : &await(object);
@@ -77,7 +77,7 @@ ObjectTable::Entry& ObjectTable::await(const ObjectId& object) {
 // Under the lock.
 void ObjectTable::wait_for_creation(const ObjectId& object, Entry& expected) {
   expected.in_line().timer =
-      core_.loop()->schedule(core_.loop()->now() + kExpectFor, [weak = weak_from_this(), object] {
+      node_.loop()->schedule(node_.loop()->now() + kExpectFor, [weak = weak_from_this(), object] {
         if (const auto self = weak.lock()) self->give_up_on(object);
       });
 }
@@ -90,7 +90,7 @@ void ObjectTable::give_up_on(const ObjectId& object) {
     if (at == entries_.end() || !at->second.line) return;
     why = at->second.line->listed
               ? expired_error()
-              : std::make_exception_ptr(NotFound("there is no such object on " + core_.name() +
+              : std::make_exception_ptr(NotFound("there is no such object on " + node_.name() +
                                                  ": its creation never came"));
   }
   abandon(no_object(object, why));
@@ -122,7 +122,7 @@ std::shared_ptr<void> ObjectTable::expect(const ObjectId& object) {
   Entry* const expected = entry(object, why);
   if (expected == nullptr || expected->type != nullptr) return nullptr;
   ++expected->in_line().coming;
-  core_.loop()->cancel(std::exchange(expected->line->timer, 0));
+  node_.loop()->cancel(std::exchange(expected->line->timer, 0));
   return std::make_shared<Coming>(weak_from_this(), object);
 }
 
@@ -141,13 +141,13 @@ void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::
     throw InvalidArgument("an object of this id exists already");
   } else {
     --awaited_;
-    core_.loop()->cancel(std::exchange(at->second.in_line().timer, 0));
+    node_.loop()->cancel(std::exchange(at->second.in_line().timer, 0));
   }
   Entry& created = at->second;
   created.type = &type_of(type);
   Line& line = created.in_line();
-  if (user.incarnation != core_.incarnation()) {
-    hold(created, holders_.at(user), core_.loop()->coarse_now());
+  if (user.incarnation != node_.incarnation()) {
+    hold(created, holders_.at(user), node_.loop()->coarse_now());
   }
   line.jobs[0].run = [this, object, maker, make_it = std::move(make_it),
                       done = std::move(done)](const Result<std::shared_ptr<void>>& turn) mutable {
@@ -217,7 +217,7 @@ void ObjectTable::own(const ObjectId& object, std::string_view type,
 
 void ObjectTable::abandon(const NoObject& none) {
   const ObjectId& object = none.object;
-  const std::exception_ptr why = error_of(none, core_.name());
+  const std::exception_ptr why = error_of(none, node_.name());
   Entry abandoned;
   {
     const std::lock_guard lock(mutex_);
@@ -227,7 +227,7 @@ void ObjectTable::abandon(const NoObject& none) {
       return;
     }
     if (at->second.type != nullptr) return;
-    if (at->second.line) core_.loop()->cancel(at->second.line->timer);
+    if (at->second.line) node_.loop()->cancel(at->second.line->timer);
     for (const Hold& hold : at->second.holds)
       outbox_.add(hold.holder->name, none);
     abandoned = std::move(at->second);

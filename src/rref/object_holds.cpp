@@ -72,7 +72,7 @@ bool ObjectTable::note_hold(const ObjectId& object, Holder& holder, TimePoint no
 std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
                                       const std::vector<HoldUpdate>& updates) {
   std::vector<Fork> arrived;
-  const TimePoint now = core_.loop()->coarse_now();
+  const TimePoint now = node_.loop()->coarse_now();
   const std::lock_guard lock(mutex_);
   if (closed_) return arrived;
   Holder& holder = holders_.at(user);
@@ -85,7 +85,7 @@ std::vector<Fork> ObjectTable::update(const PeerIdentity& user,
         break;
       case HoldUpdate::hold:
         if (!note_hold(update.object, holder, now)) break;
-        if (update.fork.parent == core_.incarnation()) {
+        if (update.fork.parent == node_.incarnation()) {
           arrived.push_back(update.fork);
         } else if (update.fork.parent != 0) {
           outbox_.add(update.parent, update.fork);
@@ -136,15 +136,15 @@ void ObjectTable::tick() {
   std::vector<UserPresence> presences;
   presences.reserve(users.size());
   for (const PeerIdentity& user : users)
-    presences.push_back(Holders::presence_of(core_, user));
+    presences.push_back(Holders::presence_of(node_, user));
   std::vector<std::string> ended;  // logged without the lock
   {
     const std::lock_guard lock(mutex_);
-    const TimePoint now = core_.loop()->now();
+    const TimePoint now = node_.loop()->now();
     for (std::size_t i = 0; i < users.size(); ++i) {
       Holder* const holder = holders_.find(users[i].incarnation);
       if (holder == nullptr) continue;
-      holder->over = holder->absence.is_over(presences[i], now, core_.options());
+      holder->over = holder->absence.is_over(presences[i], now, node_.options());
       if (!holder->over || holder->objects == 0) continue;
       ended.push_back(std::to_string(holder->objects) + " RRefs of " + holder->name +
                       " are released: " +
@@ -153,7 +153,7 @@ void ObjectTable::tick() {
     let_go_of_rest();
   }
   for (const std::string& line : ended)
-    core_.log().info(line);
+    node_.log().info(line);
 }
 
 // --- what people see
@@ -162,7 +162,7 @@ std::vector<OwnedRRefs> ObjectTable::report() const {
   std::map<std::string_view, OwnedRRefs> types;
   std::map<std::pair<std::string_view, const Holder*>, RRefHolder> holders;
   const std::lock_guard lock(mutex_);
-  const TimePoint now = core_.loop()->now();
+  const TimePoint now = node_.loop()->now();
   for (const auto& [object, entry] : entries_) {
     const std::string_view name = entry.type != nullptr ? entry.type->name : std::string_view();
     OwnedRRefs& owned = types[name];

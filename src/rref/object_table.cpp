@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
-#include "node/node_core.hpp"
+#include "call/local_node.hpp"
 
 // The objects, their types and calls. How they come to be is in object_creation.cpp, by whom they
 // are held in object_holds.cpp.
@@ -19,29 +19,29 @@ constexpr std::size_t kGoneKept = 65536;
 std::exception_ptr ObjectTable::gone_error(const ObjectId& object) const {
   const auto at = gone_.find(object);
   if (at == gone_.end() || at->second == Gone::released) return expired_error();
-  return std::make_exception_ptr(NotFound("there is no such object on " + core_.name() +
+  return std::make_exception_ptr(NotFound("there is no such object on " + node_.name() +
                                           ": its creation never came, or failed"));
 }
 
 std::exception_ptr ObjectTable::expired_error() const {
   return std::make_exception_ptr(RRefExpired(
-      "the object behind this RRef is gone from " + core_.name() +
+      "the object behind this RRef is gone from " + node_.name() +
       ", which had not heard of its holders for too long (NodeOptions::rref_lease); create "
       "another"));
 }
 
 std::exception_ptr ObjectTable::restarted_error() const {
-  return std::make_exception_ptr(OwnerLost("the object behind this RRef is gone: " + core_.name() +
+  return std::make_exception_ptr(OwnerLost("the object behind this RRef is gone: " + node_.name() +
                                            " was restarted since; create another"));
 }
 
-// For this process itself; others are told core_.refusal().
+// For this process itself; others are told node_.refusal().
 std::exception_ptr ObjectTable::closed_error() const {
   return std::make_exception_ptr(
-      ShutDown("node " + core_.name() + " is shut down; make a new one"));
+      ShutDown("node " + node_.name() + " is shut down; make a new one"));
 }
 
-ObjectTable::ObjectTable(NodeCore& core, Outbox& outbox) : core_(core), outbox_(outbox) {}
+ObjectTable::ObjectTable(LocalNode& node, Outbox& outbox) : node_(node), outbox_(outbox) {}
 
 ObjectTable::~ObjectTable() = default;
 
@@ -120,7 +120,7 @@ void ObjectTable::drop(const Key& job) {
 void ObjectTable::start(const ObjectId& object, Entry& known) {
   if (known.line->busy || known.line->jobs.empty()) return;
   known.line->busy = true;
-  core_.run_on_worker([weak = weak_from_this(), object] {
+  node_.run_on_worker([weak = weak_from_this(), object] {
     if (const auto self = weak.lock()) self->run_next(object);
   });
 }
@@ -169,7 +169,7 @@ void ObjectTable::drop_if_unused(Entries::iterator at) {
   if (at->second.value) {  // its destructor is the user's code
     unused_.push_back(std::move(at->second.value));
     if (unused_.size() == 1) {
-      core_.run_on_worker([weak = weak_from_this()] {
+      node_.run_on_worker([weak = weak_from_this()] {
         if (const auto self = weak.lock()) self->destroy_unused();
       });
     }
@@ -210,9 +210,9 @@ void ObjectTable::close() {
   all.clear();
   for (auto& [object, entry] : ended) {
     if (!entry.line) continue;
-    core_.loop()->cancel(entry.line->timer);
+    node_.loop()->cancel(entry.line->timer);
     for (auto& [number, job] : entry.line->jobs) {
-      job.run(core_.refusal());
+      job.run(node_.refusal());
     }
   }
 }

@@ -31,7 +31,7 @@ namespace batchrpc::detail {
 /// Thread-safe.
 class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
  public:
-  ObjectTable(NodeCore& core, Outbox& outbox);
+  ObjectTable(LocalNode& node, Outbox& outbox);
   ~ObjectTable();
 
   /// By `user`, who holds it from now on.
@@ -147,7 +147,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   void destroy_unused();
   void remember_gone(const ObjectId& object, Gone how);
 
-  NodeCore& core_;
+  LocalNode& node_;
   Outbox& outbox_;
   mutable std::mutex mutex_;
   Entries entries_;

@@ -14,14 +14,14 @@ namespace {
 constexpr std::size_t kMost = 4096;
 
 template <class T>
-bool send_list(NodeCore& core, const std::string& peer, std::string_view name,
+bool send_list(LocalNode& node, const std::string& peer, std::string_view name,
                const std::vector<T>& list) {
-  if (list.size() <= kMost) return list.empty() || notify(core, peer, name, list);
+  if (list.size() <= kMost) return list.empty() || notify(node, peer, name, list);
   for (std::size_t begin = 0; begin < list.size(); begin += kMost) {
     const auto end = std::min(begin + kMost, list.size());
     const std::vector<T> part(list.begin() + static_cast<std::ptrdiff_t>(begin),
                               list.begin() + static_cast<std::ptrdiff_t>(end));
-    if (!notify(core, peer, name, part)) return false;
+    if (!notify(node, peer, name, part)) return false;
   }
   return true;
 }
@@ -31,8 +31,8 @@ bool send_list(NodeCore& core, const std::string& peer, std::string_view name,
 // Under the lock.
 Outbox::Mail& Outbox::mail_for(const std::string& peer) {
   if (!std::exchange(scheduled_, true)) {
-    core_.loop()->post([weak = core_.weak_from_this()] {
-      if (const auto core = weak.lock()) core->extension<RrefParts>()->outbox->flush();
+    node_.loop()->post([weak = node_.weak_from_this()] {
+      if (const auto node = weak.lock()) node->extension<RrefParts>()->outbox->flush();
     });
   }
   return mail_[peer];
@@ -69,18 +69,18 @@ void Outbox::flush() {
   std::set<std::string> not_told;
   for (const auto& [peer, mail] : leaving) {
     // Nobody is to be connected to for this who is gone.
-    if (core_.peers().standing(peer).live && send(peer, mail)) continue;
+    if (node_.peers().standing(peer).live && send(peer, mail)) continue;
     if (!mail.updates.empty()) not_told.insert(peer);
   }
-  if (!not_told.empty()) core_.extension<RrefParts>()->references->not_told(not_told);
+  if (!not_told.empty()) node_.extension<RrefParts>()->references->not_told(not_told);
 }
 
 bool Outbox::send(const std::string& peer, const Mail& mail) {
   if (!mail.questions.empty()) ask(peer, mail.questions);
-  if (!send_list(core_, peer, kHold, mail.updates)) return false;
+  if (!send_list(node_, peer, kHold, mail.updates)) return false;
   // Who does not take what it has asked for is told when it asks again (R3, R6).
-  if (core_.peers().is_behind(peer)) return true;
-  return send_list(core_, peer, kArrived, mail.arrived) && send_list(core_, peer, kNone, mail.none);
+  if (node_.peers().is_behind(peer)) return true;
+  return send_list(node_, peer, kArrived, mail.arrived) && send_list(node_, peer, kNone, mail.none);
 }
 
 // Nothing is here for a node that has never decoded a handle, and does not know the question.
@@ -90,16 +90,16 @@ void Outbox::ask(const std::string& peer, const std::vector<ForkQuestion>& quest
   for (const ForkQuestion& question : questions)
     asked.push_back(question.fork);
   OutgoingOptions options;
-  options.timeout = core_.options().dead_after;  // it is asked again before that
+  options.timeout = node_.options().dead_after;  // it is asked again before that
   send_call<std::vector<Fork>, std::vector<ForkQuestion>>(
-      submit_to(core_, peer),
+      submit_to(node_, peer),
       function_key(kAsk, signature<std::vector<Fork>, std::vector<ForkQuestion>>()),
       std::move(options), questions)
-      .then([weak = core_.weak_from_this(), peer,
+      .then([weak = node_.weak_from_this(), peer,
              asked = std::move(asked)](const Result<std::vector<Fork>>& not_here) {
-        const auto core = weak.lock();
-        if (!core || (!not_here && not_here.code() != ErrorCode::not_found)) return;
-        core->extension<RrefParts>()->references->arrived(peer,
+        const auto node = weak.lock();
+        if (!node || (!not_here && not_here.code() != ErrorCode::not_found)) return;
+        node->extension<RrefParts>()->references->arrived(peer,
                                                           not_here ? not_here.value() : asked);
       });
 }

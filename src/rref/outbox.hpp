@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "node/node_core.hpp"
+#include "call/local_node.hpp"
 #include "rref/rref_messages.hpp"
 
 namespace batchrpc::detail {
@@ -16,7 +16,7 @@ namespace batchrpc::detail {
 /// the node's.
 class Outbox {
  public:
-  explicit Outbox(NodeCore& core) : core_(core) {}
+  explicit Outbox(LocalNode& node) : node_(node) {}
 
   void add(const std::string& peer, HoldUpdate update);
   void add(const std::string& peer, const Fork& arrived);
@@ -38,7 +38,7 @@ class Outbox {
   void ask(const std::string& peer, const std::vector<ForkQuestion>& questions);
   bool send(const std::string& peer, const Mail& mail);
 
-  NodeCore& core_;
+  LocalNode& node_;
   std::mutex mutex_;
   std::map<std::string, Mail> mail_;
   std::uint64_t told_ = 0;  // updates

@@ -8,19 +8,19 @@
 namespace batchrpc::detail {
 namespace {
 
-std::shared_ptr<NodeCore> node_of_this_message() {
-  auto core = CurrentNode::get();
-  if (!core) throw InvalidArgument("an RRef is decoded by a node only, as an argument or result");
-  return core;
+std::shared_ptr<LocalNode> node_of_this_message() {
+  auto node = CurrentNode::get();
+  if (!node) throw InvalidArgument("an RRef is decoded by a node only, as an argument or result");
+  return node;
 }
 
-ObjectTable& objects_of(NodeCore& core) { return *core.extension<RrefParts>()->objects; }
+ObjectTable& objects_of(LocalNode& node) { return *node.extension<RrefParts>()->objects; }
 
 template <class Function>
-void expose_once(NodeCore& core, std::string_view name, Function function) {
-  if (core.functions().find(name)) return;
+void expose_once(LocalNode& node, std::string_view name, Function function) {
+  if (node.functions().find(name)) return;
   try {
-    core.expose(std::make_shared<TypedFunction<Function, FunctionTraits<Function>>>(
+    node.expose(std::make_shared<TypedFunction<Function, FunctionTraits<Function>>>(
         std::string(name), std::move(function), ExposeOptions{.short_handler = true}));
   } catch (const Error&) {  // another thread was faster, or the node has ended
   }
@@ -31,21 +31,21 @@ std::shared_ptr<RrefParts> parts_here() { return node_of_this_message()->extensi
 const PeerIdentity& caller() { return CallContext::current()->caller(); }
 
 // What peers tell each other: rref_messages.hpp.
-void expose_protocol(NodeCore& core) {
-  expose_once(core, kHold, [](const std::vector<HoldUpdate>& updates) {
+void expose_protocol(LocalNode& node) {
+  expose_once(node, kHold, [](const std::vector<HoldUpdate>& updates) {
     const auto parts = parts_here();
     parts->references->arrived(caller().name, parts->objects->update(caller(), updates));
   });
-  expose_once(core, kArrived, [](const std::vector<Fork>& forks) {
+  expose_once(node, kArrived, [](const std::vector<Fork>& forks) {
     parts_here()->references->arrived(caller().name, forks);
   });
-  expose_once(core, kAsk, [](const std::vector<ForkQuestion>& questions) {
+  expose_once(node, kAsk, [](const std::vector<ForkQuestion>& questions) {
     return parts_here()->references->asked(caller().name, questions);
   });
-  expose_once(core, kNone, [](const std::vector<NoObject>& objects) {
+  expose_once(node, kNone, [](const std::vector<NoObject>& objects) {
     parts_here()->references->none(caller(), objects);
   });
-  expose_once(core, kReady, [](ObjectId object) -> Future<void> {
+  expose_once(node, kReady, [](ObjectId object) -> Future<void> {
     Promise<void> promise;
     Future<void> ready = promise.get_future();
     run_on_object(object, {},
@@ -58,7 +58,7 @@ void expose_protocol(NodeCore& core) {
                   });
     return ready;
   });
-  expose_once(core, kAbandon, [](const NoObject& none) {
+  expose_once(node, kAbandon, [](const NoObject& none) {
     if (none.object.creator != caller().incarnation) {
       throw InvalidArgument("the object is another's");
     }
@@ -100,8 +100,8 @@ std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view
   }
 }
 
-void follow_node(NodeCore& core, const std::shared_ptr<RrefParts>& all) {
-  core.on_change([weak = std::weak_ptr(all)](const PeerChange& change) {
+void follow_node(LocalNode& node, const std::shared_ptr<RrefParts>& all) {
+  node.on_change([weak = std::weak_ptr(all)](const PeerChange& change) {
     const auto parts = weak.lock();
     if (!parts) return;
     switch (change.kind) {
@@ -121,10 +121,10 @@ void follow_node(NodeCore& core, const std::shared_ptr<RrefParts>& all) {
         return;
     }
   });
-  core.on_metrics([weak = std::weak_ptr(all)](NodeMetrics& metrics) {
+  node.on_metrics([weak = std::weak_ptr(all)](NodeMetrics& metrics) {
     if (const auto parts = weak.lock()) add_metrics(*parts, metrics.rrefs);
   });
-  core.on_end_report([weak = std::weak_ptr(all)] {
+  node.on_end_report([weak = std::weak_ptr(all)] {
     const auto parts = weak.lock();
     return parts ? parts->objects->held_by_others() : std::vector<std::string>();
   });
@@ -132,36 +132,36 @@ void follow_node(NodeCore& core, const std::shared_ptr<RrefParts>& all) {
 
 }  // namespace
 
-void use_objects(const std::shared_ptr<NodeCore>& core) {
-  if (core->functions().find(kAbandon)) return;  // the last one
-  const auto parts = core->extension<RrefParts>();
-  if (core->refusal()) {  // it ends, and will have none
+void use_objects(const std::shared_ptr<LocalNode>& node) {
+  if (node->functions().find(kAbandon)) return;  // the last one
+  const auto parts = node->extension<RrefParts>();
+  if (node->refusal()) {  // it ends, and will have none
     parts->references->close();
     parts->objects->close();
     return;
   }
-  std::call_once(parts->follows_node, [&] { follow_node(*core, parts); });
-  expose_protocol(*core);
+  std::call_once(parts->follows_node, [&] { follow_node(*node, parts); });
+  expose_protocol(*node);
 }
 
-Reference::Reference(std::shared_ptr<NodeCore> core, std::shared_ptr<OwnerLink> link,
+Reference::Reference(std::shared_ptr<LocalNode> node, std::shared_ptr<OwnerLink> link,
                      ObjectId object)
-    : core_(std::move(core)), link_(std::move(link)), object_(object) {}
+    : node_(std::move(node)), link_(std::move(link)), object_(object) {}
 
 Reference::~Reference() {
-  if (NodeCore::is_left_alone(core_)) return;
+  if (LocalNode::is_left_alone(node_)) return;
   link_->table().dropped(*this);
 }
 
-std::shared_ptr<Reference> Reference::to_new_object(const std::shared_ptr<NodeCore>& core,
+std::shared_ptr<Reference> Reference::to_new_object(const std::shared_ptr<LocalNode>& node,
                                                     std::string_view owner) {
-  return core->extension<RrefParts>()->references->to_new_object(owner);
+  return node->extension<RrefParts>()->references->to_new_object(owner);
 }
 
 std::shared_ptr<Reference> Reference::received(const WireReference& wire) {
-  const auto core = node_of_this_message();
-  use_objects(core);
-  return core->extension<RrefParts>()->references->received(wire);
+  const auto node = node_of_this_message();
+  use_objects(node);
+  return node->extension<RrefParts>()->references->received(wire);
 }
 
 WireReference Reference::fork(Encoder& message) {
@@ -175,11 +175,11 @@ bool Reference::is_owner() const noexcept { return link_->is_self(); }
 std::shared_ptr<void> Reference::local(std::string_view type) const {
   if (!is_owner()) {
     const std::exception_ptr lost = link_->lost();
-    if (lost && owner() == core_->name()) std::rethrow_exception(lost);  // of its former self (R7)
-    throw InvalidArgument("local(): the object lives on " + owner() + ", not on " + core_->name() +
+    if (lost && owner() == node_->name()) std::rethrow_exception(lost);  // of its former self (R7)
+    throw InvalidArgument("local(): the object lives on " + owner() + ", not on " + node_->name() +
                           "; use call() or to_here()");
   }
-  auto object = objects_of(*core_).find(object_, type);
+  auto object = objects_of(*node_).find(object_, type);
   if (!object) throw NotFound("local(): the object is not constructed yet");
   return object;
 }
@@ -192,7 +192,7 @@ void Reference::submit(const FunctionKey& function, OutgoingOptions&& options, E
   }
   if (const std::exception_ptr lost = link_->lost()) std::rethrow_exception(lost);
   if (options.wants_reply) options.kept = shared_from_this();
-  core_->submit(owner(), function, std::move(options), encoder, std::move(handler));
+  node_->submit(owner(), function, std::move(options), encoder, std::move(handler));
 }
 
 void Reference::fail(std::exception_ptr error) {
@@ -205,7 +205,7 @@ void Reference::creation_failed(const std::exception_ptr& error, std::string_vie
   // Where it may have run, the owner knows (R6, R8).
   if (surely_failed(error)) fail(why);
   // Calls that were sent already wait there, unless the constructor itself was what failed.
-  notify(*core_, owner(), kAbandon, no_object(object_, why));
+  notify(*node_, owner(), kAbandon, no_object(object_, why));
 }
 
 void create_object(ObjectId object, std::string_view type, std::string_view maker, MakeObject make,
@@ -232,14 +232,14 @@ void run_on_object(ObjectId object, std::string_view type, ObjectJob job) {
       .run(object, type, std::move(job), context != nullptr ? context->call() : nullptr);
 }
 
-std::shared_ptr<Reference> own_object(const std::shared_ptr<NodeCore>& core, std::string_view type,
+std::shared_ptr<Reference> own_object(const std::shared_ptr<LocalNode>& node, std::string_view type,
                                       const std::shared_ptr<void>& object) {
-  return core->extension<RrefParts>()->references->own(type, object);
+  return node->extension<RrefParts>()->references->own(type, object);
 }
 
-void allow_as(const std::shared_ptr<NodeCore>& core, std::string_view type, std::string_view base,
+void allow_as(const std::shared_ptr<LocalNode>& node, std::string_view type, std::string_view base,
               Upcast cast) {
-  objects_of(*core).allow_as(type, base, cast);
+  objects_of(*node).allow_as(type, base, cast);
 }
 
 }  // namespace batchrpc::detail

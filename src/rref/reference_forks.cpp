@@ -44,8 +44,8 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
   const bool own = reference->is_owner();
   WireReference wire{.owner = reference->owner(),
                      .object = reference->object(),
-                     .parent = own ? std::string() : core_.name(),
-                     .fork = {core_.incarnation(), number}};
+                     .parent = own ? std::string() : node_.name(),
+                     .fork = {node_.incarnation(), number}};
   const std::lock_guard lock(mutex_);
   if (closed_) {
     if (!own) all_.erase(reference->object());  // as close() does: it may arrive somewhere yet
@@ -79,8 +79,8 @@ void References::message_over(std::uint64_t number) noexcept {
   // A reply is sent, and may be on its way: over another connection than the question, until that
   // counts as dead. What a call has brought is being confirmed.
   at->second.ask_from =
-      core_.loop()->coarse_now() +
-      (at->second.as_reply ? 2 * core_.options().dead_after : core_.options().ping_after);
+      node_.loop()->coarse_now() +
+      (at->second.as_reply ? 2 * node_.options().dead_after : node_.options().ping_after);
 }
 
 void References::taken_back(std::uint64_t number) noexcept {
@@ -143,7 +143,7 @@ References::SentForks::iterator References::find_sent(std::uint64_t number) {
 
 // Under the lock.
 References::SentForks::iterator References::find_sent(const Fork& fork) {
-  return fork.parent == core_.incarnation() ? find_sent(fork.number) : sent_.end();
+  return fork.parent == node_.incarnation() ? find_sent(fork.number) : sent_.end();
 }
 
 void References::look_after_forks() {
@@ -156,8 +156,8 @@ void References::look_after_forks() {
   }
   if (receivers.empty()) return;
   for (auto& [name, standing] : receivers)
-    standing = core_.peers().standing(name);
-  const TimePoint now = core_.loop()->coarse_now();
+    standing = node_.peers().standing(name);
+  const TimePoint now = node_.loop()->coarse_now();
   std::vector<SentForks::node_type> ended;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   for (auto at = sent_.begin(); at != sent_.end();) {
@@ -172,12 +172,12 @@ void References::look_after_forks() {
 
 // Under the lock. Of one whose message is over; asks its receiver after it.
 bool References::has_ended(Sent& sent, const PeerStanding& receiver, TimePoint now) {
-  const NodeOptions& options = core_.options();
+  const NodeOptions& options = node_.options();
   if (sent.reference->link()->is_lost()) return true;
   // A receiver that was in the owner's reach has told it by now.
   if (now >= sent.ask_from + std::max(options.rref_lease, options.dead_after)) return true;
   // This node is its receiver, and has not decoded it.
-  if (sent.receiver == core_.name()) return now >= sent.ask_from;
+  if (sent.receiver == node_.name()) return now >= sent.ask_from;
   if (sent.incarnation == 0) sent.incarnation = receiver.incarnation;
   const bool is_it = sent.incarnation == receiver.incarnation && receiver.incarnation != 0;
   UserPresence presence = UserPresence::away;
@@ -185,7 +185,7 @@ bool References::has_ended(Sent& sent, const PeerStanding& receiver, TimePoint n
     presence = UserPresence::there;
     if (now >= sent.ask_from) {
       outbox_.add(sent.receiver, ForkQuestion{.object = sent.reference->object(),
-                                              .fork = {core_.incarnation(), sent.number}});
+                                              .fork = {node_.incarnation(), sent.number}});
     }
   } else if (is_it ? receiver.dead : receiver.incarnation != 0) {
     presence = UserPresence::dead;

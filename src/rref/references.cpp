@@ -38,8 +38,8 @@ std::shared_ptr<OwnerLink> References::link_to(std::string_view name, std::uint6
       if (auto link = at->second.link.lock(); link && link->name() == name) return link;
     }
   }
-  const PeerStanding standing = core_.peers().standing(name);  // not under the lock: see Outbox
-  const bool is_self = incarnation == core_.incarnation();
+  const PeerStanding standing = node_.peers().standing(name);  // not under the lock: see Outbox
+  const bool is_self = incarnation == node_.incarnation();
   const std::lock_guard lock(mutex_);
   const auto [at, added] = owners_.try_emplace(incarnation);
   auto link = at->second.link.lock();
@@ -53,7 +53,7 @@ std::shared_ptr<OwnerLink> References::link_to(std::string_view name, std::uint6
     if (link) link->lose(owner_lost(link->name(), "never had it"));
   }
   link = std::make_shared<OwnerLink>(*this, std::string(name), incarnation, is_self);
-  if (!is_self && name == core_.name()) link->lose(owner_lost(link->name(), "was restarted"));
+  if (!is_self && name == node_.name()) link->lose(owner_lost(link->name(), "was restarted"));
   at->second.name = name;
   at->second.link = link;
   if (added) at->second.sessions_ended = standing.sessions_ended;
@@ -70,20 +70,20 @@ std::shared_ptr<Reference> References::find(const ObjectId& object) const {
 // does not hear of its end (R1).
 std::shared_ptr<Reference> References::make(const std::shared_ptr<OwnerLink>& link,
                                             const ObjectId& object) {
-  auto made = std::make_shared<Reference>(core_.shared_from_this(), link, object);
+  auto made = std::make_shared<Reference>(node_.shared_from_this(), link, object);
   all_[object] = made.get();
   return made;
 }
 
 // Under the lock.
 ObjectId References::next_object(std::uint64_t owner) {
-  return {.owner = owner, .creator = core_.incarnation(), .number = next_object_++};
+  return {.owner = owner, .creator = node_.incarnation(), .number = next_object_++};
 }
 
 std::shared_ptr<Reference> References::to_new_object(std::string_view owner) {
-  const bool is_self = owner == core_.name();
+  const bool is_self = owner == node_.name();
   const std::uint64_t incarnation =
-      is_self ? core_.incarnation() : core_.peers().standing(owner).incarnation;
+      is_self ? node_.incarnation() : node_.peers().standing(owner).incarnation;
   const auto link = link_to(owner, incarnation);
   const std::lock_guard lock(mutex_);
   const ObjectId object = next_object(incarnation);
@@ -93,9 +93,9 @@ std::shared_ptr<Reference> References::to_new_object(std::string_view owner) {
 
 std::shared_ptr<Reference> References::own(std::string_view type,
                                            const std::shared_ptr<void>& object) {
-  const auto link = link_to(core_.name(), core_.incarnation());
+  const auto link = link_to(node_.name(), node_.incarnation());
   const std::lock_guard lock(mutex_);
-  const ObjectId id = next_object(core_.incarnation());
+  const ObjectId id = next_object(node_.incarnation());
   objects_.own(id, type, object);
   return make(link, id);
 }
@@ -125,7 +125,7 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
       return reference;
     }
   }
-  if (wire.fork.parent != core_.incarnation()) outbox_.add(parent, wire.fork);
+  if (wire.fork.parent != node_.incarnation()) outbox_.add(parent, wire.fork);
   return reference;
 }
 
@@ -215,14 +215,14 @@ void References::look_after_owners() {
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [incarnation, owner] : owners_) {
-      if (owner.name == core_.name()) continue;
+      if (owner.name == node_.name()) continue;
       owners.push_back({.name = owner.name, .rank = -1, .incarnation = incarnation});
     }
   }
   for (const PeerIdentity& owner : owners) {
-    const PeerStanding standing = core_.peers().standing(owner.name);
+    const PeerStanding standing = node_.peers().standing(owner.name);
     const bool is_it = standing.incarnation == owner.incarnation;
-    if (is_it ? standing.left : !core_.peers().is_current(owner)) {
+    if (is_it ? standing.left : !node_.peers().is_current(owner)) {
       lose_owner(owner, is_it ? "has shut down" : "was restarted");
     } else if (!is_it) {
       forget_unidentified(owner);
@@ -234,7 +234,7 @@ void References::look_after_owners() {
       const bool failed = std::exchange(at->second.not_told, false);
       if (failed || told != standing.sessions_ended) notify_all(owner.incarnation, owner.name);
     } else if (!standing.dead) {
-      core_.peers().seek(owner.name);
+      node_.peers().seek(owner.name);
     }
   }
 }
@@ -256,7 +256,7 @@ void References::forget_unidentified(const PeerIdentity& owner) {
 
 // Under the lock. What was told over a session that has ended may have been lost (R6).
 void References::notify_all(std::uint64_t owner, const std::string& name) {
-  const ObjectId next{.owner = owner, .creator = core_.incarnation(), .number = next_object_};
+  const ObjectId next{.owner = owner, .creator = node_.incarnation(), .number = next_object_};
   outbox_.add(name, {.object = next, .kind = HoldUpdate::list_begins});
   std::vector<ObjectId> held;
   for (const auto& [object, reference] : all_) {

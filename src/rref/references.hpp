@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "batchrpc/rref/reference.hpp"
-#include "node/node_core.hpp"
+#include "call/local_node.hpp"
 #include "rref/object_table.hpp"
 #include "rref/outbox.hpp"
 
@@ -55,8 +55,8 @@ class OwnerLink {
 /// Thread-safe.
 class References : public std::enable_shared_from_this<References> {
  public:
-  References(NodeCore& core, ObjectTable& objects, Outbox& outbox)
-      : core_(core), objects_(objects), outbox_(outbox) {}
+  References(LocalNode& node, ObjectTable& objects, Outbox& outbox)
+      : node_(node), objects_(objects), outbox_(outbox) {}
 
   [[nodiscard]] std::shared_ptr<Reference> to_new_object(std::string_view owner);
   /// To an object of this process. Throws ShutDown.
@@ -137,7 +137,7 @@ class References : public std::enable_shared_from_this<References> {
   bool has_ended(Sent& sent, const PeerStanding& receiver, TimePoint now);
   void notify_all(std::uint64_t owner, const std::string& name);
 
-  NodeCore& core_;
+  LocalNode& node_;
   ObjectTable& objects_;
   Outbox& outbox_;
   mutable std::mutex mutex_;

@@ -9,12 +9,12 @@
 
 namespace batchrpc::detail {
 
-/// What a node keeps of remote references: an extension of NodeCore.
+/// What a node keeps of remote references: an extension of the LocalNode.
 struct RrefParts {
-  explicit RrefParts(NodeCore& core)
-      : outbox(std::make_shared<Outbox>(core)),
-        objects(std::make_shared<ObjectTable>(core, *outbox)),
-        references(std::make_shared<References>(core, *objects, *outbox)) {}
+  explicit RrefParts(LocalNode& node)
+      : outbox(std::make_shared<Outbox>(node)),
+        objects(std::make_shared<ObjectTable>(node, *outbox)),
+        references(std::make_shared<References>(node, *objects, *outbox)) {}
 
   std::once_flag follows_node;
   const std::shared_ptr<Outbox> outbox;

@@ -1,7 +1,5 @@
 #include "batchrpc/rref/rref_report.hpp"
 
-#include "batchrpc/node/node.hpp"
-#include "node/node_core.hpp"
 #include "rref/rref_parts.hpp"
 
 namespace batchrpc {
@@ -26,10 +24,6 @@ void detail::add_metrics(const RrefParts& parts, RRefMetrics& metrics) {
   for (const UsedRRefs& used : all.used)
     metrics.used.push_back({.name = used.owner, .objects = used.objects});
   metrics.in_flight = all.in_flight;
-}
-
-RRefReport Node::rrefs() const {
-  return detail::report(*live_core().extension<detail::RrefParts>());
 }
 
 }  // namespace batchrpc

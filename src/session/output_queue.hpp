@@ -16,16 +16,9 @@
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/transport/stream.hpp"
 #include "batchrpc/wire/encoder.hpp"
+#include "wire/frame_watch.hpp"
 
 namespace batchrpc {
-
-/// Is told when a frame is given to the stream.
-class FrameWatch {
- public:
-  virtual ~FrameWatch() = default;
-  /// Once, on the thread that is about to write; without a lock.
-  virtual void taken() noexcept = 0;
-};
 
 /// What a session has yet to send, over one stream after the other. Frames that are appended while
 /// a write is under way leave together in the next one, a round; large payloads go in chunks

@@ -24,20 +24,20 @@ ConnectionLimits limits_of(const NodeOptions& options) {
 Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
                  std::shared_ptr<WaitContext> context, std::string peer_name, std::uint64_t id)
     : host_(std::move(host)),
-      core_(host_->core()),
+      node_(host_->node()),
       loop_(std::move(loop)),
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
-      tracer_(host_->tracer()),
-      queue_(host_->admission_queue()),
-      counters_(host_->counters()),
+      tracer_(host_->parts().tracer),
+      calls_of_peer_(host_->parts().calls),
+      counters_(host_->parts().counters),
       stopwatch_(*loop_),
       expected_peer_(std::move(peer_name)),
       small_frame_words_(host_->options().max_frame_bytes / sizeof(Word)),
       call_timeout_(host_->options().call_timeout),
       credit_limit_(host_->options().max_outstanding_bytes),
       id_(id),
-      assembler_(host_->options().max_payload_bytes, host_->payload_memory()),
+      assembler_(host_->options().max_payload_bytes, host_->parts().payload_memory),
       mutex_(connection_->output().mutex()),
       made_(counters_) {
   if (counters_ != nullptr && !expected_peer_.empty()) counters_->name(made_, expected_peer_);

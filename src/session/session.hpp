@@ -18,6 +18,7 @@
 #include "batchrpc/future/promise.hpp"
 #include "metrics/node_counters.hpp"
 #include "session/call_order.hpp"
+#include "session/call_sink.hpp"
 #include "session/call_table.hpp"
 #include "session/connection.hpp"
 #include "session/connection_log.hpp"
@@ -73,9 +74,6 @@ class Session final : public FrameSink,
   /// are yet to start. On the loop.
   void cancel_incoming();
 
-  /// From here on a deadline may be set by the coarse clock: that is within a hundredth of what was
-  /// asked.
-  static constexpr Duration kCoarseFrom = std::chrono::seconds(1);
   /// The function that a wait for credit is told of as.
   static constexpr std::string_view kCreditWait = "wait_for_credit()";
   /// Ends the calls that wait, by that promise: `error` makes the error, from the function's name
@@ -173,12 +171,8 @@ class Session final : public FrameSink,
 
  private:
   // A function of ours as the peer calls it.
-  struct Incoming {
-    std::string name;
-    std::string signature;
-    bool of_program = false;  // not of the library itself
-    bool of_object = false;   // and its first argument names the object that it is about
-    std::weak_ptr<detail::ExposedFunction> function;
+  struct Incoming : CalledFunction {
+    bool of_object = false;  // its first argument names the object that it is about
   };
 
   // Who waits for room to call; and for whom of those who waited it is kept.
@@ -244,9 +238,7 @@ class Session final : public FrameSink,
                 std::optional<TimePoint> deadline);
   void dispatch_late(PayloadAssembler::Whole call);
   [[nodiscard]] bool note_submitted(PendingCall& call, const detail::OutgoingOptions& options);
-  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(Incoming& incoming) const;
-  [[nodiscard]] FunctionCounters& counters_of(const Incoming& incoming) const;
-  void run_function(std::uint32_t number, detail::IncomingCall& call);
+  void hand_over(std::uint32_t number, detail::IncomingCall& call);
   [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame) const;
   void run_in_turn(const CallOrder::Object& object);
   void expect_call(const wire::FrameView& frame);
@@ -305,12 +297,12 @@ class Session final : public FrameSink,
   std::string peer_name() const;
 
   const std::shared_ptr<SessionHost> host_;
-  const std::shared_ptr<NodeCore> core_;
+  const std::shared_ptr<LocalNode> node_;  // for codecs
   const std::shared_ptr<Loop> loop_;
   const std::shared_ptr<Connection> connection_;
   CallTracer& tracer_;
-  const std::shared_ptr<AdmissionQueue> queue_;  // null: no call waits for its turn
-  NodeCounters* const counters_;                 // null: nobody counts
+  CallSink& calls_of_peer_;
+  NodeCounters* const counters_;  // null: nobody counts
   const Stopwatch stopwatch_;
   const std::string expected_peer_;
   const std::size_t small_frame_words_;  // surely within the limits
@@ -353,7 +345,7 @@ class Session final : public FrameSink,
   std::mutex& mutex_;  // the output queue's; guards what follows
   CallTable calls_;
   CallsMade made_;
-  detail::SubmitterNumber submitter_number_;  // from the first call on
+  std::weak_ptr<detail::Submitter> as_submitter_;  // from the first call on
   ConnectionLog log_;
   std::uint64_t notifications_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash

@@ -12,13 +12,14 @@ namespace batchrpc {
 
 // --- of calls of ours
 
-// By who holds the lock. False when the call in which it was made was cancelled meanwhile.
+// The caller must hold the lock. False when the call in which it was made was cancelled meanwhile.
 bool Session::note_submitted(PendingCall& call, const detail::OutgoingOptions& options) {
-  if (submitter_number_.value() == 0) submitter_number_.assign(weak_from_this());
-  const detail::SubmittedCall submitted{submitter_number_.value(), call.id};
-  call.handler.receiver().submitted(submitted, options.cancel_when_dropped);
-  if (!call.belongings || !call.belongings->nested) return true;
-  return call.belongings->nested->follow(submitted);
+  if (as_submitter_.expired()) as_submitter_ = weak_from_this();
+  detail::SubmittedCall submitted{as_submitter_, call.id};
+  const bool nested = call.belongings && call.belongings->nested;
+  const bool goes_on = !nested || call.belongings->nested->follow(submitted);
+  call.handler.receiver().submitted(std::move(submitted), options.cancel_when_dropped);
+  return goes_on;
 }
 
 bool Session::cancel_call(std::uint64_t id) noexcept {
@@ -112,7 +113,7 @@ void Session::dispatch_late(PayloadAssembler::Whole whole) {
   detail::IncomingCall call(*this, frame.header.id, wants_reply, context_of(frame, whole.deadline),
                             arguments);
   call.set_waited();
-  run_function(frame.header.number, call);
+  hand_over(frame.header.number, call);
 }
 
 }  // namespace batchrpc

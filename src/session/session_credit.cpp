@@ -169,10 +169,9 @@ bool Session::refuses_for_replies(const wire::FrameView& frame) {
   const std::size_t bytes = error.size() * sizeof(Word);
   refused_bytes_ += bytes;
   const bool is_too_much = refused_bytes_ > kRefusalBytes;
-  if (counters_ != nullptr) {
-    FunctionCounters& counters = counters_of(function);
-    counters.began(frame.words.size_bytes());
-    counters.failed(ErrorCode::overloaded, is_too_much ? 0 : bytes);
+  if (FunctionCounters* const counters = calls_of_peer_.counters_of(function)) {
+    counters->began(frame.words.size_bytes());
+    counters->failed(ErrorCode::overloaded, is_too_much ? 0 : bytes);
   }
   if (is_too_much) {
     throw BadMessage("it calls and does not take the replies, of which " + std::to_string(held) +

@@ -1,13 +1,9 @@
 #pragma once
 
-#include <exception>
-#include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "batchrpc/base/log.hpp"
-#include "batchrpc/call/exposed.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/call/remote_call.hpp"
 #include "metrics/node_counters.hpp"
@@ -17,48 +13,34 @@
 
 namespace batchrpc {
 
-class AdmissionQueue;
+class CallSink;
 class CallTracer;
 class Session;
 
-/// What a session needs of its node.
+/// What the sessions of a node use of it. What this refers to lives as long as the SessionHost.
+struct SessionParts {
+  const NodeOptions& options;
+  const Log& log;
+  LogLimits& log_limits;
+  CallTracer& tracer;
+  CallSink& calls;                   ///< where the calls that peers make go
+  NodeCounters* counters = nullptr;  ///< null: nobody counts the node's calls
+  /// Where large payloads are received; null: in memory of the allocator.
+  std::shared_ptr<PayloadMemory> payload_memory{};
+};
+
+/// The node of a session: what they share, and who is told of the session's life.
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
 
-  /// The node itself, for codecs (detail::CurrentNode).
-  [[nodiscard]] virtual std::shared_ptr<NodeCore> core() = 0;
-  [[nodiscard]] virtual const NodeOptions& options() const noexcept = 0;
-  [[nodiscard]] virtual const Log& log() const noexcept = 0;
-  [[nodiscard]] virtual CallTracer& tracer() noexcept = 0;
-  [[nodiscard]] virtual LogLimits& log_limits() noexcept = 0;
+  [[nodiscard]] virtual const SessionParts& parts() const noexcept = 0;
+  /// The node, for codecs (detail::CurrentNode): sessions hand it on.
+  [[nodiscard]] virtual std::shared_ptr<LocalNode> node() = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
-  /// Whether calls of the program's functions are refused, with this error.
-  [[nodiscard]] virtual std::exception_ptr refusal() const = 0;
   /// Whether this is the copy in a forked child, where locks may be held by threads of the parent.
   [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
-  /// Throws NotFound or BadSignature.
-  [[nodiscard]] virtual std::shared_ptr<detail::ExposedFunction> resolve(
-      std::string_view name, std::string_view signature) const = 0;
-  /// The function of that name, as whatever it is called; null: there is none.
-  [[nodiscard]] virtual std::shared_ptr<detail::ExposedFunction> find_function(
-      std::string_view /*name*/) const {
-    return nullptr;
-  }
-  /// Keeps a call of a function that is not exposed, as long as it may still be: then calls `again`
-  /// on the loop. Whether it did; else the call is untouched.
-  using RunAgain = std::function<void(detail::IncomingCall call)>;
-  virtual bool park(const std::string& function, detail::IncomingCall& call, RunAgain again) = 0;
-  virtual void run_on_worker(Task task) = 0;
-  /// What is counted of its calls; null: nothing.
-  [[nodiscard]] virtual NodeCounters* counters() noexcept { return nullptr; }
-  /// Where calls wait for their turn; null where none do (NodeOptions::call_limits).
-  [[nodiscard]] virtual std::shared_ptr<AdmissionQueue> admission_queue() const { return nullptr; }
-  /// Where large payloads are received; null: in memory of the allocator.
-  [[nodiscard]] virtual std::shared_ptr<PayloadMemory> payload_memory() const { return nullptr; }
-  /// Runs the call when it has the lock, which the function's options name; behind those that wait.
-  virtual void run_exclusively(std::shared_ptr<detail::ExposedFunction> function,
-                               detail::IncomingCall call) = 0;
+
   /// The session that the connection of `half_open`, which somebody made to this node, is to go on
   /// with; null for a new one. On the loop.
   virtual std::shared_ptr<Session> find_session(const Session& half_open,
@@ -72,6 +54,13 @@ class SessionHost {
   virtual void session_resumed(Session& session) = 0;
   /// The session has ended; its pending calls wait for fail_calls(). On the loop.
   virtual void session_closed(const std::shared_ptr<Session>& session, const std::string& why) = 0;
+
+  /// Of the parts:
+  /// @{
+  [[nodiscard]] const NodeOptions& options() const noexcept { return parts().options; }
+  [[nodiscard]] const Log& log() const noexcept { return parts().log; }
+  [[nodiscard]] LogLimits& log_limits() const noexcept { return parts().log_limits; }
+  /// @}
 };
 
 }  // namespace batchrpc

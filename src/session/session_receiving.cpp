@@ -2,8 +2,8 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
+#include "call/coarse_deadline.hpp"
 #include "call/function_table.hpp"
-#include "dispatch/admission_queue.hpp"
 #include "session/flush_scope.hpp"
 #include "session/session.hpp"
 
@@ -101,8 +101,10 @@ void Session::handle_define(const wire::FrameView& frame) {
   const auto parameters = definition.signature.find('(');
   const bool of_object = is_reserved && parameters != std::string::npos &&
                          definition.signature.compare(parameters, kOfObject.size(), kOfObject) == 0;
-  incoming_.push_back(
-      {std::move(definition.name), std::move(definition.signature), of_program, of_object, {}});
+  incoming_.push_back({{.name = std::move(definition.name),
+                        .signature = std::move(definition.signature),
+                        .of_program = of_program},
+                       of_object});
 }
 
 void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
@@ -159,90 +161,12 @@ void Session::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payload
   detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
                             context_of(frame, deadline), arguments);
-  run_function(frame.header.number, call);
+  hand_over(frame.header.number, call);
 }
 
-// Throws NotFound or BadSignature.
-std::shared_ptr<detail::ExposedFunction> Session::resolve(Incoming& incoming) const {
-  auto function = incoming.function.lock();
-  if (!function || function->taken_back) {  // calls under way keep it
-    function = host_->resolve(incoming.name, incoming.signature);
-    incoming.function = function;
-  }
-  return function;
-}
-
-// Those of what is exposed by that name, however it was called; of a node that counts.
-FunctionCounters& Session::counters_of(const Incoming& incoming) const {
-  const auto exposed = host_->find_function(incoming.name);
-  return exposed && exposed->counters != nullptr ? *exposed->counters : counters_->unknown();
-}
-
-void Session::run_function(std::uint32_t number, detail::IncomingCall& call) {
-  Incoming& incoming = incoming_[number];
-  const std::exception_ptr refusal = incoming.of_program ? host_->refusal() : nullptr;
-  std::shared_ptr<detail::ExposedFunction> function;
-  try {
-    function = resolve(incoming);
-  } catch (...) {
-    const std::exception_ptr error = std::current_exception();
-    const auto count = [&, bytes = call.bytes()] {
-      if (counters_ != nullptr) call.count_by(counters_of(incoming), connection_->read_at(), bytes);
-    };
-    if (const std::exception_ptr ending = host_->refusal()) {
-      count();
-      return call.fail(ending);
-    }
-    // Nodes that start together call each other before all of them have exposed what they have.
-    if (code_of(error) == ErrorCode::not_found) {
-      call.keep();
-      const auto again = [self = shared_from_this(), number](detail::IncomingCall parked) {
-        self->run_function(number, parked);
-      };
-      if (host_->park(incoming.name, call, again)) return;
-    }
-    count();
-    if (!call.wants_reply()) {
-      host_->log_limits().dropped_notifications.write(
-          host_->log(), LogLevel::warning, loop_->now(),
-          "a notification from " + peer_name() + " was dropped: " + describe(error));
-    }
-    call.fail(error);
-    return;
-  }
-  if (function->counters != nullptr)
-    call.count_by(*function->counters, connection_->read_at(), call.bytes());
-  if (refusal) return call.refuse(refusal);
-  const bool limited = queue_ && incoming.of_program && !function->options.short_handler;
-  if (limited) {
-    if (const std::exception_ptr error = queue_->accept(function->name, call)) {
-      return call.refuse(error);
-    }
-  }
-  if (const auto& exclusive = function->options.exclusive) {
-    auto lock = exclusive->try_lock();
-    if (!lock) {
-      call.keep(function);
-      host_->run_exclusively(std::move(function), std::move(call));
-      return;
-    }
-    call.hold(*std::move(lock));
-  }
-  if (function->options.short_handler) {
-    const detail::CurrentNode current(core_);
-    function->run(call);
-    return;
-  }
-  call.keep(function);
-  if (limited) {
-    queue_->run(core_, std::move(function), std::move(call));
-    return;
-  }
-  host_->run_on_worker(
-      [core = core_, function = std::move(function), call = std::move(call)]() mutable {
-        const detail::CurrentNode current(core);
-        function->run(call);
-      });
+// To be run, or answered with the reason why not.
+void Session::hand_over(std::uint32_t number, detail::IncomingCall& call) {
+  calls_of_peer_.take(incoming_[number], call, {.node = node_, .at = connection_->read_at()});
 }
 
 void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
@@ -260,7 +184,7 @@ void Session::handle_result(const wire::FrameView& frame, std::vector<Bytes>& pa
   detail::CallProbe* const probe = call->probe();
   if (probe != nullptr) note_reply(*probe, frame, payloads);
   reply.probe = probe;
-  const detail::CurrentNode current(core_);
+  const detail::CurrentNode current(node_);
   call->handler(reply);
   if (probe != nullptr) probe->end();
   keep_pace();

@@ -4,6 +4,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "call/call_diagnostics_text.hpp"
+#include "call/coarse_deadline.hpp"
 #include "call/function_table.hpp"
 #include "metrics/node_counters.hpp"
 #include "session/flush_scope.hpp"

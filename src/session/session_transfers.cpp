@@ -109,14 +109,12 @@ void Session::expect_call(const wire::FrameView& frame) {
 detail::ReceivePlan Session::announce(const wire::FrameView& frame,
                                       std::optional<TimePoint> deadline,
                                       const std::shared_ptr<FlowControl>& gate) {
-  Incoming& incoming = incoming_[frame.header.number];
-  if (incoming.of_program && host_->refusal()) return {};
   try {
     const CallContext context(*identity_.load(std::memory_order_acquire), deadline);
     const detail::ContextScope scope(context);
-    const detail::CurrentNode current(core_);
+    const detail::CurrentNode current(node_);
     Decoder decoder(frame.segment(), {});
-    return resolve(incoming)->announce(decoder, gate);
+    return calls_of_peer_.announce(incoming_[frame.header.number], decoder, gate);
   } catch (...) {  // the call will be told
     return {};
   }

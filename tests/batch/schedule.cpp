@@ -30,6 +30,56 @@ class BusyWorkers final : public Executor {
 
 }  // namespace
 
+/// The batcher's node.
+class Schedule::ScheduleHost final : public Host {
+ public:
+  explicit ScheduleHost(Schedule& schedule)
+      : schedule_(schedule),
+        workers_(schedule.workers_),
+        loop_tasks_(schedule.loop_),
+        loop_(schedule.loop_) {}
+
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+  [[nodiscard]] const std::shared_ptr<Executor>& workers() const noexcept override {
+    return workers_;
+  }
+  [[nodiscard]] const std::shared_ptr<Executor>& loop_tasks() const noexcept override {
+    return loop_tasks_;
+  }
+  [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept override { return loop_; }
+  [[nodiscard]] bool is_live(std::string_view name) const override {
+    return name == name_ || any_peer([&](const Peer& peer) { return peer.identity->name == name; });
+  }
+  [[nodiscard]] bool is_current(const PeerIdentity& identity) const override {
+    return any_peer(
+        [&](const Peer& peer) { return peer.identity->incarnation == identity.incarnation; });
+  }
+  [[nodiscard]] bool may_be_peer(std::string_view /*peer*/) const override { return true; }
+  std::uint64_t on_change(std::function<void()> handler) override {
+    schedule_.handlers_[schedule_.next_handler_] = std::move(handler);
+    return schedule_.next_handler_++;
+  }
+  std::uint64_t on_end(std::function<void()> handler) override {
+    return on_change(std::move(handler));
+  }
+  void forget(std::uint64_t number) override { schedule_.handlers_.erase(number); }
+  std::uint64_t on_metrics(BatcherFigures /*figures*/) override { return 0; }
+  void forget_metrics(std::uint64_t /*number*/, BatcherMetrics /*last*/) override {}
+
+ private:
+  template <class Which>
+  [[nodiscard]] bool any_peer(const Which& which) const {
+    return std::any_of(schedule_.peers_.begin(), schedule_.peers_.end(),
+                       [&](const Peer& peer) { return peer.live && which(peer); });
+  }
+
+  Schedule& schedule_;
+  const std::string name_ = "root";
+  const std::shared_ptr<Executor> workers_;
+  const std::shared_ptr<Executor> loop_tasks_;
+  const std::shared_ptr<Loop> loop_;
+};
+
 Schedule::Schedule(std::uint64_t seed, std::ostream* log)
     : random_(seed),
       log_(log),
@@ -57,8 +107,9 @@ Schedule::~Schedule() {
 }
 
 BatchModel Schedule::model() {
-  const Host here = host();
-  return {some_options(), here.is_live, here.is_current,
+  const auto here = std::make_shared<ScheduleHost>(*this);
+  return {some_options(), [here](std::string_view peer) { return here->is_live(peer); },
+          [here](const PeerIdentity& peer) { return here->is_current(peer); },
           [this](const std::string& what) { complain(what); }};
 }
 
@@ -76,33 +127,7 @@ void Schedule::make_batcher() {
         },
         std::move(rules));
   }
-  batcher_->exposed_on(host());
-}
-
-Host Schedule::host() {
-  Host host;
-  host.name = "root";
-  host.workers = workers_;
-  host.loop_tasks = loop_;
-  host.loop = loop_;
-  host.is_live = [this](std::string_view name) {
-    return name == "root" || std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
-             return peer.live && peer.identity->name == name;
-           });
-  };
-  host.is_current = [this](const PeerIdentity& identity) {
-    return std::any_of(peers_.begin(), peers_.end(), [&](const Peer& peer) {
-      return peer.live && peer.identity->incarnation == identity.incarnation;
-    });
-  };
-  host.may_be_peer = [](std::string_view) { return true; };
-  host.on_change = [this](std::function<void()> handler) {
-    handlers_[next_handler_] = std::move(handler);
-    return next_handler_++;
-  };
-  host.on_end = host.on_change;
-  host.forget = [this](std::uint64_t number) { handlers_.erase(number); };
-  return host;
+  batcher_->exposed_on(std::make_shared<ScheduleHost>(*this));
 }
 
 BatchOptions Schedule::some_options() {

@@ -57,7 +57,7 @@ class Schedule {
   [[nodiscard]] Duration some_time(std::size_t most_us) {
     return std::chrono::microseconds(below(most_us));
   }
-  [[nodiscard]] Host host();
+  class ScheduleHost;
   [[nodiscard]] BatchModel model();
   [[nodiscard]] BatchOptions some_options();
   void make_batcher();

@@ -2,6 +2,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "call/function_table.hpp"
+#include "dispatch/call_dispatcher.hpp"
 #include "future/virtual_wait.hpp"
 #include "node/raw_peer.hpp"
 #include "recording/call_tracer.hpp"
@@ -37,36 +38,56 @@ class CountedStream final : public Stream {
   int& reads_;
 };
 
-/// A node as sessions see it, which counts what they ask for.
+/// A function that counts how often its signature is compared.
+class CountedFunction final : public detail::ExposedFunction {
+ public:
+  CountedFunction(std::shared_ptr<detail::ExposedFunction> function, int& compared)
+      : ExposedFunction(function->name, function->signature, function->options),
+        function_(std::move(function)),
+        compared_(compared) {}
+  std::shared_ptr<ExposedFunction> with_signature(std::string_view called_as) override {
+    ++compared_;
+    return ExposedFunction::with_signature(called_as);
+  }
+  void run(detail::IncomingCall& call) noexcept override { function_->run(call); }
+  [[nodiscard]] std::string schema() const override { return function_->schema(); }
+
+ private:
+  const std::shared_ptr<detail::ExposedFunction> function_;
+  int& compared_;
+};
+
+/// A node as sessions see it, which counts how often they have a function looked up.
 class Callee final : public SessionHost {
  public:
-  Callee() : log_(LogLevel::off) {
+  explicit Callee(const std::shared_ptr<Loop>& loop)
+      : log_(LogLevel::off),
+        counters_(*loop),
+        calls_({.node = "callee",
+                .functions = functions_,
+                .loop = loop,
+                .loop_tasks = nullptr,
+                .workers = nullptr,
+                .limits = {},
+                .log = log_,
+                .log_limits = log_limits_,
+                .counters = counters_,
+                .refusal = [] { return nullptr; }}),
+        parts_{.options = options_,
+               .log = log_,
+               .log_limits = log_limits_,
+               .tracer = tracer_,
+               .calls = calls_} {
     add("twice", [](int x) { return 2 * x; });
     add("half", [](int x) { return x / 2; });
   }
 
-  std::shared_ptr<NodeCore> core() override { return nullptr; }
-  [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
-  [[nodiscard]] const Log& log() const noexcept override { return log_; }
-  [[nodiscard]] CallTracer& tracer() noexcept override { return tracer_; }
-  [[nodiscard]] LogLimits& log_limits() noexcept override { return log_limits_; }
+  [[nodiscard]] const SessionParts& parts() const noexcept override { return parts_; }
+  std::shared_ptr<LocalNode> node() override { return nullptr; }
   [[nodiscard]] wire::Hello own_hello() const override {
     return {.incarnation = 1, .name = "callee"};
   }
   [[nodiscard]] bool is_forked_copy() const noexcept override { return false; }
-  [[nodiscard]] std::exception_ptr refusal() const override { return nullptr; }
-  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(
-      std::string_view name, std::string_view signature) const override {
-    ++resolved;
-    return functions_.resolve(name, signature, "callee");
-  }
-  bool park(const std::string& /*function*/, detail::IncomingCall& /*call*/,
-            RunAgain /*again*/) override {
-    return false;
-  }
-  void run_on_worker(Task task) override { task(); }
-  void run_exclusively(std::shared_ptr<detail::ExposedFunction> /*function*/,
-                       detail::IncomingCall /*call*/) override {}
   std::shared_ptr<Session> find_session(const Session& /*half_open*/,
                                         const wire::Hello& /*hello*/) override {
     return nullptr;
@@ -83,13 +104,15 @@ class Callee final : public SessionHost {
   void session_closed(const std::shared_ptr<Session>& /*session*/,
                       const std::string& /*why*/) override {}
 
-  mutable int resolved = 0;
+  int resolved = 0;
 
  private:
   template <class F>
   void add(std::string name, F function) {
-    functions_.add(std::make_shared<detail::TypedFunction<F, detail::FunctionTraits<F>>>(
-        std::move(name), function, ExposeOptions{.short_handler = true}));
+    functions_.add(std::make_shared<CountedFunction>(
+        std::make_shared<detail::TypedFunction<F, detail::FunctionTraits<F>>>(
+            std::move(name), function, ExposeOptions{.short_handler = true}),
+        resolved));
   }
 
   NodeOptions options_;
@@ -97,11 +120,14 @@ class Callee final : public SessionHost {
   LogLimits log_limits_;
   CallTracer tracer_{1};
   FunctionTable functions_;
+  NodeCounters counters_;
+  CallDispatcher calls_;
+  const SessionParts parts_;
 };
 
 struct Accepting {
   test::VirtualWorld world;
-  std::shared_ptr<Callee> callee = std::make_shared<Callee>();
+  std::shared_ptr<Callee> callee = std::make_shared<Callee>(world.loop);
   std::shared_ptr<Transport> transport = world.network->transport(world.loop, "callee");
   std::vector<std::shared_ptr<Session>> sessions{};
   int reads = 0;

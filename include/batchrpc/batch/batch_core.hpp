@@ -52,7 +52,7 @@ class BATCHRPC_EXPORT BatchCore {
   /// Uses the node's clock and workers, and its knowledge of who lives. Before the first row; later
   /// calls change nothing. Throws InvalidArgument when all_of has names that the node's group
   /// cannot have.
-  virtual void exposed_on(const Host& host) = 0;
+  virtual void exposed_on(const std::shared_ptr<Host>& host) = 0;
 
   /// Queues a call; sets its `arrived`, and its caller and deadline from the calling thread's
   /// CallContext where it has none. Null, or why it was refused: the call is then untouched.

@@ -94,7 +94,7 @@ class Batcher<R(Args...)> {
     }
     /// For a node.
     /// @{
-    void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
+    void exposed_on(const std::shared_ptr<Host>& host) const { state_->core->exposed_on(host); }
     void take_call(detail::IncomingCall&& call) const {
       state_->template take<ManyRows<R>, ManyRows<Args>...>(detail::kOfMany, detail::Before<>{},
                                                             std::move(call), nullptr);
@@ -144,7 +144,7 @@ class Batcher<R(Args...)> {
   /// groups are that node's peers. The first node counts: exposed on a second one, or after a row
   /// of this process that came before any node, it answers there, but runs where it did; and the
   /// end of the first node ends it.
-  void exposed_on(const Host& host) const { state_->core->exposed_on(host); }
+  void exposed_on(const std::shared_ptr<Host>& host) const { state_->core->exposed_on(host); }
   /// By a node: a peer's call, which has `First` before its own arguments; `owner` lives until it
   /// is answered.
   template <class... First>

@@ -81,7 +81,7 @@ class PendingReply final : public State<R>, public ReplyReceiver {
     this->complete();
   }
   void submitted(SubmittedCall call, bool cancel_when_dropped) noexcept override {
-    call_ = call;
+    call_ = std::move(call);
     if (cancel_when_dropped) this->set_cancelled_when_dropped();
   }
   bool cancel() noexcept override { return call_.cancel(); }
@@ -94,7 +94,7 @@ class PendingReply final : public State<R>, public ReplyReceiver {
 /// What a user's options mean for a call that the node makes now, and what goes along with it: by
 /// the options, the call that the calling thread answers, and who records the node's calls. `node`
 /// null: there is none, and nothing goes along.
-[[nodiscard]] BATCHRPC_EXPORT OutgoingOptions outgoing(const CallOptions& options, NodeCore* node);
+[[nodiscard]] BATCHRPC_EXPORT OutgoingOptions outgoing(const CallOptions& options, LocalNode* node);
 
 /// A call's future, and what completes it.
 template <class R>

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,11 +10,10 @@
 
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/call/function_traits.hpp"
+#include "batchrpc/call/host.hpp"
 #include "batchrpc/call/receive_plan.hpp"
 #include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/future/async_mutex.hpp"
-#include "batchrpc/metrics/node_metrics.hpp"
-#include "batchrpc/transport/loop.hpp"
 #include "batchrpc/wire/schema.hpp"
 #include "batchrpc/wire/signature.hpp"
 
@@ -38,43 +35,12 @@ struct ExposeOptions {
   std::shared_ptr<AsyncMutex> exclusive{};
 };
 
-/// The node that a callable is exposed on, for callables that need more than arguments: one with a
-/// member `exposed_on(const Host&)` is told, as a Batcher is; it then answers calls by a member
-/// `take_call(detail::IncomingCall&&)`. All of it may be used on any thread and after the node's
-/// end, which it does not put off: tasks are then destroyed, and nobody is live.
-struct Host {
-  std::string name{};                    ///< of the node; empty: there is none
-  std::shared_ptr<Executor> workers;     ///< where handlers run
-  std::shared_ptr<Executor> loop_tasks;  ///< for short tasks, on the driving thread
-  std::shared_ptr<Loop> loop;            ///< for timers
-  /// Whether a node of that name is in the group and not lost.
-  std::function<bool(std::string_view peer)> is_live;
-  /// Whether that very incarnation of a node is; true of nodes of another group.
-  std::function<bool(const PeerIdentity& peer)> is_current;
-  /// Whether there is, or may yet be, a node of that name: false for a name that a full group
-  /// lacks.
-  std::function<bool(std::string_view peer)> may_be_peer;
-  /// Calls back after any change of the group; the number takes it back.
-  std::function<std::uint64_t(std::function<void()>)> on_change;
-  /// Calls back when the node has ended; the number takes it back.
-  std::function<std::uint64_t(std::function<void()>)> on_end;
-  /// Takes a handler of on_change or on_end back. One that another thread is running may go on
-  /// running after this has returned.
-  std::function<void(std::uint64_t)> forget;
-  /// Under which it is exposed; empty: no one knows.
-  std::string exposed_as{};
-  /// Of a batcher: has Node::metrics() ask for its figures, under `exposed_as`, until the number
-  /// takes that back, with the last ones. Nothing, once: it is about to end. Null: nobody asks.
-  std::function<std::uint64_t(std::function<std::optional<BatcherMetrics>()>)> on_metrics{};
-  std::function<void(std::uint64_t, BatcherMetrics last)> forget_metrics{};  ///< the same
-};
-
 namespace detail {
 
 /// A callable that takes calls, with the duty to answer them, by `take_call(IncomingCall&&)`, which
 /// does not throw: it runs as a short handler, and decodes the arguments itself.
 template <class Callable>
-concept ToldOfHost = requires(Callable& callable, const Host& host) {
+concept ToldOfHost = requires(Callable& callable, const std::shared_ptr<Host>& host) {
   callable.exposed_on(host);
 };
 

@@ -25,7 +25,7 @@
 /// compiled library.
 namespace batchrpc {
 class FunctionCounters;
-class NodeCore;
+class LocalNode;
 }  // namespace batchrpc
 
 namespace batchrpc::detail {
@@ -68,25 +68,9 @@ class Submitter {
   ~Submitter() = default;
 };
 
-/// By which a submitter is found for as long as this lives, which belongs to it.
-class BATCHRPC_EXPORT SubmitterNumber {
- public:
-  SubmitterNumber() = default;
-  SubmitterNumber(const SubmitterNumber&) = delete;
-  SubmitterNumber& operator=(const SubmitterNumber&) = delete;
-  ~SubmitterNumber();
-
-  /// Once.
-  void assign(std::weak_ptr<Submitter> submitter);
-  [[nodiscard]] std::uint64_t value() const noexcept { return number_; }  ///< 0: not assigned
-
- private:
-  std::uint64_t number_ = 0;
-};
-
 /// A call that was submitted: who can take it back, and as what.
 struct SubmittedCall {
-  std::uint64_t submitter = 0;  ///< SubmitterNumber
+  std::weak_ptr<Submitter> submitter{};
   std::uint64_t id = 0;
 
   /// Takes it back: its receiver gets Cancelled, in here. False when it has ended.
@@ -322,15 +306,16 @@ class BATCHRPC_EXPORT CurrentNode {
  public:
   /// None, whatever it is outside of the scope.
   CurrentNode() noexcept;
-  explicit CurrentNode(const std::shared_ptr<NodeCore>& core) noexcept;
+  /// `node` stays where it is for as long as this lives.
+  explicit CurrentNode(const std::shared_ptr<LocalNode>& node) noexcept;
   ~CurrentNode();
   CurrentNode(const CurrentNode&) = delete;
   CurrentNode& operator=(const CurrentNode&) = delete;
 
-  [[nodiscard]] static std::shared_ptr<NodeCore> get();
+  [[nodiscard]] static std::shared_ptr<LocalNode> get();
 
  private:
-  const std::shared_ptr<NodeCore>* outer_;
+  const std::shared_ptr<LocalNode>* outer_;
 };
 
 }  // namespace batchrpc::detail

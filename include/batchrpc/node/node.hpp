@@ -228,7 +228,7 @@ class BATCHRPC_EXPORT Node {
     }
   }
 
-  // --- objects behind remote references: defined in batchrpc/rref/exposing_objects.hpp
+  // --- objects behind remote references: defined in batchrpc/node/exposing_objects.hpp
 
   /// The same for a function of many signatures. For the library's other parts, as
   /// expose_operators() of batchrpc::torch.
@@ -356,13 +356,15 @@ class BATCHRPC_EXPORT Node {
   [[nodiscard]] std::shared_ptr<Executor> workers() const;
 
   /// What a callable that is exposed here, under that name, may use.
-  [[nodiscard]] Host host(std::string exposed_as = {}) const;
+  [[nodiscard]] std::shared_ptr<Host> host(std::string exposed_as = {}) const;
 
   /// For parts of the library.
   [[nodiscard]] const std::shared_ptr<NodeCore>& core() const {
     static_cast<void>(live_core());
     return core_;
   }
+  /// For parts of the library that depend on calls alone.
+  [[nodiscard]] std::shared_ptr<LocalNode> local_node() const;
   /// For parts of the library: calls `use` with a handle, whose end is not the node's.
   static void visit(const std::shared_ptr<NodeCore>& core,
                     const std::function<void(const Node&)>& use);
@@ -371,9 +373,7 @@ class BATCHRPC_EXPORT Node {
               Encoder& encoder, detail::ReplyHandler&& handler) const;
 
   /// For parts of the library: what the options of a call that is made now mean.
-  [[nodiscard]] detail::OutgoingOptions outgoing(const CallOptions& options) const {
-    return detail::outgoing(options, core_.get());
-  }
+  [[nodiscard]] detail::OutgoingOptions outgoing(const CallOptions& options) const;
 
  private:
   explicit Node(std::shared_ptr<NodeCore> core);

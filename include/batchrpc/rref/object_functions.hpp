@@ -192,11 +192,11 @@ Future<R> call_object(ObjectId id, Method method) {
 // goes to it when its turn on the object comes.
 template <auto M, class T, class R, class... Params>
 struct BatchedMethod {
-  Host host;
+  std::shared_ptr<Host> host;
 
   Future<R> operator()(ObjectId object, Params... arguments) const;  // says the signature
 
-  void exposed_on(const Host& /*host*/) const {}
+  void exposed_on(const std::shared_ptr<Host>& /*host*/) const {}
   void take_call(IncomingCall&& incoming) const {
     try {
       incoming.keep();

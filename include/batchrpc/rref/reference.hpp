@@ -40,14 +40,14 @@ class OwnerLink;
 /// the first comes and when the last goes. Thread-safe.
 class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference> {
  public:
-  Reference(std::shared_ptr<NodeCore> core, std::shared_ptr<OwnerLink> link, ObjectId object);
+  Reference(std::shared_ptr<LocalNode> node, std::shared_ptr<OwnerLink> link, ObjectId object);
   ~Reference();
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
 
   /// For an object that is being created by a call of this process.
   [[nodiscard]] static std::shared_ptr<Reference> to_new_object(
-      const std::shared_ptr<NodeCore>& core, std::string_view owner);
+      const std::shared_ptr<LocalNode>& node, std::string_view owner);
   /// That a peer has sent; on a thread that decodes for a node.
   [[nodiscard]] static std::shared_ptr<Reference> received(const WireReference& wire);
 
@@ -55,7 +55,7 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   [[nodiscard]] WireReference fork(Encoder& message);
 
   [[nodiscard]] const ObjectId& object() const noexcept { return object_; }
-  [[nodiscard]] const std::shared_ptr<NodeCore>& core() const noexcept { return core_; }
+  [[nodiscard]] const std::shared_ptr<LocalNode>& node() const noexcept { return node_; }
   [[nodiscard]] const std::shared_ptr<OwnerLink>& link() const noexcept { return link_; }
   /// The name of the node that owns the object.
   [[nodiscard]] const std::string& owner() const noexcept;
@@ -74,7 +74,7 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   void fail(std::exception_ptr error);
 
  private:
-  const std::shared_ptr<NodeCore> core_;
+  const std::shared_ptr<LocalNode> node_;
   const std::shared_ptr<OwnerLink> link_;
   const ObjectId object_;
   mutable SmallMutex mutex_;
@@ -107,13 +107,13 @@ BATCHRPC_EXPORT void create_object(ObjectId object, std::string_view type, std::
 BATCHRPC_EXPORT void run_on_object(ObjectId object, std::string_view type, ObjectJob job);
 /// Takes over an object of this process; returns the first reference.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<Reference> own_object(
-    const std::shared_ptr<NodeCore>& core, std::string_view type,
+    const std::shared_ptr<LocalNode>& node, std::string_view type,
     const std::shared_ptr<void>& object);
 /// Objects of the class `type` may be used as `base`.
-BATCHRPC_EXPORT void allow_as(const std::shared_ptr<NodeCore>& core, std::string_view type,
+BATCHRPC_EXPORT void allow_as(const std::shared_ptr<LocalNode>& node, std::string_view type,
                               std::string_view base, Upcast cast);
 
 /// Makes the node ready for objects; whatever exposes, creates or owns calls it first.
-BATCHRPC_EXPORT void use_objects(const std::shared_ptr<NodeCore>& core);
+BATCHRPC_EXPORT void use_objects(const std::shared_ptr<LocalNode>& node);
 
 }  // namespace batchrpc::detail

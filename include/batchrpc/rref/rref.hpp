@@ -7,7 +7,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "batchrpc/node/node.hpp"
+#include "batchrpc/call/argument_check.hpp"
+#include "batchrpc/call/caller.hpp"
+#include "batchrpc/call/exposed.hpp"
+#include "batchrpc/call/node_options.hpp"
+#include "batchrpc/call/remote_call.hpp"
+#include "batchrpc/future/future.hpp"
 #include "batchrpc/rref/object_functions.hpp"
 #include "batchrpc/rref/reference.hpp"
 #include "batchrpc/rref/rref_report.hpp"
@@ -49,7 +54,7 @@ class RRef {
       RRef(const RRef<Derived>& other)  // NOLINT: implicit
       : reference_(other.reference_) {
     if (reference_ && reference_->is_owner()) {
-      detail::allow_as(reference_->core(), detail::class_name<Derived>(), detail::class_name<T>(),
+      detail::allow_as(reference_->node(), detail::class_name<Derived>(), detail::class_name<T>(),
                        &detail::upcast<Derived, T>);
     }
   }
@@ -184,7 +189,7 @@ class RRef {
     return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
       const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
       return detail::send_call<R, detail::ObjectId, Params...>(
-          submitter(), key, detail::outgoing(options, reference.core().get()), reference.object(),
+          submitter(), key, detail::outgoing(options, reference.node().get()), reference.object(),
           std::forward<Args>(args)...);
     }(static_cast<Parameters*>(nullptr));
   }
@@ -195,7 +200,7 @@ class RRef {
     detail::Takes<Params...>::template check<Args...>();
     const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
     [&](const Params&... arguments) {
-      auto how = detail::outgoing(CallOptions{}, get().core().get());
+      auto how = detail::outgoing(CallOptions{}, get().node().get());
       const detail::EncoderLease encoder;
       encode_struct<detail::ObjectId, Params...>(*encoder, wire::kBodyPointer, get().object(),
                                                  arguments...);
@@ -237,7 +242,7 @@ auto RRef<T>::create(Args&&... args) const {
   using Traits = detail::FunctionTraits<decltype(M)>;
   using Made = typename detail::MadeObject<typename Traits::Result>::Class;
   check_class<M>();
-  auto made = detail::Reference::to_new_object(get().core(), owner());
+  auto made = detail::Reference::to_new_object(get().node(), owner());
   const auto send_as = [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
     detail::Takes<Params...>::template check<Args...>();
     return send_to<void, std::tuple<detail::ObjectId, Params...>>(

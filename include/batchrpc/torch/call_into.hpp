@@ -136,7 +136,7 @@ requires std::is_member_pointer_v<decltype(M)> Future<void> call_into_with(
     try {
       return detail::call_into_typed<OfObject>(
           submit, detail::key_of_function<OfObject>(name),
-          detail::outgoing(options, handle.reference().core().get()), out,
+          detail::outgoing(options, handle.reference().node().get()), out,
           static_cast<typename OfObject::Arguments*>(nullptr), handle.reference().object(),
           std::forward<Args>(args)...);
     } catch (...) {  // it refers to nothing

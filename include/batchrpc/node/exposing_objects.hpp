@@ -46,7 +46,7 @@ void Node::expose_implementation() const {
 template <class T, class Base>
 void Node::allow_as() const {
   static_assert(std::is_base_of_v<Base, T>, "the class is not derived from that one");
-  detail::allow_as(core(), detail::class_name<T>(), detail::class_name<Base>(),
+  detail::allow_as(local_node(), detail::class_name<T>(), detail::class_name<Base>(),
                    &detail::upcast<T, Base>);
 }
 
@@ -61,7 +61,7 @@ void Node::expose_creation(const std::tuple<Params...>* /*types*/) const {
       "the class has no public constructor that takes these types (as T, const T& or T&&), or no "
       "public destructor");
   if constexpr (std::is_constructible_v<T, Params...>) {
-    detail::use_objects(core());
+    detail::use_objects(local_node());
     const auto make = [](Params... arguments) {
       return detail::object_of(std::make_shared<T>(std::move(arguments)...));
     };
@@ -76,7 +76,7 @@ void Node::expose_factory() const {
   using Traits = detail::FunctionTraits<decltype(F)>;
   static_cast<void>(detail::takes_temporaries<Traits>());
   using T = typename detail::MadeObject<typename Traits::Result>::Class;
-  detail::use_objects(core());
+  detail::use_objects(local_node());
   [this]<class... Params>(const std::tuple<Params...>* /*types*/) {
     if constexpr (std::is_member_function_pointer_v<decltype(F)>) {
       using Maker = std::remove_const_t<typename Traits::Class>;
@@ -116,7 +116,7 @@ requires std::is_member_pointer_v<decltype(M)>
 void Node::expose_as(std::string_view name) const {
   using Traits = detail::FunctionTraits<decltype(M)>;
   using T = std::remove_const_t<typename Traits::Class>;
-  detail::use_objects(core());
+  detail::use_objects(local_node());
   [this, name]<class... Params>(const std::tuple<Params...>* /*types*/) {
     using R = typename Traits::Result;
     if constexpr (std::is_member_object_pointer_v<decltype(M)>) {
@@ -165,8 +165,8 @@ template <class T, class... Params, class... Args>
 RRef<T> Node::create_by(const std::string& name, std::string_view maker, PeerRef peer,
                         const std::tuple<Params...>* /*types*/, Args&&... args) const {
   detail::Takes<Params...>::template check<Args...>();
-  detail::use_objects(core());
-  auto reference = detail::Reference::to_new_object(core(), peer_name(peer));
+  detail::use_objects(local_node());
+  auto reference = detail::Reference::to_new_object(local_node(), peer_name(peer));
   using Traits = detail::Signature<void, detail::ObjectId, Params...>;
   // The object is not part of a call that may be under way here.
   call_typed<void>(key<Traits>(name), CallOptions{.detached = true}, PeerRef(reference->owner()),
@@ -181,8 +181,8 @@ RRef<T> Node::create_by(const std::string& name, std::string_view maker, PeerRef
 template <class T>
 RRef<T> Node::own(std::shared_ptr<T> object) const {
   if (!object) throw InvalidArgument("own(): there is no object");
-  detail::use_objects(core());
-  return RRef<T>(detail::own_object(core(), detail::class_name<T>(), object));
+  detail::use_objects(local_node());
+  return RRef<T>(detail::own_object(local_node(), detail::class_name<T>(), object));
 }
 
 }  // namespace batchrpc

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <chrono>
+
+#include "batchrpc/base/executor.hpp"
+
+namespace batchrpc {
+
+/// From this time-out on, a deadline may be set by the coarse clock, which is off by less than a
+/// hundredth of it.
+inline constexpr Duration kCoarseFrom = std::chrono::seconds(1);
+
+}  // namespace batchrpc

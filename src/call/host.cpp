@@ -1,0 +1,7 @@
+#include "batchrpc/call/host.hpp"
+
+namespace batchrpc {
+
+Host::~Host() = default;
+
+}  // namespace batchrpc

@@ -1,0 +1,143 @@
+#include "dispatch/call_dispatcher.hpp"
+
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+
+namespace batchrpc {
+namespace {
+
+std::shared_ptr<AdmissionQueue> queue_for(const CallDispatcher::Environment& environment) {
+  if (!AdmissionQueue::limits_anything(environment.limits)) return nullptr;
+  return std::make_shared<AdmissionQueue>(environment.limits, environment.loop, environment.workers,
+                                          environment.log, environment.node);
+}
+
+}  // namespace
+
+CallDispatcher::CallDispatcher(Environment environment)
+    : environment_(std::move(environment)),
+      parked_(std::make_shared<ParkedCalls>(environment_.loop, environment_.loop_tasks,
+                                            environment_.functions)),
+      queue_(queue_for(environment_)),
+      exclusive_(std::make_shared<ExclusiveCalls>(environment_.loop_tasks, environment_.workers,
+                                                  queue_)) {}
+
+// Throws NotFound or BadSignature.
+std::shared_ptr<detail::ExposedFunction> CallDispatcher::resolve(CalledFunction& called) const {
+  auto function = called.exposed.lock();
+  if (!function || function->taken_back) {  // calls under way keep it
+    function = environment_.functions.resolve(called.name, called.signature, environment_.node);
+    called.exposed = function;
+  }
+  return function;
+}
+
+// However the function was called.
+FunctionCounters* CallDispatcher::counters_of(const CalledFunction& called) {
+  const auto exposed = environment_.functions.find(called.name);
+  return exposed && exposed->counters != nullptr ? exposed->counters
+                                                 : &environment_.counters.unknown();
+}
+
+detail::ReceivePlan CallDispatcher::announce(CalledFunction& called, Decoder& arguments,
+                                             const std::shared_ptr<detail::TransferGate>& gate) {
+  if (called.of_program && environment_.refusal()) return {};
+  return resolve(called)->announce(arguments, gate);
+}
+
+void CallDispatcher::take(CalledFunction& called, detail::IncomingCall& call,
+                          const CallArrival& arrival) {
+  const std::exception_ptr refusal = called.of_program ? environment_.refusal() : nullptr;
+  std::shared_ptr<detail::ExposedFunction> function;
+  try {
+    function = resolve(called);
+  } catch (...) {
+    reject(called, call, arrival, std::current_exception());
+    return;
+  }
+  if (function->counters != nullptr) call.count_by(*function->counters, arrival.at, call.bytes());
+  if (refusal) return call.refuse(refusal);
+  const bool limited = queue_ && called.of_program && !function->options.short_handler;
+  if (limited) {
+    if (const std::exception_ptr error = queue_->accept(function->name, call)) {
+      return call.refuse(error);
+    }
+  }
+  run(std::move(function), call, arrival.node, limited);
+}
+
+// A call whose function was not found: `error` says why.
+void CallDispatcher::reject(CalledFunction& called, detail::IncomingCall& call,
+                            const CallArrival& arrival, const std::exception_ptr& error) {
+  const auto count = [&, bytes = call.bytes()] {
+    call.count_by(*counters_of(called), arrival.at, bytes);
+  };
+  if (const std::exception_ptr ending = environment_.refusal()) {
+    count();
+    return call.fail(ending);
+  }
+  // Nodes that start together call each other before all of them have exposed what they have.
+  if (code_of(error) == ErrorCode::not_found && park(called, call, arrival)) return;
+  count();
+  if (!call.wants_reply()) {
+    environment_.log_limits.dropped_notifications.write(
+        environment_.log, LogLevel::warning, environment_.loop->now(),
+        "a notification from " + call.context().caller().name + " was dropped: " + describe(error));
+  }
+  call.fail(error);
+}
+
+bool CallDispatcher::park(const CalledFunction& called, detail::IncomingCall& call,
+                          const CallArrival& arrival) {
+  call.keep();
+  // The node owns this object, and the call that is parked keeps the node alive.
+  return parked_->park(called.name, call,
+                       [this, node = arrival.node,
+                        again = CalledFunction(called)](detail::IncomingCall parked) mutable {
+                         const auto now = environment_.counters.unknown().stopwatch().ticks();
+                         take(again, parked, {.node = node, .at = now});
+                       });
+}
+
+// `limited`: the call has a place in the queue.
+void CallDispatcher::run(std::shared_ptr<detail::ExposedFunction> function,
+                         detail::IncomingCall& call, const std::shared_ptr<LocalNode>& node,
+                         bool limited) {
+  if (const auto& exclusive = function->options.exclusive) {
+    auto lock = exclusive->try_lock();
+    if (!lock) {
+      call.keep(function);
+      exclusive_->add(node, std::move(function), std::move(call));
+      return;
+    }
+    call.hold(*std::move(lock));
+  }
+  if (function->options.short_handler) {
+    const detail::CurrentNode current(node);
+    function->run(call);
+    return;
+  }
+  call.keep(function);
+  if (limited) {
+    queue_->run(node, std::move(function), std::move(call));
+    return;
+  }
+  environment_.workers->post(
+      [node, function = std::move(function), call = std::move(call)]() mutable {
+        const detail::CurrentNode current(node);
+        function->run(call);
+      });
+}
+
+void CallDispatcher::close(const std::exception_ptr& error) {
+  exclusive_->close(error);
+  if (queue_) queue_->close(error);
+}
+
+std::optional<QueueMetrics> CallDispatcher::queue_metrics() const {
+  if (!queue_) return std::nullopt;
+  return queue_->metrics();
+}
+
+}  // namespace batchrpc

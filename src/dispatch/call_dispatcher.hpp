@@ -1,0 +1,79 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "batchrpc/base/log.hpp"
+#include "batchrpc/call/node_options.hpp"
+#include "call/function_table.hpp"
+#include "dispatch/admission_queue.hpp"
+#include "dispatch/exclusive_calls.hpp"
+#include "dispatch/parked_calls.hpp"
+#include "metrics/node_counters.hpp"
+#include "session/call_sink.hpp"
+#include "session/log_limits.hpp"
+
+namespace batchrpc {
+
+/// Decides what becomes of a call that has come in: looks its function up, and runs it at once, on
+/// a worker, when it is its turn, or when its function is exposed. Thread-safe.
+class CallDispatcher final : public CallSink {
+ public:
+  /// What it uses of its node. What it refers to outlives it.
+  struct Environment {
+    std::string node;  ///< the node's name, for messages
+    const FunctionTable& functions;
+    std::shared_ptr<Loop> loop;
+    std::shared_ptr<Executor> loop_tasks;
+    std::shared_ptr<Executor> workers;
+    CallLimits limits;
+    Log log;
+    LogLimits& log_limits;
+    NodeCounters& counters;
+    /// Returns the error by which calls of the program's functions are refused; null: they may run.
+    std::function<std::exception_ptr()> refusal;
+  };
+
+  explicit CallDispatcher(Environment environment);
+
+  void take(CalledFunction& called, detail::IncomingCall& call,
+            const CallArrival& arrival) override;
+  [[nodiscard]] detail::ReceivePlan announce(
+      CalledFunction& called, Decoder& arguments,
+      const std::shared_ptr<detail::TransferGate>& gate) override;
+  [[nodiscard]] FunctionCounters* counters_of(const CalledFunction& called) override;
+
+  /// Runs the calls that have waited for `function`, which is in the table now.
+  void exposed(std::string_view function) { parked_->exposed(function); }
+  /// From `end` on no call waits for its function; until this is called there is no end.
+  void expect_functions_until(TimePoint end) { parked_->expect_functions_until(end); }
+  /// Fails the calls that wait for their functions; none waits from now on.
+  void close_parked(const std::exception_ptr& error) { parked_->close(error); }
+  /// Fails the calls that wait for their turn or a lock; none waits from now on.
+  void close(const std::exception_ptr& error);
+
+  /// How many calls wait for their functions.
+  [[nodiscard]] std::size_t parked() const { return parked_->size(); }
+  /// Nothing where no limit is set.
+  [[nodiscard]] std::optional<QueueMetrics> queue_metrics() const;
+
+ private:
+  [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(CalledFunction& called) const;
+  void reject(CalledFunction& called, detail::IncomingCall& call, const CallArrival& arrival,
+              const std::exception_ptr& error);
+  [[nodiscard]] bool park(const CalledFunction& called, detail::IncomingCall& call,
+                          const CallArrival& arrival);
+  void run(std::shared_ptr<detail::ExposedFunction> function, detail::IncomingCall& call,
+           const std::shared_ptr<LocalNode>& node, bool limited);
+
+  const Environment environment_;
+  const std::shared_ptr<ParkedCalls> parked_;
+  const std::shared_ptr<AdmissionQueue> queue_;  // null: nothing is limited
+  const std::shared_ptr<ExclusiveCalls> exclusive_;
+};
+
+}  // namespace batchrpc

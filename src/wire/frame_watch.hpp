@@ -1,0 +1,13 @@
+#pragma once
+
+namespace batchrpc {
+
+/// Is told when a frame is given to the stream.
+class FrameWatch {
+ public:
+  virtual ~FrameWatch() = default;
+  /// Called once, on the thread that is about to write, without a lock.
+  virtual void taken() noexcept = 0;
+};
+
+}  // namespace batchrpc
