@@ -160,7 +160,7 @@ std::map<std::string, PeerTable::Load> PeerTable::loads() const {
     Load& load = loads[name];
     load.pending += session->pending_calls();
     load.answering += static_cast<std::size_t>(std::max(0, session->answering()));
-    load.output_bytes += output.queued_bytes() + output.unanswered_bytes() + output.paused_bytes() +
+    load.output_bytes += output.queued_bytes() + output.ungranted_bytes() + output.paused_bytes() +
                          output.kept_bytes();
   }
   return loads;

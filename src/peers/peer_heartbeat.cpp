@@ -118,7 +118,7 @@ bool PeerTable::is_finished() const {
     Session& session = *entry.second;
     const OutputQueue& output = session.connection().output();
     return session.pending_calls() == 0 && session.answering() == 0 && output.queued_bytes() == 0 &&
-           output.unanswered_bytes() == 0 && output.paused_bytes() == 0;
+           output.ungranted_bytes() == 0 && output.paused_bytes() == 0;
   });
 }
 
@@ -148,7 +148,7 @@ std::vector<std::string> PeerTable::pending() const {
     };
     const OutputQueue& output = session->connection().output();
     report_bytes(output.queued_bytes(), "");
-    report_bytes(output.unanswered_bytes(), ", which has not asked for them");
+    report_bytes(output.ungranted_bytes(), ", which has not asked for them");
     report_bytes(output.paused_bytes(), ", which has them wait");
   }
   return texts;

@@ -1,31 +1,32 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/transport/stream.hpp"
 #include "batchrpc/wire/encoder.hpp"
+#include "session/chunk_size.hpp"
+#include "session/held_bytes.hpp"
+#include "session/outgoing_payloads.hpp"
+#include "session/write_batches.hpp"
 #include "wire/frame_watch.hpp"
 
 namespace batchrpc {
 
-/// What a session has yet to send, over one stream after the other. Frames that are appended while
-/// a write is under way leave together in the next one, a round; large payloads go in chunks
-/// between the frames, so that a small call overtakes them. What was written is kept, payloads
-/// included, until the peer has acknowledged it: on the next stream it is sent again from where the
-/// peer says that the last one ended. Both sides count the reliable frames, so that none has a
-/// number. See docs/decisions/0015. Thread-safe.
+/// The frames that a session has yet to send, over one stream after the other. Frames that are
+/// appended while a write is under way leave together in the next one, a batch. Large payloads go
+/// in chunks between the frames, so that a small call overtakes them. What was written is kept,
+/// payloads included, until the peer has acknowledged it: on the next stream it is sent again from
+/// where the peer says that the last one ended. Both sides count the reliable frames, so no frame
+/// carries a number. See docs/decisions/0015. Thread-safe.
 class OutputQueue {
  public:
   /// What a frame, and the inline payloads behind it, take of the queue's bytes.
@@ -35,30 +36,20 @@ class OutputQueue {
   };
 
   /// Appends a finished frame, followed by `payloads`: those that it declares as inline are copied,
-  /// others are kept and sent in chunks. Before open(), frames wait.
+  /// others are kept and sent in chunks. Before open(), frames wait. Notifies `watch`, if given,
+  /// when the frame leaves; drops it when the frame never will.
   Place append(std::span<const Word> frame, std::uint64_t call, bool of_reply,
-               std::vector<Bytes>&& payloads);
-  /// The same by who holds mutex().
-  Place append_locked(std::span<const Word> frame, std::uint64_t call, bool of_reply,
-                      std::vector<Bytes>&& payloads);
-  /// Tells `watch` when the frame leaves; drops it when it never will. By who holds mutex().
-  void watch_locked(Place place, std::shared_ptr<FrameWatch> watch) {
-    watches_.push_back({place, std::move(watch)});
-  }
-  /// Takes the frame of a call back, unless it has been taken to be written: then false. It leaves
-  /// without effect; its payloads are moved to `payloads`. By who holds mutex().
-  bool retract_locked(Place place, std::vector<Bytes>& payloads);
-  /// Has what is left of a call's payloads wait; the chunk that is being written leaves. Or has it
-  /// go on, also beyond wire::kUnaskedBytes. Nothing happens where none is left. By who holds
-  /// mutex().
-  void pause_locked(std::uint64_t call);
-  void resume_locked(std::uint64_t call);
+               std::vector<Bytes>&& payloads, std::shared_ptr<FrameWatch> watch = nullptr);
+  /// Removes the frame of a call, unless it has been taken to be written: then false. It leaves
+  /// without effect; its payloads are moved to `payloads`.
+  bool retract(Place place, std::vector<Bytes>& payloads);
+  /// Makes the rest of a call's payloads wait; the chunk that is being written leaves. Or lets it
+  /// leave, also beyond wire::kEagerBytes. Nothing happens where no payload is left.
+  void pause(std::uint64_t call);
+  void resume(std::uint64_t call);
   /// Moves the payloads of a call that have not been taken to be written as a whole to `payloads`:
-  /// the rest never leaves. False when none is left. By who holds mutex().
-  bool cut_off_locked(std::uint64_t call, std::vector<Bytes>& payloads);
-  /// Guards the queue; and what must change in one step with it. Held for moments only, never
-  /// during a write.
-  [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
+  /// the rest never leaves. False when none is left.
+  bool cut_off(std::uint64_t call, std::vector<Bytes>& payloads);
 
   /// Appends a frame that goes even before open(): the handshake.
   void append_first(std::span<const Word> frame);
@@ -68,8 +59,7 @@ class OutputQueue {
   /// What both sides have agreed on.
   struct Agreed {
     bool keeps = false;    ///< what is written is kept until it is acknowledged
-    bool answers = false;  ///< each call with more payload than wire::kUnaskedBytes gets a credit:
-                           ///< the rest waits for it
+    bool answers = false;  ///< each call with more payload than wire::kEagerBytes waits for credit
   };
   /// Writes to `stream`, until detach(): what append_first() brings, and from open() on the rest.
   void attach(Stream* stream);
@@ -101,145 +91,86 @@ class OutputQueue {
   /// The same, when the stream that had blocked is writable again.
   Flushed flush_blocked();
   /// Whether the stream is to become writable before more can be written.
-  [[nodiscard]] bool is_blocked() const;
-  /// The same by who holds mutex().
-  [[nodiscard]] bool is_blocked_locked() const noexcept { return blocked_; }
+  [[nodiscard]] bool is_blocked() const noexcept {
+    return writer_.load(std::memory_order_relaxed) == Writer::blocked;
+  }
 
   /// Destroys payloads that were sent: their memory may have the user's deleter, which may do
   /// anything. So nobody calls this who has writing on this queue to do or to arrange.
   void give_back();
 
-  /// What the stream has yet to take, but for payloads that wait; those that wait for the peer's
-  /// credit; those that it has told to; what the stream has taken that may still be lost; and what
-  /// is kept until it is acknowledged. Zero when it takes no more.
+  /// The bytes that the stream has yet to take, payloads that wait left out. Zero when the stream
+  /// has failed and nothing is sent again.
   [[nodiscard]] std::size_t queued_bytes() const;
-  [[nodiscard]] std::size_t unanswered_bytes() const;
+  /// The bytes of payloads that wait for the peer's credit, and that the peer has paused.
+  [[nodiscard]] std::size_t ungranted_bytes() const;
   [[nodiscard]] std::size_t paused_bytes() const;
+  /// The bytes that the stream has taken and may still lose.
   [[nodiscard]] std::size_t unconfirmed_bytes() const;
+  /// The bytes that are kept until they are acknowledged.
   [[nodiscard]] std::size_t kept_bytes() const;
-  /// What all streams have taken; and how many reliable frames have left that the peer has not
-  /// acknowledged.
+  /// The bytes that all streams have taken.
   [[nodiscard]] std::uint64_t written_bytes() const;
+  /// How many reliable frames have left that the peer has not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const;
-  /// What lies here of calls and of replies, frames and payloads: queued, being written, or kept
-  /// until it is acknowledged. A payload counts as a whole until all of it is. Those that wait
-  /// (pause_locked) count apart. By who holds mutex(), but for replies.
-  /// @{
-  [[nodiscard]] std::uint64_t held_calls_locked() const noexcept { return held_calls_; }
-  [[nodiscard]] std::uint64_t held_paused_locked() const noexcept { return held_paused_; }
-  [[nodiscard]] std::uint64_t held_replies() const noexcept {
-    return held_replies_.load(std::memory_order_relaxed);
-  }
-  /// @}
+  /// The bytes of calls and replies that the queue holds. A payload counts as a whole until all of
+  /// it is sent and acknowledged.
+  [[nodiscard]] const HeldBytes& held() const noexcept { return held_; }
   [[nodiscard]] std::error_code error() const;
   /// Gives memory back that a burst has left behind.
   void trim();
 
  private:
-  // Of calls, and of replies, in bytes.
-  struct Held {
-    std::uint64_t calls = 0;
-    std::uint64_t replies = 0;
+  // What leaves in the next batch.
+  struct Queued {
+    std::vector<std::byte> frames;
+    std::size_t last_frame = 0;  // where the last frame begins
+    std::uint64_t count = 0;     // of reliable frames
+    HeldBytes::Part held;
   };
 
-  struct Chunk {
-    Bytes owner;
-    std::span<const std::byte> bytes;
-    std::size_t padding = 0;
-  };
-
-  // What leaves in one go.
-  struct WriteBatch {
-    std::vector<std::byte> frames;  // and the header of its chunk
-    std::optional<Chunk> chunk;
-    std::uint64_t count = 0;  // of reliable frames
-    std::uint64_t last = 0;   // of all that were taken, with these
-    Held held;                // what is let go with it
-    [[nodiscard]] std::size_t size() const {
-      return frames.size() + (chunk ? chunk->bytes.size() + chunk->padding : 0);
-    }
-  };
-
-  struct LargePayloads {
-    std::uint64_t call = 0;
-    bool of_reply = false;
-    std::vector<Bytes> payloads;
-    std::size_t index = 0;    // of the payload that is being sent
-    std::size_t offset = 0;   // and how much of it is gone
-    std::uint64_t bytes = 0;  // of all payloads
-    bool answered = false;    // with a credit
-    bool skip_what_is_sent();
-    [[nodiscard]] std::size_t rest() const;
-  };
-
-  // On a slow stream a call behind a chunk is not to wait for long; on a fast one the chunk's own
-  // system call is not to show.
-  static constexpr std::size_t kChunkStep = 16 * 1024;  // and the smallest
-  static constexpr std::size_t kFirstChunkBytes = 256 * 1024;
-  static constexpr std::size_t kMaxChunkBytes = 1024 * 1024;
-
+  // A frame in the queue, and who is notified when it leaves.
   struct Watched {
-    Place place;
+    std::uint64_t begin = 0;
     std::shared_ptr<FrameWatch> watch;
   };
+  using Watches = std::vector<Watched>;
 
-  using Buffers = std::array<std::span<const std::byte>, 3>;
-
-  Flushed write_out(std::unique_lock<std::mutex>& lock);
+  void append_frame(std::span<const Word> frame);
+  bool cut_off_of(std::uint64_t call, std::vector<Bytes>& payloads);
+  Flushed write_out(std::unique_lock<std::mutex> lock);
   bool fill();
   bool take_batch();
-  [[nodiscard]] std::vector<std::shared_ptr<FrameWatch>> take_watches();
-  std::span<const std::span<const std::byte>> buffers_to_write(Buffers& buffers) const;
-  template <class Calls>
-  static std::optional<LargePayloads> take(Calls& from, std::uint64_t call);
-  std::optional<LargePayloads> take(std::uint64_t call);
-  template <class Calls>
-  static std::size_t rest_of(const Calls& all);
-  void take_chunk(WriteBatch& round);
-  void fit_chunks(std::size_t taken, bool blocked);
-  [[nodiscard]] std::size_t eager_left(const LargePayloads& sender) const;
-  void release(LargePayloads sent);
-  void hold(const Held& more);
-  void let_go(const Held& held);
+  void take_chunk(WriteBatch& batch);
+  std::span<const std::span<const std::byte>> buffers_to_write(
+      WriteBatches::Buffers& buffers) const;
   void advance(std::size_t bytes);
-  void drop_at(std::size_t index);
-  void drop_acknowledged();
-  void wait_for_writer(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] Watches take_watches();
+  [[nodiscard]] WriteBatches::Dropped dropped() noexcept { return {held_, released_}; }
+  [[nodiscard]] bool is_lost() const noexcept { return error_ && !agreed_.keeps; }
 
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   Stream* stream_ = nullptr;
-  std::vector<std::byte> first_;               // the handshake, before all else
-  std::vector<std::byte> queued_;              // leaves in the next round
-  std::size_t last_frame_ = 0;                 // where its last frame begins
-  std::uint64_t queued_count_ = 0;             // of its reliable frames
-  Held queued_held_;                           // what goes into the next round's
-  std::deque<WriteBatch> batches_;             // kept, or to be written
-  std::size_t next_ = 0;                       // the first of these that was not written as a whole
-  std::size_t written_ = 0;                    // of first_, or of that round
-  std::vector<std::vector<std::byte>> spare_;  // empty buffers
-  std::deque<LargePayloads> large_;            // each sends a chunk in turn
-  std::size_t chunk_bytes_ = kFirstChunkBytes;  // of those to come, at the most
-  std::size_t at_once_ = 0;                     // written since the stream blocked, or all was sent
-  std::vector<LargePayloads> unanswered_;       // wait for a credit, since so much of them has left
-  std::vector<LargePayloads> paused_;           // the peer does not want them yet
-  std::vector<Bytes> released_;                 // sent; to be given back
-  std::vector<Watched> watches_;                // of frames in queued_, in their order
-  std::uint64_t appended_ = 0;                  // bytes of frames, in all
-  std::uint64_t taken_ = 0;                     // of these, in rounds
-  std::uint64_t sequence_ = 0;                  // reliable frames, in rounds
-  std::uint64_t acknowledged_ = 0;              // of these
-  std::uint64_t written_bytes_ = 0;             // by all streams
+  std::vector<std::byte> first_;   // the handshake, before all else
+  std::size_t first_written_ = 0;  // of these bytes
+  Queued queued_;
+  WriteBatches batches_;
+  OutgoingPayloads payloads_;
+  ChunkSize chunk_size_;
+  std::vector<Bytes> released_;      // sent payloads, to be given back
+  Watches watches_;                  // of frames in queued_, in their order
+  std::uint64_t appended_ = 0;       // bytes of frames, in all
+  std::uint64_t taken_ = 0;          // of these, in batches
+  std::uint64_t written_bytes_ = 0;  // by all streams
   std::atomic<std::uint64_t> received_{0};
-  std::uint64_t held_calls_ = 0;
-  std::uint64_t held_paused_ = 0;
-  std::atomic<std::uint64_t> held_replies_{0};  // changed with the lock
-  bool open_ = false;
+  HeldBytes held_;
   Agreed agreed_;
-  bool closed_ = false;
-  bool busy_ = false;         // a writer is at work, or waits for the stream to become writable
-  bool blocked_ = false;      // it waits
-  bool writing_now_ = false;  // a thread is inside try_write
+  enum class State : std::uint8_t { handshake, open, closed } state_ = State::handshake;
+  // none: nobody writes. writing: a thread is inside try_write. blocked: the stream has to become
+  // writable. failed: the stream is of no more use.
+  enum class Writer : std::uint8_t { none, writing, blocked, failed };
+  std::atomic<Writer> writer_{Writer::none};  // changed with the lock
   std::error_code error_;
 };
 

@@ -38,7 +38,6 @@ Session::Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
       credit_limit_(host_->options().max_outstanding_bytes),
       id_(id),
       assembler_(host_->options().max_payload_bytes, host_->parts().payload_memory),
-      mutex_(connection_->output().mutex()),
       made_(counters_) {
   if (counters_ != nullptr && !expected_peer_.empty()) counters_->name(made_, expected_peer_);
 }

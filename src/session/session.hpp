@@ -342,7 +342,7 @@ class Session final : public FrameSink,
   WindowPace pace_;
   std::size_t under_way_ = 0;  // calls, when the last answer came
 
-  std::mutex& mutex_;  // the output queue's; guards what follows
+  mutable std::mutex mutex_;  // guards what follows; locked before the output queue's
   CallTable calls_;
   CallsMade made_;
   std::weak_ptr<detail::Submitter> as_submitter_;  // from the first call on

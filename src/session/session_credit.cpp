@@ -29,9 +29,9 @@ bool fits(std::uint64_t used, std::uint64_t bytes, std::uint64_t limit) {
 // so that calls which call back never wait for each other. By who holds the lock.
 bool Session::has_credit(std::uint64_t bytes, CreditOf whose, std::uint64_t promised) const {
   const OutputQueue& output = connection_->output();
-  std::uint64_t used = output.held_calls_locked();
+  std::uint64_t used = output.held().calls();
   if (whose == CreditOf::others) {
-    used = std::max(used + output.held_paused_locked(), calls_.bytes());
+    used = std::max(used + output.held().paused(), calls_.bytes());
   }
   return fits(used + promised, bytes, credit_limit_);
 }
@@ -55,7 +55,7 @@ std::exception_ptr Session::out_of_credit(std::string_view function, std::uint64
   {
     const std::lock_guard lock(mutex_);
     const OutputQueue& output = connection_->output();
-    used = std::max(output.held_calls_locked() + output.held_paused_locked(), calls_.bytes());
+    used = std::max(output.held().calls() + output.held().paused(), calls_.bytes());
   }
   const std::string name(shown_name(function));
   Overloaded error(
@@ -146,13 +146,13 @@ void Session::forget_promised_credit() {
 
 bool Session::is_behind() const {
   const OutputQueue& output = connection_->output();
-  return output.queued_bytes() + output.unanswered_bytes() + output.kept_bytes() > credit_limit_;
+  return output.queued_bytes() + output.ungranted_bytes() + output.kept_bytes() > credit_limit_;
 }
 
 // Whether a call is refused since the peer has not taken the replies to others. Throws BadMessage
 // when it takes none for too long.
 bool Session::refuses_for_replies(const wire::FrameView& frame) {
-  const std::uint64_t held = connection_->output().held_replies();
+  const std::uint64_t held = connection_->output().held().replies();
   if (held <= credit_limit_) {
     refused_bytes_ = 0;
     return false;

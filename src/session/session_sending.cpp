@@ -89,7 +89,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
     overloaded = !refused && !takes_call(function.name, bytes);
     if (!refused && !overloaded) {
       const TimePoint deadline = call.deadline;
-      call.waited = !is_attached() || connection_->output().is_blocked_locked();
+      call.waited = !is_attached() || connection_->output().is_blocked();
       const std::uint32_t number = number_of(function);
       call.function = number;
       wire::set_number(encoder.words(), number);
@@ -103,9 +103,8 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
         made_.notified(number, bytes);
       }
       wire::set_id(encoder.words(), id);
-      const auto place = connection_->output().append_locked(encoder.words(), id, false,
-                                                             std::move(encoder.payloads()));
-      if (probe) connection_->output().watch_locked(place, probe);
+      const auto place = connection_->output().append(encoder.words(), id, false,
+                                                      std::move(encoder.payloads()), probe);
       if (options.wants_reply) {
         PendingCall& pending = *calls_.find(id);
         pending.place = place;
@@ -166,7 +165,7 @@ std::uint32_t Session::number_of(const detail::FunctionKey& function) {
     const auto frame = wire::definition_frame({.number = at->second,
                                                .name = std::string(function.name),
                                                .signature = std::string(function.signature)});
-    connection_->output().append_locked(frame, 0, false, {});
+    connection_->output().append(frame, 0, false, {});
   }
   last_number_ = *at;
   return at->second;

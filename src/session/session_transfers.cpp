@@ -14,20 +14,20 @@ namespace batchrpc {
 // the lock.
 bool Session::take_back(const PendingCall& call, std::vector<Bytes>& payloads) {
   OutputQueue& output = connection_->output();
-  if (output.retract_locked(call.place, payloads)) return true;
+  if (output.retract(call.place, payloads)) return true;
   if (peer_minor_ >= 1) {
     if (cut_off(call.id, payloads)) return true;
     notify_cancelled(call.id);
     return false;
   }
-  output.resume_locked(call.id);  // or that peer would keep for ever what it has of the call
+  output.resume(call.id);  // or that peer would keep for ever what it has of the call
   return false;
 }
 
 // Whether the peer had yet to be sent some of a call's payloads. It is not, and forgets the others.
 // By who holds the lock.
 bool Session::cut_off(std::uint64_t call, std::vector<Bytes>& payloads) {
-  if (!connection_->output().cut_off_locked(call, payloads)) return false;
+  if (!connection_->output().cut_off(call, payloads)) return false;
   notify_cancelled(call);
   return true;
 }
@@ -35,7 +35,7 @@ bool Session::cut_off(std::uint64_t call, std::vector<Bytes>& payloads) {
 // By who holds the lock.
 void Session::notify_cancelled(std::uint64_t call) {
   const auto frame = wire::plain_frame({.kind = wire::FrameKind::cancel, .id = call});
-  connection_->output().append_locked(frame, 0, false, {});
+  connection_->output().append(frame, 0, false, {});
 }
 
 // The call that was answered, unless it has ended. Payloads that are still to be sent have nobody
@@ -66,11 +66,11 @@ void Session::handle_credit(const wire::FrameHeader& credit) {
     if (credit.value == wire::kNoCredit) {
       const bool waits =
           credit.id >= CallTable::kNotifications || calls_.find(credit.id) != nullptr;
-      if (waits) output.pause_locked(credit.id);
+      if (waits) output.pause(credit.id);
       return;
     }
     if (credit.value != wire::kAllCredit) return;  // of a later minor version
-    output.resume_locked(credit.id);
+    output.resume(credit.id);
   }
   flush();
 }

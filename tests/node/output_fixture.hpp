@@ -116,10 +116,7 @@ struct OutputFixture {
     sink.room = std::size_t{1} << 40;
     CHECK(queue.flush_blocked() == OutputQueue::Flushed::all);
   }
-  bool retract(OutputQueue::Place place) {
-    const std::lock_guard lock(queue.mutex());
-    return queue.retract_locked(place, payloads);
-  }
+  bool retract(OutputQueue::Place place) { return queue.retract(place, payloads); }
 
   std::vector<Bytes> payloads;  // taken back
 };

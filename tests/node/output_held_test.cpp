@@ -16,14 +16,8 @@ using test::ping;
 
 struct Fixture : test::OutputFixture {
   Fixture() { queue.open({.keeps = true}); }
-  [[nodiscard]] std::uint64_t calls() {
-    const std::lock_guard lock(queue.mutex());
-    return queue.held_calls_locked();
-  }
-  [[nodiscard]] std::uint64_t paused() {
-    const std::lock_guard lock(queue.mutex());
-    return queue.held_paused_locked();
-  }
+  [[nodiscard]] std::uint64_t calls() { return queue.held().calls(); }
+  [[nodiscard]] std::uint64_t paused() { return queue.held().paused(); }
   void reply(std::uint64_t id, std::size_t bytes) {
     Encoder encoder(wire::kEnvelopeWords);
     encoder.payloads() = {filled(bytes, 1)};
@@ -46,7 +40,7 @@ TEST_CASE("a call is held until it is acknowledged, its payload as a whole") {
   CHECK(f.calls() == 600'000);
   CHECK(f.queue.acknowledge(4));
   CHECK(f.calls() == 0);
-  CHECK(f.queue.held_replies() == 0);
+  CHECK(f.queue.held().replies() == 0);
 }
 
 TEST_CASE("replies are held apart from calls, and other frames are not counted") {
@@ -55,11 +49,11 @@ TEST_CASE("replies are held apart from calls, and other frames are not counted")
   CHECK(f.calls() == 0);
   f.reply(1, 100'000);
   CHECK(f.calls() == 0);
-  CHECK(f.queue.held_replies() > 100'000);
+  CHECK(f.queue.held().replies() > 100'000);
   f.drain(std::size_t{1} << 40);
-  CHECK(f.queue.held_replies() > 100'000);
+  CHECK(f.queue.held().replies() > 100'000);
   CHECK(f.queue.acknowledge(2));
-  CHECK(f.queue.held_replies() == 0);
+  CHECK(f.queue.held().replies() == 0);
 }
 
 TEST_CASE(
@@ -69,16 +63,10 @@ TEST_CASE(
   const auto all = f.calls();
   f.sink.room = 300'000;
   CHECK(f.queue.flush() == OutputQueue::Flushed::blocked);
-  {
-    const std::lock_guard lock(f.queue.mutex());
-    f.queue.pause_locked(1);
-  }
+  { f.queue.pause(1); }
   CHECK(f.calls() < 1000);
   CHECK(f.paused() == 600'000);
-  {
-    const std::lock_guard lock(f.queue.mutex());
-    CHECK(f.queue.cut_off_locked(1, f.payloads));
-  }
+  { CHECK(f.queue.cut_off(1, f.payloads)); }
   CHECK(f.paused() == 0);
   CHECK(f.calls() == all);
   append_call(f.queue, 2, {});

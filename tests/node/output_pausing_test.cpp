@@ -14,18 +14,9 @@ using test::ping;
 
 struct Fixture : test::OutputFixture {
   explicit Fixture(bool answers = false) { queue.open({.answers = answers}); }
-  void pause(std::uint64_t call) {
-    const std::lock_guard lock(queue.mutex());
-    queue.pause_locked(call);
-  }
-  void resume(std::uint64_t call) {
-    const std::lock_guard lock(queue.mutex());
-    queue.resume_locked(call);
-  }
-  bool cut_off(std::uint64_t call) {
-    const std::lock_guard lock(queue.mutex());
-    return queue.cut_off_locked(call, payloads);
-  }
+  void pause(std::uint64_t call) { queue.pause(call); }
+  void resume(std::uint64_t call) { queue.resume(call); }
+  bool cut_off(std::uint64_t call) { return queue.cut_off(call, payloads); }
   /// How many bytes of payloads have left, by call.
   [[nodiscard]] std::map<std::uint64_t, std::uint64_t> sent() const {
     std::map<std::uint64_t, std::uint64_t> bytes;
@@ -67,16 +58,13 @@ TEST_CASE("a peer that answers gets 1 MiB of a call's payloads before it has ask
   Fixture f(true);
   append_call(f.queue, 1, {filled(400'000, 1), filled(3 * kMiB, 1)});
   append_call(f.queue, 2, {filled(kMiB, 2)});
-  const auto held = [&f] {
-    const std::lock_guard lock(f.queue.mutex());
-    return std::pair(f.queue.held_calls_locked(), f.queue.held_paused_locked());
-  };
+  const auto held = [&f] { return std::pair(f.queue.held().calls(), f.queue.held().paused()); };
   f.write_all();
   const std::uint64_t before = f.sent().at(1);
   CHECK(before == kMiB);
   CHECK(f.sent().at(2) == kMiB);
   CHECK(f.queue.queued_bytes() == 0);  // so that pings are answered meanwhile
-  CHECK(f.queue.unanswered_bytes() == 400'000 + 3 * kMiB - before);
+  CHECK(f.queue.ungranted_bytes() == 400'000 + 3 * kMiB - before);
   CHECK(f.queue.paused_bytes() == 0);
   CHECK(held().first == 400'000 + 3 * kMiB);  // unlike those that the peer has wait
   CHECK(held().second == 0);
@@ -94,7 +82,7 @@ TEST_CASE("a peer that answers gets 1 MiB of a call's payloads before it has ask
   }
   f.write_all();
   CHECK(f.sent().at(1) == 400'000 + 3 * kMiB);
-  CHECK(f.queue.unanswered_bytes() + f.queue.paused_bytes() == 0);
+  CHECK(f.queue.ungranted_bytes() + f.queue.paused_bytes() == 0);
   CHECK(held() == std::pair(std::uint64_t{0}, std::uint64_t{0}));
 }
 
@@ -127,7 +115,7 @@ TEST_CASE("what has yet to be asked for is cut off, or let go at the end") {
       CHECK_FALSE(f.cut_off(1));
     }
     CHECK(watch.expired());
-    CHECK(f.queue.unanswered_bytes() == 0);
+    CHECK(f.queue.ungranted_bytes() == 0);
   }
 }
 
