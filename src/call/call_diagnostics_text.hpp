@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <exception>
+#include <map>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "batchrpc/base/call_diagnostics.hpp"
 #include "batchrpc/base/error.hpp"
@@ -20,5 +24,9 @@ void report_diagnostics(const std::exception_ptr& error,
 /// The same for a call that is refused at once.
 void report_refusal(Error& error, std::string_view function, std::string_view peer, TimePoint now,
                     Guarantee guarantee = Guarantee::none);
+
+/// "add (3 calls)", for each name with its count.
+[[nodiscard]] std::vector<std::string> count_texts(
+    const std::map<std::string, std::size_t>& counts);
 
 }  // namespace batchrpc

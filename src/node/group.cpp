@@ -34,7 +34,7 @@ void expose(NodeCore& core, std::string_view name, Function function, bool short
 auto through(Session& session) {
   return [&session](const detail::FunctionKey& key, detail::OutgoingOptions&& how, Encoder& encoder,
                     detail::ReplyHandler&& handler) {
-    session.submit(key, std::move(how), encoder, std::move(handler));
+    session.outgoing().submit(key, std::move(how), encoder, std::move(handler));
   };
 }
 

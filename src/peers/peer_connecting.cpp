@@ -247,7 +247,7 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
       peer->was_of_no_use = !session->has_made_progress();
       peer->tries = hurry ? 0 : 1;
       if (!hurry) put_off(*peer);
-      begin_trial(*peer, session, session->heard_at());
+      begin_trial(*peer, session, session->liveness().heard_at());
     }
   }
   if (was_attached) report_broken(*session, why);

@@ -15,7 +15,7 @@ std::string count_of(std::uint64_t count, const std::string& what) {
 }
 
 // What became of the calls that waited; empty: there were none.
-std::string fate_of(const Session::Failed& failed, const std::string& of_those_that_left) {
+std::string fate_of(const OutgoingCalls::Failed& failed, const std::string& of_those_that_left) {
   std::string text;
   const auto add = [&](std::size_t count, const std::string& error) {
     if (count == 0) return;
@@ -69,17 +69,18 @@ void PeerTable::report_broken(const Session& session, const std::string& why) co
 
 void PeerTable::report_resumed(const Session& session) const {
   const std::uint64_t frames = session.sent_again();
-  report_on(session.peer()->name, LogLevel::info,
-            "connected again to " + session.peer()->name + " after " +
-                text_of(environment_.loop->now() - session.broke_at()) + ": its calls go on" +
-                (frames > 0 ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") +
-                                  " sent again"
-                            : ""));
+  report_on(
+      session.peer()->name, LogLevel::info,
+      "connected again to " + session.peer()->name + " after " +
+          text_of(environment_.loop->now() - session.liveness().broke_at()) + ": its calls go on" +
+          (frames > 0
+               ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") + " sent again"
+               : ""));
 }
 
 // Once the calls that the loss ends have ended.
 void PeerTable::report_lost(const Peer& peer, bool was_known, const std::string& why,
-                            LogLevel level, const std::shared_ptr<Session::Failed>& failed,
+                            LogLevel level, const std::shared_ptr<OutgoingCalls::Failed>& failed,
                             Ended& ended) {
   const std::string& name = peer.info.name;
   std::string line = name + " is lost";
@@ -94,7 +95,8 @@ void PeerTable::report_lost(const Peer& peer, bool was_known, const std::string&
 }
 
 void PeerTable::report_forgotten(const std::string& name, const std::string& why,
-                                 const std::shared_ptr<Session::Failed>& failed, Ended& ended) {
+                                 const std::shared_ptr<OutgoingCalls::Failed>& failed,
+                                 Ended& ended) {
   ended.push_back([this, name, why, failed] {
     const bool harmless = failed->left == 0;
     report_on(name, harmless ? LogLevel::debug : LogLevel::warning,
@@ -117,11 +119,11 @@ void PeerTable::report_refused(const Session& session, Ended& ended) {
 void PeerTable::report_silence(const Session& session, int ticks_before) const {
   constexpr int kTold = 2;
   const std::string name = session.peer()->name;
-  if (session.silent_ticks() == kTold) {
-    report_on(
-        name, LogLevel::info,
-        name + " has been silent for " + text_of(environment_.loop->now() - session.heard_at()));
-  } else if (ticks_before >= kTold && session.silent_ticks() == 0) {
+  if (session.liveness().silent_ticks() == kTold) {
+    report_on(name, LogLevel::info,
+              name + " has been silent for " +
+                  text_of(environment_.loop->now() - session.liveness().heard_at()));
+  } else if (ticks_before >= kTold && session.liveness().silent_ticks() == 0) {
     report_on(name, LogLevel::info, name + " is heard again");
   }
 }
@@ -132,7 +134,8 @@ void PeerTable::report_silence(const Session& session, int ticks_before) const {
 void PeerTable::add_up(PeerInfo& info, Session& session) {
   info.bytes_sent += session.connection().output().written_bytes();
   info.bytes_received += session.connection().bytes_received();
-  if (session.round_trip() != Duration::zero()) info.round_trip = session.round_trip();
+  if (session.liveness().round_trip() != Duration::zero())
+    info.round_trip = session.liveness().round_trip();
 }
 
 PeerInfo PeerTable::info_of(const Peer& peer) {
@@ -158,8 +161,8 @@ std::map<std::string, PeerTable::Load> PeerTable::loads() const {
   for (const auto& [name, session] : all_sessions()) {
     const OutputQueue& output = session->connection().output();
     Load& load = loads[name];
-    load.pending += session->pending_calls();
-    load.answering += static_cast<std::size_t>(std::max(0, session->answering()));
+    load.pending += session->outgoing().pending();
+    load.answering += static_cast<std::size_t>(std::max(0, session->incoming().answering()));
     load.output_bytes += output.queued_bytes() + output.ungranted_bytes() + output.paused_bytes() +
                          output.kept_bytes();
   }

@@ -22,11 +22,11 @@ void PeerTable::tick() {
   Ended ended;
   for (const auto& session : sessions) {
     if (!session->is_attached()) continue;
-    const int before = session->silent_ticks();
+    const int before = session->liveness().silent_ticks();
     const int silent = session->tick();
     if (silent < silent_limit) {
       report_silence(*session, before);
-      if (silent > 0 && silent == silent_limit / 2 && session->can_go_on_elsewhere()) {
+      if (silent > 0 && silent == silent_limit / 2 && !session->was_accepted()) {
         // By now TCP tries more rarely than is left of the time: a new connection begins afresh.
         session->connection().break_off("it is silent");
       }
@@ -117,8 +117,9 @@ bool PeerTable::is_finished() const {
   return std::all_of(sessions.begin(), sessions.end(), [](const auto& entry) {
     Session& session = *entry.second;
     const OutputQueue& output = session.connection().output();
-    return session.pending_calls() == 0 && session.answering() == 0 && output.queued_bytes() == 0 &&
-           output.ungranted_bytes() == 0 && output.paused_bytes() == 0;
+    return session.outgoing().pending() == 0 && session.incoming().answering() == 0 &&
+           output.queued_bytes() == 0 && output.ungranted_bytes() == 0 &&
+           output.paused_bytes() == 0;
   });
 }
 
@@ -135,11 +136,11 @@ bool PeerTable::is_sent() const {
 std::vector<std::string> PeerTable::pending() const {
   std::vector<std::string> texts;
   for (const auto& [name, session] : all_sessions()) {
-    for (const std::string& function : session->pending_functions()) {
+    for (const std::string& function : session->outgoing().pending_functions()) {
       texts.push_back(name + ": " + function);
     }
-    if (const int calls = session->answering(); calls > 0) {
-      const std::string functions = session->answering_functions();
+    if (const int calls = session->incoming().answering(); calls > 0) {
+      const std::string functions = session->incoming().answering_functions();
       texts.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + name +
                       ", still being answered here" + (functions.empty() ? "" : ": ") + functions);
     }
@@ -181,7 +182,7 @@ void PeerTable::close(const std::string& reason) {
       return std::make_exception_ptr(ShutDown(
           "node " + self_.name + " was shut down while '" + function + "' was under way", sent));
     };
-    session->fail_calls(error, Guarantee::shutdown);
+    session->outgoing().fail_all(error, Guarantee::shutdown);
   }
 }
 

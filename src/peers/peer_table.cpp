@@ -10,13 +10,13 @@
 namespace batchrpc {
 namespace {
 
-Session::MakeError peer_lost(const std::string& name, const std::string& why) {
+OutgoingCalls::MakeError peer_lost(const std::string& name, const std::string& why) {
   return [name, why](const std::string& function, bool sent) -> std::exception_ptr {
     if (sent) {
       return std::make_exception_ptr(
           PeerLost(name + " is lost (" + why + "): '" + function + "' may have run there"));
     }
-    if (function == Session::kCreditWait) {
+    if (function == OutgoingCalls::kCreditWait) {
       return std::make_exception_ptr(
           NotSent("the wait for credit is over, since " + name + " is lost (" + why + ")"));
     }
@@ -230,7 +230,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
           return sent ? std::make_exception_ptr(PeerLost(why))
                       : std::make_exception_ptr(NotSent(why));
         };
-        session->fail_calls(error, Guarantee::dead_peer);
+        session->outgoing().fail_all(error, Guarantee::dead_peer);
       });
       report_refused(*session, ended);
     } else {
@@ -313,19 +313,20 @@ void PeerTable::end_forgotten(Peer& peer, const Session& begun, Ended& ended) {
 }
 
 // What became of the calls of broken sessions is known. How many ended how is so once `ended` ran.
-std::shared_ptr<Session::Failed> PeerTable::end_broken(Peer& peer, const Session::MakeError& error,
-                                                       Guarantee guarantee, Ended& ended) {
+std::shared_ptr<OutgoingCalls::Failed> PeerTable::end_broken(Peer& peer,
+                                                             const OutgoingCalls::MakeError& error,
+                                                             Guarantee guarantee, Ended& ended) {
   std::erase_if(departed_, [](const auto& entry) {
     const auto session = entry.second.lock();
-    return !session || session->answering() == 0;
+    return !session || session->incoming().answering() == 0;
   });
-  auto failed = std::make_shared<Session::Failed>();
+  auto failed = std::make_shared<OutgoingCalls::Failed>();
   peer.sessions_ended += peer.broken.size();
   for (auto& session : std::exchange(peer.broken, {})) {
     add_up(peer.info, *session);
-    if (session->answering() > 0) departed_.emplace_back(peer.info.name, session);
+    if (session->incoming().answering() > 0) departed_.emplace_back(peer.info.name, session);
     ended.push_back([session, error, guarantee, failed] {
-      const Session::Failed of_session = session->fail_calls(error, guarantee);
+      const OutgoingCalls::Failed of_session = session->outgoing().fail_all(error, guarantee);
       failed->left += of_session.left;
       failed->not_sent += of_session.not_sent;
     });
@@ -337,7 +338,7 @@ std::shared_ptr<Session::Failed> PeerTable::end_broken(Peer& peer, const Session
 void PeerTable::settle_broken(Peer& peer, const std::string& why, Ended& ended) {
   if (peer.broken.empty()) return;
   const auto error = [name = peer.info.name, why](const std::string& function, bool sent) {
-    if (function == Session::kCreditWait) {
+    if (function == OutgoingCalls::kCreditWait) {
       return std::make_exception_ptr(
           NotSent("the wait for credit is over, since the connection to " + name + " broke (" +
                   why + "); ask again"));

@@ -163,8 +163,9 @@ class PeerTable final : public PeerView {
   void try_now(const std::string& name, const std::shared_ptr<Session>& session,
                std::uint64_t number);
   void settle_soon(const Peer& peer, const std::string& why);
-  std::shared_ptr<Session::Failed> end_broken(Peer& peer, const Session::MakeError& error,
-                                              Guarantee guarantee, Ended& ended);
+  std::shared_ptr<OutgoingCalls::Failed> end_broken(Peer& peer,
+                                                    const OutgoingCalls::MakeError& error,
+                                                    Guarantee guarantee, Ended& ended);
   void settle_broken(Peer& peer, const std::string& why, Ended& ended);
   void drop_half_open();
   void drop_half_open(const std::shared_ptr<Session>& session, const std::string& why);
@@ -179,9 +180,9 @@ class PeerTable final : public PeerView {
   void report_broken(const Session& session, const std::string& why) const;
   void report_resumed(const Session& session) const;
   void report_lost(const Peer& peer, bool was_known, const std::string& why, LogLevel level,
-                   const std::shared_ptr<Session::Failed>& failed, Ended& ended);
+                   const std::shared_ptr<OutgoingCalls::Failed>& failed, Ended& ended);
   void report_forgotten(const std::string& name, const std::string& why,
-                        const std::shared_ptr<Session::Failed>& failed, Ended& ended);
+                        const std::shared_ptr<OutgoingCalls::Failed>& failed, Ended& ended);
   void report_refused(const Session& session, Ended& ended);
   void report_silence(const Session& session, int ticks_before) const;
   static void add_up(PeerInfo& info, Session& session);

@@ -5,6 +5,7 @@
 namespace batchrpc {
 
 void ConnectionLog::add(ConnectionEvent event) {
+  const std::lock_guard lock(mutex_);
   std::vector<ConnectionEvent> events;
   if (events_) events = *events_;
   const bool repeats = event.kind == ConnectionEvent::Kind::failed && !events.empty() &&
@@ -19,9 +20,15 @@ void ConnectionLog::add(ConnectionEvent event) {
 }
 
 void ConnectionLog::end_silence() {
+  const std::lock_guard lock(mutex_);
   if (!events_ || events_->empty() || events_->back().kind != ConnectionEvent::Kind::silent) return;
   events_ =
       std::make_shared<const std::vector<ConnectionEvent>>(events_->begin(), events_->end() - 1);
+}
+
+ConnectionLog::Events ConnectionLog::events() const {
+  const std::lock_guard lock(mutex_);
+  return events_;
 }
 
 }  // namespace batchrpc

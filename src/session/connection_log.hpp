@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -8,23 +9,24 @@
 
 namespace batchrpc {
 
-/// The latest events of a session's connections, for the stories of its calls. Not thread-safe;
-/// what it has given away never changes.
+/// The latest events of a session's connections, for the diagnostics of its calls. Thread-safe.
 class ConnectionLog {
  public:
   using Events = std::shared_ptr<const std::vector<ConnectionEvent>>;
 
-  /// Tries that fail one after the other become one event.
+  /// Adds an event. Attempts to connect that fail one after the other become one event.
   void add(ConnectionEvent event);
-  /// The peer was heard again: its silence is no event any more.
+  /// Removes the silence that was added last: the peer was heard again.
   void end_silence();
 
-  [[nodiscard]] const Events& events() const noexcept { return events_; }
+  /// The events so far; null: there are none. What it returns never changes.
+  [[nodiscard]] Events events() const;
 
  private:
   static constexpr std::size_t kKept = 16;
 
-  Events events_;  // of which others may hold the same: each change makes another
+  mutable std::mutex mutex_;
+  Events events_;  // others may hold the same: each change makes another
 };
 
 }  // namespace batchrpc

@@ -8,14 +8,14 @@
 
 namespace batchrpc {
 
-class Session;
+class IncomingCalls;
 
 /// Whether the payloads of one incoming call are to come. Opened by any thread, held by the one
 /// that reads.
 class FlowControl final : public detail::TransferGate {
  public:
-  FlowControl(std::weak_ptr<Session> session, std::uint64_t call, std::uint64_t bytes)
-      : session_(std::move(session)), call_(call), bytes_(bytes) {}
+  FlowControl(std::weak_ptr<IncomingCalls> calls, std::uint64_t call, std::uint64_t bytes)
+      : calls_(std::move(calls)), call_(call), bytes_(bytes) {}
 
   [[nodiscard]] std::uint64_t bytes() const noexcept override { return bytes_; }
 
@@ -30,7 +30,7 @@ class FlowControl final : public detail::TransferGate {
  private:
   enum class State : std::uint8_t { unused, shut, open };
 
-  const std::weak_ptr<Session> session_;
+  const std::weak_ptr<IncomingCalls> calls_;
   const std::uint64_t call_;
   const std::uint64_t bytes_;
   std::atomic<State> state_{State::unused};

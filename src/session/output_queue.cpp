@@ -124,10 +124,9 @@ void OutputQueue::attach(Stream* stream) {
   stream_ = stream;
 }
 
-void OutputQueue::open(const Agreed& agreed) {
+void OutputQueue::open() {
   const std::lock_guard lock(mutex_);
   if (state_ != State::closed) state_ = State::open;
-  agreed_ = agreed;
 }
 
 void OutputQueue::detach() {
@@ -167,7 +166,7 @@ void OutputQueue::close() {
 bool OutputQueue::acknowledge(std::uint64_t received) {
   std::vector<Bytes> released;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
-  if (!batches_.acknowledge(received, agreed_.keeps, dropped())) return false;
+  if (!batches_.acknowledge(received, dropped())) return false;
   released.swap(released_);
   return true;
 }
@@ -197,14 +196,13 @@ void OutputQueue::trim() {
 
 std::size_t OutputQueue::queued_bytes() const {
   const std::lock_guard lock(mutex_);
-  if (is_lost()) return 0;
   return first_.size() - first_written_ + queued_.frames.size() + batches_.unwritten_bytes() +
          payloads_.ready_bytes();
 }
 
 std::size_t OutputQueue::ungranted_bytes() const {
   const std::lock_guard lock(mutex_);
-  return is_lost() ? 0 : payloads_.ungranted_bytes();
+  return payloads_.ungranted_bytes();
 }
 
 std::size_t OutputQueue::paused_bytes() const {

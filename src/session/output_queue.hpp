@@ -56,14 +56,9 @@ class OutputQueue {
   /// Appends a frame that tells what was received, unless another is queued, which will.
   void append_acknowledgement(std::span<const Word> frame);
 
-  /// What both sides have agreed on.
-  struct Agreed {
-    bool keeps = false;    ///< what is written is kept until it is acknowledged
-    bool answers = false;  ///< each call with more payload than wire::kEagerBytes waits for credit
-  };
   /// Writes to `stream`, until detach(): what append_first() brings, and from open() on the rest.
   void attach(Stream* stream);
-  void open(const Agreed& agreed);
+  void open();
   /// The stream is of no more use; frames wait for the next one. When this returns, no thread is
   /// inside a try_write.
   void detach();
@@ -99,8 +94,7 @@ class OutputQueue {
   /// anything. So nobody calls this who has writing on this queue to do or to arrange.
   void give_back();
 
-  /// The bytes that the stream has yet to take, payloads that wait left out. Zero when the stream
-  /// has failed and nothing is sent again.
+  /// The bytes that streams have yet to take, payloads that wait left out.
   [[nodiscard]] std::size_t queued_bytes() const;
   /// The bytes of payloads that wait for the peer's credit, and that the peer has paused.
   [[nodiscard]] std::size_t ungranted_bytes() const;
@@ -147,7 +141,6 @@ class OutputQueue {
   void advance(std::size_t bytes);
   [[nodiscard]] Watches take_watches();
   [[nodiscard]] WriteBatches::Dropped dropped() noexcept { return {held_, released_}; }
-  [[nodiscard]] bool is_lost() const noexcept { return error_ && !agreed_.keeps; }
 
   mutable std::mutex mutex_;
   std::condition_variable idle_;
@@ -165,7 +158,6 @@ class OutputQueue {
   std::uint64_t written_bytes_ = 0;  // by all streams
   std::atomic<std::uint64_t> received_{0};
   HeldBytes held_;
-  Agreed agreed_;
   enum class State : std::uint8_t { handshake, open, closed } state_ = State::handshake;
   // none: nobody writes. writing: a thread is inside try_write. blocked: the stream has to become
   // writable. failed: the stream is of no more use.

@@ -106,7 +106,7 @@ std::span<const std::span<const std::byte>> OutputQueue::buffers_to_write(
 
 void OutputQueue::advance(std::size_t bytes) {
   written_bytes_ += bytes;
-  if (first_.empty()) return batches_.advance(bytes, agreed_.keeps, dropped());
+  if (first_.empty()) return batches_.advance(bytes, dropped());
   first_written_ += bytes;
   if (first_written_ < first_.size()) return;
   first_ = std::vector<std::byte>();

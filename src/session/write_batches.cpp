@@ -54,7 +54,7 @@ std::span<const std::span<const std::byte>> WriteBatches::unwritten(Buffers& buf
   return std::span(buffers).first(count);
 }
 
-void WriteBatches::advance(std::size_t bytes, bool keeps, Dropped dropped) {
+void WriteBatches::advance(std::size_t bytes, Dropped dropped) {
   written_ += bytes;
   if (written_ < batches_[next_].size()) return;
   written_ = 0;
@@ -63,12 +63,12 @@ void WriteBatches::advance(std::size_t bytes, bool keeps, Dropped dropped) {
   } else {
     ++next_;
   }
-  drop_acknowledged(keeps, dropped);
+  drop_acknowledged(dropped);
 }
 
 // Drops the batches that nobody will need again; never the one that is being written.
-void WriteBatches::drop_acknowledged(bool keeps, Dropped dropped) {
-  while (next_ > 0 && (!keeps || batches_.front().last <= acknowledged_)) {
+void WriteBatches::drop_acknowledged(Dropped dropped) {
+  while (next_ > 0 && batches_.front().last <= acknowledged_) {
     drop_at(0, dropped);
     --next_;
   }
@@ -82,10 +82,10 @@ void WriteBatches::drop_at(std::size_t index, Dropped dropped) {
   batches_.erase(batches_.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
-bool WriteBatches::acknowledge(std::uint64_t received, bool keeps, Dropped dropped) {
+bool WriteBatches::acknowledge(std::uint64_t received, Dropped dropped) {
   if (received > sequence_) return false;
   acknowledged_ = std::max(acknowledged_, received);
-  drop_acknowledged(keeps, dropped);
+  drop_acknowledged(dropped);
   return true;
 }
 

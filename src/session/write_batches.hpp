@@ -47,12 +47,11 @@ class WriteBatches {
   /// What is left of the batch that is to be written, as at most three buffers.
   using Buffers = std::array<std::span<const std::byte>, 3>;
   std::span<const std::span<const std::byte>> unwritten(Buffers& buffers) const;
-  /// The stream has taken so many bytes more of that batch. `keeps`: written batches are kept until
-  /// they are acknowledged.
-  void advance(std::size_t bytes, bool keeps, Dropped dropped);
+  /// The stream has taken so many bytes more of that batch.
+  void advance(std::size_t bytes, Dropped dropped);
 
   /// The peer has received so many reliable frames. False when fewer have left.
-  bool acknowledge(std::uint64_t received, bool keeps, Dropped dropped);
+  bool acknowledge(std::uint64_t received, Dropped dropped);
   /// Goes back to the first frame that the peer has not received. False when the peer says more
   /// than have left, or less than it has acknowledged.
   bool rewind(std::uint64_t received, Dropped dropped);
@@ -71,7 +70,7 @@ class WriteBatches {
 
  private:
   void drop_at(std::size_t index, Dropped dropped);
-  void drop_acknowledged(bool keeps, Dropped dropped);
+  void drop_acknowledged(Dropped dropped);
 
   std::deque<WriteBatch> batches_;
   std::size_t next_ = 0;                       // the first that was not written as a whole

@@ -1,0 +1,238 @@
+#include "session/incoming_calls.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/base/result.hpp"
+#include "call/call_diagnostics_text.hpp"
+#include "call/coarse_deadline.hpp"
+#include "call/function_table.hpp"
+#include "call/local_node.hpp"
+#include "session/call_table.hpp"
+#include "session/flow_control.hpp"
+#include "session/function_limits.hpp"
+
+// How the peer's calls come in: in order, with their payloads, and to the function.
+namespace batchrpc {
+namespace {
+
+// How the signatures of the library's functions begin that are about an object.
+constexpr std::string_view kOfObject = "({u64,u64,u64}";
+
+}  // namespace
+
+IncomingCalls::IncomingCalls(std::shared_ptr<SessionLink> link)
+    : link_(std::move(link)),
+      sink_(link_->parts().calls),
+      reply_limit_(link_->options().max_outstanding_bytes) {}
+
+// --- functions
+
+void IncomingCalls::define(const wire::FrameView& frame) {
+  wire::Definition definition = wire::read_definition(frame);
+  if (definition.number != functions_.size() || functions_.size() >= kMaxFunctions) {
+    throw BadMessage("function numbers do not come in order");
+  }
+  if (definition.name.size() > kMaxName || definition.signature.size() > kMaxSignature) {
+    throw BadMessage("a function's name or signature is too long");
+  }
+  defined_bytes_ += definition.name.size() + definition.signature.size();
+  if (defined_bytes_ > kMaxDefinitions) {
+    throw BadMessage("the names and signatures of functions are more than 16 MiB");
+  }
+  const bool is_reserved = definition.name.starts_with(kReservedPrefix);
+  const bool of_program = !is_of_library(definition.name);
+  const auto parameters = definition.signature.find('(');
+  const bool of_object = is_reserved && parameters != std::string::npos &&
+                         definition.signature.compare(parameters, kOfObject.size(), kOfObject) == 0;
+  functions_.push_back({{.name = std::move(definition.name),
+                         .signature = std::move(definition.signature),
+                         .of_program = of_program},
+                        of_object});
+}
+
+IncomingCalls::Function& IncomingCalls::function_of(const wire::FrameView& frame) {
+  const std::uint32_t number = frame.header.number;
+  if (number >= functions_.size()) throw BadMessage("a call of an undefined function");
+  return functions_[number];
+}
+
+// --- order
+
+// The object that a call is about, if it must start in the order of those calls.
+std::optional<CallOrder::Object> IncomingCalls::object_of(const wire::FrameView& frame) {
+  if (!function_of(frame).of_object) return std::nullopt;
+  try {
+    Decoder decoder(frame.segment(), {});
+    return std::get<0>(decode_struct<CallOrder::Object>(decoder, wire::kBodyInSegment));
+  } catch (const BadMessage&) {  // its function will refuse it
+    return std::nullopt;
+  }
+}
+
+void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
+  (void)function_of(frame);
+  if (!order_.empty()) {
+    if (const auto object = object_of(frame); object && order_.has(*object)) {
+      detail::own_payloads(payloads);
+      order_.append(*object, {.words = {frame.words.begin(), frame.words.end()},
+                              .payloads = std::move(payloads),
+                              .deadline = deadline_of(frame)});
+      const std::uint64_t limit = link_->options().max_payload_bytes;
+      if (order_.waiting_bytes() > limit) {
+        throw BadMessage(std::to_string(order_.waiting_bytes()) +
+                         " bytes of calls are queued behind a call whose payloads have not come "
+                         "(limit: max_payload_bytes, " +
+                         std::to_string(limit) + ")");
+      }
+      return;
+    }
+  }
+  dispatch(frame, payloads, deadline_of(frame));
+}
+
+void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assembler) {
+  (void)function_of(frame);
+  const std::uint64_t id = frame.header.id;
+  const auto deadline = deadline_of(frame);
+  assembler.begin(frame, deadline, nullptr);
+  if (const auto object = object_of(frame)) order_.reserve(*object, id);
+  const auto& sizes = frame.payload_sizes;  // whose sum begin() has checked
+  const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
+  auto gate = std::make_shared<FlowControl>(weak_from_this(), id, bytes);
+  detail::ReceivePlan plan = announce(frame, deadline, gate);
+  if (plan.held) gate->hold();
+  const bool is_shut = gate->is_shut();
+  const bool waits = bytes > wire::kEagerBytes;
+  if (waits && !is_shut) send_credit(id, wire::kAllCredit);
+  if (waits || plan.held) link_->connection().flush();  // its sender waits for it
+  assembler.receive(id, std::move(plan), is_shut ? std::move(gate) : nullptr);
+}
+
+detail::ReceivePlan IncomingCalls::announce(const wire::FrameView& frame,
+                                            std::optional<TimePoint> deadline,
+                                            const std::shared_ptr<FlowControl>& gate) {
+  try {
+    const CallContext context(link_->identity(), deadline);
+    const detail::ContextScope scope(context);
+    const detail::CurrentNode current(link_->node());
+    Decoder decoder(frame.segment(), {});
+    return sink_.announce(function_of(frame), decoder, gate);
+  } catch (...) {  // the call itself will get the error
+    return {};
+  }
+}
+
+void IncomingCalls::take_whole(PayloadAssembler::Whole call) {
+  const wire::FrameView frame = wire::parse_frame(call.words);
+  const auto object = object_of(frame);
+  if (!object) return dispatch_late(std::move(call));
+  order_.fill(*object, frame.header.id, std::move(call));
+  run_in_turn(*object);
+}
+
+void IncomingCalls::give_up(const PayloadAssembler::Whole& call) {
+  const wire::FrameView frame = wire::parse_frame(call.words);
+  const auto object = object_of(frame);
+  if (!object) return;
+  order_.give_up(*object, frame.header.id);
+  run_in_turn(*object);
+}
+
+void IncomingCalls::run_in_turn(const CallOrder::Object& object) {
+  while (auto next = order_.take(object))
+    dispatch_late(*std::move(next));
+}
+
+// --- to the function
+
+std::optional<TimePoint> IncomingCalls::deadline_of(const wire::FrameView& frame) const {
+  if (frame.header.value == 0) return std::nullopt;
+  constexpr std::uint64_t kLongest = 1'000'000ULL * 60 * 60 * 24 * 365;
+  const std::chrono::microseconds left(std::min<std::uint64_t>(frame.header.value, kLongest));
+  const Loop& loop = *link_->loop();
+  // Never before the caller's own deadline: nested calls would end before it, and so on.
+  if (left >= kCoarseFrom) return loop.coarse_now() + loop.coarse_lag() + left;
+  return loop.now() + left;
+}
+
+void IncomingCalls::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
+                             std::optional<TimePoint> deadline) {
+  if (refuses_for_replies(frame)) return;
+  detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
+  detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
+                            context_of(frame, deadline), arguments);
+  hand_over(frame, call);
+}
+
+// A call that has waited since its frame came.
+void IncomingCalls::dispatch_late(PayloadAssembler::Whole whole) {
+  const wire::FrameView frame = wire::parse_frame(whole.words);
+  const bool wants_reply = (frame.header.flags & wire::kNoReply) == 0;
+  if (caller_gone_ && wants_reply) return;
+  if (refuses_for_replies(frame)) return;
+  detail::CallArguments arguments{.segment = frame.segment(),
+                                  .payloads = std::move(whole.payloads),
+                                  .receive_plan = std::move(whole.kept)};
+  detail::IncomingCall call(*this, frame.header.id, wants_reply, context_of(frame, whole.deadline),
+                            arguments);
+  call.set_waited();
+  hand_over(frame, call);
+}
+
+void IncomingCalls::hand_over(const wire::FrameView& frame, detail::IncomingCall& call) {
+  sink_.take(function_of(frame), call,
+             {.node = link_->node(), .at = link_->connection().read_at()});
+}
+
+// --- the end of calls
+
+void IncomingCalls::cancel(std::uint64_t call) {
+  if (order_.remove(call)) return;
+  if (const auto found = in_flight_.take(call)) found->cancel();
+}
+
+void IncomingCalls::refuse_waiting(const std::exception_ptr& error,
+                                   const std::vector<std::uint64_t>& coming_in) {
+  const auto refuse = [&](std::uint64_t call) {
+    if (call < CallTable::kNotifications) send_error(call, error, false, nullptr);
+  };
+  for (const auto& call : in_flight_.all()) {
+    if (call->cancel_if_waiting()) refuse(call->id);
+  }
+  for (const PayloadAssembler::Whole& call : order_.take_all())
+    refuse(wire::parse_frame(call.words).header.id);
+  for (const std::uint64_t call : coming_in)
+    refuse(call);  // the caller takes back what is still to come of it
+}
+
+void IncomingCalls::close() {
+  caller_gone_ = true;
+  for (const auto& call : in_flight_.close()) {
+    if (call->id < CallTable::kNotifications) call->cancel();
+  }
+  for (const CallOrder::Object& object : order_.give_up())
+    run_in_turn(object);
+}
+
+std::string IncomingCalls::answering_functions() {
+  std::map<std::string, std::size_t> counts;
+  std::size_t waiting = 0;
+  for (const auto& call : in_flight_.all()) {
+    if (call->waits()) ++waiting;
+    if (const auto function = call->function()) ++counts[std::string(shown_name(function->name))];
+  }
+  std::string text;
+  for (const std::string& function : count_texts(counts))
+    text += (text.empty() ? "" : ", ") + function;
+  if (waiting > 0)
+    text +=
+        "; of these " + std::to_string(waiting) + (waiting == 1 ? " has" : " have") + " not begun";
+  return text;
+}
+
+}  // namespace batchrpc

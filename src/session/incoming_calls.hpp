@@ -1,0 +1,110 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "batchrpc/call/call_context.hpp"
+#include "batchrpc/call/receive_plan.hpp"
+#include "batchrpc/call/remote_call.hpp"
+#include "session/call_order.hpp"
+#include "session/call_sink.hpp"
+#include "session/in_flight_calls.hpp"
+#include "session/payload_assembler.hpp"
+#include "session/session_link.hpp"
+
+namespace batchrpc {
+
+/// The calls that the peer makes over one session, from their frames to their replies. Hands each
+/// call to the node's CallSink; calls about one object in the order of their frames. Everything
+/// runs on the loop but what ReplySink says, answering() and send_credit(), which are thread-safe.
+/// Owned by shared pointers.
+class IncomingCalls final : public detail::ReplySink,
+                            public std::enable_shared_from_this<IncomingCalls> {
+ public:
+  explicit IncomingCalls(std::shared_ptr<SessionLink> link);
+
+  /// The peer numbers a function for its calls. Throws BadMessage.
+  void define(const wire::FrameView& frame);
+  /// A call has come as a whole. Throws BadMessage.
+  void take(const wire::FrameView& frame, std::vector<Bytes>& payloads);
+  /// A call has come whose payloads follow, for which `assembler` waits. Throws BadMessage.
+  void expect(const wire::FrameView& frame, PayloadAssembler& assembler);
+  /// The payloads of that call are there.
+  void take_whole(PayloadAssembler::Whole call);
+  /// The payloads of that call will never be there.
+  void give_up(const PayloadAssembler::Whole& call);
+
+  /// The peer cancels a call that is there: in line behind one that comes in, in a queue, running.
+  void cancel(std::uint64_t call);
+  /// Answers the calls that have not begun with `error`: they never will. `coming_in`: the ids of
+  /// those whose payloads are still to come.
+  void refuse_waiting(const std::exception_ptr& error, const std::vector<std::uint64_t>& coming_in);
+  /// The caller is gone, or its session has ended: cancels all of its calls, also those that are
+  /// yet to start. Messages that have come as a whole, and that want no reply, run as they would
+  /// have.
+  void close();
+
+  /// Notifies the peer whether the payloads of its call may come: soon, by the loop.
+  void send_credit(std::uint64_t call, std::uint64_t credit);
+
+  /// How many calls are being answered: those that outlive their message.
+  [[nodiscard]] int answering() const noexcept {
+    return answering_.load(std::memory_order_relaxed);
+  }
+  /// The names of the functions of those, each with its count, as far as they are known; and how
+  /// many have not begun.
+  [[nodiscard]] std::string answering_functions();
+
+  void send_result(std::uint64_t call, Encoder& encoder, detail::CallRecording* recording) override;
+  std::uint64_t send_error(std::uint64_t call, const std::exception_ptr& error, bool began,
+                           detail::CallRecording* recording) override;
+  std::shared_ptr<detail::ReplySink> keep(const detail::Ref<detail::CallState>& call,
+                                          bool wants_reply) override;
+  void answered(const detail::CallState& call) override;
+  [[nodiscard]] bool is_forked_copy() const noexcept override { return link_->is_forked_copy(); }
+  [[nodiscard]] bool is_over(TimePoint deadline) const noexcept override;
+  [[nodiscard]] TimePoint now() const noexcept override { return link_->loop()->now(); }
+
+ private:
+  // A function of this node's as the peer calls it.
+  struct Function : CalledFunction {
+    bool of_object = false;  // its first argument names the object that it is about
+  };
+
+  [[nodiscard]] Function& function_of(const wire::FrameView& frame);
+  [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame);
+  void run_in_turn(const CallOrder::Object& object);
+  [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
+  void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
+                std::optional<TimePoint> deadline);
+  void dispatch_late(PayloadAssembler::Whole call);
+  void hand_over(const wire::FrameView& frame, detail::IncomingCall& call);
+  [[nodiscard]] bool refuses_for_replies(const wire::FrameView& frame);
+  [[nodiscard]] detail::ReceivePlan announce(const wire::FrameView& frame,
+                                             std::optional<TimePoint> deadline,
+                                             const std::shared_ptr<FlowControl>& gate);
+  [[nodiscard]] CallContext context_of(const wire::FrameView& frame,
+                                       std::optional<TimePoint> deadline);
+  [[nodiscard]] detail::Ref<const detail::CallExtras> extras_of(
+      const wire::FrameView& frame, std::shared_ptr<detail::RecordSink> sink);
+  void add_record(Encoder& encoder, detail::CallRecording& recording) const;
+  void send_delivery_hooks(Encoder& encoder);
+
+  const std::shared_ptr<SessionLink> link_;
+  CallSink& sink_;
+  const std::uint64_t reply_limit_;  // NodeOptions::max_outstanding_bytes
+  std::deque<Function> functions_;   // by number; a handler that waits may see more of them come
+  std::size_t defined_bytes_ = 0;    // of their names and signatures
+  std::uint64_t refused_bytes_ = 0;  // of errors, since a call was last admitted
+  CallOrder order_;
+  bool caller_gone_ = false;
+  InFlightCalls in_flight_;
+  std::atomic<int> answering_{0};
+};
+
+}  // namespace batchrpc

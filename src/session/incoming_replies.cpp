@@ -1,0 +1,198 @@
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "batchrpc/call/call_extras.hpp"
+#include "batchrpc/call/call_recording.hpp"
+#include "call/error_kind.hpp"
+#include "call/function_table.hpp"
+#include "recording/call_tracer.hpp"
+#include "session/incoming_calls.hpp"
+
+// The context of the peer's calls, and the replies to them.
+namespace batchrpc {
+namespace {
+
+// How many bytes of refusals, of calls that cannot be run, a peer gets that takes no replies.
+constexpr std::uint64_t kRefusalBytes = std::uint64_t{16} << 20;
+
+}  // namespace
+
+// --- context
+
+CallContext IncomingCalls::context_of(const wire::FrameView& frame,
+                                      std::optional<TimePoint> deadline) {
+  CallContext context(link_->identity(), deadline);
+  const bool of_program = function_of(frame).of_program;
+  auto sink = of_program ? link_->parts().tracer.sink_of_answered() : nullptr;
+  if (frame.has_context() || sink) context.set_extras(extras_of(frame, std::move(sink)));
+  return context;
+}
+
+// What has come with the call, which is recorded for `sink` as well, if that is not null.
+detail::Ref<const detail::CallExtras> IncomingCalls::extras_of(
+    const wire::FrameView& frame, std::shared_ptr<detail::RecordSink> sink) {
+  wire::CallContextBody body;
+  if (frame.has_context()) body = wire::read_context(frame);
+  detail::Ref<detail::CallExtras> extras(new detail::CallExtras);
+  extras->trace = body.trace;
+  extras->metadata = std::move(body.metadata);
+  const bool told = body.record != wire::RecordWish::none && link_->options().profiling;
+  if (told || sink) {
+    extras->recording = std::make_shared<detail::CallRecording>(
+        link_->loop(), body.record == wire::RecordWish::operators);
+  }
+  if (sink) {
+    const wire::Hello self = link_->host().own_hello();
+    CallRecord record;
+    record.function = shown_name(function_of(frame).name);
+    const PeerIdentity& caller = *link_->identity();
+    record.caller = {.node = caller.name, .rank = caller.rank};
+    record.callee = {.node = self.name, .rank = self.rank};
+    record.span = body.trace;
+    if (!told) {  // the span is the one that the call is a part of, or none
+      record.parent = body.trace.valid() ? body.trace.span_number() : 0;
+      record.parent_is_external = body.trace.valid();
+      record.span = link_->parts().tracer.next_span(body.trace, false);
+      extras->trace = record.span;
+    }
+    record.bytes_out = frame.words.size_bytes();
+    for (const std::uint64_t size : frame.payload_sizes)
+      record.bytes_out += size;
+    extras->recording->show(std::move(sink), std::move(record), told);
+  }
+  return extras;
+}
+
+// --- replies
+
+void IncomingCalls::send_result(std::uint64_t call, Encoder& encoder,
+                                detail::CallRecording* recording) {
+  if (link_->is_forked_copy()) return;
+  const auto what = [this] { return "the result for " + link_->peer_name(); };
+  if (recording != nullptr) {
+    link_->check_size(encoder, what);
+    add_record(encoder, *recording);
+  }
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = call});
+  link_->check_size(encoder, what);
+  std::uint64_t bytes = 0;
+  if (recording != nullptr) {
+    bytes = encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads());
+  }
+  if (encoder.one_use()) send_delivery_hooks(encoder);
+  link_->output().append(encoder.words(), call, true, std::move(encoder.payloads()));
+  encoder.delivery_hooks().clear();
+  if (recording != nullptr) recording->report_own(bytes);  // nothing has failed
+  link_->flush();
+}
+
+// Frames arrive in order, but payloads later: the delivery hooks of a result go with the first of
+// them.
+void IncomingCalls::send_delivery_hooks(Encoder& encoder) {
+  link_->notify_sent(encoder.delivery_hooks(), true);
+  if (encoder.payloads().empty()) return;
+  struct Owner {
+    std::shared_ptr<const void> bytes;
+    std::vector<std::shared_ptr<DeliveryHook>> delivery_hooks;
+  };
+  Bytes& first = encoder.payloads().front();
+  first = Bytes(std::make_shared<Owner>(Owner{first.owner(), std::move(encoder.delivery_hooks())}),
+                first.span());
+  encoder.delivery_hooks().clear();
+}
+
+// The result comes first: what there is no room for behind it is left out.
+void IncomingCalls::add_record(Encoder& encoder, detail::CallRecording& recording) const {
+  CallRecord record = recording.finish();
+  if (!recording.is_told()) return;
+  std::vector<Word>& words = encoder.words();
+  const std::size_t size = words.size();
+  const auto undo = [&] {
+    words.resize(size);
+    words[wire::kContextPointer] = 0;
+  };
+  wire::encode_side(encoder, wire::kContextPointer, record);
+  if (!link_->is_too_large(encoder)) return;
+  undo();
+  detail::leave_out_caused(record);
+  wire::encode_side(encoder, wire::kContextPointer, record);
+  if (link_->is_too_large(encoder)) undo();
+}
+
+std::uint64_t IncomingCalls::send_error(std::uint64_t call, const std::exception_ptr& error,
+                                        bool began, detail::CallRecording* recording) {
+  if (link_->is_forked_copy()) return 0;  // a promise that the child's exit destroys, say
+  if (recording == nullptr) return link_->send(wire::error_frame(call, error, began));
+  CallRecord record = recording->finish(detail::kind_of(error));
+  const CallRecord* const told = recording->is_told() ? &record : nullptr;
+  auto frame = wire::error_frame(call, error, began, told);
+  if (told != nullptr && frame.size() > link_->options().max_frame_bytes / sizeof(Word)) {
+    detail::leave_out_caused(record);
+    frame = wire::error_frame(call, error, began, told);
+  }
+  recording->report_own(frame.size() * sizeof(Word));
+  return link_->send(frame);
+}
+
+// Whether a call is refused since the peer has not taken the replies to others. Throws BadMessage
+// when it takes none for too long.
+bool IncomingCalls::refuses_for_replies(const wire::FrameView& frame) {
+  const std::uint64_t held = link_->output().held().replies();
+  if (held <= reply_limit_) {
+    refused_bytes_ = 0;
+    return false;
+  }
+  if ((frame.header.flags & wire::kNoReply) != 0) return false;
+  const Function& function = function_of(frame);
+  if (!function.of_program) return false;
+  const auto error = wire::error_frame(
+      frame.header.id,
+      std::make_exception_ptr(Overloaded(
+          "'" + std::string(shown_name(function.name)) + "' was not run: " + std::to_string(held) +
+          " bytes of replies have not been taken by their caller, the limit is " +
+          std::to_string(reply_limit_) + " (NodeOptions::max_outstanding_bytes)")));
+  const std::size_t bytes = error.size() * sizeof(Word);
+  refused_bytes_ += bytes;
+  const bool is_too_much = refused_bytes_ > kRefusalBytes;
+  if (FunctionCounters* const counters = sink_.counters_of(function)) {
+    counters->began(frame.words.size_bytes());
+    counters->failed(ErrorCode::overloaded, is_too_much ? 0 : bytes);
+  }
+  if (is_too_much) {
+    throw BadMessage("it calls and does not take the replies, of which " + std::to_string(held) +
+                     " bytes wait (NodeOptions::max_outstanding_bytes)");
+  }
+  link_->send(error);
+  return true;
+}
+
+// --- what calls that outlive their message say
+
+std::shared_ptr<detail::ReplySink> IncomingCalls::keep(const detail::Ref<detail::CallState>& call,
+                                                       bool wants_reply) {
+  answering_.fetch_add(1, std::memory_order_relaxed);
+  if (!in_flight_.add(*call) && wants_reply) call->cancel();
+  return shared_from_this();
+}
+
+void IncomingCalls::answered(const detail::CallState& call) {
+  answering_.fetch_sub(1, std::memory_order_relaxed);
+  in_flight_.remove(call);
+}
+
+// The coarse clock lags, by some milliseconds at most, and costs a fourth.
+bool IncomingCalls::is_over(TimePoint deadline) const noexcept {
+  const Loop& loop = *link_->loop();
+  if (loop.coarse_now() + std::chrono::milliseconds(100) < deadline) return false;
+  return loop.now() >= deadline;
+}
+
+void IncomingCalls::send_credit(std::uint64_t call, std::uint64_t credit) {
+  if (link_->is_forked_copy()) return;
+  const auto frame =
+      wire::plain_frame({.kind = wire::FrameKind::credit, .id = call, .value = credit});
+  link_->output().append(frame, 0, false, {});
+  link_->connection().flush_soon();  // also when the thread goes on computing, or holds a lock
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,146 @@
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "session/session.hpp"
+
+// How a session begins, and how it is resumed over another connection.
+namespace batchrpc {
+
+wire::Hello Session::own_hello() const {
+  wire::Hello hello = link_->host().own_hello();
+  hello.session = id_;
+  hello.received = received_.frames;
+  hello.resumed = is_open();
+  return hello;
+}
+
+void Session::start(std::unique_ptr<Stream> stream, bool accepted) {
+  accepted_ = accepted;
+  link_->connection().start(std::move(stream), weak_from_this());
+  if (accepted) return;
+  link_->output().append_first(wire::hello_frame(own_hello()));
+  link_->connection().flush();
+}
+
+void Session::resume(std::unique_ptr<Stream> stream, const wire::Hello& hello) {
+  if (link_->set_attached(false)) liveness_.broke("the peer has made another one");
+  link_->connection().start(std::move(stream), weak_from_this());
+  if (!link_->output().rewind(hello.received)) {
+    const std::string why = impossible_resumption(hello);
+    say_goodbye(ErrorCode::bad_message, why);
+    end(why, true);
+    return;
+  }
+  link_->output().append_first(wire::hello_frame(own_hello()));
+  attached();
+  link_->host().session_resumed(*this);
+}
+
+// The peer has said hello: frames may leave.
+void Session::attached() {
+  received_.at_start = received_.frames;
+  received_.unacknowledged = 0;
+  liveness_.attached();
+  using Kind = ConnectionEvent::Kind;
+  sent_again_ = is_open() ? link_->output().unacknowledged() : 0;
+  link_->log().add({.kind = is_open() ? Kind::resumed : Kind::connected,
+                    .at = liveness_.attached_at(),
+                    .count = sent_again_});
+  link_->set_attached(true);
+  open_.store(true, std::memory_order_release);
+  link_->connection().open();
+}
+
+void Session::handle_handshake(const wire::FrameView& frame) {
+  if (frame.header.kind == wire::FrameKind::goodbye) {
+    goodbye_ = wire::read_goodbye(frame);
+    return;
+  }
+  if (frame.header.kind != wire::FrameKind::hello) {
+    throw BadMessage("the first frame of a connection is not a hello");
+  }
+  const wire::Hello hello = wire::read_hello(frame);
+  if (hello.name.empty() || hello.name.size() > 255) throw BadMessage("a hello without a name");
+  if (is_open()) {
+    handle_resumed(hello);
+  } else {
+    handle_hello(hello);
+  }
+}
+
+void Session::handle_hello(const wire::Hello& hello) {
+  const NodeOptions& own = link_->options();
+  try {
+    if (hello.major != wire::kMajor) {
+      throw JoinFailed("protocol version " + std::to_string(hello.major) + "." +
+                       std::to_string(hello.minor) + " of " + hello.name +
+                       " does not go with version " + std::to_string(wire::kMajor) + "." +
+                       std::to_string(wire::kMinor) + " here");
+    }
+    if (hello.job != own.job) {
+      throw JoinFailed("the job of " + hello.name + " is '" + hello.job + "', that of " + own.name +
+                       " is '" + own.job + "' (NodeOptions::job)");
+    }
+    if (!link_->expected_peer().empty() && hello.name != link_->expected_peer()) {
+      throw NotFound("where " + link_->expected_peer() + " was, there is now " + hello.name);
+    }
+    if (accepted_) {
+      if (hello.session == 0) throw BadMessage("the hello of " + hello.name + " names no session");
+      if (const auto known = link_->host().find_session(*this, hello)) {
+        known->resume(link_->connection().release(), hello);
+        return;
+      }
+      if (hello.resumed) {  // its sender learns who does not know the session
+        link_->output().append_first(wire::hello_frame(link_->host().own_hello()));
+        throw Unknown("node " + own.name + " does not know this session any more");
+      }
+      id_ = hello.session;
+    } else if (hello.session != id_) {
+      throw BadMessage(hello.name + " answers for another session than the one that has begun");
+    }
+    if (hello.resumed && !link_->output().rewind(hello.received)) {
+      throw BadMessage(impossible_resumption(hello));
+    }
+    link_->host().admit(*this, hello);
+  } catch (const Error& error) {
+    refuse(error);
+    return;
+  }
+  if (accepted_) link_->output().append_first(wire::hello_frame(own_hello()));
+  attached();
+}
+
+// The answer to a hello that resumes this session.
+void Session::handle_resumed(const wire::Hello& hello) {
+  if (!hello.resumed || hello.session != id_) {
+    const bool restarted = hello.incarnation != peer()->incarnation;
+    const std::string why =
+        restarted ? "it was restarted" : "it does not know the session any more";
+    if (restarted) {
+      goodbye_ =
+          wire::Goodbye{.code = static_cast<std::uint16_t>(ErrorCode::peer_lost), .reason = why};
+    }
+    end(why, false);
+    return;
+  }
+  if (!link_->output().rewind(hello.received)) throw BadMessage(impossible_resumption(hello));
+  attached();
+  link_->host().session_resumed(*this);
+}
+
+// The peer says that it has received more frames than were sent, or fewer than it acknowledged.
+std::string Session::impossible_resumption(const wire::Hello& hello) const {
+  return "the peer resumed at frame " + std::to_string(hello.received) + ", but only frames " +
+         std::to_string(acknowledged_) + " to " +
+         std::to_string(acknowledged_ + link_->output().unacknowledged()) +
+         " can be resumed at; the session is closed";
+}
+
+void Session::refuse(const Error& error) {
+  say_goodbye(error.code(), error.what());
+  goodbye_ =
+      wire::Goodbye{.code = static_cast<std::uint16_t>(error.code()), .reason = error.what()};
+  end(error.what(), false);
+}
+
+}  // namespace batchrpc

@@ -1,0 +1,84 @@
+#include "session/session_link.hpp"
+
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "session/flush_scope.hpp"
+
+namespace batchrpc {
+namespace {
+
+ConnectionLimits limits_of(const NodeOptions& options) {
+  ConnectionLimits limits;
+  limits.frame_bytes = options.max_frame_bytes;
+  return limits;
+}
+
+}  // namespace
+
+std::uint64_t bytes_of(const std::vector<Bytes>& payloads) noexcept {
+  std::uint64_t bytes = 0;
+  for (const Bytes& payload : payloads)
+    bytes += payload.size();
+  return bytes;
+}
+
+SessionLink::SessionLink(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
+                         std::shared_ptr<WaitContext> context, std::string expected_peer)
+    : host_(std::move(host)),
+      node_(host_->node()),
+      loop_(std::move(loop)),
+      counters_(host_->parts().counters),
+      connection_(
+          std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
+      expected_peer_(std::move(expected_peer)),
+      small_frame_words_(host_->options().max_frame_bytes / sizeof(Word)) {}
+
+std::shared_ptr<const PeerIdentity> SessionLink::peer() const {
+  const auto* const identity = identity_.load(std::memory_order_acquire);
+  return identity != nullptr ? *identity : nullptr;
+}
+
+void SessionLink::set_peer(std::shared_ptr<const PeerIdentity> peer) {
+  identity_.store(&identities_.emplace_back(std::move(peer)), std::memory_order_release);
+}
+
+std::string SessionLink::peer_name() const {
+  if (const auto known = peer()) return known->name;
+  return expected_peer_.empty() ? connection_->description() : expected_peer_;
+}
+
+std::uint64_t SessionLink::send(std::span<const Word> frame) {
+  output().append(frame, 0, false, {});
+  flush();
+  return frame.size_bytes();
+}
+
+void SessionLink::flush() {
+  if (!FlushScope::defer(*connection_)) connection_->flush();
+}
+
+void SessionLink::notify_sent(std::span<const std::shared_ptr<DeliveryHook>> hooks,
+                              bool as_reply) const {
+  const auto known = peer();
+  for (const auto& hook : hooks)
+    hook->sent_to(peer_name(), known ? known->incarnation : 0, as_reply);
+}
+
+// What the peer would refuse is refused here, where the caller learns of it.
+bool SessionLink::is_too_large(const Encoder& encoder) const {
+  return encoder.words().size() > options().max_frame_bytes / sizeof(Word) ||
+         bytes_of(encoder.payloads()) > options().max_payload_bytes;
+}
+
+void SessionLink::refuse_size(const Encoder& encoder, const std::string& what) const {
+  throw InvalidArgument(
+      what + " is too large: " + std::to_string(encoder.words().size() * sizeof(Word)) +
+      " bytes and " + std::to_string(bytes_of(encoder.payloads())) +
+      " bytes of payloads, the limits are " + std::to_string(options().max_frame_bytes) + " and " +
+      std::to_string(options().max_payload_bytes) +
+      " (NodeOptions::max_frame_bytes, max_payload_bytes); Bytes and tensors "
+      "travel as payloads");
+}
+
+}  // namespace batchrpc
