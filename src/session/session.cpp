@@ -211,8 +211,8 @@ void Session::close() {
 void Session::end_incoming() {
   assembler_.clear();
   cancel_incoming();
-  for (const CallOrder::Object& object : order_.give_up())
-    run_in_turn(object);
+  for (const CallOrder::Key& key : order_.give_up())
+    run_in_turn(key);
 }
 
 bool Session::is_closed() const {
@@ -267,7 +267,7 @@ std::string Session::answering_functions() {
   std::size_t waiting = 0;
   for (const auto& call : kept_.all()) {
     if (call->waits()) ++waiting;
-    if (const auto function = call->function()) ++counts[std::string(shown_name(function->name))];
+    if (const auto function = call->function()) ++counts[function->shown];
   }
   std::string text;
   for (const std::string& function : texts_of(counts))

@@ -170,11 +170,6 @@ class Session final : public FrameSink,
   void send_credit(std::uint64_t call, std::uint64_t credit);
 
  private:
-  // A function of ours as the peer calls it.
-  struct Incoming : CalledFunction {
-    bool of_object = false;  // its first argument names the object that it is about
-  };
-
   // Who waits for room to call; and for whom of those who waited it is kept.
   enum class CreditOf : std::uint8_t { handlers, others };
   struct CreditWait {
@@ -239,8 +234,8 @@ class Session final : public FrameSink,
   void dispatch_late(PayloadAssembler::Whole call);
   [[nodiscard]] bool note_submitted(PendingCall& call, const detail::OutgoingOptions& options);
   void hand_over(std::uint32_t number, detail::IncomingCall& call);
-  [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame) const;
-  void run_in_turn(const CallOrder::Object& object);
+  [[nodiscard]] std::optional<CallOrder::Key> ordering_key_of(const wire::FrameView& frame) const;
+  void run_in_turn(const CallOrder::Key& key);
   void expect_call(const wire::FrameView& frame);
   void expect_result(const wire::FrameView& frame);
   [[nodiscard]] detail::ReceivePlan announce(const wire::FrameView& frame,
@@ -329,7 +324,7 @@ class Session final : public FrameSink,
   // Who the peer said that it is, the latest last; calls borrow it, and so they all stay.
   std::deque<std::shared_ptr<const PeerIdentity>> identities_;
   std::atomic<const std::shared_ptr<const PeerIdentity>*> identity_{nullptr};
-  std::vector<Incoming> incoming_;
+  std::vector<CalledFunction> incoming_;
   std::size_t incoming_bytes_ = 0;   // of their names and signatures
   std::uint64_t refused_bytes_ = 0;  // of errors, since a call was last let in
   std::atomic<bool> waits_for_credit_{false};

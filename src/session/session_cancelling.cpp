@@ -72,10 +72,10 @@ bool Session::is_over(TimePoint deadline) const noexcept {
 // Wherever the call is: coming in, in line behind one that comes in, in a queue, running.
 void Session::handle_cancel(std::uint64_t call) {
   if (const auto dropped = assembler_.drop(call)) {
-    const auto object = object_of(wire::parse_frame(dropped->words));
-    if (!object) return;
-    order_.give_up(*object, call);
-    run_in_turn(*object);
+    const auto key = ordering_key_of(wire::parse_frame(dropped->words));
+    if (!key) return;
+    order_.give_up(*key, call);
+    run_in_turn(*key);
   } else if (!order_.remove(call)) {
     if (const auto kept = kept_.take(call)) kept->cancel();
   }

@@ -158,14 +158,14 @@ bool Session::refuses_for_replies(const wire::FrameView& frame) {
     return false;
   }
   if ((frame.header.flags & wire::kNoReply) != 0) return false;
-  const Incoming& function = incoming_[frame.header.number];
+  const CalledFunction& function = incoming_[frame.header.number];
   if (!function.of_program) return false;
   const auto error = wire::error_frame(
       frame.header.id,
-      std::make_exception_ptr(Overloaded(
-          "'" + std::string(shown_name(function.name)) + "' was not run: " + std::to_string(held) +
-          " bytes of replies have not been taken by their caller, the limit is " +
-          std::to_string(credit_limit_) + " (NodeOptions::max_outstanding_bytes)")));
+      std::make_exception_ptr(
+          Overloaded("'" + function.shown + "' was not run: " + std::to_string(held) +
+                     " bytes of replies have not been taken by their caller, the limit is " +
+                     std::to_string(credit_limit_) + " (NodeOptions::max_outstanding_bytes)")));
   const std::size_t bytes = error.size() * sizeof(Word);
   refused_bytes_ += bytes;
   const bool is_too_much = refused_bytes_ > kRefusalBytes;

@@ -11,9 +11,6 @@
 namespace batchrpc {
 namespace {
 
-// How the signatures of the library's functions begin that are about an object.
-constexpr std::string_view kOfObject = "({u64,u64,u64}";
-
 // Whether no payload has to be waited for. Empty ones never come.
 bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   const auto sizes = frame.payload_sizes;
@@ -96,15 +93,8 @@ void Session::handle_define(const wire::FrameView& frame) {
   if (incoming_bytes_ > kMaxDefinitions) {
     throw BadMessage("the names and signatures of functions are more than 16 MiB");
   }
-  const bool is_reserved = definition.name.starts_with(kReservedPrefix);
-  const bool of_program = !is_of_library(definition.name);
-  const auto parameters = definition.signature.find('(');
-  const bool of_object = is_reserved && parameters != std::string::npos &&
-                         definition.signature.compare(parameters, kOfObject.size(), kOfObject) == 0;
-  incoming_.push_back({{.name = std::move(definition.name),
-                        .signature = std::move(definition.signature),
-                        .of_program = of_program},
-                       of_object});
+  incoming_.push_back(
+      calls_of_peer_.define(std::move(definition.name), std::move(definition.signature)));
 }
 
 void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
@@ -115,11 +105,11 @@ void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payl
     return;
   }
   if (!order_.empty()) {
-    if (const auto object = object_of(frame); object && order_.has(*object)) {
+    if (const auto key = ordering_key_of(frame); key && order_.has(*key)) {
       detail::own_payloads(payloads);
-      order_.append(*object, {.words = {frame.words.begin(), frame.words.end()},
-                              .payloads = std::move(payloads),
-                              .deadline = deadline_of(frame)});
+      order_.append(*key, {.words = {frame.words.begin(), frame.words.end()},
+                           .payloads = std::move(payloads),
+                           .deadline = deadline_of(frame)});
       if (order_.waiting_bytes() > host_->options().max_payload_bytes) {
         throw BadMessage("too much waits behind a call whose payloads do not come");
       }
@@ -129,19 +119,20 @@ void Session::handle_call(const wire::FrameView& frame, std::vector<Bytes>& payl
   dispatch(frame, payloads, deadline_of(frame));
 }
 
-// The object that a call is about, if it must start in the order of those calls.
-std::optional<CallOrder::Object> Session::object_of(const wire::FrameView& frame) const {
-  if (!incoming_[frame.header.number].of_object) return std::nullopt;
+// The key by which a call starts in order; nothing: it starts when it is there.
+std::optional<CallOrder::Key> Session::ordering_key_of(const wire::FrameView& frame) const {
+  const CalledFunction& called = incoming_[frame.header.number];
+  if (called.ordering_key == nullptr) return std::nullopt;
   try {
     Decoder decoder(frame.segment(), {});
-    return std::get<0>(decode_struct<CallOrder::Object>(decoder, wire::kBodyInSegment));
+    return called.ordering_key(decoder);
   } catch (const BadMessage&) {  // its function will say so
     return std::nullopt;
   }
 }
 
-void Session::run_in_turn(const CallOrder::Object& object) {
-  while (auto next = order_.take(object)) {
+void Session::run_in_turn(const CallOrder::Key& key) {
+  while (auto next = order_.take(key)) {
     dispatch_late(*std::move(next));
   }
 }

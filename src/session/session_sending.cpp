@@ -54,7 +54,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
                                .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
                                .value = static_cast<std::uint64_t>(microseconds.count())});
   check_size(encoder, [&] {
-    return "the call of '" + std::string(shown_name(function.name)) + "' to " + peer_name();
+    return "the call of '" + std::string(shown_name(function)) + "' to " + peer_name();
   });
   if (function.name.size() > kMaxName || function.signature.size() > kMaxSignature) {
     throw InvalidArgument(
@@ -121,7 +121,7 @@ void Session::submit(const detail::FunctionKey& function, detail::OutgoingOption
   if (call.handler) {  // not taken: closed, or no reply wanted
     detail::Reply reply;
     if (refused) {
-      const std::string name(shown_name(function.name));
+      const std::string name(shown_name(function));
       NotSent error("the connection to " + peer_name() + " has just broken: '" + name +
                     "' was not sent; call again");
       report_refusal(error, name, peer_name(), now);
@@ -161,7 +161,7 @@ std::uint32_t Session::number_of(const detail::FunctionKey& function) {
     }
     defined_bytes_ += bytes;
     at = numbers_.emplace(function.hash, static_cast<std::uint32_t>(names_.size())).first;
-    names_.emplace_back(shown_name(function.name));
+    names_.emplace_back(shown_name(function));
     made_.define(names_.back(), is_of_library(function.name));
     const auto frame = wire::definition_frame({.number = at->second,
                                                .name = std::string(function.name),

@@ -56,7 +56,7 @@ std::shared_ptr<detail::CallProbe> Session::send_along(const detail::FunctionKey
   CallRecord record;
   record.encoded = loop_->now();
   record.called = extras.started != TimePoint() ? extras.started : record.encoded;
-  record.function = shown_name(function.name);
+  record.function = shown_name(function);
   const wire::Hello self = host_->own_hello();
   record.caller = {
       .node = self.name, .rank = self.rank, .process = process_number(), .thread = thread_number()};
@@ -102,7 +102,7 @@ CallContext Session::context_of(const wire::FrameView& frame,
 // What has come with the call, which is recorded for `sink` as well, if that is not null.
 detail::Ref<const detail::CallExtras> Session::extras_of(
     const wire::FrameView& frame, std::shared_ptr<detail::RecordSink> sink) const {
-  const Incoming& called = incoming_[frame.header.number];
+  const CalledFunction& called = incoming_[frame.header.number];
   wire::CallContextBody body;
   if (frame.has_context()) body = wire::read_context(frame);
   detail::Ref<detail::CallExtras> extras(new detail::CallExtras);
@@ -116,7 +116,7 @@ detail::Ref<const detail::CallExtras> Session::extras_of(
   if (sink) {
     const wire::Hello self = host_->own_hello();
     CallRecord record;
-    record.function = shown_name(called.name);
+    record.function = called.shown;
     const PeerIdentity& caller = **identity_.load(std::memory_order_acquire);
     record.caller = {.node = caller.name, .rank = caller.rank};
     record.callee = {.node = self.name, .rank = self.rank};

@@ -93,7 +93,7 @@ void Session::expect_call(const wire::FrameView& frame) {
   const std::uint64_t id = frame.header.id;
   const auto deadline = deadline_of(frame);
   assembler_.begin(frame, deadline, nullptr);
-  if (const auto object = object_of(frame)) order_.reserve(*object, id);
+  if (const auto key = ordering_key_of(frame)) order_.reserve(*key, id);
   const auto& sizes = frame.payload_sizes;  // whose sum begin() has checked
   const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   auto gate = std::make_shared<FlowControl>(weak_from_this(), id, bytes);
@@ -145,9 +145,9 @@ void Session::on_chunk(const wire::FrameHeader& chunk) {
     handle_result(frame, whole->payloads);
     return;
   }
-  if (const auto object = object_of(frame)) {
-    order_.fill(*object, frame.header.id, std::move(*whole));
-    run_in_turn(*object);
+  if (const auto key = ordering_key_of(frame)) {
+    order_.fill(*key, frame.header.id, std::move(*whole));
+    run_in_turn(*key);
   } else {
     dispatch_late(*std::move(whole));
   }
