@@ -22,6 +22,8 @@ std::shared_ptr<ExposedFunction> ExposedFunction::with_signature(std::string_vie
   return signature == called_as ? shared_from_this() : nullptr;
 }
 
+const FunctionKind* ExposedFunction::kind() const noexcept { return nullptr; }
+
 TransferGate::~TransferGate() = default;
 
 ReceivePlan ExposedFunction::announce(Decoder& /*arguments*/,

@@ -26,6 +26,7 @@ std::shared_ptr<ExposedFunction> FunctionFamily::with_signature(std::string_view
   }
   auto function = make(called_as);
   function->counters = counters;
+  function->shown = shown;
   std::shared_ptr<ExposedFunction> dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   if (auto known = take_known()) return known;  // another thread was faster

@@ -31,49 +31,32 @@ std::string_view last_part(std::string_view name) {
   return colon == std::string_view::npos ? name : name.substr(colon + 1);
 }
 
-constexpr std::string_view kValue = "batchrpc.value:";
-constexpr std::string_view kOperatorPrefix = "aten::";  // LibTorch's own, of batchrpc::torch
-
-// An operator's name without that of an overload.
-std::string_view operator_of(std::string_view name) {
-  return name.starts_with(kOperatorPrefix) ? name.substr(0, name.find('.')) : name;
-}
-
 }  // namespace
 
-std::string shown_signature(std::string_view name, std::string_view signature) {
-  constexpr std::string_view kId = "{u64,u64,u64}";
-  std::string text(signature);
-  const auto begin = text.find('(') + 1;
-  for (int ids = !name.starts_with(kReservedPrefix) ? 0
-                 : name.starts_with(kOpenPrefix)    ? 2
-                                                    : 1;
-       ids > 0 && text.compare(begin, kId.size(), kId) == 0; --ids) {
-    text.erase(begin, kId.size());
-    if (text.compare(begin, 1, ",") == 0) text.erase(begin, 1);
-  }
-  return text;
-}
-
 std::string_view shown_name(std::string_view name) {
-  if (name == kReadyFunction) return "ready()";
   const auto colon = name.starts_with(kReservedPrefix) ? name.find(':') : std::string_view::npos;
   return colon == std::string_view::npos ? name : name.substr(colon + 1);
+}
+
+bool begins_with(std::string_view signature, std::string_view parameter) {
+  const auto parameters = signature.find('(');
+  return parameters != std::string_view::npos &&
+         signature.substr(parameters + 1).starts_with(parameter);
 }
 
 std::string_view counted_name(std::string_view name) {
   return is_of_library(name) ? kLibraryName : shown_name(name);
 }
 
-std::string suggest(std::string_view name, const std::vector<std::string>& candidates) {
+std::string suggest(std::string_view name, const std::vector<std::string>& candidates,
+                    const Stem& stem) {
+  const auto compared = [&](std::string_view any) { return last_part(stem ? stem(any) : any); };
   constexpr std::size_t kLongest = 256;  // a name from the wire may be anything
   std::vector<std::pair<std::size_t, std::string_view>> near;
   if (name.size() > kLongest) return {};
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongest || candidate.starts_with(kReservedPrefix)) continue;
-    const std::size_t edits = last_part(operator_of(candidate)) == last_part(operator_of(name))
-                                  ? 0
-                                  : distance(name, candidate);
+    const std::size_t edits = compared(candidate) == compared(name) ? 0 : distance(name, candidate);
     if (edits <= 1 + name.size() / 4) near.emplace_back(edits, candidate);
   }
   if (near.empty()) return {};
@@ -88,9 +71,57 @@ std::string suggest(std::string_view name, const std::vector<std::string>& candi
   return text + "?";
 }
 
+// --- kinds
+
+void FunctionTable::add_kind(const detail::FunctionKind& kind) {
+  const std::unique_lock lock(mutex_);
+  const auto is_same = [&](const detail::FunctionKind& known) {
+    return known.prefix == kind.prefix;
+  };
+  if (std::none_of(kinds_.begin(), kinds_.end(), is_same)) kinds_.push_back(kind);
+}
+
+detail::FunctionKind FunctionTable::kind_of(std::string_view name) const {
+  const std::shared_lock lock(mutex_);
+  for (const detail::FunctionKind& kind : kinds_) {
+    if (name.starts_with(kind.prefix)) return kind;
+  }
+  return {.prefix = {}};
+}
+
+std::string FunctionTable::shown(std::string_view name) const {
+  const detail::FunctionKind kind = kind_of(name);
+  return std::string(kind.shown.empty() ? shown_name(name) : kind.shown);
+}
+
+std::string FunctionTable::shown_signature(std::string_view name,
+                                           std::string_view signature) const {
+  const detail::FunctionKind kind = kind_of(name);
+  std::string text(signature);
+  for (std::size_t left = kind.own_parameters; left > 0; --left) {
+    if (!begins_with(text, kind.own_parameter)) break;
+    const auto begin = text.find('(') + 1;
+    text.erase(begin, kind.own_parameter.size());
+    if (text.compare(begin, 1, ",") == 0) text.erase(begin, 1);
+  }
+  return text;
+}
+
+std::string FunctionTable::suggest(std::string_view name,
+                                   const std::vector<std::string>& candidates) const {
+  return batchrpc::suggest(name, candidates, [this](std::string_view any) {
+    const detail::FunctionKind kind = kind_of(any);
+    return kind.stem != nullptr ? kind.stem(any) : any;
+  });
+}
+
+// --- functions
+
 void FunctionTable::add(std::shared_ptr<detail::ExposedFunction> function) {
   if (function->name.empty()) throw InvalidArgument("expose: the function's name is empty");
   const std::string& name = function->name;
+  if (const detail::FunctionKind* const kind = function->kind()) add_kind(*kind);
+  function->shown = shown(name);
   const std::unique_lock lock(mutex_);
   if (functions_.contains(name)) {
     throw InvalidArgument("expose: '" + name +
@@ -123,44 +154,42 @@ std::shared_ptr<detail::ExposedFunction> FunctionTable::resolve(std::string_view
   if (!found) throw NotFound(why_not_found(name, node));
   auto function = found->with_signature(signature);
   if (!function) {
-    throw BadSignature((name.starts_with(kCreatePrefix) ? "the constructor of '" : "'") +
-                       std::string(shown_name(name)) + "' on " + std::string(node) +
-                       " has the signature " + shown_signature(name, found->signature) +
-                       ", it was called as " + shown_signature(name, signature) +
-                       (name.starts_with(kCreatePrefix)
-                            ? "; call create<T(types)>() with the types that expose_class names"
-                            : "; build caller and callee from one declaration"));
+    const detail::FunctionKind kind = kind_of(name);
+    throw BadSignature(
+        std::string(kind.described) + "'" + shown(name) + "' on " + std::string(node) +
+        " has the signature " + shown_signature(name, found->signature) + ", it was called as " +
+        shown_signature(name, signature) + "; " + std::string(kind.if_signature_differs));
   }
   return function;
 }
 
 std::string FunctionTable::why_not_found(std::string_view name, std::string_view node) const {
-  const std::string shown(shown_name(name));
-  const std::string quoted = "'" + shown + "'";
+  const detail::FunctionKind kind = kind_of(name);
+  const std::string known = shown(name);
+  const std::string quoted = "'" + known + "'";
   const std::string exposed = " is exposed on " + std::string(node);
-  const bool is_method = name.starts_with(kMethodPrefix);
-  if (name.starts_with(kCreatePrefix) || name.starts_with(kValue)) {
-    return "no class or factory " + quoted + exposed +
-           "; call expose_class or expose_factory there before an object is created or copied";
+  if (!kind.is_ordinary.empty() && find(known)) {
+    return quoted + exposed + " " + std::string(kind.is_ordinary);
   }
-  if (is_method && find(shown)) {
-    return quoted + exposed + " as a function: call it on the node, not on an RRef";
+  if (const std::string_view as = used_as(name); !as.empty()) {
+    return quoted + exposed + " " + std::string(as);
   }
-  if (name == shown && find(std::string(kMethodPrefix) + shown)) {
-    return quoted + exposed + " as a method of objects: call it on an RRef";
+  const std::string near = kind.suggests ? suggest(known, shown_names_like(name)) : std::string();
+  return "no " + std::string(kind.noun) + " " + quoted + exposed + "; " +
+         (near.empty() ? std::string(kind.if_missing) : near) +
+         (kind.hint != nullptr ? kind.hint(known) : "");
+}
+
+// As what a function is exposed that was called as an ordinary one; empty: as nothing.
+std::string_view FunctionTable::used_as(std::string_view name) const {
+  if (name.starts_with(kReservedPrefix)) return {};
+  const std::shared_lock lock(mutex_);
+  for (const detail::FunctionKind& kind : kinds_) {
+    if (!kind.used_as.empty() && functions_.contains(std::string(kind.prefix).append(name))) {
+      return kind.used_as;
+    }
   }
-  const bool is_factory = name.starts_with(kOpenPrefix);
-  const std::string near = suggest(shown, shown_names_like(name));
-  const char* const remedy = is_factory ? "call expose_factory there before it makes an object"
-                                        : "expose it there before it is called";
-  return (is_factory  ? "no factory "
-          : is_method ? "no method "
-                      : "no function ") +
-         quoted + exposed + "; " + (near.empty() ? remedy : near) +
-         (name.starts_with(kOperatorPrefix)
-              ? " (an operator of LibTorch is called once expose_operators(node, {\"" + shown +
-                    "\"}) was called there)"
-              : "");
+  return {};
 }
 
 // Of functions of the same kind: methods, factories, or what has no reserved name.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <shared_mutex>
@@ -8,21 +9,31 @@
 #include <vector>
 
 #include "batchrpc/call/exposed.hpp"
+#include "batchrpc/call/function_kind.hpp"
 
 namespace batchrpc {
 
-/// What the names of the library's own functions begin with; those of methods and constructors
-/// behind remote references (rref.hpp) go on with the name that people know.
+/// What the names of the library's own functions begin with. A layer that gives the program's
+/// functions names of its own puts its kind before them: "batchrpc.kind:name".
 inline constexpr std::string_view kReservedPrefix = "batchrpc.";
-inline constexpr std::string_view kMethodPrefix = "batchrpc.method:";
-inline constexpr std::string_view kCreatePrefix = "batchrpc.create:";
-inline constexpr std::string_view kReadyFunction = "batchrpc.rref.ready";
-inline constexpr std::string_view kOpenPrefix = "batchrpc.open:";
 
 /// What a node has exposed, by name. Thread-safe.
 class FunctionTable {
  public:
-  /// Throws InvalidArgument when the name is taken or empty.
+  /// Has functions of that kind be named, ordered and explained so.
+  void add_kind(const detail::FunctionKind& kind);
+  /// The kind that a function of that name is of, exposed or not.
+  [[nodiscard]] detail::FunctionKind kind_of(std::string_view name) const;
+  /// The name as people know it.
+  [[nodiscard]] std::string shown(std::string_view name) const;
+  /// The signature of a function of that name without the parameters that its kind puts first.
+  [[nodiscard]] std::string shown_signature(std::string_view name,
+                                            std::string_view signature) const;
+  /// As batchrpc::suggest, by what counts of names of their kinds.
+  [[nodiscard]] std::string suggest(std::string_view name,
+                                    const std::vector<std::string>& candidates) const;
+
+  /// Adds the function, and its kind. Throws InvalidArgument when the name is taken or empty.
   void add(std::shared_ptr<detail::ExposedFunction> function);
   /// Calls under way finish. Returns whether there was one.
   bool remove(std::string_view name);
@@ -39,32 +50,41 @@ class FunctionTable {
 
  private:
   [[nodiscard]] std::string why_not_found(std::string_view name, std::string_view node) const;
+  [[nodiscard]] std::string_view used_as(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> shown_names_like(std::string_view name) const;
 
   using Map = std::map<std::string, std::shared_ptr<detail::ExposedFunction>, std::less<>>;
 
   mutable std::shared_mutex mutex_;
   Map functions_;
+  std::vector<detail::FunctionKind> kinds_;
 };
 
 /// Whether a function is one of the library's own, such as those that release references: not of
-/// names such as "batchrpc.method:Class::f", which are the program's.
+/// names such as "batchrpc.kind:name", which are the program's.
 [[nodiscard]] inline bool is_of_library(std::string_view name) noexcept {
   return name.starts_with(kReservedPrefix) && name.find(':') == std::string_view::npos;
 }
 
-/// `name` as people know it: without what marks a method or constructor behind a remote reference.
+/// `name` as people know it: without the kind before it.
+/// @{
 [[nodiscard]] std::string_view shown_name(std::string_view name);
+[[nodiscard]] inline std::string_view shown_name(const detail::FunctionKey& function) {
+  return function.shown.empty() ? shown_name(function.name) : function.shown;
+}
+/// @}
 
 /// As it is counted: the library's own together.
 [[nodiscard]] std::string_view counted_name(std::string_view name);
 
-/// The signature of a function of that name without the ids that the library's own take first.
-[[nodiscard]] std::string shown_signature(std::string_view name, std::string_view signature);
+/// Whether the parameters of `signature` begin with `parameter`.
+[[nodiscard]] bool begins_with(std::string_view signature, std::string_view parameter);
 
+/// What counts of a name, when names are compared.
+using Stem = std::function<std::string_view(std::string_view name)>;
 /// Those of `candidates` that a person may have meant by `name`, as a text such as "did you mean
-/// 'add'?"; empty if there are none.
-[[nodiscard]] std::string suggest(std::string_view name,
-                                  const std::vector<std::string>& candidates);
+/// 'add'?"; empty if there are none. Without `stem` all of a name counts.
+[[nodiscard]] std::string suggest(std::string_view name, const std::vector<std::string>& candidates,
+                                  const Stem& stem = {});
 
 }  // namespace batchrpc

@@ -10,7 +10,7 @@ namespace batchrpc {
 
 Duration timeout_of(const detail::FunctionKey& function, const detail::OutgoingOptions& options,
                     Duration usual) {
-  const auto name = [&] { return "'" + std::string(shown_name(function.name)) + "'"; };
+  const auto name = [&] { return "'" + std::string(shown_name(function)) + "'"; };
   const Duration own = options.timeout == Duration::zero() ? usual : options.timeout;
   if (own < Duration::zero()) {
     throw TimedOut("the time-out of " + name() +

@@ -23,6 +23,18 @@ CallDispatcher::CallDispatcher(Environment environment)
       exclusive_(std::make_shared<ExclusiveCalls>(environment_.loop_tasks, environment_.workers,
                                                   queue_)) {}
 
+CalledFunction CallDispatcher::define(std::string name, std::string signature) {
+  const detail::FunctionKind kind = environment_.functions.kind_of(name);
+  const bool is_ordered = begins_with(signature, kind.own_parameter);
+  std::string shown = environment_.functions.shown(name);
+  const bool of_program = !is_of_library(name);
+  return {.name = std::move(name),
+          .signature = std::move(signature),
+          .shown = std::move(shown),
+          .of_program = of_program,
+          .ordering_key = is_ordered ? kind.ordering_key : nullptr};
+}
+
 // Throws NotFound or BadSignature.
 std::shared_ptr<detail::ExposedFunction> CallDispatcher::resolve(CalledFunction& called) const {
   auto function = called.exposed.lock();

@@ -40,6 +40,7 @@ class CallDispatcher final : public CallSink {
 
   explicit CallDispatcher(Environment environment);
 
+  [[nodiscard]] CalledFunction define(std::string name, std::string signature) override;
   void take(CalledFunction& called, detail::IncomingCall& call,
             const CallArrival& arrival) override;
   [[nodiscard]] detail::ReceivePlan announce(

@@ -7,6 +7,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/function_family.hpp"
+#include "batchrpc/rref/object_names.hpp"
 #include "batchrpc/rref/rref_report.hpp"
 #include "node/ending_threads.hpp"
 #include "node/node_core.hpp"
@@ -118,7 +119,7 @@ std::string Node::peer_to_call(PeerRef peer, const detail::FunctionKey& function
     return peer_name(peer);
   } catch (const Error& error) {
     NodeCore& core = live_core();
-    core.counters()->refused("", shown_name(function.name), error, core.loop()->now(), false);
+    core.counters()->refused("", shown_name(function), error, core.loop()->now(), false);
     throw;
   }
 }
@@ -135,22 +136,24 @@ std::string Node::peer_name(PeerRef peer) const {
 void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const {
   const std::string name = function->name;
   const std::string signature = function->signature;
-  auto known = live_core().functions().find(name);
+  const FunctionTable& functions = live_core().functions();
+  auto known = functions.find(name);
   if (!known) {
     try {
       live_core().expose(std::move(function));
       return;
     } catch (const InvalidArgument&) {  // another thread was faster
-      known = live_core().functions().find(name);
+      known = functions.find(name);
       if (!known) throw;
     }
   }
   if (known->signature == signature) return;
-  const bool constructor = name.starts_with(kCreatePrefix);
+  const bool constructor = name.starts_with(detail::kCreatePrefix);
   throw InvalidArgument(
       std::string("expose: '") + std::string(shown_name(name)) + "' is exposed already, with " +
       (constructor ? "a constructor" : "a method") + " of the signature " +
-      shown_signature(name, known->signature) + ", not " + shown_signature(name, signature) +
+      functions.shown_signature(name, known->signature) + ", not " +
+      functions.shown_signature(name, signature) +
       (constructor ? "; peers create a class by one constructor: call unexpose_class first, or "
                      "expose a function that makes the object and returns an RRef to it (own())"
                    : "; an overloaded method is exposed once: call unexpose first, or give the "
@@ -172,7 +175,7 @@ bool Node::unexpose(std::string_view name) const {
   if (name.starts_with(kReservedPrefix)) return false;
   FunctionTable& functions = live_core().functions();
   const bool function = functions.remove(name);
-  const bool method = functions.remove(std::string(kMethodPrefix).append(name));
+  const bool method = functions.remove(std::string(detail::kMethodPrefix).append(name));
   return function || method;
 }
 
@@ -182,12 +185,13 @@ bool Node::remove_reserved(std::string_view name) const {
 
 std::string Node::schema(std::string_view name) const {
   const FunctionTable& functions = live_core().functions();
-  for (const std::string_view prefix : {std::string_view(), kMethodPrefix, kCreatePrefix}) {
+  for (const std::string_view prefix :
+       {std::string_view(), detail::kMethodPrefix, detail::kCreatePrefix}) {
     if (const auto function = functions.find(std::string(prefix).append(name))) {
       return function->schema();
     }
   }
-  const std::string near = suggest(name, this->functions());
+  const std::string near = functions.suggest(name, this->functions());
   throw NotFound("no function '" + std::string(name) + "' is exposed on " + live_core().name() +
                  (near.empty() ? "" : "; ") + near);
 }
@@ -195,8 +199,9 @@ std::string Node::schema(std::string_view name) const {
 std::vector<std::string> Node::functions() const {
   std::vector<std::string> shown;
   for (const std::string& name : live_core().functions().names()) {
-    const bool of_program = !name.starts_with(kReservedPrefix) || name.starts_with(kMethodPrefix) ||
-                            name.starts_with(kCreatePrefix);
+    const bool of_program = !name.starts_with(kReservedPrefix) ||
+                            name.starts_with(detail::kMethodPrefix) ||
+                            name.starts_with(detail::kCreatePrefix);
     if (of_program) shown.emplace_back(shown_name(name));
   }
   std::sort(shown.begin(), shown.end());

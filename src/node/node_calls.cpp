@@ -27,14 +27,14 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
       throw ShutDown("node " + options_.name + " is shut down; make a new one");
     }
     WaitContext::suggest(context_);
-    if (options.extras) tracer_.complete(options.extras, options_.name, peer, function.name);
+    if (options.extras) tracer_.complete(options.extras, options_.name, peer, shown_name(function));
     if (options.retry.attempts != 1) {
       RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));
       return;
     }
     peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
   } catch (Error& error) {
-    report_refusal(error, shown_name(function.name), peer, loop_->now());
+    report_refusal(error, shown_name(function), peer, loop_->now());
     const bool is_known = error.code() != ErrorCode::not_found || peers_->is_known(peer);
     counters_->refused(peer, counted_name(function.name), error, loop_->now(), is_known);
     throw;

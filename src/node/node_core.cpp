@@ -19,6 +19,7 @@
 #include "node/group.hpp"
 #include "node/options_check.hpp"
 #include "node/retries.hpp"
+#include "rref/object_kinds.hpp"
 #include "session/flush_scope.hpp"
 #include "session/set_aside.hpp"
 
@@ -61,6 +62,8 @@ NodeCore::NodeCore(NodeOptions options)
       host_(host_identity()),
       rank_(options_.rank),
       tracer_(self_.incarnation) {
+  for (const detail::FunctionKind& kind : detail::object_kinds())
+    functions_.add_kind(kind);
   auto composite = std::make_shared<CompositeTransport>();
   if (options_.loop) {
     loop_ = options_.loop;

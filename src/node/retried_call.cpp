@@ -71,6 +71,7 @@ RetriedCall::RetriedCall(NodeCore& core, std::string_view peer, const detail::Fu
       number_(core.retries().begin_call()),
       peer_(peer),
       function_(function.name),
+      shown_(shown_name(function)),
       signature_(function.signature),
       hash_(function.hash),
       retry_(options.retry),
@@ -128,7 +129,7 @@ void RetriedCall::attempt() {
     const detail::EncoderLease copy;
     (*copy).words() = words_;
     (*copy).payloads() = payloads_;
-    core->submit(peer_, {function_, signature_, hash_}, std::move(options), *copy,
+    core->submit(peer_, {function_, signature_, hash_, shown_}, std::move(options), *copy,
                  std::move(reply_handler));
   } catch (...) {
     refused.error = std::current_exception();
@@ -257,25 +258,25 @@ void RetriedCall::end_pause() {
 
 void RetriedCall::shut_down() {
   const auto core = core_.lock();
-  end_between(std::make_exception_ptr(
-      ShutDown("node " + (core ? core->name() : std::string()) + " was shut down while '" +
-                   std::string(shown_name(function_)) + "' on " + peer_ + " was to be tried again",
-               maybe_ran_ != nullptr)));
+  end_between(std::make_exception_ptr(ShutDown("node " + (core ? core->name() : std::string()) +
+                                                   " was shut down while '" + shown_ + "' on " +
+                                                   peer_ + " was to be tried again",
+                                               maybe_ran_ != nullptr)));
 }
 
-std::string RetriedCall::text() const { return peer_ + ": " + std::string(shown_name(function_)); }
+std::string RetriedCall::text() const { return peer_ + ": " + shown_; }
 
 void RetriedCall::end_cancelled() {
-  end_between(std::make_exception_ptr(Cancelled("'" + std::string(shown_name(function_)) + "' on " +
-                                                    peer_ + " was cancelled between two attempts",
-                                                maybe_ran_ != nullptr)));
+  end_between(std::make_exception_ptr(
+      Cancelled("'" + shown_ + "' on " + peer_ + " was cancelled between two attempts",
+                maybe_ran_ != nullptr)));
 }
 
 // No attempt is under way: the story is that of the last one, which goes on until now.
 void RetriedCall::end_between(const std::exception_ptr& error) {
   if (!diagnostics_) {  // there was none
     diagnostics_ = std::make_shared<CallDiagnostics>();
-    diagnostics_->function = shown_name(function_);
+    diagnostics_->function = shown_;
     diagnostics_->peer = peer_;
     diagnostics_->called_at = diagnostics_->ended_at = called_at_;
   }

@@ -74,6 +74,7 @@ class RetriedCall final : public detail::ReplyReceiver,
   const std::uint64_t number_;
   const std::string peer_;
   const std::string function_;
+  const std::string shown_;  // as people know it
   const std::string signature_;
   const std::uint64_t hash_;
   const RetryOptions retry_;

@@ -180,8 +180,8 @@ void CallTracer::complete(std::shared_ptr<detail::OutgoingExtras>& extras, std::
   add_recorders(sinks);
   if (outer != nullptr && outer->recording) sinks.push_back(outer->recording);
   if (is_watched()) {
-    const std::string name = "rpc_async#" + std::string(shown_name(function)) + "(" +
-                             std::string(caller) + " -> " + std::string(peer) + ")";
+    const std::string name = "rpc_async#" + std::string(function) + "(" + std::string(caller) +
+                             " -> " + std::string(peer) + ")";
     if (auto range = batchrpc_operator_source()->begin_range(name))
       sinks.push_back(std::make_shared<RangeOfCall>(std::move(range)));
   }

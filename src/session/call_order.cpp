@@ -16,17 +16,17 @@ std::uint64_t bytes_of(const CallOrder::Call& call) {
 
 }  // namespace
 
-void CallOrder::append(const Object& object, Call call) {
+void CallOrder::append(const Key& key, Call call) {
   waiting_bytes_ += bytes_of(call);
-  lines_[object].push_back({0, std::move(call)});
+  lines_[key].push_back({0, std::move(call)});
 }
 
-void CallOrder::reserve(const Object& object, std::uint64_t id) {
-  lines_[object].push_back({id, std::nullopt});
+void CallOrder::reserve(const Key& key, std::uint64_t id) {
+  lines_[key].push_back({id, std::nullopt});
 }
 
-void CallOrder::fill(const Object& object, std::uint64_t id, Call call) {
-  for (Place& place : lines_[object]) {
+void CallOrder::fill(const Key& key, std::uint64_t id, Call call) {
+  for (Place& place : lines_[key]) {
     if (place.call || place.id != id) continue;
     waiting_bytes_ += bytes_of(call);
     place.call.emplace(std::move(call));
@@ -34,8 +34,8 @@ void CallOrder::fill(const Object& object, std::uint64_t id, Call call) {
   }
 }
 
-std::optional<CallOrder::Call> CallOrder::take(const Object& object) {
-  const auto line = lines_.find(object);
+std::optional<CallOrder::Call> CallOrder::take(const Key& key) {
+  const auto line = lines_.find(key);
   if (line == lines_.end()) return std::nullopt;
   auto& places = line->second;
   if (places.empty()) {
@@ -51,7 +51,7 @@ std::optional<CallOrder::Call> CallOrder::take(const Object& object) {
 
 std::vector<CallOrder::Call> CallOrder::take_all() {
   std::vector<Call> calls;
-  for (auto& [object, places] : lines_) {
+  for (auto& [key, places] : lines_) {
     for (Place& place : places) {
       if (place.call) calls.push_back(*std::move(place.call));
     }
@@ -62,7 +62,7 @@ std::vector<CallOrder::Call> CallOrder::take_all() {
 }
 
 std::optional<CallOrder::Call> CallOrder::remove(std::uint64_t id) {
-  for (auto& [object, places] : lines_) {
+  for (auto& [key, places] : lines_) {
     for (auto place = places.begin(); place != places.end(); ++place) {
       if (!place->call || wire::parse_frame(place->call->words).header.id != id) continue;
       Call call = *std::move(place->call);
@@ -74,23 +74,23 @@ std::optional<CallOrder::Call> CallOrder::remove(std::uint64_t id) {
   return std::nullopt;
 }
 
-void CallOrder::give_up(const Object& object, std::uint64_t id) {
-  const auto line = lines_.find(object);
+void CallOrder::give_up(const Key& key, std::uint64_t id) {
+  const auto line = lines_.find(key);
   if (line == lines_.end()) return;
   std::erase_if(line->second, [id](const Place& place) { return !place.call && place.id == id; });
 }
 
-std::vector<CallOrder::Object> CallOrder::give_up() {
-  std::vector<Object> objects;
-  for (auto& [object, places] : lines_) {
+std::vector<CallOrder::Key> CallOrder::give_up() {
+  std::vector<Key> keys;
+  for (auto& [key, places] : lines_) {
     std::deque<Place> there;
     for (Place& place : places) {
       if (place.call) there.push_back(std::move(place));
     }
     places = std::move(there);
-    objects.push_back(object);
+    keys.push_back(key);
   }
-  return objects;
+  return keys;
 }
 
 }  // namespace batchrpc

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "batchrpc/call/exposed.hpp"
+#include "batchrpc/call/function_kind.hpp"
 #include "batchrpc/call/receive_plan.hpp"
 #include "batchrpc/call/remote_call.hpp"
 #include "metrics/node_counters.hpp"
@@ -15,7 +17,10 @@ namespace batchrpc {
 struct CalledFunction {
   std::string name;
   std::string signature;
-  bool of_program = false;                           ///< not of the library itself
+  std::string shown;        ///< the name as people know it
+  bool of_program = false;  ///< not of the library itself
+  /// Reads the key by which its calls start in order (FunctionKind); null: in any order.
+  std::optional<detail::OrderingKey> (*ordering_key)(Decoder& arguments) = nullptr;
   std::weak_ptr<detail::ExposedFunction> exposed{};  ///< what the CallSink found for it last
 };
 
@@ -30,6 +35,8 @@ class CallSink {
  public:
   virtual ~CallSink() = default;
 
+  /// A peer has defined a function for its calls, which is exposed or not.
+  [[nodiscard]] virtual CalledFunction define(std::string name, std::string signature) = 0;
   /// Runs the call, now or later, or answers it with the reason why not. The call is moved away or
   /// answered when this returns.
   virtual void take(CalledFunction& called, detail::IncomingCall& call,

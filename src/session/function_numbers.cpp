@@ -15,7 +15,7 @@ std::uint32_t FunctionNumbers::add(const detail::FunctionKey& function) {
   }
   bytes_ += bytes;
   const auto number = static_cast<std::uint32_t>(names_.size());
-  names_.emplace_back(shown_name(function.name));
+  names_.emplace_back(shown_name(function));
   last_ = *numbers_.emplace(function.hash, number).first;
   return number;
 }

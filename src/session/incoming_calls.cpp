@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
@@ -18,13 +17,6 @@
 
 // How the peer's calls come in: in order, with their payloads, and to the function.
 namespace batchrpc {
-namespace {
-
-// How the signatures of the library's functions begin that are about an object.
-constexpr std::string_view kOfObject = "({u64,u64,u64}";
-
-}  // namespace
-
 IncomingCalls::IncomingCalls(std::shared_ptr<SessionLink> link)
     : link_(std::move(link)),
       sink_(link_->parts().calls),
@@ -44,18 +36,10 @@ void IncomingCalls::define(const wire::FrameView& frame) {
   if (defined_bytes_ > kMaxDefinitions) {
     throw BadMessage("the names and signatures of functions are more than 16 MiB");
   }
-  const bool is_reserved = definition.name.starts_with(kReservedPrefix);
-  const bool of_program = !is_of_library(definition.name);
-  const auto parameters = definition.signature.find('(');
-  const bool of_object = is_reserved && parameters != std::string::npos &&
-                         definition.signature.compare(parameters, kOfObject.size(), kOfObject) == 0;
-  functions_.push_back({{.name = std::move(definition.name),
-                         .signature = std::move(definition.signature),
-                         .of_program = of_program},
-                        of_object});
+  functions_.push_back(sink_.define(std::move(definition.name), std::move(definition.signature)));
 }
 
-IncomingCalls::Function& IncomingCalls::function_of(const wire::FrameView& frame) {
+CalledFunction& IncomingCalls::function_of(const wire::FrameView& frame) {
   const std::uint32_t number = frame.header.number;
   if (number >= functions_.size()) throw BadMessage("a call of an undefined function");
   return functions_[number];
@@ -63,12 +47,13 @@ IncomingCalls::Function& IncomingCalls::function_of(const wire::FrameView& frame
 
 // --- order
 
-// The object that a call is about, if it must start in the order of those calls.
-std::optional<CallOrder::Object> IncomingCalls::object_of(const wire::FrameView& frame) {
-  if (!function_of(frame).of_object) return std::nullopt;
+// The key by which a call starts in order; nothing: it starts when it is there.
+std::optional<CallOrder::Key> IncomingCalls::ordering_key_of(const wire::FrameView& frame) {
+  const CalledFunction& called = function_of(frame);
+  if (called.ordering_key == nullptr) return std::nullopt;
   try {
     Decoder decoder(frame.segment(), {});
-    return std::get<0>(decode_struct<CallOrder::Object>(decoder, wire::kBodyInSegment));
+    return called.ordering_key(decoder);
   } catch (const BadMessage&) {  // its function will refuse it
     return std::nullopt;
   }
@@ -77,11 +62,11 @@ std::optional<CallOrder::Object> IncomingCalls::object_of(const wire::FrameView&
 void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   (void)function_of(frame);
   if (!order_.empty()) {
-    if (const auto object = object_of(frame); object && order_.has(*object)) {
+    if (const auto key = ordering_key_of(frame); key && order_.has(*key)) {
       detail::own_payloads(payloads);
-      order_.append(*object, {.words = {frame.words.begin(), frame.words.end()},
-                              .payloads = std::move(payloads),
-                              .deadline = deadline_of(frame)});
+      order_.append(*key, {.words = {frame.words.begin(), frame.words.end()},
+                           .payloads = std::move(payloads),
+                           .deadline = deadline_of(frame)});
       const std::uint64_t limit = link_->options().max_payload_bytes;
       if (order_.waiting_bytes() > limit) {
         throw BadMessage(std::to_string(order_.waiting_bytes()) +
@@ -100,7 +85,7 @@ void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assem
   const std::uint64_t id = frame.header.id;
   const auto deadline = deadline_of(frame);
   assembler.begin(frame, deadline, nullptr);
-  if (const auto object = object_of(frame)) order_.reserve(*object, id);
+  if (const auto key = ordering_key_of(frame)) order_.reserve(*key, id);
   const auto& sizes = frame.payload_sizes;  // whose sum begin() has checked
   const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   auto gate = std::make_shared<FlowControl>(weak_from_this(), id, bytes);
@@ -129,22 +114,22 @@ detail::ReceivePlan IncomingCalls::announce(const wire::FrameView& frame,
 
 void IncomingCalls::take_whole(PayloadAssembler::Whole call) {
   const wire::FrameView frame = wire::parse_frame(call.words);
-  const auto object = object_of(frame);
-  if (!object) return dispatch_late(std::move(call));
-  order_.fill(*object, frame.header.id, std::move(call));
-  run_in_turn(*object);
+  const auto key = ordering_key_of(frame);
+  if (!key) return dispatch_late(std::move(call));
+  order_.fill(*key, frame.header.id, std::move(call));
+  run_in_turn(*key);
 }
 
 void IncomingCalls::give_up(const PayloadAssembler::Whole& call) {
   const wire::FrameView frame = wire::parse_frame(call.words);
-  const auto object = object_of(frame);
-  if (!object) return;
-  order_.give_up(*object, frame.header.id);
-  run_in_turn(*object);
+  const auto key = ordering_key_of(frame);
+  if (!key) return;
+  order_.give_up(*key, frame.header.id);
+  run_in_turn(*key);
 }
 
-void IncomingCalls::run_in_turn(const CallOrder::Object& object) {
-  while (auto next = order_.take(object))
+void IncomingCalls::run_in_turn(const CallOrder::Key& key) {
+  while (auto next = order_.take(key))
     dispatch_late(*std::move(next));
 }
 
@@ -215,8 +200,8 @@ void IncomingCalls::close() {
   for (const auto& call : in_flight_.close()) {
     if (call->id < CallTable::kNotifications) call->cancel();
   }
-  for (const CallOrder::Object& object : order_.give_up())
-    run_in_turn(object);
+  for (const CallOrder::Key& key : order_.give_up())
+    run_in_turn(key);
 }
 
 std::string IncomingCalls::answering_functions() {
@@ -224,7 +209,7 @@ std::string IncomingCalls::answering_functions() {
   std::size_t waiting = 0;
   for (const auto& call : in_flight_.all()) {
     if (call->waits()) ++waiting;
-    if (const auto function = call->function()) ++counts[std::string(shown_name(function->name))];
+    if (const auto function = call->function()) ++counts[function->shown];
   }
   std::string text;
   for (const std::string& function : count_texts(counts))

@@ -20,7 +20,7 @@
 namespace batchrpc {
 
 /// The calls that the peer makes over one session, from their frames to their replies. Hands each
-/// call to the node's CallSink; calls about one object in the order of their frames. Everything
+/// call to the node's CallSink; calls of one ordering key in the order of their frames. Everything
 /// runs on the loop but what ReplySink says, answering() and send_credit(), which are thread-safe.
 /// Owned by shared pointers.
 class IncomingCalls final : public detail::ReplySink,
@@ -71,14 +71,9 @@ class IncomingCalls final : public detail::ReplySink,
   [[nodiscard]] TimePoint now() const noexcept override { return link_->loop()->now(); }
 
  private:
-  // A function of this node's as the peer calls it.
-  struct Function : CalledFunction {
-    bool of_object = false;  // its first argument names the object that it is about
-  };
-
-  [[nodiscard]] Function& function_of(const wire::FrameView& frame);
-  [[nodiscard]] std::optional<CallOrder::Object> object_of(const wire::FrameView& frame);
-  void run_in_turn(const CallOrder::Object& object);
+  [[nodiscard]] CalledFunction& function_of(const wire::FrameView& frame);
+  [[nodiscard]] std::optional<CallOrder::Key> ordering_key_of(const wire::FrameView& frame);
+  void run_in_turn(const CallOrder::Key& key);
   [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
   void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
                 std::optional<TimePoint> deadline);
@@ -98,7 +93,8 @@ class IncomingCalls final : public detail::ReplySink,
   const std::shared_ptr<SessionLink> link_;
   CallSink& sink_;
   const std::uint64_t reply_limit_;  // NodeOptions::max_outstanding_bytes
-  std::deque<Function> functions_;   // by number; a handler that waits may see more of them come
+  std::deque<CalledFunction>
+      functions_;                    // by number; a handler that waits may see more of them come
   std::size_t defined_bytes_ = 0;    // of their names and signatures
   std::uint64_t refused_bytes_ = 0;  // of errors, since a call was last admitted
   CallOrder order_;

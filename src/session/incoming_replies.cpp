@@ -44,7 +44,7 @@ detail::Ref<const detail::CallExtras> IncomingCalls::extras_of(
   if (sink) {
     const wire::Hello self = link_->host().own_hello();
     CallRecord record;
-    record.function = shown_name(function_of(frame).name);
+    record.function = function_of(frame).shown;
     const PeerIdentity& caller = *link_->identity();
     record.caller = {.node = caller.name, .rank = caller.rank};
     record.callee = {.node = self.name, .rank = self.rank};
@@ -143,14 +143,14 @@ bool IncomingCalls::refuses_for_replies(const wire::FrameView& frame) {
     return false;
   }
   if ((frame.header.flags & wire::kNoReply) != 0) return false;
-  const Function& function = function_of(frame);
+  const CalledFunction& function = function_of(frame);
   if (!function.of_program) return false;
   const auto error = wire::error_frame(
       frame.header.id,
-      std::make_exception_ptr(Overloaded(
-          "'" + std::string(shown_name(function.name)) + "' was not run: " + std::to_string(held) +
-          " bytes of replies have not been taken by their caller, the limit is " +
-          std::to_string(reply_limit_) + " (NodeOptions::max_outstanding_bytes)")));
+      std::make_exception_ptr(
+          Overloaded("'" + function.shown + "' was not run: " + std::to_string(held) +
+                     " bytes of replies have not been taken by their caller, the limit is " +
+                     std::to_string(reply_limit_) + " (NodeOptions::max_outstanding_bytes)")));
   const std::size_t bytes = error.size() * sizeof(Word);
   refused_bytes_ += bytes;
   const bool is_too_much = refused_bytes_ > kRefusalBytes;

@@ -108,8 +108,8 @@ class OutgoingCalls final : public detail::Submitter,
   bool note_submitted(PendingCall& call, bool cancel_when_dropped);
   void answer_refused(PendingCall& call, Refusal refusal, const detail::FunctionKey& function,
                       TimePoint now, detail::CallProbe* probe);
-  [[nodiscard]] std::exception_ptr out_of_credit(std::string_view function, std::uint64_t bytes,
-                                                 TimePoint now) const;
+  [[nodiscard]] std::exception_ptr out_of_credit(const detail::FunctionKey& function,
+                                                 std::uint64_t bytes, TimePoint now) const;
   [[nodiscard]] CallCredit::Usage usage() const;
   void serve_credit();
   std::uint32_t number_of(const detail::FunctionKey& function);

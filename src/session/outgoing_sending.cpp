@@ -113,7 +113,7 @@ OutgoingCalls::Prepared OutgoingCalls::prepare(const detail::FunctionKey& functi
                                .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
                                .value = static_cast<std::uint64_t>(microseconds.count())});
   link_->check_size(encoder, [&] {
-    return "the call of '" + std::string(shown_name(function.name)) + "' to " + link_->peer_name();
+    return "the call of '" + std::string(shown_name(function)) + "' to " + link_->peer_name();
   });
   check(function);
   PendingCall& call = prepared.call;
@@ -158,7 +158,7 @@ std::shared_ptr<detail::CallProbe> OutgoingCalls::send_along(const detail::Funct
   CallRecord record;
   record.encoded = link_->loop()->now();
   record.called = extras.started != TimePoint() ? extras.started : record.encoded;
-  record.function = shown_name(function.name);
+  record.function = shown_name(function);
   const wire::Hello self = link_->host().own_hello();
   record.caller = {
       .node = self.name, .rank = self.rank, .process = process_number(), .thread = thread_number()};
@@ -186,7 +186,7 @@ void OutgoingCalls::answer_refused(PendingCall& call, Refusal refusal,
                                    detail::CallProbe* probe) {
   detail::Reply reply;
   if (refusal == Refusal::closed) {
-    const std::string name(shown_name(function.name));
+    const std::string name(shown_name(function));
     const std::string peer = link_->peer_name();
     NotSent error("the connection to " + peer + " has just broken: '" + name +
                   "' was not sent; call again");
@@ -195,7 +195,7 @@ void OutgoingCalls::answer_refused(PendingCall& call, Refusal refusal,
       link_->counters()->refused(peer, counted_name(function.name), error, now);
     reply.error = std::make_exception_ptr(std::move(error));
   } else if (refusal == Refusal::overloaded) {
-    reply.error = out_of_credit(function.name, call.bytes, now);
+    reply.error = out_of_credit(function, call.bytes, now);
   }
   if (reply.error != nullptr && probe != nullptr) {
     probe->failed(reply.error);
@@ -204,8 +204,8 @@ void OutgoingCalls::answer_refused(PendingCall& call, Refusal refusal,
   call.handler(reply);
 }
 
-std::exception_ptr OutgoingCalls::out_of_credit(std::string_view function, std::uint64_t bytes,
-                                                TimePoint now) const {
+std::exception_ptr OutgoingCalls::out_of_credit(const detail::FunctionKey& function,
+                                                std::uint64_t bytes, TimePoint now) const {
   CallCredit::Usage used;
   {
     const std::lock_guard lock(mutex_);
@@ -221,7 +221,7 @@ std::exception_ptr OutgoingCalls::out_of_credit(std::string_view function, std::
                    "); call again when some are, or wait_for_credit() first");
   report_refusal(error, name, peer, now, Guarantee::bounded_memory);
   if (link_->counters() != nullptr)
-    link_->counters()->refused(peer, counted_name(function), error, now);
+    link_->counters()->refused(peer, counted_name(function.name), error, now);
   return std::make_exception_ptr(std::move(error));
 }
 

@@ -81,6 +81,16 @@ class OperatorFunction final : public ExposedFunction {
   const OperatorOverloads overloads_;
 };
 
+// An operator's name without that of an overload.
+std::string_view operator_of(std::string_view name) { return name.substr(0, name.find('.')); }
+
+std::string how_to_expose(std::string_view name) {
+  return " (an operator of LibTorch is called once expose_operators(node, {\"" + std::string(name) +
+         "\"}) was called there)";
+}
+
+constexpr FunctionKind kOperators{.prefix = "aten::", .hint = how_to_expose, .stem = operator_of};
+
 class OperatorFamily final : public FunctionFamily {
  public:
   OperatorFamily(std::string operator_name, OperatorOverloads overloads, const ExposeOptions& how)
@@ -90,6 +100,7 @@ class OperatorFamily final : public FunctionFamily {
     return "# " + name + " is an operator of LibTorch, called by any signature that fits one of" +
            overloads_.schemas() + "\n";
   }
+  [[nodiscard]] const FunctionKind* kind() const noexcept override { return &kOperators; }
 
  private:
   [[nodiscard]] std::shared_ptr<ExposedFunction> make(std::string_view called_as) const override {

@@ -5,13 +5,13 @@
 namespace batchrpc {
 namespace call_order_test {
 
-constexpr CallOrder::Object kFirst{1, 1, 1};
-constexpr CallOrder::Object kSecond{1, 1, 2};
+constexpr CallOrder::Key kFirst{1, 1, 1};
+constexpr CallOrder::Key kSecond{1, 1, 2};
 
 CallOrder::Call call(Word mark) { return {.words = {mark}}; }
 
 /// The marks of the calls that may start now.
-std::vector<Word> taken(CallOrder& order, const CallOrder::Object& object) {
+std::vector<Word> taken(CallOrder& order, const CallOrder::Key& object) {
   std::vector<Word> marks;
   while (const auto next = order.take(object))
     marks.push_back(next->words.front());
@@ -64,7 +64,7 @@ TEST_CASE("places of calls that never come are given up") {
   order.reserve(kFirst, 8);
   order.append(kFirst, call(2));
   order.reserve(kSecond, 9);
-  CHECK(order.give_up() == std::vector<CallOrder::Object>{kFirst, kSecond});
+  CHECK(order.give_up() == std::vector<CallOrder::Key>{kFirst, kSecond});
   CHECK(taken(order, kFirst) == std::vector<Word>{1, 2});
   CHECK(taken(order, kSecond).empty());
   CHECK(order.empty());

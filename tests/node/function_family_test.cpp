@@ -141,15 +141,35 @@ TEST_CASE("a family's signatures may be asked for on many threads", "[function_f
   CHECK(twice->with_signature("f64(f64)")->taken_back);
 }
 
-TEST_CASE("who calls an operator that is not exposed reads how that is done", "[function_family]") {
+TEST_CASE("who calls a function like those of a family reads how it is exposed",
+          "[function_family]") {
+  static constexpr detail::FunctionKind kKind{
+      .prefix = "op::",
+      .hint = [](std::string_view shown) { return " (expose_op('" + std::string(shown) + "'))"; },
+      .stem = [](std::string_view name) { return name.substr(0, name.find('.')); }};
+  struct Operator final : detail::FunctionFamily {
+    Operator() : FunctionFamily("op::add", {}) {}
+    [[nodiscard]] const detail::FunctionKind* kind() const noexcept override { return &kKind; }
+    [[nodiscard]] std::string schema() const override { return {}; }
+    [[nodiscard]] std::shared_ptr<detail::ExposedFunction> make(
+        std::string_view /*called_as*/) const override {
+      return nullptr;
+    }
+  };
   FunctionTable table;
-  try {
-    (void)table.resolve("aten::add", "tensor(tensor)", "here");
-    FAIL("nothing was thrown");
-  } catch (const NotFound& error) {
-    CHECK_THAT(error.what(), Contains("no function 'aten::add' is exposed on here") &&
-                                 Contains("expose_operators(node, {\"aten::add\"})"));
-  }
+  const auto told = [&](std::string_view name) -> std::string {
+    try {
+      (void)table.resolve(name, "i32(i32)", "here");
+    } catch (const NotFound& error) {
+      return error.what();
+    }
+    return "it is there";
+  };
+  CHECK_THAT(told("op::multiply"), !Contains("expose_op"));
+  table.add(std::make_shared<Operator>());
+  CHECK_THAT(told("op::multiply"), Contains("no function 'op::multiply' is exposed on here") &&
+                                       Contains("(expose_op('op::multiply'))"));
+  CHECK_THAT(told("op::add.Tensor"), Contains("did you mean 'op::add'?"));
 }
 
 }  // namespace function_family_test

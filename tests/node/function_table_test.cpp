@@ -36,6 +36,45 @@ TEST_CASE("names come in order") {
   CHECK(table.names().empty());
 }
 
+TEST_CASE("a kind says how its functions are known, and what is told of them") {
+  FunctionTable table;
+  table.add_kind({.prefix = "batchrpc.thing:",
+                  .own_parameter = "u64",
+                  .own_parameters = 2,
+                  .noun = "thing",
+                  .described = "the thing ",
+                  .if_missing = "make one",
+                  .if_signature_differs = "make another",
+                  .used_as = "as a thing",
+                  .is_ordinary = "as a function"});
+  table.add_kind({.prefix = "batchrpc.start", .shown = "start()"});
+  CHECK(table.shown("batchrpc.thing:box") == "box");
+  CHECK(table.shown("batchrpc.start") == "start()");
+  CHECK(table.shown("box") == "box");
+  CHECK(table.shown_signature("batchrpc.thing:box", "void(u64,u64,i32)") == "void(i32)");
+  CHECK(table.shown_signature("batchrpc.thing:box", "void(u64)") == "void()");
+  CHECK(table.shown_signature("box", "void(u64,i32)") == "void(u64,i32)");
+
+  const auto told = [&](std::string_view name) -> std::string {
+    try {
+      (void)table.resolve(name, "void()", "here");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "it is there";
+  };
+  CHECK(told("batchrpc.thing:box") == "no thing 'box' is exposed on here; make one");
+  table.add(function("batchrpc.thing:box"));
+  CHECK(table.find("batchrpc.thing:box")->shown == "box");
+  CHECK(told("box") == "'box' is exposed on here as a thing");
+  CHECK_THAT(told("batchrpc.thing:box"),
+             Catch::Contains("the thing 'box' on here has the signature i32(i32)") &&
+                 Catch::Contains("; make another"));
+  CHECK_THAT(told("batchrpc.thing:bux"), Catch::Contains("did you mean 'box'?"));
+  table.add(function("lid"));
+  CHECK(told("batchrpc.thing:lid") == "'lid' is exposed on here as a function");
+}
+
 TEST_CASE("near names are suggested, the nearest first, at most three") {
   const std::vector<std::string> names{"add", "adds",     "added",
                                        "odd", "subtract", "space::multiply"};

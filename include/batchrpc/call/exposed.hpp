@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "batchrpc/base/block_pool.hpp"
+#include "batchrpc/call/function_kind.hpp"
 #include "batchrpc/call/function_traits.hpp"
 #include "batchrpc/call/host.hpp"
 #include "batchrpc/call/receive_plan.hpp"
@@ -78,12 +79,16 @@ class BATCHRPC_EXPORT ExposedFunction : public std::enable_shared_from_this<Expo
                                              const std::shared_ptr<TransferGate>& gate);
   /// The Cap'n Proto schema of arguments and result.
   [[nodiscard]] virtual std::string schema() const = 0;
+  /// The kind of functions that it belongs to, by its name; it lives for ever. Null: none that the
+  /// node does not know.
+  [[nodiscard]] virtual const FunctionKind* kind() const noexcept;
 
   const std::string name;
   const std::string signature;
   const ExposeOptions options;
   std::atomic<bool> taken_back{false};   ///< by take_back()
   FunctionCounters* counters = nullptr;  ///< the node's, once it is exposed
+  std::string shown{};                   ///< its name as people know it, once it is exposed
 };
 
 /// The wire form of a signature, spread out of its tuple of arguments.

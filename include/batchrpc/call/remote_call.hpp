@@ -35,11 +35,13 @@ namespace batchrpc::detail {
 struct FunctionKey {
   std::string_view name;
   std::string_view signature;
-  std::uint64_t hash = 0;  ///< of both
+  std::uint64_t hash = 0;    ///< of both
+  std::string_view shown{};  ///< the name as people know it; empty: by `name` (shown_name)
 };
 
-constexpr FunctionKey function_key(std::string_view name, std::string_view signature) {
-  return {name, signature, signature_hash(name) * 31 + signature_hash(signature)};
+constexpr FunctionKey function_key(std::string_view name, std::string_view signature,
+                                   std::string_view shown = {}) {
+  return {name, signature, signature_hash(name) * 31 + signature_hash(signature), shown};
 }
 
 class CallProbe;

@@ -11,6 +11,7 @@
 #include "batchrpc/call/exposed.hpp"
 #include "batchrpc/call/receive_plan.hpp"
 #include "batchrpc/future/promise.hpp"
+#include "batchrpc/rref/object_names.hpp"
 #include "batchrpc/rref/reference.hpp"
 
 /// What an owner exposes for objects behind RRefs: how they are made, and how their methods run.
@@ -37,17 +38,15 @@ constexpr std::string_view class_name() {
 
 template <class T>
 const std::string& create_name() {
-  static const auto& name = *new std::string("batchrpc.create:" + std::string(class_name<T>()));
+  static const auto& name = *new std::string(std::string(kCreatePrefix).append(class_name<T>()));
   return name;
 }
 template <class T>
 std::string value_name() {
-  return "batchrpc.value:" + std::string(class_name<T>());
+  return std::string(kValuePrefix).append(class_name<T>());
 }
 inline std::string method_name(std::string_view name) {
-  std::string whole = "batchrpc.method:";
-  whole += name;  // g++ 12 at -O1 sees out of bounds in a sum of both
-  return whole;
+  return std::string(kMethodPrefix).append(name);
 }
 // What errors call the constructor that makes a T, or an implementation of it.
 template <class T>
@@ -58,8 +57,8 @@ std::string_view constructor_text() {
 // The name under which what `F` makes is created: of a function, or of a method of an object.
 template <auto F>
 std::string factory_name() {
-  return (std::is_member_function_pointer_v<decltype(F)> ? "batchrpc.open:" : "batchrpc.create:") +
-         std::string(function_name<F>());
+  return std::string(std::is_member_function_pointer_v<decltype(F)> ? kOpenPrefix : kCreatePrefix)
+      .append(function_name<F>());
 }
 // The class of the object that a factory makes, from what it returns: the object, or a pointer.
 template <class R>

@@ -11,6 +11,7 @@
 #include "batchrpc/call/remote_call.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/rref/object_id.hpp"
+#include "batchrpc/rref/object_names.hpp"
 
 /// What is under RRef<T>, without types. The protocol is the note in docs/rref-protocol.md, whose
 /// rules R1 to R9 are cited in the code.
@@ -80,9 +81,6 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   mutable SmallMutex mutex_;
   std::exception_ptr failed_;
 };
-
-/// The library's own method of all objects: ready when they are constructed.
-inline constexpr std::string_view kReady = "batchrpc.rref.ready";
 
 /// What runs on an object: it gets the object, or the error in its place. Must not throw.
 using ObjectJob = UniqueFunction<void(Result<std::shared_ptr<void>>)>;

@@ -134,12 +134,12 @@ class RRef {
   /// Ready when the object is constructed; fails with what its constructor threw, and as call()
   /// does.
   [[nodiscard]] Future<void> ready() const {
-    return send_to<void, std::tuple<>>(detail::kReady, CallOptions{});
+    return send_to<void, std::tuple<>>({detail::kReady, detail::kShownReady}, CallOptions{});
   }
 
   /// A copy of the object, of a class that can travel; fails as call() does.
   [[nodiscard]] Future<T> to_here() const {
-    return send_to<T, std::tuple<>>(detail::value_name<T>(), CallOptions{});
+    return send_to<T, std::tuple<>>({detail::value_name<T>()}, CallOptions{});
   }
 
   /// Whether both refer to one object.
@@ -178,16 +178,22 @@ class RRef {
   Future<detail::Received<R>> send(const std::string& name, const CallOptions& options,
                                    const std::tuple<Params...>* /*types*/, Args&&... args) const {
     detail::Takes<Params...>::template check<Args...>();
-    return send_to<R, std::tuple<Params...>>(name, options, std::forward<Args>(args)...);
+    return send_to<R, std::tuple<Params...>>({name}, options, std::forward<Args>(args)...);
   }
 
+  // A function's name on the wire, and as people know it where that does not follow from it.
+  struct Name {
+    std::string_view text;
+    std::string_view shown{};
+  };
   // The object's id goes before the arguments.
   template <class R, class Parameters, class... Args>
-  Future<detail::Received<R>> send_to(std::string_view name, const CallOptions& options,
+  Future<detail::Received<R>> send_to(const Name& name, const CallOptions& options,
                                       Args&&... args) const {
     const auto& reference = get();
     return [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
-      const auto key = detail::function_key(name, signature<R, detail::ObjectId, Params...>());
+      const auto key =
+          detail::function_key(name.text, signature<R, detail::ObjectId, Params...>(), name.shown);
       return detail::send_call<R, detail::ObjectId, Params...>(
           submitter(), key, detail::outgoing(options, reference.node().get()), reference.object(),
           std::forward<Args>(args)...);
@@ -246,7 +252,7 @@ auto RRef<T>::create(Args&&... args) const {
   const auto send_as = [&]<class... Params>(const std::tuple<Params...>* /*types*/) {
     detail::Takes<Params...>::template check<Args...>();
     return send_to<void, std::tuple<detail::ObjectId, Params...>>(
-        detail::factory_name<M>(), CallOptions{.detached = true}, made->object(),
+        {detail::factory_name<M>()}, CallOptions{.detached = true}, made->object(),
         std::forward<Args>(args)...);
   };
   send_as(static_cast<typename Traits::Arguments*>(nullptr)).then([made](Result<void> created) {
