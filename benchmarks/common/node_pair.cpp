@@ -1,6 +1,5 @@
 #include "common/node_pair.hpp"
 
-#include <batchrpc/transport/inproc.hpp>
 #include <chrono>
 #include <utility>
 

@@ -9,6 +9,7 @@
 
 #include "batchrpc/base/address.hpp"
 #include "batchrpc/batchrpc.hpp"
+#include "batchrpc/transport/tcp_address.hpp"
 #include "long_tests.hpp"
 #include "node/largest_allocation.hpp"
 #include "node/real_nodes.hpp"

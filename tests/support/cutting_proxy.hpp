@@ -193,7 +193,7 @@ class CuttingProxy {
   static Protocol::endpoint to_endpoint(const Address& address) {
     detail::SocketAddress system;
     if (address.scheme() == "tcp") {
-      if (!detail::numeric_address(address, system)) {
+      if (!detail::numeric_address(TcpAddress::of(address), system)) {
         throw std::invalid_argument("a cutting proxy knows addresses in numbers only");
       }
     } else {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "batchrpc/transport/socket_transport.hpp"
+#include "batchrpc/transport/unix_transport.hpp"
 #include "signal.hpp"
 #include "transport/loop_steps.hpp"
 

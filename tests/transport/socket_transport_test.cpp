@@ -1,5 +1,5 @@
 // What only sockets do: files, names, descriptors, ports.
-#include "batchrpc/transport/socket_transport.hpp"
+#include "batchrpc/transport/tcp_address.hpp"
 
 #include <netinet/in.h>
 #include <sys/resource.h>

@@ -46,8 +46,9 @@ TEST_CASE("a wrong address is refused by its transport, with how to write it") {
   CHECK_THAT(set.complaint("inproc:x"), Contains("inproc://name"));
   CHECK_THAT(set.complaint("inproc://" + std::string(1025, 'x')), Contains("longer than 1024"));
   CHECK_THAT(set.complaint(std::string_view("inproc://a\0b", 12)), Contains("zero byte"));
-  for (const std::string text : {"tcp://127.0.0.1:0", "unix:///" + std::string(106, 'x'),
-                                 "unix-abstract:x", "inproc://" + std::string(1024, 'x')}) {
+  const std::vector<std::string> good{"tcp://127.0.0.1:0", "unix:///" + std::string(106, 'x'),
+                                      "unix-abstract:x", "inproc://" + std::string(1024, 'x')};
+  for (const std::string& text : good) {
     CHECK(set.complaint(text) == "taken as " + text);
   }
 }
@@ -66,7 +67,8 @@ TEST_CASE("an address of a scheme that no transport serves is refused with those
                  Contains("tcp://host:port, unix:///path, unix-abstract:name") &&
                  Contains("NodeOptions::transports"));
   CHECK_THAT(set.complaint("inproc://x"), Contains("inproc_transport(network)"));
-  CHECK_THAT(Set({}).complaint("tcp://host:1"), Contains("it has none"));
+  CHECK_THAT(Set(std::vector<TransportFactory>()).complaint("tcp://host:1"),
+             Contains("it has none"));
 }
 
 TEST_CASE("each scheme is served by its transport") {
