@@ -100,7 +100,7 @@ class Pair {
     options.rank = rank;
     options.world_size = 2;
     options.join = place;
-    options.transport = rpc::TransportChoice::unix_socket;
+    options.transports = {rpc::unix_transport()};
     options.io_context = &io_;
     options.seed = static_cast<std::uint64_t>(rank) + 1;
     return rpc::Node::start(std::move(options));

@@ -27,15 +27,15 @@ constexpr const char* kCaller = "caller";
 
 std::string observer_name(int index) { return "observer" + std::to_string(index); }
 
-rpc::NodeOptions node_options(rpc::TransportChoice transport) {
+rpc::NodeOptions node_options(batchrpc_examples::TransportChoice transport) {
   rpc::NodeOptions options;
-  options.transport = transport;
+  options.transports = batchrpc_examples::transports_of(transport);
   options.join_timeout = kPatience;
   options.call_timeout = rpc::Duration::max();  // a sample takes what it takes
   return options;
 }
 
-rpc::Node start_caller(rpc::TransportChoice transport) {
+rpc::Node start_caller(batchrpc_examples::TransportChoice transport) {
   rpc::NodeOptions options = node_options(transport);
   options.name = kCaller;
   return rpc::Node(std::move(options));

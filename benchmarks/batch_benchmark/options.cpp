@@ -15,9 +15,9 @@ namespace batch_benchmark {
 
 namespace {
 
-using batchrpc::TransportChoice;
 using batchrpc_examples::between;
 using batchrpc_examples::one_of;
+using batchrpc_examples::TransportChoice;
 using batchrpc_examples::UsageError;
 
 constexpr int kMostObservers = 64;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "batch_benchmark/setting.hpp"
+#include "common/meeting_place.hpp"
 
 namespace batch_benchmark {
 
@@ -20,7 +21,7 @@ struct Options {
   std::string json{};    ///< a path, "-" for standard output, or empty
 
   std::vector<int> observers{};  ///< how many at a time; 1 to 16 by default
-  batchrpc::TransportChoice transport = batchrpc::TransportChoice::unix_socket;
+  batchrpc_examples::TransportChoice transport = batchrpc_examples::TransportChoice::unix_socket;
   std::vector<Setting> batchers{};  ///< those of `remote`; `peer` has the first
 
   int callers = 8;  ///< of `peer`
@@ -45,6 +46,6 @@ std::optional<Options> parse_options(int argc, const char* const* argv);
 
 /// The arguments of an observer's process.
 std::vector<std::string> observer_arguments(const std::string& join, int index,
-                                            batchrpc::TransportChoice transport);
+                                            batchrpc_examples::TransportChoice transport);
 
 }  // namespace batch_benchmark

@@ -51,7 +51,7 @@ nlohmann::json settings_json(const Options& options) {
       {"seconds", options.seconds},
       {"warm_up", options.warm_up},
       {"observers", options.observers},
-      {"transport", options.transport == batchrpc::TransportChoice::tcp ? "tcp" : "unix"},
+      {"transport", options.transport == batchrpc_examples::TransportChoice::tcp ? "tcp" : "unix"},
       {"batchers", batchers},
       {"work", options.work == Work::sleep ? "sleep" : "spin"},
       {"latency_target_ms", options.latency_target_ms},

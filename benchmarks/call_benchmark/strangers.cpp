@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <batchrpc/base/address.hpp>
 #include <batchrpc/batchrpc.hpp>
+#include <batchrpc/transport/tcp_address.hpp>
 #include <batchrpc/wire/envelope.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -211,11 +211,11 @@ nlohmann::json measure_strangers(const Options& options, std::ostream& out, Inte
 }
 
 void run_strangers(Strangers strangers, const std::string& address) {
-  const auto parsed = batchrpc::Address::parse(address);
+  const auto parsed = batchrpc::TcpAddress::parse(address);
   sockaddr_in there{};
   there.sin_family = AF_INET;
-  there.sin_port = htons(parsed.port());
-  if (::inet_pton(AF_INET, parsed.name().c_str(), &there.sin_addr) != 1) {
+  there.sin_port = htons(parsed.port);
+  if (::inet_pton(AF_INET, parsed.host.c_str(), &there.sin_addr) != 1) {
     throw std::invalid_argument("not a numeric address: " + address);
   }
   switch (strangers) {

@@ -1,6 +1,5 @@
 #include "common/node_pair.hpp"
 
-#include <batchrpc/transport/inproc.hpp>
 #include <chrono>
 #include <utility>
 
@@ -17,11 +16,9 @@ batchrpc::NodeOptions node_options(Transport transport,
                                    std::shared_ptr<batchrpc::InprocNetwork> network) {
   batchrpc::NodeOptions options;
   options.join_timeout = kPatience;
-  options.network = std::move(network);
-  if (transport == Transport::tcp) options.transport = batchrpc::TransportChoice::tcp;
-  if (transport == Transport::unix_socket) {
-    options.transport = batchrpc::TransportChoice::unix_socket;
-  }
+  if (network) options.transports = {batchrpc::inproc_transport(std::move(network))};
+  if (transport == Transport::tcp) options.transports = {batchrpc::tcp_transport()};
+  if (transport == Transport::unix_socket) options.transports = {batchrpc::unix_transport()};
   return options;
 }
 

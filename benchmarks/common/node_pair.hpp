@@ -1,6 +1,7 @@
 #pragma once
 
 #include <batchrpc/batchrpc.hpp>
+#include <batchrpc/transport/inproc.hpp>
 #include <memory>
 #include <string>
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "common/meeting_place.hpp"
+
 namespace env_benchmark {
 
 inline constexpr std::size_t kMachineLanes = 48;                ///< of machines that are simulated
@@ -26,7 +28,7 @@ struct Setting {
   std::size_t observation_bytes = 16;
   bool computes = false;  ///< or sleeps
   double seconds = 2;
-  batchrpc::TransportChoice transport = batchrpc::TransportChoice::automatic;
+  batchrpc_examples::TransportChoice transport = batchrpc_examples::TransportChoice::automatic;
 
   [[nodiscard]] std::size_t group_envs() const { return envs_per_worker / lanes; }
   /// Steps of environments in a second, were a step all that takes time.

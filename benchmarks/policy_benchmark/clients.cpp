@@ -29,7 +29,7 @@ std::string client_name(int index) { return "client" + std::to_string(index); }
 rpc::NodeOptions node_options(std::string name) {
   rpc::NodeOptions options;
   options.name = std::move(name);
-  options.transport = rpc::TransportChoice::unix_socket;
+  options.transports = {rpc::unix_transport()};
   options.log_level = rpc::LogLevel::error;  // clients end without a goodbye
   options.join_timeout = kPatience;
   options.call_timeout = rpc::Duration::max();  // a sample takes what it takes

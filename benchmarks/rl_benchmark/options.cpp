@@ -5,8 +5,8 @@
 #include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <array>
-#include <batchrpc/base/address.hpp>
 #include <batchrpc/base/error.hpp>
+#include <batchrpc/transport/tcp_address.hpp>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
@@ -94,7 +94,7 @@ std::vector<std::int64_t> sizes(const std::string& name, const std::string& text
 std::string address(const std::string& name, const std::string& text) {
   try {
     [[maybe_unused]] const auto fits =
-        batchrpc::Address::parse(batchrpc::Address::tcp(text, 1).to_string());
+        batchrpc::TcpAddress::parse(batchrpc::TcpAddress{.host = text, .port = 1}.to_string());
   } catch (const batchrpc::InvalidArgument& error) {
     throw UsageError(flag_of(name) + ": " + error.what());
   }

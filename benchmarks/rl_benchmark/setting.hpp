@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "common/meeting_place.hpp"
+
 namespace rl_benchmark {
 
 /// What the agent waits for before it runs the policy on a batch.
@@ -27,7 +29,7 @@ struct Setting {
   int agents = 1;
   int episodes = 10;  ///< the first one is for warming up
   int steps = 100;    ///< of each observer in an episode
-  batchrpc::TransportChoice transport = batchrpc::TransportChoice::automatic;
+  batchrpc_examples::TransportChoice transport = batchrpc_examples::TransportChoice::automatic;
   int num_worker_threads = 0;  ///< 0: the policy runs where requests are read
   std::chrono::microseconds max_wait{};
   Gather gather = Gather::all;

@@ -1,7 +1,7 @@
 #include "rl_benchmark/world.hpp"
 
 #include <algorithm>
-#include <batchrpc/base/address.hpp>
+#include <batchrpc/transport/tcp_address.hpp>
 #include <cstdint>
 
 namespace rl_benchmark {
@@ -11,9 +11,9 @@ namespace rpc = batchrpc;
 
 std::string meeting_place(const Setting& setting) {
   const auto port = static_cast<std::uint16_t>(setting.master_port);
-  if (setting.transport != rpc::TransportChoice::unix_socket)
-    return rpc::Address::tcp(setting.master_addr, port).to_string();
-  return rpc::Address::unix_abstract("rl_benchmark-" + std::to_string(port)).to_string();
+  if (setting.transport != batchrpc_examples::TransportChoice::unix_socket)
+    return rpc::TcpAddress{.host = setting.master_addr, .port = port}.to_string();
+  return "unix-abstract:rl_benchmark-" + std::to_string(port);
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ rpc::NodeOptions node_options(const Setting& setting, int rank) {
   options.rank = rank;
   options.world_size = setting.world_size;
   options.join = meeting_place(setting);
-  options.transport = setting.transport;
+  options.transports = batchrpc_examples::transports_of(setting.transport);
   options.num_worker_threads = std::max(setting.num_worker_threads, 1);
   options.busy_poll = setting.busy_poll;
   options.log_level = rpc::LogLevel::error;  // the coordinator tells of losses itself

@@ -54,7 +54,7 @@ batchrpc::NodeOptions node_options(const Options& options) {
   node.name = name_of(options.role, options.index);
   node.rank = root ? 0 : -1;
   node.join = options.address;
-  node.transport = batchrpc::TransportChoice::tcp;
+  node.transports = {batchrpc::tcp_transport()};
   node.num_worker_threads = 2;
   node.log_level = batchrpc::LogLevel::error;  // losses of members are what this is about
   if (!options.logs.empty()) {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <batchrpc/batchrpc.hpp>
+#include <batchrpc/transport/inproc.hpp>
 #include <memory>
 #include <string>
 

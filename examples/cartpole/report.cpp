@@ -19,7 +19,6 @@ namespace {
 using Json = nlohmann::json;
 
 Json settings_json(const CartPoleOptions& options) {
-  const auto transport = options.group.transport;
   return {{"episodes", options.episodes},
           {"until_solved", options.until_solved},
           {"episodes_max", options.most_episodes},
@@ -29,9 +28,7 @@ Json settings_json(const CartPoleOptions& options) {
           {"learning_rate", options.learning_rate},
           {"dropout", options.dropout},
           {"normalize_returns", options.normalize_returns},
-          {"transport", transport == batchrpc::TransportChoice::tcp           ? "tcp"
-                        : transport == batchrpc::TransportChoice::unix_socket ? "unix"
-                                                                              : "auto"}};
+          {"transport", transport_word(options.group.transport)}};
 }
 
 Json frame_json(const CartPoleOptions& options) {

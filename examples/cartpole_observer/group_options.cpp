@@ -4,8 +4,8 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <array>
-#include <batchrpc/base/address.hpp>
 #include <batchrpc/base/error.hpp>
+#include <batchrpc/transport/tcp_address.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <limits>
@@ -105,24 +105,27 @@ std::string address_in_environment() {
   if (port < 1 || port > 65535) {
     throw UsageError("the environment variable MASTER_PORT is no port: " + std::to_string(port));
   }
-  return batchrpc::Address::tcp(text_in_environment("MASTER_ADDR"),
-                                static_cast<std::uint16_t>(port))
+  return batchrpc::TcpAddress{.host = text_in_environment("MASTER_ADDR"),
+                              .port = static_cast<std::uint16_t>(port)}
       .to_string();
 }
 
 // What the node would refuse later, without the usage.
 void check_join(const GroupOptions& options) {
-  using Scheme = batchrpc::Address::Scheme;
   if (options.join.starts_with("file:///")) return;
   const bool by_environment = options.join == kByEnvironment;
   const std::string text = by_environment ? address_in_environment() : options.join;
   try {
     const auto address = batchrpc::Address::parse(text);
-    if (address.scheme() == Scheme::inproc) {
+    if (address.scheme() == "inproc") {
       throw UsageError("--join " + text + ": the processes of a run do not meet in one process");
     }
-    if (options.rank != 0 && address.scheme() == Scheme::tcp && address.port() == 0) {
-      throw UsageError("--join " + text + ": only rank 0 knows the port that it gets for 0");
+    if (address.scheme() == "tcp") {
+      if (batchrpc::TcpAddress::of(address).port == 0 && options.rank != 0) {
+        throw UsageError("--join " + text + ": only rank 0 knows the port that it gets for 0");
+      }
+    } else if (!address.scheme().starts_with("unix")) {
+      address.refuse("use tcp://host:port, unix:///path or unix-abstract:name");
     }
   } catch (const batchrpc::InvalidArgument& error) {
     throw UsageError((by_environment ? "MASTER_ADDR: " : "--join: ") + std::string(error.what()));
@@ -188,7 +191,7 @@ batchrpc::NodeOptions node_options(const GroupOptions& options) {
   node.rank = rank;
   node.world_size = options.world_size;
   node.join = options.join;
-  node.transport = options.transport;
+  node.transports = transports_of(options.transport);
   node.log_level = batchrpc::LogLevel::error;  // the programs tell of losses themselves
   return node;
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "common/meeting_place.hpp"
+
 namespace CLI {
 class App;
 }
@@ -24,7 +26,7 @@ struct GroupOptions {
   int world_size = 11;        ///< one agent, the rest observers; at least 2
   std::optional<int> rank{};  ///< nothing: this process starts all the others
   std::string join{};         ///< where rank 0 listens; nothing without a rank
-  batchrpc::TransportChoice transport = batchrpc::TransportChoice::automatic;
+  TransportChoice transport = TransportChoice::automatic;
   std::string status{};  ///< where the agent's status page is served; empty: nowhere
   std::uint64_t seed = 543;
   double gamma = 0.99;    ///< the discount, in [0, 1]

@@ -6,7 +6,11 @@
 
 namespace batchrpc_examples {
 
-using batchrpc::TransportChoice;
+std::vector<batchrpc::TransportFactory> transports_of(TransportChoice choice) {
+  if (choice == TransportChoice::tcp) return {batchrpc::tcp_transport()};
+  if (choice == TransportChoice::unix_socket) return {batchrpc::unix_transport()};
+  return batchrpc::built_in_transports();
+}
 
 std::string new_meeting_place(const std::string& program, TransportChoice transport) {
   if (transport == TransportChoice::tcp) {

@@ -6,7 +6,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <array>
-#include <batchrpc/base/address.hpp>
+#include <batchrpc/transport/tcp_address.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
@@ -83,9 +83,9 @@ void take_environment(const CLI::App& app, ParameterServerOptions& options) {
   if (port < 1 || port > 65535) {
     throw UsageError("the environment variable MASTER_PORT is no port: " + std::to_string(port));
   }
-  options.join =
-      batchrpc::Address::tcp(in_environment("MASTER_ADDR"), static_cast<std::uint16_t>(port))
-          .to_string();
+  options.join = batchrpc::TcpAddress{.host = in_environment("MASTER_ADDR"),
+                                      .port = static_cast<std::uint16_t>(port)}
+                     .to_string();
 }
 
 void add_training_options(CLI::App& app, ParameterServerOptions& options) {
@@ -253,7 +253,7 @@ batchrpc::NodeOptions node_options(const ParameterServerOptions& options) {
   node.name = options.is_server() ? server_name(rank) : trainer_name(options.trainer_index());
   node.rank = rank;
   node.join = options.join;
-  node.transport = options.transport;
+  node.transports = transports_of(options.transport);
   node.call_timeout = batchrpc::Duration::max();  // an iteration takes what it takes
   node.log_level = batchrpc::LogLevel::error;     // the program tells of losses itself
   node.expose_within = std::chrono::seconds(60);  // servers agree on a checkpoint first

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "common/meeting_place.hpp"
 #include "parameter_server/parameter_server.hpp"
 
 namespace batchrpc_examples {
@@ -29,7 +30,7 @@ struct ParameterServerOptions {
   bool cuda = false;
   std::uint64_t seed = 543;
 
-  batchrpc::TransportChoice transport = batchrpc::TransportChoice::automatic;
+  TransportChoice transport = TransportChoice::automatic;
   std::optional<int> rank{};  ///< nothing: this process is server 0, and starts all the others
   std::string join{};         ///< where rank 0 listens; nothing without a rank
   bool launched = false;      ///< another process started this one, and will end it

@@ -79,7 +79,7 @@ Workers::Workers(const PpoOptions& options) : options_(options) {
   }
   std::string join = options.join;
   if (!options.rank) {
-    if (join.empty()) join = new_meeting_place("ppo", rpc::TransportChoice::automatic);
+    if (join.empty()) join = new_meeting_place("ppo", TransportChoice::automatic);
     for (int rank = 1; rank <= options.workers; ++rank) {
       children_.emplace_back([&options, join, rank] {
         std::signal(SIGINT, SIG_IGN);  // a terminal sends it to all; the agent ends the run

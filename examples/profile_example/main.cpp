@@ -112,7 +112,7 @@ int run(int argc, const char* const* argv) {
   use_one_torch_thread();
   if (options->rank != 0) return run_worker(*options);
 
-  options->meeting_place = new_meeting_place("profile_example", rpc::TransportChoice::automatic);
+  options->meeting_place = new_meeting_place("profile_example", TransportChoice::automatic);
   std::vector<ChildProcess> workers;
   for (const int rank : {1, 2}) {
     workers.emplace_back(ProcessOptions{.arguments = {"--rank", std::to_string(rank),

@@ -17,7 +17,7 @@ using namespace group_functions;
 
 namespace {
 
-// Who cannot be reached by its Unix socket so often is called by TCP.
+// Who cannot be reached by a better way so often is called by the one by which it was found.
 constexpr int kNearerTries = 3;
 
 // Who held a name or rank may just have ended, or been killed: for so long it is asked for again,
@@ -90,7 +90,7 @@ void Group::try_root() {
   }
   std::shared_ptr<Session> session;
   try {
-    session = core_.peers().connect_to(Address::parse(address));
+    session = core_.peers().connect_to(core_.transports().parse(address, AddressUse::connect));
   } catch (const Error& error) {
     const std::string from =
         joins_by_file(options) ? "the file " + join_file(options) + " names no root: " : "";
@@ -187,18 +187,16 @@ void Group::root_answered(const std::shared_ptr<Session>& session, Result<Member
     return;
   }
   try {
-    core_.listen_for_peers(session->connection().local_address());
+    core_.listening().listen_for_peers(session->connection().local_address());
   } catch (...) {
     fail_to_join(std::current_exception());
     return;
   }
-  // Nodes of one host talk through Unix sockets, whatever the address by which they found each
-  // other.
-  const bool by_tcp = session->connection().local_address().scheme() == Address::Scheme::tcp;
-  if (by_tcp && nearer_tries_ < kNearerTries) {
-    const auto addresses = core_.addresses_to_use(*root);
-    if (!addresses.empty() && addresses.front().starts_with("unix")) {
-      nearer_ = addresses.front();
+  // Nodes talk by the best way that they have, whatever the address by which they found each other.
+  if (nearer_tries_ < kNearerTries) {
+    const std::string better = core_.better_address(*root, tried_);
+    if (!better.empty()) {
+      nearer_ = better;
       ++nearer_tries_;
       core_.peers().retire(session, "it comes back by " + nearer_);
       try_root();

@@ -97,7 +97,7 @@ class Group final : public std::enable_shared_from_this<Group> {
   std::string tried_;      // the address that was tried last
   std::string warned_of_;  // where no batchrpc node answered
   int nearer_tries_ = 0;
-  std::string nearer_;  // the root's Unix socket, when that is to be used
+  std::string nearer_;  // a better way to the root, when that is to be used
 
   // Of who has joined, on the loop.
   bool joined_ = false;

@@ -8,10 +8,7 @@
 #include "base/time.hpp"
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/transport/composite_transport.hpp"
-#include "batchrpc/transport/inproc.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
-#include "batchrpc/transport/socket_transport.hpp"
 #include "dispatch/call_dispatcher.hpp"
 #include "dispatch/context_workers.hpp"
 #include "dispatch/loop_tasks.hpp"
@@ -64,26 +61,22 @@ NodeCore::NodeCore(NodeOptions options)
       tracer_(self_.incarnation) {
   for (const detail::FunctionKind& kind : detail::object_kinds())
     functions_.add_kind(kind);
-  auto composite = std::make_shared<CompositeTransport>();
   if (options_.loop) {
     loop_ = options_.loop;
+  } else if (options_.io_context != nullptr) {
+    loop_ = SocketLoop::embed(*options_.io_context);
   } else {
-    const auto loop = options_.io_context != nullptr
-                          ? SocketLoop::embed(*options_.io_context)
-                          : SocketLoop::start({.busy_poll = options_.busy_poll});
-    own_loop_ = options_.io_context == nullptr;
-    loop_ = loop;
-    composite->add(
-        {Address::Scheme::tcp, Address::Scheme::unix_path, Address::Scheme::unix_abstract},
-        std::make_shared<SocketTransport>(loop));
+    loop_ = SocketLoop::start({.busy_poll = options_.busy_poll});
+    own_loop_ = true;
   }
+  transports_ = std::make_unique<TransportSet>(
+      options_.transports,
+      TransportContext{.loop = loop_, .node = options_.name, .incarnation = self_.incarnation});
+  check_addresses(options_, *transports_);
+  listening_ = std::make_unique<Listening>(options_, *transports_);
   counters_.emplace(*loop_);
   made_at_ = loop_->now();
   context_ = std::make_shared<LoopWait>(loop_, options_.name, fork_mark_);
-  // Calls to oneself go through a network of one where no other is given.
-  const auto network = options_.network ? options_.network : InprocNetwork::make();
-  composite->add({Address::Scheme::inproc}, network->transport(loop_, options_.name));
-  transport_ = std::move(composite);
   loop_tasks_ = std::make_shared<LoopTasks>(loop_, context_);
   if (own_loop_) {
     workers_ = std::make_shared<WorkerPool>(options_.num_worker_threads, loop_);
@@ -112,7 +105,7 @@ NodeCore::NodeCore(NodeOptions options)
   peers_ = std::make_unique<PeerTable>(
       PeerTable::Environment{.loop = loop_,
                              .context = context_,
-                             .transport = transport_.get(),
+                             .transports = transports_.get(),
                              .host = [this] { return shared_from_this(); },
                              .changed = [this](const PeerChange& change) { changed(change); }},
       options_, self_);
@@ -128,15 +121,16 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(const std::shared_ptr<NodeCore
     core->group_->start();
     core->expose_recorded_calls();
     const bool is_root = core->options_.rank == 0;
-    const std::string own = core->listen(
-        Address::parse("inproc://" + core->name() + "-" + std::to_string(core->self_.incarnation)));
+    const std::string own = core->listening_->begin([weak = core->weak_from_this()](auto stream) {
+      if (const auto self = weak.lock()) self->peers_->accept(std::move(stream));
+    });
     core->peers_->add({.name = core->name(),
                        .rank = core->rank(),
                        .incarnation = core->self_.incarnation,
                        .host = core->host_,
                        .addresses = {}},
                       {own});
-    if (is_root) core->listen_for_peers(std::nullopt);
+    if (is_root) core->listening_->listen_for_peers(std::nullopt);
     core->schedule_tick();
     Future<void> ready = is_root ? core->group_->gather() : core->group_->join();
     return std::move(ready).then([core](Result<void> result) {
@@ -173,6 +167,37 @@ wire::Hello NodeCore::own_hello() const {
           .received = 0,
           .name = options_.name,
           .job = options_.job};
+}
+
+Member NodeCore::self_member() const {
+  return {.name = options_.name,
+          .rank = rank(),
+          .incarnation = self_.incarnation,
+          .host = host_,
+          .addresses = listening_->advertised()};
+}
+
+bool NodeCore::is_on_this_host(const Member& member) const {
+  return member.host == host_ && !host_.empty();
+}
+
+std::vector<std::string> NodeCore::addresses_to_use(const Member& member) const {
+  return transports_->usable(member.addresses, is_on_this_host(member));
+}
+
+std::string NodeCore::better_address(const Member& member, const std::string& used) const {
+  const auto addresses = addresses_to_use(member);
+  if (addresses.empty()) return {};
+  const auto priority = [&](const std::string& text) {
+    return transports_->priority(Address::parse(text), is_on_this_host(member));
+  };
+  const auto now = priority(used);
+  // Without a priority it is a detour, such as a tunnel: whoever goes there means to.
+  return now && *priority(addresses.front()) > *now ? addresses.front() : "";
+}
+
+void NodeCore::add_member(const Member& member) {
+  if (member.name != name()) peers_->add(member, addresses_to_use(member));
 }
 
 std::exception_ptr NodeCore::refusal() const {

@@ -14,15 +14,16 @@
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
 #include "batchrpc/node/status_page.hpp"
-#include "batchrpc/transport/stream.hpp"
 #include "call/function_table.hpp"
 #include "call/local_node.hpp"
 #include "dispatch/workers.hpp"
 #include "metrics/batcher_list.hpp"
 #include "metrics/node_counters.hpp"
 #include "node/fork_mark.hpp"
+#include "node/listening.hpp"
 #include "peers/peer_table.hpp"
 #include "recording/call_tracer.hpp"
+#include "transport/transport_set.hpp"
 
 namespace batchrpc {
 
@@ -88,16 +89,14 @@ class NodeCore final : public SessionHost, public LocalNode {
     return workers_ ? std::shared_ptr<Executor>(workers_) : loop_tasks_;
   }
   [[nodiscard]] const std::shared_ptr<Executor>& loop_tasks() const noexcept { return loop_tasks_; }
-  [[nodiscard]] std::string address() const;
+  [[nodiscard]] std::string address() const { return listening_->address(); }
   /// Of the status page; empty: there is none.
   [[nodiscard]] std::string status_address() const;
   [[nodiscard]] Member self_member() const;
-  /// Listens, and from then on advertises the address. Throws JoinFailed.
-  std::string listen(const Address& address);
-  /// Listens where options and the address seen at joining say so.
-  void listen_for_peers(const std::optional<Address>& seen_from_root);
-  /// The addresses by which this node would reach the member, best first.
-  [[nodiscard]] std::vector<std::string> addresses_to_use(const Member& member) const;
+  [[nodiscard]] const TransportSet& transports() const noexcept { return *transports_; }
+  [[nodiscard]] Listening& listening() noexcept { return *listening_; }
+  /// A better way to the member than the address by which it was reached; empty: there is none.
+  [[nodiscard]] std::string better_address(const Member& member, const std::string& used) const;
   /// Adds a peer that the group tells of.
   void add_member(const Member& member);
 
@@ -127,6 +126,9 @@ class NodeCore final : public SessionHost, public LocalNode {
 
   std::shared_ptr<void> extension_of(std::type_index type,
                                      const std::function<std::shared_ptr<void>()>& make) override;
+  // The addresses by which this node would reach the member, best first.
+  [[nodiscard]] std::vector<std::string> addresses_to_use(const Member& member) const;
+  [[nodiscard]] bool is_on_this_host(const Member& member) const;
   void changed(const PeerChange& change);
   void call_handlers(const PeerChange& change) const;
   std::optional<PeerWait> take_wait(std::uint64_t number);
@@ -136,7 +138,6 @@ class NodeCore final : public SessionHost, public LocalNode {
   [[nodiscard]] Future<void> when(std::function<bool()> condition, TimePoint deadline);
   [[nodiscard]] bool step_on_loop(const std::function<void()>& step, TimePoint deadline);
   void look_for(std::function<bool()> condition, Promise<void> done, TimePoint deadline);
-  void stop_listening();
   void open_status_page();  // throws InvalidArgument or JoinFailed
   void close_status_page();
   void expose_recorded_calls();
@@ -153,7 +154,8 @@ class NodeCore final : public SessionHost, public LocalNode {
   std::optional<NodeCounters> counters_;  // for as long as there is a loop
   bool own_loop_ = false;
   std::shared_ptr<WaitContext> context_;
-  std::shared_ptr<Transport> transport_;
+  std::unique_ptr<TransportSet> transports_;
+  std::unique_ptr<Listening> listening_;
   std::shared_ptr<Executor> loop_tasks_;
   std::shared_ptr<Workers> workers_;  // null: the loop runs the handlers
   FunctionTable functions_;
@@ -168,8 +170,6 @@ class NodeCore final : public SessionHost, public LocalNode {
   TimePoint made_at_{};
 
   mutable std::mutex mutex_;  // guards what follows
-  std::vector<std::unique_ptr<Listener>> listeners_;
-  std::vector<std::string> addresses_;
   std::vector<std::pair<std::uint64_t, std::shared_ptr<ChangeHandler>>> handlers_;
   std::map<std::uint64_t, PeerWait> waits_;
   std::uint64_t next_handler_ = 1;  // and wait

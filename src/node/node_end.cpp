@@ -22,12 +22,6 @@ bool NodeCore::is_own_thread() const {
   return loop_->is_driving() || (workers_ && workers_->is_worker());
 }
 
-void NodeCore::stop_listening() {
-  std::vector<std::unique_ptr<Listener>> listeners;
-  const std::lock_guard lock(mutex_);
-  listeners.swap(listeners_);
-}
-
 // Looks every millisecond, and only now: calls that come and go pay nothing for it.
 void NodeCore::look_for(std::function<bool()> condition, Promise<void> done, TimePoint deadline) {
   const TimePoint now = loop_->now();
@@ -119,7 +113,7 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
   }
 
   close_status_page();
-  stop_listening();
+  listening_->stop();
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;

@@ -10,8 +10,8 @@
 #include <random>
 #include <string_view>
 
-#include "batchrpc/base/address.hpp"
 #include "batchrpc/base/error.hpp"
+#include "batchrpc/transport/tcp_address.hpp"
 
 namespace batchrpc {
 namespace {
@@ -25,20 +25,6 @@ constexpr std::size_t kMaxNodeName = 255;
 
 void check(bool good, const std::string& option, const std::string& range) {
   if (!good) throw InvalidArgument("NodeOptions::" + option + " is out of range: " + range);
-}
-
-void check_address(const NodeOptions& options, const std::string& text, const std::string& option,
-                   const std::string& others) {
-  try {
-    const Address address = Address::parse(text);
-    if (address.scheme() == Address::Scheme::inproc && !options.network) {
-      throw InvalidArgument(
-          "inproc:// addresses live in a network: give the nodes of this process one "
-          "NodeOptions::network, made by InprocNetwork::make()");
-    }
-  } catch (const InvalidArgument& error) {
-    throw InvalidArgument("NodeOptions::" + option + ": " + error.what() + others);
-  }
 }
 
 std::string variable(const char* name) {
@@ -75,7 +61,7 @@ void take_environment(NodeOptions& options) {
     port = port < 65535 ? port + 1 : port - 1;
   }
   const std::string host = variable("MASTER_ADDR");
-  options.join = Address::tcp(host, static_cast<std::uint16_t>(port)).to_string();
+  options.join = TcpAddress{.host = host, .port = static_cast<std::uint16_t>(port)}.to_string();
 }
 
 // Containers with equal process numbers, and with one seed for all, choose different ones.
@@ -136,17 +122,26 @@ NodeOptions completed(NodeOptions options) {
                        ? "node" + std::to_string(options.rank)
                        : "node-" + std::to_string(::getpid()) + "-" + random_text(options);
   }
-  if (joins_by_file(options)) {
-    check(join_file(options).starts_with('/'), "join",
-          "the path after file:// is absolute, as in file:///tmp/run1");
-  } else if (!options.join.empty()) {
-    const bool is_root = options.rank == 0;
-    check(is_root || !options.join.ends_with(":0") || !options.join.starts_with("tcp://"), "join",
-          "port 0 is any that is free, and known to the root alone: join by another, or by a file");
-    check_address(options, options.join, "join", " (a node also joins by file:///path or env://)");
-  }
-  if (!options.listen.empty()) check_address(options, options.listen, "listen", "");
+  check(!joins_by_file(options) || join_file(options).starts_with('/'), "join",
+        "the path after file:// is absolute, as in file:///tmp/run1");
+  if (options.transports.empty() && !options.loop) options.transports = built_in_transports();
   return options;
+}
+
+void check_addresses(const NodeOptions& options, const TransportSet& transports) {
+  const auto check_address = [&](const std::string& text, AddressUse use, const char* option,
+                                 const char* others) {
+    try {
+      (void)transports.parse(text, use);
+    } catch (const InvalidArgument& error) {
+      throw InvalidArgument(std::string("NodeOptions::") + option + ": " + error.what() + others);
+    }
+  };
+  if (!options.join.empty() && !joins_by_file(options)) {
+    check_address(options.join, options.rank == 0 ? AddressUse::listen : AddressUse::connect,
+                  "join", " (a node also joins by file:///path or env://)");
+  }
+  if (!options.listen.empty()) check_address(options.listen, AddressUse::listen, "listen", "");
 }
 
 bool joins_by_file(const NodeOptions& options) noexcept { return options.join.starts_with(kFile); }

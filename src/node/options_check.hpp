@@ -1,12 +1,16 @@
 #pragma once
 
 #include "batchrpc/call/node_options.hpp"
+#include "transport/transport_set.hpp"
 
 namespace batchrpc {
 
-/// Fills in what `options` leaves to be chosen: name, and for `env://` rank, world size and
-/// address. Throws InvalidArgument that names the option and its range.
+/// Fills in what `options` leaves to be chosen: name, transports, and for `env://` rank, world size
+/// and address. Throws InvalidArgument that names the option and its range.
 [[nodiscard]] NodeOptions completed(NodeOptions options);
+
+/// Throws InvalidArgument that names the option when one of its addresses is none of `transports`.
+void check_addresses(const NodeOptions& options, const TransportSet& transports);
 
 /// The address at which the root of `options` listens and others join; for `file://` see
 /// read_join_file(). Empty: none.

@@ -29,18 +29,20 @@ Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout
   WaitContext::suggest(context_);
   PeerWait wait{.name = peer_name, .promise = {}, .timer = 0};
   auto future = wait.promise.get_future();
+  const bool is_itself = peer_name == options_.name;
+  auto own_addresses = is_itself ? listening_->advertised() : std::vector<std::string>();
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) {
       wait.promise.set_error(ShutDown("node " + options_.name + " is shut down; make a new one"));
       return future;
     }
-    if (peer_name == options_.name) {
+    if (is_itself) {
       wait.promise.set_value({.name = peer_name,
                               .rank = rank(),
                               .incarnation = self_.incarnation,
                               .state = PeerState::connected,
-                              .addresses = addresses_});
+                              .addresses = std::move(own_addresses)});
       return future;
     }
     const std::uint64_t number = next_handler_++;

@@ -25,9 +25,4 @@ struct JoinReply {
 /// What tells this machine, boot and network namespace from others.
 [[nodiscard]] std::string host_identity();
 
-/// The addresses of `member` that a node on `own_host` can use, best first; what
-/// is no address that it knows is left out.
-[[nodiscard]] std::vector<std::string> usable_addresses(const Member& member,
-                                                        const std::string& own_host);
-
 }  // namespace batchrpc

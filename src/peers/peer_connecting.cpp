@@ -196,7 +196,8 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     try_addresses(name, waiting, index + 1, all_refused && refused);
   };
   try {
-    environment_.transport->connect(Address::parse(address), give_up_at, next);
+    TransportSet& transports = *environment_.transports;
+    transports.connect(transports.parse(address, AddressUse::connect), give_up_at, next);
   } catch (const InvalidArgument& unusable) {  // by which a peer says that it is to be reached
     report_on(name, LogLevel::debug, name + " at " + address + ": " + unusable.what());
     next(nullptr, std::make_error_code(std::errc::address_not_available));
@@ -293,7 +294,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
     half_open_.push_back({session, environment_.loop->now()});
   }
   log(LogLevel::debug, "tries to connect to " + address.to_string());
-  environment_.transport->connect(
+  environment_.transports->connect(
       address, environment_.loop->now() + options_.dead_after,
       [weak_host = std::weak_ptr(environment_.host()), weak_session = std::weak_ptr(session)](
           std::unique_ptr<Stream> stream, std::error_code error) {

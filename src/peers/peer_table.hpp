@@ -16,6 +16,7 @@
 #include "peers/member.hpp"
 #include "session/log_limits.hpp"
 #include "session/session.hpp"
+#include "transport/transport_set.hpp"
 
 namespace batchrpc {
 
@@ -27,7 +28,7 @@ class PeerTable final : public PeerView {
   struct Environment {
     std::shared_ptr<Loop> loop;
     std::shared_ptr<WaitContext> context;
-    Transport* transport = nullptr;
+    TransportSet* transports = nullptr;
     std::function<std::shared_ptr<SessionHost>()> host;
     std::function<void(const PeerChange&)> changed;  ///< called without locks
   };

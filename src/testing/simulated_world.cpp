@@ -134,7 +134,7 @@ NodeOptions SimulatedWorld::options(const std::string& host, NodeOptions others)
   }
   if (others.join.empty()) others.join = "inproc://world";
   others.loop = life->loop;
-  others.network = state_->network;
+  others.transports = {inproc_transport(state_->network)};
   if (others.seed == 0) others.seed = mixed(state_->seed, ++state_->seeds);
   others.log_sink = [life = std::weak_ptr(life), chronicle = state_->chronicle,
                      sink = std::move(others.log_sink)](LogLevel level, std::string_view line) {

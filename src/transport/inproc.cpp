@@ -4,6 +4,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "transport/inproc_switchboard.hpp"
+#include "transport/self_transport.hpp"
 
 namespace batchrpc {
 namespace {
@@ -28,18 +29,49 @@ class InprocListener final : public Listener {
   const Address address_;
 };
 
+// The addresses of a node's own network, which nobody else sees, have the other scheme.
+constexpr const char* kShared = "inproc";
+constexpr const char* kOwn = "self";
+
 class InprocTransport final : public Transport {
  public:
-  InprocTransport(std::shared_ptr<InprocSwitchboard> switchboard, const std::shared_ptr<Loop>& loop,
-                  std::string host)
+  InprocTransport(std::shared_ptr<InprocSwitchboard> switchboard, const TransportContext& node,
+                  std::string scheme)
       : switchboard_(std::move(switchboard)),
-        loop_(loop),
-        host_(std::move(host)),
+        loop_(node.loop),
+        host_(node.node),
+        incarnation_(node.incarnation),
+        scheme_(std::move(scheme)),
         start_(switchboard_->starts(host_)) {}
   ~InprocTransport() override { switchboard_->give_up(this); }
 
+  [[nodiscard]] std::vector<std::string> forms() const override { return {scheme_ + "://name"}; }
+
+  void check(const Address& address, AddressUse /*use*/) const override {
+    constexpr std::size_t kMaxName = 1024;
+    if (!address.to_string().starts_with(scheme_ + "://")) {
+      address.refuse("an InprocNetwork knows " + scheme_ + "://name addresses only");
+    }
+    if (address.name().size() > kMaxName) {
+      address.refuse("the name is longer than " + std::to_string(kMaxName) + " bytes");
+    }
+    if (address.name().find('\0') != std::string::npos) {
+      address.refuse("the name has a zero byte in it");
+    }
+  }
+
+  [[nodiscard]] std::optional<int> priority(const Address& /*address*/,
+                                            bool /*same_host*/) const override {
+    if (scheme_ == kOwn) return std::nullopt;
+    return TransportPriority::inproc;
+  }
+
+  [[nodiscard]] std::optional<Address> own_address(const ListenPlan& /*plan*/) const override {
+    return Address::parse(scheme_ + "://" + host_ + "-" + std::to_string(incarnation_));
+  }
+
   std::unique_ptr<Listener> listen(const Address& address, AcceptHandler handler) override {
-    check_scheme(address);
+    check(address, AddressUse::listen);
     auto listening = std::make_shared<InprocListening>();
     listening->loop = loop_;
     listening->host = host_;
@@ -54,7 +86,7 @@ class InprocTransport final : public Transport {
   }
 
   void connect(const Address& address, TimePoint deadline, ConnectHandler handler) override {
-    check_scheme(address);
+    check(address, AddressUse::connect);
     auto connecting = std::make_shared<InprocConnecting>();
     connecting->loop = loop_;
     connecting->host = host_;
@@ -66,15 +98,11 @@ class InprocTransport final : public Transport {
   }
 
  private:
-  static void check_scheme(const Address& address) {
-    if (address.scheme() == Address::Scheme::inproc) return;
-    throw InvalidArgument("address " + address.to_string() +
-                          ": an InprocNetwork knows inproc:// addresses only");
-  }
-
   const std::shared_ptr<InprocSwitchboard> switchboard_;
   const std::weak_ptr<Loop> loop_;
   const std::string host_;
+  const std::uint64_t incarnation_;
+  const std::string scheme_;
   const std::uint64_t start_;
 };
 
@@ -90,7 +118,26 @@ InprocNetwork::~InprocNetwork() = default;
 
 std::shared_ptr<Transport> InprocNetwork::transport(const std::shared_ptr<Loop>& loop,
                                                     std::string host) {
-  return std::make_shared<InprocTransport>(switchboard_, loop, std::move(host));
+  return transport({.loop = loop, .node = std::move(host)});
+}
+
+std::shared_ptr<Transport> InprocNetwork::transport(const TransportContext& node) {
+  return std::make_shared<InprocTransport>(switchboard_, node, kShared);
+}
+
+TransportFactory inproc_transport(std::shared_ptr<InprocNetwork> network) {
+  if (!network) {
+    throw InvalidArgument("inproc_transport() needs a network, made by InprocNetwork::make()");
+  }
+  return [network = std::move(network)](const TransportContext& node) {
+    return network->transport(node);
+  };
+}
+
+std::shared_ptr<Transport> detail::self_transport(const TransportContext& context) {
+  constexpr std::uint64_t kNoSeed = 0;  // links without delays draw nothing
+  return std::make_shared<InprocTransport>(std::make_shared<InprocSwitchboard>(kNoSeed), context,
+                                           kOwn);
 }
 
 void InprocNetwork::set_link(const LinkOptions& options) { switchboard_->set_link(options); }

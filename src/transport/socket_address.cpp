@@ -11,28 +11,49 @@
 
 namespace batchrpc::detail {
 
+void check_unix(const Address& address) {
+  constexpr std::size_t kMaxName = sizeof(sockaddr_un::sun_path) - 1;
+  const std::string& text = address.to_string();
+  if (address.scheme() == "unix-abstract") {
+    if (text.starts_with("unix-abstract://")) {
+      address.refuse("no slashes stand before the name; write unix-abstract:name");
+    }
+  } else if (address.scheme() != "unix") {
+    address.refuse("it is no Unix socket's, which is written unix:///path or unix-abstract:name");
+  } else if (!text.starts_with("unix:///")) {
+    address.refuse("the path is absolute, with three slashes in all: unix:///tmp/socket");
+  }
+  if (address.name().size() > kMaxName) {
+    address.refuse("the name is longer than " + std::to_string(kMaxName) + " bytes");
+  }
+  if (address.name().find('\0') != std::string::npos) {
+    address.refuse("the name has a zero byte in it");
+  }
+}
+
 SocketAddress unix_address(const Address& address) {
+  check_unix(address);
   SocketAddress result;
   auto& un = reinterpret_cast<sockaddr_un&>(result.storage);
   un.sun_family = AF_UNIX;
-  const bool abstract = address.scheme() == Address::Scheme::unix_abstract;
-  const std::string& name = address.name();  // Address has checked that it fits
+  const bool abstract = address.scheme() == "unix-abstract";
+  const std::string& name = address.name();
   std::memcpy(un.sun_path + (abstract ? 1 : 0), name.data(), name.size());
   // An abstract name is as long as the size says, a path ends with a zero.
   result.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + 1);
   return result;
 }
 
-bool numeric_address(const Address& address, SocketAddress& result) {
+bool numeric_address(const TcpAddress& address, SocketAddress& result) {
   auto& v4 = reinterpret_cast<sockaddr_in&>(result.storage);
-  if (::inet_pton(AF_INET, address.name().c_str(), &v4.sin_addr) == 1) {
+  if (::inet_pton(AF_INET, address.host.c_str(), &v4.sin_addr) == 1) {
     v4.sin_family = AF_INET;
-    v4.sin_port = htons(address.port());
+    v4.sin_port = htons(address.port);
     result.size = sizeof v4;
     return true;
   }
   auto& v6 = reinterpret_cast<sockaddr_in6&>(result.storage);
-  std::string host = address.name();
+  std::string host = address.host;
   unsigned scope = 0;
   if (const auto percent = host.find('%'); percent != std::string::npos) {
     scope = ::if_nametoindex(host.c_str() + percent + 1);
@@ -41,7 +62,7 @@ bool numeric_address(const Address& address, SocketAddress& result) {
   }
   if (::inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1) {
     v6.sin6_family = AF_INET6;
-    v6.sin6_port = htons(address.port());
+    v6.sin6_port = htons(address.port);
     v6.sin6_scope_id = scope;
     result.size = sizeof v6;
     return true;
@@ -55,13 +76,13 @@ Address to_address(const SocketAddress& address) {
     case AF_INET: {
       const auto& v4 = reinterpret_cast<const sockaddr_in&>(address.storage);
       ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
-      return Address::tcp(text, ntohs(v4.sin_port));
+      return TcpAddress{.host = text, .port = ntohs(v4.sin_port)}.address();
     }
     case AF_INET6: {
       const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address.storage);
       if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
         ::inet_ntop(AF_INET, v6.sin6_addr.s6_addr + 12, text, sizeof text);
-        return Address::tcp(text, ntohs(v6.sin6_port));
+        return TcpAddress{.host = text, .port = ntohs(v6.sin6_port)}.address();
       }
       ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
       std::string host = text;
@@ -70,15 +91,17 @@ Address to_address(const SocketAddress& address) {
         host += '%';
         host += interface;
       }
-      return Address::tcp(host, ntohs(v6.sin6_port));
+      return TcpAddress{.host = host, .port = ntohs(v6.sin6_port)}.address();
     }
     default:
       break;
   }
   const auto& un = reinterpret_cast<const sockaddr_un&>(address.storage);
-  if (address.size <= offsetof(sockaddr_un, sun_path) + 1) return Address::unix_abstract("?");
+  if (address.size <= offsetof(sockaddr_un, sun_path) + 1) return Address::parse("unix-abstract:?");
   const std::size_t length = address.size - offsetof(sockaddr_un, sun_path) - 1;
-  if (un.sun_path[0] == '\0') return Address::unix_abstract(std::string(un.sun_path + 1, length));
+  if (un.sun_path[0] == '\0') {
+    return Address::parse("unix-abstract:" + std::string(un.sun_path + 1, length));
+  }
   return Address::parse("unix://" + std::string(un.sun_path, ::strnlen(un.sun_path, length + 1)));
 }
 

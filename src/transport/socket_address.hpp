@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "batchrpc/base/address.hpp"
+#include "batchrpc/transport/tcp_address.hpp"
 
 namespace batchrpc::detail {
 
@@ -21,11 +22,14 @@ struct SocketAddress {
   [[nodiscard]] int family() const noexcept { return storage.ss_family; }
 };
 
-/// Of a unix or unix-abstract address.
+/// Throws InvalidArgument unless it is a unix or unix-abstract address that fits a socket's.
+void check_unix(const Address& address);
+
+/// Of a unix or unix-abstract address, which it checks.
 [[nodiscard]] SocketAddress unix_address(const Address& address);
 
-/// Of a tcp address that is written in numbers; false when it is a name.
-[[nodiscard]] bool numeric_address(const Address& address, SocketAddress& result);
+/// Of a TCP address that is written in numbers; false when it is a name.
+[[nodiscard]] bool numeric_address(const TcpAddress& address, SocketAddress& result);
 
 /// Back again; a Unix socket without a name gives the address `unix-abstract:?`.
 [[nodiscard]] Address to_address(const SocketAddress& address);

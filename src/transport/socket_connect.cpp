@@ -52,12 +52,12 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
   void start(Resolver& resolver) {
     std::unique_lock lock(mutex_);
     SocketAddress target;
-    if (address_.scheme() != Address::Scheme::tcp) {
+    if (address_.scheme() != "tcp") {
       targets_.push_back(unix_address(address_));
-    } else if (numeric_address(address_, target)) {
+    } else if (const TcpAddress parts = TcpAddress::of(address_); numeric_address(parts, target)) {
       targets_.push_back(target);
     } else {
-      return resolve(resolver);
+      return resolve(resolver, parts);
     }
     lock.unlock();
     core_->post([self = shared_from_this(), attempt = attempt_] { self->next(attempt, {}); });
@@ -74,9 +74,9 @@ class SocketConnect : public std::enable_shared_from_this<SocketConnect> {
  private:
   [[nodiscard]] bool is_over(int attempt) const { return !handler_ || attempt != attempt_; }
 
-  void resolve(Resolver& resolver) {
+  void resolve(Resolver& resolver, const TcpAddress& parts) {
     give_up_at(deadline_);
-    resolver.resolve(weak_from_this(), address_.name(), address_.port(),
+    resolver.resolve(weak_from_this(), parts.host, parts.port,
                      [weak = weak_from_this(), attempt = attempt_](FoundAddresses found) {
                        const auto self = weak.lock();
                        if (!self) return;

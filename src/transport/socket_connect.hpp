@@ -4,7 +4,7 @@
 #include <mutex>
 #include <unordered_set>
 
-#include "batchrpc/transport/stream.hpp"
+#include "batchrpc/transport/transport.hpp"
 #include "transport/loop_core.hpp"
 #include "transport/resolver.hpp"
 
@@ -17,6 +17,7 @@ class SocketConnects : public std::enable_shared_from_this<SocketConnects> {
  public:
   explicit SocketConnects(std::shared_ptr<LoopCore> core) : core_(std::move(core)) {}
 
+  /// The transport has checked the address.
   void start(const Address& address, TimePoint deadline, Transport::ConnectHandler handler);
   /// Gives them up without calling their handlers.
   void stop();

@@ -33,12 +33,12 @@ bool is_socket(const std::string& path) {
   std::string message = "cannot listen on " + address.to_string() + ": ";
   switch (error) {
     case EADDRINUSE:
-      if (address.scheme() == Address::Scheme::unix_path && !is_socket(address.name())) {
+      if (address.scheme() == "unix" && !is_socket(address.name())) {
         message += "a file is there that is no socket. Choose another path";
         break;
       }
       message += "the address is taken; another process listens there. Choose another";
-      message += address.scheme() == Address::Scheme::tcp
+      message += address.scheme() == "tcp"
                      ? " port (0, in NodeOptions::listen or of an open group: any that is free)"
                      : " name";
       break;
@@ -59,7 +59,7 @@ bool is_socket(const std::string& path) {
 }
 
 std::string accepted_description(int fd, const Address& own) {
-  if (own.scheme() == Address::Scheme::tcp) return to_address(peer_address(fd)).to_string();
+  if (own.scheme() == "tcp") return to_address(peer_address(fd)).to_string();
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return own.to_string();
@@ -143,11 +143,11 @@ class SocketListener final : public Listener {
   SocketListener(std::shared_ptr<LoopCore> core, std::shared_ptr<Acceptor> acceptor,
                  Address address)
       : core_(std::move(core)), acceptor_(std::move(acceptor)), address_(std::move(address)) {
-    if (address_.scheme() == Address::Scheme::unix_path) ::stat(address_.name().c_str(), &file_);
+    if (address_.scheme() == "unix") ::stat(address_.name().c_str(), &file_);
     acceptor_->start();
   }
   ~SocketListener() override {
-    if (address_.scheme() == Address::Scheme::unix_path) {
+    if (address_.scheme() == "unix") {
       struct stat found {};
       const char* path = address_.name().c_str();
       const bool ours =
@@ -181,12 +181,13 @@ bool remove_stale_socket(const SocketAddress& address) {
 }
 
 SocketAddress resolve_to_listen(const Address& address) {
-  if (address.scheme() != Address::Scheme::tcp) return unix_address(address);
+  if (address.scheme() != "tcp") return unix_address(address);
+  const TcpAddress parts = TcpAddress::of(address);
   SocketAddress result;
-  if (numeric_address(address, result)) return result;
-  const FoundAddresses found = find_addresses(address.name(), address.port(), AI_PASSIVE);
+  if (numeric_address(parts, result)) return result;
+  const FoundAddresses found = find_addresses(parts.host, parts.port, AI_PASSIVE);
   if (found.error) {
-    throw JoinFailed("cannot listen on " + address.to_string() + ": the name '" + address.name() +
+    throw JoinFailed("cannot listen on " + address.to_string() + ": the name '" + parts.host +
                      "' is not known here (" + found.error.message() + ")");
   }
   // An IPv4 address if there is one: most of those that connect by name try that too.
@@ -210,7 +211,7 @@ std::unique_ptr<Listener> listen_on_socket(const std::shared_ptr<LoopCore>& core
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   }
   int bound = ::bind(fd.get(), target.get(), target.size);
-  if (bound != 0 && errno == EADDRINUSE && address.scheme() == Address::Scheme::unix_path) {
+  if (bound != 0 && errno == EADDRINUSE && address.scheme() == "unix") {
     errno = EADDRINUSE;
     if (remove_stale_socket(target))
       bound = ::bind(fd.get(), target.get(), target.size);
@@ -220,8 +221,10 @@ std::unique_ptr<Listener> listen_on_socket(const std::shared_ptr<LoopCore>& core
   if (bound != 0 || ::listen(fd.get(), SOMAXCONN) != 0) fail(address, errno);
 
   Address own = address;
-  if (address.scheme() == Address::Scheme::tcp) {
-    own = Address::tcp(address.name(), to_address(own_address(fd.get())).port());
+  if (address.scheme() == "tcp") {
+    own = TcpAddress{.host = TcpAddress::of(address).host,
+                     .port = TcpAddress::of(to_address(own_address(fd.get()))).port}
+              .address();
   }
   auto acceptor = std::make_shared<Acceptor>(core, fd.release(), own, std::move(handler));
   return std::make_unique<SocketListener>(core, std::move(acceptor), std::move(own));

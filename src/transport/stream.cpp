@@ -5,6 +5,5 @@ namespace batchrpc {
 // One home for each class's virtual table.
 Stream::~Stream() = default;
 Listener::~Listener() = default;
-Transport::~Transport() = default;
 
 }  // namespace batchrpc

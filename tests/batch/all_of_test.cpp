@@ -270,7 +270,7 @@ TEST_CASE("a group of a full world must be of its nodes") {
     made.world_size = 2;
     made.join = "inproc://world";
     made.loop = world;
-    made.network = network;
+    made.transports = {inproc_transport(network)};
     return made;
   };
   auto starting = Node::start(options("agent", 0));

@@ -74,7 +74,7 @@ TEST_CASE("batch_benchmark measures all sections but peer by default, and what i
   CHECK(some.sections == std::vector<std::string>{"remote", "isolate"});
   CHECK(some.observers == std::vector<int>{1, 4});
   CHECK(some.batchers.at(1).name() == "min-size-workers");
-  CHECK(some.transport == batchrpc::TransportChoice::tcp);
+  CHECK(some.transport == batchrpc_examples::TransportChoice::tcp);
   CHECK(parse({"peer"}).seconds == 5);
   CHECK(parse({"peer", "--seconds", "2"}).seconds == 2);
 }

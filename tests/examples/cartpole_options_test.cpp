@@ -100,7 +100,7 @@ TEST_CASE("cartpole takes the options that it documents") {
   CHECK(options.group.gamma == 1);
   CHECK(options.group.seed == 7);
   CHECK(options.dropout == 0.6);
-  CHECK(options.group.transport == batchrpc::TransportChoice::unix_socket);
+  CHECK(options.group.transport == TransportChoice::unix_socket);
   CHECK_FALSE(options.normalize_returns);
   CHECK(options.progress == ProgressMode::none);
 }
@@ -268,7 +268,7 @@ TEST_CASE("an observer's command line says what the agent's did") {
   GroupOptions group;
   group.world_size = 4;
   group.join = "unix-abstract:somewhere";
-  group.transport = batchrpc::TransportChoice::unix_socket;
+  group.transport = TransportChoice::unix_socket;
   group.seed = 18'000'000'000'000'000'000U;
   group.gamma = 0.1 + 0.2;  // has many digits
   const std::vector<std::string> arguments = observer_arguments(group, 3);

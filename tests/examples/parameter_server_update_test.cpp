@@ -41,8 +41,8 @@ class World {
     return rpc::Node({.name = name,
                       .rank = rank,
                       .join = "inproc://parameters",
-                      .log_level = rpc::LogLevel::off,
-                      .network = network_});
+                      .transports = {rpc::inproc_transport(network_)},
+                      .log_level = rpc::LogLevel::off});
   }
   [[nodiscard]] ParameterServer& server() { return *server_; }
 

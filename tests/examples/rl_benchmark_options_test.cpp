@@ -93,7 +93,7 @@ TEST_CASE("any one argument may have several values, each for a run of its own")
   CHECK(value_json("state_size", states.x_values[1]) == "10-20-10");
 
   CHECK(parse({"--transport", "tcp,unix"}).settings[1].transport ==
-        batchrpc::TransportChoice::unix_socket);
+        batchrpc_examples::TransportChoice::unix_socket);
   CHECK(parse({"--max-wait", "0,250"}).settings[1].max_wait == std::chrono::microseconds(250));
 }
 

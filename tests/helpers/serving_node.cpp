@@ -92,8 +92,8 @@ void run(const std::map<std::string, std::string>& options) {
   how.dead_after = std::chrono::milliseconds(number("dead_after", "5000"));
   how.ping_after = how.dead_after / 5;
   const std::string transport = value_of(options, "transport", "");
-  if (transport == "tcp") how.transport = TransportChoice::tcp;
-  if (transport == "unix") how.transport = TransportChoice::unix_socket;
+  if (transport == "tcp") how.transports = {tcp_transport()};
+  if (transport == "unix") how.transports = {unix_transport()};
   how.num_worker_threads = 2;
 
   std::cout << "loaded " << now_in_us() << std::endl;

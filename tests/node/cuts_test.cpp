@@ -15,6 +15,7 @@
 #include "batchrpc/batchrpc.hpp"
 #include "cutting_proxy.hpp"
 #include "node/virtual_world.hpp"
+#include "node_sockets.hpp"
 
 // Promise 1: a call runs at most once and its future completes exactly once, over any number of
 // connections.
@@ -187,12 +188,11 @@ TEST_CASE("promise 1: replies arrive in time proportional to the cut") {
 }
 
 TEST_CASE("promise 1: 10^5 calls through a proxy that cuts real connections run exactly once") {
-  const auto scheme = GENERATE(Address::Scheme::tcp, Address::Scheme::unix_abstract);
   const std::string name = "batchrpc-cuts-" + std::to_string(::getpid());
-  const bool tcp = scheme == Address::Scheme::tcp;
+  const bool tcp = GENERATE(true, false);
   Node root({.name = "root",
              .join = tcp ? "tcp://127.0.0.1:0" : "unix-abstract:" + name,
-             .transport = tcp ? TransportChoice::tcp : TransportChoice::unix_socket,
+             .transports = test::transports_of(tcp ? test::Sockets::tcp : test::Sockets::unix_only),
              .dead_after = 30s});  // on a machine that may be busy
   test::CuttingProxy proxy(
       {.target = Address::parse(root.address()),
@@ -202,7 +202,7 @@ TEST_CASE("promise 1: 10^5 calls through a proxy that cuts real connections run 
   Node a({.name = "a",
           .rank = -1,
           .join = proxy.address().to_string(),
-          .transport = tcp ? TransportChoice::tcp : TransportChoice::unix_socket,
+          .transports = test::transports_of(tcp ? test::Sockets::tcp : test::Sockets::unix_only),
           .dead_after = 30s});
   const std::size_t calls = tcp ? 50'000 : 10'000;  // each way
   Traffic there(a, root, calls);

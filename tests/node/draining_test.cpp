@@ -22,7 +22,7 @@ using test::RealPair;
 constexpr std::size_t kMiB = 1 << 20;
 
 TEST_CASE("a large reply that is on its way when its node ends arrives") {
-  for (const auto transport : {TransportChoice::tcp, TransportChoice::unix_socket}) {
+  for (const auto transport : {test::Sockets::tcp, test::Sockets::unix_only}) {
     RealPair pair(2, transport);
     Promise<void> answered;
     const auto is_answered = answered.get_future();
@@ -38,7 +38,7 @@ TEST_CASE("a large reply that is on its way when its node ends arrives") {
 }
 
 TEST_CASE("notifications that are on their way when their node ends arrive") {
-  for (const auto transport : {TransportChoice::tcp, TransportChoice::unix_socket}) {
+  for (const auto transport : {test::Sockets::tcp, test::Sockets::unix_only}) {
     RealPair pair(2, transport);
     constexpr int kSmall = 50'000;
     constexpr int kLarge = 4;
@@ -77,7 +77,7 @@ TEST_CASE("what could not leave by the deadline is named") {
 }
 
 TEST_CASE("the deleter of memory that was sent may call the same peer, and wait") {
-  for (const auto transport : {TransportChoice::tcp, TransportChoice::unix_socket}) {
+  for (const auto transport : {test::Sockets::tcp, test::Sockets::unix_only}) {
     RealPair pair(2, transport);
     pair.a.expose<&draining::one>();
     pair.a.expose<&draining::size_of>();
@@ -101,7 +101,7 @@ TEST_CASE("the deleter of memory that was sent may call the same peer, and wait"
 }
 
 TEST_CASE("the deleter of memory that was sent may end the node") {
-  std::optional<RealPair> pair(std::in_place, 2, TransportChoice::tcp);
+  std::optional<RealPair> pair(std::in_place, 2, test::Sockets::tcp);
   pair->a.expose<&draining::size_of>();
   const std::vector<std::byte> memory(kMiB);
   Promise<void> over;

@@ -80,8 +80,7 @@ TEST_CASE("threads of several nodes send large calls into one slot, over real so
   constexpr std::size_t kSize = std::size_t{20} << 20;  // more than is on its way, and set aside
   constexpr int kNodes = 3;
   constexpr int kCalls = 4;
-  for (const TransportChoice transport :
-       {TransportChoice::automatic, TransportChoice::unix_socket}) {
+  for (const test::Sockets transport : {test::Sockets::all, test::Sockets::unix_only}) {
     test::RealPair pair(2, transport);
     const ToOneSlot function{std::make_shared<OneSlot>(kSize)};
     pair.a.expose("fill", function);

@@ -9,6 +9,7 @@
 
 #include "batchrpc/base/address.hpp"
 #include "batchrpc/batchrpc.hpp"
+#include "batchrpc/transport/tcp_address.hpp"
 #include "long_tests.hpp"
 #include "node/largest_allocation.hpp"
 #include "node/real_nodes.hpp"
@@ -171,10 +172,10 @@ TEST_CASE("random and mutated frames on a listening port do no harm, each of the
   const Node node(options);
   node.expose("twice", [](int x) { return static_cast<int>(2U * static_cast<unsigned>(x)); });
   node.expose("size", [](const Bytes& bytes) { return bytes.size(); });
-  const std::uint16_t port = Address::parse(node.address()).port();
+  const std::uint16_t port = TcpAddress::parse(node.address()).port;
   const auto next_call_works = [&node] {
     NodeOptions joining = test::real_joining(node, "peer", 1);
-    joining.transport = TransportChoice::tcp;
+    joining.transports = test::transports_of(test::Sockets::tcp);
     const Node peer(joining);
     return peer.call<int(int)>("root", "twice", 4).get() == 8 &&
            peer.call<std::size_t(Bytes)>("root", "size", Bytes::allocate(30'000)).get() == 30'000;

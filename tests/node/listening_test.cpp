@@ -81,7 +81,7 @@ TEST_CASE("a peer that has joined by one socket and talks through another is cal
 }
 
 TEST_CASE("where TCP is chosen, there is no Unix socket") {
-  const test::RealPair pair(1, TransportChoice::tcp);
+  const test::RealPair pair(1, test::Sockets::tcp);
   for (const auto& addresses : {addresses_of(pair.a, "b"), addresses_of(pair.b, "a")}) {
     REQUIRE(addresses.size() == 1);
     CHECK(addresses[0].starts_with("tcp://127.0.0.1:"));
@@ -96,13 +96,13 @@ TEST_CASE("a node listens on loopback, if it is not told otherwise") {
 
 TEST_CASE("a node listens where NodeOptions::listen says, and is called there") {
   NodeOptions options = test::real_root("root");
-  options.transport = TransportChoice::tcp;
+  options.transports = test::transports_of(test::Sockets::tcp);
   options.listen = "tcp://127.0.0.2:0";
   const Node root(options);
   CHECK(root.address().starts_with("tcp://127.0.0.2:"));
 
   options = test::real_joining(root, "a");
-  options.transport = TransportChoice::tcp;
+  options.transports = test::transports_of(test::Sockets::tcp);
   options.listen = "tcp://127.0.0.3:0";
   const Node a(options);
   CHECK(a.address().starts_with("tcp://127.0.0.3:"));

@@ -12,6 +12,7 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/node/node.hpp"
 #include "batchrpc/testing.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
 #include "node/options_check.hpp"
 
 namespace batchrpc {
@@ -19,15 +20,23 @@ namespace node_options_test {
 
 using namespace std::chrono_literals;
 
+/// Looks at the options as a node does.
+void check(const NodeOptions& options) {
+  const NodeOptions taken = completed(options);
+  const TransportSet transports(taken.transports,
+                                {.loop = SocketLoop::start(), .node = taken.name});
+  check_addresses(taken, transports);
+}
+
 /// The message with which the options that `change` makes are refused.
 std::string refusal(const std::function<void(NodeOptions&)>& change) {
   NodeOptions options;
   options.name = "node";
   options.join = "tcp://127.0.0.1:29500";
-  CHECK_NOTHROW(completed(options));
+  CHECK_NOTHROW(check(options));
   change(options);
   try {
-    (void)completed(options);
+    check(options);
   } catch (const InvalidArgument& error) {
     return error.what();
   }
@@ -95,17 +104,17 @@ TEST_CASE("an address that is none is refused with an example of what is right")
 TEST_CASE("an inproc:// address without a network is refused, which says what is missing") {
   const std::string message = refusal([](auto& o) { o.join = "inproc://world"; });
   CHECK_THAT(message, Catch::Contains("NodeOptions::join") &&
-                          Catch::Contains("NodeOptions::network") &&
+                          Catch::Contains("NodeOptions::transports") &&
                           Catch::Contains("InprocNetwork::make()"));
   CHECK(refusal([](auto& o) {
           o.join = "inproc://world";
-          o.network = InprocNetwork::make();
+          o.transports = {inproc_transport(InprocNetwork::make())};
         }) == "nothing was refused");
 }
 
-TEST_CASE("a scheme that is not known is refused with all that are") {
+TEST_CASE("a scheme that the node has no transport for is refused with all that it has") {
   const std::string message = refusal([](auto& o) { o.join = "http://x:1"; });
-  CHECK_THAT(message, Catch::Contains("tcp://host:port") && Catch::Contains("inproc://name") &&
+  CHECK_THAT(message, Catch::Contains("tcp://host:port") && Catch::Contains("unix:///path") &&
                           Catch::Contains("file:///path") && Catch::Contains("env://"));
 }
 

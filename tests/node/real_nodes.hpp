@@ -7,6 +7,7 @@
 
 #include "batchrpc/node/node.hpp"
 #include "node/virtual_world.hpp"
+#include "node_sockets.hpp"
 
 namespace batchrpc::test {
 
@@ -29,17 +30,17 @@ namespace batchrpc::test {
 
 /// Two nodes with threads and sockets of their own.
 struct RealPair {
-  explicit RealPair(int workers = 4, TransportChoice transport = TransportChoice::automatic)
+  explicit RealPair(int workers = 4, Sockets sockets = Sockets::all)
       : a([&] {
           NodeOptions options = real_root("a", workers);
-          options.transport = transport;
-          if (transport == TransportChoice::unix_socket)
+          options.transports = transports_of(sockets);
+          if (sockets == Sockets::unix_only)
             options.join = "unix-abstract:batchrpc-test-" + std::to_string(::getpid());
           return options;
         }()),
         b([&] {
           NodeOptions options = real_joining(a, "b", workers);
-          options.transport = transport;
+          options.transports = transports_of(sockets);
           return options;
         }()) {}
 

@@ -33,8 +33,7 @@ TEST_CASE("nodes that poll before they sleep call each other") {
 }
 
 TEST_CASE("nodes call each other over each kind of socket") {
-  for (const auto choice :
-       {TransportChoice::automatic, TransportChoice::tcp, TransportChoice::unix_socket}) {
+  for (const auto choice : {test::Sockets::all, test::Sockets::tcp, test::Sockets::unix_only}) {
     RealPair pair(2, choice);
     pair.a.expose<&threads::add>();
     pair.b.expose<&threads::add>();

@@ -49,7 +49,7 @@ class VirtualWorld {
     options.rank = 0;
     options.join = "inproc://world";
     options.loop = loop;
-    options.network = network;
+    options.transports = {inproc_transport(network)};
     options.log_level = LogLevel::debug;
     options.log_sink = log.sink();
     options.expose_within = Duration::zero();

@@ -33,8 +33,8 @@ using test::TwoNamespaces;
 
 /// A node of ours and a process, with one connection between them.
 struct Watched {
-  Watched(bool we_connect, TransportChoice transport, std::chrono::milliseconds dead_after) {
-    const bool is_unix = transport == TransportChoice::unix_socket;
+  Watched(bool we_connect, test::Sockets transport, std::chrono::milliseconds dead_after) {
+    const bool is_unix = transport == test::Sockets::unix_only;
     const Child::Words common{"serving_node", "name=peer",
                               std::string("transport=") + (is_unix ? "unix" : "tcp"),
                               "dead_after=" + std::to_string(dead_after.count())};
@@ -45,7 +45,7 @@ struct Watched {
       peer->line("called ");
     };
     NodeOptions options = test::real_root("watcher", 1);
-    options.transport = transport;
+    options.transports = test::transports_of(transport);
     options.dead_after = dead_after;
     options.ping_after = dead_after / 5;
     options.log_level = LogLevel::off;
@@ -78,8 +78,8 @@ struct Watched {
   std::shared_ptr<std::atomic<bool>> lost = std::make_shared<std::atomic<bool>>(false);
 };
 
-std::string ways(bool we_connect, TransportChoice transport) {
-  return std::string(transport == TransportChoice::tcp ? "TCP" : "a Unix socket") +
+std::string ways(bool we_connect, test::Sockets transport) {
+  return std::string(transport == test::Sockets::tcp ? "TCP" : "a Unix socket") +
          (we_connect ? ", which it had accepted" : ", which it had made");
 }
 
@@ -87,7 +87,7 @@ long long ms_since(Clock::time_point begin) { return (Clock::now() - begin) / 1m
 
 TEST_CASE("promise 6: a process that is killed is known to be dead at once") {
   const bool we_connect = GENERATE(false, true);
-  const auto transport = GENERATE(TransportChoice::tcp, TransportChoice::unix_socket);
+  const auto transport = GENERATE(test::Sockets::tcp, test::Sockets::unix_only);
   Watched watched(we_connect, transport, 5s);
   auto under_way = watched.node->call<int()>("peer", "never");
   CHECK(watched.add().get() == 3);  // that one has arrived before
@@ -103,7 +103,7 @@ TEST_CASE("promise 6: a process that is killed is known to be dead at once") {
 TEST_CASE(
     "promise 6: a process that is stopped is dead after the dead-peer time, until it goes on") {
   const bool we_connect = GENERATE(false, true);
-  const auto transport = GENERATE(TransportChoice::tcp, TransportChoice::unix_socket);
+  const auto transport = GENERATE(test::Sockets::tcp, test::Sockets::unix_only);
   Watched watched(we_connect, transport, 1s);
   watched.peer->signal(SIGSTOP);
   const auto stopped = Clock::now();
@@ -122,7 +122,7 @@ TEST_CASE(
 
 TEST_CASE("promise 6: a process that is stopped for half of the time loses nothing") {
   const bool we_connect = GENERATE(false, true);
-  const Watched watched(we_connect, TransportChoice::tcp, 5s);
+  const Watched watched(we_connect, test::Sockets::tcp, 5s);
   watched.peer->signal(SIGSTOP);
   std::vector<Future<int>> calls;
   for (int i = 0; i < 100; ++i) {
@@ -137,7 +137,7 @@ TEST_CASE("promise 6: a process that is stopped for half of the time loses nothi
 
 TEST_CASE(
     "promise 6: a process whose handlers and main thread compute is not dead, nor are others") {
-  const Watched watched(false, TransportChoice::tcp, 2s);
+  const Watched watched(false, test::Sockets::tcp, 2s);
   std::vector<Future<void>> handlers;
   for (int i = 0; i < 2; ++i)  // on all of its threads
     handlers.push_back(watched.node->call<void(int)>("peer", "compute", 5000));
@@ -263,7 +263,7 @@ TEST_CASE("promise 6: sockets that are killed (ss -K) cost no call") {
     return;
   }
   const bool we_connect = GENERATE(false, true);
-  const Watched watched(we_connect, TransportChoice::tcp, 5s);
+  const Watched watched(we_connect, test::Sockets::tcp, 5s);
   const std::string& address = watched.root_address;
   std::vector<Future<int>> calls;
   for (int round = 0; round < 10; ++round) {

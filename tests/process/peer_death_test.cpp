@@ -41,7 +41,7 @@ Future<int> add(const Node& node) { return node.call<int(int, int)>("peer", "add
 TEST_CASE("calls to a process that is killed end at once, and its successor is called again") {
   NodeOptions options = root_options();
   options.dead_after = 60s;  // nothing here waits for that
-  options.transport = GENERATE(TransportChoice::automatic, TransportChoice::tcp);
+  options.transports = test::transports_of(GENERATE(test::Sockets::all, test::Sockets::tcp));
   const Node root(options);
   for (int round = 0; round < 3; ++round) {
     Child peer = start_peer(root);
@@ -87,7 +87,7 @@ class BrokenPipes {
 
 TEST_CASE("a peer that is killed while much is sent to it ends the call, without SIGPIPE") {
   NodeOptions options = root_options();
-  options.transport = GENERATE(TransportChoice::automatic, TransportChoice::tcp);
+  options.transports = test::transports_of(GENERATE(test::Sockets::all, test::Sockets::tcp));
   const Node root(options);
   const BrokenPipes signals;
   for (int round = 0; round < 3; ++round) {
@@ -118,7 +118,7 @@ TEST_CASE("who writes to a killed peer before anybody has noticed gets no SIGPIP
     runner.join();
   };
   NodeOptions options = root_options();
-  options.transport = GENERATE(TransportChoice::automatic, TransportChoice::tcp);
+  options.transports = test::transports_of(GENERATE(test::Sockets::all, test::Sockets::tcp));
   options.io_context = &context;
   std::optional<Node> root;
   while_it_runs([&] { root.emplace(options); });

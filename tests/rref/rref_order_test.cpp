@@ -313,7 +313,7 @@ TEST_CASE("large calls of what is not exposed fail, those of the object go on") 
 }
 
 TEST_CASE("over sockets, too, methods start in the order of their calls") {
-  for (const auto transport : {TransportChoice::tcp, TransportChoice::unix_socket}) {
+  for (const auto transport : {test::Sockets::tcp, test::Sockets::unix_only}) {
     const test::RealPair pair(4, transport);
     expose_ledger(pair.a);
     const RRef<Ledger> ledger = pair.b.create<Ledger>("a", Bytes::allocate(8 * kLarge));

@@ -29,8 +29,8 @@
 namespace batchrpc::test {
 
 struct CuttingProxyOptions {
-  Address target = Address::tcp("127.0.0.1", 0);  ///< TCP in numbers, or a Unix socket
-  Address listen = Address::tcp("127.0.0.1", 0);  ///< the same
+  Address target = Address::parse("tcp://127.0.0.1:0");  ///< TCP in numbers, or a Unix socket
+  Address listen = Address::parse("tcp://127.0.0.1:0");  ///< the same
   std::uint64_t seed = 1;
   /// A connection is cut after so many bytes on average, both ways together; 0: it is not.
   std::uint64_t mean_bytes = 0;
@@ -47,7 +47,7 @@ class CuttingProxy {
       : options_(options), mean_bytes_(options.mean_bytes), random_(options.seed) {
     const Protocol::endpoint endpoint = to_endpoint(options.listen);
     acceptor_.open(endpoint.protocol());
-    if (options.listen.scheme() == Address::Scheme::tcp) {
+    if (options.listen.scheme() == "tcp") {
       acceptor_.set_option(asio::socket_base::reuse_address(true));
     }
     acceptor_.bind(endpoint);
@@ -61,7 +61,7 @@ class CuttingProxy {
     for (const auto& weak : lines_) {
       if (const auto line = weak.lock()) line->forget();
     }
-    if (options_.listen.scheme() == Address::Scheme::unix_path) {
+    if (options_.listen.scheme() == "unix") {
       ::unlink(options_.listen.name().c_str());
     }
   }
@@ -192,8 +192,8 @@ class CuttingProxy {
 
   static Protocol::endpoint to_endpoint(const Address& address) {
     detail::SocketAddress system;
-    if (address.scheme() == Address::Scheme::tcp) {
-      if (!detail::numeric_address(address, system)) {
+    if (address.scheme() == "tcp") {
+      if (!detail::numeric_address(TcpAddress::of(address), system)) {
         throw std::invalid_argument("a cutting proxy knows addresses in numbers only");
       }
     } else {

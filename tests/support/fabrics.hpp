@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "batchrpc/testing.hpp"
-#include "batchrpc/transport/composite_transport.hpp"
 #include "batchrpc/transport/socket_loop.hpp"
-#include "batchrpc/transport/socket_transport.hpp"
+#include "batchrpc/transport/tcp_transport.hpp"
+#include "batchrpc/transport/unix_transport.hpp"
 #include "signal.hpp"
 
 namespace batchrpc::test {
@@ -48,26 +48,24 @@ inline std::string unique_name() {
   return "batchrpc-test-" + std::to_string(::getpid()) + "-" + std::to_string(++count);
 }
 
-inline Address free_address(Address::Scheme scheme) {
-  switch (scheme) {
-    case Address::Scheme::tcp:
-      return Address::tcp("127.0.0.1", 0);
-    case Address::Scheme::unix_path:
-      return Address::parse("unix:///tmp/" + unique_name());
-    case Address::Scheme::unix_abstract:
-      return Address::unix_abstract(unique_name());
-    case Address::Scheme::inproc:
-      break;
-  }
-  return Address::parse("inproc://" + unique_name());
+inline Address free_address(const std::string& scheme) {
+  if (scheme == "tcp") return Address::parse("tcp://127.0.0.1:0");
+  if (scheme == "unix") return Address::parse("unix:///tmp/" + unique_name());
+  return Address::parse(scheme + (scheme == "inproc" ? "://" : ":") + unique_name());
 }
 
-inline Fabric socket_fabric(Address::Scheme scheme, const SocketLoopOptions& options = {}) {
+inline std::shared_ptr<Transport> socket_transport(const std::string& scheme,
+                                                   std::shared_ptr<SocketLoop> loop) {
+  if (scheme == "tcp") return std::make_shared<TcpTransport>(std::move(loop));
+  return std::make_shared<UnixTransport>(std::move(loop));
+}
+
+inline Fabric socket_fabric(const std::string& scheme, const SocketLoopOptions& options = {}) {
   Fabric fabric;
   auto server_loop = SocketLoop::start(options);
   auto client_loop = SocketLoop::start(options);
-  fabric.server = std::make_shared<SocketTransport>(server_loop);
-  fabric.client = std::make_shared<SocketTransport>(client_loop);
+  fabric.server = socket_transport(scheme, server_loop);
+  fabric.client = socket_transport(scheme, client_loop);
   fabric.server_loop = std::move(server_loop);
   fabric.client_loop = std::move(client_loop);
   fabric.address = [scheme] { return free_address(scheme); };
@@ -81,7 +79,7 @@ inline Fabric inproc_fabric(const std::shared_ptr<InprocNetwork>& network,
   fabric.client = network->transport(client_loop, "client");
   fabric.server_loop = std::move(server_loop);
   fabric.client_loop = std::move(client_loop);
-  fabric.address = [] { return free_address(Address::Scheme::inproc); };
+  fabric.address = [] { return free_address("inproc"); };
   return fabric;
 }
 

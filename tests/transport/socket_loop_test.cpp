@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "batchrpc/transport/socket_transport.hpp"
+#include "batchrpc/transport/unix_transport.hpp"
 #include "signal.hpp"
 #include "transport/loop_steps.hpp"
 
@@ -244,8 +244,8 @@ TEST_CASE("an embedder's context has run out of work when timers and sockets are
   CHECK(ran == 1);
 
   context.restart();
-  SocketTransport transport(loop);
-  auto listener = transport.listen(Address::unix_abstract("batchrpc-test-work"),
+  UnixTransport transport(loop);
+  auto listener = transport.listen(Address::parse("unix-abstract:batchrpc-test-work"),
                                    [](std::unique_ptr<Stream>) {});
   loop->schedule(loop->now() + microseconds(200), [&] { listener.reset(); });
   context.run();

@@ -1,5 +1,5 @@
 // What only sockets do: files, names, descriptors, ports.
-#include "batchrpc/transport/socket_transport.hpp"
+#include "batchrpc/transport/tcp_address.hpp"
 
 #include <netinet/in.h>
 #include <sys/resource.h>
@@ -24,7 +24,6 @@ namespace batchrpc::test {
 namespace socket_transport_test {
 
 using std::chrono::milliseconds;
-using Scheme = Address::Scheme;
 
 bool exists(const std::string& path) {
   struct stat found {};
@@ -42,7 +41,7 @@ void leave_socket_file(const std::string& path) {
 }
 
 TEST_CASE("a Unix socket's file goes with its listener") {
-  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Fabric fabric = socket_fabric("unix");
   const Address address = fabric.address();
   {
     const Accepting accepting(fabric, address);
@@ -52,7 +51,7 @@ TEST_CASE("a Unix socket's file goes with its listener") {
 }
 
 TEST_CASE("the socket file of a process that has ended is replaced") {
-  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Fabric fabric = socket_fabric("unix");
   const Address address = fabric.address();
   leave_socket_file(address.name());
   CHECK(connect(fabric, address).second == std::errc::connection_refused);
@@ -61,7 +60,7 @@ TEST_CASE("the socket file of a process that has ended is replaced") {
 }
 
 TEST_CASE("a file that is no socket is left alone") {
-  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Fabric fabric = socket_fabric("unix");
   const Address address = fabric.address();
   std::ofstream(address.name()) << "precious";
   CHECK_THROWS_AS(Accepting(fabric, address), JoinFailed);
@@ -70,7 +69,7 @@ TEST_CASE("a file that is no socket is left alone") {
 }
 
 TEST_CASE("a listener does not remove the file of its successor") {
-  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Fabric fabric = socket_fabric("unix");
   const Address address = fabric.address();
   auto first = std::make_unique<Accepting>(fabric, address);
   ::unlink(address.name().c_str());
@@ -80,27 +79,27 @@ TEST_CASE("a listener does not remove the file of its successor") {
 }
 
 TEST_CASE("a listener in a folder that is not there says so") {
-  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Fabric fabric = socket_fabric("unix");
   CHECK_THROWS_WITH(Accepting(fabric, Address::parse("unix:///tmp/no-such-folder/socket")),
                     Catch::Contains("folder does not exist"));
 }
 
 TEST_CASE("a Unix socket that is not there refuses, and a file that is missing is told as such") {
-  const Fabric fabric = socket_fabric(Scheme::unix_path);
+  const Fabric fabric = socket_fabric("unix");
   const std::error_code error = connect(fabric, fabric.address()).second;
   CHECK(error == std::errc::connection_refused);
   CHECK(error.message() == "the socket file does not exist");
-  CHECK(connect(fabric, free_address(Scheme::unix_abstract)).second ==
-        std::errc::connection_refused);
+  CHECK(connect(fabric, free_address("unix-abstract")).second == std::errc::connection_refused);
 }
 
 TEST_CASE("TCP listens on and connects to names and IPv6 addresses") {
-  const Fabric fabric = socket_fabric(Scheme::tcp);
-  Accepting by_name(fabric, Address::tcp("localhost", 0));
-  CHECK(by_name.address().name() == "localhost");
-  CHECK(by_name.address().port() != 0);
+  const Fabric fabric = socket_fabric("tcp");
+  Accepting by_name(fabric, Address::parse("tcp://localhost:0"));
+  const TcpAddress listens = TcpAddress::of(by_name.address());
+  CHECK(listens.host == "localhost");
+  CHECK(listens.port != 0);
   Pair pair = by_name.connect();
-  CHECK(pair.client->local_address().scheme() == Scheme::tcp);
+  CHECK(pair.client->local_address().scheme() == "tcp");
 
   const int probe = ::socket(AF_INET6, SOCK_STREAM, 0);
   sockaddr_in6 loopback{};
@@ -112,20 +111,20 @@ TEST_CASE("TCP listens on and connects to names and IPv6 addresses") {
   if (!has_ipv6) return;
   Accepting v6(fabric, Address::parse("tcp://[::1]:0"));
   pair = v6.connect();
-  CHECK(pair.client->local_address().name() == "::1");
+  CHECK(TcpAddress::of(pair.client->local_address()).host == "::1");
 }
 
 TEST_CASE("an address of another machine cannot be listened on") {
-  const Fabric fabric = socket_fabric(Scheme::tcp);
-  CHECK_THROWS_WITH(Accepting(fabric, Address::tcp("192.0.2.1", 0)),
+  const Fabric fabric = socket_fabric("tcp");
+  CHECK_THROWS_WITH(Accepting(fabric, Address::parse("tcp://192.0.2.1:0")),
                     Catch::Contains("not an address of this machine"));
 }
 
 TEST_CASE("a name that nobody knows is told as such, not as a lack of a route") {
-  const Fabric fabric = socket_fabric(Scheme::tcp);
+  const Fabric fabric = socket_fabric("tcp");
   std::error_code error;
   Waiter waiter;
-  fabric.client->connect(Address::tcp("no-such-host.invalid", 1),
+  fabric.client->connect(TcpAddress{.host = "no-such-host.invalid", .port = 1}.address(),
                          fabric.client_loop->now() + milliseconds(2000),
                          [&](std::unique_ptr<Stream>, std::error_code result) {
                            error = result;
@@ -135,14 +134,14 @@ TEST_CASE("a name that nobody knows is told as such, not as a lack of a route") 
   CAPTURE(error.message());
   const std::string category = error.category().name();
   CHECK((category == "getaddrinfo" || error == std::errc::timed_out));
-  CHECK_THROWS_AS(Accepting(fabric, Address::tcp("no-such-host.invalid", 0)), JoinFailed);
+  CHECK_THROWS_AS(Accepting(fabric, Address::parse("tcp://no-such-host.invalid:0")), JoinFailed);
 }
 
 TEST_CASE("a connect that gets no answer ends at its deadline") {
-  for (const Scheme scheme : {Scheme::tcp, Scheme::unix_abstract}) {
+  for (const std::string scheme : {"tcp", "unix-abstract"}) {
     const Fabric fabric = socket_fabric(scheme);
     // A listener that never accepts, with a backlog of one or two connections.
-    const bool tcp = scheme == Scheme::tcp;
+    const bool tcp = scheme == "tcp";
     const int fd = ::socket(tcp ? AF_INET : AF_UNIX, SOCK_STREAM, 0);
     Address address = fabric.address();
     if (tcp) {
@@ -152,7 +151,7 @@ TEST_CASE("a connect that gets no answer ends at its deadline") {
       socklen_t size = sizeof any;
       REQUIRE(::bind(fd, reinterpret_cast<const sockaddr*>(&any), size) == 0);
       REQUIRE(::getsockname(fd, reinterpret_cast<sockaddr*>(&any), &size) == 0);
-      address = Address::tcp("127.0.0.1", ntohs(any.sin_port));
+      address = TcpAddress{.host = "127.0.0.1", .port = ntohs(any.sin_port)}.address();
     } else {
       sockaddr_un name{};
       name.sun_family = AF_UNIX;
@@ -182,7 +181,7 @@ TEST_CASE("a connect that gets no answer ends at its deadline") {
 }
 
 TEST_CASE("a deadline that has passed ends a connect without a try") {
-  const Fabric fabric = socket_fabric(Scheme::tcp);
+  const Fabric fabric = socket_fabric("tcp");
   const Accepting accepting(fabric);
   std::error_code error;
   Waiter waiter;
@@ -196,7 +195,7 @@ TEST_CASE("a deadline that has passed ends a connect without a try") {
 }
 
 TEST_CASE("without descriptors accepting pauses, and goes on when there are some again") {
-  const Fabric fabric = socket_fabric(Scheme::unix_abstract);
+  const Fabric fabric = socket_fabric("unix-abstract");
   Accepting accepting(fabric);
   accepting.connect();
 
@@ -233,7 +232,7 @@ TEST_CASE("without descriptors accepting pauses, and goes on when there are some
 }
 
 TEST_CASE("a listener may be destroyed while its loop accepts") {
-  const Fabric fabric = socket_fabric(Scheme::unix_abstract);
+  const Fabric fabric = socket_fabric("unix-abstract");
   for (int round = 0; round < 300; ++round) {
     std::atomic<bool> accepts{false};
     auto listener =
@@ -253,7 +252,7 @@ TEST_CASE("a listener may be destroyed while its loop accepts") {
 TEST_CASE("a write to a peer that is gone raises no signal") {
   static std::atomic<int> signals{0};
   const auto before = std::signal(SIGPIPE, [](int) { ++signals; });
-  const Fabric fabric = socket_fabric(Scheme::unix_abstract);
+  const Fabric fabric = socket_fabric("unix-abstract");
   Accepting accepting(fabric);
   Pair pair = accepting.connect();
   pair.server.reset();
@@ -269,7 +268,7 @@ TEST_CASE("a write to a peer that is gone raises no signal") {
 }
 
 TEST_CASE("a wait for room to write does not disturb a wait for something to read") {
-  const Fabric fabric = socket_fabric(Scheme::tcp);
+  const Fabric fabric = socket_fabric("tcp");
   Ends ends(fabric);
   Accepting accepting(fabric);
   Pair pair = accepting.connect();

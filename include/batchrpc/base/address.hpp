@@ -1,49 +1,43 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "batchrpc/base/export.hpp"
 
 namespace batchrpc {
 
-/// Where a node listens or is reached: `tcp://host:port` (a name, an IPv4 address or an IPv6
-/// address in brackets; port 0 lets the system choose when listening), `unix:///path`,
-/// `unix-abstract:name` or `inproc://name`.
+/// Where a node listens or is reached: a scheme and a name, written `scheme://name` or
+/// `scheme:name`. The scheme says which transport serves the address, and that transport knows what
+/// names are right (Transport::check): `tcp://host:port`, `unix:///path`, `unix-abstract:name` and
+/// `inproc://name` are those of the library.
 class BATCHRPC_EXPORT Address {
  public:
-  /// Which kind of address: what stands before `://`.
-  enum class Scheme : std::uint8_t { tcp, unix_path, unix_abstract, inproc };
-
-  /// Throws InvalidArgument, with what is wrong and an example of what is right.
+  /// Looks at no more than the scheme and whether a name follows. A scheme is of small letters,
+  /// digits, `+`, `-` and `.`, a letter first. Throws InvalidArgument, with an example of what is
+  /// right.
   [[nodiscard]] static Address parse(std::string_view text);
-  /// What parse() makes of such texts, from their parts, which are not checked. `host` is a name,
-  /// an IPv4 or an IPv6 address, without brackets; port 0: of the system's choice, to listen.
-  [[nodiscard]] static Address tcp(std::string host, std::uint16_t port);
-  /// The same of a Unix socket without a file.
-  [[nodiscard]] static Address unix_abstract(std::string name);
 
-  /// Which kind it is.
-  [[nodiscard]] Scheme scheme() const noexcept { return scheme_; }
-  /// The host of a tcp address, without brackets; the path or name of the others.
+  /// What stands before the first colon.
+  [[nodiscard]] const std::string& scheme() const noexcept { return scheme_; }
+  /// What stands behind it, without the two slashes that may come first.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  /// Of a tcp address; 0 for the others.
-  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  /// Whether a tcp address names this machine's loopback; true for the other schemes.
-  [[nodiscard]] bool is_loopback() const noexcept;
-  /// The text that parse() reads.
-  [[nodiscard]] std::string to_string() const;
+  /// The text that parse() read.
+  [[nodiscard]] const std::string& to_string() const noexcept { return text_; }
+
+  /// Throws InvalidArgument that shows the address and says `why` it is refused.
+  [[noreturn]] void refuse(const std::string& why) const;
 
   friend bool operator==(const Address&, const Address&) = default;
 
  private:
-  Address(Scheme scheme, std::string name, std::uint16_t port)
-      : scheme_(scheme), name_(std::move(name)), port_(port) {}
+  Address(std::string text, std::string scheme, std::string name)
+      : text_(std::move(text)), scheme_(std::move(scheme)), name_(std::move(name)) {}
 
-  Scheme scheme_;
+  std::string text_;
+  std::string scheme_;
   std::string name_;
-  std::uint16_t port_;
 };
 
 }  // namespace batchrpc

@@ -13,6 +13,7 @@
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/log.hpp"
 #include "batchrpc/trace/trace_context.hpp"
+#include "batchrpc/transport/transport_factory.hpp"
 
 namespace asio {
 class io_context;
@@ -20,16 +21,7 @@ class io_context;
 
 namespace batchrpc {
 
-class InprocNetwork;
 class Loop;
-class Transport;
-
-/// Which sockets a node listens on and prefers.
-enum class TransportChoice : unsigned char {
-  automatic,    ///< a Unix socket to nodes of one host, else TCP
-  tcp,          ///< TCP only
-  unix_socket,  ///< Unix sockets only: all nodes on one host
-};
 
 /// Which of the calls that wait starts next.
 enum class QueueOrder : unsigned char {
@@ -75,22 +67,26 @@ struct NodeOptions {
   /// Nodes in the group: joining waits for all of them. 0: open, nodes come and go at any time.
   int world_size = 0;
 
-  /// Where the root listens and others join: `tcp://host:port`, `unix:///path`,
-  /// `unix-abstract:name`, `inproc://name`, `file:///path` (the root writes its address there) or
+  /// Where the root listens and others join: an address of one of its `transports`, such as
+  /// `tcp://host:port` or `unix:///path`; `file:///path` (the root writes its address there) or
   /// `env://` (MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE as torchrun sets them; rank and
   /// world_size are then taken from there). Empty: a root that listens on a port of its own choice
   /// (see Node::address()).
   std::string join{};
 
-  /// Where this node itself listens, a root too, instead of at `join`. Empty: chosen by
-  /// `transport`, on loopback unless it joins through another address.
+  /// Where this node itself listens, a root too, instead of at `join`. Its transports listen beside
+  /// that where they choose (Transport::own_address): TCP on loopback, unless the node joins
+  /// through another address.
   std::string listen{};
 
   /// Nodes of different jobs do not talk to each other.
   std::string job{};
 
-  /// Which sockets it listens on, and takes to others.
-  TransportChoice transport = TransportChoice::automatic;
+  /// How it listens and reaches others; to a peer with several ways it takes the one of the highest
+  /// priority. Empty: built_in_transports(), a Unix socket to nodes of one host, else TCP; with a
+  /// `loop` of its own, none. `{tcp_transport()}`: TCP alone. `{inproc_transport(network)}`: nodes
+  /// of one process (`batchrpc/transport/inproc.hpp`). docs/transports.md shows how to add one.
+  std::vector<TransportFactory> transports{};
 
   /// How long joining takes at most, the wait for all ranks of a fixed world included; then it is a
   /// JoinFailed that names who is missing.
@@ -147,9 +143,6 @@ struct NodeOptions {
   /// The least that is logged.
   LogLevel log_level = LogLevel::warning;
   LogSink log_sink{};  ///< null: standard error
-
-  /// Where inproc:// addresses live; shared by the nodes that are to see each other.
-  std::shared_ptr<InprocNetwork> network{};
 
   /// A program's own io_context, which it runs, handlers included, on as many threads as it likes;
   /// outlives the node, which then has none. Any thread may call and wait. A handler or callback

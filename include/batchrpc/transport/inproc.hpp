@@ -10,7 +10,7 @@
 
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/transport/loop.hpp"
-#include "batchrpc/transport/stream.hpp"
+#include "batchrpc/transport/transport.hpp"
 
 namespace batchrpc {
 
@@ -61,9 +61,10 @@ struct LinkOptions {
 };
 
 /// A network inside the process: addresses `inproc://name`, seen only by the transports made by the
-/// same object. Over real loops it joins nodes of one process; over one VirtualLoop it is a network
-/// in virtual time whose runs repeat exactly, for tests that need slow, cut and broken links. Each
-/// transport belongs to a host, whose name the faults go by.
+/// same object. Nodes have it by inproc_transport(network) in NodeOptions::transports. Over real
+/// loops it joins nodes of one process; over one VirtualLoop it is a network in virtual time whose
+/// runs repeat exactly, for tests that need slow, cut and broken links. Each transport belongs to a
+/// host, whose name the faults go by.
 ///
 /// Thread-safe. Over several loops they must share a clock: all real, or one VirtualLoop.
 class BATCHRPC_EXPORT InprocNetwork {
@@ -78,6 +79,8 @@ class BATCHRPC_EXPORT InprocNetwork {
   /// not the loop.
   [[nodiscard]] std::shared_ptr<Transport> transport(const std::shared_ptr<Loop>& loop,
                                                      std::string host = {});
+  /// The same for a node: its name is the host's.
+  [[nodiscard]] std::shared_ptr<Transport> transport(const TransportContext& node);
 
   /// For connections made from now on: between all hosts, or between `a` and `b`.
   /// @{
@@ -125,5 +128,9 @@ class BATCHRPC_EXPORT InprocNetwork {
 
   const std::shared_ptr<detail::InprocSwitchboard> switchboard_;
 };
+
+/// Has nodes meet in `network`, each as the host of its name. Throws InvalidArgument for null.
+[[nodiscard]] BATCHRPC_EXPORT TransportFactory
+inproc_transport(std::shared_ptr<InprocNetwork> network);
 
 }  // namespace batchrpc

@@ -78,7 +78,8 @@ class BATCHRPC_EXPORT SocketLoop final : public Loop {
   bool poll() override;
 
  private:
-  friend class SocketTransport;
+  friend class TcpTransport;
+  friend class UnixTransport;
   explicit SocketLoop(std::shared_ptr<detail::LoopCore> core);
 
   std::shared_ptr<detail::LoopCore> core_;

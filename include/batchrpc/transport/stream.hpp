@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,7 +23,8 @@ struct [[nodiscard]] IoResult {
 };
 
 /// A connection: bytes in order, both ways, with back pressure. Readiness style: try, and when that
-/// would block, wait. So no buffer belongs to an idle connection.
+/// would block, wait. So no buffer belongs to an idle connection. A stream may wrap another one,
+/// and change its bytes (see Transport).
 ///
 /// Threads: try_read(), try_write() and shutdown() may be called on any thread, each direction by
 /// one thread at a time; the other functions and the destructor only while no try is under way,
@@ -68,30 +68,8 @@ class BATCHRPC_EXPORT Stream {
 class BATCHRPC_EXPORT Listener {
  public:
   virtual ~Listener();
-  /// Where it listens; with the port that the system chose.
+  /// Where it listens, as others are told: with the port that the system chose.
   [[nodiscard]] virtual Address address() const = 0;
-};
-
-/// Makes connections of the schemes that it knows, on one loop. Thread-safe. An operation's handler
-/// is called exactly once, on the loop, unless the transport is destroyed before.
-class BATCHRPC_EXPORT Transport {
- public:
-  virtual ~Transport();
-
-  /// Gets each connection that was accepted.
-  using AcceptHandler = std::function<void(std::unique_ptr<Stream>)>;
-  /// The error code says whether the peer refused (std::errc::connection_refused: nobody listens
-  /// there; also for a Unix socket or inproc name that does not exist) or was not reached.
-  using ConnectHandler =
-      UniqueFunction<void(std::unique_ptr<Stream> stream, std::error_code error)>;
-
-  /// Listens; `handler` gets each connection, on the loop, until the listener is destroyed. Throws
-  /// JoinFailed when the address is taken or cannot be bound (the message says which and what to
-  /// do), InvalidArgument for a scheme that it does not know.
-  virtual std::unique_ptr<Listener> listen(const Address& address, AcceptHandler handler) = 0;
-
-  /// Connects once; gives up with std::errc::timed_out at `deadline` on the loop's clock.
-  virtual void connect(const Address& address, TimePoint deadline, ConnectHandler handler) = 0;
 };
 
 }  // namespace batchrpc

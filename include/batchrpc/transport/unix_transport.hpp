@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "batchrpc/base/export.hpp"
+#include "batchrpc/transport/socket_loop.hpp"
+#include "batchrpc/transport/transport.hpp"
+
+namespace batchrpc {
+
+namespace detail {
+class SocketConnects;
+}
+
+/// Unix sockets on a SocketLoop, between processes of one host: `unix:///path` and
+/// `unix-abstract:name`, which has no file. A node listens at an abstract name of its own.
+///
+/// Paths: the socket of a process that has ended is replaced, that of one that lives is "taken";
+/// the file is removed with the listener. Only processes that may write to the file can connect.
+///
+/// Signals and descriptors as in TcpTransport.
+class BATCHRPC_EXPORT UnixTransport final : public Transport {
+ public:
+  /// Keeps the loop alive. `incarnation`: makes the name unique at which the node listens.
+  explicit UnixTransport(std::shared_ptr<SocketLoop> loop, std::uint64_t incarnation = 0);
+  /// Gives up the connects under way; their handlers are destroyed. Streams and listeners live on.
+  ~UnixTransport() override;
+
+  [[nodiscard]] std::vector<std::string> forms() const override;
+  void check(const Address& address, AddressUse use) const override;
+  [[nodiscard]] std::optional<int> priority(const Address& address, bool same_host) const override;
+  [[nodiscard]] std::optional<Address> own_address(const ListenPlan& plan) const override;
+  std::unique_ptr<Listener> listen(const Address& address, AcceptHandler handler) override;
+  void connect(const Address& address, TimePoint deadline, ConnectHandler handler) override;
+
+ private:
+  const std::shared_ptr<SocketLoop> loop_;
+  const std::shared_ptr<detail::SocketConnects> connects_;
+  const std::uint64_t incarnation_;
+};
+
+}  // namespace batchrpc
