@@ -62,7 +62,7 @@ NodeCore::NodeCore(NodeOptions options)
             .incarnation = new_incarnation(options_.seed)},
       host_(host_identity()),
       rank_(options_.rank),
-      tracer_(self_.incarnation) {
+      tracer_(self_.incarnation, options_.operators) {
   auto composite = std::make_shared<CompositeTransport>();
   if (options_.loop) {
     loop_ = options_.loop;

@@ -10,6 +10,7 @@
 #include <typeindex>
 #include <vector>
 
+#include "batchrpc/base/export.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
@@ -32,6 +33,7 @@ class ParkedCalls;
 class Retries;
 
 /// What is behind a Node: the parts of a node, put together, and its life from joining to shutdown.
+/// The components use it too, each a library of its own: what they call is exported, or inline.
 class NodeCore final : public SessionHost, public std::enable_shared_from_this<NodeCore> {
  public:
   /// Throws InvalidArgument or JoinFailed (an address in use); what joining finds goes into the
@@ -47,7 +49,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   [[nodiscard]] const Log& log() const noexcept override { return log_; }
   [[nodiscard]] LogLimits& log_limits() noexcept override { return log_limits_; }
   [[nodiscard]] wire::Hello own_hello() const override;
-  [[nodiscard]] std::exception_ptr refusal() const override;
+  [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr refusal() const override;
   [[nodiscard]] bool is_forked_copy() const noexcept override {
     return fork_mark_->is_forked_copy();
   }
@@ -79,8 +81,9 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why) override;
 
   /// As Session::submit, to the peer of that name. Throws NotFound, NotSent or ShutDown, too.
-  void submit(std::string_view peer, const detail::FunctionKey& function,
-              detail::OutgoingOptions&& options, Encoder& encoder, detail::ReplyHandler&& handler);
+  BATCHRPC_EXPORT void submit(std::string_view peer, const detail::FunctionKey& function,
+                              detail::OutgoingOptions&& options, Encoder& encoder,
+                              detail::ReplyHandler&& handler);
 
   /// Ready when a call of so many bytes would be taken. Throws what submit() throws.
   Future<void> wait_for_credit(std::string_view peer, std::size_t bytes);
@@ -133,8 +136,8 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
 
   using ChangeHandler = std::function<void(const PeerChange&)>;
   /// `handler` gets every change from now on; the number takes it back.
-  std::uint64_t on_change(ChangeHandler handler);
-  void forget_handler(std::uint64_t number);
+  BATCHRPC_EXPORT std::uint64_t on_change(ChangeHandler handler);
+  BATCHRPC_EXPORT void forget_handler(std::uint64_t number);
   /// `report` says, at shutdown, what others still have of this node.
   using EndReport = std::function<std::vector<std::string>()>;
   void on_end_report(EndReport report);

@@ -110,8 +110,8 @@ detail::Ref<const detail::CallExtras> Session::extras_of(
   extras->metadata = std::move(body.metadata);
   const bool told = body.record != wire::RecordWish::none && host_->options().profiling;
   if (told || sink) {
-    extras->recording =
-        std::make_shared<detail::CallRecording>(loop_, body.record == wire::RecordWish::operators);
+    extras->recording = std::make_shared<detail::CallRecording>(
+        loop_, body.record == wire::RecordWish::operators, host_->options().operators);
   }
   if (sink) {
     const wire::Hello self = host_->own_hello();
