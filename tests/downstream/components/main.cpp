@@ -61,7 +61,9 @@ int main() {
   });
   world.spawn("worker", [&] {
     const rpc::Node node(world.options("worker", {.rank = -1}));
-    const rpc::EnvWorker worker(node, rpc::group_of([] { return std::make_unique<Echo>(); }));
+    const rpc::EnvWorker worker(
+        node, rpc::group_of([] { return std::make_unique<Echo>(); }),
+        {.lanes = rpc::timed_lanes(1, world.loop(), [](std::size_t /*lane*/) { return 1ms; })});
     world.run_for(1min);
   });
   world.run();
