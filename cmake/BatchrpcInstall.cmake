@@ -1,5 +1,5 @@
-# What an installed batchrpc consists of: an export set for each part, so that a program
-# that needs only the core never looks for LibTorch, nor for cpp-httplib.
+# What an installed batchrpc consists of: an export set for the core and for each component, so that a
+# program never looks for what it does not use, such as LibTorch or cpp-httplib.
 include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/batchrpc)
@@ -8,14 +8,11 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/batchrpc DESTINATION ${CMAKE_INS
         FILES_MATCHING PATTERN "*.hpp")
 install(TARGETS batchrpc EXPORT batchrpcTargets)
 install(EXPORT batchrpcTargets NAMESPACE batchrpc:: DESTINATION ${config_dir})
-if(TARGET batchrpc_status)
-  install(TARGETS batchrpc_status EXPORT batchrpcStatusTargets)
-  install(EXPORT batchrpcStatusTargets NAMESPACE batchrpc:: DESTINATION ${config_dir})
-endif()
-if(TARGET batchrpc_torch)
-  install(TARGETS batchrpc_torch EXPORT batchrpcTorchTargets)
-  install(EXPORT batchrpcTorchTargets NAMESPACE batchrpc:: DESTINATION ${config_dir})
-endif()
+get_property(components GLOBAL PROPERTY BATCHRPC_COMPONENTS)
+foreach(component IN LISTS components)
+  install(TARGETS batchrpc_${component} EXPORT batchrpc_${component}_targets)
+  install(EXPORT batchrpc_${component}_targets NAMESPACE batchrpc:: DESTINATION ${config_dir})
+endforeach()
 
 configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/batchrpcConfig.cmake.in ${PROJECT_BINARY_DIR}/batchrpcConfig.cmake

@@ -30,6 +30,15 @@ build_downstream() {  # build_downstream <project> <build folder> [cmake argumen
   cmake --build "$2" >/dev/null
 }
 
+check_refusal() {  # check_refusal <component that is not there> <what find_package says of it>
+  if cmake -G Ninja -S tests/downstream/components -B "$work/refused-$1-$kind" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DWANTED="$1" &>"$work/refusal"; then
+    echo "install: find_package(batchrpc COMPONENTS $1) finds it, $kind" >&2
+    exit 1
+  fi
+  run "refusal of component $1, $kind" grep -qF "$2" <(tr -s ' \n' ' ' <"$work/refusal")
+}
+
 cmake -G Ninja -B build/shared -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=ON \
   "${as_release[@]}" -DBATCHRPC_TORCH="$torch" -DBATCHRPC_TESTS=OFF -DBATCHRPC_EXAMPLES=OFF -DBATCHRPC_BENCHMARKS=OFF \
   -DBATCHRPC_WERROR="${BATCHRPC_WERROR:-OFF}" >/dev/null
@@ -76,12 +85,17 @@ for kind in release shared; do
     exit 1
   fi
   run "refusal of version 999, $kind" grep -q 'requested version "999"' "$work/refusal"
-  if [ -e "$prefix/lib/cmake/batchrpc/batchrpcStatusTargets.cmake" ]; then
+  build_downstream components "$work/components-$kind" -DCMAKE_PREFIX_PATH="$prefix"
+  run "components, $kind" "$work/components-$kind/components"
+  check_refusal colour "it has no component colour, only env, profile, testing, status and torch"
+  mv "$prefix/lib/cmake/batchrpc/batchrpc_env_targets.cmake" "$work/env"
+  check_refusal env "it was built without its component env"
+  mv "$work/env" "$prefix/lib/cmake/batchrpc/batchrpc_env_targets.cmake"
+  if [ -e "$prefix/lib/cmake/batchrpc/batchrpc_status_targets.cmake" ]; then
     build_downstream status "$work/status-$kind" -DCMAKE_PREFIX_PATH="$prefix"
     run "status, $kind" "$work/status-$kind/status"
-    run "without status, $kind" "$work/status-$kind/without_status"
   fi
-  if [ -e "$prefix/lib/cmake/batchrpc/batchrpcTorchTargets.cmake" ]; then
+  if [ -e "$prefix/lib/cmake/batchrpc/batchrpc_torch_targets.cmake" ]; then
     build_downstream torch "$work/torch-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts"
     run "torch, $kind" "$work/torch-$kind/tensors"
   fi

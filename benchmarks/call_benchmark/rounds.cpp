@@ -1,6 +1,7 @@
 #include "call_benchmark/rounds.hpp"
 
 #include <algorithm>
+#include <batchrpc/profile.hpp>
 #include <batchrpc/transport/inproc.hpp>
 #include <memory>
 #include <utility>

@@ -1,11 +1,15 @@
 #include "cartpole/training.hpp"
 
-#include <batchrpc/batchrpc.hpp>
+#include <batchrpc/torch.hpp>
 #include <utility>
+#ifdef CARTPOLE_HAS_STATUS_PAGE
+#include <batchrpc/status.hpp>
+#endif
 
 #include "cartpole/agent.hpp"
 #include "cartpole/observer_processes.hpp"
 #include "cartpole/progress.hpp"
+#include "common/command_line.hpp"
 #include "common/meeting_place.hpp"
 #include "common/seconds_between.hpp"
 #include "torch_settings/torch_settings.hpp"
@@ -59,9 +63,22 @@ class World {
   static rpc::NodeOptions agent_node(const GroupOptions& group) {
     rpc::NodeOptions node = node_options(group);
     node.call_timeout = rpc::Duration::max();  // an episode takes what it takes
-    node.status = group.status;
+    node.operators = rpc::torch_operators();   // for the traces of the status page
+    if (!group.status.empty()) add_status_page(node, group.status);
     return node;
   }
+#ifdef CARTPOLE_HAS_STATUS_PAGE
+  static void add_status_page(rpc::NodeOptions& node, const std::string& address) {
+    node.status = rpc::status_page(address);
+  }
+#else
+  [[noreturn]] static void add_status_page(rpc::NodeOptions& /*node*/,
+                                           const std::string& /*address*/) {
+    throw UsageError(
+        "--status: this program was built without batchrpc::status, which needs cpp-httplib "
+        "(Debian: libcpp-httplib-dev); build it with that, or leave --status out");
+  }
+#endif
 
   GroupOptions group_;
   rpc::Future<rpc::Node> joining_;

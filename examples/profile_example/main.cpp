@@ -1,4 +1,4 @@
-#include <batchrpc/batchrpc.hpp>
+#include <batchrpc/profile.hpp>
 #include <batchrpc/torch.hpp>
 #include <iostream>
 
@@ -25,7 +25,8 @@ rpc::NodeOptions node_options(const ProfileExampleOptions& options) {
           .rank = options.rank,
           .world_size = 3,
           .join = options.meeting_place,
-          .num_worker_threads = options.worker_threads};
+          .num_worker_threads = options.worker_threads,
+          .operators = rpc::torch_operators()};
 }
 
 // Serves until worker0 is gone, which gathers what this one's profiler has.

@@ -1,6 +1,8 @@
 #pragma once
 
-/// All of batchrpc that needs no LibTorch; `batchrpc/torch.hpp` adds tensors.
+/// The core of batchrpc. Each component has a header of its own beside it, and a target to link:
+/// `batchrpc/profile.hpp`, `batchrpc/env.hpp`, `batchrpc/testing.hpp`, `batchrpc/status.hpp` and
+/// `batchrpc/torch.hpp`.
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"
@@ -17,5 +19,4 @@
 #include "batchrpc/metrics/node_metrics.hpp"
 #include "batchrpc/node/exposing_objects.hpp"
 #include "batchrpc/node/node.hpp"
-#include "batchrpc/profile/profiler.hpp"
 #include "batchrpc/rref/rref.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Environments in other processes, stepped in batches: docs/vectorised-environments.md.
+/// Environments in other processes, stepped in batches: docs/vectorised-environments.md. Link
+/// batchrpc::env.
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/env/array_spec.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
-/// All of batchrpc, and its part for LibTorch.
+/// The core of batchrpc, and its part for LibTorch, which also takes environments
+/// (batchrpc/env.hpp). Link batchrpc::torch.
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/torch/batch.hpp"
@@ -9,6 +10,7 @@
 #include "batchrpc/torch/future.hpp"
 #include "batchrpc/torch/ivalue.hpp"
 #include "batchrpc/torch/module.hpp"
+#include "batchrpc/torch/operator_source.hpp"
 #include "batchrpc/torch/operators.hpp"
 #include "batchrpc/torch/policy.hpp"
 #include "batchrpc/torch/policy_batcher.hpp"

@@ -31,17 +31,20 @@ void record_run(TakenBatch& batch, std::size_t first, std::size_t last) {
   batch.recorded = {};
   const BatchCall* shown = nullptr;
   bool operators = false;
+  const OperatorSource* source = nullptr;  // several nodes may have exposed the batcher
   for (std::size_t i = first; i < last; ++i) {
     const CallRecording* const recording = recording_of(*batch.calls[i]);
     if (recording == nullptr) continue;
     if (shown == nullptr) shown = batch.calls[i].get();
     operators = operators || recording->wants_operators();
+    if (source == nullptr) source = recording->source();
   }
   if (shown == nullptr) return;
   if (batch.number == 0) batch.number = ++batches;
   Ref<CallExtras> extras(new CallExtras);
   extras->trace = shown->extras->trace;
-  extras->recording = std::make_shared<CallRecording>(recording_of(*shown)->clock(), operators);
+  extras->recording =
+      std::make_shared<CallRecording>(recording_of(*shown)->clock(), operators, source);
   batch.recorded = std::move(extras);
 }
 

@@ -22,8 +22,9 @@ void prune(CallRecord& record, unsigned levels) {
 
 }  // namespace
 
-CallRecording::CallRecording(std::shared_ptr<Loop> clock, bool operators)
-    : clock_(std::move(clock)), operators_(operators) {
+CallRecording::CallRecording(std::shared_ptr<Loop> clock, bool operators,
+                             const OperatorSource* source)
+    : clock_(std::move(clock)), operators_(operators), source_(source) {
   record_.received = clock_->now();
 }
 

@@ -12,11 +12,15 @@ const Ambient*& this_threads() noexcept {
   return ambient;
 }
 
-// Where LibTorch is.
+// Has the calling thread's operators go where its work belongs now.
 void follow_operators(const Ambient* before, const Ambient* now) noexcept {
   OperatorSink* const from = before != nullptr ? before->operators() : nullptr;
   OperatorSink* const to = now != nullptr ? now->operators() : nullptr;
-  if (from != to) (void)batchrpc_operator_source()->exchange_sink(to);
+  if (from == to) return;
+  const OperatorSource* const left = from != nullptr ? from->source() : nullptr;
+  const OperatorSource* const entered = to != nullptr ? to->source() : nullptr;
+  if (left != nullptr && left != entered) (void)left->exchange_sink(nullptr);
+  if (entered != nullptr) (void)entered->exchange_sink(to);
 }
 
 }  // namespace
@@ -27,7 +31,7 @@ const Ambient* Ambient::current() noexcept { return this_threads(); }
 
 const Ambient* Ambient::exchange_current(const Ambient* ambient) noexcept {
   const Ambient* const before = std::exchange(this_threads(), ambient);
-  if (batchrpc_operator_source != nullptr) follow_operators(before, ambient);
+  if (before != ambient) follow_operators(before, ambient);
   return before;
 }
 

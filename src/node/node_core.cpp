@@ -58,7 +58,7 @@ NodeCore::NodeCore(NodeOptions options)
             .incarnation = new_incarnation(options_.seed)},
       host_(host_identity()),
       rank_(options_.rank),
-      tracer_(self_.incarnation) {
+      tracer_(self_.incarnation, options_.operators) {
   for (const detail::FunctionKind& kind : detail::object_kinds())
     functions_.add_kind(kind);
   if (options_.loop) {

@@ -10,6 +10,7 @@
 #include <typeindex>
 #include <vector>
 
+#include "batchrpc/base/export.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
@@ -32,6 +33,7 @@ class Group;
 class Retries;
 
 /// What is behind a Node: the parts of a node, put together, and its life from joining to shutdown.
+/// The components use it too, each a library of its own: what they call is exported, or inline.
 class NodeCore final : public SessionHost, public LocalNode {
  public:
   /// Throws InvalidArgument or JoinFailed (an address in use); what joining finds goes into the
@@ -53,7 +55,7 @@ class NodeCore final : public SessionHost, public LocalNode {
   [[nodiscard]] const NodeOptions& options() const noexcept override { return options_; }
   [[nodiscard]] const Log& log() const noexcept override { return log_; }
   [[nodiscard]] wire::Hello own_hello() const override;
-  [[nodiscard]] std::exception_ptr refusal() const override;
+  [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr refusal() const override;
   [[nodiscard]] bool is_forked_copy() const noexcept override {
     return fork_mark_->is_forked_copy();
   }
@@ -68,9 +70,9 @@ class NodeCore final : public SessionHost, public LocalNode {
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why) override;
 
   [[nodiscard]] bool may_record() const noexcept override { return tracer_.is_active(); }
-  void submit(std::string_view peer, const detail::FunctionKey& function,
-              detail::OutgoingOptions&& options, Encoder& encoder,
-              detail::ReplyHandler&& handler) override;
+  BATCHRPC_EXPORT void submit(std::string_view peer, const detail::FunctionKey& function,
+                              detail::OutgoingOptions&& options, Encoder& encoder,
+                              detail::ReplyHandler&& handler) override;
 
   /// Ready when a call of so many bytes would be taken. Throws what submit() throws.
   Future<void> wait_for_credit(std::string_view peer, std::size_t bytes);
@@ -108,8 +110,8 @@ class NodeCore final : public SessionHost, public LocalNode {
   [[nodiscard]] BatcherList& batchers() noexcept { return batchers_; }
   void on_metrics(MetricsSource source) override;
 
-  std::uint64_t on_change(ChangeHandler handler) override;
-  void forget_handler(std::uint64_t number);
+  BATCHRPC_EXPORT std::uint64_t on_change(ChangeHandler handler) override;
+  BATCHRPC_EXPORT void forget_handler(std::uint64_t number);
   void on_end_report(EndReport report) override;
   Future<PeerInfo> wait_for_peer(std::string name, Duration timeout);
 

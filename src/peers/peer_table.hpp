@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "batchrpc/base/export.hpp"
 #include "batchrpc/call/node_options.hpp"
 #include "call/peer_view.hpp"
 #include "peers/member.hpp"
@@ -70,7 +71,7 @@ class PeerTable final : public PeerView {
   /// Once a ping interval, on the loop.
   void tick();
 
-  [[nodiscard]] std::vector<PeerInfo> snapshot() const;
+  [[nodiscard]] BATCHRPC_EXPORT std::vector<PeerInfo> snapshot() const;
   /// What is under way with a peer.
   struct Load {
     std::size_t pending = 0;       ///< calls of this node

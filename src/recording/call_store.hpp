@@ -6,12 +6,13 @@
 #include <mutex>
 #include <vector>
 
+#include "batchrpc/base/export.hpp"
 #include "batchrpc/trace/record_sink.hpp"
 
 namespace batchrpc {
 
 /// Keeps the records of calls, as many as there is room for. Thread-safe.
-class CallStore final : public detail::RecordSink {
+class BATCHRPC_EXPORT CallStore final : public detail::RecordSink {
  public:
   /// Room for so many calls and operators.
   CallStore(std::size_t max_events, bool operators)

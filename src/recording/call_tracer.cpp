@@ -7,7 +7,6 @@
 
 #include "base/mixed.hpp"
 #include "batchrpc/call/call_recording.hpp"
-#include "batchrpc/trace/operator_source.hpp"
 #include "call/function_table.hpp"
 #include "wire/frame.hpp"
 
@@ -155,10 +154,6 @@ CallTracer::Shown CallTracer::rest(Position from) const {
           .sampled = of.every};
 }
 
-bool CallTracer::is_watched() noexcept {
-  return batchrpc_operator_source != nullptr && batchrpc_operator_source()->is_watched();
-}
-
 // By chance, so that calls which come in turn are all seen.
 bool CallTracer::is_sampled(const Recorder& recorder) noexcept {
   return recorder.every == 1 || next_id() % recorder.every == 0;
@@ -182,7 +177,7 @@ void CallTracer::complete(std::shared_ptr<detail::OutgoingExtras>& extras, std::
   if (is_watched()) {
     const std::string name = "rpc_async#" + std::string(function) + "(" + std::string(caller) +
                              " -> " + std::string(peer) + ")";
-    if (auto range = batchrpc_operator_source()->begin_range(name))
+    if (auto range = operators_->begin_range(name))
       sinks.push_back(std::make_shared<RangeOfCall>(std::move(range)));
   }
   if (outer != nullptr && outer->trace.valid() && !extras->parent.valid()) {

@@ -7,8 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "batchrpc/base/export.hpp"
 #include "batchrpc/call/call_extras.hpp"
 #include "batchrpc/call/remote_call.hpp"
+#include "batchrpc/trace/operator_source.hpp"
 #include "recording/call_store.hpp"
 
 namespace batchrpc {
@@ -16,16 +18,18 @@ namespace batchrpc {
 /// Who records a node's calls, and what goes along with them beside their arguments. Thread-safe.
 class CallTracer {
  public:
-  /// `seed`: of the ids of spans.
-  explicit CallTracer(std::uint64_t seed) : seed_(seed) {}
+  /// `seed`: of the ids of spans. `operators`: NodeOptions::operators.
+  explicit CallTracer(std::uint64_t seed, const detail::OperatorSource* operators = nullptr)
+      : seed_(seed), operators_(operators) {}
 
   /// From now on one in `every` calls that the node makes goes to `sink`, and of those that it
   /// answers if `answered`, until remove().
-  void add(std::shared_ptr<detail::RecordSink> sink, std::uint64_t every, bool answered);
-  void remove(const detail::RecordSink& sink);
+  BATCHRPC_EXPORT void add(std::shared_ptr<detail::RecordSink> sink, std::uint64_t every,
+                           bool answered);
+  BATCHRPC_EXPORT void remove(const detail::RecordSink& sink);
 
   /// Has others see what `store` keeps, as long as that lives.
-  void show(const std::shared_ptr<CallStore>& store, std::uint64_t every);
+  BATCHRPC_EXPORT void show(const std::shared_ptr<CallStore>& store, std::uint64_t every);
   /// Where in the stores that were shown: store by store.
   struct Position {
     std::uint64_t store = 0;
@@ -81,11 +85,15 @@ class CallTracer {
   [[nodiscard]] bool is_sampled(const Recorder& recorder) noexcept;
   void count_recorders();
   [[nodiscard]] std::shared_ptr<detail::RecordSink> next_sink_of_answered();
-  [[nodiscard]] static bool is_watched() noexcept;
+  // Whether the program's own profiler of LibTorch records the calling thread.
+  [[nodiscard]] bool is_watched() const noexcept {
+    return operators_ != nullptr && operators_->is_watched();
+  }
   [[nodiscard]] std::uint64_t next_id() noexcept;
   void add_recorders(std::vector<std::shared_ptr<detail::RecordSink>>& sinks);
 
   const std::uint64_t seed_;
+  const detail::OperatorSource* const operators_;  // null: nothing tells of operators
   std::atomic<std::uint64_t> ids_{0};
   std::atomic<std::size_t> count_{0};
   std::atomic<std::size_t> answered_{0};  // of these, who wants calls that are answered

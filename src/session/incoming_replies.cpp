@@ -39,7 +39,7 @@ detail::Ref<const detail::CallExtras> IncomingCalls::extras_of(
   const bool told = body.record != wire::RecordWish::none && link_->options().profiling;
   if (told || sink) {
     extras->recording = std::make_shared<detail::CallRecording>(
-        link_->loop(), body.record == wire::RecordWish::operators);
+        link_->loop(), body.record == wire::RecordWish::operators, link_->options().operators);
   }
   if (sink) {
     const wire::Hello self = link_->host().own_hello();

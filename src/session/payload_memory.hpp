@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "batchrpc/base/bytes.hpp"
+#include "batchrpc/base/export.hpp"
 
 namespace batchrpc {
 
@@ -24,7 +25,7 @@ class PayloadMemory : public std::enable_shared_from_this<PayloadMemory> {
   static constexpr std::size_t kSmallest = std::size_t{1} << 20;
 
   /// As Bytes::allocate; may be let go of on any thread, and after this is gone.
-  [[nodiscard]] Bytes allocate(std::size_t size);
+  [[nodiscard]] BATCHRPC_EXPORT Bytes allocate(std::size_t size);
 
   /// To be called now and then: what has not been needed since the tick before goes back to the
   /// system.

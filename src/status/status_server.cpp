@@ -66,15 +66,25 @@ class NodesPage final : public detail::StatusPage {
   Service service_;
 };
 
-class Factory final : public detail::StatusFactory {
+class PageFactory final : public detail::StatusPageFactory {
  public:
-  [[nodiscard]] std::unique_ptr<detail::StatusPage> open(
-      const std::shared_ptr<NodeCore>& node, const std::string& address) const override {
-    return std::make_unique<NodesPage>(node, address);
+  explicit PageFactory(std::string address) : address_(std::move(address)) {
+    (void)status::ListenAddress::parse(address_);  // throws for what is none
   }
+  [[nodiscard]] std::unique_ptr<detail::StatusPage> open(
+      const std::shared_ptr<NodeCore>& node) const override {
+    return std::make_unique<NodesPage>(node, address_);
+  }
+
+ private:
+  const std::string address_;
 };
 
 }  // namespace
+
+std::shared_ptr<const detail::StatusPageFactory> status_page(const std::string& address) {
+  return std::make_shared<const PageFactory>(address);
+}
 
 class StatusServer::Parts {
  public:
@@ -92,8 +102,3 @@ std::string StatusServer::address() const { return parts_->service.address(); }
 void StatusServer::stop() { parts_->service.stop(); }
 
 }  // namespace batchrpc
-
-extern "C" const batchrpc::detail::StatusFactory* batchrpc_status_factory() noexcept {
-  static constexpr batchrpc::Factory kFactory;
-  return &kFactory;
-}

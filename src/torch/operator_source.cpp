@@ -1,4 +1,4 @@
-#include "torch/operator_source.hpp"
+#include "batchrpc/torch/operator_source.hpp"
 
 #include <ATen/record_function.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "batchrpc/base/block_pool.hpp"
+#include "batchrpc/trace/operator_source.hpp"
 
 // Operators' records, from LibTorch's own hook for profilers: at::RecordFunction.
 namespace batchrpc::detail {
@@ -140,11 +141,11 @@ class TorchOperatorSource final : public OperatorSource {
   }
 };
 
+constexpr TorchOperatorSource kTorchOperatorSource;
+
 }  // namespace
-
-const OperatorSource& torch_operator_source() noexcept {
-  static constexpr TorchOperatorSource source;
-  return source;
-}
-
 }  // namespace batchrpc::detail
+
+const batchrpc::detail::OperatorSource* batchrpc::torch_operators() noexcept {
+  return &detail::kTorchOperatorSource;
+}

@@ -7,14 +7,7 @@
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/wire/envelope.hpp"
-#include "torch/operator_source.hpp"
 #include "torch/tensor_types.hpp"
-
-// Here since every program with tensors has this file, also one that is linked without our CMake
-// targets: the weak reference of the core takes nothing out of a static library.
-const batchrpc::detail::OperatorSource* batchrpc_operator_source() noexcept {
-  return &batchrpc::detail::torch_operator_source();
-}
 
 namespace batchrpc {
 namespace detail {

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "batchrpc/base/export.hpp"
 #include "batchrpc/transport/virtual_host.hpp"
 
 namespace batchrpc::detail {
@@ -16,7 +17,7 @@ namespace batchrpc::detail {
 /// A program in virtual time that blocks. It has a thread, but runs only while the thread that
 /// drives the loop waits for it: the two hand a turn to and fro. A wait of the program's gives the
 /// turn back; what it waits for then has the loop run it again.
-class ProgramThread final : public std::enable_shared_from_this<ProgramThread> {
+class BATCHRPC_EXPORT ProgramThread final : public std::enable_shared_from_this<ProgramThread> {
  public:
   /// `wake_delay` is how long the host takes to run it when it can go on. `host` lives as long as
   /// the program may run.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "batchrpc/base/export.hpp"
 #include "batchrpc/trace/call_record.hpp"
 #include "batchrpc/wire/codec.hpp"
 
@@ -78,7 +79,7 @@ struct CallBody {
 
 [[nodiscard]] CallBody body_of(const CallRecord& record);
 /// Very long names are cut.
-[[nodiscard]] CallRecord record_of(CallBody&& body);
+[[nodiscard]] BATCHRPC_EXPORT CallRecord record_of(CallBody&& body);
 /// Of the callee's side alone: the rest of the record is not looked at, or left empty.
 /// @{
 [[nodiscard]] RecordBody side_of(const CallRecord& record);

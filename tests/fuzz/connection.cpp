@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "batchrpc/batchrpc.hpp"
-#include "batchrpc/profile/chrome_trace.hpp"
+#include "batchrpc/profile.hpp"
 #include "blob.hpp"
 #include "fuzz/conversation.hpp"
 #include "fuzz/targets.hpp"

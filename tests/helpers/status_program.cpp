@@ -7,7 +7,7 @@
 // FUNCTION is the name of one that fails with an error of that text.
 
 #include <atomic>
-#include <batchrpc/batchrpc.hpp>
+#include <batchrpc/status.hpp>
 #include <chrono>
 #include <cstdint>
 #include <iostream>
@@ -81,7 +81,7 @@ using namespace cartpole;
 int main(int argc, char** argv) {
   rpc::Node agent({.name = "agent",
                    .join = "tcp://127.0.0.1:0",
-                   .status = argc > 1 ? argv[1] : "127.0.0.1:0",
+                   .status = rpc::status_page(argc > 1 ? argv[1] : "127.0.0.1:0"),
                    .log_level = rpc::LogLevel::error});
   const rpc::Batcher<int(int)> select_action({.max_size = 3, .max_wait = 1ms},
                                              [](const std::vector<int>& states) {

@@ -1,6 +1,6 @@
 #include <catch2/catch.hpp>
 
-#include "batchrpc/batchrpc.hpp"
+#include "batchrpc/profile.hpp"
 #include "node/raw_frames.hpp"
 #include "node/raw_peer.hpp"
 #include "peers/member.hpp"

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "batchrpc/batchrpc.hpp"
-#include "batchrpc/profile/clock_alignment.hpp"
+#include "batchrpc/profile.hpp"
 #include "node/raw_frames.hpp"
 #include "node/raw_peer.hpp"
 #include "node/recorded_calls.hpp"

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "batchrpc/batchrpc.hpp"
 #include "batchrpc/call/call_recording.hpp"
+#include "batchrpc/profile.hpp"
 #include "profile/gathering.hpp"
 #include "profile/profiled_pair.hpp"
 #include "profile/sample_records.hpp"

@@ -4,9 +4,7 @@
 #include <tuple>
 #include <vector>
 
-#include "batchrpc/batchrpc.hpp"
-#include "batchrpc/profile/chrome_trace.hpp"
-#include "batchrpc/profile/otlp.hpp"
+#include "batchrpc/profile.hpp"
 #include "profile/profiled_pair.hpp"
 #include "profile/sample_records.hpp"
 

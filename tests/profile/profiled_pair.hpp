@@ -5,8 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "batchrpc/batchrpc.hpp"
-#include "batchrpc/profile/call_phases.hpp"
+#include "batchrpc/profile.hpp"
 #include "node/virtual_world.hpp"
 
 namespace batchrpc::test {

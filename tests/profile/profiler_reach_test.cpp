@@ -5,10 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "batchrpc/batchrpc.hpp"
 #include "batchrpc/call/call_recording.hpp"
-#include "batchrpc/profile/chrome_trace.hpp"
-#include "batchrpc/profile/clock_alignment.hpp"
+#include "batchrpc/profile.hpp"
 #include "batchrpc/trace/operator_source.hpp"
 #include "profile/profiled_pair.hpp"
 #include "recording/call_store.hpp"

@@ -10,9 +10,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "batchrpc/batchrpc.hpp"
 #include "batchrpc/call/call_recording.hpp"
-#include "batchrpc/profile/chrome_trace.hpp"
+#include "batchrpc/profile.hpp"
 #include "batchrpc/trace/operator_source.hpp"
 #include "profile/profiled_pair.hpp"
 

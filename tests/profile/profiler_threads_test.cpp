@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "batchrpc/batchrpc.hpp"
+#include "batchrpc/profile.hpp"
 
 // Profilers of nodes with threads of their own, over sockets.
 namespace batchrpc {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "batchrpc/batchrpc.hpp"
+#include "batchrpc/status.hpp"
 #include "http_client.hpp"
 
 namespace batchrpc {
@@ -31,7 +31,7 @@ using Json = nlohmann::json;
 
 /// A node with a page, and one that calls it.
 struct Pair {
-  Node server{{.name = "server", .status = "127.0.0.1:0", .log_level = LogLevel::error}};
+  Node server{{.name = "server", .status = status_page(), .log_level = LogLevel::error}};
   Node client{{.name = "client", .rank = -1, .join = server.address()}};
   std::string page = server.status_address();
 
@@ -77,6 +77,15 @@ TEST_CASE("NodeOptions::status serves a page, on loopback, until the node ends")
   CHECK_THROWS(get(page, "/"));
 }
 
+TEST_CASE("two nodes that are made with the same options each have a page") {
+  const NodeOptions options{.status = status_page()};
+  const Node one(options);
+  const Node other(options);
+  CHECK(get(one.status_address(), "/").status == 200);
+  CHECK(get(other.status_address(), "/").status == 200);
+  CHECK(one.status_address() != other.status_address());
+}
+
 TEST_CASE("shutdown() ends the page, and a moved node keeps it") {
   Pair pair;
   Node moved = std::move(pair.server);
@@ -92,7 +101,7 @@ TEST_CASE("the page is there while a node waits for the others of its world") {
   auto starting = Node::start({.name = "first",
                                .world_size = 2,
                                .join = "unix-abstract:status-" + std::to_string(::getpid()),
-                               .status = page.substr(7)});
+                               .status = status_page(page.substr(7))});
   CHECK_FALSE(starting.ready());
   CHECK(status_of(page)["metrics"]["name"] == "first");
   const Node second({.name = "second",
@@ -106,9 +115,10 @@ TEST_CASE("the page is there while a node waits for the others of its world") {
 TEST_CASE("a status page whose port is taken, or whose address is none, lets no node start") {
   const Pair pair;
   const std::string taken = "127.0.0.1:" + std::to_string(port_of(pair.page));
-  CHECK_THROWS_AS(Node({.name = "b", .status = taken}), JoinFailed);
-  CHECK_THROWS_WITH(Node({.name = "b", .status = taken}), Catch::Contains(taken));
-  CHECK_THROWS_AS(Node({.name = "b", .status = "8080"}), InvalidArgument);
+  CHECK_THROWS_AS(Node({.name = "b", .status = status_page(taken)}), JoinFailed);
+  CHECK_THROWS_WITH(Node({.name = "b", .status = status_page(taken)}), Catch::Contains(taken));
+  CHECK_THROWS_AS(status_page("8080"), InvalidArgument);
+  CHECK_THROWS_AS(status_page(""), InvalidArgument);
   CHECK_THROWS_AS(StatusServer(pair.client, {.address = taken}), JoinFailed);
 }
 
@@ -188,7 +198,7 @@ TEST_CASE("on loopback, names that are not loopback's are refused, and so are ot
 }
 
 TEST_CASE("elsewhere than on loopback any name will do") {
-  const Node node({.name = "open", .status = "0.0.0.0:0"});
+  const Node node({.name = "open", .status = status_page("0.0.0.0:0")});
   const std::string page = node.status_address();
   CHECK(page.starts_with("http://0.0.0.0:"));
   CHECK(get(page, "/metrics", "Host: agent.cluster:80\r\n").status == 200);

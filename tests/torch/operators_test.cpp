@@ -11,6 +11,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/torch/ivalue.hpp"
+#include "batchrpc/torch/operator_source.hpp"
 #include "batchrpc/trace/operator_source.hpp"
 #include "torch/exposed_operators.hpp"
 #include "torch/tensors.hpp"
@@ -298,9 +299,9 @@ TEST_CASE("operators that peers call are seen by whoever records operators", "[o
   Operators world({"aten::relu"});
   const Tensor x = at::ones({2});
   Sink sink;
-  (void)batchrpc_operator_source()->exchange_sink(&sink);
+  (void)torch_operators()->exchange_sink(&sink);
   (void)world.call<Tensor(Tensor)>("aten::relu", x);
-  (void)batchrpc_operator_source()->exchange_sink(nullptr);
+  (void)torch_operators()->exchange_sink(nullptr);
   CHECK(std::find(sink.names.begin(), sink.names.end(), "aten::relu") != sink.names.end());
 }
 

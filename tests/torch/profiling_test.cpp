@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "batchrpc/profile.hpp"
 #include "batchrpc/torch.hpp"
 #include "node/virtual_world.hpp"
 
@@ -19,10 +20,14 @@ struct Three {
     b.expose("rands", [] { return torch::add(torch::rand({2, 2}), torch::rand({2, 2})); });
     b.expose("plain", [](int number) { return number; });
   }
+  static Node with_operators(NodeOptions options) {
+    options.operators = torch_operators();
+    return Node(std::move(options));
+  }
   test::VirtualWorld world;
-  Node a = world.root("a");
-  Node b = world.join("b");
-  Node c = world.join("c");
+  Node a = with_operators(world.options("a"));
+  Node b = with_operators(world.joining("b"));
+  Node c = with_operators(world.joining("c"));
   Tensor ones = torch::ones({2, 2});
 };
 
@@ -76,6 +81,21 @@ TEST_CASE("operators of a function of the program's are recorded, for profiled c
   const Profiler without(nodes.a, {.operators = false});
   nodes.a.call<Tensor()>("b", "rands").get();
   CHECK(without.recording().calls.at(0).operators.empty());
+}
+
+TEST_CASE("a node without NodeOptions::operators tells of calls, and of no operators") {
+  Three nodes;
+  const Node plain = nodes.world.join("plain");
+  plain.expose("rands", [] { return torch::rand({2, 2}); });
+  plain.expose("passed_on", [&] { return plain.call<Tensor()>("b", "rands"); });
+  const Profiler profiler(nodes.a);
+  nodes.a.call<Tensor()>("plain", "rands").get();
+  nodes.a.call<Tensor()>("plain", "passed_on").get();
+  const Recording recording = profiler.recording();
+  REQUIRE(recording.calls.size() == 2);
+  CHECK(recording.calls[0].operators.empty());
+  CHECK(recording.calls[1].operators.empty());
+  CHECK(count(recording.calls[1].calls.at(0), "aten::rand") == 2);  // of the node below it
 }
 
 TEST_CASE("operators that a handler runs after it has waited are its call's") {

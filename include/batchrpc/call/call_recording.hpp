@@ -23,13 +23,16 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
   /// So many levels of calls, which calls have made in their turn; deeper ones are counted.
   static constexpr unsigned kMaxDepth = 8;
 
-  /// The call has come. `operators`: who asks wants them, too.
-  CallRecording(std::shared_ptr<Loop> clock, bool operators);
+  /// The call has come. `operators`: who asks wants them, too. `source` tells of those that run
+  /// here, and is never destroyed; null: nothing does.
+  CallRecording(std::shared_ptr<Loop> clock, bool operators,
+                const OperatorSource* source = nullptr);
 
   void add(OperatorRecord&& record) noexcept override;
   void add(CallRecord&& record) noexcept override;
   void lost(std::size_t events) noexcept override;
   [[nodiscard]] TimePoint now() const noexcept override { return clock_->now(); }
+  [[nodiscard]] const OperatorSource* source() const noexcept override { return source_; }
   [[nodiscard]] const std::shared_ptr<Loop>& clock() const noexcept { return clock_; }
   [[nodiscard]] bool wants_operators() const noexcept override {
     return operators_ || (own_sink_ && own_sink_->wants_operators());
@@ -66,6 +69,7 @@ class BATCHRPC_EXPORT CallRecording final : public OperatorSink, public RecordSi
 
   const std::shared_ptr<Loop> clock_;
   const bool operators_;
+  const OperatorSource* const source_;
   std::shared_ptr<RecordSink> own_sink_;  // null: none
   std::optional<CallRecord> own_;         // for that, when it is finished
   bool told_ = true;

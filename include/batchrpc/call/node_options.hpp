@@ -22,6 +22,13 @@ class io_context;
 namespace batchrpc {
 
 class Loop;
+class Transport;
+
+namespace detail {
+class OperatorSource;
+class StatusPageFactory;
+}  // namespace detail
+
 
 /// Which of the calls that wait starts next.
 enum class QueueOrder : unsigned char {
@@ -118,6 +125,11 @@ struct NodeOptions {
   /// (docs/profiling.md).
   bool profiling = true;
 
+  /// Has the operators of LibTorch that this node's calls run recorded for profilers, its own and
+  /// those of others, and shows the calls that it makes to LibTorch's own profiler
+  /// (docs/profiling.md): torch_operators() of <batchrpc/torch.hpp>. Null: calls alone.
+  const detail::OperatorSource* operators = nullptr;
+
   /// Largest frame: the arguments, or the result, of one call without what travels beside them. In
   /// bytes; a larger one is refused before anything is allocated for it.
   std::uint64_t max_frame_bytes = std::uint64_t{64} << 20;
@@ -135,10 +147,8 @@ struct NodeOptions {
   CallLimits call_limits{};
 
   /// Where this node shows itself by HTTP, to people and Prometheus (docs/status-page.md):
-  /// "127.0.0.1:0" (port 0: any that is free, see Node::status_address()), ":8080" (of loopback),
-  /// "[::1]:8080". Whoever reaches it reads it, so that other addresses than loopback's are for
-  /// networks that are trusted. Needs batchrpc::status; else InvalidArgument. Empty: nowhere.
-  std::string status{};
+  /// status_page("127.0.0.1:8080") of <batchrpc/status.hpp>. Null: nowhere.
+  std::shared_ptr<const detail::StatusPageFactory> status{};
 
   /// The least that is logged.
   LogLevel log_level = LogLevel::warning;

@@ -5,7 +5,7 @@
 
 #include "batchrpc/base/export.hpp"
 
-/// How NodeOptions::status is honoured without an HTTP server in the core.
+/// What NodeOptions::status is to a node, which has no HTTP server itself.
 namespace batchrpc {
 class NodeCore;
 }  // namespace batchrpc
@@ -20,20 +20,16 @@ class BATCHRPC_EXPORT StatusPage {
   [[nodiscard]] virtual std::string address() const = 0;
 };
 
-/// What serves status pages. Stateless.
-class StatusFactory {
+/// Opens status pages, as batchrpc::status does. Thread-safe: several nodes may share one.
+class StatusPageFactory {
  public:
-  /// Begins to serve one at `address` (StatusOptions::address). Throws InvalidArgument or
-  /// JoinFailed. Must not outlive a shutdown of the node.
-  [[nodiscard]] virtual std::unique_ptr<StatusPage> open(const std::shared_ptr<NodeCore>& node,
-                                                         const std::string& address) const = 0;
+  /// Begins to serve the node's page. Throws InvalidArgument or JoinFailed. The page must not
+  /// outlive the node's shutdown.
+  [[nodiscard]] virtual std::unique_ptr<StatusPage> open(
+      const std::shared_ptr<NodeCore>& node) const = 0;
 
  protected:
-  ~StatusFactory() = default;
+  ~StatusPageFactory() = default;
 };
 
 }  // namespace batchrpc::detail
-
-/// That of batchrpc::status, the only one to define it: the core looks whether it is there.
-extern "C" BATCHRPC_EXPORT const batchrpc::detail::StatusFactory*
-batchrpc_status_factory() noexcept;

@@ -16,11 +16,20 @@ struct StatusOptions {
   std::string address = "127.0.0.1:0";
 };
 
+/// For NodeOptions::status: a page that is there as long as the node, and before it has joined.
+///
+///     batchrpc::Node node({.name = "agent", .status = batchrpc::status_page("127.0.0.1:8080")});
+///     std::cout << node.status_address() << '\n';
+///
+/// `address`: StatusOptions::address. Throws InvalidArgument if it is none; the node throws
+/// JoinFailed if it cannot be listened at.
+[[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<const detail::StatusPageFactory> status_page(
+    const std::string& address = StatusOptions().address);
+
 /// Serves a node's status page by HTTP: `/` for people, `/status.json`, `/metrics` for Prometheus
-/// and
-/// `/trace?seconds=n`, which records calls that the node makes and answers (docs/status-page.md).
-/// It only reads. Most programs set NodeOptions::status instead, and have the page as long as the
-/// node.
+/// and `/trace?seconds=n`, which records calls that the node makes and answers
+/// (docs/status-page.md). It only reads. Most programs set NodeOptions::status to a status_page()
+/// instead.
 ///
 ///     batchrpc::StatusServer page(node, {.address = "127.0.0.1:8080"});
 ///     std::cout << page.address() << '\n';

@@ -3,11 +3,12 @@
 #include <memory>
 #include <string>
 
-#include "batchrpc/base/export.hpp"
 #include "batchrpc/trace/call_record.hpp"
 
 /// How LibTorch's operators come into the records of calls, without LibTorch in the core.
 namespace batchrpc::detail {
+
+class OperatorSource;
 
 /// Takes operators as they end. Thread-safe.
 class OperatorSink {
@@ -15,12 +16,15 @@ class OperatorSink {
   virtual void add(OperatorRecord&& record) noexcept = 0;
   /// The clock that `begin` and `end` are of.
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
+  /// What a thread that works for this asks for its operators; null: nothing, and none come.
+  [[nodiscard]] virtual const OperatorSource* source() const noexcept { return nullptr; }
 
  protected:
   ~OperatorSink() = default;
 };
 
-/// What tells of operators. Stateless but for what it keeps for each thread.
+/// What tells of operators. It has no state but what it keeps for each thread. batchrpc::torch has
+/// the one of LibTorch: torch_operators().
 class OperatorSource {
  public:
   /// From now on the operators that the calling thread begins go to `sink`, which outlives that;
@@ -37,7 +41,3 @@ class OperatorSource {
 };
 
 }  // namespace batchrpc::detail
-
-/// That of batchrpc::torch; absent, and so null, in programs without it.
-extern "C" __attribute__((weak)) BATCHRPC_EXPORT const batchrpc::detail::OperatorSource*
-batchrpc_operator_source() noexcept;

@@ -1,6 +1,5 @@
 #include <torch/torch.h>
 #include <batchrpc/torch.hpp>
-#include <batchrpc/trace/operator_source.hpp>
 #include <iostream>
 
 namespace rpc = batchrpc;
@@ -8,11 +7,7 @@ namespace rpc = batchrpc;
 at::Tensor twice(at::Tensor x) { return x * 2; }
 
 int main() {
-  if (batchrpc_operator_source == nullptr || batchrpc_operator_source() == nullptr) {
-    std::cerr << "the program has batchrpc::torch, and no operator source\n";
-    return 1;
-  }
-  rpc::Node server({.name = "server"});
+  rpc::Node server({.name = "server", .operators = rpc::torch_operators()});
   server.expose<&twice>();
   rpc::Node client({.name = "client", .rank = -1, .join = server.address()});
   const at::Tensor result = client.call<&twice>("server", torch::ones({2, 3})).get();
