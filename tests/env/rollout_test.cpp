@@ -16,6 +16,7 @@
 #include "env/constant_policy.hpp"
 #include "env/counting_env.hpp"
 #include "env/env_world.hpp"
+#include "env/step_messages.hpp"
 
 namespace batchrpc::test {
 namespace rollout_test {
