@@ -219,7 +219,9 @@ class BATCHRPC_EXPORT Node {
     ExposeOptions how = options;
     if constexpr (detail::ToldOfHost<Callable>) {
       detail::check_gathering(name, how);
-      callable.exposed_on(host(name));
+      Host told = host(name);
+      told.exclusive = std::exchange(how.exclusive, nullptr);
+      callable.exposed_on(told);
       how.short_handler = true;
     }
     if constexpr (detail::takes_temporaries<Traits>()) {
