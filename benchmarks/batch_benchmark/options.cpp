@@ -60,7 +60,7 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--batcher", texts.batchers, "Settings of remote's batchers, such as idle")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->default_str("idle,all-callers");
+      ->default_str("idle,all-of");
   app.add_option("--callers", options.callers, "Of peer: processes that call")
       ->check(between(1, kMostObservers))
       ->capture_default_str();
@@ -90,7 +90,7 @@ void fill_in(const CLI::App& app, const Texts& texts, Options& options) {
   }
   for (const std::string& name : texts.batchers)
     options.batchers.emplace_back(name);
-  if (options.batchers.empty()) options.batchers = {Setting("idle"), Setting("all-callers")};
+  if (options.batchers.empty()) options.batchers = {Setting("idle"), Setting("all-of")};
   if (options.observers.empty()) {
     options.observers.resize(16);
     std::iota(options.observers.begin(), options.observers.end(), 1);

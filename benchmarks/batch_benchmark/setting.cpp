@@ -16,7 +16,7 @@ constexpr std::string_view kWorkers = "-workers";
 const std::vector<std::string>& Setting::names() {
   static const std::vector<std::string> kNames = [] {
     std::vector<std::string> names;
-    for (const std::string start : {"idle", "all-callers", "all-of", "min-size"}) {
+    for (const std::string start : {"idle", "all-of", "min-size"}) {
       names.push_back(start);
       names.push_back(start + std::string(kWorkers));
     }
@@ -37,7 +37,6 @@ Setting::Setting(std::string name) : name_(std::move(name)) {
 batchrpc::BatchOptions Setting::options(const std::vector<std::string>& observers) const {
   batchrpc::BatchOptions options;
   options.short_handler = !name_.ends_with(kWorkers);
-  options.all_callers = name_.starts_with("all-callers");
   if (name_.starts_with("all-of")) options.all_of = observers;
   if (name_.starts_with("min-size")) options.min_size = observers.size();
   return options;

@@ -8,7 +8,7 @@
 namespace batch_benchmark {
 
 /// How a batcher is set, by names that stand on the command line, such as "idle" or
-/// "all-callers-workers".
+/// "all-of-workers".
 class Setting {
  public:
   /// Nothing is remembered of a name that is not there: throws UsageError.

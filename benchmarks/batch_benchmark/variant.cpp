@@ -80,12 +80,8 @@ Served::Served(const batchrpc::Node& node, const Variant& variant,
     case How::batcher: {
       batchrpc::BatchOptions options = variant.setting->options(observers);
       if (adjust) adjust(options);
-      const bool all_callers = options.all_callers;
       batcher_.emplace(std::move(options),
                        [policy = policy_](const at::Tensor& rows) { return policy->act(rows); });
-      for (const std::string& observer : observers) {
-        if (all_callers) batcher_->expect(observer);
-      }
       node.expose(function(), *batcher_);
       break;
     }
@@ -109,7 +105,6 @@ void Served::release() {
   if (by_hand_) by_hand_->release();
   if (!batcher_) return;
   batchrpc::BatchOptions options = batcher_->options();
-  options.all_callers = false;
   options.all_of.clear();
   options.min_size = 1;
   options.max_wait = {};

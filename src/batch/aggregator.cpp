@@ -22,25 +22,16 @@ void sort_by_peer(BatchCalls& calls) {
             [&](const auto& a, const auto& b) { return order(*a) < order(*b); });
 }
 
-// Follows changes within some ten batches.
-Duration average(Duration before, Duration latest) {
-  return before == Duration::zero() ? latest : before + (latest - before) / 8;
-}
-
 }  // namespace
 
 // A task of the batcher's on its executor. One that is destroyed without having run ends the
 // batcher: then the executor, or its node, is gone.
 class Aggregator::Posted {
  public:
-  Posted(std::weak_ptr<Aggregator> core, PostedTask task, std::uint64_t epoch,
-         AsyncMutex::Guard guard)
-      : core_(std::move(core)), task_(task), epoch_(epoch), guard_(std::move(guard)) {}
+  Posted(std::weak_ptr<Aggregator> core, PostedTask task, AsyncMutex::Guard guard)
+      : core_(std::move(core)), task_(task), guard_(std::move(guard)) {}
   Posted(Posted&& other) noexcept
-      : core_(std::move(other.core_)),
-        task_(other.task_),
-        epoch_(other.epoch_),
-        guard_(std::move(other.guard_)) {}
+      : core_(std::move(other.core_)), task_(other.task_), guard_(std::move(other.guard_)) {}
   Posted& operator=(Posted&&) = delete;
   ~Posted() {
     if (const auto core = core_.lock()) core->end("what ran the batcher's handler is gone");
@@ -49,193 +40,90 @@ class Aggregator::Posted {
     const auto core = core_.lock();
     core_.reset();
     const OutsideOfCalls none;
-    if (core) (core.get()->*task_)(std::move(guard_), epoch_);
+    if (core) (core.get()->*task_)(std::move(guard_));
   }
 
  private:
   std::weak_ptr<Aggregator> core_;
   PostedTask task_;
-  std::uint64_t epoch_;
   AsyncMutex::Guard guard_;
 };
 
 Aggregator::Aggregator(BatchOptions options, BatchWork work)
-    : work_(std::move(work)), options_(std::make_shared<const BatchOptions>(std::move(options))) {
-  adapt(BatchOptions());
+    : work_(std::move(work)),
+      options_(std::make_shared<const BatchOptions>(std::move(options))),
+      starts_(*options_),
+      accumulation_(static_cast<bool>(work_.accumulate)) {
+  waiting_.configure(*options_, nullptr);
+  accumulation_.configure(*options_);
 }
 
 Aggregator::~Aggregator() {
   if (!host_) return;  // and nobody asks for figures
-  if (timer_ != 0) host_->loop()->cancel(timer_);
-  for (const std::uint64_t handler : {change_handler_, end_handler_}) {
-    if (handler != 0) host_->forget(handler);
-  }
+  timer_.cancel(host_.loop());
+  host_.forget_callbacks();
   let_all_transfers_come();
   end("the batcher was destroyed");
-  if (asking_) asking_->forget_metrics(figures_number_, metrics_of(statistics()));
+  host_.report_last([this] { return metrics_of(statistics()); });
 }
 
-// --- when batches start
+// --- without the mutex: what runs code of others
 
-std::optional<BatchReason> Aggregator::due(const BatchLane& lane, TimePoint now) const {
-  auto reason = triggers_.due(lane, group_.complete(), now);
-  if (!reason && draining_) reason = BatchReason::flush;
-  return reason;
-}
-
-// How many there are; and whether none of them would take another row.
-std::size_t Aggregator::due_batches(TimePoint now, bool& complete) {
-  std::size_t batches = 0;
-  complete = true;
-  queue_.for_each_lane([&](BatchLane& lane) {
-    const auto reason = due(lane, now);
-    if (!reason) return;
-    batches += triggers_.batches(lane.rows());
-    complete = complete && (*reason == BatchReason::size || *reason == BatchReason::preferred ||
-                            *reason == BatchReason::all);
-  });
-  return batches;
-}
-
-// Of those that are due: the one with the highest priority, or that was passed over for too many.
-Aggregator::DueLane Aggregator::next_lane(TimePoint now) {
-  DueLane best;
-  const auto rank = [this](const BatchLane& lane) {
-    const bool passed = lane.passed >= options_->max_overtaking;
-    return std::tuple(!passed, passed ? 0 : ~lane.priority(), lane.oldest().number);
-  };
-  queue_.for_each_lane([&](BatchLane& lane) {
-    const auto reason = due(lane, now);
-    if (!reason) return;
-    if (best.lane == nullptr || rank(lane) < rank(*best.lane)) best = {&lane, *reason};
-  });
-  return best;
-}
-
-bool Aggregator::has_free_slot() const noexcept {
-  return starting_ + running_ < options_->parallelism;
-}
-
-bool Aggregator::waits_for_room() const noexcept {
-  return held_.rows() > 0 || !held_transfers_.empty();
-}
-
-// A call lacks room: what waits does not wait for rows that itself leaves none for, when nothing
-// else makes any.
-void Aggregator::flush_if_full(TimePoint now) {
-  const bool accumulates =
-      work_.accumulate && (accumulating_ != nullptr || next_to_accumulate() != nullptr);
-  const bool is_idle = !paused_ && running_ == 0 && transfers_ == 0 && !accumulates;
-  if (!is_idle) return;
-  BatchLane* oldest = nullptr;
-  bool any_due = false;
-  queue_.for_each_lane([&](BatchLane& lane) {
-    any_due = any_due || due(lane, now);
-    if (oldest == nullptr || lane.oldest().number < oldest->oldest().number) oldest = &lane;
-  });
-  if (oldest != nullptr && !any_due) oldest->flush(BatchReason::full);
-}
-
-// Lets go of the lock. `may_run_here`: a batch that is complete need not wait for the messages
-// which the calling thread has yet to read.
-void Aggregator::start_if_due(Lock& lock, TimePoint now, bool may_run_here) {
-  let_transfers_come();
-  if (waits_for_room()) flush_if_full(now);
-  if (work_.accumulate) {
-    const bool accumulates = starting_ == 0 && next_to_accumulate() != nullptr;
-    if (accumulation_posted_ || accumulates) return accumulate_if_due(lock);
+// That may drop the last handle: then nothing of this is used any more.
+void Aggregator::perform(Deferred todo) {
+  for (const auto& gate : todo.gates)
+    gate->open();
+  if (todo.begins_here) {
+    const OutsideOfCalls none;
+    begin({});
   }
-  std::size_t starts = 0;
-  bool complete = false;
-  if (!paused_ && !queue_.empty() && has_free_slot()) {
-    const std::size_t due = due_batches(now, complete);
-    while (has_free_slot() && starting_ < due) {
-      ++starting_;
-      ++starts;
-    }
-  }
-  arm_timer(now);
-  const auto exclusive = starts > 0 ? options_->exclusive : nullptr;
-  const std::uint64_t epoch = epoch_;
-  // The first may drop the last handle.
-  const auto self = starts > 1 ? shared_from_this() : nullptr;
-  lock.unlock();
-  if (may_run_here && complete && starts == 1 && !exclusive) return begin_here(epoch);
-  for (; starts > 0; --starts)
-    post_exclusively(&Aggregator::begin, epoch, exclusive);
+  if (todo.accumulates) post_exclusively(&Aggregator::accumulate);
+  const auto self = todo.begins > 1 ? shared_from_this() : nullptr;
+  for (; todo.begins > 0; --todo.begins)
+    post_exclusively(&Aggregator::begin);
+  for (Promise<void>& promise : todo.closed)
+    promise.set_value();
 }
 
-void Aggregator::post_exclusively(PostedTask task, std::uint64_t epoch,
-                                  const std::shared_ptr<AsyncMutex>& exclusive) {
-  if (!exclusive) return post(task, epoch, {});
-  exclusive->lock().then([weak = weak_from_this(), task, epoch](Result<AsyncMutex::Guard> guard) {
+void Aggregator::post_exclusively(PostedTask task) {
+  const std::shared_ptr<AsyncMutex> exclusive = host_.exclusive();
+  if (!exclusive) return post(task, {});
+  exclusive->lock().then([weak = weak_from_this(), task](Result<AsyncMutex::Guard> guard) {
     const auto self = weak.lock();
-    if (!self || !self->is_current(epoch)) return;
+    if (!self) return;
     if (!guard) return self->end("the batcher's exclusive mutex is gone: " + guard.message());
-    self->post(task, epoch, std::move(*guard));
+    self->post(task, std::move(*guard));
   });
 }
 
-bool Aggregator::is_current(std::uint64_t epoch) const {
-  const Lock lock(mutex_);
-  return epoch == epoch_;
-}
-
-void Aggregator::post(PostedTask task, std::uint64_t epoch, AsyncMutex::Guard guard) {
+void Aggregator::post(PostedTask task, AsyncMutex::Guard guard) {
   try {
-    executor_->post(Posted(weak_from_this(), task, epoch, std::move(guard)));
+    host_.executor().post(Posted(weak_from_this(), task, std::move(guard)));
   } catch (...) {  // NOLINT: the task that was not taken has ended the batcher
   }
 }
 
-void Aggregator::begin_here(std::uint64_t epoch) {
-  const OutsideOfCalls none;
-  begin({}, epoch);
-}
-
 // The calls are taken when the handler begins, so that those which come meanwhile go along.
-void Aggregator::begin(AsyncMutex::Guard guard, std::uint64_t epoch) {
-  Dropped expired{{}, &BatchStatistics::expired, nullptr};
+void Aggregator::begin(AsyncMutex::Guard guard) {
+  Dropped expired;
   TakenBatch batch;
+  Deferred todo;
   {
-    Lock lock(mutex_);
-    if (epoch != epoch_) return;
-    --starting_;
-    const TimePoint now = host_->loop()->now();
-    drop_expired(now, expired);
-    const bool may_run = !paused_ && running_ < options_->parallelism;  // they may have changed
-    const DueLane next = may_run ? next_lane(now) : DueLane();
-    if (next.lane != nullptr) {
-      batch.reason = next.reason;
-      const bool all = group_.complete();
-      // What was accumulated is this batch's, whatever its size is now.
-      const std::size_t rows =
-          std::max(triggers_.cut(next.lane->rows()), queue_.accumulated_rows());
-      // What preferred sizes cut off was due as well.
-      if (batch.reason == BatchReason::min_size) next.lane->flush(BatchReason::min_size);
-      queue_.take(*next.lane, rows, options_->max_overtaking, batch.calls);
-      // Nothing more is to come for the other rows, either, whatever their keys are.
-      if (all) queue_.for_each_lane([](BatchLane& other) { other.flush(BatchReason::all); });
-      left(batch.calls);
-      for (const auto& call : batch.calls)
-        batch.rows += call->rows;
-      batch.started = now;
-      batch.options = options_;
-      batch.executor = executor_;
-      if (options_->order_by_peer) sort_by_peer(batch.calls);
-      counts_.started(batch);
-      ++running_;
-      admit_held();
-      let_transfers_come();
-      if (options_->parallelism > 1) start_if_due(lock, now);
-    } else {  // or the calls were dropped
-      start_if_due(lock, now);
+    const std::lock_guard lock(mutex_);
+    const TimePoint now = host_.now();
+    expired = drop_expired(now);
+    batch = take_batch(now);
+    if (batch.calls.empty()) {  // they were dropped
+      todo = start_if_due(now);
+      report_if_closed(todo);
+    } else if (options_->parallelism > 1) {
+      todo = start_if_due(now);
+    } else {
+      let_transfers_come(todo);
     }
   }
-  fail(expired);
-  if (!batch.calls.empty()) return run(std::move(batch), std::move(guard));
-  Lock lock(mutex_);
-  report_if_closed(lock);
+  tell_and_perform(std::move(todo), std::move(expired));
+  if (!batch.calls.empty()) run(std::move(batch), std::move(guard));
 }
 
 void Aggregator::run(TakenBatch batch, AsyncMutex::Guard guard) {
@@ -260,54 +148,92 @@ void Aggregator::run(TakenBatch batch, AsyncMutex::Guard guard) {
 
 void Aggregator::ended(const BatchOutcome& outcome, TimePoint started, std::size_t rows,
                        std::span<const TimePoint> arrivals) {
-  Lock lock(mutex_);
-  const TimePoint now = host_->loop()->now();
-  counts_.ended(outcome, started, now, arrivals);
-  batch_time_ = average(batch_time_, now - started);
-  if (adaptive_) {
-    adaptive_->ended(started, now, rows, queue_.rows() + held_.rows(), arrivals);
-    adopt_choice();
+  Deferred todo;
+  {
+    const std::lock_guard lock(mutex_);
+    const TimePoint now = host_.now();
+    counts_.ended(outcome, started, now, arrivals);
+    starts_.ended(started, now, rows, waiting_.rows(), arrivals);
+    todo = start_if_due(now);
+    if (!closing_.is_open()) report_if_closed(todo);
   }
-  --running_;
-  const bool is_closing = !closed_.empty();
-  start_if_due(lock, now);
-  if (!is_closing) return;
-  lock.lock();
-  report_if_closed(lock);
+  perform(std::move(todo));
 }
 
-// One timer for all: set early, it looks again, and is set anew. What is due at `now` has been seen
-// to.
-void Aggregator::arm_timer(TimePoint now) {
-  TimePoint when = std::min(queue_.earliest_deadline(), held_.earliest_deadline());
-  if (!paused_ && has_free_slot()) {
-    queue_.for_each_lane([&](const BatchLane& lane) {
-      const TimePoint at = triggers_.due_at(lane);
-      if (at > now) when = std::min(when, at);
-    });
+void Aggregator::look_again() {
+  Dropped expired;
+  Deferred todo;
+  {
+    const std::lock_guard lock(mutex_);
+    timer_.fired();
+    const TimePoint now = host_.now();
+    expired = drop_expired(now);
+    todo = start_if_due(now);
   }
-  arm_timer_at(when);
+  tell_and_perform(std::move(todo), std::move(expired));
+}
+
+// --- with the mutex: when batches start
+
+bool Aggregator::waits_for_room() const noexcept {
+  return waiting_.held_rows() > 0 || transfers_.any_held();
+}
+
+// A call lacks room: what waits does not wait for rows that itself leaves none for, when nothing
+// else makes any.
+void Aggregator::flush_if_full(TimePoint now) {
+  const bool accumulates =
+      accumulation_.current() != nullptr || accumulation_.next(waiting_, starts_) != nullptr;
+  if (!starts_.is_idle() || transfers_.any_coming() || accumulates) return;
+  starts_.flush_oldest(waiting_, now);
+}
+
+// `may_run_here`: a batch that is complete need not wait for the messages which the calling thread
+// has yet to read.
+Aggregator::Deferred Aggregator::start_if_due(TimePoint now, bool may_run_here) {
+  Deferred todo;
+  let_transfers_come(todo);
+  if (waits_for_room()) flush_if_full(now);
+  if (accumulation_.is_used()) {
+    const bool any = !starts_.any_starting() && accumulation_.next(waiting_, starts_) != nullptr;
+    if (accumulation_.has_task() || any) {
+      todo.accumulates = accumulation_.needs_task();
+      arm_timer_at(waiting_.earliest_deadline());
+      return todo;
+    }
+  }
+  const BatchStarts::Starting starting = starts_.start(waiting_, now);
+  // What is due at `now` has been seen to.
+  arm_timer_at(std::min(waiting_.earliest_deadline(), starts_.next_due(waiting_, now)));
+  todo.begins_here =
+      may_run_here && starting.complete && starting.batches == 1 && !host_.exclusive();
+  if (!todo.begins_here) todo.begins = starting.batches;
+  return todo;
+}
+
+// Empty, when the calls are gone, or must not run any more.
+TakenBatch Aggregator::take_batch(TimePoint now) {
+  TakenBatch batch = starts_.take(waiting_, now);
+  if (batch.calls.empty()) return batch;
+  batch.options = options_;
+  batch.executor = host_.shared_executor();
+  if (options_->order_by_peer) sort_by_peer(batch.calls);
+  counts_.started(batch);
+  waiting_.admit_held();
+  return batch;
 }
 
 void Aggregator::arm_timer_at(TimePoint when) {
-  if (when == TimePoint::max() || (timer_ != 0 && timer_at_ <= when)) return;
-  if (timer_ != 0) host_->loop()->cancel(timer_);
-  timer_at_ = when;
-  timer_ = host_->loop()->schedule(when, [weak = weak_from_this()] {
+  if (!timer_.needs(when)) return;
+  timer_.set(host_.loop(), when, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->look_again();
   });
 }
 
-void Aggregator::look_again() {
-  Dropped expired{{}, &BatchStatistics::expired, nullptr};
-  {
-    Lock lock(mutex_);
-    timer_ = 0;
-    const TimePoint now = host_->loop()->now();
-    drop_expired(now, expired);
-    start_if_due(lock, now);
-  }
-  fail(expired);
+void Aggregator::report_if_closed(Deferred& todo) {
+  let_transfers_come(todo);
+  const bool nothing_runs = starts_.running() == 0 && accumulation_.current() == nullptr;
+  todo.closed = closing_.take_waiters(nothing_runs && waiting_.empty());
 }
 
 }  // namespace batchrpc::detail

@@ -17,10 +17,10 @@ std::uint64_t nanoseconds(Duration duration) {
 }  // namespace
 
 void BatchCounts::started(const TakenBatch& batch) {
-  totals.sizes.add(batch.rows);
-  ++totals.reasons.at(static_cast<std::size_t>(batch.reason));
+  totals_.sizes.add(batch.rows);
+  ++totals_.reasons.at(static_cast<std::size_t>(batch.reason));
   for (const auto& call : batch.calls)
-    totals.queue_wait.add(nanoseconds(batch.started - call->arrived));
+    totals_.queue_wait.add(nanoseconds(batch.started - call->arrived));
   if (!any_) first_ = batch.started;
   any_ = true;
   const std::int64_t second = second_of(batch.started);
@@ -31,18 +31,18 @@ void BatchCounts::started(const TakenBatch& batch) {
 
 void BatchCounts::ended(const BatchOutcome& outcome, TimePoint started, TimePoint ended,
                         std::span<const TimePoint> arrivals) {
-  ++totals.batches;
-  totals.answered += outcome.answered;
-  totals.failed += outcome.failed;
-  totals.invalid += outcome.invalid;
-  totals.handler_runs += outcome.handler_runs;
-  totals.padding += outcome.padding;
-  totals.rows_copied += outcome.rows_copied;
-  totals.rows_in_place += outcome.rows_in_place;
-  totals.bytes_copied += outcome.bytes_copied;
-  totals.handler_time.add(nanoseconds(ended - started));
+  ++totals_.batches;
+  totals_.answered += outcome.answered;
+  totals_.failed += outcome.failed;
+  totals_.invalid += outcome.invalid;
+  totals_.handler_runs += outcome.handler_runs;
+  totals_.padding += outcome.padding;
+  totals_.rows_copied += outcome.rows_copied;
+  totals_.rows_in_place += outcome.rows_in_place;
+  totals_.bytes_copied += outcome.bytes_copied;
+  totals_.handler_time.add(nanoseconds(ended - started));
   for (const TimePoint arrived : arrivals)
-    totals.latency.add(nanoseconds(ended - arrived));
+    totals_.latency.add(nanoseconds(ended - arrived));
 }
 
 double BatchCounts::rows_per_second(TimePoint now) const {

@@ -12,13 +12,16 @@ namespace batchrpc::detail {
 /// Gathers what BatchStatistics tells. Not thread-safe.
 class BatchCounts {
  public:
-  /// Of what becomes of rows there, the batcher adds up by itself.
-  BatchStatistics totals;
-
+  /// That is what has become of so many rows.
+  void add(std::uint64_t BatchStatistics::*what, std::size_t rows) noexcept {
+    totals_.*what += rows;
+  }
   void started(const TakenBatch& batch);
   void ended(const BatchOutcome& outcome, TimePoint started, TimePoint ended,
              std::span<const TimePoint> arrivals);
 
+  /// All that was counted; not what is so now, such as rows that wait.
+  [[nodiscard]] const BatchStatistics& totals() const noexcept { return totals_; }
   /// Rows a second, over the last ten seconds.
   [[nodiscard]] double rows_per_second(TimePoint now) const;
 
@@ -29,6 +32,7 @@ class BatchCounts {
     std::uint64_t rows = 0;
   };
 
+  BatchStatistics totals_;
   std::array<Slot, kSeconds + 1> slots_;  // the current second, and those before
   TimePoint first_{};
   bool any_ = false;

@@ -11,25 +11,30 @@ std::size_t padded_size(const std::vector<std::size_t>& preferred, std::size_t r
   return at == preferred.end() ? rows : *at;
 }
 
-BatchTriggers::BatchTriggers(const BatchOptions& options, const AdaptiveWait::Choice* choice)
-    : size_(options.max_size),
+BatchTriggers::BatchTriggers(const BatchOptions& options)
+    : max_size_(options.max_size),
+      size_(options.max_size),
       min_size_(options.min_size > 1 ? options.min_size : 0),
       wait_(options.max_wait),
-      grouped_(options.all_callers || !options.all_of.empty()),
+      grouped_(!options.all_of.empty()),
       preferred_(options.preferred_sizes) {
-  if (choice != nullptr) {
-    size_ = std::min(size_, choice->size);
-    wait_ = choice->wait;
-    min_size_ = choice->min_size > 1 ? choice->min_size : 0;
-  }
+  if (preferred_.empty() || preferred_.back() >= size_) return;
+  size_ = preferred_.back();
+  size_reason_ = BatchReason::preferred;
+}
+
+void BatchTriggers::adopt(const AdaptiveWait::Choice& choice) {
+  size_ = std::min(max_size_, choice.size);
+  size_reason_ = BatchReason::size;
+  wait_ = choice.wait;
   if (!preferred_.empty() && preferred_.back() < size_) {
     size_ = preferred_.back();
     size_reason_ = BatchReason::preferred;
-  } else if (choice != nullptr && !preferred_.empty()) {  // what is chosen is one of them, too
+  } else if (!preferred_.empty()) {  // what is chosen is one of them, too
     const auto above = std::upper_bound(preferred_.begin(), preferred_.end(), size_);
     size_ = above == preferred_.begin() ? *above : *std::prev(above);
   }
-  if (choice != nullptr) min_size_ = std::min(min_size_, size_);
+  min_size_ = choice.min_size > 1 ? std::min(choice.min_size, size_) : 0;
 }
 
 std::optional<BatchReason> BatchTriggers::due(const BatchLane& lane, bool group_complete,

@@ -13,8 +13,9 @@ namespace batchrpc::detail {
 class BatchTriggers {
  public:
   BatchTriggers() = default;
-  /// `choice` is that of a batcher with a latency target; else null.
-  BatchTriggers(const BatchOptions& options, const AdaptiveWait::Choice* choice);
+  explicit BatchTriggers(const BatchOptions& options);
+  /// Of a batcher with a latency target: what it has chosen, within the options.
+  void adopt(const AdaptiveWait::Choice& choice);
 
   /// Why a batch of the lane, which is not empty, starts now; nothing if it waits.
   [[nodiscard]] std::optional<BatchReason> due(const BatchLane& lane, bool group_complete,
@@ -35,6 +36,7 @@ class BatchTriggers {
   [[nodiscard]] Duration wait() const noexcept { return wait_; }
 
  private:
+  std::size_t max_size_ = 1;
   std::size_t size_ = 1;  // a batch has at most so many rows
   BatchReason size_reason_ = BatchReason::size;
   std::size_t min_size_ = 0;  // 0: none

@@ -21,6 +21,10 @@ class LoneHost final : public Host {
     return calling_thread_;
   }
   [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept override { return loop_; }
+  [[nodiscard]] const std::string& exposed_as() const noexcept override { return no_name_; }
+  [[nodiscard]] const std::shared_ptr<AsyncMutex>& exclusive() const noexcept override {
+    return no_lock_;
+  }
   [[nodiscard]] bool is_live(std::string_view /*peer*/) const override { return true; }
   [[nodiscard]] bool is_current(const PeerIdentity& /*peer*/) const override { return true; }
   [[nodiscard]] bool may_be_peer(std::string_view /*peer*/) const override { return true; }
@@ -32,6 +36,7 @@ class LoneHost final : public Host {
 
  private:
   const std::string no_name_;
+  const std::shared_ptr<AsyncMutex> no_lock_;
   const std::shared_ptr<Loop> loop_ = SocketLoop::start();
   const std::shared_ptr<Executor> workers_ = loop_;
   const std::shared_ptr<Executor> calling_thread_ = std::make_shared<CallingThread>();

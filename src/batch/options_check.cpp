@@ -59,10 +59,8 @@ void check_target(const BatchOptions& options) {
   check(target.percentile > 0 && target.percentile < 1,
         "latency_target.percentile must be above 0 and below 1, such as 0.99, but is " +
             std::to_string(target.percentile));
-  check(options.max_wait == Duration::zero() && options.min_size == 1 && options.all_of.empty() &&
-            !options.all_callers,
-        "latency_target chooses when a batch starts: it excludes max_wait, min_size, all_of and "
-        "all_callers");
+  check(options.max_wait == Duration::zero() && options.min_size == 1 && options.all_of.empty(),
+        "latency_target chooses when a batch starts: it excludes max_wait, min_size and all_of");
 }
 
 }  // namespace
@@ -81,10 +79,6 @@ void check_options(const BatchOptions& options, const BatchWork& work) {
         compared("max_queue", options.max_queue, "at least", "max_size", options.max_size));
   check(options.max_queue_bytes >= 1, "max_queue_bytes must be at least 1");
   check(options.max_wait >= Duration::zero(), "max_wait must not be negative");
-  check(options.all_of.empty() || !options.all_callers,
-        "all_of and all_callers exclude each other");
-  check(options.exclusive == nullptr || options.parallelism == 1,
-        "exclusive needs a parallelism of 1");
   check(options.isolate == Isolate::none || work.can_repeat,
         "isolate needs rows that can be copied, to run them again");
   check(!options.short_handler || options.executor == nullptr,
@@ -113,24 +107,23 @@ void check_change(const BatchOptions& from, const BatchOptions& to) {
         "short_handler and executor cannot be changed while the batcher runs");
 }
 
-void check_peer(const std::string& what, const std::string& peer, const Host& host) {
-  if (host.may_be_peer(peer)) return;
-  throw InvalidArgument(what + ": the node's group, which is full, has no node '" + peer + "'");
+void check_has_node(const BatchOptions& options, bool has_node) {
+  if (has_node || options.all_of.empty()) return;
+  throw InvalidArgument(
+      "BatchOptions::all_of is about peers, which only a node knows: expose the batcher on one "
+      "before its first row");
 }
 
-void check_knows_peers(const BatchOptions& options, bool has_node) {
-  if (!has_node && (options.all_callers || !options.all_of.empty())) {
-    throw InvalidArgument(std::string("BatchOptions::") +
-                          (options.all_callers ? "all_callers" : "all_of") +
-                          " is about peers, which only a node knows: expose the batcher on one "
-                          "before its first row");
+void check_host(const BatchOptions& options, const Host& host) {
+  check_has_node(options, !host.name().empty());
+  for (const std::string& name : options.all_of) {
+    if (host.may_be_peer(name)) continue;
+    throw InvalidArgument("BatchOptions::all_of: the node's group, which is full, has no node '" +
+                          name + "'");
   }
-}
-
-void check_group(const BatchOptions& options, const Host& host) {
-  check_knows_peers(options, !host.name().empty());
-  for (const std::string& name : options.all_of)
-    check_peer("BatchOptions::all_of", name, host);
+  check(!host.exclusive() || options.parallelism == 1,
+        "parallelism must be 1 with ExposeOptions::exclusive, not " +
+            std::to_string(options.parallelism) + ": one batch has the lock at a time");
 }
 
 }  // namespace batchrpc::detail

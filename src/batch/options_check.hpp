@@ -18,11 +18,11 @@ void check_options(const BatchOptions& options, const BatchWork& work);
 /// Throws InvalidArgument that names the option which differs and cannot be changed.
 void check_change(const BatchOptions& from, const BatchOptions& to);
 
-/// Throws InvalidArgument for a name that `host` will never know; `what` names it.
-void check_peer(const std::string& what, const std::string& peer, const Host& host);
 /// Throws InvalidArgument for options that are about peers, which only a node knows.
-void check_knows_peers(const BatchOptions& options, bool has_node);
-/// Does both: for the names in all_of, and for any group where `host` is no node's.
-void check_group(const BatchOptions& options, const Host& host);
+void check_has_node(const BatchOptions& options, bool has_node);
+/// Throws InvalidArgument for options of a batcher that runs on `host`, or is to: for a name in
+/// all_of that it will never know, for any where it is no node's, and for a parallelism that does
+/// not go with its lock.
+void check_host(const BatchOptions& options, const Host& host);
 
 }  // namespace batchrpc::detail

@@ -7,15 +7,10 @@ namespace batchrpc::detail {
 ExposedFunction::~ExposedFunction() = default;
 
 void check_gathering(const std::string& name, const ExposeOptions& options) {
-  if (options.short_handler) {
-    throw InvalidArgument("expose: '" + name +
-                          "' gathers calls, and ExposeOptions::short_handler is of functions that "
-                          "run at once; set BatchOptions::short_handler instead");
-  }
-  if (!options.exclusive) return;
+  if (!options.short_handler) return;
   throw InvalidArgument("expose: '" + name +
-                        "' gathers calls and runs them later, so ExposeOptions::exclusive would "
-                        "keep nobody out; set BatchOptions::exclusive instead");
+                        "' gathers calls, and ExposeOptions::short_handler is of functions that "
+                        "run at once; set BatchOptions::short_handler instead");
 }
 
 std::shared_ptr<ExposedFunction> ExposedFunction::with_signature(std::string_view called_as) {

@@ -45,7 +45,8 @@ class WorkerPool::State final : public std::enable_shared_from_this<State> {
   using Tasks = std::deque<Task, detail::PoolAllocator<Task>>;
 
   bool has_work();
-  void call_up(std::unique_lock<std::mutex> lock);
+  [[nodiscard]] bool call_up();
+  [[nodiscard]] bool await_task(Task& task);
 
   std::mutex mutex_;
   std::condition_variable work_;
@@ -90,45 +91,59 @@ WorkerPool::State::State(int threads, const std::shared_ptr<Loop>& loop)
       context_(std::make_shared<Context>(*this, loop)) {}
 
 void WorkerPool::State::post(Task task) {
-  std::unique_lock lock(mutex_);
-  if (stopping_) return;
-  tasks_.push_back(std::move(task));
-  call_up(std::move(lock));
+  bool notifies = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return;
+    tasks_.push_back(std::move(task));
+    notifies = call_up();
+  }
+  if (notifies) work_.notify_one();
 }
 
-// Lets go of the lock. Of many tasks that come at once, only the first wakes a worker; each worker
+// The caller must hold the mutex. Returns whether it must notify one idle worker once it has
+// released the mutex. Of many tasks that come at once, only the first wakes a worker; each worker
 // that takes a task wakes the next, as long as there are tasks.
-void WorkerPool::State::call_up(std::unique_lock<std::mutex> lock) {
-  if (tasks_.empty()) return;
-  if (idle_ > 0) {
-    if (std::exchange(called_, true)) return;
-    lock.unlock();
-    work_.notify_one();
-  } else if (!waiting_.empty()) {
+bool WorkerPool::State::call_up() {
+  if (tasks_.empty()) return false;
+  if (idle_ > 0) return !std::exchange(called_, true);
+  if (!waiting_.empty()) {
     waiting_.back()->nudge();
     waiting_.pop_back();
   }
+  return false;
 }
 
 void WorkerPool::State::work(std::size_t index) {
   this_threads() = this;
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    if (tasks_.empty()) {
+  while (true) {
+    Task task;
+    if (!await_task(task)) break;
+    run(std::move(task));
+  }
+  const std::lock_guard lock(mutex_);
+  has_ended_[index] = true;
+  ended_.notify_all();
+}
+
+// False when the pool stops.
+bool WorkerPool::State::await_task(Task& task) {
+  bool notifies = false;
+  {
+    std::unique_lock lock(mutex_);
+    while (tasks_.empty() && !stopping_) {
       ++idle_;
       work_.wait(lock);
       --idle_;
       called_ = false;
-      continue;
     }
-    Task task = std::move(tasks_.front());
+    if (stopping_) return false;
+    task = std::move(tasks_.front());
     tasks_.pop_front();
-    call_up(std::move(lock));
-    run(std::move(task));
-    lock = std::unique_lock(mutex_);
+    notifies = call_up();
   }
-  has_ended_[index] = true;
-  ended_.notify_all();
+  if (notifies) work_.notify_one();
+  return true;
 }
 
 void WorkerPool::State::run(Task task) {
@@ -147,26 +162,34 @@ bool WorkerPool::State::has_work() {
 
 // Takes a task; or, if there is none, notes that the waiter is to be nudged when there is.
 bool WorkerPool::State::try_take(Task& task, Waiter* idle) {
-  std::unique_lock lock(mutex_);
-  if (tasks_.empty()) {
-    waiting_.push_back(idle);
-    return false;
+  bool notifies = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (tasks_.empty()) {
+      waiting_.push_back(idle);
+      return false;
+    }
+    task = std::move(tasks_.front());
+    tasks_.pop_front();
+    notifies = call_up();
   }
-  task = std::move(tasks_.front());
-  tasks_.pop_front();
-  call_up(std::move(lock));
+  if (notifies) work_.notify_one();
   return true;
 }
 
 // The waiter looks again by itself. One that was nudged, and need not look, passes that on.
 void WorkerPool::State::forget(Waiter* idle) {
-  std::unique_lock lock(mutex_);
-  const auto at = std::find(waiting_.begin(), waiting_.end(), idle);
-  if (at != waiting_.end()) {
-    waiting_.erase(at);
-  } else {
-    call_up(std::move(lock));
+  bool notifies = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = std::find(waiting_.begin(), waiting_.end(), idle);
+    if (at != waiting_.end()) {
+      waiting_.erase(at);
+    } else {
+      notifies = call_up();
+    }
   }
+  if (notifies) work_.notify_one();
 }
 
 void WorkerPool::State::begin_stop() {

@@ -11,11 +11,14 @@
 #include "node/node_core.hpp"
 
 namespace batchrpc {
+
+using env::GroupPhase;
+
 namespace {
 
 constexpr std::size_t kMostEnvs = std::size_t{1} << 20;
 
-void require_usable(const VectorEnvOptions& options) {
+VectorEnvOptions usable_options(VectorEnvOptions options) {
   const auto refuse = [](const std::string& what) { throw InvalidArgument("VectorEnv: " + what); };
   if (options.workers.empty()) refuse("there are no workers");
   std::set<std::string> names;
@@ -33,35 +36,33 @@ void require_usable(const VectorEnvOptions& options) {
   }
   if (options.step_timeout <= Duration::zero()) refuse("the step_timeout is not positive");
   if (options.open_timeout <= Duration::zero()) refuse("the open_timeout is not positive");
+  return options;
 }
 
 }  // namespace
 
 VectorEnv::State::State(const Node& node, VectorEnvOptions options)
-    : options_(std::move(options)),
+    : options_(usable_options(std::move(options))),
       core_(node.core()),
       loop_(core_->loop()),
+      description_(options_.envs_per_worker),
       seed_(options_.seed),
       workers_(options_.workers.size()),
-      memory_(core_->payload_memory()) {
-  require_usable(options_);
+      groups_(options_.workers.size(), options_.buffers, core_->payload_memory()) {
   for (std::size_t w = 0; w < workers_.size(); ++w)
     workers_[w].told = {.name = options_.workers[w], .live = false};
-  groups_.resize(workers_.size() * options_.buffers);
 }
 
 void VectorEnv::State::reset(std::optional<std::uint64_t> seed) {
   std::vector<Order> orders;
   {
-    std::unique_lock lock(mutex_);
-    wait_until(lock, [this] { return count(Phase::pending) == 0; });
+    const auto lock = lock_when([this] { return groups_.count(GroupPhase::pending) == 0; });
     if (!seed && !was_reset_) seed = seed_;
     was_reset_ = true;
     if (seed) seed_ = *seed;
-    sent_.clear();
-    arrived_.clear();
+    groups_.start_over();
     for (std::size_t g = 0; g < groups_.size(); ++g) {
-      if (groups_[g].phase != Phase::lost) orders.push_back(order(g, {}));
+      if (groups_.phase(g) != GroupPhase::lost) orders.push_back(order(g, {}));
     }
     if (orders.empty()) throw_nothing();
   }
@@ -73,14 +74,14 @@ void VectorEnv::State::reset(std::optional<std::uint64_t> seed) {
 
 void VectorEnv::State::step(std::span<const EnvBatch::Group> sources,
                             std::span<const std::byte> actions, std::size_t steps) {
-  require_steps(steps);
-  const std::size_t group_actions = steps * options_.envs_per_worker * shape_.action_bytes;
+  description_.require_steps(steps);
+  const std::size_t group_actions = description_.action_bytes(steps);
   if (actions.size() != sources.size() * group_actions) {
     throw InvalidArgument("VectorEnv::step_async: " + std::to_string(steps) + " steps of " +
                           std::to_string(sources.size()) + " groups of " +
                           std::to_string(options_.envs_per_worker) + " environments take " +
                           std::to_string(sources.size() * group_actions) + " bytes of actions (" +
-                          to_string(spec_->action) + " each), and there are " +
+                          to_string(spec().action) + " each), and there are " +
                           std::to_string(actions.size()));
   }
   const std::vector<Target> targets = targets_of(sources);
@@ -91,28 +92,15 @@ void VectorEnv::State::step(std::span<const EnvBatch::Group> sources,
 }
 
 void VectorEnv::State::roll_out(std::span<const EnvBatch::Group> sources, std::size_t steps) {
-  require_steps(steps);
-  require_policy("rollout_async");
+  description_.require_steps(steps);
+  description_.require_policy("rollout_async");
   for (const Order& order : order_all(targets_of(sources), {.steps = steps, .rollout = true}))
     send_step(order, {});
 }
 
 void VectorEnv::State::require_own(const EnvBatch& batch) const {
-  if (batch.spec == spec_ && batch.envs == options_.envs_per_worker) return;
+  if (batch.spec == description_.spec() && batch.envs == options_.envs_per_worker) return;
   throw InvalidArgument("VectorEnv: a batch of another VectorEnv, or of none");
-}
-
-void VectorEnv::State::require_steps(std::size_t steps) const {
-  if (steps > 0 && steps <= most_steps_) return;
-  throw InvalidArgument("VectorEnv: " + std::to_string(steps) +
-                        " steps are asked for; a message takes 1 to " +
-                        std::to_string(most_steps_) + ", since what comes of them comes together");
-}
-
-void VectorEnv::State::require_policy(const std::string& caller) const {
-  if (extras_) return;
-  throw InvalidArgument("VectorEnv::" + caller +
-                        ": the workers have no policy: EnvWorkerOptions::policy");
 }
 
 // The groups of a batch that can be stepped. Those of environments that are gone are left out.
@@ -128,14 +116,14 @@ std::vector<VectorEnv::State::Target> VectorEnv::State::targets_of(
     }
     const Worker& worker = workers_[source.worker];
     if (!worker.told.live || worker.epoch != source.session) continue;
-    if (groups_[g].phase != Phase::held ||
+    if (groups_.phase(g) != GroupPhase::held ||
         std::ranges::find(targets, g, &Target::group) != targets.end()) {
       throw InvalidArgument("VectorEnv: the environments of worker " + worker.told.name +
                             ", buffer " + std::to_string(source.buffer) +
                             ", are under way already: step_wait() or recv() first, and step a "
                             "batch once");
     }
-    if (groups_[g].ticket != source.turn) {
+    if (groups_.ticket(g) != source.turn) {
       throw InvalidArgument(
           "VectorEnv: the environments of worker " + worker.told.name + ", buffer " +
           std::to_string(source.buffer) +
@@ -151,21 +139,21 @@ void VectorEnv::State::require_allowed(const std::vector<Target>& targets,
                                        std::span<const std::byte> actions,
                                        std::size_t steps) const {
   const std::size_t envs = options_.envs_per_worker;
-  std::vector<std::uint8_t> nobodys(actions.size() / shape_.action_bytes, 1);
+  std::vector<std::uint8_t> nobodys(actions.size() / description_.shape().action_bytes, 1);
   {
     const std::lock_guard lock(mutex_);
     for (const Target& target : targets) {
       const auto first = nobodys.begin() + static_cast<std::ptrdiff_t>(target.place * steps * envs);
       std::fill_n(first, steps * envs, std::uint8_t{0});
-      std::ranges::copy(groups_[target.group].resting, first);
+      std::ranges::copy(groups_.resting(target.group), first);
     }
   }
-  env::require_allowed(*spec_, actions, [&](std::size_t i) { return nobodys[i] != 0; });
+  env::require_allowed(spec(), actions, [&](std::size_t i) { return nobodys[i] != 0; });
 }
 
 // A worker may have been lost since its group was a target, and have come back.
 std::vector<VectorEnv::State::Order> VectorEnv::State::order_all(const std::vector<Target>& targets,
-                                                                 const Wanted& wanted) {
+                                                                 const env::Wanted& wanted) {
   std::vector<Order> orders;
   orders.reserve(targets.size());
   const std::lock_guard lock(mutex_);
@@ -178,27 +166,16 @@ std::vector<VectorEnv::State::Order> VectorEnv::State::order_all(const std::vect
   return orders;
 }
 
-VectorEnv::State::Order VectorEnv::State::order(std::size_t g, const Wanted& wanted) {
-  const std::size_t buffer = buffer_of(g);
-  Group& group = groups_[g];
-  group.place = {};
-  if (in_order_) {
-    group.place = memory_.place_in(buffer, worker_of(g), worker_count(), group_bytes(wanted.steps));
-  }
-  group.phase = Phase::pending;
-  ++group.ticket;
-  group.wanted = wanted;
-  group.reply = {};
-  if (std::ranges::find(sent_, buffer) == sent_.end()) sent_.push_back(buffer);
+VectorEnv::State::Order VectorEnv::State::order(std::size_t g, const env::Wanted& wanted) {
   return {.group = g,
-          .ticket = group.ticket,
+          .ticket = groups_.order(g, wanted, description_.observation_bytes(wanted.steps)),
           .session = workers_[worker_of(g)].session,
           .wanted = wanted};
 }
 
 std::size_t VectorEnv::State::under_way() const {
   const std::lock_guard lock(mutex_);
-  return count(Phase::pending) + count(Phase::ready);
+  return groups_.count(GroupPhase::pending) + groups_.count(GroupPhase::ready);
 }
 
 std::vector<VectorEnv::WorkerState> VectorEnv::State::worker_states() const {

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -14,14 +13,15 @@
 
 #include "batchrpc/env/vector_env.hpp"
 #include "batchrpc/future/promise.hpp"
-#include "env/batch_memory.hpp"
-#include "env/reply_size.hpp"
+#include "env/awaited_condition.hpp"
+#include "env/env_description.hpp"
+#include "env/group_table.hpp"
 #include "env/step_messages.hpp"
 
 namespace batchrpc {
 
-/// The driver's end: what is known of the workers and of their groups of environments. Group
-/// b · W + w is buffer b of worker w of W.
+/// The driver's end: knows which workers live, opens those that do not, and sends what their groups
+/// of environments are asked for.
 ///
 /// Thread-safe: replies come on the node's threads. Nothing is sent, and no user's code runs, under
 /// its lock.
@@ -47,33 +47,14 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
 
   [[nodiscard]] bool wait_for_workers(std::size_t live, Duration timeout);
   [[nodiscard]] std::vector<WorkerState> worker_states() const;
-  [[nodiscard]] const EnvSpec& spec() const noexcept { return *spec_; }
-  [[nodiscard]] std::size_t extras() const noexcept { return shape_.extras; }
-  [[nodiscard]] std::size_t max_steps() const noexcept { return most_steps_; }
+  [[nodiscard]] const EnvSpec& spec() const noexcept { return *description_.spec(); }
+  [[nodiscard]] std::size_t extras() const noexcept { return description_.shape().extras; }
+  [[nodiscard]] std::size_t max_steps() const noexcept { return description_.most_steps(); }
   [[nodiscard]] std::size_t size() const noexcept {
     return groups_.size() * options_.envs_per_worker;
   }
 
  private:
-  enum class Phase : std::uint8_t {
-    lost,     // there is nothing
-    pending,  // it is being stepped or reset
-    ready,    // its answer is here
-    held,     // the caller has its answer
-  };
-  /// What is asked of a group.
-  struct Wanted {
-    std::size_t steps = 1;
-    bool rollout = false;
-  };
-  struct Group {
-    Phase phase = Phase::lost;
-    std::uint64_t ticket = 0;  // of the call that is awaited
-    Wanted wanted;
-    Bytes place;  // of its observations
-    env::StepReply reply;
-    std::vector<std::uint8_t> resting;  // [k]: is reset by the next step; empty: none is
-  };
   struct Worker {
     WorkerState told;
     env::SessionId session;         // what it calls its environments
@@ -100,18 +81,21 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
     std::size_t place = 0;  // of the actions
     std::uint64_t ticket = 0;
     env::SessionId session{};
-    Wanted wanted{};
+    env::Wanted wanted{};
+  };
+  /// What is to be done when the mutex has been released: it sends, or runs code of others.
+  struct [[nodiscard]] Deferred {
+    std::optional<Promise<void>> wakes{};  // to keep
+    std::string warning{};                 // to log
+    std::vector<Order> resets{};           // to send
+    std::uint64_t seed = 0;                // of the first environment there is, for these
+    std::optional<std::size_t> opens{};    // the worker to open
+    std::optional<TimePoint> opens_at{};   // not at once
   };
 
   [[nodiscard]] std::size_t worker_count() const noexcept { return workers_.size(); }
   [[nodiscard]] std::size_t worker_of(std::size_t group) const noexcept {
-    return group % worker_count();
-  }
-  [[nodiscard]] std::size_t buffer_of(std::size_t group) const noexcept {
-    return group / worker_count();
-  }
-  [[nodiscard]] std::size_t group_bytes(std::size_t steps) const noexcept {
-    return steps * options_.envs_per_worker * shape_.observation_bytes;
+    return groups_.worker_of(group);
   }
 
   // --- ordering (env_driver.cpp)
@@ -119,10 +103,9 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
   void require_allowed(const std::vector<Target>& targets, std::span<const std::byte> actions,
                        std::size_t steps) const;
   [[nodiscard]] std::vector<Order> order_all(const std::vector<Target>& targets,
-                                             const Wanted& wanted);
-  void require_steps(std::size_t steps) const;
-  void require_policy(const std::string& caller) const;
-  Order order(std::size_t group, const Wanted& wanted);  // with the lock
+                                             const env::Wanted& wanted);
+  /// The caller must hold the mutex.
+  [[nodiscard]] Order order(std::size_t group, const env::Wanted& wanted);
 
   // --- calling (env_driver_calls.cpp)
   void send_step(const Order& order, Bytes actions);
@@ -135,63 +118,59 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
 
   // --- receiving (env_driver_replies.cpp)
   void take(const Order& order, Result<env::StepReply> result);
-  void require_whole(const env::StepReply& reply, const Wanted& wanted) const;
+  [[nodiscard]] Deferred take_reply(const Order& order, env::StepReply reply);
+  void require_whole(const env::StepReply& reply, const env::Wanted& wanted) const;
   [[nodiscard]] std::vector<std::uint8_t> resting_after(const env::StepReply& reply) const;
   [[nodiscard]] Bytes place_for(const Order& order, std::size_t bytes);
-  [[nodiscard]] EnvBatch give_out(std::unique_lock<std::mutex> lock,
-                                  const std::vector<std::size_t>& groups);
+  /// The caller must hold the mutex.
+  [[nodiscard]] std::vector<env::BatchPart> give_out(const std::vector<std::size_t>& groups);
 
   // --- workers (env_driver_workers.cpp)
   void open(std::size_t worker);
-  void open_later(std::unique_lock<std::mutex> lock, std::size_t worker);
   void opened(std::size_t worker, Result<env::OpenReply> result);
-  void accept(Worker& worker, const env::OpenReply& reply);
   void give_weights(std::size_t worker, const env::SessionId& session,
                     std::shared_ptr<const Weights> weights);
-  void begin(std::unique_lock<std::mutex> lock, std::size_t worker);
-  void not_opened(std::unique_lock<std::mutex> lock, std::size_t worker,
-                  const std::exception_ptr& error);
-  void refuse(std::unique_lock<std::mutex> lock, std::size_t worker, std::exception_ptr why);
-  void lose(std::unique_lock<std::mutex> lock, std::size_t worker, const std::exception_ptr& error);
-  [[nodiscard]] std::size_t index_of(const std::string& worker) const;
+  void weights_taken(std::size_t worker, const env::SessionId& session,
+                     const std::shared_ptr<const Weights>& weights, const Result<void>& result);
   void peer_joined(const PeerInfo& peer);
   void peer_lost(const PeerInfo& peer, const std::string& reason);
+  void perform(Deferred todo);
+  [[nodiscard]] std::size_t index_of(const std::string& worker) const;
   [[nodiscard]] bool is_final(const std::exception_ptr& error) const;
+  /// The caller must hold the mutex.
+  /// @{
+  void accept(Worker& worker, const env::OpenReply& reply);
+  [[nodiscard]] Deferred begin(std::size_t worker);
+  [[nodiscard]] Deferred not_opened(std::size_t worker, const std::exception_ptr& error);
+  [[nodiscard]] Deferred refuse(std::size_t worker, std::exception_ptr why);
+  [[nodiscard]] Deferred lose(std::size_t worker, const std::exception_ptr& error);
+  void open_later(std::size_t worker, Deferred& todo);
+  /// @}
 
-  // --- waiting; all with the lock (env_driver_waiting.cpp)
-  bool wait_until(std::unique_lock<std::mutex>& lock, std::function<bool()> done,
-                  TimePoint deadline = TimePoint::max());
-  void wake(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] std::size_t count(Phase phase) const noexcept;
-  [[nodiscard]] bool any(std::size_t buffer, Phase phase) const noexcept;
+  // --- waiting (env_driver_waiting.cpp)
+  [[nodiscard]] std::unique_lock<std::mutex> lock_when(const std::function<bool()>& condition,
+                                                       TimePoint deadline = TimePoint::max());
+  /// The caller must hold the mutex.
+  /// @{
   [[nodiscard]] bool any_live() const noexcept;
   [[noreturn]] void throw_nothing() const;
+  /// @}
 
   const VectorEnvOptions options_;
   const std::shared_ptr<NodeCore> core_;
   const std::shared_ptr<Loop> loop_;
   std::uint64_t membership_ = 0;  // the handler's number
 
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;
-  std::shared_ptr<const EnvSpec> spec_;  // set once, before groups are used
-  std::string described_by_;             // the worker whose that was
-  env::StepShape shape_;                 // the same
-  std::optional<std::uint32_t> extras_;  // the same; none: the workers have no policy
-  std::size_t most_steps_ = 0;           // the same
+  env::EnvDescription description_;  // is read without the mutex, once groups are used
   std::uint64_t seed_;
   bool was_reset_ = false;
   std::vector<Worker> workers_;
   std::uint64_t epochs_ = 0;
-  std::vector<Group> groups_;
-  std::deque<std::size_t> sent_;      // buffers, in the order in which they were sent
-  std::vector<std::size_t> arrived_;  // groups that are ready, in the order of their answers
-  bool in_order_ = true;              // the caller has asked for whole buffers last
-  env::BatchMemory memory_;
+  env::GroupTable groups_;
   std::shared_ptr<const Weights> weights_;  // that were pushed last; null: none were
-
-  std::optional<Promise<void>> waiter_;
-  std::function<bool()> waited_for_;
+  env::AwaitedCondition waiter_;
 };
 
 }  // namespace batchrpc

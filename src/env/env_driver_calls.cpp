@@ -24,7 +24,7 @@ void VectorEnv::State::with_node(const std::function<void(const Node&)>& use) co
 
 detail::OutgoingOptions VectorEnv::State::how_to_call(const Node& node, const Order& order) {
   detail::OutgoingOptions how = node.outgoing(detached(options_.step_timeout));
-  if (group_bytes(order.wanted.steps) > detail::kInlineBytes) {
+  if (description_.observation_bytes(order.wanted.steps) > detail::kInlineBytes) {
     how.payload_target = std::make_unique<detail::PayloadTarget>(
         [self = shared_from_this(), order, place = Bytes()](
             std::size_t index, std::size_t size) mutable -> std::span<std::byte> {
@@ -54,7 +54,7 @@ void VectorEnv::State::send_step(const Order& order, Bytes actions) {
       auto reply =
           detail::send_call<env::StepReply, env::SessionId, std::uint32_t, std::uint32_t, Bytes>(
               submit, key, how_to_call(node, order), order.session,
-              static_cast<std::uint32_t>(buffer_of(order.group)),
+              static_cast<std::uint32_t>(groups_.buffer_of(order.group)),
               static_cast<std::uint32_t>(order.wanted.steps), std::move(actions));
       static_cast<void>(std::move(reply).then(answered));
     });
@@ -72,7 +72,7 @@ void VectorEnv::State::send_reset(const Order& order, std::optional<std::uint64_
       auto reply = node.call_with<env::ResetFunction>(
           detached(options_.step_timeout), options_.workers[worker_of(order.group)],
           env::reset_name(options_.service), order.session,
-          static_cast<std::uint32_t>(buffer_of(order.group)), seed);
+          static_cast<std::uint32_t>(groups_.buffer_of(order.group)), seed);
       static_cast<void>(std::move(reply).then(answered));
     });
   } catch (...) {

@@ -10,50 +10,54 @@
 
 namespace batchrpc {
 
+using env::GroupPhase;
+
 void VectorEnv::State::take(const Order& order, Result<env::StepReply> result) {
-  Group& group = groups_[order.group];
-  const std::size_t worker = worker_of(order.group);
+  Deferred todo;
   try {
-    env::StepReply reply = std::move(result).value();
-    require_whole(reply, order.wanted);
-    std::vector<std::uint8_t> resting = resting_after(reply);
-    Bytes place = place_for(order, reply.observations.size());
-    if (place.empty()) {
-      place = reply.observations;
-    } else if (place.data() != reply.observations.data()) {
-      std::memcpy(place.mutable_data(), reply.observations.data(), place.size());
-    }
-    reply.observations = {};
-    std::unique_lock lock(mutex_);
-    if (closed_ || group.ticket != order.ticket) return;
-    workers_[worker].pause = Duration::zero();
-    group.place = std::move(place);
-    group.reply = std::move(reply);
-    group.resting = std::move(resting);
-    group.phase = Phase::ready;
-    arrived_.push_back(order.group);
-    wake(lock);
+    todo = take_reply(order, std::move(result).value());
   } catch (...) {
-    std::unique_lock lock(mutex_);
-    if (closed_ || group.ticket != order.ticket) return;
-    lose(std::move(lock), worker, std::current_exception());
+    const std::lock_guard lock(mutex_);
+    if (closed_ || !groups_.awaits(order.group, order.ticket)) return;
+    todo = lose(worker_of(order.group), std::current_exception());
   }
+  perform(std::move(todo));
+}
+
+VectorEnv::State::Deferred VectorEnv::State::take_reply(const Order& order, env::StepReply reply) {
+  require_whole(reply, order.wanted);
+  std::vector<std::uint8_t> resting = resting_after(reply);
+  Bytes place = place_for(order, reply.observations.size());
+  if (place.empty()) {
+    place = reply.observations;
+  } else if (place.data() != reply.observations.data()) {
+    std::memcpy(place.mutable_data(), reply.observations.data(), place.size());
+  }
+  reply.observations = {};
+  const std::lock_guard lock(mutex_);
+  if (closed_ || !groups_.answered(order.group, order.ticket, std::move(reply), std::move(place),
+                                   std::move(resting))) {
+    return {};
+  }
+  workers_[worker_of(order.group)].pause = Duration::zero();
+  return {.wakes = waiter_.take_if_true()};
 }
 
 // Throws BadMessage unless a reply is what was asked for.
-void VectorEnv::State::require_whole(const env::StepReply& reply, const Wanted& wanted) const {
+void VectorEnv::State::require_whole(const env::StepReply& reply, const env::Wanted& wanted) const {
+  const env::StepShape& shape = description_.shape();
   const std::size_t rows = wanted.steps * options_.envs_per_worker;
   const auto beyond = [rows](std::uint32_t row) { return row >= rows; };
   const auto episode_beyond = [rows](const env::EpisodeEnd& end) { return end.row >= rows; };
   const std::size_t acted = wanted.rollout ? rows : 0;
-  if (reply.observations.size() == group_bytes(wanted.steps) && reply.rewards.size() == rows &&
-      reply.flags.size() == rows &&
-      reply.final_observations.size() == reply.final_rows.size() * shape_.observation_bytes &&
+  if (reply.observations.size() == description_.observation_bytes(wanted.steps) &&
+      reply.rewards.size() == rows && reply.flags.size() == rows &&
+      reply.final_observations.size() == reply.final_rows.size() * shape.observation_bytes &&
       std::ranges::none_of(reply.final_rows, beyond) &&
       std::ranges::none_of(reply.episodes, episode_beyond) &&
       reply.versions.size() == (wanted.rollout ? wanted.steps : 0) &&
-      reply.actions.size() == acted * shape_.action_bytes &&
-      reply.extras.size() == acted * shape_.extras) {
+      reply.actions.size() == acted * shape.action_bytes &&
+      reply.extras.size() == acted * shape.extras) {
     return;
   }
   throw BadMessage("VectorEnv: the answer to " +
@@ -71,79 +75,59 @@ std::vector<std::uint8_t> VectorEnv::State::resting_after(const env::StepReply& 
   return resting;
 }
 
-// Where the observations of the answer to that call go; empty if to nowhere in particular. For a
-// large answer asked before it is read, for a small one when it has come.
+// Empty if they go to nowhere in particular.
 Bytes VectorEnv::State::place_for(const Order& order, std::size_t bytes) {
+  if (bytes != description_.observation_bytes(order.wanted.steps)) return {};
   const std::lock_guard lock(mutex_);
-  Group& group = groups_[order.group];
-  if (group.ticket != order.ticket || bytes != group_bytes(order.wanted.steps)) return {};
-  if (group.place.empty() && !in_order_) {
-    group.place = memory_.next_place(count(Phase::pending), bytes);
-  }
-  return group.place;
+  return groups_.place_for(order.group, order.ticket, bytes);
 }
 
 EnvBatch VectorEnv::State::wait_for_buffer() {
-  std::unique_lock lock(mutex_);
-  in_order_ = true;
   std::size_t buffer = 0;
-  if (!sent_.empty()) {
-    buffer = sent_.front();
-    sent_.pop_front();
-  } else {  // of workers that have come back, when nothing was sent
-    while (buffer < options_.buffers && !any(buffer, Phase::pending) && !any(buffer, Phase::ready))
-      ++buffer;
-    if (buffer == options_.buffers) throw_nothing();
+  {
+    const std::lock_guard lock(mutex_);
+    groups_.receive_in_order(true);
+    const std::optional<std::size_t> next = groups_.next_buffer();
+    if (!next) throw_nothing();
+    buffer = *next;
   }
-  wait_until(lock, [this, buffer] { return !any(buffer, Phase::pending); });
-  std::erase(sent_, buffer);  // sent anew meanwhile, to a worker that is back
-  if (!any(buffer, Phase::ready) && !any_live()) throw_nothing();
-  std::vector<std::size_t> groups;
-  for (std::size_t w = 0; w < worker_count(); ++w)
-    groups.push_back(buffer * worker_count() + w);
-  std::erase_if(arrived_, [&](std::size_t g) { return buffer_of(g) == buffer; });
-  return give_out(std::move(lock), groups);
+  std::vector<env::BatchPart> parts;
+  {
+    const auto lock =
+        lock_when([this, buffer] { return !groups_.any(buffer, GroupPhase::pending); });
+    const std::vector<std::size_t> groups = groups_.take_buffer(buffer);
+    if (!groups_.any(buffer, GroupPhase::ready) && !any_live()) throw_nothing();
+    parts = give_out(groups);
+  }
+  return env::assemble(parts, description_.shape(), description_.spec(), *core_->payload_memory());
 }
 
 EnvBatch VectorEnv::State::wait_for_groups(std::size_t min_groups) {
-  std::unique_lock lock(mutex_);
-  in_order_ = false;
-  if (arrived_.empty() && count(Phase::pending) == 0) throw_nothing();
-  wait_until(lock, [this, min_groups] {
-    return arrived_.size() >= std::max<std::size_t>(min_groups, 1) || count(Phase::pending) == 0;
-  });
-  if (arrived_.empty() && !any_live()) throw_nothing();
-  const std::vector<std::size_t> groups = std::exchange(arrived_, {});
-  for (const std::size_t g : groups) {
-    const std::size_t buffer = buffer_of(g);
-    if (!any(buffer, Phase::pending)) std::erase(sent_, buffer);
+  {
+    const std::lock_guard lock(mutex_);
+    groups_.receive_in_order(false);
+    if (groups_.arrived() == 0 && groups_.count(GroupPhase::pending) == 0) throw_nothing();
   }
-  return give_out(std::move(lock), groups);
+  std::vector<env::BatchPart> parts;
+  {
+    const auto lock = lock_when([this, least = std::max<std::size_t>(min_groups, 1)] {
+      return groups_.arrived() >= least || groups_.count(GroupPhase::pending) == 0;
+    });
+    if (groups_.arrived() == 0 && !any_live()) throw_nothing();
+    parts = give_out(groups_.take_arrived());
+  }
+  return env::assemble(parts, description_.shape(), description_.spec(), *core_->payload_memory());
 }
 
 // Of groups that are ready, which the caller then has, and others, whose rows are not valid.
-EnvBatch VectorEnv::State::give_out(std::unique_lock<std::mutex> lock,
-                                    const std::vector<std::size_t>& groups) {
+std::vector<env::BatchPart> VectorEnv::State::give_out(const std::vector<std::size_t>& groups) {
   std::vector<env::BatchPart> parts;
   for (const std::size_t g : groups) {
-    Group& group = groups_[g];
-    const std::size_t worker = worker_of(g);
-    memory_.taken(buffer_of(g));
-    parts.push_back({.source = {.worker = static_cast<std::uint32_t>(worker),
-                                .buffer = static_cast<std::uint32_t>(buffer_of(g))},
-                     .first_id = g * options_.envs_per_worker});
-    if (group.phase != Phase::ready) continue;
-    group.phase = Phase::held;
-    env::BatchPart& part = parts.back();
-    part.source.session = workers_[worker].epoch;
-    part.source.turn = group.ticket;
-    part.steps = group.wanted.steps;
-    part.rollout = group.wanted.rollout;
-    part.observations = std::exchange(group.place, {});
-    part.reply = std::exchange(group.reply, {});
+    env::BatchPart& part = parts.emplace_back(groups_.give_out(g));
+    part.first_id = g * options_.envs_per_worker;
+    if (part.steps > 0) part.source.session = workers_[worker_of(g)].epoch;
   }
-  lock.unlock();
-  return env::assemble(parts, shape_, spec_, *core_->payload_memory());
+  return parts;
 }
 
 }  // namespace batchrpc

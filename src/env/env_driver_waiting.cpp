@@ -1,50 +1,28 @@
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "batchrpc/base/error.hpp"
 #include "env/env_driver.hpp"
 
 namespace batchrpc {
 
-// Whether it is done; false: the deadline has come.
-bool VectorEnv::State::wait_until(std::unique_lock<std::mutex>& lock, std::function<bool()> done,
-                                  TimePoint deadline) {
-  while (!done()) {
-    if (loop_->now() >= deadline) return false;
-    Promise<void> promise;
-    const Future<void> ready = promise.get_future();
-    waiter_ = std::move(promise);
-    waited_for_ = done;
+// Returns with the mutex, which nobody holds while it waits, when the condition is true, or the
+// deadline has come.
+std::unique_lock<std::mutex> VectorEnv::State::lock_when(const std::function<bool()>& condition,
+                                                         TimePoint deadline) {
+  std::unique_lock lock(mutex_);
+  while (!condition() && loop_->now() < deadline) {
+    const Future<void> true_now = waiter_.await(condition);
     lock.unlock();
     if (deadline == TimePoint::max()) {
-      ready.wait();
+      true_now.wait();
     } else {
-      ready.wait_until(deadline);
+      true_now.wait_until(deadline);
     }
     lock.lock();
-    waiter_.reset();
+    waiter_.end();
   }
-  return true;
-}
-
-// Gives the lock up when somebody is woken.
-void VectorEnv::State::wake(std::unique_lock<std::mutex>& lock) {
-  if (!waiter_ || !waited_for_()) return;
-  std::optional<Promise<void>> waiter = std::exchange(waiter_, std::nullopt);
-  lock.unlock();
-  waiter->set_value();
-}
-
-std::size_t VectorEnv::State::count(Phase phase) const noexcept {
-  return static_cast<std::size_t>(std::ranges::count(groups_, phase, &Group::phase));
-}
-
-bool VectorEnv::State::any(std::size_t buffer, Phase phase) const noexcept {
-  for (std::size_t w = 0; w < worker_count(); ++w) {
-    if (groups_[buffer * worker_count() + w].phase == phase) return true;
-  }
-  return false;
+  return lock;
 }
 
 bool VectorEnv::State::any_live() const noexcept {

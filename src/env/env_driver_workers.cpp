@@ -62,10 +62,9 @@ void VectorEnv::State::open_all() {
   }
   for (std::size_t w = 0; w < worker_count(); ++w)
     open(w);
-  std::unique_lock lock(mutex_);
   const auto refused = [](const Worker& worker) { return worker.refusal != nullptr; };
   const auto opening = [](const Worker& worker) { return worker.told.opening; };
-  wait_until(lock, [&] {
+  const auto lock = lock_when([&] {
     return std::ranges::any_of(workers_, refused) || std::ranges::none_of(workers_, opening);
   });
   const auto at = std::ranges::find_if(workers_, refused);
@@ -93,66 +92,62 @@ void VectorEnv::State::open(std::size_t w) {
       }));
 }
 
-void VectorEnv::State::open_later(std::unique_lock<std::mutex> lock, std::size_t w) {
-  Worker& worker = workers_[w];
-  const Duration pause = worker.pause;
-  worker.pause = std::clamp<Duration>(2 * pause, kFirstReopenPause, kLongestReopenPause);
-  const TimePoint at = std::min(after(loop_->now(), pause), worker.give_up);
-  lock.unlock();
-  if (pause == Duration::zero()) return open(w);
-  loop_->schedule(at, [self = weak_from_this(), w] {
+// Without the mutex.
+void VectorEnv::State::perform(Deferred todo) {
+  if (todo.wakes) todo.wakes->set_value();
+  if (!todo.warning.empty()) core_->log().warning(todo.warning);
+  for (const Order& order : todo.resets)
+    send_reset(order, todo.seed + order.group * options_.envs_per_worker);
+  if (!todo.opens) return;
+  if (!todo.opens_at) return open(*todo.opens);
+  loop_->schedule(*todo.opens_at, [self = weak_from_this(), w = *todo.opens] {
     if (const auto state = self.lock()) state->open(w);
   });
 }
 
-void VectorEnv::State::opened(std::size_t w, Result<env::OpenReply> result) {
-  std::unique_lock lock(mutex_);
-  if (closed_) return;
-  if (!result.has_value()) return not_opened(std::move(lock), w, result.error());
+void VectorEnv::State::open_later(std::size_t w, Deferred& todo) {
   Worker& worker = workers_[w];
-  try {
-    accept(worker, result.value());
-  } catch (...) {
-    return refuse(std::move(lock), w, std::current_exception());
+  const Duration pause = worker.pause;
+  worker.pause = std::clamp<Duration>(2 * pause, kFirstReopenPause, kLongestReopenPause);
+  todo.opens = w;
+  if (pause == Duration::zero()) return;
+  todo.opens_at = std::min(after(loop_->now(), pause), worker.give_up);
+}
+
+void VectorEnv::State::opened(std::size_t w, Result<env::OpenReply> result) {
+  Deferred todo;
+  env::SessionId session;
+  std::shared_ptr<const Weights> weights;  // which the worker is to have before it begins
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    std::exception_ptr refusal;
+    if (result.has_value()) {
+      try {
+        accept(workers_[w], result.value());
+      } catch (...) {
+        refusal = std::current_exception();
+      }
+    }
+    if (!result.has_value()) {
+      todo = not_opened(w, result.error());
+    } else if (refusal) {
+      todo = refuse(w, std::move(refusal));
+    } else if (weights_ == nullptr) {
+      todo = begin(w);
+    } else {
+      session = workers_[w].session;
+      weights = weights_;
+    }
   }
-  if (weights_ == nullptr) return begin(std::move(lock), w);
-  const env::SessionId session = worker.session;
-  std::shared_ptr<const Weights> weights = weights_;
-  lock.unlock();
-  give_weights(w, session, std::move(weights));
+  perform(std::move(todo));
+  if (weights != nullptr) give_weights(w, session, std::move(weights));
 }
 
 // Throws InvalidArgument unless its environments are as all others.
 void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
   worker.incarnation = reply.incarnation;
-  require_usable(reply.spec);
-  const env::StepShape shape{.envs = options_.envs_per_worker,
-                             .observation_bytes = reply.spec.observation.bytes(),
-                             .action_bytes = reply.spec.action.bytes(),
-                             .extras = reply.extras.value_or(0)};
-  if (spec_ == nullptr) {
-    const std::size_t most = env::most_steps(shape, env::limits_of(core_->options()));
-    if (most == 0) {
-      throw InvalidArgument("VectorEnv: " + std::to_string(options_.envs_per_worker) +
-                            " environments of worker " + worker.told.name + " (" +
-                            to_string(reply.spec) + ") are more than a message takes");
-    }
-    spec_ = std::make_shared<const EnvSpec>(reply.spec);
-    shape_ = shape;
-    extras_ = reply.extras;
-    most_steps_ = most;
-    described_by_ = worker.told.name;
-  } else if (*spec_ != reply.spec || extras_ != reply.extras) {
-    const auto described = [](const EnvSpec& spec, std::optional<std::uint32_t> extras) {
-      return " (" + to_string(spec) + ", and " +
-             (extras ? std::to_string(*extras) + " numbers of its policy" : "no policy") + ")";
-    };
-    throw InvalidArgument(
-        "VectorEnv: the environments of worker " + worker.told.name +
-        described(reply.spec, reply.extras) + " differ from those of " +
-        (described_by_ == worker.told.name ? "the process before" : described_by_) +
-        described(*spec_, extras_));
-  }
+  description_.accept(worker.told.name, reply, env::limits_of(core_->options()));
   worker.session = reply.session;
 }
 
@@ -160,84 +155,89 @@ void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
 void VectorEnv::State::give_weights(std::size_t w, const env::SessionId& session,
                                     std::shared_ptr<const Weights> weights) {
   Future<void> taken = send_weights(w, session, *weights, options_.open_timeout);
-  static_cast<void>(std::move(taken).then(
-      [self = weak_from_this(), w, session, weights = std::move(weights)](Result<void> result) {
-        const auto state = self.lock();
-        if (state == nullptr) return;
-        std::unique_lock lock(state->mutex_);
-        if (state->closed_) return;
-        if (!result.has_value()) return state->not_opened(std::move(lock), w, result.error());
-        if (state->weights_ == weights) return state->begin(std::move(lock), w);
-        std::shared_ptr<const Weights> newer = state->weights_;
-        lock.unlock();
-        state->give_weights(w, session, std::move(newer));
+  static_cast<void>(
+      std::move(taken).then([self = weak_from_this(), w, session,
+                             weights = std::move(weights)](const Result<void>& result) {
+        if (const auto state = self.lock()) state->weights_taken(w, session, weights, result);
       }));
 }
 
+void VectorEnv::State::weights_taken(std::size_t w, const env::SessionId& session,
+                                     const std::shared_ptr<const Weights>& weights,
+                                     const Result<void>& result) {
+  Deferred todo;
+  std::shared_ptr<const Weights> newer;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    if (!result.has_value()) {
+      todo = not_opened(w, result.error());
+    } else if (weights_ == weights) {
+      todo = begin(w);
+    } else {
+      newer = weights_;
+    }
+  }
+  perform(std::move(todo));
+  if (newer != nullptr) give_weights(w, session, std::move(newer));
+}
+
 // It is live; one that was lost begins with other episodes than those that are known.
-void VectorEnv::State::begin(std::unique_lock<std::mutex> lock, std::size_t w) {
+VectorEnv::State::Deferred VectorEnv::State::begin(std::size_t w) {
   Worker& worker = workers_[w];
   worker.told.opening = false;
   worker.told.live = true;
   worker.give_up = TimePoint::max();
   worker.overdue = TimePoint::max();
   worker.epoch = ++epochs_;
-  const std::uint64_t seed = seed_ + worker.told.losses * size();
-  std::vector<Order> orders;
-  for (std::size_t b = 0; b < options_.buffers; ++b) {
-    const std::size_t g = b * worker_count() + w;
-    groups_[g].phase = Phase::held;
-    if (worker.told.losses > 0) orders.push_back(order(g, {}));
-  }
-  wake(lock);
-  if (lock.owns_lock()) lock.unlock();
-  for (const Order& order : orders)
-    send_reset(order, seed + order.group * options_.envs_per_worker);
+  groups_.begin(w);
+  Deferred todo{.seed = seed_ + worker.told.losses * size()};
+  for (std::size_t g = w; worker.told.losses > 0 && g < groups_.size(); g += worker_count())
+    todo.resets.push_back(order(g, {}));
+  todo.wakes = waiter_.take_if_true();
+  return todo;
 }
 
-void VectorEnv::State::not_opened(std::unique_lock<std::mutex> lock, std::size_t w,
-                                  const std::exception_ptr& error) {
-  if (is_final(error)) return refuse(std::move(lock), w, error);
+VectorEnv::State::Deferred VectorEnv::State::not_opened(std::size_t w,
+                                                        const std::exception_ptr& error) {
+  if (is_final(error)) return refuse(w, error);
   Worker& worker = workers_[w];
-  if (loop_->now() < worker.give_up) {
-    std::string told;
-    const bool may_be_asked_for_ever = worker.epoch != 0;
-    if (may_be_asked_for_ever && loop_->now() >= worker.overdue) {
-      worker.overdue = TimePoint::max();
-      worker.told.last_loss = worker.told.name + " could not be opened again within " +
-                              "VectorEnvOptions::open_timeout (" + text_of(options_.open_timeout) +
-                              "): " + describe(error);
-      told = worker.told.last_loss + "; it is asked again";
-    }
-    open_later(std::move(lock), w);
-    if (!told.empty()) core_->log().warning(told);
-    return;
+  const TimePoint now = loop_->now();
+  if (now >= worker.give_up) {
+    return refuse(
+        w, std::make_exception_ptr(TimedOut(
+               "VectorEnv: worker " + worker.told.name +
+               " could not be opened within VectorEnvOptions::open_timeout (" +
+               text_of(options_.open_timeout) + "); is its EnvWorker there, with the service " +
+               options_.service + "? The last try: " + describe(error))));
   }
-  refuse(std::move(lock), w,
-         std::make_exception_ptr(TimedOut(
-             "VectorEnv: worker " + worker.told.name +
-             " could not be opened within VectorEnvOptions::open_timeout (" +
-             text_of(options_.open_timeout) + "); is its EnvWorker there, with the service " +
-             options_.service + "? The last try: " + describe(error))));
+  Deferred todo;
+  const bool may_be_asked_for_ever = worker.epoch != 0;
+  if (may_be_asked_for_ever && now >= worker.overdue) {
+    worker.overdue = TimePoint::max();
+    worker.told.last_loss = worker.told.name + " could not be opened again within " +
+                            "VectorEnvOptions::open_timeout (" + text_of(options_.open_timeout) +
+                            "): " + describe(error);
+    todo.warning = worker.told.last_loss + "; it is asked again";
+  }
+  open_later(w, todo);
+  return todo;
 }
 
-void VectorEnv::State::refuse(std::unique_lock<std::mutex> lock, std::size_t w,
-                              std::exception_ptr why) {
+VectorEnv::State::Deferred VectorEnv::State::refuse(std::size_t w, std::exception_ptr why) {
   Worker& worker = workers_[w];
   worker.told.last_loss = why_lost(worker.told.name, why);
   worker.told.opening = false;
   ++worker.told.refusals;
   worker.refusal = std::move(why);
+  Deferred todo{.wakes = waiter_.take_if_true()};
   const bool was_live = worker.epoch != 0;
-  const std::string told = worker.told.last_loss + "; " + kUntilReplaced;
-  wake(lock);
-  if (lock.owns_lock()) lock.unlock();
-  if (was_live) core_->log().warning(told);
+  if (was_live) todo.warning = worker.told.last_loss + "; " + kUntilReplaced;
+  return todo;
 }
 
 // One that is live: what it had is gone.
-void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
-                            const std::exception_ptr& error) {
+VectorEnv::State::Deferred VectorEnv::State::lose(std::size_t w, const std::exception_ptr& error) {
   Worker& worker = workers_[w];
   worker.told.live = false;
   worker.told.opening = !is_final(error);
@@ -249,26 +249,15 @@ void VectorEnv::State::lose(std::unique_lock<std::mutex> lock, std::size_t w,
                      text_of(options_.step_timeout) + ")"
                : why_lost(worker.told.name, error);
   ++worker.told.losses;
-  for (std::size_t b = 0; b < options_.buffers; ++b) {
-    Group& group = groups_[b * worker_count() + w];
-    group.phase = Phase::lost;
-    ++group.ticket;
-    group.place = {};
-    group.reply = {};
-    group.resting.clear();
+  groups_.lose(w);
+  Deferred todo{.wakes = waiter_.take_if_true()};
+  if (!worker.told.opening) {
+    todo.warning = worker.told.last_loss + "; " + kUntilReplaced;
+    return todo;
   }
-  std::erase_if(arrived_, [&](std::size_t g) { return worker_of(g) == w; });
-  const bool again = worker.told.opening;
-  const std::string why = worker.told.last_loss;
-  wake(lock);
-  if (lock.owns_lock()) lock.unlock();
-  if (!again) {
-    core_->log().warning(why + "; " + kUntilReplaced);
-    return;
-  }
-  if (too_slow) core_->log().warning(why + "; it is opened again");
-  lock.lock();
-  open_later(std::move(lock), w);
+  if (too_slow) todo.warning = worker.told.last_loss + "; it is opened again";
+  open_later(w, todo);
+  return todo;
 }
 
 // worker_count(): it is none of them.
@@ -279,29 +268,34 @@ std::size_t VectorEnv::State::index_of(const std::string& worker) const {
 
 // Also while nothing of it is under way, so that it is back when it is needed.
 void VectorEnv::State::peer_lost(const PeerInfo& peer, const std::string& reason) {
-  std::unique_lock lock(mutex_);
-  const std::size_t w = index_of(peer.name);
-  if (closed_ || w == worker_count()) return;
-  workers_[w].overdue = TimePoint::max();
-  if (!workers_[w].told.live || workers_[w].incarnation != peer.incarnation) return;
-  lose(std::move(lock), w, std::make_exception_ptr(PeerLost(peer.name + " is lost: " + reason)));
+  Deferred todo;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::size_t w = index_of(peer.name);
+    if (closed_ || w == worker_count()) return;
+    workers_[w].overdue = TimePoint::max();
+    if (!workers_[w].told.live || workers_[w].incarnation != peer.incarnation) return;
+    todo = lose(w, std::make_exception_ptr(PeerLost(peer.name + " is lost: " + reason)));
+  }
+  perform(std::move(todo));
 }
 
 // Perhaps in the place of one that is not to be opened again.
 void VectorEnv::State::peer_joined(const PeerInfo& peer) {
-  std::unique_lock lock(mutex_);
   const std::size_t w = index_of(peer.name);
-  if (closed_ || w == worker_count()) return;
-  Worker& worker = workers_[w];
-  const bool was_live = worker.epoch != 0;  // others are being opened, or open_all() gives up
-  if (!was_live || worker.told.live) return;
-  worker.overdue = after(loop_->now(), options_.open_timeout);
-  if (worker.told.opening) return;
-  if (worker.incarnation == peer.incarnation) return;  // it itself, over another connection
-  worker.told.opening = true;
-  worker.refusal = nullptr;
-  worker.pause = kFirstReopenPause;
-  lock.unlock();
+  if (w == worker_count()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    Worker& worker = workers_[w];
+    const bool was_live = worker.epoch != 0;  // others are being opened, or open_all() gives up
+    if (closed_ || !was_live || worker.told.live) return;
+    worker.overdue = after(loop_->now(), options_.open_timeout);
+    if (worker.told.opening) return;
+    if (worker.incarnation == peer.incarnation) return;  // it itself, over another connection
+    worker.told.opening = true;
+    worker.refusal = nullptr;
+    worker.pause = kFirstReopenPause;
+  }
   open(w);
 }
 
@@ -314,12 +308,12 @@ bool VectorEnv::State::wait_for_workers(std::size_t live, Duration timeout) {
     const auto is_live = [](const Worker& worker) { return worker.told.live; };
     return static_cast<std::size_t>(std::ranges::count_if(workers_, is_live)) >= live;
   };
-  std::unique_lock lock(mutex_);
-  return wait_until(lock, are_there, after(loop_->now(), timeout));
+  const auto lock = lock_when(are_there, after(loop_->now(), timeout));
+  return are_there();
 }
 
 Future<void> VectorEnv::State::push_policy(Bytes bytes, std::uint64_t version) {
-  require_policy("push_policy");
+  description_.require_policy("push_policy");
   const auto weights = std::make_shared<const Weights>(Weights{std::move(bytes), version});
   struct Taker {
     std::size_t worker;
@@ -344,11 +338,15 @@ Future<void> VectorEnv::State::push_policy(Bytes bytes, std::uint64_t version) {
     taken.push_back(send_weights(taker.worker, taker.session, *weights, options_.step_timeout)
                         .then([self = shared_from_this(), taker](const Result<void>& result) {
                           if (result.has_value()) return;
-                          std::unique_lock lock(self->mutex_);
-                          const Worker& worker = self->workers_[taker.worker];
-                          const bool same = worker.told.live && worker.epoch == taker.epoch;
-                          if (self->closed_ || !same) return;
-                          self->lose(std::move(lock), taker.worker, result.error());
+                          Deferred todo;
+                          {
+                            const std::lock_guard lock(self->mutex_);
+                            const Worker& worker = self->workers_[taker.worker];
+                            const bool same = worker.told.live && worker.epoch == taker.epoch;
+                            if (self->closed_ || !same) return;
+                            todo = self->lose(taker.worker, result.error());
+                          }
+                          self->perform(std::move(todo));
                         }));
   }
   return when_all_settled(std::move(taken))

@@ -248,8 +248,9 @@ RRefReport Node::rrefs() const {
   return detail::report(*live_core().extension<detail::RrefParts>());
 }
 
-std::shared_ptr<Host> Node::host(std::string exposed_as) const {
-  return std::make_shared<NodeHost>(live_core(), std::move(exposed_as));
+std::shared_ptr<Host> Node::host(std::string exposed_as,
+                                 std::shared_ptr<AsyncMutex> exclusive) const {
+  return std::make_shared<NodeHost>(live_core(), std::move(exposed_as), std::move(exclusive));
 }
 
 }  // namespace batchrpc

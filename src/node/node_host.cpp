@@ -4,10 +4,11 @@
 
 namespace batchrpc {
 
-NodeHost::NodeHost(NodeCore& core, std::string exposed_as)
+NodeHost::NodeHost(NodeCore& core, std::string exposed_as, std::shared_ptr<AsyncMutex> exclusive)
     : core_(core.weak_from_this()),
       name_(core.name()),
       exposed_as_(std::move(exposed_as)),
+      exclusive_(std::move(exclusive)),
       workers_(core.workers()),
       loop_tasks_(core.loop_tasks()),
       loop_(core.loop()) {}

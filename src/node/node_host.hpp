@@ -11,8 +11,8 @@ namespace batchrpc {
 /// A node as a callable knows it that is exposed on it: does not keep the node alive.
 class NodeHost final : public Host {
  public:
-  /// `exposed_as`: the callable's name; empty: no one knows.
-  NodeHost(NodeCore& core, std::string exposed_as);
+  /// `exposed_as`: the callable's name; empty: nobody knows it. `exclusive`: its lock, or null.
+  NodeHost(NodeCore& core, std::string exposed_as, std::shared_ptr<AsyncMutex> exclusive);
 
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
   [[nodiscard]] const std::shared_ptr<Executor>& workers() const noexcept override {
@@ -22,6 +22,10 @@ class NodeHost final : public Host {
     return loop_tasks_;
   }
   [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept override { return loop_; }
+  [[nodiscard]] const std::string& exposed_as() const noexcept override { return exposed_as_; }
+  [[nodiscard]] const std::shared_ptr<AsyncMutex>& exclusive() const noexcept override {
+    return exclusive_;
+  }
   [[nodiscard]] bool is_live(std::string_view peer) const override;
   [[nodiscard]] bool is_current(const PeerIdentity& peer) const override;
   [[nodiscard]] bool may_be_peer(std::string_view peer) const override;
@@ -35,6 +39,7 @@ class NodeHost final : public Host {
   const std::weak_ptr<NodeCore> core_;
   const std::string name_;
   const std::string exposed_as_;
+  const std::shared_ptr<AsyncMutex> exclusive_;
   const std::shared_ptr<Executor> workers_;
   const std::shared_ptr<Executor> loop_tasks_;
   const std::shared_ptr<Loop> loop_;

@@ -175,64 +175,38 @@ TEST_CASE("a group may be changed while a batch waits for it") {
   b.world.run_for(0s);
   CHECK(b.batches == Batches{{1}});
   b.answer(0);
-  b.batcher.set_options({.all_callers = true});
+  b.batcher.set_options({.all_of = {"a", "nobody"}});
   b.call(a, 2);
   CHECK(b.batches == Batches{{1}, {2}});
 }
 
-TEST_CASE("all callers: a batch waits for every peer that has called, as long as it lives") {
-  HeldBatching b({.all_callers = true});
-  Node first = b.world.join("first");
+TEST_CASE("a group that grows while it runs waits for the new member from then on") {
+  HeldBatching b({.all_of = {"first"}});
+  const Node first = b.world.join("first");
   const Node second = b.world.join("second");
-  b.call(first, 1);  // knows of no other
+  b.call(first, 1);
   CHECK(b.batches == Batches{{1}});
   b.answer(0);
-  b.call(second, 2);
+  b.call(second, 2);  // goes along
   CHECK(b.batches.size() == 1);
+  b.batcher.set_options({.all_of = {"first", "second"}});  // counts what waits
   b.call(first, 3);
   CHECK(b.batches == Batches{{1}, {2, 3}});
   b.answer(1);
-  b.call(second, 4);
+  b.call(first, 4);
   CHECK(b.batches.size() == 2);
-  first.shutdown(0s);
-  b.world.run_for(0s);
-  CHECK(b.batches == Batches{{1}, {2, 3}, {4}});
-  b.answer(2);
-  // It is not expected when it comes back, but from its first row on.
-  const Node again = b.world.join("first");
   b.call(second, 5);
-  CHECK(b.batches.size() == 4);
-  b.answer(3);
-  b.call(again, 6);
-  CHECK(b.batches.size() == 4);
-  b.call(second, 7);
-  CHECK(b.batches.back() == std::vector<int>{6, 7});
+  CHECK(b.batches.back() == std::vector<int>{4, 5});
 }
 
-TEST_CASE("all callers: one that is expected is waited for from the start") {
-  HeldBatching b({.all_callers = true});
-  const Node first = b.world.join("first");
-  const Node second = b.world.join("second");
-  b.batcher.expect("first");
-  b.batcher.expect("second");
-  b.batcher.expect("nobody");
-  b.call(first, 1);
-  CHECK(b.batches.empty());
-  b.call(second, 2);
-  CHECK(b.batches == Batches{{1, 2}});
-}
-
-TEST_CASE(
-    "all callers: who is expected before the batcher is exposed, or joins later, is waited for") {
+TEST_CASE("who is named before the batcher is exposed, or joins later, is waited for") {
   test::VirtualWorld world;
   const Node root = world.root();
   Batches batches;
-  const Batcher<int(int)> batcher({.all_callers = true}, [&](std::vector<int> xs) {
+  const Batcher<int(int)> batcher({.all_of = {"first", "late"}}, [&](std::vector<int> xs) {
     batches.push_back(xs);
     return xs;
   });
-  batcher.expect("first");
-  batcher.expect("late");
   root.expose("f", batcher);
   const Node first = world.join("first");
   CHECK(first.call<int(int)>("root", "f", 1).get() == 1);  // the other one is not there yet
@@ -242,12 +216,6 @@ TEST_CASE(
   CHECK_FALSE(waits.ready());
   CHECK(late.call<int(int)>("root", "f", 3).get() == 3);
   CHECK(batches == Batches{{1}, {2, 3}});
-}
-
-TEST_CASE("only a batcher of all callers expects somebody") {
-  CHECK_THROWS_WITH(Batcher<int(int)>({}, doubled).expect("a"), Catch::Contains("all_callers"));
-  Batching b({.all_callers = true});
-  CHECK_THROWS_AS(b.batcher.expect(""), InvalidArgument);
 }
 
 TEST_CASE("a group that names the node itself waits for a row of its process") {
@@ -282,16 +250,9 @@ TEST_CASE("a group of a full world must be of its nodes") {
   CHECK_THROWS_WITH(agent.expose("bad", bad),
                     Catch::Contains("BatchOptions::all_of") && Catch::Contains("'observer2'"));
   CHECK_THROWS_WITH(good.set_options({.all_of = {"observer2"}}), Catch::Contains("'observer2'"));
-  Batcher<int(int)> expects({.all_callers = true}, doubled);
-  expects.expect("observer1");
-  expects.expect("observr1");
-  CHECK_THROWS_WITH(agent.expose("expects", expects),
-                    Catch::Contains("expect") && Catch::Contains("'observr1'"));
-  expects.set_options({});
-  CHECK_NOTHROW(agent.expose("expects", expects));
 }
 
-TEST_CASE("all callers: a call of a peer that was gone before the batcher was exposed never runs") {
+TEST_CASE("all_of: a call of a peer that was gone before the batcher was exposed never runs") {
   Batches batches;
   test::VirtualWorld world;
   auto options = world.options("root");
@@ -303,11 +264,10 @@ TEST_CASE("all callers: a call of a peer that was gone before the batcher was ex
   world.run_for(1s);
   world.kill("gone");
   world.run_for(1s);
-  const Batcher<int(int)> batcher({.all_callers = true}, [&](std::vector<int> xs) {
+  const Batcher<int(int)> batcher({.all_of = {"gone", "other"}}, [&](std::vector<int> xs) {
     batches.push_back(xs);
     return doubled(std::move(xs));
   });
-  batcher.expect("other");
   root.expose("double", batcher);
   world.run_for(1s);
   for (const int x : {2, 3}) {

@@ -76,13 +76,13 @@ TEST_CASE("a row that expires while others are accumulated never runs") {
 
 TEST_CASE("rows are accumulated on when a batch that was about to start has lost its rows") {
   const auto mutex = std::make_shared<AsyncMutex>();
-  Summing s({.max_size = 4, .exclusive = mutex});
+  Summing s({.max_size = 4}, {.exclusive = mutex});
   std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
-  s.batcher.set_options({.max_size = 4, .min_size = 2, .order_by_peer = true, .exclusive = mutex});
+  s.batcher.set_options({.max_size = 4, .min_size = 2, .order_by_peer = true});
   std::stop_source stop;
   auto first = s.batcher(-1);
   auto second = s.batcher.call_with({.stop = stop.get_token()}, 2);  // the start waits
-  s.batcher.set_options({.max_size = 4, .min_size = 2, .exclusive = mutex});
+  s.batcher.set_options({.max_size = 4, .min_size = 2});
   stop.request_stop();
   guard.reset();
   s.world.run_for(0s);
@@ -102,64 +102,58 @@ TEST_CASE("a smaller parallelism counts also for batches that are about to start
   b.answer(1);
 }
 
-TEST_CASE("a mutex that is set while a batch is about to start is waited for") {
+TEST_CASE("a lock that comes when a batcher runs without it is refused, and changes nothing") {
   const auto mutex = std::make_shared<AsyncMutex>();
-  std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
   HeldBatching b({});
+  CHECK_THROWS_WITH(
+      b.node.expose("again", b.batcher, {.exclusive = mutex}),
+      Catch::Contains("'again'") && Catch::Contains("when the batcher is exposed first"));
   b.add(1);
-  b.batcher.set_options({.exclusive = mutex});
-  b.world.run_for(1s);
-  CHECK(b.batches.empty());
-  guard.reset();
   b.world.run_for(0s);
   CHECK(b.batches == Batches{{1}});
   b.answer(0);
 
-  guard = mutex->try_lock();
-  Summing s({.min_size = 2});
-  auto bad = s.batcher(-1);
-  s.batcher.set_options({.min_size = 2, .exclusive = mutex});
-  s.world.run_for(1s);
-  CHECK_FALSE(bad.ready());
-  guard.reset();
-  s.world.run_for(0s);
-  CHECK(bad.ready());
+  const Batcher<int(int)> early({}, test::doubled);
+  CHECK(early(1).get() == 2);  // on a thread of its own
+  CHECK_THROWS_WITH(b.node.expose("early", early, {.exclusive = mutex}),
+                    Catch::Contains("'early'"));
+  b.node.expose("early", early);
 }
 
-TEST_CASE("a batch begins under the mutex that is in force") {
-  const auto before = std::make_shared<AsyncMutex>();
-  const auto after = std::make_shared<AsyncMutex>();
-  Batching b({.exclusive = before});
-  std::optional<AsyncMutex::Guard> guard = after->try_lock();
-  b.add({1});  // its batch is about to start
-  b.batcher.set_options({.exclusive = after});
-  b.world.run_for(0s);
+TEST_CASE("a batcher that has a lock is exposed under other names with the same one, or none") {
+  const auto mutex = std::make_shared<AsyncMutex>();
+  HeldBatching b({}, {}, {.exclusive = mutex});
+  CHECK_THROWS_AS(
+      b.node.expose("other", b.batcher.many(), {.exclusive = std::make_shared<AsyncMutex>()}),
+      InvalidArgument);
+  b.node.expose("same", b.batcher, {.exclusive = mutex});
+  b.node.expose("many", b.batcher.many());
+  std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
+  auto rows = b.batcher.many()({1, 2});
+  b.world.run_for(1s);
   CHECK(b.batches.empty());
   guard.reset();
   b.world.run_for(0s);
-  CHECK(b.batches == Batches{{1}});
+  CHECK(b.batches == Batches{{1, 2}});
+  b.answer(0);
+  CHECK(rows.get() == std::vector<int>{2, 4});
 }
 
-TEST_CASE("nothing waits for a mutex that is in force no more, nor for its end") {
-  auto mutex = std::make_shared<AsyncMutex>();
-  Batching b({.exclusive = mutex});
-  std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
-  b.add({1});
-  b.world.run_for(0s);
-  b.batcher.set_options({});
-  b.world.run_for(0s);
-  CHECK(b.batches == Batches{{1}});
-  guard.reset();
-  mutex.reset();
-  b.add({2});
-  b.world.run_for(0s);
-  CHECK(b.batches == Batches{{1}, {2}});
+TEST_CASE("a batcher that has a lock runs one batch at a time") {
+  const auto mutex = std::make_shared<AsyncMutex>();
+  const auto of_parallelism =
+      Catch::Contains("parallelism must be 1 with ExposeOptions::exclusive");
+  CHECK_THROWS_WITH(HeldBatching({.parallelism = 2}, {}, {.exclusive = mutex}), of_parallelism);
+  const HeldBatching b({}, {}, {.exclusive = mutex});
+  CHECK_THROWS_WITH(b.batcher.set_options({.parallelism = 2}), of_parallelism);
+  CHECK(b.batcher.options().parallelism == 1);
 }
 
 TEST_CASE("a batcher is closed when its last row is gone, whoever has the mutex") {
   const auto mutex = std::make_shared<AsyncMutex>();
   const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
-  HeldBatching b({.exclusive = mutex});
+  HeldBatching b({}, {}, {.exclusive = mutex});
   auto row = b.batcher.call_with({.timeout = 1s}, 1);
   auto closed = b.batcher.close(BatchClose::drain);
   b.world.run_for(999ms);
@@ -172,7 +166,7 @@ TEST_CASE("a batcher is closed when its last row is gone, whoever has the mutex"
 TEST_CASE("a batcher is closed after its rows have failed") {
   const auto mutex = std::make_shared<AsyncMutex>();
   const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
-  HeldBatching b({.exclusive = mutex});
+  HeldBatching b({}, {}, {.exclusive = mutex});
   b.add(1);
   bool failed_before = false;
   b.batcher.close(BatchClose::drain).then([&] { failed_before = b.rows[0].ready(); });
@@ -193,7 +187,7 @@ TEST_CASE("a batcher is closed after the callbacks of its rows") {
   const std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
   Future<void> closed;
   bool was_early = true;
-  HeldBatching b({.exclusive = mutex});
+  HeldBatching b({}, {}, {.exclusive = mutex});
   b.batcher.call_with({.timeout = 1s}, 1).then([&](const Result<int>& /*row*/) {
     closed = b.batcher.close();
     was_early = closed.ready();
@@ -235,7 +229,7 @@ TEST_CASE("while a reducer's batch is about to start, no row is accumulated besi
   CHECK(second.get() == 3);
 }
 
-TEST_CASE("all callers: nobody waits for one that is gone, though its row was accumulated") {
+TEST_CASE("a group does not wait for one that is gone, though its row was accumulated") {
   Summing s({.max_wait = 1h});
   Node first = s.world.join("first");
   const Node second = s.world.join("second");
@@ -247,10 +241,13 @@ TEST_CASE("all callers: nobody waits for one that is gone, though its row was ac
   auto kept = call(first, 1);
   s.world.kill("first");
   s.world.run_for(0s);
-  s.batcher.set_options({.all_callers = true});
+  s.batcher.set_options({.all_of = {"first", "second"}});
   auto row = call(second, 2);
   REQUIRE(row.ready());
-  CHECK(row.get() == 2);
+  CHECK(row.get() == 3);  // the row of the dead stays part of its batch
+  auto next = call(second, 4);
+  REQUIRE(next.ready());
+  CHECK(next.get() == 4);
 }
 
 }  // namespace batch_changes_test

@@ -208,7 +208,6 @@ TEST_CASE("every bad option is refused by its name") {
              Catch::Contains("at most 2 rows: raise preferred_sizes"));
   CHECK_THAT(message({.min_size = 32, .preferred_sizes = {1, 8}}),
              Catch::Contains("min_size (32)") && Catch::Contains("preferred_sizes (8)"));
-  CHECK_THAT(message({.all_of = {"a"}, .all_callers = true}), Catch::Contains("all_callers"));
   CHECK_THAT(message({.preferred_sizes = {0, 4}}), Catch::Contains("preferred_sizes"));
   CHECK_THAT(message({.preferred_sizes = {4, 2}}),
              Catch::Contains("ascending") && Catch::Contains("4 is before 2"));
@@ -223,8 +222,6 @@ TEST_CASE("every bad option is refused by its name") {
   CHECK_THAT(message({.max_queue = 0}), Catch::Contains("max_queue"));
   CHECK_THAT(message({.max_queue_bytes = 0}), Catch::Contains("max_queue_bytes"));
   CHECK_THAT(message({.parallelism = 0}), Catch::Contains("parallelism"));
-  CHECK_THAT(message({.parallelism = 2, .exclusive = std::make_shared<AsyncMutex>()}),
-             Catch::Contains("exclusive"));
   const auto move_only = [](const BatchOptions& options) {
     const Batcher<int(std::unique_ptr<int>)> batcher(
         options,

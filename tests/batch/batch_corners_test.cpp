@@ -61,7 +61,7 @@ TEST_CASE("a reducer has no latency target") {
 
 TEST_CASE("a reducer's row that expires while the exclusive mutex is not to be had never runs") {
   const auto mutex = std::make_shared<AsyncMutex>();
-  Summing s({.min_size = 2, .exclusive = mutex});
+  Summing s({.min_size = 2}, {.exclusive = mutex});
   std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
   auto expires = s.batcher.call_with({.timeout = 1s}, 100);
   s.world.run_for(1s);
@@ -78,7 +78,7 @@ TEST_CASE("who waits for the exclusive mutex is let in without the batcher's loc
   std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
   int asked = 0;
   {
-    Summing s({.min_size = 2, .exclusive = mutex});
+    Summing s({.min_size = 2}, {.exclusive = mutex});
     auto row = s.add(1);
     mutex->lock().then([&](const AsyncMutex::Guard&) {
       (void)s.batcher.statistics();
@@ -89,7 +89,7 @@ TEST_CASE("who waits for the exclusive mutex is let in without the batcher's loc
     CHECK(asked == 1);
   }
   guard = mutex->try_lock();
-  HeldBatching b({.exclusive = mutex});
+  HeldBatching b({}, {}, {.exclusive = mutex});
   b.add(1);
   mutex->lock().then([&](const AsyncMutex::Guard&) {
     (void)b.batcher.statistics();
@@ -126,7 +126,7 @@ TEST_CASE(
 
 TEST_CASE("closing does not wait for who has the exclusive mutex when nothing waits") {
   const auto mutex = std::make_shared<AsyncMutex>();
-  HeldBatching b({.exclusive = mutex});
+  HeldBatching b({}, {}, {.exclusive = mutex});
   std::optional<AsyncMutex::Guard> guard = mutex->try_lock();
   b.add(1);
   CHECK(b.batcher.close(BatchClose::fail).ready());
@@ -148,7 +148,7 @@ TEST_CASE("when every member of a group has a row, those of all keys start") {
 
 TEST_CASE(
     "a row brought in the name of a caller that is gone never runs, and nobody waits for it") {
-  HeldBatching b({.all_callers = true});
+  HeldBatching b({.all_of = {"a", "b"}});
   const Node a = b.world.join("a");
   const Node c = b.world.join("b");
   std::optional<CallContext> kept;

@@ -303,7 +303,6 @@ TEST_CASE("a batcher waits for peers only where it knows any: without a node all
   const Batcher<int(int)> later({}, doubled);
   CHECK(later(1).get() == 2);
   CHECK_THROWS_WITH(later.set_options({.all_of = {"a"}}), Catch::Contains("BatchOptions::all_of"));
-  CHECK_THROWS_WITH(later.set_options({.all_callers = true}), Catch::Contains("all_callers"));
   CHECK(later(2).get() == 4);
 }
 

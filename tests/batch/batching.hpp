@@ -32,7 +32,8 @@ inline std::string refusal_of(const BatchOptions& options) {
 
 /// A batcher over a node in virtual time, whose handler notes each batch and when it began.
 struct Batching {
-  explicit Batching(const BatchOptions& options, BatchRules<int> rules = {})
+  explicit Batching(const BatchOptions& options, BatchRules<int> rules = {},
+                    const ExposeOptions& how = {})
       : batcher(
             options,
             [this](std::vector<int> xs) {
@@ -41,7 +42,7 @@ struct Batching {
               return doubled(std::move(xs));
             },
             std::move(rules)) {
-    node.expose("double", batcher);
+    node.expose("double", batcher, how);
   }
   /// Queues rows now; their futures are kept.
   void add(const std::vector<int>& xs) {
@@ -60,7 +61,8 @@ struct Batching {
 /// A batcher over a node in virtual time, whose handler holds each batch until it is told to answer
 /// it.
 struct HeldBatching {
-  explicit HeldBatching(const BatchOptions& options, BatchRules<int> rules = {})
+  explicit HeldBatching(const BatchOptions& options, BatchRules<int> rules = {},
+                        const ExposeOptions& how = {})
       : batcher(
             options,
             [this](std::vector<int> xs) {
@@ -68,7 +70,7 @@ struct HeldBatching {
               return running.emplace_back().get_future();
             },
             std::move(rules)) {
-    node.expose("double", batcher);
+    node.expose("double", batcher, how);
   }
   Future<int>& add(int x) { return rows.emplace_back(batcher(x)); }
   /// Queues a row of a peer's.
@@ -93,8 +95,9 @@ struct HeldBatching {
 
 /// A batcher over a node in virtual time, whose reducer adds rows up, and refuses negative ones.
 struct Summing {
-  explicit Summing(BatchOptions options) : batcher(std::move(options), reduce(Reducer{this})) {
-    node.expose("sum", batcher);
+  explicit Summing(BatchOptions options, const ExposeOptions& how = {})
+      : batcher(std::move(options), reduce(Reducer{this})) {
+    node.expose("sum", batcher, how);
   }
   /// Queues a row, and lets it be added up.
   Future<int> add(int x) {

@@ -37,7 +37,8 @@ class Schedule::ScheduleHost final : public Host {
       : schedule_(schedule),
         workers_(schedule.workers_),
         loop_tasks_(schedule.loop_),
-        loop_(schedule.loop_) {}
+        loop_(schedule.loop_),
+        exclusive_(schedule.exclusive_ ? schedule.mutex_ : nullptr) {}
 
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
   [[nodiscard]] const std::shared_ptr<Executor>& workers() const noexcept override {
@@ -47,6 +48,10 @@ class Schedule::ScheduleHost final : public Host {
     return loop_tasks_;
   }
   [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept override { return loop_; }
+  [[nodiscard]] const std::string& exposed_as() const noexcept override { return no_name_; }
+  [[nodiscard]] const std::shared_ptr<AsyncMutex>& exclusive() const noexcept override {
+    return exclusive_;
+  }
   [[nodiscard]] bool is_live(std::string_view name) const override {
     return name == name_ || any_peer([&](const Peer& peer) { return peer.identity->name == name; });
   }
@@ -75,9 +80,11 @@ class Schedule::ScheduleHost final : public Host {
 
   Schedule& schedule_;
   const std::string name_ = "root";
+  const std::string no_name_;
   const std::shared_ptr<Executor> workers_;
   const std::shared_ptr<Executor> loop_tasks_;
   const std::shared_ptr<Loop> loop_;
+  const std::shared_ptr<AsyncMutex> exclusive_;
 };
 
 Schedule::Schedule(std::uint64_t seed, std::ostream* log)
@@ -89,6 +96,7 @@ Schedule::Schedule(std::uint64_t seed, std::ostream* log)
       plain_(chance(0.25)),
       reduces_(!plain_ && chance(0.3)),
       priorities_(!plain_ && !reduces_ && chance(0.4)),
+      exclusive_(!plain_ && chance(0.3)),
       keys_(plain_ || reduces_ ? 1 : 3),
       weights_(!plain_ && chance(0.3) ? 400 : 1),
       model_(model()) {
@@ -137,24 +145,18 @@ BatchOptions Schedule::some_options() {
   options.max_queue = options.max_size + below(20);
   if (plain_) return options;
   if (chance(0.3)) options.min_size = 1 + below(options.max_size);
-  if (chance(0.2)) {
+  if (chance(0.3)) {
     options.all_of = {"peer1", "peer2"};
     if (chance(0.3)) options.all_of.emplace_back("root");
     options.max_size = std::max(options.max_size, options.all_of.size());
     options.max_queue = std::max(options.max_queue, options.max_size);
-  } else {
-    options.all_callers = chance(0.2);
   }
   options.order_by_peer = chance(0.2);
   options.max_overtaking = 1 + below(10);
   options.on_full = chance(0.5) ? OnFull::wait : OnFull::reject;
   held_ = held_ || options.on_full == OnFull::wait;
   if (weights_ > 1) options.max_queue_bytes = 500 + below(4000);
-  if (chance(0.3)) {
-    options.exclusive = mutex_;
-  } else if (!reduces_) {
-    options.parallelism = 1 + below(3);
-  }
+  if (!exclusive_ && !reduces_) options.parallelism = 1 + below(3);
   if (reduces_) return options;
   if (chance(0.3)) {
     for (std::size_t size = 1 + below(3); size <= options.max_size; size += 1 + below(5))
@@ -168,7 +170,6 @@ BatchOptions Schedule::some_options() {
     options.max_wait = {};
     options.min_size = 1;
     options.all_of.clear();
-    options.all_callers = false;
     options.latency_target = {.latency = 500us * (1 + below(4)),
                               .percentile = chance(0.5) ? 0.5 : 0.9};
   }
@@ -211,7 +212,7 @@ void Schedule::pass(Duration time) {
 }
 
 void Schedule::run() {
-  note(reduces_ ? "a reducer" : "a handler");
+  note(reduces_ ? "a reducer" : "a handler", exclusive_ ? ", exclusive" : "");
   note_options(model_.options());
   const std::size_t events = 20 + below(60);
   for (std::size_t i = 0; i < events; ++i) {

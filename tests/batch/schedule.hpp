@@ -102,7 +102,7 @@ class Schedule {
   void check_order(const ScheduledCalls& calls, const ModelBatch& batch);
   void check_start(const ModelBatch& batch);
   void check_wait(const Call& call, TimePoint started);
-  void check_lock(const BatchOptions& options);
+  void check_lock();
   void check_choice(const BatchStatistics& now);
   void check_counts(const BatchStatistics& now);
   void check_step();
@@ -112,6 +112,7 @@ class Schedule {
   void check_error(Call& call, ErrorCode code);
   void check_who_gave_way(BatchModel::Verdict& verdict);
 
+  [[nodiscard]] bool exclusive_runs() const { return exclusive_ && model_.running() > 0; }
   [[nodiscard]] Call& call_of(const Row& row) {
     return calls_[static_cast<std::size_t>(row.number / 100)];
   }
@@ -125,6 +126,7 @@ class Schedule {
   bool plain_;  // one key, no priorities, no changes, one batch at a time: waits can be bounded
   bool reduces_;
   bool priorities_;
+  bool exclusive_;       // batches have the mutex
   bool held_ = false;    // callers come in turn
   std::size_t keys_;     // that rows have
   std::size_t weights_;  // of a row, below

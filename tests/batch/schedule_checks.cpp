@@ -67,8 +67,8 @@ void Schedule::check_wait(const Call& call, TimePoint started) {
 }
 
 // While others have the mutex, nothing of the batcher's runs.
-void Schedule::check_lock(const BatchOptions& options) {
-  if (guard_ && options.exclusive) complain("rows run while another has the mutex");
+void Schedule::check_lock() {
+  if (guard_ && exclusive_) complain("rows run while another has the mutex");
 }
 
 void Schedule::check_run(ModelBatch& batch, const ScheduledCalls& calls,
@@ -240,7 +240,7 @@ void Schedule::check_step() {
   check_choice(now);
   check_counts(now);
   // Which may be why something waits, also for a start that was told to wait for the mutex.
-  if (guard_ || asked_for_mutex_ || model_.exclusive_runs() || tasks_ > 0) return;
+  if (guard_ || asked_for_mutex_ || exclusive_runs() || tasks_ > 0) return;
   if (model_.is_late(loop_->now())) complain("rows wait that should run");
   if (model_.is_stuck()) complain("rows wait for others that they leave no room for");
   if (reduces_ && model_.next_to_accumulate() != nullptr)

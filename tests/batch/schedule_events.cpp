@@ -98,7 +98,7 @@ void Schedule::change_settings() {
     if (target.latency > Duration::zero() && chance(0.3)) target.latency *= 2;
     if (target.latency > Duration::zero() && chance(0.3))
       target.percentile = 1.4 - target.percentile;
-    if (!options.exclusive && !reduces_ && chance(0.3)) options.parallelism = other.parallelism;
+    if (!reduces_ && chance(0.3)) options.parallelism = other.parallelism;
   }
   if (options.latency_target.latency > Duration::zero()) {  // a choice that is kept stays the same
     options.preferred_sizes = model_.options().preferred_sizes;
@@ -116,12 +116,12 @@ void Schedule::change_settings() {
 void Schedule::note_options(const BatchOptions& o) {
   note("settings: max_size ", o.max_size, o.max_wait > Duration::zero() ? ", max_wait " : "",
        o.max_wait.count() / 1000, ", min_size ", o.min_size, o.all_of.empty() ? "" : ", all_of",
-       o.all_callers ? ", all_callers" : "", o.preferred_sizes.empty() ? "" : ", preferred_sizes",
+       o.preferred_sizes.empty() ? "" : ", preferred_sizes",
        o.latency_target.latency > Duration::zero() ? ", latency_target" : "",
        o.order_by_peer ? ", order_by_peer" : "", ", max_overtaking ", o.max_overtaking,
        ", max_queue ", o.max_queue, ", max_queue_bytes ", o.max_queue_bytes,
-       o.on_full == OnFull::wait ? ", hold" : "", ", parallelism ", o.parallelism,
-       o.exclusive ? ", exclusive" : "", o.isolate == Isolate::bisect ? ", halves" : "");
+       o.on_full == OnFull::wait ? ", wait" : "", ", parallelism ", o.parallelism,
+       o.isolate == Isolate::bisect ? ", bisect" : "");
 }
 
 void Schedule::take_mutex() {
@@ -131,7 +131,7 @@ void Schedule::take_mutex() {
     note("mutex taken");
     ++happened_["mutex taken"];
     asked_for_mutex_ = false;
-    if (model_.exclusive_runs()) complain("the mutex is to be had while a batch runs");
+    if (exclusive_runs()) complain("the mutex is to be had while a batch runs");
     guard_ = std::move(guard);
     loop_->schedule(loop_->now() + some_time(1500), [this] {
       note("mutex given back");
@@ -163,12 +163,6 @@ void Schedule::event() {
     batcher_->resume();
   } else if (event < 0.985) {
     take_mutex();
-  } else if (event < 0.99) {
-    if (!model_.options().all_callers) return;
-    const std::string peer = "peer" + std::to_string(1 + below(5));
-    note("expect ", peer);
-    model_.expect(peer);
-    batcher_->expect(peer);
   } else {  // the loop is late
     loop_->advance(some_time(1000));
     arrive();

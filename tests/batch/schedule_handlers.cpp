@@ -32,7 +32,7 @@ Future<T> Schedule::later(std::function<T()> make) {
 Future<Schedule::Results> Schedule::handle(std::vector<Row> rows, const BatchInfo& info) {
   Call& first = call_of(rows.front());
   ModelBatch& batch = first.batch == nullptr ? begin_batch(first.key()) : *first.batch;
-  check_lock(*batch.options);
+  check_lock();
   const auto at = std::find(batch.calls.begin(), batch.calls.end(), &first);
   if (at == batch.calls.end()) {
     complain("a row runs that is not of the batch");
@@ -117,7 +117,7 @@ void Schedule::fail_accumulation(Call& call) {
 }
 
 void Schedule::begin_sum() {
-  check_lock(model_.options());
+  check_lock();
   Call* const next = next_to_accumulate();
   if (has_begun_) complain("a reducer begins twice");
   if (next != nullptr && chance(0.02)) fail_accumulation(*next);
@@ -126,7 +126,7 @@ void Schedule::begin_sum() {
 }
 
 void Schedule::accumulate(const Row& row) {
-  check_lock(model_.options());
+  check_lock();
   Call& call = call_of(row);
   Call* const next = call.summed > 0 ? &call : next_to_accumulate();
   if (!has_begun_) complain("a reducer gets a row before it begins");
@@ -156,7 +156,7 @@ Future<int> Schedule::finish(const BatchInfo& info) {
   for (Call* call : finishing_->calls) {
     if (call->fate == Fate::open) calls.push_back(call);
   }
-  check_lock(*finishing_->options);
+  check_lock();
   check_info(*finishing_, calls, info);
   int sum = 0;
   for (const Call* call : calls) {

@@ -101,12 +101,6 @@ void BatchModel::set_options(const BatchOptions& options) {
     in_force_ = {options.max_size, options.min_size, options.max_wait};
     if (!options.preferred_sizes.empty()) in_force_.size = options.preferred_sizes.back();
   }
-  if (!before.all_callers || !options.all_callers) callers_.clear();
-  if (options.all_callers) {
-    for (const ScheduledCall* call : queue_) {
-      if (call->caller && is_live_(call->caller->name)) callers_.insert(call->caller->name);
-    }
-  }
   ScheduledCalls all = queue_;
   const ScheduledCalls held = held_calls();
   all.insert(all.end(), held.begin(), held.end());
@@ -157,7 +151,6 @@ void BatchModel::group_changed() {
   for (ScheduledCall* call : gone)
     drop(*call, Fate::left, ErrorCode::peer_lost);
   admit_held();
-  std::erase_if(callers_, [this](const std::string& name) { return !is_live_(name); });
 }
 
 void BatchModel::cancel(ScheduledCall& call) {
@@ -287,7 +280,6 @@ void BatchModel::enqueue(ScheduledCall& call) {
     for (ScheduledCall* other : lane(call.key()))
       other->flushed = call.flushed;
   }
-  if (options_.all_callers && call.caller) callers_.insert(call.caller->name);
 }
 
 // While the call whose turn it is fits, the callers come in turn.

@@ -27,7 +27,6 @@ class BatchModel {
 
   // What the batcher is told.
   void set_options(const BatchOptions& options);
-  void expect(const std::string& peer) { expected_.insert(peer); }
   void flush();
   void pause() { paused_ = paused_ || !closed_; }
   void resume() { paused_ = false; }
@@ -77,7 +76,6 @@ class BatchModel {
   [[nodiscard]] std::size_t held_rows() const;
   [[nodiscard]] std::size_t bytes() const;
   [[nodiscard]] std::size_t running() const { return running_.size(); }
-  [[nodiscard]] bool exclusive_runs() const;
   [[nodiscard]] bool paused() const { return paused_; }
   [[nodiscard]] bool closed() const { return closed_; }
   [[nodiscard]] bool is_empty() const {
@@ -93,7 +91,7 @@ class BatchModel {
   ScheduledCalls& unsettled() { return unsettled_; }
 
  private:
-  [[nodiscard]] bool is_grouped() const { return options_.all_callers || !options_.all_of.empty(); }
+  [[nodiscard]] bool is_grouped() const { return !options_.all_of.empty(); }
   [[nodiscard]] bool is_complete() const;
   [[nodiscard]] ScheduledCalls lane(int key) const;
   [[nodiscard]] std::set<int> keys() const;
@@ -121,8 +119,6 @@ class BatchModel {
   std::vector<std::unique_ptr<ModelBatch>> running_;
   std::vector<std::unique_ptr<ModelBatch>> over_;
   std::map<int, std::size_t> passed_;  // by key: calls of other keys that were preferred
-  std::set<std::string> callers_;
-  std::set<std::string> expected_;
   ScheduledCalls unsettled_;
   bool lacked_room_ = false;  // a call did, since the queue was last empty
   bool paused_ = false;

@@ -42,12 +42,7 @@ bool BatchModel::is_complete() const {
       return call->caller ? call->caller->name == name : name == "root";
     });
   };
-  std::set<std::string> members(options_.all_of.begin(), options_.all_of.end());
-  if (options_.all_callers) {
-    members.insert(callers_.begin(), callers_.end());
-    members.insert(expected_.begin(), expected_.end());
-  }
-  return std::all_of(members.begin(), members.end(),
+  return std::all_of(options_.all_of.begin(), options_.all_of.end(),
                      [&](const std::string& name) { return !is_live_(name) || waits(name); });
 }
 
@@ -198,11 +193,6 @@ void BatchModel::completed(ScheduledCall& call) {
                                   [&](const auto& other) { return other.get() == call.batch; });
   over_.push_back(std::move(*batch));
   running_.erase(batch);
-}
-
-bool BatchModel::exclusive_runs() const {
-  return std::any_of(running_.begin(), running_.end(),
-                     [](const auto& batch) { return batch->options->exclusive != nullptr; });
 }
 
 // The first that it does not have, if that is of the next batch.

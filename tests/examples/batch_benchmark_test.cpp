@@ -83,7 +83,6 @@ TEST_CASE("a name of a setting says how a batch starts, and where its handler ru
   const std::vector<std::string> observers{"a", "b"};
   CHECK(Setting("idle").options(observers).short_handler);
   CHECK_FALSE(Setting("idle-workers").options(observers).short_handler);
-  CHECK(Setting("all-callers").options(observers).all_callers);
   CHECK(Setting("all-of").options(observers).all_of == observers);
   CHECK(Setting("min-size").options(observers).min_size == 2);
 }

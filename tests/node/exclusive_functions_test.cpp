@@ -315,15 +315,25 @@ TEST_CASE("promise 4: calls that are cancelled while they wait for a lock leave 
   CHECK(pair.is_free());
 }
 
-TEST_CASE("a Batcher refuses the lock of ExposeOptions and names the option that it has") {
-  test::VirtualWorld world;
-  const Node node = world.root();
-  const Batcher<int(int)> batcher({}, [](std::vector<int> xs) { return xs; });
-  const auto mutex = new_mutex();
-  CHECK_THROWS_WITH(node.expose("squares", batcher, {.exclusive = mutex}),
-                    Catch::Contains("'squares'") && Catch::Contains("BatchOptions::exclusive"));
-  node.expose("squares", batcher);
-  CHECK(node.call<int(int)>("root", "squares", 3).get() == 3);
+TEST_CASE("a Batcher's calls come in while another has its lock, and their batch waits for it") {
+  Pair pair;
+  std::vector<std::vector<int>> batches;
+  const Batcher<int(int)> batcher({}, [&](std::vector<int> xs) {
+    batches.push_back(xs);
+    return xs;
+  });
+  pair.b.expose("gather", batcher, {.exclusive = pair.mutex});
+  AsyncMutex::Guard guard = pair.mutex->lock().get();
+  auto first = pair.a.call<int(int)>("b", "gather", 1);
+  auto second = pair.a.call<int(int)>("b", "gather", 2);
+  pair.world.run_for(1s);
+  CHECK(batcher.statistics().queued == 2);
+  CHECK(batches.empty());
+  guard.unlock();
+  CHECK(first.get() == 1);
+  CHECK(second.get() == 2);
+  CHECK(batches == std::vector<std::vector<int>>{{1, 2}});
+  CHECK(pair.is_free());
 }
 
 TEST_CASE("a thousand calls that wait for the lock do not recurse when it comes") {

@@ -51,7 +51,8 @@ class BATCHRPC_EXPORT BatchCore {
 
   /// Uses the node's clock and workers, and its knowledge of who lives. Before the first row; later
   /// calls change nothing. Throws InvalidArgument when all_of has names that the node's group
-  /// cannot have.
+  /// cannot have, for a lock (Host::exclusive) of a batcher whose parallelism is not 1, and for one
+  /// that comes too late.
   virtual void exposed_on(const std::shared_ptr<Host>& host) = 0;
 
   /// Queues a call; sets its `arrived`, and its caller and deadline from the calling thread's
@@ -72,7 +73,6 @@ class BATCHRPC_EXPORT BatchCore {
   virtual void resume() = 0;
   /// The future is ready when nothing waits or runs any more.
   [[nodiscard]] virtual Future<void> close(BatchClose how) = 0;
-  virtual void expect(const std::string& peer) = 0;
 
   [[nodiscard]] virtual std::shared_ptr<const BatchOptions> options() const = 0;
   /// Throws InvalidArgument that names the option, or one that cannot be changed.

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "batchrpc/base/executor.hpp"
-#include "batchrpc/future/async_mutex.hpp"
 
 namespace batchrpc {
 
@@ -38,9 +37,9 @@ struct LatencyTarget {
 /// says how to choose each. All but `short_handler` and `executor` can be changed while the batcher
 /// runs (Batcher::set_options).
 ///
-/// With neither `max_wait`, `min_size`, `all_of`, `all_callers` nor `latency_target`, a batch
-/// starts as soon as the handler is idle, with what has gathered meanwhile: batches form by
-/// themselves under load, and a lone caller waits for nobody. Otherwise it starts when the first of
+/// With neither `max_wait`, `min_size`, `all_of` nor `latency_target`, a batch starts as soon as
+/// the handler is idle, with what has gathered meanwhile: batches form by themselves under load,
+/// and a lone caller waits for nobody. Otherwise it starts when the first of
 /// these is true: `max_size` rows are there, or the largest of `preferred_sizes`; `min_size` rows
 /// are there; every live member of the group has a row that waits, of whatever key; its oldest row
 /// has waited for `max_wait`; a call finds no room in the queue while nothing runs that would make
@@ -61,17 +60,12 @@ struct BatchOptions {
   std::size_t min_size = 1;
 
   /// Names of peers: when each of those that live has a row that waits, of whatever key, all that
-  /// waits starts. A peer that
-  /// dies is not waited for, from the moment when that is noticed; one that joins (again) is. In a
-  /// group of a fixed size all names must be those of its nodes; in an open one, a name that nobody
-  /// has is waited for when somebody with it has joined. At most as many names as a batch has rows.
+  /// waits starts. A peer that dies is not waited for, from the moment when that is noticed; one
+  /// that joins (again) is. Rows of this process go along, and are waited for where the names have
+  /// the node's own. In a group of a fixed size all names must be those of its nodes; in an open
+  /// one, a name that nobody has is waited for when somebody with it has joined. At most as many
+  /// names as a batch has rows.
   std::vector<std::string> all_of{};
-
-  /// The same for all peers that have called this batcher, or that it was told of
-  /// (Batcher::expect), as long as they live; when it is set later, who calls from then on. Rows of
-  /// this process go along, and are not waited for (with all_of they are, where it names the node
-  /// itself). Excludes all_of.
-  bool all_callers = false;
 
   /// Sizes that the handler is compiled for, ascending, the last at most max_size: a batch is cut
   /// at one of them, or padded up to one with copies of its last row, whose results nobody gets. It
@@ -109,12 +103,9 @@ struct BatchOptions {
   // --- how it runs
 
   /// How many batches run at once; with 1 the handler never runs concurrently. Handlers that are
-  /// not asynchronous need as many threads: those of the node's workers, or of `executor`.
+  /// not asynchronous need as many threads: those of the node's workers, or of `executor`. A
+  /// batcher that is exposed with a lock (ExposeOptions::exclusive) has one.
   std::size_t parallelism = 1;
-
-  /// Shared with other functions (ExposeOptions::exclusive) or code (AsyncMutex::lock): no batch
-  /// runs while one of them does. Needs a parallelism of 1.
-  std::shared_ptr<AsyncMutex> exclusive{};
 
   /// What is done with a batch whose handler throws.
   Isolate isolate = Isolate::none;

@@ -125,12 +125,6 @@ class Batcher<R(Args...)> {
   /// one, may come later.)
   Future<void> close(BatchClose how = BatchClose::fail) const { return state_->core->close(how); }
 
-  /// With BatchOptions::all_callers: that this peer will call, so that batches wait for it whenever
-  /// it lives, the first one already. Before the batcher is exposed, so that no row is earlier; it
-  /// is not taken back. Throws InvalidArgument without all_callers, and, as does exposing the
-  /// batcher later, for a name that a full group lacks.
-  void expect(const std::string& peer) const { state_->core->expect(peer); }
-
   /// The options in force.
   [[nodiscard]] BatchOptions options() const { return *state_->core->options(); }
   /// Changes them, from the next batch on. Throws InvalidArgument that names the option that is out
@@ -143,7 +137,8 @@ class Batcher<R(Args...)> {
   /// By a node that it is exposed on: from then on it uses that node's clock and workers, and its
   /// groups are that node's peers. The first node counts: exposed on a second one, or after a row
   /// of this process that came before any node, it answers there, but runs where it did; and the
-  /// end of the first node ends it.
+  /// end of the first node ends it. A lock (Host::exclusive) is the first node's, too: another one
+  /// is refused with InvalidArgument.
   void exposed_on(const std::shared_ptr<Host>& host) const { state_->core->exposed_on(host); }
   /// By a node: a peer's call, which has `First` before its own arguments; `owner` lives until it
   /// is answered.
@@ -182,7 +177,7 @@ class Batcher<R(Args...)> {
   }
   static std::function<void(const std::string&)> device_check() {
     std::function<void(const std::string&)> check;
-    [[maybe_unused]] const auto look_at = [&]<class T>(const BatchTraits<T>* /*form*/) {
+    [[maybe_unused]] const auto look_at = [&]<class T>(const BatchTraits<T>* /*traits*/) {
       if constexpr (requires { BatchTraits<T>::check_device; }) {
         check = [](const std::string& device) { BatchTraits<T>::check_device(device); };
       }

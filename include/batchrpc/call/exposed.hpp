@@ -31,8 +31,9 @@ struct ExposeOptions {
   /// in which they came; it takes turns with other nodes, and with who asks for the lock elsewhere.
   /// No thread waits for it. The call has it before its arguments are decoded, and until its answer
   /// is made: where the function returns a Future, until that is ready. A handler that waits for
-  /// the lock itself, or for a call that needs it, waits in vain. Null: none. Not for a Batcher,
-  /// which has BatchOptions::exclusive.
+  /// the lock itself, or for a call that needs it, waits in vain. Null: none. Each batch of a
+  /// Batcher has the lock, instead of its calls, and takes what has come until it gets the lock;
+  /// the batcher needs a parallelism of 1, and must not have had a row yet.
   std::shared_ptr<AsyncMutex> exclusive{};
 };
 
@@ -45,8 +46,8 @@ concept ToldOfHost = requires(Callable& callable, const std::shared_ptr<Host>& h
   callable.exposed_on(host);
 };
 
-/// Throws InvalidArgument for options of functions that have run once they have taken a call: one
-/// that gathers calls runs later, and has options of its own.
+/// Throws InvalidArgument for an option that a callable which gathers calls has no use for: it
+/// takes each call at once, and runs later.
 BATCHRPC_EXPORT void check_gathering(const std::string& name, const ExposeOptions& options);
 
 /// A callable that is told of calls before it is called: ExposedFunction::announce.

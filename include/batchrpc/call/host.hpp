@@ -10,6 +10,7 @@
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/call/call_context.hpp"
+#include "batchrpc/future/async_mutex.hpp"
 #include "batchrpc/metrics/node_metrics.hpp"
 #include "batchrpc/transport/loop.hpp"
 
@@ -35,6 +36,11 @@ class BATCHRPC_EXPORT Host {
   [[nodiscard]] virtual const std::shared_ptr<Executor>& loop_tasks() const noexcept = 0;
   /// For timers.
   [[nodiscard]] virtual const std::shared_ptr<Loop>& loop() const noexcept = 0;
+
+  /// The name under which the callable is exposed; empty: nobody knows it.
+  [[nodiscard]] virtual const std::string& exposed_as() const noexcept = 0;
+  /// ExposeOptions::exclusive: the lock that the callable takes for what it runs. Null: none.
+  [[nodiscard]] virtual const std::shared_ptr<AsyncMutex>& exclusive() const noexcept = 0;
 
   /// Whether a node of that name is in the group and not lost.
   [[nodiscard]] virtual bool is_live(std::string_view peer) const = 0;

@@ -219,7 +219,7 @@ class BATCHRPC_EXPORT Node {
     ExposeOptions how = options;
     if constexpr (detail::ToldOfHost<Callable>) {
       detail::check_gathering(name, how);
-      callable.exposed_on(host(name));
+      callable.exposed_on(host(name, std::exchange(how.exclusive, nullptr)));
       how.short_handler = true;
     }
     if constexpr (detail::takes_temporaries<Traits>()) {
@@ -356,7 +356,8 @@ class BATCHRPC_EXPORT Node {
   [[nodiscard]] std::shared_ptr<Executor> workers() const;
 
   /// What a callable that is exposed here, under that name, may use.
-  [[nodiscard]] std::shared_ptr<Host> host(std::string exposed_as = {}) const;
+  [[nodiscard]] std::shared_ptr<Host> host(
+      std::string exposed_as = {}, std::shared_ptr<AsyncMutex> exclusive = nullptr) const;
 
   /// For parts of the library.
   [[nodiscard]] const std::shared_ptr<NodeCore>& core() const {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <utility>
+
+#include "batchrpc/transport/loop.hpp"
+
+namespace batchrpc::detail {
+
+/// One timer for all that a batcher waits for: set too early, it has its task look again. Not
+/// thread-safe.
+class BatchTimer {
+ public:
+  /// Whether set() would change anything: there is no timer that runs as early.
+  [[nodiscard]] bool needs(TimePoint when) const noexcept {
+    return when != TimePoint::max() && (timer_ == 0 || at_ > when);
+  }
+  /// Runs `look`, which calls fired(), at that time instead.
+  void set(Loop& loop, TimePoint when, Task look) {
+    cancel(loop);
+    at_ = when;
+    timer_ = loop.schedule(when, std::move(look));
+  }
+  void fired() noexcept { timer_ = 0; }
+  void cancel(Loop& loop) {
+    if (timer_ != 0) loop.cancel(std::exchange(timer_, 0));
+  }
+
+ private:
+  TimerId timer_ = 0;  // 0: none
+  TimePoint at_{};
+};
+
+}  // namespace batchrpc::detail
