@@ -224,8 +224,9 @@ std::vector<std::string> Node::shutdown(Duration timeout) {
   const bool waits_for_itself = live_core().is_own_thread() &&
                                 (!live_core().loop()->is_driving() || SetAside::is_in_handler());
   if (waits_for_itself) {
-    throw InvalidArgument("shutdown on a thread of node " + name() +
-                          ", while it runs a handler, would wait for itself; tell another thread");
+    throw InvalidArgument(
+        "shutdown on a thread of node " + name() +
+        ", while it runs a handler, would wait for itself; call it on another thread");
   }
   return live_core().shutdown(timeout);
 }
@@ -269,9 +270,9 @@ Host Node::host(std::string exposed_as) const {
   };
   host.on_change = notify(false);
   host.on_end = notify(true);
-  host.on_metrics = [weak, as = host.exposed_as](auto figures) -> std::uint64_t {
+  host.on_metrics = [weak, as = host.exposed_as](auto stats) -> std::uint64_t {
     const auto core = weak.lock();
-    return core ? core->batchers().add(as, std::move(figures)) : 0;
+    return core ? core->batchers().add(as, std::move(stats)) : 0;
   };
   host.forget_metrics = [weak](std::uint64_t number, BatcherMetrics last) {
     if (const auto core = weak.lock()) core->batchers().remove(number, std::move(last));

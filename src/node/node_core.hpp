@@ -109,7 +109,7 @@ class NodeCore final : public SessionHost, public std::enable_shared_from_this<N
   void listen_for_peers(const std::optional<Address>& seen_from_root);
   /// The addresses by which this node would reach the member, best first.
   [[nodiscard]] std::vector<std::string> addresses_to_use(const Member& member) const;
-  /// Adds a peer that the group tells of.
+  /// Adds a peer that the group announces.
   void add_member(const Member& member);
 
   /// What a layer above keeps with a node: made at the first asking, and destroyed with the node.
