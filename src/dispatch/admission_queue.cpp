@@ -323,18 +323,18 @@ QueueMetrics AdmissionQueue::metrics() {
 
 void AdmissionQueue::close(const std::exception_ptr& error) {
   Calls waiting;
-  std::size_t untold = 0;
+  std::size_t unreported = 0;
   {
     const std::lock_guard lock(mutex_);
     closed_ = error;
-    untold = std::exchange(refused_, 0);
+    unreported = std::exchange(refused_, 0);
     for (auto& [name, line] : lines_) {
       while (!line.waiting.empty())
         waiting.push_back(take(line, line.waiting.begin()));
     }
   }
-  if (untold > 0) {
-    log_.warning(calls(untold) +
+  if (unreported > 0) {
+    log_.warning(calls(unreported) +
                  " refused for lack of room since the last such line, until the end");
   }
   for (Waiting& call : waiting)

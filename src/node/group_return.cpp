@@ -1,16 +1,15 @@
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/caller.hpp"
-#include "node/group.hpp"
 #include "node/group_functions.hpp"
+#include "node/group_membership.hpp"
 #include "node/node_core.hpp"
 
-// What a member does whose root is lost: it goes on with the others, and tries the address by which
-// it has joined until a root is there again. To one that was started anew, which knows nobody, it
-// introduces itself as it did at first.
+// What a member does when its root is lost. It goes on with the others, and tries the address by
+// which it has joined until a root is there again. A root that was started anew knows nobody, so
+// the member introduces itself as it did at first.
 namespace batchrpc {
 
 using namespace group_functions;
@@ -23,68 +22,72 @@ constexpr Duration kPause = std::chrono::seconds(1);
 
 }  // namespace
 
-void Group::root_lost(std::uint64_t incarnation) {
-  if (!joined_ || std::exchange(returning_, true)) return;
-  lost_root_ = incarnation;
+void GroupMembership::peer_lost(const PeerInfo& peer) {
+  if (peer.rank != 0 || !joined_ || std::exchange(returning_, true)) return;
+  lost_root_ = peer.incarnation;
   core_.log().info("the root is lost; it is looked for at " + core_.options().join +
                    ", and nodes can join again when it is back");
-  nearer_.clear();
-  nearer_tries_ = 0;
+  address_.reset();
   other_rank_.reset();
   refused_for_.clear();
   return_after(Duration::zero(), kFirstPause);
 }
 
-void Group::return_again() { return_after(kPause / 2, kPause * 3 / 2); }
+void GroupMembership::peer_joined(const PeerInfo& peer) {
+  if (peer.rank != 0 || !returning_ || peer.incarnation != lost_root_) return;
+  root_is_back();
+  check_members({.name = peer.name, .rank = 0, .incarnation = peer.incarnation});
+}
 
-void Group::return_after(Duration at_least, Duration at_most) {
-  using Pause = std::uniform_int_distribution<Duration::rep>;
-  const Duration pause(Pause(at_least.count(), at_most.count())(random_));
+void GroupMembership::return_again() { return_after(kPause / 2, kPause * 3 / 2); }
+
+void GroupMembership::return_after(Duration least, Duration most) {
   core_.loop()->cancel(return_timer_);
-  return_timer_ = core_.loop()->schedule(core_.loop()->now() + pause, [weak = weak_from_this()] {
+  const TimePoint when = core_.loop()->now() + pace_.between(least, most);
+  return_timer_ = core_.loop()->schedule(when, [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->try_to_return();
   });
 }
 
-void Group::try_to_return() {
+void GroupMembership::try_to_return() {
   return_timer_ = 0;
   if (!returning_ || core_.refusal()) return;
-  give_up_at_ = core_.loop()->now() + core_.options().dead_after;
+  pace_.set_deadline(core_.loop()->now() + core_.options().dead_after);
   try_root();
 }
 
-void Group::refused_return(const std::string& why) {
+void GroupMembership::refused_return(const std::string& why) {
   if (std::exchange(refused_for_, why) != why) {
     core_.log().warning("the root does not take this node back, which goes on asking: " + why);
   }
   return_again();
 }
 
-// One that was not another's before the root was lost either: that one comes back, too.
-void Group::choose_another_rank() {
+// Chooses a rank that nobody had before the root was lost either, as its holder comes back, too.
+void GroupMembership::choose_another_rank() {
   int highest = std::max(core_.rank(), other_rank_.value_or(-1));
   for (const PeerInfo& peer : core_.peers().snapshot())
     highest = std::max(highest, peer.rank);
   other_rank_ = core_.options().world_size == 0 ? highest + 1 : -1;
 }
 
-void Group::root_is_back() {
+void GroupMembership::root_is_back() {
   if (!std::exchange(returning_, false)) return;
   core_.loop()->cancel(std::exchange(return_timer_, 0));
   core_.log().info("the root is back; this node is of rank " + std::to_string(core_.rank()));
 }
 
-// Whom the root that was started anew has not heard of by then has ended while there was none.
-void Group::check_members_later(std::shared_ptr<const PeerIdentity> root) {
+// A member of which the new root has not heard by then has ended while there was no root.
+void GroupMembership::check_members_later(std::shared_ptr<const PeerIdentity> root) {
   core_.loop()->schedule(core_.loop()->now() + 2 * core_.options().dead_after,
                          [weak = weak_from_this(), root = std::move(root)] {
                            if (const auto self = weak.lock()) self->check_members(*root);
                          });
 }
 
-// Who has joined and left while this node did not hear of it. Who has a connection to a node that
-// the root does not know knows better.
-void Group::check_members(const PeerIdentity& root) {
+// Asks the root who has joined and left while this node did not hear of it. A node that has a
+// connection to a peer that the root does not know keeps that peer.
+void GroupMembership::check_members(const PeerIdentity& root) {
   if (core_.refusal() || !core_.peers().is_live(root.name) || !core_.peers().is_current(root)) {
     return;
   }
@@ -103,7 +106,7 @@ void Group::check_members(const PeerIdentity& root) {
   }
 }
 
-void Group::agree_with(const std::vector<Member>& members) {
+void GroupMembership::agree_with(const std::vector<Member>& members) {
   for (const Member& member : members) {
     if (member.name != core_.name()) core_.add_member(member);
   }
@@ -114,11 +117,6 @@ void Group::agree_with(const std::vector<Member>& members) {
     if (is_listed) continue;
     core_.peers().remove(peer.name, peer.incarnation, "the root does not know it any more");
   }
-}
-
-std::vector<Member> Group::members() const {
-  const std::lock_guard lock(mutex_);
-  return members_;
 }
 
 }  // namespace batchrpc

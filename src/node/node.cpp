@@ -232,8 +232,9 @@ std::vector<std::string> Node::shutdown(Duration timeout) {
   const bool waits_for_itself = live_core().is_own_thread() &&
                                 (!live_core().loop()->is_driving() || SetAside::is_in_handler());
   if (waits_for_itself) {
-    throw InvalidArgument("shutdown on a thread of node " + name() +
-                          ", while it runs a handler, would wait for itself; tell another thread");
+    throw InvalidArgument(
+        "shutdown on a thread of node " + name() +
+        ", while it runs a handler, would wait for itself; call it on another thread");
   }
   return live_core().shutdown(timeout);
 }

@@ -21,9 +21,9 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
                       detail::ReplyHandler&& handler) {
   fork_mark_->refuse_forked_copy(options_.name);
   try {
-    // What the library has to tell still goes out, such as references that are given back.
-    const bool tells = !options.wants_reply && is_of_library(function.name);
-    if (stopping_.load(std::memory_order_relaxed) && !tells) {
+    // Notifications of the library itself still go out, such as references that are given back.
+    const bool notifies = !options.wants_reply && is_of_library(function.name);
+    if (stopping_.load(std::memory_order_relaxed) && !notifies) {
       throw ShutDown("node " + options_.name + " is shut down; make a new one");
     }
     WaitContext::suggest(context_);

@@ -99,7 +99,7 @@ class NodeCore final : public SessionHost, public LocalNode {
   [[nodiscard]] Listening& listening() noexcept { return *listening_; }
   /// A better way to the member than the address by which it was reached; empty: there is none.
   [[nodiscard]] std::string better_address(const Member& member, const std::string& used) const;
-  /// Adds a peer that the group tells of.
+  /// Adds a peer that the group announces.
   void add_member(const Member& member);
 
   [[nodiscard]] std::uint64_t incarnation() const noexcept override { return self_.incarnation; }

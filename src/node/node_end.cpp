@@ -128,8 +128,8 @@ std::vector<std::string> NodeCore::shutdown(Duration timeout) {
       by_loop = own_loop_;  // which may only have been busy
     }
   };
-  // What has not begun is told so, and this node's objects and batchers end, while there are
-  // connections to tell others by.
+  // Calls that have not begun are refused, and this node's objects and batchers end, while there
+  // are connections by which others are notified.
   take([this] {
     const FlushScope scope(context_);
     calls_->close(refusal());

@@ -18,7 +18,8 @@ void NodeCore::expose_recorded_calls() {
       Page page;
       page.received = core->loop()->now().time_since_epoch().count();
       if (!core->options().profiling) {
-        throw NotFound("node " + core->name() + " tells nothing (NodeOptions::profiling)");
+        throw NotFound("node " + core->name() +
+                       " shows no recorded calls; set its NodeOptions::profiling");
       }
       const CallTracer::Shown shown = look(core->tracer(), CallTracer::Position{store, call});
       page.calls.reserve(shown.calls.size());

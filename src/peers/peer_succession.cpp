@@ -30,8 +30,8 @@ void PeerTable::check_succession(const Peer& peer, const wire::Hello& hello) con
                    "; choose another NodeOptions::name, or stop that node");
 }
 
-// Whether an incarnation has introduced itself of which the root's news, which come in order, have
-// yet to tell: those of others of its name are of before.
+// Whether an incarnation has introduced itself that the root has yet to announce. The root's news
+// come in order, so until then they speak of earlier incarnations of that name.
 bool PeerTable::is_ahead_of_group(const Peer& peer) {
   return !peer.member && std::any_of(peer.sessions.begin(), peer.sessions.end(),
                                      [](const auto& session) { return session->is_attached(); });

@@ -187,7 +187,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
       const auto connecting = peer.current.get() == &session ? std::move(peer.current) : nullptr;
       lose_former(peer, ended);
       if (connecting) peer.current = connecting;
-      peer.member = false;  // until the group tells of it
+      peer.member = false;  // until the group announces it
       peer.info.addresses.clear();
     }
     const bool is_back = peer.member && peer.lost;

@@ -37,7 +37,7 @@ class PeerTable final : public PeerView {
   PeerTable(Environment environment, const NodeOptions& options, PeerIdentity self);
   ~PeerTable();
 
-  /// Adds or updates a peer that the group has told of. Returns whether it is new, or another
+  /// Adds or updates a peer that the group has announced. Returns whether it is new, or another
   /// incarnation.
   bool add(const Member& member, std::vector<std::string> addresses);
   /// The group says that this incarnation is gone. A session that still works is kept.
@@ -114,7 +114,7 @@ class PeerTable final : public PeerView {
   struct Peer {
     PeerInfo info;
     bool member = false;  // the group knows it, or this incarnation
-    bool known = false;   // the group has told of it, or of one before
+    bool known = false;   // the group has announced it, or one before
     bool lost = false;    // and has not been heard since
     bool gone = false;    // so it says itself, or the group
     bool dead = false;    // so it says itself, or its address

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "torch/parsed_signature.hpp"
 #include "torch/wire_values.hpp"
 
 namespace batchrpc::detail {

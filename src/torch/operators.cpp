@@ -16,7 +16,7 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/function_family.hpp"
 #include "torch/operator_overloads.hpp"
-#include "torch/wire_values.hpp"
+#include "torch/parsed_signature.hpp"
 
 namespace batchrpc {
 namespace detail {

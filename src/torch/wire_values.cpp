@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <concepts>
 #include <map>
 #include <string>
@@ -159,18 +158,6 @@ struct ValueOf<std::optional<T>> {
   }
 };
 
-IValue list_of(const c10::TypePtr& type, std::vector<IValue> values) {
-  // An undefined tensor is None, which only a list of optional ones has.
-  const bool has_none =
-      type->kind() == TypeKind::TensorType &&
-      std::any_of(values.begin(), values.end(), [](const IValue& value) { return value.isNone(); });
-  c10::impl::GenericList list(has_none ? c10::TypePtr(c10::OptionalType::create(type)) : type);
-  list.reserve(values.size());
-  for (IValue& value : values)
-    list.push_back(std::move(value));
-  return list;
-}
-
 template <class T>
 struct ValueOf<std::vector<T>> {
   static c10::TypePtr type() { return c10::ListType::create(ValueOf<T>::type()); }
@@ -234,70 +221,19 @@ Table table_of() {
   return table;
 }
 
-// Of `text`, the parts between commas that are in no bracket.
-std::vector<std::string_view> split(std::string_view text) {
-  std::vector<std::string_view> parts;
-  if (text.empty()) return parts;
-  std::size_t begin = 0;
-  int depth = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == ')' || c == ']' || c == '}') --depth;
-    if (c == ',' && depth == 0) {
-      parts.push_back(text.substr(begin, i - begin));
-      begin = i + 1;
-    }
-  }
-  parts.push_back(text.substr(begin));
-  return parts;
-}
-
-// Where the parameters' bracket opens.
-std::size_t find_parameters(std::string_view text) {
-  int depth = 0;
-  for (std::size_t i = text.size(); i-- > 0;) {
-    if (text[i] == ')') ++depth;
-    if (text[i] == '(' && --depth == 0) return i;
-  }
-  return std::string_view::npos;
-}
-
-WireStruct::Field field_of(std::string_view text) {
-  WireStruct::Field field;
-  std::string list;
-  if (const auto semicolon = text.rfind(';'); semicolon != std::string_view::npos) {
-    // An array, [T;N]: on the wire it is a list.
-    const std::string_view digits = text.substr(semicolon + 1);
-    std::uint64_t length = 0;
-    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), length);
-    if (error == std::errc() && std::string_view(end, digits.end()) == "]") {
-      field.length = length;
-      list = std::string(text.substr(0, semicolon)) + "]";
-    }
-  }
-  field.type = find_wire_value(field.length ? std::string_view(list) : text);
-  if (field.type == nullptr) {
-    throw BadSignature("an operator has no " + std::string(text) +
-                       " among its arguments and results; it has tensors, numbers, bools, texts, "
-                       "ivalues, optionals and lists of these, and tuples as results");
-  }
-  return field;
-}
-
-std::vector<WireStruct::Field> fields_of(std::string_view text) {
-  const auto parts = split(text);
-  if (parts.size() > WireStruct::kMostFields) {
-    throw BadSignature("an operator with more than " + std::to_string(WireStruct::kMostFields) +
-                       " arguments or results");
-  }
-  std::vector<WireStruct::Field> fields;
-  for (const std::string_view part : parts)
-    fields.push_back(field_of(part));
-  return fields;
-}
-
 }  // namespace
+
+IValue list_of(const c10::TypePtr& type, std::vector<IValue> values) {
+  // An undefined tensor is None, which only a list of optional tensors can hold.
+  const bool has_none =
+      type->kind() == TypeKind::TensorType &&
+      std::any_of(values.begin(), values.end(), [](const IValue& value) { return value.isNone(); });
+  c10::impl::GenericList list(has_none ? c10::TypePtr(c10::OptionalType::create(type)) : type);
+  list.reserve(values.size());
+  for (IValue& value : values)
+    list.push_back(std::move(value));
+  return list;
+}
 
 const WireValue* find_wire_value(std::string_view text) {
   static const Table table = table_of<at::Tensor, bool, std::int8_t, std::int16_t, std::int32_t,
@@ -344,64 +280,6 @@ void WireStruct::write(Encoder& encoder, std::size_t pointer,
     }
     field.type->write(encoder, place, size_.data, field.offset, values[i]);
   }
-}
-
-ParsedSignature ParsedSignature::parse(std::string_view text) {
-  const std::size_t open = find_parameters(text);
-  if (text.size() > kMaxParsedSignature || open == std::string_view::npos || !text.ends_with(')')) {
-    throw BadSignature("not a signature of at most " + std::to_string(kMaxParsedSignature) +
-                       " characters");
-  }
-  ParsedSignature parsed;
-  parsed.arguments = WireStruct(fields_of(text.substr(open + 1, text.size() - open - 2)));
-  const std::string_view result = text.substr(0, open);
-  parsed.result = result;
-  if (result == "void") return parsed;
-  parsed.is_struct = result.starts_with('{') && result.ends_with('}');
-  parsed.results =
-      WireStruct(fields_of(parsed.is_struct ? result.substr(1, result.size() - 2) : result));
-  if (!parsed.is_struct && parsed.results.fields().size() != 1) {
-    throw BadSignature("a function has one result");
-  }
-  return parsed;
-}
-
-bool ParsedSignature::holds_results(const std::vector<c10::TypePtr>& types) const {
-  const auto& fields = results.fields();
-  if (is_struct) {
-    if (fields.size() != types.size()) return false;
-    for (std::size_t i = 0; i < types.size(); ++i) {
-      if (!fields[i].type->holds(*types[i])) return false;
-    }
-    return true;
-  }
-  if (fields.empty() || result == "ivalue") return true;
-  if (types.size() == 1) return fields[0].type->holds(*types[0]);
-  if (types.empty() || result != "[tensor]") return false;
-  return std::all_of(types.begin(), types.end(),
-                     [](const c10::TypePtr& type) { return type->kind() == TypeKind::TensorType; });
-}
-
-void ParsedSignature::write_results(Encoder& encoder, std::size_t pointer,
-                                    std::vector<c10::IValue> values) const {
-  if (results.fields().empty() && !is_struct) return results.write(encoder, pointer, {});
-  if (is_struct) {
-    // The struct of results has one field, a pointer to this one.
-    const std::size_t place = encoder.add_struct(pointer, {.data = 0, .pointers = 1});
-    if (values.size() != results.fields().size()) {
-      throw InvalidArgument("the operator has " + std::to_string(values.size()) +
-                            " results, and the caller wants " +
-                            std::to_string(results.fields().size()));
-    }
-    return results.write(encoder, place, values);
-  }
-  if (values.size() != 1) {
-    const IValue all = result == "ivalue" && values.empty() ? IValue()
-                       : result == "ivalue" ? IValue(c10::ivalue::Tuple::create(std::move(values)))
-                                            : list_of(c10::TensorType::get(), std::move(values));
-    return results.write(encoder, pointer, all);
-  }
-  results.write(encoder, pointer, values[0]);
 }
 
 }  // namespace batchrpc::detail

@@ -34,6 +34,9 @@ struct WireValue {
 /// By its text in signatures, such as `tensor`, `[i64]`, `f32?`; null: it is not one of these.
 [[nodiscard]] const WireValue* find_wire_value(std::string_view text);
 
+/// A list of `values`, whose elements have `type`; where a tensor is None, optional tensors.
+[[nodiscard]] c10::IValue list_of(const c10::TypePtr& type, std::vector<c10::IValue> values);
+
 /// Structs whose fields are of such types.
 class WireStruct {
  public:
@@ -56,26 +59,5 @@ class WireStruct {
   std::vector<Field> fields_;
   StructSize size_;
 };
-
-/// A function's signature, read back from its text.
-struct ParsedSignature {
-  /// Throws BadSignature for what is none, or has types that are not in the table.
-  [[nodiscard]] static ParsedSignature parse(std::string_view text);
-
-  /// Writes results as the caller wants them: one, several as a struct, or as a list of tensors, or
-  /// as an ivalue (a tuple), or none at all.
-  void write_results(Encoder& encoder, std::size_t pointer, std::vector<c10::IValue> results) const;
-  /// Whether results of these types can be written.
-  [[nodiscard]] bool holds_results(const std::vector<c10::TypePtr>& types) const;
-
-  WireStruct arguments;
-  std::string result;  ///< its text
-  /// The result, or its members if it is a struct; nothing if it is void.
-  WireStruct results;
-  bool is_struct = false;
-};
-
-/// The longest text of a signature that is parsed.
-inline constexpr std::size_t kMaxParsedSignature = 1024;
 
 }  // namespace batchrpc::detail

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using Pair = test::NodePair;
 
 // The metadata of the call that is being answered: "key=value;".
-std::string told() {
+std::string shown_metadata() {
   std::string text;
   for (const auto& [key, value] : CallContext::current()->metadata())
     text += key + "=" + value + ";";
@@ -28,12 +28,12 @@ constexpr const char* kParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b71692
 
 TEST_CASE("metadata arrives in its order, and is asked for by key") {
   Pair pair;
-  pair.b.expose("told", told);
+  pair.b.expose("shown_metadata", shown_metadata);
   pair.b.expose("user", [] {
     return std::string(CallContext::current()->metadata("user").value_or("nobody"));
   });
   const MetadataEntry entries[] = {{"user", "ada"}, {"empty", ""}, {"user", "second"}};
-  CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "told").get() ==
+  CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "shown_metadata").get() ==
         "user=ada;empty=;user=second;");
   CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "user").get() == "ada");
   CHECK(pair.a.call<std::string()>("b", "user").get() == "nobody");
@@ -41,34 +41,35 @@ TEST_CASE("metadata arrives in its order, and is asked for by key") {
 
 TEST_CASE("metadata may hold any bytes, and is copied when the call is made") {
   Pair pair;
-  pair.b.expose("told", told);
+  pair.b.expose("shown_metadata", shown_metadata);
   std::string value("a\0\xff", 3);
   const MetadataEntry entries[] = {{"key", value}};
-  auto answer = pair.a.call_with<std::string()>({.metadata = entries}, "b", "told");
+  auto answer = pair.a.call_with<std::string()>({.metadata = entries}, "b", "shown_metadata");
   value.assign("xxx");
   CHECK(std::move(answer).get() == std::string("key=a\0\xff;", 8));
 }
 
 TEST_CASE("metadata goes with notifications of retried calls and calls to all, too") {
   Pair pair;
-  pair.b.expose("told", told);
+  pair.b.expose("shown_metadata", shown_metadata);
   const MetadataEntry entries[] = {{"k", "v"}};
   const CallOptions options{.retry = {.attempts = 3}, .metadata = entries};
-  CHECK(pair.a.call_with<std::string()>(options, "b", "told").get() == "k=v;");
+  CHECK(pair.a.call_with<std::string()>(options, "b", "shown_metadata").get() == "k=v;");
   const std::vector<std::string> peers{"b"};
-  auto all = pair.a.call_all_with<std::string()>(CallOptions{.metadata = entries}, peers, "told");
+  auto all = pair.a.call_all_with<std::string()>(CallOptions{.metadata = entries}, peers,
+                                                 "shown_metadata");
   CHECK(std::move(all.at(0)).get() == "k=v;");
 }
 
 TEST_CASE("a handler's calls take its metadata along when they are asked to") {
   Pair pair;
   const Node c = pair.world.join("c");
-  c.expose("told", told);
+  c.expose("shown_metadata", shown_metadata);
   for (const bool inherit : {true, false}) {
     pair.b.expose("nested", [&]() -> Future<std::string> {
       const MetadataEntry own[] = {{"user", "b"}, {"step", "2"}};
       return pair.b.call_with<std::string()>({.metadata = own, .inherit_metadata = inherit}, "c",
-                                             "told");
+                                             "shown_metadata");
     });
     const MetadataEntry entries[] = {{"user", "a"}, {"tenant", "t1"}};
     CHECK(pair.a.call_with<std::string()>({.metadata = entries}, "b", "nested").get() ==

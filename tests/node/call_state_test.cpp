@@ -27,10 +27,10 @@ class Function final : public ExposedFunction {
   static inline std::atomic<int> alive{0};
 };
 
-class Told final : public CancelHook {
+class CountingHook final : public CancelHook {
  public:
-  explicit Told(std::atomic<int>& times) : times_(times) {}
-  ~Told() override { detach(); }
+  explicit CountingHook(std::atomic<int>& times) : times_(times) {}
+  ~CountingHook() override { detach(); }
 
  private:
   Task task() noexcept override {
@@ -46,19 +46,19 @@ Ref<CallState> make_call(bool started, std::shared_ptr<Function> function) {
 TEST_CASE("a call that is cancelled before it starts never does, and gives its arguments back") {
   const auto function = std::make_shared<Function>();
   const auto call = make_call(false, function);
-  std::atomic<int> told{0};
-  Told hook(told);
+  std::atomic<int> notified{0};
+  CountingHook hook(notified);
   REQUIRE(hook.attach(call));
   const auto when = call->when_cancelled();
   CHECK(call->function() == function);
   CHECK(call->cancel_if_waiting());
-  CHECK(told == 1);
+  CHECK(notified == 1);
   CHECK(when.ready());
   CHECK_FALSE(call->start());
   CHECK(call->cancelled());
   CHECK_FALSE(call->cancel_if_waiting());
   call->cancel();
-  CHECK(told == 1);
+  CHECK(notified == 1);
   CHECK(call->function() == nullptr);
   call->end();
   CHECK(call->cancelled());
@@ -72,16 +72,16 @@ TEST_CASE("a call that has started is cancelled by those only who stop what runs
   CHECK(call->under_way());
   call->cancel();
   CHECK(call->cancelled());
-  std::atomic<int> told{0};
-  CHECK_FALSE(Told(told).attach(call));
+  std::atomic<int> notified{0};
+  CHECK_FALSE(CountingHook(notified).attach(call));
 }
 
 TEST_CASE("a call that is answered cannot be cancelled, and lets its function go") {
   auto function = std::make_shared<Function>();
   const std::weak_ptr<Function> weak = function;
   const auto call = make_call(true, std::move(function));
-  std::atomic<int> told{0};
-  Told hook(told);
+  std::atomic<int> notified{0};
+  CountingHook hook(notified);
   REQUIRE(hook.attach(call));
   const auto when = call->when_cancelled();
   call->end();
@@ -90,7 +90,7 @@ TEST_CASE("a call that is answered cannot be cancelled, and lets its function go
   call->cancel();
   CHECK_FALSE(call->cancelled());
   CHECK_FALSE(call->under_way());
-  CHECK(told == 0);
+  CHECK(notified == 0);
   REQUIRE(when.ready());
   CHECK_FALSE(call->stop_token().stop_requested());
   CHECK(call->function() == nullptr);
@@ -104,12 +104,12 @@ TEST_CASE("threads start, answer, cancel, watch and name one call, and each happ
     const auto function = std::make_shared<Function>();
     const bool starts_late = round % 2 == 0;
     const auto call = make_call(!starts_late, function);
-    std::atomic<int> told{0};
+    std::atomic<int> notified{0};
     std::atomic<int> seen{0};
     bool attached = false;
     bool started = !starts_late;
     std::latch begin(4);
-    Told hook(told);
+    CountingHook hook(notified);
     Future<void> when;
     {
       const std::jthread answers([&] {
@@ -137,7 +137,7 @@ TEST_CASE("threads start, answer, cancel, watch and name one call, and each happ
     // It ran, or was given up before; who watched it was told of a cancellation, or of the end.
     const bool cancelled = call->cancelled();
     REQUIRE((started || cancelled));
-    REQUIRE(told == (attached && cancelled ? 1 : 0));
+    REQUIRE(notified == (attached && cancelled ? 1 : 0));
     REQUIRE(when.ready());
     REQUIRE(static_cast<bool>(std::move(when).result()) == cancelled);
     REQUIRE(seen <= 1);

@@ -15,7 +15,7 @@
 // time, so that these are exact.
 
 namespace batchrpc {
-namespace story_test {
+namespace diagnostics_test {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
@@ -369,5 +369,5 @@ TEST_CASE("an error that is of no call, or not batchrpc's, is explained by what 
         "the peer (wait_for_peer()).");
 }
 
-}  // namespace story_test
+}  // namespace diagnostics_test
 }  // namespace batchrpc

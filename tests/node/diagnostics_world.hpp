@@ -14,7 +14,7 @@
 namespace batchrpc::test {
 
 /// Lines of info and above, each with its level: "info: b: connected again to a".
-class ToldLines {
+class ReportedLines {
  public:
   [[nodiscard]] LogSink sink() const {
     return [lines = lines_](LogLevel level, std::string_view line) {
@@ -40,7 +40,7 @@ class ToldLines {
 /// A root, and two nodes of which `a` calls `b` and keeps what it logs.
 struct DiagnosticsWorld {
   VirtualWorld world;
-  ToldLines told;
+  ReportedLines reported;
   Node root = world.root();
   Node a;
   Node b;
@@ -72,7 +72,7 @@ struct DiagnosticsWorld {
  private:
   [[nodiscard]] Node make_a() const {
     NodeOptions options = world.joining("a");
-    options.log_sink = told.sink();
+    options.log_sink = reported.sink();
     return Node(options);
   }
   [[nodiscard]] Node make_b(Duration dead_after) const {
@@ -83,7 +83,7 @@ struct DiagnosticsWorld {
   }
 };
 
-/// A call that has failed, with its story.
+/// A call that has failed, with its diagnostics.
 struct Failure {
   std::exception_ptr error;
   CallDiagnostics diagnostics;

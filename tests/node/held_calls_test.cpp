@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include "node/announced_calls.hpp"
 #include "node/largest_allocation.hpp"
-#include "node/told_function.hpp"
 #include "node/virtual_world.hpp"
 
 // Calls whose senders wait until they may send the payloads.
@@ -10,22 +10,22 @@ namespace batchrpc {
 namespace held_calls_test {
 
 using namespace std::chrono_literals;
+using test::AnnouncedCalls;
 using test::outcome;
 using test::scribbled;
 using test::Swallow;
-using test::Told;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kLarge = 16 * kMiB;
 
 /// Node b holds the calls of "swallow".
 struct Pair : test::NodePair {
-  std::shared_ptr<Told> told;
+  std::shared_ptr<AnnouncedCalls> announced;
 
   Pair() {
     const test::Swallower swallower;
-    told = swallower.told;
-    told->holds = true;
+    announced = swallower.announced;
+    announced->holds = true;
     b.expose("swallow", swallower, {.short_handler = true});
     b.expose("size", [](const Bytes& bytes) { return bytes.size(); });
     b.expose("twice", [](int x) { return 2 * x; });
@@ -57,7 +57,7 @@ TEST_CASE("a held call waits, and stops nothing else on its connection") {
   pair.world.run_for(60s);  // nor do the nodes take each other for dead
   pair.next_calls_work();
   CHECK_FALSE(held.ready());
-  Told::Call& call = pair.told->calls.at(1);
+  AnnouncedCalls::Call& call = pair.announced->calls.at(1);
   CHECK(call.asked == 0);
   call.gate->open();
   CHECK(std::move(held).get() == kLarge);
@@ -77,9 +77,10 @@ TEST_CASE("several held calls go on in the order in which they may") {
   pair.world.run_for(1s);
   for (const int i : {3, 1, 0, 4, 2}) {
     CHECK_FALSE(held[static_cast<std::size_t>(i)].ready());
-    pair.told->calls.at(i).gate->open();
+    pair.announced->calls.at(i).gate->open();
     CHECK(std::move(held[static_cast<std::size_t>(i)]).get() == 2 * kMiB);
-    CHECK(pair.told->calls.at(i).argument == scribbled(kMiB * 2, static_cast<std::uint32_t>(i)));
+    CHECK(pair.announced->calls.at(i).argument ==
+          scribbled(kMiB * 2, static_cast<std::uint32_t>(i)));
   }
 }
 
@@ -106,7 +107,7 @@ TEST_CASE("held calls take next to no memory where they are to go") {
   pair.world.run_for(1s);
   CHECK(test::allocated_bytes() < before + 5 * kMiB);
   for (int i = 0; i < 5; ++i) {
-    Told::Call& call = pair.told->calls.at(i);
+    AnnouncedCalls::Call& call = pair.announced->calls.at(i);
     call.gate->open();
     CHECK(std::move(held[static_cast<std::size_t>(i)]).get() == kLarge);
     CHECK(call.argument == gradients);
@@ -127,23 +128,23 @@ TEST_CASE("of a held call no more than 1 MiB comes, however much is on its way")
   pair.world.run_for(1s);
   CHECK(test::allocated_bytes() < before + 5 * (kMiB + 100 * 1024));
   for (std::size_t i = 0; i < 5; ++i) {
-    pair.told->calls.at(static_cast<int>(i)).gate->open();
+    pair.announced->calls.at(static_cast<int>(i)).gate->open();
     CHECK(std::move(held[i]).get() == kLarge);
   }
 }
 
 TEST_CASE("a call whose gate is opened before it was held does not wait") {
   Pair pair;
-  pair.told->on_announce = [&](int number) { pair.told->calls.at(number).gate->open(); };
+  pair.announced->on_announce = [&](int number) { pair.announced->calls.at(number).gate->open(); };
   CHECK(pair.swallow(1, scribbled(kLarge, 1)).get() == kLarge);
-  const Told::Call& call = pair.told->calls.at(1);
+  const AnnouncedCalls::Call& call = pair.announced->calls.at(1);
   CHECK(call.argument.data() == call.memory.data());
 }
 
 TEST_CASE("what has come as a whole before its sender knew that it was to wait runs") {
   Pair pair;
   CHECK(pair.swallow(1, scribbled(20'000, 1)).get() == 20'000);
-  Told::Call& call = pair.told->calls.at(1);
+  AnnouncedCalls::Call& call = pair.announced->calls.at(1);
   CHECK(call.asked == 1);
   CHECK(call.argument.data() == call.memory.data());
   CHECK(call.argument == scribbled(20'000, 1));
@@ -157,42 +158,42 @@ TEST_CASE("a held call that times out surely never runs, and nobody keeps anythi
   auto held = pair.swallow(1, std::move(bytes), {.timeout = 2s});
   pair.world.run_for(1s);
   CHECK_FALSE(watch.expired());
-  CHECK_FALSE(pair.told->let_go(1));
+  CHECK_FALSE(pair.announced->let_go(1));
   pair.world.run_for(2s);
   const auto result = outcome(std::move(held));
   CHECK(result.code() == ErrorCode::timed_out);
   CHECK_FALSE(test::may_have_run(result.error()));
   CHECK(watch.expired());
-  CHECK(pair.told->let_go(1));
-  pair.told->calls.at(1).gate->open();
+  CHECK(pair.announced->let_go(1));
+  pair.announced->calls.at(1).gate->open();
   pair.world.run_for(1s);
-  CHECK_FALSE(pair.told->calls.at(1).ran);
+  CHECK_FALSE(pair.announced->calls.at(1).ran);
   pair.next_calls_work();
 }
 
 TEST_CASE("a call that times out half sent surely never runs, and its rest is not sent") {
   Pair pair;
-  pair.told->holds = false;
+  pair.announced->holds = false;
   pair.world.network->set_link({.latency = 100ms});
   const Node c = pair.world.join("c");
   auto [bytes, watch] = watched(64 * kMiB);
   auto call = c.call_with<Swallow>({.timeout = 2s}, "b", "swallow", 1, bytes);
   bytes = {};
   pair.world.run_for(1s);
-  CHECK(pair.told->calls.at(1).asked == 1);
+  CHECK(pair.announced->calls.at(1).asked == 1);
   pair.world.run_for(2s);
   const auto result = outcome(std::move(call));
   CHECK(result.code() == ErrorCode::timed_out);
   CHECK_FALSE(test::may_have_run(result.error()));
   CHECK(watch.expired());
-  CHECK(pair.told->let_go(1));
-  CHECK_FALSE(pair.told->calls.at(1).ran);
+  CHECK(pair.announced->let_go(1));
+  CHECK_FALSE(pair.announced->calls.at(1).ran);
   CHECK(c.call_with<int(int)>({.timeout = 1s}, "b", "twice", 4).get() == 8);
 }
 
 TEST_CASE("a call that times out when all of it has left may run") {
   Pair pair;
-  pair.told->holds = false;
+  pair.announced->holds = false;
   pair.world.network->set_link({.latency = 300ms, .capacity = kLarge});
   const Node c = pair.world.join("c");
   CHECK(c.call<int(int)>("b", "twice", 4).get() == 8);
@@ -201,7 +202,7 @@ TEST_CASE("a call that times out when all of it has left may run") {
   CHECK(result.code() == ErrorCode::timed_out);
   CHECK(test::may_have_run(result.error()));
   pair.world.run_for(10s);
-  CHECK(pair.told->calls.at(1).ran);
+  CHECK(pair.announced->calls.at(1).ran);
 }
 
 TEST_CASE("a broken connection lets go of what was held, at both ends") {
@@ -209,16 +210,16 @@ TEST_CASE("a broken connection lets go of what was held, at both ends") {
   auto [bytes, watch] = watched(kLarge);
   auto held = pair.swallow(1, std::move(bytes));
   pair.world.run_for(1s);
-  CHECK_FALSE(pair.told->let_go(1));
+  CHECK_FALSE(pair.announced->let_go(1));
   pair.world.kill("a");
   pair.world.run_for(1s);
-  CHECK(pair.told->let_go(1));
-  pair.told->calls.at(1).gate->open();
+  CHECK(pair.announced->let_go(1));
+  pair.announced->calls.at(1).gate->open();
   pair.world.run_for(10s);
   CHECK(watch.expired());
   REQUIRE(held.ready());
   CHECK_FALSE(outcome(std::move(held)));
-  CHECK_FALSE(pair.told->calls.at(1).ran);
+  CHECK_FALSE(pair.announced->calls.at(1).ran);
 }
 
 TEST_CASE("a peer that falls silent lets go of what was held") {
@@ -232,9 +233,9 @@ TEST_CASE("a peer that falls silent lets go of what was held") {
   pair.world.run_for(1s);
   pair.world.network->isolate("a");
   pair.world.run_for(3s);
-  CHECK_FALSE(pair.told->let_go(1));
+  CHECK_FALSE(pair.announced->let_go(1));
   pair.world.run_for(10s);
-  CHECK(pair.told->let_go(1));
+  CHECK(pair.announced->let_go(1));
   open.set_value(1);
   CHECK_FALSE(outcome(std::move(held)));
   CHECK_FALSE(outcome(std::move(later)));
@@ -255,8 +256,8 @@ TEST_CASE("a sender that shuts down waits for its held calls until the deadline,
   CHECK(outcome(std::move(held)).code() == ErrorCode::shut_down);
   CHECK(watch.expired());
   pair.world.run_for(1s);
-  CHECK(pair.told->let_go(1));
-  CHECK_FALSE(pair.told->calls.at(1).ran);
+  CHECK(pair.announced->let_go(1));
+  CHECK_FALSE(pair.announced->calls.at(1).ran);
 }
 
 TEST_CASE("a held notification is waited for as well, and sent when it may be") {
@@ -264,17 +265,17 @@ TEST_CASE("a held notification is waited for as well, and sent when it may be") 
     Pair pair;
     pair.a.notify<Swallow>("b", "swallow", 1, scribbled(kLarge, 1));
     pair.world.run_for(1s);
-    REQUIRE(pair.told->calls.contains(1));
+    REQUIRE(pair.announced->calls.contains(1));
     if (opened) {
       pair.world.loop->schedule(pair.world.loop->now() + 300ms,
-                                [&] { pair.told->calls.at(1).gate->open(); });
+                                [&] { pair.announced->calls.at(1).gate->open(); });
     }
     const TimePoint start = pair.world.loop->now();
     CHECK(pair.a.shutdown(2s).empty() == opened);
     CHECK(pair.world.loop->now() - start >= (opened ? 300ms : 2s));
     pair.world.run_for(1s);
-    CHECK(pair.told->calls.at(1).ran == opened);
-    CHECK(pair.told->calls.at(1).kept.expired());
+    CHECK(pair.announced->calls.at(1).ran == opened);
+    CHECK(pair.announced->calls.at(1).kept.expired());
   }
 }
 
@@ -300,8 +301,8 @@ TEST_CASE(
   const TimePoint start = pair.world.loop->now();
   CHECK(pair.b.shutdown(10s).empty());
   CHECK(pair.world.loop->now() - start < 2s);
-  CHECK(pair.told->let_go(1));
-  CHECK_FALSE(pair.told->calls.contains(2));
+  CHECK(pair.announced->let_go(1));
+  CHECK_FALSE(pair.announced->calls.contains(2));
   pair.world.run_for(10s);
   const auto told = outcome(std::move(held));
   REQUIRE(told.code() == ErrorCode::shut_down);
@@ -310,20 +311,20 @@ TEST_CASE(
   CHECK(refused->code() == ErrorCode::shut_down);
   CHECK_FALSE(test::may_have_run(refused->error()));
   CHECK(outcome(std::move(slow)).value() == 1);
-  pair.told->calls.at(1).gate->open();
+  pair.announced->calls.at(1).gate->open();
   pair.world.run_for(1s);
 }
 
 TEST_CASE("a gate outlives its node, and does nothing then") {
-  std::shared_ptr<Told> told;
+  std::shared_ptr<AnnouncedCalls> announced;
   {
     Pair pair;
-    told = pair.told;
+    announced = pair.announced;
     auto held = pair.swallow(1, Bytes::allocate(kLarge));
     pair.world.run_for(1s);
   }
-  CHECK(told->let_go(1));
-  told->calls.at(1).gate->open();
+  CHECK(announced->let_go(1));
+  announced->calls.at(1).gate->open();
 }
 
 TEST_CASE("a node may hold calls of its own") {
@@ -331,9 +332,9 @@ TEST_CASE("a node may hold calls of its own") {
   auto held = pair.b.call<Swallow>("b", "swallow", 1, scribbled(kLarge, 3));
   pair.world.run_for(1s);
   CHECK_FALSE(held.ready());
-  pair.told->calls.at(1).gate->open();
+  pair.announced->calls.at(1).gate->open();
   CHECK(std::move(held).get() == kLarge);
-  CHECK(pair.told->calls.at(1).argument == scribbled(kLarge, 3));
+  CHECK(pair.announced->calls.at(1).argument == scribbled(kLarge, 3));
 }
 
 }  // namespace held_calls_test

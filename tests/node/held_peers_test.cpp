@@ -2,9 +2,9 @@
 #include <map>
 #include <random>
 
+#include "node/announced_calls.hpp"
 #include "node/largest_allocation.hpp"
 #include "node/raw_target.hpp"
-#include "node/told_function.hpp"
 #include "peers/member.hpp"
 
 // Peers of another minor version, or that say what they want of transfers.
@@ -13,12 +13,12 @@ namespace batchrpc {
 namespace held_peers_test {
 
 using namespace std::chrono_literals;
+using test::AnnouncedCalls;
 using test::call_frame;
 using test::define;
 using test::outcome;
 using test::RawPeer;
 using test::Swallow;
-using test::Told;
 using wire::FrameKind;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
@@ -27,8 +27,8 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 struct Target {
   explicit Target(std::uint16_t minor = wire::kMinor) {
     const test::Swallower swallower;
-    told = swallower.told;
-    told->holds = true;
+    announced = swallower.announced;
+    announced->holds = true;
     node.expose("swallow", swallower, {.short_handler = true});
     node.expose("twice", test::twice);
     peer.send(wire::hello_frame({.minor = minor, .incarnation = 1, .name = "raw"}));
@@ -78,7 +78,7 @@ struct Target {
   }
 
   test::VirtualWorld world;
-  std::shared_ptr<Told> told;
+  std::shared_ptr<AnnouncedCalls> announced;
   Node node = world.root();
   RawPeer peer{world};
 };
@@ -90,8 +90,8 @@ TEST_CASE("a sender is told to wait, then to send") {
   REQUIRE(credit);
   CHECK(wire::parse_frame(*credit).header.id == 5);
   CHECK(wire::parse_frame(*credit).header.value == wire::kNoCredit);
-  target.told->calls.at(1).gate->open();
-  target.told->calls.at(1).gate->open();
+  target.announced->calls.at(1).gate->open();
+  target.announced->calls.at(1).gate->open();
   credit = target.peer.frame(FrameKind::credit);
   REQUIRE(credit);
   CHECK(wire::parse_frame(*credit).header.id == 5);
@@ -102,7 +102,7 @@ TEST_CASE("a sender is told to wait, then to send") {
 TEST_CASE("a sender is asked for calls of more than 1 MiB, from minor version 3 on") {
   for (const std::uint16_t minor : {wire::kMinorWithAnswers, wire::kMinorWithSessions}) {
     Target target(minor);
-    target.told->holds = false;
+    target.announced->holds = false;
     target.call_with_payload(5, 1, kMiB);
     target.call_with_payload(6, 2, kMiB + 1);
     const auto credit = target.peer.frame(FrameKind::credit);
@@ -112,7 +112,7 @@ TEST_CASE("a sender is asked for calls of more than 1 MiB, from minor version 3 
     CHECK(wire::parse_frame(*credit).header.value == wire::kAllCredit);
     CHECK_FALSE(target.peer.frame(FrameKind::credit));
     target.call_with_payload(7, 3, 2 * kMiB);
-    target.told->calls.at(3).gate->open();  // which was not shut
+    target.announced->calls.at(3).gate->open();  // which was not shut
     CHECK(target.received(FrameKind::credit).first == std::vector<std::uint64_t>{7});
   }
 }
@@ -150,7 +150,7 @@ TEST_CASE("a sender of minor version 0 does not wait, and its call runs all the 
     const auto result = target.peer.frame(FrameKind::result);
     REQUIRE(result);
     CHECK(wire::parse_frame(*result).header.id == chunks);
-    const Told::Call& call = target.told->calls.at(number);
+    const AnnouncedCalls::Call& call = target.announced->calls.at(number);
     CHECK(call.asked == 1);
     CHECK(call.argument.data() == call.memory.data());
     CHECK(call.argument.size() == size);
@@ -200,17 +200,17 @@ TEST_CASE("what a call that was answered has yet to send is not sent") {
 TEST_CASE("a call that is cancelled while it comes in is forgotten, and never runs") {
   Target target;
   for (const bool held : {true, false}) {
-    target.told->holds = held;
+    target.announced->holds = held;
     const std::uint64_t id = held ? 5 : 6;
     target.call_with_payload(id, 1, 4 * kMiB);
     target.send_chunk(id, 256 * 1024, 1);
-    CHECK_FALSE(target.told->let_go(1));
+    CHECK_FALSE(target.announced->let_go(1));
     target.send(FrameKind::cancel, id);
-    CHECK(target.told->let_go(1));
-    target.told->calls.at(1).gate->open();
+    CHECK(target.announced->let_go(1));
+    target.announced->calls.at(1).gate->open();
     target.twice_works(100 + id);
   }
-  CHECK_FALSE(target.told->calls.at(1).ran);
+  CHECK_FALSE(target.announced->calls.at(1).ran);
   target.send_chunk(5, 256 * 1024, 1);  // of no call
   CHECK(target.peer.closed());
 }
@@ -257,7 +257,7 @@ TEST_CASE("any credits and cancels leave a node as it is") {
         const std::uint64_t own = 1000 + static_cast<std::uint64_t>(round);
         target.call_with_payload(own, ++number, 600'000);
         if (random() % 2 == 0) target.send_chunk(own, 200'000, 1);
-        if (random() % 2 == 0) target.told->calls.at(number).gate->open();
+        if (random() % 2 == 0) target.announced->calls.at(number).gate->open();
         target.send(FrameKind::cancel, own);
         break;
       }
@@ -286,9 +286,9 @@ TEST_CASE("any credits and cancels leave a node as it is") {
   for (auto& call : calls)
     CHECK(call.ready());
   calls.clear();
-  for (auto& [index, call] : target.told->calls)
-    CHECK(target.told->let_go(index));
-  target.told->calls.clear();
+  for (auto& [index, call] : target.announced->calls)
+    CHECK(target.announced->let_go(index));
+  target.announced->calls.clear();
   target.world.run_for(2s);
   CHECK(test::allocated_bytes() < before + kMiB);
   target.twice_works(7);

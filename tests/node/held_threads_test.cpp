@@ -3,8 +3,8 @@
 #include <mutex>
 #include <thread>
 
+#include "node/announced_calls.hpp"
 #include "node/real_nodes.hpp"
-#include "node/told_function.hpp"
 
 // Held calls over real sockets, with threads.
 

@@ -59,17 +59,17 @@ TEST_CASE("promise 9: all are told of the joins and losses of each peer in the s
     }
     group.world.run_for(10s);
     for (const std::string& name : names) {
-      const auto& told = (*root.events)[name];
-      INFO(name << ": the root was told" << text(told) << ", first" << text((*first.events)[name])
-                << ", second" << text((*second.events)[name]));
-      CHECK(alternate(told));
-      CHECK((*first.events)[name] == told);
-      CHECK((*second.events)[name] == told);
-      CHECK((!told.empty() && told.back().joined) == group.has(name));
-      losses += told.size() / 2;
+      const auto& at_root = (*root.events)[name];
+      INFO(name << ": the root was told" << text(at_root) << ", first"
+                << text((*first.events)[name]) << ", second" << text((*second.events)[name]));
+      CHECK(alternate(at_root));
+      CHECK((*first.events)[name] == at_root);
+      CHECK((*second.events)[name] == at_root);
+      CHECK((!at_root.empty() && at_root.back().joined) == group.has(name));
+      losses += at_root.size() / 2;
       for (const auto& [observer, process] : group.observers) {
         INFO(observer << " was told" << text((*process->events)[name]));
-        CHECK(is_part_of((*process->events)[name], told));
+        CHECK(is_part_of((*process->events)[name], at_root));
       }
     }
     CHECK((*root.events)["first"].size() == 1);
@@ -237,10 +237,10 @@ TEST_CASE("promise 9: a root that was only cut off is found again, and nobody is
   group.world.network->heal("a", "root");
   group.world.run_for(3s);
   CHECK(root.call<&add>("a", 1, 2).get() == 3);
-  const auto& told = (*group.at("a").events)["root"];
-  REQUIRE(told.size() == 2);
-  CHECK(told[0].incarnation == told[1].incarnation);
-  CHECK(told[1].joined);
+  const auto& events = (*group.at("a").events)["root"];
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].incarnation == events[1].incarnation);
+  CHECK(events[1].joined);
   CHECK(alternate((*group.at("b").events)["a"]));
   CHECK(group.world.log.contain("the root is back"));
 }

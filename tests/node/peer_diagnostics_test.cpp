@@ -10,10 +10,10 @@
 #include "session/connection_log.hpp"
 #include "wire/frame.hpp"
 
-// What a node tells of its peers: figures, and lines of the log that read as a story.
+// What a node reports of its peers: its stats, and lines of the log.
 
 namespace batchrpc {
-namespace peer_story_test {
+namespace peer_diagnostics_test {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
@@ -21,7 +21,7 @@ using test::DiagnosticsWorld;
 using test::Failure;
 using Lines = std::vector<std::string>;
 
-// --- figures
+// --- stats
 
 TEST_CASE("a peer's round-trip time is measured by its pings") {
   DiagnosticsWorld w({.latency = 15ms});
@@ -91,10 +91,10 @@ TEST_CASE("the log of a connection that was cut and goes on") {
   DiagnosticsWorld w({.latency = 10ms, .break_after = 6000});
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
   w.world.network->set_link("a", "b", {.latency = 10ms});  // the next connection holds
-  (void)w.told.take();
+  (void)w.reported.take();
   const std::string text(10'000, 'x');
   CHECK(w.a.call<std::size_t(std::string)>("b", "length", text).get() == text.size());
-  const Lines lines = w.told.take();
+  const Lines lines = w.reported.take();
   REQUIRE(lines.size() == 2);
   CHECK_THAT(lines[0],
              Contains("info: a: the connection to b broke (") && Contains("): it is made anew"));
@@ -114,28 +114,28 @@ TEST_CASE(
     ++cuts;
     w.run_for(50ms);
   };
-  (void)w.told.take();
+  (void)w.reported.take();
   for (int i = 0; i < 100; ++i)
     cut();
-  const std::size_t at_once = w.told.take().size();
+  const std::size_t at_once = w.reported.take().size();
   INFO(at_once << " lines of " << cuts << " cuts");
   CHECK(at_once >= 20);
   CHECK(at_once <= 21);
   w.run_for(1min);
   cut();
-  CHECK_THAT(w.told.take().at(0), Contains("lines like it were left out before)"));
+  CHECK_THAT(w.reported.take().at(0), Contains("lines like it were left out before)"));
 }
 
 TEST_CASE("the log of a peer that is silent, and is connected to again") {
   DiagnosticsWorld w;
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
   w.run_for(10s);
-  (void)w.told.take();
+  (void)w.reported.take();
   w.world.network->partition("a", "b");
   w.run_for(3500ms);
   w.world.network->heal("a", "b");
   w.run_for(2s);
-  const Lines lines = w.told.take();
+  const Lines lines = w.reported.take();
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] == "info: a: b has been silent for 2 s");
   CHECK(lines[1] == "info: a: the connection to b broke (it is silent): it is made anew");
@@ -149,17 +149,17 @@ TEST_CASE("the log of a peer that is lost says why, and what became of its calls
   for (int i = 0; i < 3; ++i)
     calls.push_back(w.a.call<int()>("b", "never"));
   w.run_for(10s);
-  (void)w.told.take();
+  (void)w.reported.take();
   w.world.network->isolate("b");
   w.run_for(20s);
-  CHECK(w.told.take() ==
+  CHECK(w.reported.take() ==
         Lines{"info: a: b has been silent for 2 s",
               "info: a: the connection to b broke (it is silent): it is made anew",
               "warning: a: b is lost (it was silent for 5 s): 3 calls end as PeerLost"});
   w.world.network->rejoin("b");
   w.run_for(1s);
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
-  const Lines lines = w.told.take();  // the root may tell of it before it is called
+  const Lines lines = w.reported.take();  // the root may tell of it before it is called
   REQUIRE_FALSE(lines.empty());
   CHECK(lines.back() == "info: a: b has joined");
 }
@@ -169,10 +169,10 @@ TEST_CASE("the log of a process that was killed, and of the one that took its pl
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
   auto call = w.a.call<int()>("b", "never");
   w.run_for(1s);
-  (void)w.told.take();
+  (void)w.reported.take();
   w.world.kill("b");
   w.run_for(1s);
-  Lines lines = w.told.take();
+  Lines lines = w.reported.take();
   REQUIRE(lines.size() == 2);
   CHECK_THAT(lines[0], Contains("info: a: the connection to b broke ("));
   CHECK(lines[1] ==
@@ -181,16 +181,16 @@ TEST_CASE("the log of a process that was killed, and of the one that took its pl
   w.world.network->rejoin("b");
   const Node again = w.world.join("b");
   w.run_for(1s);
-  CHECK(w.told.take() == Lines{"info: a: b has joined"});
+  CHECK(w.reported.take() == Lines{"info: a: b has joined"});
 }
 
 TEST_CASE("a peer that says goodbye is no warning") {
   DiagnosticsWorld w;
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
-  (void)w.told.take();
+  (void)w.reported.take();
   w.b.shutdown(0s);
   w.run_for(1s);
-  CHECK(w.told.take() == Lines{"info: a: b is lost (node b has shut down)"});
+  CHECK(w.reported.take() == Lines{"info: a: b is lost (node b has shut down)"});
 }
 
 TEST_CASE("the log of a session that the peer has forgotten says what became of its calls") {
@@ -198,13 +198,13 @@ TEST_CASE("the log of a session that the peer has forgotten says what became of 
   CHECK(w.a.call<int(int)>("b", "twice", 1).get() == 2);
   auto call = w.a.call<int()>("b", "never");
   w.run_for(500ms);
-  (void)w.told.take();
+  (void)w.reported.take();
   w.world.network->partition("a", "b");
   w.run_for(3s);
   w.world.network->heal("a", "b");
   w.run_for(2s);
   std::string lines;
-  for (const std::string& line : w.told.take())
+  for (const std::string& line : w.reported.take())
     lines += line + '\n';
   CHECK_THAT(lines, Contains("warning: a: a session with b is over (the connection broke): 1 call "
                              "ends as Unknown"));
@@ -249,26 +249,26 @@ TEST_CASE("a connection's log joins failures, forgets the oldest, and never chan
 
 TEST_CASE("calls that were refused, and not yet told of, are told of at the node's end") {
   DiagnosticsWorld w;
-  const test::ToldLines told;
+  const test::ReportedLines reported;
   NodeOptions options = w.world.joining("c");
   options.call_limits = {.accepted = 1};
   options.log_level = LogLevel::warning;
-  options.log_sink = told.sink();
+  options.log_sink = reported.sink();
   Node c(std::move(options));
   w.expose(c);
   const auto kept = w.a.call<int()>("c", "never");
   for (int i = 0; i < 5; ++i)
     CHECK(Failure(w.a.call<int()>("c", "never")).code() == ErrorCode::overloaded);
-  const Lines first = told.take();
+  const Lines first = reported.take();
   REQUIRE(first.size() == 1);
   CHECK_THAT(first.front(), Contains("1 call refused for lack of room, the latest 'never' of a: "));
   c.shutdown(0s);
-  const Lines last = told.take();
+  const Lines last = reported.take();
   REQUIRE(last.size() == 2);
   CHECK_THAT(last.front(), Contains("1 call of a, still being answered here"));
   CHECK(last.back() ==
         "warning: c: 4 calls refused for lack of room since the last such line, until the end");
 }
 
-}  // namespace peer_story_test
+}  // namespace peer_diagnostics_test
 }  // namespace batchrpc

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "node/announced_calls.hpp"
 #include "node/largest_allocation.hpp"
-#include "node/told_function.hpp"
 #include "node/virtual_world.hpp"
 
 // Functions that say where the payloads of their calls go.
@@ -12,19 +12,19 @@ namespace batchrpc {
 namespace reception_test {
 
 using namespace std::chrono_literals;
+using test::AnnouncedCalls;
 using test::outcome;
 using test::scribbled;
 using test::Swallow;
-using test::Told;
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 struct Pair : test::NodePair {
-  std::shared_ptr<Told> told;
+  std::shared_ptr<AnnouncedCalls> announced;
 
   Pair() {
     const test::Swallower swallower;
-    told = swallower.told;
+    announced = swallower.announced;
     b.expose("swallow", swallower, {.short_handler = true});
   }
 };
@@ -35,7 +35,7 @@ TEST_CASE("the payloads of a call land where its function wants them, and are no
   test::reset_largest_allocation();
   CHECK(pair.a.call<Swallow>("b", "swallow", 7, sent).get() == sent.size());
   CHECK(test::largest_allocation() < 5 * kMiB);
-  Told::Call& call = pair.told->calls.at(7);
+  AnnouncedCalls::Call& call = pair.announced->calls.at(7);
   CHECK(call.asked == 1);
   CHECK(call.argument.data() == call.memory.data());
   CHECK(call.argument == sent);
@@ -49,25 +49,25 @@ TEST_CASE("the payloads of a call land where its function wants them, and are no
 TEST_CASE("a function is told who calls, until when, and of nothing that comes with its call") {
   Pair pair;
   pair.a.call_with<Swallow>({.timeout = 3s}, "b", "swallow", 1, Bytes::allocate(100'000)).get();
-  CHECK(pair.told->calls.at(1).caller == "a");
-  CHECK(pair.told->calls.at(1).time_left <= 3s);
-  CHECK(pair.told->calls.at(1).time_left > 2900ms);
+  CHECK(pair.announced->calls.at(1).caller == "a");
+  CHECK(pair.announced->calls.at(1).time_left <= 3s);
+  CHECK(pair.announced->calls.at(1).time_left > 2900ms);
   pair.a.call<Swallow>("b", "swallow", 2, Bytes::allocate(10'000)).get();
-  CHECK(pair.told->calls.at(2).ran);
-  CHECK(pair.told->calls.at(2).gate == nullptr);
+  CHECK(pair.announced->calls.at(2).ran);
+  CHECK(pair.announced->calls.at(2).gate == nullptr);
   CHECK(CallContext::current() == nullptr);
 }
 
 TEST_CASE("where a function has no memory, or throws, the library's is taken") {
   Pair pair;
   const Bytes sent = scribbled(300'000, 2);
-  pair.told->has_memory = false;
+  pair.announced->has_memory = false;
   CHECK(pair.a.call<Swallow>("b", "swallow", 1, sent).get() == 300'000);
-  pair.told->has_memory = true;
-  pair.told->on_announce = [](int) { throw std::runtime_error("no"); };
+  pair.announced->has_memory = true;
+  pair.announced->on_announce = [](int) { throw std::runtime_error("no"); };
   CHECK(pair.a.call<Swallow>("b", "swallow", 2, sent).get() == 300'000);
-  CHECK(pair.told->calls.at(2).asked == 0);
-  CHECK(pair.told->calls.at(2).argument == sent);
+  CHECK(pair.announced->calls.at(2).asked == 0);
+  CHECK(pair.announced->calls.at(2).argument == sent);
 
   // The same for the target itself.
   struct Clumsy {
@@ -122,11 +122,11 @@ TEST_CASE("a function that is taken back in the middle of its call lets go of wh
   const Node c = pair.world.join("c");
   auto size = c.call<Swallow>("b", "swallow", 1, Bytes::allocate(4 * kMiB));
   pair.world.run_for(50ms);
-  REQUIRE(pair.told->calls.contains(1));
-  CHECK_FALSE(pair.told->let_go(1));
+  REQUIRE(pair.announced->calls.contains(1));
+  CHECK_FALSE(pair.announced->let_go(1));
   pair.b.unexpose("swallow");
   CHECK(outcome(std::move(size)).code() == ErrorCode::not_found);
-  CHECK(pair.told->calls.at(1).kept.expired());
+  CHECK(pair.announced->calls.at(1).kept.expired());
 }
 
 }  // namespace reception_test

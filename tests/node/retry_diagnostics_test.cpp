@@ -6,11 +6,10 @@
 #include "node/diagnostics_world.hpp"
 #include "node/retry_pair.hpp"
 
-// What is told of calls that were tried again: which attempt the story is of, and why there is none
-// after it.
+// The diagnostics of calls that were tried again: which attempt they are of, and why none follows.
 
 namespace batchrpc {
-namespace retry_story_test {
+namespace retry_diagnostics_test {
 
 using namespace std::chrono_literals;
 using Catch::Contains;
@@ -121,5 +120,5 @@ TEST_CASE("who has used up the retry budget at a peer that is overloaded is told
              Contains("is used up; call less often, or again after retry_after()\n"));
 }
 
-}  // namespace retry_story_test
+}  // namespace retry_diagnostics_test
 }  // namespace batchrpc

@@ -13,7 +13,7 @@
 // of them, and that a node's peers notice nothing.
 
 namespace batchrpc {
-namespace strangers_test {
+namespace unidentified_peers_test {
 
 using namespace std::chrono_literals;
 using namespace std::string_view_literals;
@@ -285,5 +285,5 @@ TEST_CASE("before its hello nobody may send more than 64 KiB, whatever it is") {
   host.call();
 }
 
-}  // namespace strangers_test
+}  // namespace unidentified_peers_test
 }  // namespace batchrpc

@@ -10,8 +10,8 @@
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/torch/ivalue.hpp"
 #include "torch/exposed_operators.hpp"
+#include "torch/parsed_signature.hpp"
 #include "torch/tensors.hpp"
-#include "torch/wire_values.hpp"
 
 // What peers may send to operators.
 namespace batchrpc {

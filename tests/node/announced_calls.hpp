@@ -11,9 +11,9 @@
 
 namespace batchrpc::test {
 
-/// What a function of this kind saw, by the first argument of its calls. Where it is asked for
-/// memory, it has some for each call.
-struct Told {
+/// The calls that a Swallower has seen announced, by their first arguments. It has memory for each
+/// call, if it is asked for that.
+struct AnnouncedCalls {
   struct Call {
     std::string caller{};
     std::optional<Duration> time_left{};
@@ -42,10 +42,10 @@ using Swallow = std::size_t(int, Bytes);
 
 /// The function: answers how large its second argument is.
 struct Swallower {
-  std::shared_ptr<Told> told = std::make_shared<Told>();
+  std::shared_ptr<AnnouncedCalls> announced = std::make_shared<AnnouncedCalls>();
 
   std::size_t operator()(int number, Bytes bytes) const {
-    Told::Call& call = told->calls[number];
+    AnnouncedCalls::Call& call = announced->calls[number];
     call.ran = true;
     call.kept_until_it_ran = !call.kept.expired();
     const std::size_t size = bytes.size();
@@ -56,16 +56,17 @@ struct Swallower {
   [[nodiscard]] detail::ReceivePlan announce(
       Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
     const auto [number] = decode_struct<int>(arguments, wire::kBodyPointer - 1);
-    Told::Call& call = told->calls[number];
+    AnnouncedCalls::Call& call = announced->calls[number];
     call.gate = gate;
     if (const CallContext* context = CallContext::current(); context != nullptr) {
       call.caller = context->caller().name;
       call.time_left = context->time_left();
     }
-    told->on_announce(number);
-    detail::ReceivePlan receive_plan{.kept = std::make_shared<int>(number), .held = told->holds};
+    announced->on_announce(number);
+    detail::ReceivePlan receive_plan{.kept = std::make_shared<int>(number),
+                                     .held = announced->holds};
     call.kept = receive_plan.kept;
-    if (told->has_memory) {
+    if (announced->has_memory) {
       receive_plan.target = std::make_shared<detail::PayloadTarget>(
           [&call](std::size_t /*index*/, std::size_t size) -> std::span<std::byte> {
             ++call.asked;

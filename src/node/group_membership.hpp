@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "batchrpc/base/result.hpp"
+#include "batchrpc/call/call_context.hpp"
+#include "batchrpc/call/node_options.hpp"
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
+#include "batchrpc/transport/loop.hpp"
+#include "node/join_pace.hpp"
+#include "node/root_address.hpp"
+#include "peers/member.hpp"
+
+namespace batchrpc {
+
+class NodeCore;
+class Session;
+
+/// The part in a group of a node that is not the root: it joins through the root, and returns to
+/// the root when that was lost. All but join() and give_up() is called on the loop.
+class GroupMembership final : public std::enable_shared_from_this<GroupMembership> {
+ public:
+  explicit GroupMembership(NodeCore& core);
+
+  /// Finds the root. Ready when the root says that the world is complete.
+  Future<void> join();
+  /// Fails join() if it is pending.
+  void give_up();
+
+  /// A lost root is looked for, until it is there again.
+  /// @{
+  void peer_lost(const PeerInfo& peer);
+  void peer_joined(const PeerInfo& peer);
+  /// @}
+
+ private:
+  // Joining, at first and when the node returns: group_membership.cpp.
+  void try_root();
+  void try_root_at(TimePoint when);
+  void root_answered(const std::shared_ptr<Session>& session, const Result<Member>& root);
+  void root_did_not_answer(const Session& session, const Result<Member>& root);
+  void ask_to_join(const std::shared_ptr<Session>& session);
+  void joined(const std::shared_ptr<Session>& session, const Result<JoinReply>& reply);
+  void retry(const std::string& why);
+  void refused(const std::string& why);
+  void fail_to_join(const std::exception_ptr& error);
+  [[nodiscard]] bool is_done() const noexcept { return joined_ && !returning_; }
+
+  // Returning: group_return.cpp.
+  void root_is_back();
+  void return_again();
+  void return_after(Duration least, Duration most);
+  void try_to_return();
+  void refused_return(const std::string& why);
+  void choose_another_rank();
+  void check_members_later(std::shared_ptr<const PeerIdentity> root);
+  void check_members(const PeerIdentity& root);
+  void agree_with(const std::vector<Member>& members);
+
+  NodeCore& core_;
+  const std::shared_ptr<Promise<void>> joining_;
+  RootAddress address_;
+  JoinPace pace_;
+  bool joined_ = false;
+
+  bool returning_ = false;           // looks for a root that was lost
+  std::uint64_t lost_root_ = 0;      // the incarnation of that
+  std::optional<int> other_rank_{};  // the root has given this node's rank to another meanwhile
+  std::string refused_for_;          // why it could not return, when that was logged last
+  TimerId return_timer_ = 0;
+};
+
+}  // namespace batchrpc

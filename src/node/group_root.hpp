@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "batchrpc/call/node_options.hpp"
+#include "batchrpc/future/future.hpp"
+#include "batchrpc/future/promise.hpp"
+#include "batchrpc/transport/loop.hpp"
+#include "node/group_news.hpp"
+#include "node/group_roster.hpp"
+
+namespace batchrpc {
+
+class NodeCore;
+
+/// The root's part of a group: admits nodes, keeps the list of members, and notifies them of
+/// changes. Thread-safe.
+class GroupRoot final : public std::enable_shared_from_this<GroupRoot> {
+ public:
+  explicit GroupRoot(NodeCore& core);
+
+  /// Makes the root a member, and begins to gather the others. Ready when all of a fixed world have
+  /// joined, at once in an open one. Fails with JoinFailed, which names the ranks that are missing
+  /// at the time-out.
+  Future<void> gather();
+  /// Fails gather() if it is pending.
+  void give_up();
+
+  /// The reserved functions: a node joins, which is answered when the world is complete; and who is
+  /// in it. On the loop.
+  /// @{
+  Future<JoinReply> admit(Member member, std::int32_t world_size);
+  [[nodiscard]] std::vector<Member> members() const;
+  /// @}
+
+  /// A member is lost, or one that was is back. On the loop.
+  /// @{
+  void peer_lost(const PeerInfo& peer, const std::string& reason);
+  void peer_joined(const PeerInfo& peer);
+  /// @}
+  /// On the loop, at every ping interval.
+  void tick();
+
+ private:
+  // A node that waits for the world to be complete.
+  struct Waiting {
+    Member member;
+    Promise<JoinReply> promise;
+  };
+
+  void finish_if_complete();
+  void time_out();
+  [[nodiscard]] std::vector<std::string> others_than(const Member& member) const;
+
+  NodeCore& core_;
+  const std::shared_ptr<Promise<void>> gathering_;
+  GroupNews news_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  GroupRoster roster_;
+  std::vector<Waiting> waiting_;
+  bool gathered_ = false;
+  TimerId timer_ = 0;
+};
+
+}  // namespace batchrpc
