@@ -1,6 +1,6 @@
 #pragma once
 
-/// All of batchrpc that needs no LibTorch; `batchrpc/torch.hpp` adds tensors.
+/// Everything that needs no LibTorch. `batchrpc/torch.hpp` adds tensors.
 
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/base/result.hpp"

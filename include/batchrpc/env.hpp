@@ -1,6 +1,6 @@
 #pragma once
 
-/// Environments in other processes, stepped in batches: docs/vectorised-environments.md.
+/// Environments in other processes, stepped in batches; see docs/vectorised-environments.md.
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/env/array_spec.hpp"

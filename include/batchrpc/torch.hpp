@@ -1,6 +1,6 @@
 #pragma once
 
-/// All of batchrpc, and its part for LibTorch.
+/// Everything of batchrpc, including the part for LibTorch.
 
 #include "batchrpc/batchrpc.hpp"
 #include "batchrpc/torch/batch.hpp"

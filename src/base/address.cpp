@@ -8,18 +8,18 @@
 namespace batchrpc {
 namespace {
 
-constexpr std::size_t kMaxUnixName = 107;  // sockaddr_un::sun_path, less its terminator
+constexpr std::size_t kMaxUnixName = 107;  // size of sockaddr_un::sun_path without its terminator
 
 bool is_control(char c) noexcept { return (c >= 0 && c < ' ') || c == 0x7f; }
 
 [[noreturn]] void fail(std::string_view text, const std::string& why) {
-  std::string shown;  // what() ends at a zero byte
+  std::string shown;  // what() ends at a zero byte, so control characters are replaced
   for (const char c : text)
     shown += (c < ' ' || c == 0x7f) ? '?' : c;
   throw InvalidArgument("address '" + shown + "': " + why);
 }
 
-/// Whether `name` is 127.x.y.z, and not a name that just begins so.
+/// Whether `name` is 127.x.y.z, and not a name that only begins like that.
 bool is_loopback_v4(std::string_view name) noexcept {
   int numbers = 0;
   while (true) {
@@ -62,17 +62,18 @@ Address Address::parse(std::string_view text) {
     std::uint16_t port = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
     if (error != std::errc() || end != digits.data() + digits.size() || digits.empty()) {
-      fail(text, "'" + std::string(digits) + "' is not a port; it is a number from 0 to 65535");
+      fail(text, "'" + std::string(digits) + "' is not a port; use a number from 0 to 65535");
     }
     if (host.starts_with('[') && host.ends_with(']')) {
       host = host.substr(1, host.size() - 2);
     } else if (host.find(':') != std::string_view::npos) {
-      fail(text, "an IPv6 address stands in brackets, for example tcp://[::1]:29500");
+      fail(text, "write an IPv6 address in brackets, for example tcp://[::1]:29500");
     }
-    if (host.empty()) fail(text, "the host is missing; tcp://0.0.0.0:port listens everywhere");
+    if (host.empty())
+      fail(text, "the host is missing; use tcp://0.0.0.0:port to listen on all interfaces");
     for (const char c : host) {
       if (is_control(c) || c == ' ' || c == '/') {
-        fail(text, "the host has a character in it that no host name has");
+        fail(text, "the host contains a space, a slash or a control character");
       }
     }
     return tcp(std::string(host), port);
@@ -82,19 +83,20 @@ Address Address::parse(std::string_view text) {
     if (rest.size() > longest) {
       fail(text, "the name is longer than " + std::to_string(longest) + " bytes");
     }
-    if (rest.find('\0') != std::string_view::npos) fail(text, "the name has a zero byte in it");
+    if (rest.find('\0') != std::string_view::npos) fail(text, "the name contains a zero byte");
     return Address(scheme, std::string(rest), 0);
   };
   if (take_prefix(rest, "unix-abstract:")) return named(Scheme::unix_abstract, kMaxUnixName);
   if (take_prefix(rest, "unix://")) {
     if (!rest.starts_with('/')) {
-      fail(text, "the path is absolute, with three slashes in all: unix:///tmp/socket");
+      fail(text,
+           "the path must be absolute; write it with three slashes, as in unix:///tmp/socket");
     }
     return named(Scheme::unix_path, kMaxUnixName);
   }
   if (take_prefix(rest, "inproc://")) return named(Scheme::inproc, 1024);
   fail(text,
-       "the scheme is not known; use tcp://host:port, unix:///path, unix-abstract:name or "
+       "unknown scheme; use tcp://host:port, unix:///path, unix-abstract:name or "
        "inproc://name");
 }
 

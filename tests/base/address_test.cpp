@@ -74,15 +74,15 @@ TEST_CASE("A wrong address is refused, with what is wrong and how to write it") 
   CHECK_THAT(complaint("tcp://[]:1"), Contains("the host is missing"));
   CHECK_THAT(complaint("tcp://::1:80"), Contains("brackets"));
   CHECK_THAT(complaint("tcp://[::1"), Contains("brackets"));
-  CHECK_THAT(complaint("tcp://a b:1"), Contains("no host name has"));
-  CHECK_THAT(complaint(std::string_view("tcp://a\0b:1", 11)), Contains("no host name has"));
+  CHECK_THAT(complaint("tcp://a b:1"), Contains("or a control character"));
+  CHECK_THAT(complaint(std::string_view("tcp://a\0b:1", 11)), Contains("or a control character"));
   CHECK_THAT(complaint("unix://tmp/x"), Contains("three slashes"));
   CHECK_THAT(complaint("unix-abstract:"), Contains("is missing"));
   CHECK_THAT(complaint("inproc://"), Contains("is missing"));
   CHECK_THAT(complaint("unix:///" + std::string(107, 'x')), Contains("longer than 107"));
   CHECK_THAT(complaint(std::string_view("unix-abstract:a\0b", 17)), Contains("zero byte"));
-  CHECK_THAT(complaint("udp://host:1"), Contains("'udp://host:1'") && Contains("not known"));
-  CHECK_THAT(complaint(""), Contains("not known"));
+  CHECK_THAT(complaint("udp://host:1"), Contains("'udp://host:1'") && Contains("unknown scheme"));
+  CHECK_THAT(complaint(""), Contains("unknown scheme"));
   CHECK_THAT(complaint("127.0.0.1:29500"), Contains("use tcp://host:port"));
 }
 
