@@ -12,7 +12,7 @@ const Ambient*& this_threads() noexcept {
   return ambient;
 }
 
-// Where LibTorch is.
+// Switches the operator sink of the thread, in programs with LibTorch.
 void follow_operators(const Ambient* before, const Ambient* now) noexcept {
   OperatorSink* const from = before != nullptr ? before->operators() : nullptr;
   OperatorSink* const to = now != nullptr ? now->operators() : nullptr;
