@@ -6,30 +6,31 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/trace/call_record.hpp"
 
-/// How LibTorch's operators come into the records of calls, without LibTorch in the core.
+/// How LibTorch's operators get into the records of calls, although the core does not use LibTorch.
 namespace batchrpc::detail {
 
 /// Takes operators as they end. Thread-safe.
 class OperatorSink {
  public:
   virtual void add(OperatorRecord&& record) noexcept = 0;
-  /// The clock that `begin` and `end` are of.
+  /// The time on the clock that `begin` and `end` use.
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 
  protected:
   ~OperatorSink() = default;
 };
 
-/// What tells of operators. Stateless but for what it keeps for each thread.
+/// Reports operators. Its only state is per thread.
 class OperatorSource {
  public:
-  /// From now on the operators that the calling thread begins go to `sink`, which outlives that;
-  /// null: to nobody, and then they cost nothing. Returns the one before.
+  /// Sends the operators that the calling thread begins from now on to `sink`, which must outlive
+  /// this. With null no operators are reported, and they cost nothing. Returns the previous sink.
   virtual OperatorSink* exchange_sink(OperatorSink* sink) const noexcept = 0;
-  /// Whether the program itself is profiling the calling thread, as by torch::autograd::profiler.
+  /// Whether the program itself profiles the calling thread, for example with
+  /// torch::autograd::profiler.
   [[nodiscard]] virtual bool is_watched() const noexcept = 0;
-  /// A range of that name in the program's own profile, from now until it is destroyed, on any
-  /// thread. Null where there is none, or it could not be made.
+  /// Opens a range with this name in the program's own profile, from now until it is destroyed, on
+  /// any thread. Null if the program does not profile, or the range could not be created.
   [[nodiscard]] virtual std::shared_ptr<void> begin_range(const std::string& name) const = 0;
 
  protected:
@@ -38,6 +39,6 @@ class OperatorSource {
 
 }  // namespace batchrpc::detail
 
-/// That of batchrpc::torch; absent, and so null, in programs without it.
+/// The source of batchrpc::torch. In programs without it the symbol is absent, and so null.
 extern "C" __attribute__((weak)) BATCHRPC_EXPORT const batchrpc::detail::OperatorSource*
 batchrpc_operator_source() noexcept;
