@@ -23,14 +23,14 @@ using c10::IValue;
 using c10::TypeKind;
 
 [[noreturn]] void refuse_value(const IValue& value, std::string_view wanted) {
-  throw InvalidArgument("the result is " + value.tagKind() + ", and not, as the caller wants it, " +
+  throw InvalidArgument("the result is " + value.tagKind() + ", but the caller expects " +
                         std::string(wanted));
 }
 
-// Not by braces, where clang 14 takes a number for the vector's size.
+// Not with braces, because clang 14 takes a number for the vector's size.
 std::vector<IValue> just(IValue value) { return std::vector<IValue>(1, std::move(value)); }
 
-// What the table knows of T.
+// The table's entry for T.
 template <class T>
 struct ValueOf;
 
@@ -81,7 +81,7 @@ struct ValueOf<T> {
   static IValue from(T value) {
     if (!std::in_range<std::int64_t>(value)) {
       throw InvalidArgument("the number " + std::to_string(value) +
-                            " is too large for an operator: it takes 64 bits with a sign");
+                            " is too large for an operator, which takes signed 64-bit integers");
     }
     return static_cast<std::int64_t>(value);
   }
@@ -89,7 +89,7 @@ struct ValueOf<T> {
     if (!value.isInt()) refuse_value(value, "an integer");
     if (!std::in_range<T>(value.toInt())) {
       throw InvalidArgument("the result is " + std::to_string(value.toInt()) +
-                            ", which the caller's type does not hold");
+                            ", which does not fit the caller's type");
     }
     return static_cast<T>(value.toInt());
   }
@@ -103,7 +103,7 @@ struct ValueOf<T> {
   static IValue from(T value) { return static_cast<double>(value); }
   static T to(const IValue& value) {
     if (value.isInt()) return static_cast<T>(value.toInt());
-    if (!value.isDouble()) refuse_value(value, "a floating point number");
+    if (!value.isDouble()) refuse_value(value, "a floating-point number");
     return static_cast<T>(value.toDouble());
   }
   static bool holds(const c10::Type& type) {
@@ -123,7 +123,7 @@ struct ValueOf<std::string> {
   }
   static bool holds(const c10::Type& type) { return type.kind() == TypeKind::StringType; }
   static std::optional<std::vector<IValue>> samples() {
-    return just("cpu");  // a device, too
+    return just("cpu");  // a text may also be a device
   }
 };
 
@@ -160,7 +160,7 @@ struct ValueOf<std::optional<T>> {
 };
 
 IValue list_of(const c10::TypePtr& type, std::vector<IValue> values) {
-  // An undefined tensor is None, which only a list of optional ones has.
+  // An undefined tensor is None, which only a list of optional tensors can hold.
   const bool has_none =
       type->kind() == TypeKind::TensorType &&
       std::any_of(values.begin(), values.end(), [](const IValue& value) { return value.isNone(); });
@@ -234,7 +234,7 @@ Table table_of() {
   return table;
 }
 
-// Of `text`, the parts between commas that are in no bracket.
+// Splits `text` at the commas that are outside all brackets.
 std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   if (text.empty()) return parts;
@@ -253,7 +253,7 @@ std::vector<std::string_view> split(std::string_view text) {
   return parts;
 }
 
-// Where the parameters' bracket opens.
+// The position of the bracket that opens the parameters.
 std::size_t find_parameters(std::string_view text) {
   int depth = 0;
   for (std::size_t i = text.size(); i-- > 0;) {
@@ -267,7 +267,7 @@ WireStruct::Field field_of(std::string_view text) {
   WireStruct::Field field;
   std::string list;
   if (const auto semicolon = text.rfind(';'); semicolon != std::string_view::npos) {
-    // An array, [T;N]: on the wire it is a list.
+    // An array, [T;N], is a list on the wire.
     const std::string_view digits = text.substr(semicolon + 1);
     std::uint64_t length = 0;
     const auto [end, error] = std::from_chars(digits.begin(), digits.end(), length);
@@ -278,9 +278,10 @@ WireStruct::Field field_of(std::string_view text) {
   }
   field.type = find_wire_value(field.length ? std::string_view(list) : text);
   if (field.type == nullptr) {
-    throw BadSignature("an operator has no " + std::string(text) +
-                       " among its arguments and results; it has tensors, numbers, bools, texts, "
-                       "ivalues, optionals and lists of these, and tuples as results");
+    throw BadSignature(
+        "an operator has no " + std::string(text) +
+        " among its arguments and results; allowed are tensors, numbers, bools, texts, "
+        "ivalues, optionals and lists of these, and tuples as results");
   }
   return field;
 }
@@ -288,8 +289,8 @@ WireStruct::Field field_of(std::string_view text) {
 std::vector<WireStruct::Field> fields_of(std::string_view text) {
   const auto parts = split(text);
   if (parts.size() > WireStruct::kMostFields) {
-    throw BadSignature("an operator with more than " + std::to_string(WireStruct::kMostFields) +
-                       " arguments or results");
+    throw BadSignature("an operator may not have more than " +
+                       std::to_string(WireStruct::kMostFields) + " arguments or results");
   }
   std::vector<WireStruct::Field> fields;
   for (const std::string_view part : parts)
@@ -338,9 +339,9 @@ void WireStruct::write(Encoder& encoder, std::size_t pointer,
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const Field& field = fields_[i];
     if (field.length && values[i].isList() && values[i].toListRef().size() != *field.length) {
-      throw InvalidArgument("the result is a list of " +
-                            std::to_string(values[i].toListRef().size()) +
-                            ", and the caller wants an array of " + std::to_string(*field.length));
+      throw InvalidArgument(
+          "the result is a list of " + std::to_string(values[i].toListRef().size()) +
+          ", but the caller expects an array of " + std::to_string(*field.length));
     }
     field.type->write(encoder, place, size_.data, field.offset, values[i]);
   }
@@ -349,8 +350,8 @@ void WireStruct::write(Encoder& encoder, std::size_t pointer,
 ParsedSignature ParsedSignature::parse(std::string_view text) {
   const std::size_t open = find_parameters(text);
   if (text.size() > kMaxParsedSignature || open == std::string_view::npos || !text.ends_with(')')) {
-    throw BadSignature("not a signature of at most " + std::to_string(kMaxParsedSignature) +
-                       " characters");
+    throw BadSignature("the text is not a signature of at most " +
+                       std::to_string(kMaxParsedSignature) + " characters");
   }
   ParsedSignature parsed;
   parsed.arguments = WireStruct(fields_of(text.substr(open + 1, text.size() - open - 2)));
@@ -361,7 +362,7 @@ ParsedSignature ParsedSignature::parse(std::string_view text) {
   parsed.results =
       WireStruct(fields_of(parsed.is_struct ? result.substr(1, result.size() - 2) : result));
   if (!parsed.is_struct && parsed.results.fields().size() != 1) {
-    throw BadSignature("a function has one result");
+    throw BadSignature("the signature must have exactly one result");
   }
   return parsed;
 }
@@ -386,11 +387,11 @@ void ParsedSignature::write_results(Encoder& encoder, std::size_t pointer,
                                     std::vector<c10::IValue> values) const {
   if (results.fields().empty() && !is_struct) return results.write(encoder, pointer, {});
   if (is_struct) {
-    // The struct of results has one field, a pointer to this one.
+    // The struct of the result has one field, a pointer to this one.
     const std::size_t place = encoder.add_struct(pointer, {.data = 0, .pointers = 1});
     if (values.size() != results.fields().size()) {
       throw InvalidArgument("the operator has " + std::to_string(values.size()) +
-                            " results, and the caller wants " +
+                            " results, but the caller expects " +
                             std::to_string(results.fields().size()));
     }
     return results.write(encoder, place, values);

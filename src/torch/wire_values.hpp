@@ -12,29 +12,30 @@
 
 #include "batchrpc/wire/codec.hpp"
 
-/// Arguments and results whose types are known at run time only: by the text of a signature
+/// Arguments and results whose types are known only at run time, from the text of a signature
 /// (docs/wire.md).
 namespace batchrpc::detail {
 
-/// A type of the wire that an IValue can be: how a field of it is read and written.
+/// A wire type that an IValue can hold, and how its field is read and written.
 struct WireValue {
   Slot slot = Slot::none;
-  /// Undefined tensors are None. Throws BadMessage, or InvalidArgument for a number above those of
-  /// 64 bits with a sign.
+  /// Reads undefined tensors as None. Throws BadMessage, or InvalidArgument for a number that does
+  /// not fit a signed 64-bit integer.
   c10::IValue (*read)(Decoder& decoder, const StructView& view, std::uint32_t offset) = nullptr;
   /// Throws InvalidArgument for a value of another type or range.
   void (*write)(Encoder& encoder, std::size_t place, std::size_t data_words, std::uint32_t offset,
                 const c10::IValue& value) = nullptr;
-  /// Whether values of that type of TorchScript can be written.
+  /// Whether values of that TorchScript type can be written.
   bool (*holds)(const c10::Type& type) = nullptr;
-  /// One of each kind that may be read; nothing: any may.
+  /// One sample of each kind of value that may be read; nothing if any may be.
   std::optional<std::vector<c10::IValue>> (*samples)() = nullptr;
 };
 
-/// By its text in signatures, such as `tensor`, `[i64]`, `f32?`; null: it is not one of these.
+/// Finds a type by its text in signatures, such as `tensor`, `[i64]`, `f32?`; null if there is
+/// none.
 [[nodiscard]] const WireValue* find_wire_value(std::string_view text);
 
-/// Structs whose fields are of such types.
+/// A struct whose fields have such types.
 class WireStruct {
  public:
   struct Field {
@@ -49,7 +50,7 @@ class WireStruct {
 
   [[nodiscard]] const std::vector<Field>& fields() const noexcept { return fields_; }
   [[nodiscard]] std::vector<c10::IValue> read(Decoder& decoder, PointerRef pointer) const;
-  /// `values` are as many as the fields.
+  /// `values` must have as many elements as there are fields.
   void write(Encoder& encoder, std::size_t pointer, c10::ArrayRef<c10::IValue> values) const;
 
  private:
@@ -57,13 +58,13 @@ class WireStruct {
   StructSize size_;
 };
 
-/// A function's signature, read back from its text.
+/// A function's signature, parsed from its text.
 struct ParsedSignature {
-  /// Throws BadSignature for what is none, or has types that are not in the table.
+  /// Throws BadSignature if the text is not a signature, or has types that are not in the table.
   [[nodiscard]] static ParsedSignature parse(std::string_view text);
 
-  /// Writes results as the caller wants them: one, several as a struct, or as a list of tensors, or
-  /// as an ivalue (a tuple), or none at all.
+  /// Writes results as the caller expects them: one; several as a struct, a list of tensors or an
+  /// ivalue (a tuple); or none.
   void write_results(Encoder& encoder, std::size_t pointer, std::vector<c10::IValue> results) const;
   /// Whether results of these types can be written.
   [[nodiscard]] bool holds_results(const std::vector<c10::TypePtr>& types) const;
@@ -75,7 +76,7 @@ struct ParsedSignature {
   bool is_struct = false;
 };
 
-/// The longest text of a signature that is parsed.
+/// The longest signature text that is parsed.
 inline constexpr std::size_t kMaxParsedSignature = 1024;
 
 }  // namespace batchrpc::detail
