@@ -6,13 +6,13 @@
 
 namespace batchrpc_examples {
 
-/// Where a group of processes of this host alone can meet, new with each call; of a Unix socket
-/// that is a name that begins with the program's.
+/// A new meeting address for processes of this host. A Unix socket's name begins with the program's
+/// name.
 std::string new_meeting_place(const std::string& program, batchrpc::TransportChoice transport);
 
-/// The words of --transport: auto, tcp, unix.
+/// The values of --transport: auto, tcp, unix.
 const std::map<std::string, batchrpc::TransportChoice>& transports();
-/// The word for one of these.
+/// The word for a transport.
 std::string transport_word(batchrpc::TransportChoice transport);
 
 }  // namespace batchrpc_examples

@@ -69,9 +69,9 @@ TEST_CASE("PPO's numbers are checked") {
   refused({"--seed", "-1"}, "'-1' is not a number from 0 to 18446744073709551615");
   refused({"--seed", "18446744073709551616"}, "not a number");
   for (const char* option : {"--anneal", "--clip-values", "--normalize-advantages"})
-    refused({option, "maybe"}, std::string(option) + ": 'maybe' is none of false|true");
-  refused({"--inference", "nowhere"}, "'nowhere' is none of agent|worker");
-  refused({"--policy", "fast"}, "'fast' is none of compiled|eager|script");
+    refused({option, "maybe"}, std::string(option) + ": 'maybe' is not one of false|true");
+  refused({"--inference", "nowhere"}, "'nowhere' is not one of agent|worker");
+  refused({"--policy", "fast"}, "'fast' is not one of compiled|eager|script");
   refused({"--figure", "/tmp/a.pdf"}, "ends in .svg");
   refused({"--json", "/nowhere/a"}, "cannot write /nowhere/a");
 }
