@@ -38,7 +38,7 @@ std::unique_ptr<batchrpc::Env> make_env(const std::string& name) {
   std::string known;
   for (const auto& [each, maker] : all)
     known += (known.empty() ? "" : ", ") + each;
-  throw batchrpc::InvalidArgument("there is no environment '" + name + "'; choose " + known);
+  throw batchrpc::InvalidArgument("there is no environment '" + name + "', only " + known);
 }
 
 }  // namespace batchrpc_examples
