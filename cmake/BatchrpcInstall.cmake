@@ -1,4 +1,4 @@
-# What an installed batchrpc consists of: an export set for each part, so that a program
+# The installed files: one export set for each part, so that a program
 # that needs only the core never looks for LibTorch, nor for cpp-httplib.
 include(CMakePackageConfigHelpers)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Checks that a shared library of ours defines no symbol of ours outside the namespace batchrpc.
+# Checks that our shared libraries define no symbols of their own outside the namespace batchrpc.
 #
 #   scripts/check_symbols.sh <libbatchrpc.so>...
 #
-# batchrpc_operator_source and batchrpc_status_factory are how the core finds what is above it.
-# Templates of the libraries that we use may be there (Asio marks its own as visible), weak as all
-# templates' instances are.
+# batchrpc_operator_source and batchrpc_status_factory are allowed: through them the core finds higher layers.
+# Templates of libraries that we use are allowed too (Asio marks its own as visible); they are weak, like all
+# template instances.
 set -euo pipefail
 
 [ $# -gt 0 ] || { echo "usage: scripts/check_symbols.sh <libbatchrpc.so>..." >&2 && exit 2; }

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Runs the tests of what batchrpc does with a GPU where there is none: beneath LibTorch for CUDA is
-# a runtime that simulates streams, memory and graphs (tests/gpu/simulation/device.hpp says how, and
-# what it cannot say). For who changes src/torch/policy_graphs.cpp or what is copied when.
+# Runs the GPU tests on a machine without a GPU. Beneath LibTorch for CUDA is
+# a runtime that simulates streams, memory and graphs (tests/gpu/simulation/device.hpp describes it and
+# its limits). Run it after changes of src/torch/policy_graphs.cpp, or of the order of copies.
 #
-#   scripts/simulated_gpu.sh ['<names of tests, as Catch2 has them>']
+#   scripts/simulated_gpu.sh ['<test names, in the syntax of Catch2>']
 #
-# Needs CUDA's toolkit (CUDA_HOME, or /usr/local/cuda; LibTorch's CMake files ask for it), and
-# installs PyTorch with pip in .venv/torch-cuda: 5 GB. CI does not run it. Exported packages are
-# left out: their kernels come from a compiler for a real GPU.
+# Needs CUDA's toolkit (CUDA_HOME, or /usr/local/cuda; LibTorch's CMake files require it), and
+# installs PyTorch with pip in .venv/torch-cuda (5 GB). CI does not run it. Exported packages are
+# left out, because their kernels come from a compiler for a real GPU.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-version=2.14.1  # whose kernels tests/gpu/simulation/kernels.cpp knows
+version=2.14.1  # the version whose kernels tests/gpu/simulation/kernels.cpp supports
 toolkit=${CUDA_HOME:-/usr/local/cuda}
 if [[ ! -x $toolkit/bin/nvcc ]]; then
-  echo "simulated_gpu: needs CUDA's toolkit 13.0, and $toolkit/bin/nvcc is not there: set CUDA_HOME" >&2
+  echo "simulated_gpu: needs CUDA's toolkit 13.0, but $toolkit/bin/nvcc does not exist: set CUDA_HOME" >&2
   exit 2
 fi
 venv=$PWD/.venv/torch-cuda
@@ -34,7 +34,7 @@ PATH=$toolkit/bin:$PATH cmake --preset release -B "$build" -DBATCHRPC_TORCH="$pa
   { cat "$build/configure.log" >&2; exit 1; }
 cmake --build "$build" --target test_torch
 
-# cuBLAS's headers are PyTorch's, and all others the toolkit's.
+# cuBLAS's headers come from PyTorch, all others from the toolkit.
 mkdir -p "$build/simulation/include"
 ln -sf "$cuda"/include/cublas* "$build/simulation/include/"
 c++ -std=c++20 -O1 -g -Wall -Wextra -Werror -shared -fPIC -pthread -Wl,-soname,libcuda.so.1 \
@@ -43,9 +43,9 @@ c++ -std=c++20 -O1 -g -Wall -Wextra -Werror -shared -fPIC -pthread -Wl,-soname,l
 
 tests=${1:-'"*on a GPU*"~"on a GPU a compiled policy*","a batch is on the device that its handler wants*"'}
 if [[ -z $("$build/bin/test_torch" --list-tests "$tests" | grep '^  ') ]]; then
-  echo "simulated_gpu: no test of test_torch is named like $tests" >&2
+  echo "simulated_gpu: no test of test_torch matches $tests" >&2
   exit 2
 fi
-# NoAssertions: a test that is left out for want of a GPU has none, and fails.
+# NoAssertions: a test that skips itself because there is no GPU makes no assertion, and so fails.
 exec env LD_LIBRARY_PATH="$build/simulation" LD_PRELOAD="$PWD/$build/simulation/libcuda.so.1" \
   "$build/bin/test_torch" -w NoAssertions "$tests"
