@@ -3,7 +3,7 @@
 example_lines=(
   '20 folder=$(mktemp -d); add 1 file://$folder/join & other=$!; add 0 file://$folder/join; wait $other; rm -r $folder'
   '20 folder=$(mktemp -d); serve file://$folder/join >$folder/log & server=$!; until grep -q serving $folder/log; do sleep 0.1; done; kill -TERM $server; wait $server; rm -r $folder'
-  '20 out=$(objects); echo "$out"; [[ $out == *"nobody holds anything" ]]; status=0; objects more || status=$?; [ $status = 2 ]'
+  '20 out=$(objects); echo "$out"; [[ $out == *"no node holds anything" ]]; status=0; objects more || status=$?; [ $status = 2 ]'
   '20 out=$(walk); echo "$out"; [[ $out == "16 environments, "* ]]; join=file://$(mktemp -d)/join; walk worker 2 $join & a=$!; walk worker 1 $join & b=$!; walk driver $join; wait $a; wait $b; rm -r $(dirname ${join#file://}); status=0; walk worker 3 || status=$?; [ $status = 2 ]'
   '20 for wrong in "" foo 2 "0 nope://x" "0 tcp://127.0.0.1:1 more"; do status=0; add $wrong || status=$?; [ $status = 2 ]; done'
   '60 cartpole --world-size 3 --batch true --episodes 2 --steps 100'

@@ -1,6 +1,7 @@
-// A fixed workload for scripts/instructions.sh, which counts the instructions of a call: two nodes
-// of one process over a Unix socket, both driven by one thread, so that the same instructions run
-// each time. Client and server are counted together; what the kernel does is not.
+// A fixed workload for scripts/instructions.sh, which counts the instructions of a call. Two nodes
+// of one process call each other over a Unix socket. One thread drives both, so that each run
+// executes the same instructions. Client and server are counted together; the kernel is not
+// counted.
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <batchrpc/batchrpc.hpp>
@@ -68,7 +69,8 @@ class Pair {
   }
   [[nodiscard]] const rpc::Node& client() const { return *client_; }
 
-  /// Makes calls, `window` of them under way, until `count` are answered. `call()` gives a future.
+  /// Makes calls, `window` of them in flight, until `count` are answered. `call()` returns a
+  /// future.
   template <class Call>
   void make(int count, int window, const Call& call) {
     int left = count;
@@ -152,10 +154,10 @@ std::map<std::string, Work> cases(Pair& pair) {
 
 }  // namespace
 
-/// What is counted.
+/// The counted function.
 extern "C" __attribute__((noinline)) void measured(const Work& work, int count) {
   work(count);
-  asm volatile("" ::: "memory");  // no tail call, or the end would not be seen
+  asm volatile("" ::: "memory");  // prevents a tail call, which would hide the end
 }
 
 int main(int argc, char** argv) {

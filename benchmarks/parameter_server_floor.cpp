@@ -1,8 +1,8 @@
-// What bare sockets need for a parameter server's traffic: N processes get the model, and in each
-// iteration send the server their gradients, which it adds up, and get the model again. Blocking
-// reads and writes, buffers that are used again, no library. The floor of `parameter_server
-// --synthetic`. With `--transport pull` sockets carry addresses only, and each side copies from the
-// other's memory.
+// The time that bare sockets need for a parameter server's traffic. N processes receive the model;
+// in each iteration they send the server their gradients, which it adds up, and receive the model
+// again. It uses blocking reads and writes, reused buffers and no library. It is the floor of
+// `parameter_server --synthetic`. With `--transport pull` sockets carry only addresses, and each
+// side copies from the other's memory.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/prctl.h>
@@ -40,7 +40,7 @@ using batchrpc_examples::median;
 struct Options {
   int trainers = 5;
   int iterations = 20;
-  int threads = 1;  // of the server; each serves a part of the trainers
+  int threads = 1;  // of the server; each serves some of the trainers
   std::size_t elements = 23'569'502;
   std::string transport = "tcp";
   bool sum = true;
@@ -53,7 +53,7 @@ void check(bool good, const char* what) {
   if (!good) throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// A socket, or the end of a pipe.
+/// A socket, or one end of a pipe.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) { check(value >= 0, "a socket"); }
@@ -77,7 +77,7 @@ class Descriptor {
     while (size > 0) {
       const ssize_t got = ::read(value_, to, size);
       check(got >= 0, "read");
-      if (got == 0) throw std::runtime_error("the other side is gone");
+      if (got == 0) throw std::runtime_error("the other side has closed the connection");
       to += got;
       size -= static_cast<std::size_t>(got);
     }
@@ -87,7 +87,7 @@ class Descriptor {
   int value_;
 };
 
-/// Moves blocks to and from one other process.
+/// Transfers blocks to and from one other process.
 class Channel {
  public:
   Channel(Descriptor socket, bool pull) : socket_(std::move(socket)), pull_(pull) {
@@ -97,7 +97,7 @@ class Channel {
     socket_.read(&peer_, sizeof peer_);
   }
 
-  /// What is sent must not change before wait_until_taken().
+  /// The data must not change before wait_until_taken().
   void send(const void* data, std::size_t size) const {
     if (pull_) {
       socket_.write(&data, sizeof data);
@@ -136,7 +136,7 @@ class Channel {
   pid_t peer_ = 0;
 };
 
-/// Where the server listens; found by its children, who have a copy of it.
+/// The server's listening address; its children have a copy of it.
 class Listener {
  public:
   explicit Listener(bool tcp)
@@ -145,7 +145,7 @@ class Listener {
       ip_.sin_family = AF_INET;
       ip_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
       size_ = sizeof ip_;
-    } else {  // in the abstract namespace, where the kernel chooses a name
+    } else {  // in the abstract namespace, in which the kernel chooses a name
       local_.sun_family = AF_UNIX;
       size_ = sizeof(sa_family_t);
     }
@@ -170,7 +170,7 @@ class Listener {
   }
   [[nodiscard]] Descriptor prepared(int connection) const {
     const int on = 1;
-    constexpr char kReno[] = "reno";  // where it is allowed, as batchrpc's on one machine
+    constexpr char kReno[] = "reno";  // if the system allows it, like batchrpc on one machine
     if (tcp_) {
       ::setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       ::setsockopt(connection, IPPROTO_TCP, TCP_CONGESTION, kReno, sizeof kReno - 1);
@@ -185,7 +185,7 @@ class Listener {
   socklen_t size_ = 0;
 };
 
-/// Tells through `report` when it had the model of each iteration.
+/// Reports through `report` when it received the model of each iteration.
 void run_trainer(const Options& options, const Channel& server, const Descriptor& report) {
   const std::vector<float> gradient(options.elements, 1);
   std::vector<float> model(options.elements);
@@ -220,7 +220,8 @@ class Server {
   }
 
  private:
-  // The trainers of one thread, in turn: each has the machine to itself for as long as it sends.
+  // Serves the trainers of one thread in turn, so that each has the machine to itself while it
+  // sends.
   void serve(int number) {
     std::vector<float> gradient(options_.elements);
     const std::size_t bytes = options_.elements * sizeof(float);
@@ -262,8 +263,8 @@ class Server {
   std::barrier<> everybody_;
 };
 
-/// Seconds from where all are there to where the last trainer has the first model of an iteration,
-/// and from each of these to the next.
+/// Seconds from the moment when all are ready until the last trainer has the first model, and from
+/// each iteration to the next.
 std::vector<double> run_all(const Options& options) {
   const bool pull = options.transport == "pull";
   Listener listener(options.transport == "tcp");
@@ -306,14 +307,14 @@ std::vector<double> run_all(const Options& options) {
 
 int run(int argc, const char* const* argv) {
   Options options;
-  CLI::App app("Bare sockets do what parameter_server --synthetic does.");
-  app.add_option("--trainers", options.trainers, "processes")->check(CLI::Range(1, 64));
+  CLI::App app("Does the work of parameter_server --synthetic with bare sockets.");
+  app.add_option("--trainers", options.trainers, "trainer processes")->check(CLI::Range(1, 64));
   app.add_option("--iterations", options.iterations)->check(CLI::Range(1, 100'000));
-  app.add_option("--threads", options.threads, "of the server")->check(CLI::Range(1, 64));
-  app.add_option("--elements", options.elements, "floats of a gradient, and of the model")
+  app.add_option("--threads", options.threads, "threads of the server")->check(CLI::Range(1, 64));
+  app.add_option("--elements", options.elements, "floats in a gradient and in the model")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30));
   app.add_option("--transport", options.transport)->check(CLI::IsMember({"tcp", "unix", "pull"}));
-  app.add_flag("!--no-sum", options.sum, "gradients are received and forgotten");
+  app.add_flag("!--no-sum", options.sum, "receive gradients but do not add them");
   app.add_option("--json", options.json, "write the report to this file");
   if (!batchrpc_examples::parse_command_line(app, argc, argv, [] {})) return 0;
   const std::vector<double> seconds = run_all(options);

@@ -1,7 +1,7 @@
-// What bare sockets need for the RL throughput benchmark: the same processes, policy and states as
-// `rl_benchmark`, whose floor this is, and no library between them. A request is the state's bytes,
-// a reply 8 bytes. Observers block in recv (or poll with sched_yield for a while first), the agent
-// in epoll_wait; states are received where their batch is.
+// The time that bare sockets need for the RL throughput benchmark. It is the floor of
+// `rl_benchmark`: the same processes, policy and states, with no library between them. A request is
+// the state's bytes, a reply 8 bytes. Observers block in recv (or first poll for a while with
+// sched_yield), the agent in epoll_wait. States are received directly into their batch.
 #include <poll.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -58,7 +58,7 @@ void check(ssize_t result, const char* what) {
   if (result < 0) throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// False at the end of the connection.
+/// Returns false at the end of the connection.
 bool send_all(int socket, const void* data, std::size_t size) {
   const auto* bytes = static_cast<const char*>(data);
   while (size > 0) {
@@ -71,7 +71,7 @@ bool send_all(int socket, const void* data, std::size_t size) {
   return true;
 }
 
-/// False at the end of the connection.
+/// Returns false at the end of the connection.
 bool receive_reply(int socket, std::int64_t& reply, std::chrono::microseconds poll) {
   const auto until = Clock::now() + poll;
   ssize_t count = -1;
@@ -84,7 +84,7 @@ bool receive_reply(int socket, std::int64_t& reply, std::chrono::microseconds po
   return count == static_cast<ssize_t>(sizeof reply);
 }
 
-/// An observer: asks for actions until the agent is gone, and gives back how long each took.
+/// An observer: requests actions until the agent has closed, and reports the duration of each.
 int observe(const Options& options, const std::string& address, int index) {
   batchrpc_examples::use_one_torch_thread();
   torch::manual_seed(static_cast<std::uint64_t>(index));
@@ -99,7 +99,7 @@ int observe(const Options& options, const std::string& address, int index) {
   }
 }
 
-/// The agent: gives the seconds of each episode.
+/// The agent; returns the seconds of each episode.
 class Agent {
  public:
   Agent(const Options& options, std::vector<Socket> observers)
@@ -126,13 +126,13 @@ class Agent {
   }
 
  private:
-  // States in a batch lie in one tensor, each where its observer's is.
+  // The states of a batch lie in one tensor, each at its observer's place.
   void next_batch() {
     states_ = torch::empty({static_cast<std::int64_t>(observers_.size()), 10, 20, 10});
     complete_ = 0;
   }
 
-  // Receives what is there, and answers; gives the number of answers.
+  // Receives available data and answers it. Returns the number of answers.
   std::int64_t step() {
     const int count = wait();
     std::int64_t answers = 0;
@@ -199,11 +199,12 @@ class Agent {
 };
 
 int run(int argc, const char* const* argv) {
-  CLI::App app("The floor of rl_benchmark: bare sockets. The first episode is warming up.");
+  CLI::App app("The floor of rl_benchmark: bare sockets. The first episode is for warming up.");
   Options options;
   using batchrpc_examples::between;
   app.add_option("--world-size", options.world_size, "observers and 2")->check(between(3, 1000));
-  app.add_option("--batch", options.batch, "once for all, or for each");
+  app.add_option("--batch", options.batch,
+                 "run the policy once for all observers, or once for each");
   app.add_option("--episodes", options.episodes)->check(between(2, 1'000'000));
   app.add_option("--steps", options.steps)->check(between(1, 1'000'000));
   app.add_option("--transport", options.kind)

@@ -1,5 +1,5 @@
-// How fast remote references are made and dropped over one connection, and what one takes in
-// memory on either side: two processes, a Unix socket or TCP.
+// Measures how fast remote references are created and dropped over one connection, and the memory
+// of one on either side. It uses two processes and a Unix socket or TCP.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -46,7 +46,7 @@ double seconds_since(Clock::time_point start) {
   const rpc::Node node({.name = "owner", .rank = 0, .world_size = 0, .join = address});
   node.expose_class<Counter(int)>();
   node.expose<&Counter::add>();
-  // Not by rrefs(), which looks at all of them.
+  // Not rrefs(), because that looks at all objects.
   node.expose("objects", [] { return Counter::alive.load(); });
   node.expose("memory", [] { return allocated_bytes(); });
   for (;;)
@@ -66,7 +66,7 @@ class User {
     return node_.call<std::int64_t()>("owner", "memory").get();
   }
 
-  // All at once: made, then dropped.
+  // Creates all at once, then drops all.
   void measure_many(std::size_t count) const {
     settle();
     const std::int64_t here = allocated_bytes();
@@ -97,7 +97,7 @@ class User {
                 static_cast<double>(owner_memory() - there) / 1e3);
   }
 
-  // One after the other, some of them under way.
+  // Creates and drops one after the other, with some in flight.
   void measure_stream(std::size_t count) const {
     constexpr std::size_t kUnderWay = 4096;
     std::vector<rpc::RRef<Counter>> ring(kUnderWay);
@@ -114,7 +114,7 @@ class User {
   }
 
  private:
-  // In which nodes tidy up: they do so once a second.
+  // Long enough for nodes to free unused memory, which they do once a second.
   static void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(2200)); }
 
   const rpc::Node node_;

@@ -1,5 +1,5 @@
-// How many calls a second two nodes of a SimulatedWorld make of each other, on one thread. The
-// time is the processor's, so that whatever else the machine does counts little.
+// Measures how many calls per second two nodes of a SimulatedWorld make to each other on one
+// thread. It measures CPU time, so that other load on the machine matters little.
 #include <batchrpc/batchrpc.hpp>
 #include <batchrpc/testing.hpp>
 #include <chrono>
@@ -13,7 +13,7 @@ int twice(int x) { return 2 * x; }
 
 namespace {
 
-/// With so many calls under way, each answered one followed by the next.
+/// Keeps `under_way` calls in flight; each answered call is followed by the next.
 double calls_per_second(int under_way) {
   constexpr int kCalls = 300'000;
   rpc::SimulatedWorld world;

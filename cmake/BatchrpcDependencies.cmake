@@ -1,4 +1,4 @@
-# What the library and its programs are built with.
+# The dependencies of the library and its programs.
 
 find_package(Threads REQUIRED)
 find_package(CapnProto CONFIG REQUIRED)
@@ -36,7 +36,7 @@ endif()
 include(BatchrpcTorch)
 batchrpc_find_torch("${BATCHRPC_TORCH}")
 
-# A project that has us by add_subdirectory() links what we found, so it must see it too.
+# A project that uses add_subdirectory() links the targets found here, so they must be visible there too.
 get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
 foreach(target IN LISTS imported)
   set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)

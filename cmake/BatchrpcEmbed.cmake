@@ -1,4 +1,4 @@
-# Run as a script, at build time: writes a C++ file with a function that returns a text.
+# A script for build time: writes a C++ file with a function that returns the text of a file.
 #
 #   cmake -DINPUT=page.html -DOUTPUT=page_html.cpp -P BatchrpcEmbed.cmake
 

@@ -1,10 +1,10 @@
-# Finds cpp-httplib and makes the target batchrpc::httplib of it. Used by the build and, installed and
+# Finds cpp-httplib and defines the target batchrpc::httplib. Used by the build and, if installed and
 # static, by find_package(batchrpc COMPONENTS status), which only links it.
 #
 #   batchrpc_find_httplib(<result>)
 #
-# Debian compiles the library, with what its pkg-config file says; elsewhere it is headers alone.
-# <result> is set to whether it is there.
+# Debian compiles the library, with the settings in its pkg-config file; elsewhere it is header-only.
+# <result> is set to whether it was found.
 function(batchrpc_find_httplib result)
   set(${result} TRUE PARENT_SCOPE)
   if(TARGET batchrpc::httplib)
@@ -18,12 +18,12 @@ function(batchrpc_find_httplib result)
     return()
   endif()
 
-  # Imported, so that its header is a system header: no warnings from it.
+  # Imported, so that its header is a system header and gives no warnings.
   add_library(batchrpc::httplib INTERFACE IMPORTED)
   target_include_directories(batchrpc::httplib INTERFACE ${BATCHRPC_HTTPLIB_INCLUDE_DIR})
   if(BATCHRPC_HTTPLIB_LIBRARY)
     target_link_libraries(batchrpc::httplib INTERFACE ${BATCHRPC_HTTPLIB_LIBRARY})
-    # A header that is read with other settings than the library was compiled with has other classes.
+    # With other settings than those of the compiled library, the header would define other classes.
     find_package(PkgConfig QUIET)
     if(PKG_CONFIG_FOUND)
       pkg_check_modules(BATCHRPC_HTTPLIB_PC QUIET cpp-httplib)

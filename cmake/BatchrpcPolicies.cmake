@@ -1,5 +1,5 @@
-# Policies that tests load, exported by scripts/export_policy.py: where there is a Python that has a
-# PyTorch of the LibTorch's version. Sets BATCHRPC_POLICIES to their folder, or to nothing, and makes the
+# Policies that tests load, exported by scripts/export_policy.py, if there is a Python that has a
+# PyTorch of LibTorch's version. Sets BATCHRPC_POLICIES to their folder, or to nothing, and defines the
 # target `policies`.
 
 set(BATCHRPC_POLICIES "")
@@ -9,11 +9,11 @@ endif()
 
 set(imports "import torch")
 if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2)
-  set(imports "import torch, sympy, jinja2, networkx")  # what compiling takes
+  set(imports "import torch, sympy, jinja2, networkx")  # needed for compiling
 endif()
 if(NOT BATCHRPC_TORCH_PYTHON OR NOT BATCHRPC_TORCH_PYTHON_VERSION STREQUAL BATCHRPC_TORCH_VERSION)
   set(BATCHRPC_TORCH_PYTHON "" CACHE INTERNAL "Has a PyTorch of LibTorch's version")
-  set(own ${BATCHRPC_TORCH}/../../../../bin/python3)  # of the environment whose PyTorch has this LibTorch
+  set(own ${BATCHRPC_TORCH}/../../../../bin/python3)  # the Python of the environment whose PyTorch contains this LibTorch
   foreach(python ${PROJECT_SOURCE_DIR}/.venv/torch2/bin/python ${own} /usr/bin/python3)
     execute_process(COMMAND ${python} -c "${imports}; print(torch.__version__)"
                     OUTPUT_VARIABLE said ERROR_QUIET RESULT_VARIABLE status)
@@ -32,7 +32,7 @@ endif()
 
 set(BATCHRPC_POLICIES ${PROJECT_BINARY_DIR}/policies)
 string(FIND ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR}/build/ place)
-if(place EQUAL 0)  # a preset's, which shares them with others of the same LibTorch
+if(place EQUAL 0)  # a preset's build folder, which shares them with presets of the same LibTorch
   set(BATCHRPC_POLICIES ${PROJECT_SOURCE_DIR}/build/policies/torch-${BATCHRPC_TORCH_VERSION})
 endif()
 set(script ${PROJECT_SOURCE_DIR}/scripts/export_policy.py)
@@ -56,7 +56,7 @@ endfunction()
 foreach(network atari mlp two-mlps minatar)
   batchrpc_export(${network} --forms script)
 endforeach()
-if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2.10)  # as few packages as tests need: each takes seconds
+if(BATCHRPC_TORCH_VERSION VERSION_GREATER_EQUAL 2.10)  # only the packages that tests need: each takes seconds
   batchrpc_export(mlp --forms frozen,dynamic --batch 1,4)
   batchrpc_export(mlp --forms updatable --batch any)
   batchrpc_export(two-mlps --forms updatable --batch any)

@@ -1,17 +1,17 @@
 # Programs, and the precompiled torch/torch.h that those with LibTorch share.
 
-# batchrpc_pch(<target> <owner>): <target> uses the precompiled header of <owner>, which is compiled by
+# batchrpc_pch(<target> <owner>): <target> uses the precompiled header of <owner>, which is compiled with
 # the same options.
 function(batchrpc_pch target owner)
   target_precompile_headers(${target} REUSE_FROM ${owner})
-  if(BATCHRPC_CCACHE)  # without these ccache gives up, or brings back what clang then refuses
+  if(BATCHRPC_CCACHE)  # without these ccache gives up, or returns files that clang rejects
     target_compile_options(
       ${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
                         $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
   endif()
 endfunction()
 
-# batchrpc_pch_owner(<name> <header>...): has these precompiled; other options are up to the caller.
+# batchrpc_pch_owner(<name> <header>...): precompiles these headers; the caller sets other options.
 function(batchrpc_pch_owner name)
   set(empty ${PROJECT_BINARY_DIR}/generated/${name}.cpp)
   file(GENERATE OUTPUT ${empty} CONTENT "\n")
@@ -23,8 +23,8 @@ function(batchrpc_pch_owner name)
     ${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>)
 endfunction()
 
-# torch/torch.h takes some ten seconds a file: it is compiled once, here, for the library, the
-# programs and the tests alike.
+# torch/torch.h takes some ten seconds per file. It is compiled here once for the library, the
+# programs and the tests.
 function(batchrpc_torch_pch target)
   if(NOT TARGET batchrpc_torch_pch)
     batchrpc_pch_owner(batchrpc_torch_pch <torch/torch.h>)
@@ -35,10 +35,10 @@ endfunction()
 
 # batchrpc_programs(<program that needs LibTorch>...): the programs of the calling folder.
 #   NAME.cpp     program NAME
-#   NAME/*.cpp   program NAME of main.cpp; the other files are the library NAME_lib, for tests too;
-#                options.cpp and report.cpp among them, command lines and JSON, are templates
-#                that take long to optimize, and run once: by -O1, and mostly without LibTorch
-#   common/*.cpp library batchrpc_<folder>_common, linked by all, without LibTorch
+#   NAME/*.cpp   program NAME from main.cpp; the other files form the library NAME_lib, also for tests;
+#                among them options.cpp and report.cpp (command lines, JSON) are templates
+#                that take long to optimize but run once: with -O1, and mostly without LibTorch
+#   common/*.cpp library batchrpc_<folder>_common, which all link, without LibTorch
 function(batchrpc_programs)
   get_filename_component(folder ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(common batchrpc_${folder}_common)
@@ -61,7 +61,7 @@ function(batchrpc_programs)
   list(REMOVE_DUPLICATES names)
   list(REMOVE_ITEM names common)
   foreach(name IN LISTS names)
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/CMakeLists.txt)  # it says itself what is built
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${name}/CMakeLists.txt)  # it defines its own targets
       continue()
     endif()
     set(torch FALSE)
@@ -113,7 +113,7 @@ endfunction()
 
 function(batchrpc_program_settings target torch)
   batchrpc_warnings(${target})
-  # "common/report.hpp". For quotes only: <compare> is not benchmarks/compare.
+  # For includes with quotes, "common/report.hpp", only: <compare> is not benchmarks/compare.
   target_compile_options(${target} PUBLIC "SHELL:-iquote ${CMAKE_CURRENT_SOURCE_DIR}")
   if(torch)
     batchrpc_torch_pch(${target})

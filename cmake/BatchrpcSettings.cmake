@@ -1,4 +1,4 @@
-# How everything here is compiled. Nothing in this file reaches a project that uses the library.
+# Compiler settings of this project. Nothing in this file affects a project that uses the library.
 
 if(PROJECT_IS_TOP_LEVEL)
   if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -10,8 +10,8 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(BATCHRPC_CCACHE ccache)
   mark_as_advanced(BATCHRPC_CCACHE)
   if(BATCHRPC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    # The sloppiness is what ccache needs to cache a file that uses a precompiled header. Relative to the
-    # base, what one build folder has compiled is what another one needs.
+    # ccache needs this sloppiness to cache a file that uses a precompiled header. With paths relative to the
+    # base, one build folder can use the cached files of another.
     set(CMAKE_CXX_COMPILER_LAUNCHER
         ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
         CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${BATCHRPC_CCACHE})
@@ -22,17 +22,17 @@ if(PROJECT_IS_TOP_LEVEL)
     add_compile_options(-fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${sanitizers})
     if(sanitizers MATCHES "address.*undefined")
-      # The address sanitizer finds these too, and to check for them takes longest to compile.
+      # The address sanitizer finds these too, and these checks take longest to compile.
       add_compile_options(-fno-sanitize=null,object-size)
     endif()
     if(sanitizers MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      add_compile_options(-Wno-tsan)  # Asio's fences, which g++'s thread sanitizer does not know
+      add_compile_options(-Wno-tsan)  # Asio's fences, which g++'s thread sanitizer does not support
     endif()
   endif()
 endif()
 
-# Position-independent throughout: a static libbatchrpc.a may go into a user's shared library. By
-# flag, for CMake's own setting compiles programs by -fPIE, and they could not share a precompiled
+# Position-independent throughout, because a static libbatchrpc.a may be part of a user's shared library. As a
+# flag, because CMake's own setting compiles programs with -fPIE, and they could not share a precompiled
 # header with the libraries.
 add_compile_options(-fPIC)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -45,7 +45,7 @@ function(batchrpc_warnings target)
     target_compile_options(${target} PRIVATE -Wno-restrict)  # false alarms, GCC bug 105651
   endif()
   if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # To g++ a file that is compiled with others is a header, whose types others could have.
+    # In a unity build g++ treats a file as a header, whose types other files could use.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   endif()
   if(BATCHRPC_WERROR)
@@ -53,7 +53,7 @@ function(batchrpc_warnings target)
   endif()
 endfunction()
 
-# O0 or O1, for what does nothing that takes time: to optimize it would take longer than it saves. Not
+# O0 or O1, for code that runs briefly: optimizing it would take longer than it saves. Not
 # in a debug build, where nothing is optimized, precompiled headers neither.
 function(batchrpc_optimize target level)
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-${level}>)

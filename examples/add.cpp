@@ -1,4 +1,4 @@
-// Two processes, one remote function. Start `add 0` and `add 1`, in any order.
+// Two processes and one remote function. Start `add 0` and `add 1` in any order.
 
 #include <batchrpc/batchrpc.hpp>
 #include <iostream>

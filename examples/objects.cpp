@@ -1,5 +1,5 @@
-// Objects in other processes, of which `objects` starts three. The user makes an average at the
-// owner, which has chosen its class, and gives a handle to an explorer that lives in the worker.
+// Objects in other processes; `objects` starts three. The user creates an average on the owner,
+// which has chosen its class. Then it gives a handle to an explorer that lives in the worker.
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -16,7 +16,8 @@
 
 namespace rpc = batchrpc;
 
-// What the others know of it. Methods of one object run one at a time: no lock.
+// The interface that other processes know. Methods of one object run one at a time, so it needs no
+// lock.
 struct Average {
   virtual ~Average() = default;
   virtual double add(double value) = 0;
@@ -44,7 +45,8 @@ std::vector<std::string> holders(const rpc::RRefReport& report) {
   return lines;
 }
 
-// Prints who holds what, once there are so many or after 5 s: the owner hears of it a moment later.
+// Prints which nodes hold what, once there are `count` holders or after 5 s. The owner learns about
+// holders a moment later.
 void notify_holders(const rpc::Node& node, unsigned count) {
   std::vector<std::string> lines;
   int tries = 0;
@@ -54,7 +56,7 @@ void notify_holders(const rpc::Node& node, unsigned count) {
   } while (lines.size() != count && ++tries < 500);
   for (const std::string& line : lines)
     std::cout << "  " << line << '\n';
-  if (lines.empty()) std::cout << "  nobody holds anything\n";
+  if (lines.empty()) std::cout << "  no node holds anything\n";
 }
 
 void use(const rpc::Node& node) {
@@ -102,7 +104,7 @@ int run(const std::string& name, int rank, const std::string& join) {
 }
 
 int run_child(const std::string& name, int rank, const std::string& join) {
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // nobody would tell it to finish
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // no process would tell it to finish
   return run(name, rank, join);
 }
 
@@ -112,14 +114,14 @@ int main(int argc, char**) {
     return 2;
   }
   const std::string join = "unix-abstract:objects-" + std::to_string(::getpid());
-  // Before there is a node, which has threads.
+  // Fork before a node exists, because a node has threads.
   const pid_t owner = ::fork();
   if (owner == 0) return run_child("owner", 1, join);
   const pid_t worker = ::fork();
   if (worker == 0) return run_child("worker", 2, join);
   int status = run("user", 0, join);
   for (const pid_t child : {owner, worker}) {
-    if (status != 0 && child > 0) ::kill(child, SIGTERM);  // nobody tells it to finish
+    if (status != 0 && child > 0) ::kill(child, SIGTERM);  // no process tells it to finish
     int ended = 0;
     if (::waitpid(child, &ended, 0) < 0 || ended != 0) status = 1;
   }

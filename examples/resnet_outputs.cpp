@@ -1,4 +1,4 @@
-// What our ResNet-50 gives for weights and images from Python, for check_resnet.py to compare.
+// Runs our ResNet-50 with weights and images from Python, for check_resnet.py to compare.
 
 #include <torch/nn/functional/loss.h>
 #include <torch/serialize.h>
@@ -18,7 +18,7 @@ namespace {
 using namespace batchrpc_examples;
 using Tensors = c10::Dict<std::string, at::Tensor>;
 
-// What Python's torch.save() wrote of a dict.
+// Reads a dict that Python's torch.save() wrote.
 c10::impl::GenericDict read(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), {});
@@ -37,10 +37,10 @@ void load(const torch::OrderedDict<std::string, at::Tensor>& named,
           const c10::impl::GenericDict& state) {
   for (const auto& item : named) {
     const auto found = state.find(item.key());
-    if (found == state.end()) throw std::runtime_error(item.key() + " was not given");
+    if (found == state.end()) throw std::runtime_error(item.key() + " is missing in the input");
     const at::Tensor given = found->value().toTensor();
     if (given.sizes() != item.value().sizes()) {
-      throw std::runtime_error(item.key() + " is of another shape");
+      throw std::runtime_error(item.key() + " has another shape");
     }
     item.value().copy_(given);
   }
@@ -54,7 +54,7 @@ Tensors gradients(const ResNet50& model) {
 }
 
 int run(int argc, const char* const* argv) {
-  if (argc != 3) throw UsageError("which files? usage: resnet_outputs INPUT OUTPUT");
+  if (argc != 3) throw UsageError("give two files; usage: resnet_outputs INPUT OUTPUT");
   const c10::impl::GenericDict input = read(argv[1]);
   const at::Tensor images = input.at("images").toTensor();
   const at::Tensor labels = input.at("labels").toTensor();

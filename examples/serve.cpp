@@ -1,5 +1,6 @@
-// A server that ends in good order: on SIGTERM or Ctrl-C it takes no more calls, finishes those
-// that are under way, and names what it could not finish. The same signal again ends it at once.
+// A server that shuts down in good order. On SIGTERM or Ctrl-C it accepts no more calls, finishes
+// those in flight, and names those it could not finish. A second signal of the same kind ends it at
+// once.
 
 #include <batchrpc/batchrpc.hpp>
 #include <chrono>
@@ -15,28 +16,30 @@ namespace rpc = batchrpc;
 
 int add(int a, int b) { return a + b; }
 
-// Stands for work.
+// Takes the place of real work.
 int work(int milliseconds) {
   std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
   return milliseconds;
 }
 
 int usage(const std::string& what) {
-  std::cerr << "usage: serve [ADDRESS [SECONDS]]   (where others join, tcp://127.0.0.1:29500 by "
-               "default; how long it finishes calls at the end, 10 s)\nserve: "
+  std::cerr << "usage: serve [ADDRESS [SECONDS]]   (where others join, by default "
+               "tcp://127.0.0.1:29500; "
+               "how long it finishes calls at the end, by default 10 s)\nserve: "
             << what << '\n';
   return 2;
 }
 
 int main(int argc, char** argv) {
-  if (argc > 3) return usage("more than an address and a time");
+  if (argc > 3) return usage("too many arguments");
   double seconds = 10;
   try {
     if (argc == 3) seconds = std::stod(argv[2]);
   } catch (const std::logic_error&) {
-    return usage(std::string(argv[2]) + " is no time in seconds");
+    return usage(std::string(argv[2]) + " is not a time in seconds");
   }
-  if (!(seconds >= 0 && seconds < 1e6)) return usage("a time is from 0 to a million seconds");
+  if (!(seconds >= 0 && seconds < 1e6))
+    return usage("the time must be from 0 to a million seconds");
   try {
     rpc::Node node({.name = "server", .join = argc > 1 ? argv[1] : "tcp://127.0.0.1:29500"});
     node.expose<&add>();

@@ -1,5 +1,6 @@
-// An environment of one's own in two worker processes, and a driver that steps sixteen of them.
-// `walk` starts all three; by hand, in any order: `walk driver`, `walk worker 1`, `walk worker 2`.
+// Your own environment in two worker processes, and a driver that steps sixteen of them. `walk`
+// starts all three. To start them by hand, in any order: `walk driver`, `walk worker 1`, `walk
+// worker 2`.
 
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -18,8 +19,8 @@
 
 namespace rpc = batchrpc;
 
-// A walk on a line, from 0 to a goal at -5 or 5. Action 0 is a step to the left, 1 one to the
-// right; one step in ten goes the other way. What is seen is [position, goal].
+// A walk on a line, from 0 to a goal at -5 or 5. Action 0 steps to the left, action 1 to the right;
+// one step in ten goes the other way. The observation is [position, goal].
 class Walk final : public rpc::Env {
  public:
   const rpc::EnvSpec& spec() const noexcept override { return spec_; }
@@ -63,7 +64,7 @@ void work(int number, const std::string& join) {
   node.expose("finish", [&done] { done.set_value(); });
   rpc::EnvWorker worker(node, rpc::group_of([] { return std::make_unique<Walk>(); }),
                         {.lanes = rpc::thread_lanes(2)});  // two threads step its environments
-  is_done.get();                                           // until the driver says so
+  is_done.get();                                           // until the driver calls finish
 }
 
 void drive(const std::string& join) {
@@ -73,7 +74,7 @@ void drive(const std::string& join) {
   rpc::EnvBatch batch = envs.reset();
   while (episodes < 1000) {
     const auto seen = rpc::elements_of<float>(batch.observations.span());  // [rows, 2]
-    std::vector<std::int64_t> actions(batch.rows());                       // one a row
+    std::vector<std::int64_t> actions(batch.rows());                       // one per row
     for (std::size_t row = 0; row < batch.rows(); ++row)
       actions[row] = seen[2 * row] < seen[2 * row + 1] ? 1 : 0;
     envs.step_async(batch, std::as_bytes(std::span(actions)));
@@ -101,8 +102,8 @@ int main(int argc, char** argv) {
     } else if (argc == 1) {
       join = "unix-abstract:walk-" + std::to_string(::getpid());
       for (int child = 1; child <= 2; ++child) {
-        if (::fork() != 0) continue;         // before there is a node, which has threads
-        ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // when nobody is left to tell it to finish
+        if (::fork() != 0) continue;         // before a node exists, because a node has threads
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM);  // if no process is left to tell it to finish
         work(child, join);
         return 0;
       }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Whether each file of the library is valid by itself: presets compile many as one, which hides an include
-# that is missing. By clang, which only checks, and without LibTorch.
+# Checks that each file of the library compiles on its own. Presets compile many files as one, which hides
+# missing includes. Uses clang, which only checks the syntax, without LibTorch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

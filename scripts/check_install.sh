@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Installs the static and the shared library into a temporary prefix, and builds and runs the
-# programs of tests/downstream against each; then the one that has batchrpc as a subdirectory. Compiles
+# programs of tests/downstream against each; then the program that has batchrpc as a subdirectory. Compiles
 # README's excerpt and those on tensors, futures, late answers, retries, completion tokens and tests in docs/getting-started.md,
-# builds and runs the test in docs/testing.md, and checks the version that is asked for, the shared libraries' SONAME, and that a subdirectory brings
-# no tests and programs.
+# builds and runs the test in docs/testing.md. Checks the requested version, the shared libraries' SONAME, and that a subdirectory adds
+# no tests or programs.
 #
-# build/release must have been built before (scripts/test.sh). BATCHRPC_DOWNSTREAM_TORCH=OFF leaves
-# LibTorch out of it.
+# Build build/release first (scripts/test.sh). BATCHRPC_DOWNSTREAM_TORCH=OFF leaves
+# LibTorch out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -72,7 +72,7 @@ for kind in release shared; do
   prefix=$work/$kind
   cmake --install "build/$kind" --prefix "$prefix" >/dev/null
   if grep -rn "$PWD" "$prefix/lib/cmake" "$prefix/include"; then
-    echo "install: $kind names the folder that it was built in" >&2
+    echo "install: $kind contains the path of its build folder" >&2
     exit 1
   fi
   build_downstream core "$work/core-$kind" -DCMAKE_PREFIX_PATH="$prefix" -DEXCERPTS="$work/excerpts"
@@ -104,7 +104,7 @@ build_downstream subdirectory "$work/subdirectory" "${as_release[@]}" -DBATCHRPC
 run "subdirectory" "$work/subdirectory/subdirectory"
 targets=$(cmake --build "$work/subdirectory" --target help)
 if grep -E '^(test_|header_checks|add:|cartpole|call_benchmark)' <<<"$targets"; then
-  echo "install: as a subdirectory, batchrpc brings these targets along" >&2
+  echo "install: as a subdirectory, batchrpc adds these targets, but must not" >&2
   exit 1
 fi
 passed=$((passed + 1))

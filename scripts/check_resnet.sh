@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Compares the example's ResNet-50 with torchvision's: names and shapes, outputs, gradients. Where
-# there is no torchvision it says so and exits with 77.
+# Compares the example's ResNet-50 with torchvision's: names and shapes, outputs, gradients. Without
+# torchvision it reports that and exits with 77.
 #
 #   scripts/check_resnet.sh [build folder]
 #
-#   PYTHON=/usr/bin/python3  one that has torchvision (Debian: python3-torchvision)
+#   PYTHON=/usr/bin/python3  a Python with torchvision (Debian: python3-torchvision)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

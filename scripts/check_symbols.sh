@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that a shared library of ours defines no symbol of ours outside the namespace batchrpc.
+# Checks that our shared libraries define no symbols of their own outside the namespace batchrpc.
 #
 #   scripts/check_symbols.sh <libbatchrpc.so>...
 #

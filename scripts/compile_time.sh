@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the CPU time that g++ takes, at -O0, for a user's file with one typed call: the median of five. Promised
-# are at most 2 s; nothing fails on it, since it depends on the machine.
+# Prints the CPU time that g++ needs at -O0 for a user's file with one typed call: the median of five runs. The goal
+# is at most 2 s. Nothing fails above that, because it depends on the machine.
 #
 #   scripts/compile_time.sh [compiler]
 set -euo pipefail

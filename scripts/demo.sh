@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# From a clone to a trained CartPole: installs what is needed, builds, trains with one agent and ten
-# observers as separate processes, then times batch against no batch. Figures go to out/.
+# From a clone to a trained CartPole: installs the dependencies, builds, trains with one agent and ten
+# observers as separate processes, then compares batch with no batch. Figures go to out/.
 #
 #   scripts/demo.sh [--budget short]
 #
-#   --budget short  a few episodes only, to see that it works
+#   --budget short  only a few episodes, to check that it works
 #   SEED=543        another seed
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ esac
 
 scripts/setup.sh
 [ -e build/release/build.ninja ] || cmake --preset release >/dev/null
-[ -t 1 ] || quiet=--quiet  # on a terminal ninja shows in one line how far it is: a first build takes minutes
+[ -t 1 ] || quiet=--quiet  # on a terminal ninja shows its progress in one line; a first build takes minutes
 cmake --build build/release --parallel "$(nproc)" --target cartpole -- ${quiet:+"$quiet"}
 
 mkdir -p out

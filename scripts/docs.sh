@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes the reference, build/doxygen/html/index.html, and fails on a warning.
+# Builds the reference, build/doxygen/html/index.html, and fails on any warning.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The program of getting-started.md is one that is compiled.
+# The program in getting-started.md must be examples/add.cpp, which is compiled.
 if ! diff <(sed -n '/^```cpp$/,/^```$/p' docs/getting-started.md | sed '1d; /^```$/,$d') \
   <(sed 1,2d examples/add.cpp); then
-  echo "docs: the first program of docs/getting-started.md is not examples/add.cpp" >&2
+  echo "docs: the first program of docs/getting-started.md differs from examples/add.cpp" >&2
   exit 1
 fi
 
-# The C++ of the tutorials is that of the examples, but for line breaks, comments, and lines with a "…".
+# The C++ of the tutorials must be that of the examples, except for line breaks, comments, and lines with a "…".
 check_excerpts() {  # <document> <source>...
   local document=$1 sources line code
   shift
@@ -18,7 +18,7 @@ check_excerpts() {  # <document> <source>...
   while read -r line; do
     code=$(sed -E 's@(^|  )//.*@@' <<<"$line" | tr -d '[:space:]')
     if [[ $sources != *"$code"* ]]; then
-      echo "docs: $document shows what is not in the example: $line" >&2
+      echo "docs: $document shows code that is not in the example: $line" >&2
       return 1
     fi
   done < <(sed -n '/^```cpp$/,/^```$/p' "$document" | grep -vE '^```|…')
@@ -29,13 +29,13 @@ check_excerpts <(sed -n '/^## A whole program$/,/^## An environment$/p' docs/vec
 
 mkdir -p build/doxygen
 doxygen docs/Doxyfile
-# What goes without a comment: operators, copying and moving, and the names that std gives (value_type).
-# Specializations are described where the template is, and some confuse doxygen.
+# No comment is required for operators, copying and moving, and names from std (value_type).
+# Specializations are described at the template, and some confuse doxygen.
 harmless='^$|Member (operator|([A-Za-z]+)\((const )?\2 &|(value|element)_type )'
 harmless+='|Member .* of (class|struct) [^ ]*<.*> is not documented'
 harmless+='|Compound .*<.*is not documented|potential recursive class relation'
 if grep -vE "$harmless" build/doxygen/warnings.txt; then
-  echo "docs: these are doxygen's warnings" >&2
+  echo "docs: doxygen printed these warnings" >&2
   exit 1
 fi
 echo "docs: build/doxygen/html/index.html"

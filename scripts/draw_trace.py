@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Draws a trace of a batchrpc::Profiler (Profiler::export_chrome_trace) as an SVG: a row for each thread,
+"""Draws a trace of a batchrpc::Profiler (Profiler::export_chrome_trace) as an SVG: one row per thread,
 arrows from calls to their handlers, to batches, and back.
 
   scripts/draw_trace.py TRACE.json PICTURE.svg [--title TEXT] [--last CALLS]
 
---last: only the last so many calls, with what ran for them.
+--last: draw only the last CALLS calls and the operations that ran for them.
 """
 import argparse
 import json
 from xml.sax.saxutils import escape
 
 WIDTH, LEFT, LINE, LEVEL = 1000, 150, 18, 15
-COLORS = {  # of categories and phases: Okabe and Ito's, lighter where text is on them
+COLORS = {  # for categories and phases, from Okabe and Ito; lighter under text
     'call': '#a8cbe6', 'handler': '#f5c97a', 'operator': '#8fd3b6', 'batch': '#d9a5c5',
     'encode': '#56b4e9', 'queued': '#bbbbbb', 'wire': '#dddddd', 'waiting': '#e69f00', 'reply': '#dddddd', 'decode': '#56b4e9',
 }
@@ -21,7 +21,7 @@ def parse_trace(path, last):
     events = json.load(open(path))['traceEvents']
     names = {}
     slices = []
-    flows = {}  # their events, by the ids of the arrows
+    flows = {}  # arrow events by arrow id
     for event in events:
         if event['ph'] == 'M' and event['name'] == 'process_name':
             names[event['pid'], None] = event['args']['name']
@@ -46,7 +46,7 @@ def parse_trace(path, last):
 
 
 def nested_levels(slices):
-    """How many slices of a row each one lies within."""
+    """For each slice, the number of slices of its row that enclose it."""
     levels = []
     open_until = []
     for event in sorted(slices, key=lambda s: (s['ts'], -s['dur'])):
@@ -64,7 +64,7 @@ def draw(names, slices, arrows, title):
     out = []
     y = 40
     rows = {}
-    middles = {}  # of the first line of each row
+    middles = {}  # the middle of each row's first line
     for event in slices:
         rows.setdefault((event['pid'], event['tid']), []).append(event)
     process = None
@@ -125,7 +125,7 @@ def main():
     except OSError as error:
         raise SystemExit(f'draw_trace: {error.filename}: {error.strerror}')
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise SystemExit(f'draw_trace: {arguments.trace} is no trace of a batchrpc::Profiler')
+        raise SystemExit(f'draw_trace: {arguments.trace} is not a trace of a batchrpc::Profiler')
 
 
 if __name__ == '__main__':

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Exports policies for batchrpc::load_policy: docs/compiled-policies.md.
+"""Exports policies for batchrpc::load_policy; see docs/compiled-policies.md.
 
     .venv/torch2/bin/python scripts/export_policy.py atari FOLDER [--batch 1,4,16,64] [--forms frozen,script]
 
-Needs a PyTorch of the version that the program has: of that of scripts/setup.sh --torch2 for
-compiled ones, while for TorchScript Debian's does. Writes into FOLDER, as --forms says:
+Needs a PyTorch of the program's LibTorch version: for compiled packages that of scripts/setup.sh --torch2;
+for TorchScript Debian's is sufficient. Writes into FOLDER, depending on --forms:
 
-    script.pt            TorchScript: frozen when it is loaded, or updatable, as the program likes
-    frozen/<size>.pt2    compiled by AOTInductor, one package a batch size, weights folded in
+    script.pt            TorchScript; the program loads it as frozen or updatable
+    frozen/<size>.pt2    compiled by AOTInductor, one package per batch size, weights folded in
     dynamic/any.pt2      the same in one package, for any batch size
-    updatable/<size>.pt2 as frozen, but weights can be changed while it serves
+    updatable/<size>.pt2 like frozen, but weights can be changed while it serves
 
-All have the same weights: from --seed, or trained ones, from --weights.
+All have the same weights, from --seed or, trained, from --weights.
 """
 
 import argparse
@@ -27,10 +27,10 @@ try:
     import torch
     from torch import nn
 except ModuleNotFoundError:
-    sys.exit("export_policy.py: this Python has no PyTorch: scripts/setup.sh --torch2, and then "
+    sys.exit("export_policy.py: this Python has no PyTorch: run scripts/setup.sh --torch2, then "
              ".venv/torch2/bin/python scripts/export_policy.py …")
 
-KEY = "batchrpc_policy"  # under which a file describes itself
+KEY = "batchrpc_policy"  # the key of the description in a file
 LARGEST_BATCH = 65536
 FORMS = ("script", "frozen", "dynamic", "updatable")
 
@@ -52,7 +52,7 @@ class Atari(nn.Module):
         x = torch.relu(self.conv1(frames / 255))
         x = nn.functional.pad(x, (1, 2, 1, 2))
         x = torch.relu(self.conv2(x))
-        # A convolution as large as what it goes over, which as a matrix product is 2.5 to 5 times as fast.
+        # A convolution as large as its input; as a matrix product it is 2.5 to 5 times as fast.
         weight = self.conv3.weight.flatten(1)
         x = torch.relu(nn.functional.linear(x.flatten(1), weight, self.conv3.bias))
         return self.policy(x), self.value(x).squeeze(1)
@@ -77,7 +77,7 @@ class Mlp(nn.Module):
 
 
 class TwoMlps(nn.Module):
-    """examples/actor_critic/two_mlps.cpp: what ppo has for CartPole."""
+    """examples/actor_critic/two_mlps.cpp: ppo's network for CartPole."""
 
     def __init__(self, actions: int):
         super().__init__()
@@ -97,7 +97,7 @@ class TwoMlps(nn.Module):
 
 
 class MinAtar(nn.Module):
-    """examples/actor_critic/minatar.cpp: what ppo has for MinAtar Breakout."""
+    """examples/actor_critic/minatar.cpp: ppo's network for MinAtar Breakout."""
 
     def __init__(self, actions: int):
         super().__init__()
@@ -118,12 +118,12 @@ NETWORKS = {"atari": (Atari, 6), "mlp": (Mlp, 2), "two-mlps": (TwoMlps, 2), "min
 
 
 def row(dtype, sizes):
-    """As batchrpc::to_string(RowForm)."""
+    """Formats a row like batchrpc::to_string(RowForm)."""
     return f"{str(dtype).removeprefix('torch.')} {list(sizes)}"
 
 
 def digest(model):
-    """Of the weights: packages of one folder have the same."""
+    """A digest of the weights; packages of one folder have the same."""
     bytes_of = hashlib.sha256()
     for name, tensor in model.state_dict().items():
         bytes_of.update(name.encode())
@@ -161,28 +161,28 @@ def export_compiled(model, path, batch, frozen):
     config = {
         "aot_inductor.metadata": {KEY: description(model, batch, not frozen)},
         "freezing": frozen,
-        # Else small weights, and those whose elements are equal, become numbers of the code.
+        # Otherwise small weights, and weights with equal elements, become constants in the code.
         "always_keep_tensor_constants": not frozen,
         "joint_graph_constant_folding": frozen,
     }
     march = {"AVX512": "x86-64-v4", "AVX2": "x86-64-v3"}.get(torch.backends.cpu.get_cpu_capability())
-    if march and hasattr(torch._inductor.config.cpp, "march"):  # else for this very CPU
+    if march and hasattr(torch._inductor.config.cpp, "march"):  # else for exactly this CPU
         config["cpp.march"] = march
-    if frozen and next(model.parameters()).is_cpu:  # linear layers as code, not as calls of oneDNN, 20 µs each
+    if frozen and next(model.parameters()).is_cpu:  # compile linear layers instead of calling oneDNN, 20 µs each
         config |= {"max_autotune_gemm": True, "max_autotune_gemm_backends": "CPP"}
     with torch._inductor.config.patch(config):
         torch._inductor.aoti_compile_and_package(program, package_path=str(path))
 
 
 def prepare_compiler(cache):
-    """What inductor links must be of this PyTorch. It would look into the system's folders first, and
-    with the LibTorch of those find that this machine has no vector instructions; and remember it."""
+    """Makes inductor link this PyTorch's libraries. It would search the system's folders first, and
+    with the system's LibTorch conclude that this machine has no vector instructions, and remember that."""
     sysconfig.get_config_vars()["LIBDIR"] = str(pathlib.Path(torch.__file__).parent / "lib")
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache
 
 
 def load_weights(model, path):
-    """What torch::save of C++ has written of a module is an archive of TorchScript."""
+    """Reads a module that C++'s torch::save has written, which is a TorchScript archive."""
     try:
         model.load_state_dict(torch.jit.load(str(path)).state_dict())
     except (RuntimeError, ValueError, OSError) as error:
@@ -192,7 +192,7 @@ def load_weights(model, path):
 def count(text):
     if text.isdecimal() and int(text) >= 1:
         return int(text)
-    raise argparse.ArgumentTypeError(f"'{text}' is no number from 1 on")
+    raise argparse.ArgumentTypeError(f"'{text}' is not a number of at least 1")
 
 
 def batches(text):
@@ -200,7 +200,7 @@ def batches(text):
         return [text]
     sizes = [count(size) for size in text.split(",")]
     if max(sizes) > LARGEST_BATCH:
-        raise argparse.ArgumentTypeError(f"batches have at most {LARGEST_BATCH} rows")
+        raise argparse.ArgumentTypeError(f"a batch may have at most {LARGEST_BATCH} rows")
     return sorted(set(sizes))
 
 
@@ -208,20 +208,20 @@ def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("network", choices=NETWORKS)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--batch", type=batches, default="1,4,16,64", help="sizes of frozen and updatable (any: for all)")
-    parser.add_argument("--forms", default=",".join(FORMS), help="which of " + ", ".join(FORMS))
-    parser.add_argument("--actions", type=count, help="how many the policy chooses among")
-    parser.add_argument("--device", default="cpu", help="where compiled ones will run, such as cuda")
-    parser.add_argument("--threads", type=count, default=1, help="that compiled ones run on")
+    parser.add_argument("--batch", type=batches, default="1,4,16,64", help="batch sizes of frozen and updatable (any: one package for all)")
+    parser.add_argument("--forms", default=",".join(FORMS), help="forms to write, of " + ", ".join(FORMS))
+    parser.add_argument("--actions", type=count, help="number of actions")
+    parser.add_argument("--device", default="cpu", help="device of compiled packages, such as cuda")
+    parser.add_argument("--threads", type=count, default=1, help="threads of compiled packages")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--weights", type=pathlib.Path,
-                        help="trained ones, instead of --seed's: what C++ has written by torch::save, such as ppo --weights")
+                        help="trained weights, instead of --seed's: a file of C++'s torch::save, such as ppo --weights")
     arguments = parser.parse_args(argv)
     arguments.forms = arguments.forms.split(",")
     if unknown := set(arguments.forms) - set(FORMS):
-        parser.error(f"--forms: {', '.join(unknown)} is none of {', '.join(FORMS)}")
+        parser.error(f"--forms: {', '.join(unknown)} is not one of {', '.join(FORMS)}")
     if set(arguments.forms) != {"script"} and not hasattr(torch, "export"):
-        parser.error(f"--forms: PyTorch {torch.__version__} compiles no packages; give --forms script, or take PyTorch 2.10 or later")
+        parser.error(f"--forms: PyTorch {torch.__version__} cannot compile packages; give --forms script, or use PyTorch 2.10 or later")
     if arguments.device.startswith("cuda") and not torch.cuda.is_available():
         parser.error(f"--device {arguments.device}: PyTorch {torch.__version__} finds no GPU")
     return arguments

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formats the C++ files, but for those that git ignores. With --check it changes nothing, says what
-# differs, and fails if anything does.
+# Formats all C++ files that git does not ignore. With --check it changes nothing, reports differences,
+# and fails if there are any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

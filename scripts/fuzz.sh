@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets (tests/fuzz/) and runs each for a while, as many side by side as there are
-# processors. Prints "N passed, M failed" at the end; of a target that failed, where the input is that
-# made it fail: the target's program with that file as its argument does it again.
+# Builds the fuzz targets (tests/fuzz/) and runs each for a while, as many in parallel as there are
+# processors. Prints "N passed, M failed" at the end. For a failed target it prints the path of the input that
+# made it fail; run the target's program with that file to repeat the failure.
 #
 #   scripts/fuzz.sh [--seconds N] [target...]
 #
-# N: 60. What is found on the way is kept in build/fuzz/corpus/ for the next time; what tests/fuzz/corpus/
-# begins with is written by build/release/bin/write_corpus.
+# N: 60 by default. New inputs are kept in build/fuzz/corpus/ for the next run. build/release/bin/write_corpus
+# writes the initial corpus in tests/fuzz/corpus/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -41,7 +41,7 @@ fuzz() {  # <target>: in 2 GiB, no block of more than 256 MiB, and no input for 
 passed=0 failed=0 running=0
 declare -A target_of
 trap 'jobs -p | xargs -r kill 2>/dev/null || true' EXIT
-finish() {  # of one that has ended
+finish() {  # of a target that has ended
   local status=0 process name log
   wait -n -p process || status=$?
   name=${target_of[$process]} log=build/fuzz/${target_of[$process]}.log
@@ -53,7 +53,7 @@ finish() {  # of one that has ended
   else
     failed=$((failed + 1))
     echo "$name: FAILED (status $status)"
-    # The report begins with what was done, and ends with where the memory was from.
+    # The report begins with the operation, and ends with the origin of the memory.
     awk '/ERROR: |runtime error: /{told = 1} told' "$log" | head -n 150 | sed 's/^/    /'
     tail -n 8 "$log" | sed 's/^/    /'
   fi

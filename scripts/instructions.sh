@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Counts the instructions of a call, client and server together, on a fixed workload within one process
-# (benchmarks/instruction_benchmark.cpp; valgrind's callgrind). Other load on the machine does not change them.
+# Counts the instructions of a call, client and server together, in a fixed workload within one process
+# (benchmarks/instruction_benchmark.cpp; valgrind's callgrind). Other load on the machine does not change the counts.
 #
 #   scripts/instructions.sh [--base <revision>|none]
 #
-# Beside them are those of the base, by default where this branch left origin's main branch, or, on that
-# itself, the commit before: a case that takes 5 % more than there fails, unless CHANGELOG.md has got a line
-# since that says "instructions a call". The last line is "N passed, M failed".
+# Compares them with the base: by default the commit where this branch left origin's main branch or, on that
+# branch itself, the commit before. A case that needs over 5 % more fails, unless CHANGELOG.md has a new line
+# with "instructions a call". The last line is "N passed, M failed".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 calls=20000
-limit=105  # per cent of the base
+limit=105  # percent of the base
 cases=(one window worker bytes object batch)
 
 base=
@@ -33,7 +33,7 @@ find_base() {
   git rev-parse --verify --quiet HEAD~1 || echo none
 }
 
-# As its preset, and as far from the sources as build/release, so that ccache has most.
+# Like the preset release, and at the same depth as build/release, so that ccache has most files.
 build() {  # <source folder>
   local build=$1/build/instructions
   (cd "$1" && cmake --preset release -B build/instructions -DBATCHRPC_TORCH=OFF -DBATCHRPC_TESTS=OFF \
@@ -55,7 +55,7 @@ build .
 base=${base:-$(find_base)}
 there=
 if [ "$base" = none ]; then
-  echo "no base is known: nothing to compare with"
+  echo "the base is unknown: nothing to compare with"
 else
   there=build/instructions/base
   git worktree remove --force "$there" 2>/dev/null || rm -rf "$there"
@@ -82,9 +82,9 @@ for case in "${cases[@]}"; do
   if [ -n "$before" ]; then note=$(awk "BEGIN {printf \"%+.1f %%\", 100 * $now / $before - 100}"); fi
   if [ -n "$before" ] && [ $((now * 100)) -gt $((before * limit)) ]; then
     if [ $excused = yes ]; then
-      note+=" (CHANGELOG.md tells of it)"
+      note+=" (stated in CHANGELOG.md)"
     else
-      note+=" TOO MANY: mend it, or say in CHANGELOG.md why a call takes more instructions"
+      note+=" TOO MANY: fix it, or explain in CHANGELOG.md why there are more instructions a call"
       failed=$((failed + 1)) passed=$((passed - 1))
     fi
   fi

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Whether the random programs (tests/reliability/) find bugs: plants those of scripts/planted_bugs/ one
-# after the other in a copy of the sources, and runs the programs until one fails; once before that,
-# without a bug, when none may.
+# Checks that the random programs (tests/reliability/) find bugs. It plants the bugs of scripts/planted_bugs/ one
+# after the other in a copy of the sources, and runs the programs until one fails. First it runs them
+# without a bug; none may fail then.
 #
 #   scripts/planted_bugs.sh [--check] [--seeds N] [bug...]
 #
-# N: 10000. --check only sees whether each patch still applies to the sources; one that does not is to be
-# made anew for the code as it is now. The last line is "N found, M missed", or "N apply, M do not".
+# N: 10000 by default. --check only tests whether each patch still applies to the sources. Rewrite a patch that
+# does not apply for the present code. The last line is "N found, M missed", or "N apply, M do not".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,13 +39,13 @@ if $check; then
   exit
 fi
 
-# The copy keeps its build from one call to the next: what has not changed is not compiled again.
+# The copy keeps its build between runs, so unchanged files are not compiled again.
 copy=build/planted patches=$PWD/scripts/planted_bugs
 mkdir -p "$copy"
 find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -z -co --exclude-standard | xargs -0 cp -p --parents -t "$copy"
 cd "$copy"
-# Older than what was compiled of them with a bug, they would not be compiled again.
+# Restored files would be older than objects compiled with a bug, and would not be compiled again.
 sed -n 's|^+++ b/||p' "$patches"/*.patch | sort -u | xargs touch
 mkdir -p build
 build=build/release log=$PWD/build/planted_bugs.log
@@ -73,7 +73,7 @@ for bug in "${bugs[@]}"; do
     echo "$bug: MISSED by $seeds programs"
   else
     found=$((found + 1))
-    echo "$bug: found by ${seed:-a program that ended with status $status}, in $((SECONDS - start)) s"
+    echo "$bug: found by ${seed:-a program that exited with status $status}, in $((SECONDS - start)) s"
     grep -E -A 2 'seed [0-9]+' <<<"$said" | sed -n '2s/^ */    /p'
   fi
 done

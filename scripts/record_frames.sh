@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Records the frames that a version sends, in tests/recorded/<major>.<minor>: once for each version of
-# the protocol, when it is released. Tests replay them ever after.
+# Records the frames that a version sends in tests/recorded/<major>.<minor>. Run it once for each version of
+# the protocol, when that is released. Tests replay them from then on.
 #
 #   scripts/record_frames.sh [commit]
 #
-# commit: of an earlier version; without it, what lies here.
+# commit: of an earlier version; by default the present sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what batchrpc is built with, from Debian's packages. Does nothing when all is there.
+# Installs the build dependencies of batchrpc from Debian's packages. Skips what is installed.
 #
 #   scripts/setup.sh [--ci] [--peers] [--torch2]
 #
-#   --ci      also what only CI uses, and what some tests need: clang, doxygen, torchrun, ip
-#   --peers   also the other systems that benchmarks/compare measures, and what draws its pictures;
-#             those of batch inference that Debian has not: benchmarks/peers/setup_batch_peers.sh
-#   --torch2  also LibTorch 2.13, by pip, in .venv/torch2 (preset release-torch2); exit status 3 when
-#             that cannot be had, with the reason as the last line
+#   --ci      also the tools that CI and some tests need: clang, doxygen, torchrun, ip
+#   --peers   also the other systems that benchmarks/compare measures, and matplotlib for its figures;
+#             benchmarks/peers/setup_batch_peers.sh installs those for batch inference that Debian lacks
+#   --torch2  also LibTorch 2.13, with pip, in .venv/torch2 (preset release-torch2); exit status 3 if
+#             that is not available, with the reason as the last line
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,27 +29,27 @@ ci_groups=(
   'clang-14 libclang-rt-14-dev: a second compiler, and what its sanitizers link'
   'clang-format-14 clang-tidy-14 universal-ctags: style; data members of classes are counted'
   'doxygen: the reference'
-  'iproute2: tests over two network namespaces'
+  'iproute2: tests with two network namespaces'
   'chromium chromium-driver python3-selenium: the status page in a browser; a download of 120 MB'
-  'valgrind: instructions of a call are counted'
-  'prometheus: promtool, by which a test checks the text of metrics'
-  'python3-matplotlib: reports of benchmarks are drawn'
+  'valgrind: counts the instructions of a call'
+  'prometheus: promtool, with which a test checks the text of metrics'
+  'python3-matplotlib: figures of benchmark reports'
   'python3-torch: the test of torchrun'
-  'python3-torchvision: what the ResNet-50 of an example is compared with'
+  'python3-torchvision: a test compares the ResNet-50 of an example with it'
 )
 peer_groups=(
   'python3-torch: torch.distributed.rpc'
   'libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc: gRPC'
   'libtensorpipe-dev: TensorPipe'
-  'util-linux: taskset, which keeps processes on one CPU'
-  'python3-matplotlib: pictures of comparisons'
+  'util-linux: taskset, which pins processes to one CPU'
+  'python3-matplotlib: figures of comparisons'
 )
 torch2=no
 for argument in "$@"; do
   case $argument in
     --ci) groups+=("${ci_groups[@]}") ;;
     --peers) groups+=("${peer_groups[@]}") ;;
-    --torch2) torch2=yes && groups+=('python3-venv: pip, which brings LibTorch 2') ;;
+    --torch2) torch2=yes && groups+=('python3-venv: pip, which installs LibTorch 2') ;;
     *) echo "usage: scripts/setup.sh [--ci] [--peers] [--torch2]" >&2 && exit 2 ;;
   esac
 done
@@ -66,7 +66,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   as_root=()
   if [ "$(id -u)" != 0 ]; then
     if ! command -v sudo >/dev/null; then
-      echo "setup: only root may install packages, and there is no sudo; as root:" \
+      echo "setup: only root may install packages, and sudo is missing; run as root:" \
         "apt-get update && apt-get install --no-install-recommends ${missing[*]}" >&2
       exit 1
     fi
@@ -81,7 +81,7 @@ fi
 version=2.13.0
 venv=.venv/torch2
 libtorch=$venv/libtorch
-needs_cuda=$venv/needs-cuda-$version  # marks a build that would only be downloaded anew
+needs_cuda=$venv/needs-cuda-$version  # marks a build that must not be downloaded again
 if [ -e "$libtorch/.batchrpc-$version" ] && "$venv/bin/python" -c 'import sympy, jinja2, networkx' 2>/dev/null; then
   exit 0
 fi
@@ -89,13 +89,13 @@ fi
 pip_install() {  # <options of pip> <package>...
   "$venv/bin/pip" install --quiet --disable-pip-version-check "$@"
 }
-# Without what else it asks for: PyPI's build would bring CUDA's libraries.
+# Without dependencies: PyPI's build would install CUDA's libraries.
 install_torch() { pip_install --no-deps "$@" "torch==$version"; }
 
 if [ ! -e "$needs_cuda" ] && [ ! -e "$libtorch/.batchrpc-$version" ]; then
   echo "setup: installing LibTorch $version into $venv"
   rm -rf "$venv"
-  # PyPI's build for x86-64 is the one for CUDA.
+  # PyPI's build for x86-64 needs CUDA.
   if ! /usr/bin/python3 -m venv "$venv" ||
     ! { install_torch --retries 0 --index-url https://download.pytorch.org/whl/cpu || install_torch; }; then
     echo "setup: pip can get no LibTorch $version here" >&2
@@ -106,13 +106,13 @@ fi
 torch=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch
 if [ -e "$torch/lib/libtorch_cuda.so" ] && ! command -v nvcc >/dev/null; then
   touch "$needs_cuda"
-  echo "setup: pip brought a LibTorch $version for CUDA, which needs the CUDA toolkit; remove $venv" \
+  echo "setup: pip installed a LibTorch $version for CUDA, which needs the CUDA toolkit; remove $venv" \
     "to try again, with an index that has the CPU build in PIP_EXTRA_INDEX_URL" >&2
   exit 3
 fi
-# What exporting policies takes (scripts/export_policy.py).
+# The packages for exporting policies (scripts/export_policy.py).
 if ! pip_install typing_extensions sympy networkx jinja2 filelock fsspec numpy 'setuptools>=77'; then
-  echo "setup: pip can get nothing of what PyTorch needs to export policies: their tests are left out" >&2
+  echo "setup: pip cannot install the packages that PyTorch needs to export policies: their tests are left out" >&2
 fi
 touch "$torch/.batchrpc-$version"
 ln -sfn "$torch" "$libtorch"

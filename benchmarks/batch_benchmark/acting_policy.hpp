@@ -8,17 +8,17 @@
 
 namespace batch_benchmark {
 
-/// CartPole's policy as the batch RPC tutorial uses it: an inference, an action sampled for each
-/// row, and with gradients the log-probabilities of these, which are kept to the episode's end and
-/// then dropped. Thread-safe.
+/// CartPole's policy as in the batch RPC tutorial: an inference, and an action sampled for each
+/// row. With gradients it keeps the actions' log-probabilities until the end of the episode.
+/// Thread-safe.
 class ActingPolicy {
  public:
-  /// `episode`: so many rows are one. Without `grad` nothing is tracked, and nothing kept.
+  /// `episode` is the number of rows of an episode. Without `grad` nothing is tracked or kept.
   ActingPolicy(bool grad, std::int64_t episode) : grad_(grad), episode_(episode) {}
 
-  /// states [B, 4] to actions, int64 [B].
+  /// Maps states [B, 4] to int64 actions [B].
   at::Tensor act(const at::Tensor& states);
-  /// state [4] to its action.
+  /// Maps a state [4] to its action.
   std::int64_t act_once(const at::Tensor& state);
 
  private:
@@ -27,7 +27,7 @@ class ActingPolicy {
   const bool grad_;
   const std::int64_t episode_;
   batchrpc_examples::Policy policy_{std::uint64_t{543}};
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<at::Tensor> kept_;
   std::int64_t rows_ = 0;
 };

@@ -14,13 +14,14 @@ namespace {
 using namespace std::chrono_literals;
 using batchrpc_examples::median;
 
-// What a run of the handler takes: so long, and so long a row.
+// The handler's cost: a fixed time, plus a time per row.
 constexpr auto kFixedCost = 1000us;
 constexpr auto kCostOfRow = 50us;
 constexpr std::size_t kMaxSize = 64;
 constexpr double kPercentile = 99;
-constexpr double kGoal = 0.9;        // of the rows/s of the best fixed setting
-constexpr double kSampleLength = 4;  // of --seconds: percentiles and adapting need more than others
+constexpr double kGoal = 0.9;  // as a fraction of the rows/s of the best fixed setting
+constexpr double kSampleLength =
+    4;  // in units of --seconds, because percentiles and adapting need longer samples
 
 double capacity() {
   const std::chrono::duration<double> run = kFixedCost + kMaxSize * kCostOfRow;
@@ -54,14 +55,14 @@ std::vector<Setup> setups(const Options& options) {
   return all;
 }
 
-/// A setup's values, one a round.
+/// The values of a setup, one for each round.
 struct Figures {
   Setup setup;
   std::vector<double> rows_per_s{};
   std::vector<double> p99_us{};
   std::vector<double> mean_batch{};
-  std::vector<double> busy{};  // the share of time in which the handler ran
-  int kept = 0;                // rounds in which the target was
+  std::vector<double> busy{};  // the fraction of time in which the handler ran
+  int kept = 0;                // rounds in which the target was met
   [[nodiscard]] bool keeps(int rounds) const { return kept * 2 > rounds; }
 };
 
@@ -98,8 +99,8 @@ void measure_round(const Run& run, const Apply& apply, int round, Figures& figur
   if (load.keeps(run.options.latency_target_ms * 1000, kPercentile)) ++figures.kept;
 }
 
-/// Of the fixed ones that keep the target: that with most rows a second and, of nearly equal ones,
-/// with the lower p99. Null, when none does.
+/// Of the fixed settings that meet the target, the one with the most rows per second; among nearly
+/// equal ones, the one with the lower p99. Null if none meets it.
 const Figures* best_fixed(const std::vector<Figures>& all, int rounds) {
   constexpr double kNearly = 1.02;
   const Figures* best = nullptr;
@@ -145,7 +146,7 @@ nlohmann::json measure_load(const Run& run, const std::string& name, const Apply
   nlohmann::json entry{{"load", name}, {"rows", rows}};
   const Figures* best = best_fixed(all, rounds);
   if (best == nullptr) {
-    run.out << "  no fixed setting keeps the target\n" << std::endl;
+    run.out << "  no fixed setting meets the target\n" << std::endl;
     return entry;
   }
   const double rate = median_ratio(all.front().rows_per_s, best->rows_per_s);

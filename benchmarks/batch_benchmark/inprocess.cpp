@@ -21,7 +21,7 @@ constexpr double kGoalOfLone = 1000;
 
 std::vector<int> same(std::vector<int> rows) { return rows; }
 
-/// What a batcher does, done by hand on the same futures: for comparison.
+/// Does by hand, on the same futures, what a batcher does; for comparison.
 class ByHand {
  public:
   batchrpc::Future<int> operator()(int row) {
@@ -58,8 +58,8 @@ void fill_and_take(Submit& submit, std::vector<batchrpc::Future<int>>& futures) 
   }
 }
 
-/// Nanoseconds a row, of all threads together. Each thread submits a batch's worth of rows and
-/// takes their results; so together they never leave a part of a batch behind.
+/// Nanoseconds per row over all threads. Each thread submits a batch's worth of rows and takes
+/// their results, so together they never leave a partial batch behind.
 template <class Submit>
 double ns_a_row(Submit& submit, std::size_t rows, int threads, double seconds) {
   std::vector<std::thread> others;

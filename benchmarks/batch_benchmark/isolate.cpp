@@ -12,7 +12,7 @@ namespace batch_benchmark {
 namespace {
 
 constexpr std::size_t kRows = 64;
-constexpr std::uint64_t kGoalOfRuns = 13;  // all, and both halves of six halvings
+constexpr std::uint64_t kGoalOfRuns = 13;  // all rows, and both halves of six halvings
 constexpr double kPoison = -1;
 
 double value_of(double row) { return std::sin(row) / 3; }

@@ -20,8 +20,8 @@ using batchrpc_examples::duration_of;
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
 
-/// Counts what is answered within the seconds that count: from the first row that is asked for
-/// behind the warm-up, so that they have one, whatever holds the machine up. Thread-safe.
+/// Counts the answers within the counted seconds. These begin with the first row sent after the
+/// warm-up, so that they count even if the machine stalls. Thread-safe.
 class Counter {
  public:
   explicit Counter(const Span& span)
@@ -36,7 +36,7 @@ class Counter {
   }
   void end(Time sent, Time done, bool answered) {
     std::unique_lock lock(mutex_);
-    // Of those that came in time; an open loop's last ones would else be missing.
+    // Selects rows by their send time; otherwise the last rows of an open loop would be missing.
     if (sent >= from_ && sent <= to_) {
       if (answered) {
         load_.us.push_back(std::chrono::duration<double, std::micro>(done - sent).count());
@@ -52,7 +52,7 @@ class Counter {
     const std::lock_guard lock(mutex_);
     return time >= to_;
   }
-  /// When nothing is under way any more, and nothing begins.
+  /// Call it when no row is in flight and none begins.
   Load finish() {
     std::unique_lock lock(mutex_);
     finishing_ = true;
@@ -60,7 +60,7 @@ class Counter {
     notify(lock);
     if (lock.owns_lock()) lock.unlock();
     over.get();
-    if (load_.us.empty()) throw std::runtime_error("no row was answered in a whole sample");
+    if (load_.us.empty()) throw std::runtime_error("no row was answered during a whole sample");
     load_.rows_per_s = static_cast<double>(answered_) / seconds_;
     return std::move(load_);
   }
@@ -74,7 +74,7 @@ class Counter {
   }
 
   const double seconds_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   Time from_;
   Time to_ = Time::max();
   Load load_;

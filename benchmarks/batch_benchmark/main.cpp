@@ -29,7 +29,7 @@ int run(int argc, const char* const* argv) {
   batchrpc_examples::use_one_torch_thread();
   const batchrpc_examples::InterruptFlag interrupts;
   const Run run{*options, options->json == "-" ? std::cerr : std::cout, interrupts};
-  if (options->alone("peer")) {  // whoever compares peers wants its keys, and nothing else
+  if (options->alone("peer")) {  // a comparison of peers needs only its keys
     write(options->json, measure_peer(run));
     return 0;
   }

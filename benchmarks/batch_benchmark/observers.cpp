@@ -18,7 +18,7 @@ namespace rpc = batchrpc;
 namespace {
 
 using batchrpc_examples::duration_of;
-using Clock = std::chrono::steady_clock;  // one for all processes of a host
+using Clock = std::chrono::steady_clock;  // the same clock for all processes of a host
 
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr auto kLook = std::chrono::milliseconds(100);
@@ -31,7 +31,7 @@ rpc::NodeOptions node_options(batchrpc_examples::TransportChoice transport) {
   rpc::NodeOptions options;
   options.transports = batchrpc_examples::transports_of(transport);
   options.join_timeout = kPatience;
-  options.call_timeout = rpc::Duration::max();  // a sample takes what it takes
+  options.call_timeout = rpc::Duration::max();  // a sample may take any time
   return options;
 }
 
@@ -58,15 +58,15 @@ double cpu_seconds() {
 
 }  // namespace
 
-/// What a node of an observer exposes.
+/// The functions that an observer's node exposes.
 class Observer {
  public:
   explicit Observer(const rpc::Node& node) : node_(node) {}
 
   void ready() {}
 
-  /// Calls until `end`; the microseconds of each call between `begin` and `end`. Where the machine
-  /// stood still for all of that, of the first call behind it.
+  /// Calls until `end`. Returns the microseconds of each call between `begin` and `end`. If the
+  /// machine stalled during all of that, returns the first call after it.
   rpc::Future<std::vector<float>> observe(std::string function, std::int64_t begin,
                                           std::int64_t end) {
     const Clock::time_point from = time_of(begin);
@@ -76,7 +76,7 @@ class Observer {
     Clock::time_point sent = Clock::now();
     while (sent < to || us.empty()) {
       const auto action = co_await node_.call<std::int64_t(at::Tensor)>(kCaller, function, row);
-      if (action != 0 && action != 1) throw std::runtime_error("this is no action");
+      if (action != 0 && action != 1) throw std::runtime_error("the reply is not an action");
       const Clock::time_point done = Clock::now();
       if (sent >= from && (done <= to || us.empty())) {
         us.push_back(std::chrono::duration<float, std::micro>(done - sent).count());
@@ -157,7 +157,7 @@ Sample Observers::measure(int count, const std::string& function,
 }
 
 int run_observer(const Options& options) {
-  // Ctrl-C goes to the whole foreground; the parent then ends us.
+  // Ctrl-C reaches the whole foreground group; the parent then ends this process.
   std::signal(SIGINT, SIG_IGN);
   rpc::NodeOptions node_settings = node_options(options.transport);
   node_settings.name = observer_name(options.index);

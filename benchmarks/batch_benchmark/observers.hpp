@@ -11,32 +11,32 @@
 
 namespace batch_benchmark {
 
-/// What observers saw within the seconds of a sample.
+/// The observers' measurements within the seconds of a sample.
 struct Sample {
   double rows_per_s = 0;
   std::vector<double> us{};  ///< of each call that began and ended within them
-  double cpu_us = 0;         ///< CPU time of this process, a call
+  double cpu_us = 0;         ///< CPU time of this process per call
 };
 
-/// Processes that call this one in a closed loop. They are started once, for all samples. One
-/// thread uses it.
+/// Processes that call this one in closed loops. They are started once for all samples. Only one
+/// thread may use this object.
 class Observers {
  public:
-  /// Starts them and this process's node, and waits until all can be called. Throws Interrupted,
-  /// and std::runtime_error when one ends.
+  /// Starts the processes and this process's node, and waits until all can be called. Throws
+  /// Interrupted, and std::runtime_error if a process ends.
   Observers(int count, const Run& run);
   ~Observers();
   Observers(const Observers&) = delete;
   Observers& operator=(const Observers&) = delete;
 
-  /// The node that they call.
+  /// The node that the observers call.
   [[nodiscard]] const batchrpc::Node& node() const { return node_; }
-  /// Of the first so many.
+  /// The names of the first `count` observers.
   [[nodiscard]] std::vector<std::string> names(int count) const;
 
-  /// Has the first `count` observers call `function`, an std::int64_t(at::Tensor) of our node,
-  /// again and again: for a while to warm up, then for `seconds`. `at_end` runs when these have
-  /// passed, and sees to it that calls which are still under way end.
+  /// Lets the first `count` observers call `function`, an std::int64_t(at::Tensor) of this node, in
+  /// a loop: first to warm up, then for `seconds`. `at_end` runs afterwards and must make the
+  /// remaining calls end.
   Sample measure(int count, const std::string& function, const std::function<void()>& at_end);
 
  private:
@@ -49,7 +49,7 @@ class Observers {
   std::vector<batchrpc_examples::ChildProcess> processes_;
 };
 
-/// Is an observer, in a process of its own, until somebody ends it.
+/// Runs an observer in its own process, until it is ended.
 int run_observer(const Options& options);
 
 }  // namespace batch_benchmark

@@ -38,44 +38,45 @@ std::string section_names() {
 }
 
 void add_options(CLI::App& app, Options& options, Texts& texts) {
-  app.set_help_flag("-h,--help", "Print this and end");
-  app.add_option("section", options.sections, section_names() + " (all but peer)");
-  app.add_option("--rounds", options.rounds, "Samples of each figure")
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.add_option("section", options.sections, section_names() + " (default: all except peer)");
+  app.add_option("--rounds", options.rounds, "Samples per figure")
       ->check(between(1, 1000))
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "Length of a sample (0.2; of peer: 5)")
+  app.add_option("--seconds", options.seconds, "Seconds per sample (0.2; for peer 5)")
       ->check(between(0.01, 600.0));
-  app.add_option("--warm-up", options.warm_up, "Seconds before one of processes (0.1; of peer: 1)")
+  app.add_option("--warm-up", options.warm_up,
+                 "Warm-up seconds before a sample with processes (0.1; for peer 1)")
       ->check(between(0.0, 60.0));
   app.add_option("--json", options.json,
                  "Write the figures to this file; -: to standard output, and tables to standard "
                  "error");
-  app.add_option("--observers", options.observers, "How many call at a time (1,2,...,16)")
+  app.add_option("--observers", options.observers, "Numbers of concurrent callers (1,2,...,16)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(between(1, kMostObservers));
-  app.add_option("--transport", options.transport, "Of calls between processes")
+  app.add_option("--transport", options.transport, "Transport of calls between processes")
       ->transform(one_of(kTransports))
       ->default_str("unix");
-  app.add_option("--batcher", texts.batchers, "Settings of remote's batchers, such as idle")
+  app.add_option("--batcher", texts.batchers, "Settings of the batchers in remote, such as idle")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->default_str("idle,all-of");
   app.add_option("--callers", options.callers, "Of peer: processes that call")
       ->check(between(1, kMostObservers))
       ->capture_default_str();
-  app.add_option("--batch", options.batch, "Of peer: rows of a batch at most")
+  app.add_option("--batch", options.batch, "For peer: largest batch, in rows")
       ->check(between(1, 4096))
       ->capture_default_str();
-  app.add_flag("--grad", options.grad, "Of peer: track gradients");
-  app.add_option("--work", options.work, "Of adaptive: what its handler does")
+  app.add_flag("--grad", options.grad, "For peer: track gradients");
+  app.add_option("--work", options.work, "For adaptive: how its handler spends its time")
       ->transform(one_of(kWorks))
       ->default_str("sleep");
   app.add_option("--latency-target", options.latency_target_ms, "Of adaptive, of the p99, in ms")
       ->check(between(0.1, 1000.0))
       ->capture_default_str();
-  app.add_option("--figures", options.figures, "Of sweeps: a folder for pictures of them");
-  // Of an observer's process.
+  app.add_option("--figures", options.figures, "For sweeps: folder for figures");
+  // For an observer's process.
   app.add_option("--join", options.join)->group("");
   app.add_option("--index", options.index)->group("");
 }
@@ -104,7 +105,7 @@ void fill_in(const CLI::App& app, const Texts& texts, Options& options) {
     batchrpc_examples::check_writable("--json", options.json);
   }
   if (!options.figures.empty() && !std::filesystem::is_directory(options.figures)) {
-    throw UsageError("--figures: " + options.figures + " is no folder");
+    throw UsageError("--figures: " + options.figures + " is not a folder");
   }
 }
 
@@ -112,8 +113,8 @@ void fill_in(const CLI::App& app, const Texts& texts, Options& options) {
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
   CLI::App app(
-      "Measures batches: what they cost, what they bring, and against which settings. Each section "
-      "prints its own table.",
+      "Measures the cost and the gain of batching, with various settings. Each section prints its "
+      "own table.",
       "batch_benchmark");
   Options options;
   Texts texts;

@@ -19,14 +19,14 @@ using batchrpc_examples::percentiles;
 constexpr int kObserversOfGoal = 10;
 constexpr double kGoalToUnbatched = 2;
 
-/// What came of a variant, a value a round.
+/// The results of a variant, one value per round.
 struct VariantFigures {
   Variant variant;
   std::vector<double> actions_per_s{};
   std::vector<double> p50_us{};
   std::vector<double> p99_us{};
   std::vector<double> mean_batch{};
-  std::vector<double> cpu_us{};  // of this process, an action
+  std::vector<double> cpu_us{};  // of this process per action
 };
 
 std::vector<VariantFigures> all_variants(const Options& options) {
@@ -51,7 +51,7 @@ void measure_round(Observers& observers, int count, VariantFigures& figures) {
   figures.cpu_us.push_back(sample.cpu_us);
 }
 
-/// That with the highest median.
+/// The variant with the highest median.
 const VariantFigures& best_of(const std::vector<VariantFigures>& all, How how) {
   const VariantFigures* best = nullptr;
   for (const VariantFigures& figures : all) {
@@ -73,7 +73,7 @@ nlohmann::json entry_of(int observers, const VariantFigures& figures) {
           {"mean_batch", median(figures.mean_batch)}};
 }
 
-/// The best batcher beside the best of the others, of the same rounds.
+/// Compares the best batcher with the best other variant of the same rounds.
 nlohmann::json compare(const Run& run, int observers, const std::vector<VariantFigures>& all) {
   const VariantFigures& batcher = best_of(all, How::batcher);
   const VariantFigures& unbatched = best_of(all, How::unbatched);
@@ -118,7 +118,7 @@ nlohmann::json measure_remote(const Run& run) {
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::mt19937 shuffle(static_cast<std::mt19937::result_type>(count));
     for (int round = 0; round < run.options.rounds; ++round) {
-      // No variant is always measured behind the same other one.
+      // Shuffled, so that no variant is always measured after the same other one.
       std::shuffle(order.begin(), order.end(), shuffle);
       for (const std::size_t index : order)
         measure_round(observers, count, all[index]);

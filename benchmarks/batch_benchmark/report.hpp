@@ -10,19 +10,19 @@
 
 namespace batch_benchmark {
 
-/// What a section needs to run.
+/// The input of a section.
 struct Run {
   const Options& options;
-  std::ostream& out;  ///< for its table
+  std::ostream& out;  ///< for the section's table
   const batchrpc_examples::InterruptFlag& interrupts;
 };
 
 /// printf() into a string.
 [[gnu::format(printf, 1, 2)]] std::string text_of(const char* format, ...);
 
-/// One figure of several rounds: `median` and `rounds`.
+/// The values of several rounds, as `median` and `rounds`.
 nlohmann::json rounds_json(const std::vector<double>& values);
-/// The median over the rounds of what `ours` is of `theirs` in the same round.
+/// The median over the rounds of the ratio `ours` / `theirs`.
 double median_ratio(const std::vector<double>& ours, const std::vector<double>& theirs);
 /// " (met)" or " (missed)".
 const char* verdict(bool met);
@@ -30,7 +30,7 @@ const char* verdict(bool met);
 nlohmann::json machine_json();
 nlohmann::json versions_json();
 nlohmann::json settings_json(const Options& options);
-/// One line on the machine and the versions, for people.
+/// One line of text about the machine and the versions.
 std::string head(const Options& options);
 
 }  // namespace batch_benchmark

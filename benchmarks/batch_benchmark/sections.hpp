@@ -10,27 +10,27 @@
 
 namespace batch_benchmark {
 
-/// Each prints its table and gives what of it stands in the JSON.
+/// Each function prints its table and returns its part of the JSON.
 /// @{
 
-/// To gather and scatter a row with a handler that does nothing, without a node.
+/// The cost of gathering and scattering a row, with a handler that does nothing and without a node.
 nlohmann::json measure_inprocess(const Run& run);
-/// Processes that each ask for an action and wait for it: in batches, one by one, and in batches
-/// that are made by hand.
+/// Processes that request one action at a time: in batches, one by one, and in batches made by
+/// hand.
 nlohmann::json measure_remote(const Run& run);
-/// What becomes of a batch with one row that makes its handler throw.
+/// The result of a batch in which one row makes the handler throw.
 nlohmann::json measure_isolate(const Run& run);
-/// What a batcher keeps of the rows that it has answered.
+/// The memory that a batcher keeps for rows that it has answered.
 nlohmann::json measure_memory(const Run& run);
-/// A batcher that chooses its wait by itself, beside those with a fixed one.
+/// A batcher that adapts its wait, compared with fixed waits.
 nlohmann::json measure_adaptive(const Run& run);
-/// Throughput and latency against max_size, max_wait and the number of observers.
+/// Throughput and latency over max_size, max_wait and the number of observers.
 nlohmann::json measure_sweeps(const Run& run);
-/// The job of benchmarks/peers, with its keys.
+/// The task of benchmarks/peers, with its keys.
 nlohmann::json measure_peer(const Run& run);
 /// @}
 
-/// Rows a batch, in process.
+/// Rows per batch, in process.
 inline constexpr std::size_t kBatch = 64;
 
 struct Section {

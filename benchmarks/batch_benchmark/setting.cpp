@@ -31,7 +31,7 @@ Setting::Setting(std::string name) : name_(std::move(name)) {
   std::string list;
   for (const std::string& other : known)
     list += (list.empty() ? "" : ", ") + other;
-  throw batchrpc_examples::UsageError("--batcher: '" + name_ + "' is none of " + list);
+  throw batchrpc_examples::UsageError("--batcher: '" + name_ + "' is not one of " + list);
 }
 
 batchrpc::BatchOptions Setting::options(const std::vector<std::string>& observers) const {

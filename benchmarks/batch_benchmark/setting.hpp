@@ -11,11 +11,11 @@ namespace batch_benchmark {
 /// "all-of-workers".
 class Setting {
  public:
-  /// Nothing is remembered of a name that is not there: throws UsageError.
+  /// Throws UsageError for an unknown name.
   explicit Setting(std::string name);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  /// For a batcher that `observers` call.
+  /// The options of a batcher that `observers` call.
   [[nodiscard]] batchrpc::BatchOptions options(const std::vector<std::string>& observers) const;
 
   [[nodiscard]] static const std::vector<std::string>& names();

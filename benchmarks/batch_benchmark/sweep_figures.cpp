@@ -56,7 +56,7 @@ void draw(const Sweep& sweep, const std::string& folder) {
   const std::string path = folder + "/batching_" + sweep.name;
   Figure rate = figure_of(sweep, &SweepPoint::rows_per_s, 1e-3);
   rate.title = "Throughput against " + sweep.name;
-  rate.y.label = "thousand rows a second";
+  rate.y.label = "thousand rows per second";
   write(rate, path + "_rate");
   Figure latency = figure_of(sweep, &SweepPoint::p99_us, 1e-3);
   latency.title = "Latency against " + sweep.name;

@@ -6,7 +6,7 @@
 
 namespace batch_benchmark {
 
-/// What came of one value of what is swept, a value a round.
+/// The results for one value of the swept setting, one per round.
 struct SweepPoint {
   double x = 0;
   std::vector<double> rows_per_s{};
@@ -21,18 +21,18 @@ struct SweepSeries {
 };
 
 struct Sweep {
-  std::string name{};   ///< of what is swept, such as "max_size"
-  std::string title{};  ///< who calls
+  std::string name{};   ///< the swept setting, such as "max_size"
+  std::string title{};  ///< describes the callers
   std::string x_label{};
   bool doubling = false;  ///< each x is twice the one before
   std::vector<SweepSeries> series{};
 };
 
-/// One object a point.
+/// Appends one object per point.
 void append_rows(const Sweep& sweep, nlohmann::json& rows);
 
-/// Writes batching_<name>_rate and batching_<name>_p99 to a folder, each as .svg and .png: lines of
-/// the medians, and bands between the quartiles of the rounds.
+/// Writes batching_<name>_rate and batching_<name>_p99 to a folder, each as .svg and .png. Lines
+/// are medians; bands lie between the quartiles of the rounds.
 void draw(const Sweep& sweep, const std::string& folder);
 
 }  // namespace batch_benchmark

@@ -18,9 +18,9 @@ using batchrpc_examples::percentiles;
 constexpr int kLocalCallers = 64;
 constexpr int kObserversThatWait = 8;
 
-/// How one point of a sweep is measured, and what came of it.
+/// How one point of a sweep is measured, and its result.
 struct Task {
-  std::size_t series;  // of the sweep
+  std::size_t series;  // index in the sweep
   double x;
   std::function<Sample(double& mean_batch)> measure;
   std::vector<double> rows_per_s{}, p50_us{}, p99_us{}, mean_batch{};

@@ -8,7 +8,7 @@ namespace batch_benchmark {
 
 namespace {
 
-constexpr std::int64_t kSteps = 500;  // of an observer's episode
+constexpr std::int64_t kSteps = 500;  // per observer's episode
 
 std::string with_place(const char* name, bool on_workers) {
   return std::string(name) + (on_workers ? ", workers" : ", short");
@@ -27,8 +27,8 @@ Variant by_hand_variant(bool on_workers) {
   return {.how = How::by_hand, .name = with_place("by hand", on_workers), .on_workers = on_workers};
 }
 
-/// The tutorial's pattern on this library's futures: a promise a row, since a future has one
-/// consumer, where the tutorial's shares one and takes a row of its value.
+/// The tutorial's pattern on this library's futures. It needs one promise per row, because a future
+/// has one consumer; the tutorial shares one future and takes a row of its value.
 class Served::ByHand {
  public:
   ByHand(std::shared_ptr<ActingPolicy> policy, std::size_t observers)
@@ -51,7 +51,7 @@ class Served::ByHand {
   }
 
  private:
-  // Lets go of the lock.
+  // Releases the lock.
   void answer(std::unique_lock<std::mutex>& lock) {
     const std::vector<at::Tensor> states = std::exchange(states_, {});
     std::vector<batchrpc::Promise<std::int64_t>> waiting = std::exchange(waiting_, {});
@@ -63,7 +63,7 @@ class Served::ByHand {
   }
 
   const std::shared_ptr<ActingPolicy> policy_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::size_t observers_;
   std::vector<at::Tensor> states_;
   std::vector<batchrpc::Promise<std::int64_t>> waiting_;

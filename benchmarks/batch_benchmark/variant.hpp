@@ -11,30 +11,31 @@
 
 namespace batch_benchmark {
 
-/// How actions are asked for.
+/// How actions are requested.
 enum class How : unsigned char {
   batcher,    ///< a Batcher
   unbatched,  ///< a function that infers for one row
   by_hand,    ///< the tutorial's pattern: the last of all observers infers for all
 };
 
-/// One way to answer observers, which is measured in turn with others.
+/// One way to answer observers; it is measured in turn with others.
 struct Variant {
   How how = How::batcher;
-  std::string name{};                ///< such as "batcher, idle"
-  std::optional<Setting> setting{};  ///< of a batcher
-  bool on_workers = false;           ///< of the others: its function is no short handler
+  std::string name{};                ///< a name such as "batcher, idle"
+  std::optional<Setting> setting{};  ///< for a batcher
+  bool on_workers =
+      false;  ///< for the others: the function runs on workers, not as a short handler
 };
 
 Variant batcher_variant(const Setting& setting);
 Variant unbatched_variant(bool on_workers);
 Variant by_hand_variant(bool on_workers);
 
-/// A function std::int64_t(at::Tensor) on a node, of a variant and with a policy of its own, for as
-/// long as this lives.
+/// Exposes a function std::int64_t(at::Tensor) of a variant, with its own policy, on a node for as
+/// long as this object exists.
 class Served {
  public:
-  /// `adjust` has the last word on a batcher's options.
+  /// `adjust` may change the batcher's options last.
   Served(const batchrpc::Node& node, const Variant& variant,
          const std::vector<std::string>& observers, bool grad = true,
          const std::function<void(batchrpc::BatchOptions&)>& adjust = {});
@@ -43,9 +44,9 @@ class Served {
   Served& operator=(const Served&) = delete;
 
   [[nodiscard]] static const char* function() { return "act"; }
-  /// From now on nobody waits for observers that do not call any more.
+  /// From now on no batch waits for observers that have stopped calling.
   void release();
-  /// Rows of a batch; 1 where there are none.
+  /// Rows per batch; 1 without batches.
   [[nodiscard]] double mean_batch() const;
 
  private:

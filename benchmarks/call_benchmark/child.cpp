@@ -13,7 +13,7 @@ namespace call_benchmark {
 using batchrpc_benchmarks::wait_to_be_ended;
 
 int run_child(const Options& options) {
-  // Ctrl-C goes to the whole foreground; the parent then ends us.
+  // Ctrl-C reaches the whole foreground group; the parent then ends this process.
   std::signal(SIGINT, SIG_IGN);
   const Transport transport = options.transports.front();
   const auto say = [&](const std::string& line) {

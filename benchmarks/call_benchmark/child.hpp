@@ -9,7 +9,7 @@
 
 namespace call_benchmark {
 
-/// A child of this program, with its role.
+/// A child process of this program, with a role.
 class Child : public batchrpc_benchmarks::TalkingChild {
  public:
   explicit Child(Role role, Transport transport, const std::string& address = {}, int count = 0,
@@ -18,14 +18,14 @@ class Child : public batchrpc_benchmarks::TalkingChild {
           return child_arguments(role, transport, line_file, address, count, busy_poll);
         }) {}
 
-  /// The next line. Throws Interrupted, and std::runtime_error when the child ends or takes longer
+  /// The next line. Throws Interrupted, and std::runtime_error if the child ends or takes longer
   /// than half a minute.
   std::string read_line(Interrupt& interrupt) {
     return TalkingChild::read_line([&] { interrupt.check(); });
   }
 };
 
-/// What a child does, until somebody ends it or, for some roles, by itself. Returns the exit code.
+/// Runs a child until it is ended or, for some roles, until it has finished. Returns the exit code.
 int run_child(const Options& options);
 
 }  // namespace call_benchmark

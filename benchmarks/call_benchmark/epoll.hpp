@@ -9,7 +9,7 @@
 
 namespace call_benchmark {
 
-/// epoll, level-triggered, with a number for each descriptor.
+/// A level-triggered epoll with a number for each descriptor.
 class Epoll {
  public:
   Epoll();
@@ -18,10 +18,10 @@ class Epoll {
   Epoll& operator=(const Epoll&) = delete;
 
   void add(int descriptor, std::uint64_t number);
-  /// To be called before it is closed here, as another may hold it open.
+  /// Call it before the descriptor is closed here, because another process may keep it open.
   void remove(int descriptor);
-  /// What is readable; `sleep` false: returns at once, with what is or nothing. Valid until called
-  /// again.
+  /// Returns the readable descriptors. With `sleep` false it returns at once, perhaps with none.
+  /// Valid until the next call.
   std::span<const epoll_event> wait(bool sleep);
 
  private:

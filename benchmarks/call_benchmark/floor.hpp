@@ -10,12 +10,13 @@
 #include "call_benchmark/shape.hpp"
 #include "call_benchmark/stretch.hpp"
 
-/// The floor: what the transport itself allows, measured by the plainest program that batches. The
-/// server waits in epoll_wait, receives what is there into a buffer, and answers all whole messages
-/// with one send; the client does the same, and sends as many new messages as answers came.
+/// The floor: the speed that the transport itself allows, measured by the simplest program that
+/// batches. The server waits in epoll_wait, receives the available data into a buffer, and answers
+/// all complete messages with one send. The client does the same, and sends as many new messages as
+/// answers arrived.
 namespace call_benchmark {
 
-/// How long the messages of a floor are, each way, in bytes.
+/// The lengths of a floor's messages, in bytes.
 struct MessageSizes {
   std::uint32_t request = 64;
   std::uint32_t reply = 64;
@@ -23,11 +24,11 @@ struct MessageSizes {
   friend bool operator==(const MessageSizes&, const MessageSizes&) = default;
 };
 
-/// Answers whoever connects, in the calling thread, until accept() gives null. With a busy client
-/// connected it polls without sleeping.
+/// Answers all clients on the calling thread, until accept() returns null. While a busy client is
+/// connected, it polls without sleeping.
 void serve_floor(Acceptor& acceptor);
 
-/// The same on a thread of its own, until destroyed. The acceptor outlives it.
+/// Does the same on its own thread, until destroyed. The acceptor must outlive it.
 class FloorServerThread {
  public:
   explicit FloorServerThread(Acceptor& acceptor);
@@ -40,7 +41,7 @@ class FloorServerThread {
   std::thread thread_;
 };
 
-/// `busy`: neither side sleeps while this lives.
+/// `busy`: neither side sleeps while this client exists.
 std::unique_ptr<Client> make_floor_client(std::vector<std::unique_ptr<Channel>> channels,
                                           int in_flight, MessageSizes sizes, bool busy);
 

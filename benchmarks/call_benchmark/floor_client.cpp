@@ -63,8 +63,9 @@ class FloorClient final : public Client {
  private:
   struct Connection {
     std::unique_ptr<Channel> channel;
-    std::size_t partial;                 // bytes of a reply that has not come as a whole
-    std::deque<Clock::time_point> sent;  // of what is under way; replies come in order
+    std::size_t partial;  // bytes of an incomplete reply
+    std::deque<Clock::time_point>
+        sent;  // send times of the messages in flight; replies come in order
   };
 
   void send(Connection& connection, std::size_t count, Clock::time_point now, bool timed) {

@@ -4,7 +4,7 @@
 
 namespace call_benchmark {
 
-/// What a floor's client sends first.
+/// The first message of a floor's client.
 struct FloorHello {
   std::uint32_t request_bytes = 0;
   std::uint32_t reply_bytes = 0;

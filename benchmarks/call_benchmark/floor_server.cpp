@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 256 * 1024;
 
-/// A client: its messages gather at the beginning of a buffer.
+/// A client's connection. Its messages are collected at the beginning of a buffer.
 class Connection {
  public:
   explicit Connection(std::unique_ptr<Channel> channel)
@@ -61,7 +61,7 @@ void serve_floor(Acceptor& acceptor) {
   Epoll epoll;
   epoll.add(acceptor.descriptor(), kAcceptor);
   std::vector<std::unique_ptr<Connection>> connections(
-      1);  // by number; null: gone, or the acceptor
+      1);  // by number; null: closed, or the acceptor
   int busy = 0;
   while (true) {
     for (const epoll_event& event : epoll.wait(busy == 0)) {

@@ -12,7 +12,7 @@
 #include "common/node_pair.hpp"
 #include "common/resident_memory.hpp"
 
-/// What the benchmark's nodes call.
+/// The functions that the benchmark's nodes call.
 namespace call_benchmark {
 
 constexpr std::size_t kPayloadBytes = 64;
@@ -20,18 +20,19 @@ using batchrpc_benchmarks::kServer;
 
 using Payload = std::vector<std::byte>;
 
-/// Gives the bytes back. Twice, as a function is short or not for all its callers.
+/// Returns its argument. There are two, because a function is a short handler for all its callers
+/// or for none.
 Payload echo_short(std::span<const std::byte> payload);
 Payload echo_on_workers(std::span<const std::byte> payload);
 
-/// factor * value + offset.
+/// Returns factor * value + offset.
 double scale_short(double factor, std::int64_t value, std::int32_t offset);
 double scale_on_workers(double factor, std::int64_t value, std::int32_t offset);
 
-/// Calls that are not answered until somebody says so, for the memory of pending calls.
+/// Holds calls without an answer until they are released, to measure the memory of pending calls.
 class Held {
  public:
-  /// Has room for `count` calls made, and its memory touched.
+  /// Reserves room for `count` calls, and touches its memory.
   void reserve(std::int32_t count);
   batchrpc::Future<std::int32_t> hold(std::int32_t value);
   [[nodiscard]] std::int32_t count();
@@ -44,10 +45,10 @@ class Held {
 
 using batchrpc_examples::resident_bytes;
 
-/// Exposes all of these.
+/// Exposes all of these functions.
 void expose_functions(const batchrpc::Node& node);
 
-/// How long the frames of such a call and its reply are.
+/// The lengths of the frames of such a call and of its reply.
 MessageSizes frame_sizes(Case which);
 
 }  // namespace call_benchmark

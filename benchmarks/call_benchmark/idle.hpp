@@ -8,9 +8,9 @@
 
 namespace call_benchmark {
 
-/// The CPU time of two nodes that are connected, have called each other, and do nothing: as a share
-/// of the time that passes, each process by itself. Prints a table; entries for the JSON file.
-/// Throws Interrupted.
+/// Measures the CPU time of two connected, idle nodes that have called each other, as a fraction of
+/// elapsed time, for each process. Prints a table and returns entries for the JSON file. Throws
+/// Interrupted.
 nlohmann::json measure_idle(const Options& options, std::ostream& out, Interrupt& interrupt);
 
 }  // namespace call_benchmark

@@ -14,7 +14,7 @@ namespace call_benchmark {
 
 namespace {
 
-/// Wakes a thread out of epoll_wait.
+/// Wakes a thread from epoll_wait.
 class Event {
  public:
   Event() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -35,7 +35,8 @@ class Event {
   int descriptor_;
 };
 
-/// Bytes one way. The reader's event is set while there are any, or the writer has gone.
+/// A one-way byte queue. The reader's event is set while there is data, or after the writer has
+/// closed.
 class Queue {
  public:
   [[nodiscard]] int descriptor() const { return event_.descriptor(); }

@@ -21,7 +21,7 @@ namespace {
 constexpr int kConnections = 256;
 constexpr int kPending = 100'000;
 
-/// In which nodes tidy up: they do so once a second.
+/// Long enough for nodes to free unused memory, which they do once a second.
 constexpr auto kSettling = std::chrono::milliseconds(2500);
 
 class Report {
@@ -92,7 +92,7 @@ nlohmann::json measure_memory(const Options& options, std::ostream& out, Interru
   Report report(out);
   out << "resident memory, without the kernel's socket buffers\n";
   for (const Transport transport : options.transports) {
-    // Inproc nodes are in one process, in which what is theirs does not show.
+    // Inproc nodes share a process, so their separate memory cannot be measured.
     if (transport != Transport::inproc) measure_connections(transport, report, interrupt);
     measure_pending(transport, report, interrupt);
   }

@@ -18,7 +18,7 @@ double microseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::micro>(duration).count();
 }
 
-/// How a function of a case is called, and what it gives.
+/// How a case's function is called, and its result.
 template <auto F>
 struct EchoCall {
   using Result = Payload;
@@ -42,7 +42,7 @@ struct ScaleCall {
 
 [[noreturn]] void fail_wrong() { throw std::runtime_error("a call's result is wrong"); }
 
-/// A window of calls; the oldest is waited for, and a new one takes its place.
+/// Keeps a window of calls: waits for the oldest, and replaces it by a new one.
 template <class Call>
 class WindowClient final : public Client {
  public:
@@ -94,7 +94,8 @@ class WindowClient final : public Client {
   std::vector<Entry> window_;
 };
 
-/// Chains of calls: a result's callback makes the next call, on the thread that drives the node.
+/// Keeps chains of calls: the callback of a result makes the next call, on the thread that drives
+/// the node.
 template <class Call>
 class ChainClient final : public Client {
  public:

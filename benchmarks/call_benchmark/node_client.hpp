@@ -9,8 +9,8 @@
 
 namespace call_benchmark {
 
-/// Calls kServer from each of `nodes`, which outlive it, `in_flight` at a time. Style::get: one
-/// node.
+/// A client that calls kServer from each of `nodes`, `in_flight` calls at a time. The nodes must
+/// outlive it. Style::get needs exactly one node.
 std::unique_ptr<Client> make_node_client(std::vector<const batchrpc::Node*> nodes, int in_flight,
                                          Case which, Handlers handlers, Style style);
 

@@ -14,8 +14,8 @@ namespace call_benchmark {
 
 namespace {
 
-/// That many nodes join at a time. A node refuses connections when 64 wait for a hello, and the
-/// memory that a crowd at its door took would be measured with that of connections.
+/// How many nodes join at a time. A node refuses connections while 64 wait for a hello, and the
+/// memory for such a crowd would be counted as memory of connections.
 constexpr int kStarting = 16;
 
 }  // namespace

@@ -18,22 +18,22 @@ namespace call_benchmark {
 using batchrpc_benchmarks::join_address;
 using batchrpc_benchmarks::node_options;
 
-/// The node that is called, named kServer: the root of its group.
+/// The called node, named kServer, which is the root of its group.
 batchrpc::Node start_server(Transport transport,
                             std::shared_ptr<batchrpc::InprocNetwork> network = nullptr,
                             batchrpc::LogLevel log_level = batchrpc::LogLevel::warning,
                             std::chrono::microseconds busy_poll = {});
 
-/// A node of its own, with its I/O thread; returns when the server can be called.
+/// A node with its own I/O thread; returns when the server can be called.
 batchrpc::Node start_client(Transport transport, const std::string& address, std::string name,
                             std::shared_ptr<batchrpc::InprocNetwork> network = nullptr,
                             std::chrono::microseconds busy_poll = {});
 
-/// Many nodes in one asio::io_context that one thread runs, as a program embeds them: one epoll
-/// loop, with a connection for each.
+/// Many nodes in one asio::io_context on one thread, as an embedding program has them: one epoll
+/// loop with a connection for each node.
 class EmbeddedNodes {
  public:
-  /// Named `prefix` and a number; they join the group at `address`.
+  /// The nodes are named `prefix` plus a number and join the group at `address`.
   EmbeddedNodes(Transport transport, const std::string& address, int count,
                 const std::string& prefix,
                 std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
@@ -49,7 +49,7 @@ class EmbeddedNodes {
   std::vector<batchrpc::Node> nodes_;
 };
 
-/// Many nodes need more descriptors than processes usually get. As many as the system lets us have.
+/// Raises the limit of file descriptors as far as the system allows, because many nodes need many.
 void allow_many_descriptors();
 
 }  // namespace call_benchmark

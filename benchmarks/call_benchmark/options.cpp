@@ -15,7 +15,7 @@ namespace call_benchmark {
 namespace {
 
 constexpr int kMostConnections = 256;
-constexpr int kMostInFlight = 1024;  // what is under way fits into the sockets' buffers
+constexpr int kMostInFlight = 1024;  // so that all calls in flight fit the sockets' buffers
 constexpr std::pair<double, double> kSeconds{0.01, 60};
 constexpr std::pair<int, int> kRounds{1, 1000};
 constexpr int kMaxBusyPoll = 1'000'000;
@@ -34,29 +34,29 @@ constexpr std::array kRoles{
 };
 
 constexpr auto kAbout =
-    "Measures calls between two batchrpc nodes, and beside each figure, in turn with it, a plain "
-    "epoll loop over the same transport (the floor).\n";
+    "Measures calls between two batchrpc nodes. In turn with each figure it measures a plain epoll "
+    "loop over the same transport (the floor).\n";
 
 [[noreturn]] void refuse(const std::string& option, std::string_view value,
                          const std::string& expected) {
   throw UsageError(option + ": '" + std::string(value) + "' is not " + expected);
 }
 
-/// A list of what `parse` makes of its parts; nothing twice.
+/// Parses each part of a list with `parse`. Rejects duplicates.
 template <class T, class Parse>
 std::vector<T> parse_list(const std::string& option, const std::string& text, Parse parse) {
   std::vector<T> list;
   for (const std::string_view part : batchrpc_benchmarks::split(text)) {
     const T value = parse(part);
     if (std::find(list.begin(), list.end(), value) != list.end()) {
-      throw UsageError(option + ": '" + std::string(part) + "' is there twice");
+      throw UsageError(option + ": '" + std::string(part) + "' is given twice");
     }
     list.push_back(value);
   }
   return list;
 }
 
-/// A list of names, each the to_string() of one of `values`.
+/// Parses a list of names; each must be the to_string() of one of `values`.
 template <class T>
 std::vector<T> parse_names(const std::string& option, const std::string& text,
                            const std::vector<T>& values) {
@@ -98,7 +98,7 @@ Shape parse_shape(std::string_view text) {
 int parse_profiler(std::string_view text) {
   if (text == "off") return 0;
   const std::optional<int> every = whole_number(text);
-  if (!every || *every < 1) refuse("--profiler", text, "off, or a number from 1 on");
+  if (!every || *every < 1) refuse("--profiler", text, "off, or a number of at least 1");
   return *every;
 }
 
@@ -114,31 +114,32 @@ struct Texts {
 };
 
 void add_options(CLI::App& app, Options& options, Texts& texts) {
-  app.set_help_flag("-h,--help", "Print this and end");
+  app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_option("--transport", texts.transports, "tcp,unix,inproc (all)");
   app.add_option("--case", texts.cases, "payload64,scalars3 (both)");
   app.add_option("--in-flight", texts.shapes,
-                 "Calls under way, N or connections x N each (1,64,256,64x1)");
+                 "Calls in flight: N, or connections x N each (1,64,256,64x1)");
   app.add_option("--pinned", texts.pinned, "Both processes on one CPU: yes,no (both)");
   app.add_option("--handlers", texts.handlers, "short,workers (both)");
   app.add_option("--style", texts.styles, "How results are taken: get,then (both)");
   app.add_option("--floor", texts.floors, "blocking,busy,frame-sized (all; blocking always)");
   app.add_option("--profiler", texts.profilers,
-                 "A Profiler on the calling nodes records one in N calls: off,N (off)");
+                 "Record one in N calls with a Profiler on the calling nodes: off,N (off)");
   app.add_option(
       "--seconds", texts.seconds,
-      "Length of a sample (0.2), of --idle (5), of one of --strangers (1), of --overload (10)");
-  app.add_option("--rounds", options.rounds, "Samples of each figure (5)");
-  app.add_option("--busy-poll", options.busy_poll,
-                 "Microseconds that waiting threads of both nodes poll (0); ratios are then to "
-                 "the busy-polled floor");
+      "Seconds per sample (0.2), of --idle (5), per sample of --strangers (1), of --overload (10)");
+  app.add_option("--rounds", options.rounds, "Samples per figure (5)");
+  app.add_option(
+      "--busy-poll", options.busy_poll,
+      "Microseconds that waiting threads of both nodes poll (0); ratios are then relative to "
+      "the busy-polled floor");
   app.add_option("--json", options.json, "Write the figures to this file");
   app.add_flag("--memory", options.memory,
-               "Measure instead: bytes a connection and a pending call");
+               "Measure instead: bytes per connection and per pending call");
   app.add_flag("--idle", options.idle,
                "Measure instead: CPU time of connected, idle nodes; with --memory, after that");
   app.add_flag("--strangers", options.strangers,
-               "Measure instead: calls over tcp while strangers come to the same port");
+               "Measure instead: calls over tcp while strangers connect to the same port");
   app.add_flag("--overload", options.overload,
                "Measure instead: calls answered in time at five times the capacity");
   // For children only.
@@ -195,7 +196,7 @@ void take(const Texts& texts, Options& options) {
   if (!texts.role.empty()) {
     const auto* at = std::find_if(kRoles.begin(), kRoles.end(),
                                   [&](const auto& role) { return role.second == texts.role; });
-    if (at == kRoles.end()) throw UsageError("--role: is not for users");
+    if (at == kRoles.end()) throw UsageError("--role is for internal use only");
     options.role = at->first;
   }
 }
@@ -208,7 +209,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
   Texts texts;
   add_options(app, options, texts);
   const bool go_on = batchrpc_examples::parse_command_line(app, argc, argv, [&] {
-    // An empty list is none, not the default.
+    // An empty list means no values, not the default.
     for (const CLI::Option* option : app.get_options()) {
       const auto& results = option->results();
       if (option->get_expected_max() > 0 &&

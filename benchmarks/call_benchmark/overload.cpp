@@ -23,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kWorkers = 4;
-constexpr auto kWork = 2ms;  // of a worker, none of a processor: the clients need those
+constexpr auto kWork = 2ms;  // of a worker's time but not of CPU time, which the clients need
 constexpr auto kTimeout = 800ms;
 constexpr double kOverload = 5;
 
@@ -34,9 +34,9 @@ struct Tally {
   std::atomic<std::uint64_t> under_way = 0;
   std::mutex mutex;
   std::vector<double> answered_ms;  // guarded by mutex
-  std::exception_ptr failed;        // guarded by mutex: otherwise than by the two above
-  std::size_t in_the_meantime = 0;  // of those that were answered, while calls were offered
-  double seconds = 0;               // for which they were
+  std::exception_ptr failed;        // errors other than the two above; guarded by mutex
+  std::size_t in_the_meantime = 0;  // calls answered while calls were still offered
+  double seconds = 0;               // for which calls were offered
 
   void count(const batchrpc::Result<void>& result, Clock::duration passed) {
     if (result) {
@@ -62,7 +62,7 @@ struct Tally {
         });
   }
 
-  /// Until all that was offered has ended.
+  /// Waits until all offered calls have ended.
   void finish(Interrupt& interrupt) {
     while (under_way > 0) {
       interrupt.check();
@@ -73,7 +73,7 @@ struct Tally {
   }
 };
 
-/// Calls a second that are answered when there is always one more than is being run.
+/// The calls per second that are answered if one more than can run is always waiting.
 double capacity(const batchrpc::Node& client, double seconds, Interrupt& interrupt) {
   const Clock::time_point begin = Clock::now();
   const Stretch stretch(interrupt, seconds);
@@ -93,7 +93,7 @@ double capacity(const batchrpc::Node& client, double seconds, Interrupt& interru
   return answered / std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Offers `rate` calls a second.
+/// Offers `rate` calls per second.
 void offer(const batchrpc::Node& client, Tally& tally, double rate, double seconds,
            Interrupt& interrupt) {
   const Stretch stretch(interrupt, seconds);
@@ -128,7 +128,7 @@ nlohmann::json measure_overload(const Options& options, std::ostream& out, Inter
   for (int round = 0; round < options.rounds; ++round) {
     for (const bool limits : {true, false}) {
       Child server(Role::overloaded_server, Transport::tcp, {}, limits ? 1 : 0);
-      Tally tally;  // outlives the calls that it counts
+      Tally tally;  // must outlive the calls that it counts
       const batchrpc::Node client =
           start_client(Transport::tcp, server.read_line(interrupt), "client");
       const double able = capacity(client, options.seconds / 4, interrupt);

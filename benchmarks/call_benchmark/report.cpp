@@ -71,7 +71,7 @@ std::string spread(const std::vector<double>& values) {
 }
 
 std::string cpu(const CpuTime& us) {
-  if (us.server == 0) return format("%.2f", us.client);  // both
+  if (us.server == 0) return format("%.2f", us.client);  // both sides
   return format("%.2f+%.2f", us.client, us.server);
 }
 

@@ -17,7 +17,7 @@ namespace call_benchmark {
 
 namespace {
 
-/// Both servers of a transport, in processes of their own, or for inproc on threads of this one.
+/// Both servers of a transport, in their own processes, or for inproc on threads of this one.
 class Servers {
  public:
   Servers(Transport transport, int busy_poll, Interrupt& interrupt)
@@ -40,12 +40,12 @@ class Servers {
   std::unique_ptr<Channel> connect_floor() {
     return acceptor_ ? acceptor_->connect() : connect_socket(transport_, floor_address_);
   }
-  /// Of whoever answers this row's calls, unless it is in this process.
+  /// The process that answers this row's calls; nothing if it is this one.
   [[nodiscard]] std::optional<pid_t> process(const Row& row) const {
     const std::optional<Child>& child = row.floor ? floor_ : node_;
     return child ? std::optional(child->pid()) : std::nullopt;
   }
-  /// Of the node that answers, and of those that call.
+  /// The setting of the answering node and of the calling nodes.
   [[nodiscard]] std::chrono::microseconds busy_poll() const { return busy_poll_; }
   [[nodiscard]] const std::string& node_address() const { return node_address_; }
   [[nodiscard]] const std::shared_ptr<batchrpc::InprocNetwork>& network() const { return network_; }
@@ -63,7 +63,7 @@ class Servers {
   std::string node_address_;
 };
 
-/// The calling nodes of a shape: one with its I/O thread, or many in one embedded loop.
+/// The calling nodes of a shape: one with its own I/O thread, or many in one embedded loop.
 class Callers {
  public:
   Callers(Transport transport, const Shape& shape, const Servers& servers) {
@@ -91,7 +91,7 @@ class Callers {
 Group make_group(const Options& options, const Row& common) {
   Group group;
   for (const Floor floor : options.floors) {
-    // On one CPU two who poll only wait for each other's time slice to end.
+    // On one CPU, two polling threads only wait for each other's time slice to end.
     if (floor == Floor::busy && common.pinned) continue;
     Row row = common;
     row.floor = floor;
@@ -100,7 +100,7 @@ Group make_group(const Options& options, const Row& common) {
   }
   for (const Handlers handlers : options.handlers) {
     for (const Style style : options.styles) {
-      // A thread that blocks waits on one connection: then many are no case for get().
+      // A blocked thread waits on one connection, so get() makes no sense with many.
       if (style == Style::get && common.shape.connections > 1) continue;
       for (const int profiler : options.profilers) {
         Row row = common;
@@ -151,11 +151,11 @@ void measure_group(const Options& options, Group& group, Servers& servers, const
       try {
         measure_round(options, row, servers, callers, interrupt);
       } catch (...) {
-        interrupt.check();  // what goes wrong then is a consequence
+        interrupt.check();  // errors after an interrupt are its consequence
         throw;
       }
     }
-    std::reverse(group.begin(), group.end());  // what drifts favours nobody
+    std::reverse(group.begin(), group.end());  // so that drift favours neither
   }
   if (options.rounds % 2 != 0) std::reverse(group.begin(), group.end());
 }
@@ -192,7 +192,7 @@ void measure_all(const Options& options, Interrupt& interrupt,
   for (const Transport transport : options.transports) {
     for (const bool pinned : options.pinned) {
       const batchrpc_benchmarks::PinnedToOneCpu pin(
-          pinned);  // all threads and processes that begin from here on
+          pinned);  // for all threads and processes that start from here on
       Servers servers(transport, options.busy_poll, interrupt);
       for (const Shape& shape : options.shapes) {
         const Callers callers(transport, shape, servers);

@@ -21,7 +21,7 @@ SocketKind kind_of(Transport transport) {
   return transport == Transport::tcp ? SocketKind::tcp : SocketKind::unix_socket;
 }
 
-/// A socket that blocks, so that send() waits for room by itself.
+/// A blocking socket, so that send() waits for room itself.
 class SocketChannel final : public Channel {
  public:
   explicit SocketChannel(Socket socket) : socket_(std::move(socket)) {}

@@ -39,7 +39,7 @@ constexpr std::array kKinds{
     std::pair{Strangers::none, "none"}, std::pair{Strangers::slow_loris, "slow-loris"},
     std::pair{Strangers::flood, "flood"}, std::pair{Strangers::resets, "resets"}};
 
-/// A frame as docs/wire.md has it.
+/// A frame as described in docs/wire.md.
 template <class... Args>
 std::vector<Word> frame(std::uint16_t kind, std::uint64_t id, const Args&... args) {
   batchrpc::Encoder encoder(batchrpc::wire::kEnvelopeWords);
@@ -59,10 +59,10 @@ std::vector<Word> hello(std::uint64_t number, const std::string& job) {
 
 class StrangersSocket {
  public:
-  /// Its descriptor is -1 when the system has none, or no port, at the moment.
+  /// Its descriptor is -1 if the system has no descriptor or port at the moment.
   explicit StrangersSocket(const sockaddr_in& address)
       : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    // Thousands of these would use up the ports, if they were closed in peace.
+    // Reset on close: thousands of connections that close normally would use up the ports.
     const linger at_once{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     const int small = 4096;
@@ -78,7 +78,7 @@ class StrangersSocket {
     return *this;
   }
 
-  /// As much as can be sent at once. False: the other side has gone.
+  /// Sends as much as is possible at once. Returns false if the other side has closed.
   bool send(std::span<const std::byte> bytes) const {
     const auto sent = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return sent >= 0 || errno == EAGAIN;
@@ -105,7 +105,7 @@ class Paced {
 
 [[noreturn]] void trickle(const sockaddr_in& address) {
   constexpr std::size_t kStrangers = 64;
-  constexpr int kBytesASecond = 20;  // of each
+  constexpr int kBytesASecond = 20;  // per connection
   const std::vector<Word> words = hello(1, std::string(10'000, 'x'));
   const auto bytes = std::as_bytes(std::span(words));
   struct One {
@@ -126,7 +126,7 @@ class Paced {
 }
 
 [[noreturn]] void flood(const sockaddr_in& address) {
-  constexpr std::size_t kOpen = 200;  // at once
+  constexpr std::size_t kOpen = 200;  // open at once
   constexpr std::string_view kRequest = "GET / HTTP/1.1\r\n\r\n";
   std::deque<StrangersSocket> open;
   Paced paced(2000);
@@ -149,7 +149,7 @@ class Paced {
     socket.send(frame(1, 0, std::uint32_t{0}, name,
                       std::string(batchrpc::signature<Payload, std::span<const std::byte>>())));
     const std::vector<Word> call = frame(2, 1, payload);
-    for (int i = 0; i < 8; ++i)  // whose replies nobody reads
+    for (int i = 0; i < 8; ++i)  // it never reads the replies
       socket.send(call);
     socket.send(std::as_bytes(std::span(call)).first(number % 12'000));
   }
@@ -192,7 +192,8 @@ nlohmann::json measure_strangers(const Options& options, std::ostream& out, Inte
   char line[128];
   std::snprintf(line, sizeof line, "%-10s %10s %8s %8s %8s %8s\n", "strangers", "calls", "p50 us",
                 "p99 us", "x p50", "x p99");
-  out << "Calls of a peer over tcp, one at a time, while strangers come to the same port\n" << line;
+  out << "Calls of a peer over tcp, one at a time, while strangers connect to the same port\n"
+      << line;
   for (const auto& [kind, name] : kKinds) {
     const auto rtt = batchrpc_examples::percentiles(rtt_us[kind], {50, 99});
     std::snprintf(line, sizeof line, "%-10s %10zu %8.1f %8.1f %8.2f %8.2f\n", name,
@@ -228,7 +229,7 @@ void run_strangers(Strangers strangers, const std::string& address) {
     case Strangers::none:
       break;
   }
-  throw std::invalid_argument("no strangers");
+  throw std::invalid_argument("there is no such kind of strangers");
 }
 
 }  // namespace call_benchmark

@@ -17,20 +17,20 @@ namespace call_benchmark {
 using batchrpc_benchmarks::CpuTime;
 using Clock = std::chrono::steady_clock;
 
-/// The user has asked to end.
+/// The user has asked the program to end.
 class Interrupted : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override { return "interrupted"; }
 };
 
-/// Said once, by any thread; ends what is being waited for.
+/// Raised once, by any thread; ends all waits.
 class Interrupt {
  public:
   void raise();
   [[nodiscard]] bool raised() const { return raised_.load(); }
   /// Throws Interrupted if it was raised.
   void check() const;
-  /// Sleeps until then, or until raised.
+  /// Sleeps until `time`, or until raised.
   void sleep_until(Clock::time_point time);
 
  private:
@@ -39,8 +39,8 @@ class Interrupt {
   std::condition_variable changed_;
 };
 
-/// The end of a stretch of time, noted by a thread of its own: whoever makes calls only looks at a
-/// flag and asks no clock.
+/// A stretch of time whose end its own thread notes. So a caller only looks at a flag and does not
+/// read a clock.
 class Stretch {
  public:
   Stretch(Interrupt& interrupt, double seconds);
@@ -50,7 +50,7 @@ class Stretch {
 
   [[nodiscard]] bool over() const { return over_.load(std::memory_order_relaxed); }
 
-  /// From the beginning to the moment at which over() became true; waits for that.
+  /// Waits until over() is true, and returns the seconds from the beginning until then.
   double seconds();
 
  private:
@@ -60,31 +60,31 @@ class Stretch {
   std::thread timer_;
 };
 
-/// What a client did in a stretch.
+/// A client's results in a stretch.
 struct Outcome {
-  std::uint64_t calls = 0;       ///< that had their result before it was over
-  std::uint64_t late = 0;        ///< that had it afterwards
-  std::vector<double> rtt_us{};  ///< of all calls, those that ended afterwards too; if asked for
+  std::uint64_t calls = 0;       ///< that got their result before it was over
+  std::uint64_t late = 0;        ///< that got it afterwards
+  std::vector<double> rtt_us{};  ///< of all calls, including late ones; only if requested
 };
 
-/// Someone who makes calls, a given number at a time.
+/// Makes calls, a given number at a time.
 class Client {
  public:
   virtual ~Client() = default;
-  /// Keeps its calls under way until the stretch is over, and returns when the last has ended.
-  /// `timed`: notes how long each took. Throws when a call fails.
+  /// Keeps its calls in flight until the stretch is over, and returns when the last one has ended.
+  /// `timed`: records how long each took. Throws if a call fails.
   virtual Outcome run(const Stretch& stretch, bool timed) = 0;
 };
 
 struct Sample {
   double calls_per_s = 0;
-  CpuTime cpu_us{};  ///< a call
+  CpuTime cpu_us{};  ///< per call
   std::vector<double> rtt_us{};
 };
 
-/// Warms up for a quarter of `seconds`; then counts calls for `seconds`, and times each call for
-/// another quarter. `one_by_one`, when there is one call at a time and so the clock does not show:
-/// counts and times the same calls. `server`: the other process, if there is one. Throws
+/// Warms up for a quarter of `seconds`, counts calls for `seconds`, then times each call for
+/// another quarter. `one_by_one`: counts and times the same calls, since with one call at a time
+/// reading the clock has no visible cost. `server` is the other process, if there is one. Throws
 /// Interrupted.
 Sample take_sample(Client& client, double seconds, bool one_by_one, std::optional<pid_t> server,
                    Interrupt& interrupt);

@@ -5,10 +5,10 @@
 namespace batchrpc_benchmarks {
 
 /// Keeps the calling thread on one CPU, the last of those that it may use, until destroyed. Threads
-/// and processes that it starts meanwhile begin there and stay there.
+/// and processes started in that time begin there and stay there.
 class PinnedToOneCpu {
  public:
-  /// `pinned` false: does nothing. Throws std::system_error.
+  /// Does nothing if `pinned` is false. Throws std::system_error.
   explicit PinnedToOneCpu(bool pinned);
   ~PinnedToOneCpu();
   PinnedToOneCpu(const PinnedToOneCpu&) = delete;

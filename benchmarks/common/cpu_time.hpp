@@ -6,18 +6,18 @@
 
 namespace batchrpc_benchmarks {
 
-/// What a process has used so far, all threads together. Throws std::system_error.
+/// The CPU time of a process so far, over all threads. Throws std::system_error.
 double cpu_seconds(pid_t process);
 
-/// CPU time of the calling and of the called process, in whatever unit.
+/// The CPU time of the calling and of the called process. The user of the struct chooses the unit.
 struct CpuTime {
   double client = 0;
-  double server = 0;  ///< 0 when both are one process
+  double server = 0;  ///< 0 if both are one process
 
   [[nodiscard]] double sum() const { return client + server; }
 };
 
-/// Of this process, and of `server` if there is one, since the watch was made; in seconds.
+/// The CPU seconds of this process, and of `server` if there is one, since the watch was created.
 class CpuWatch {
  public:
   explicit CpuWatch(std::optional<pid_t> server);

@@ -15,8 +15,8 @@ struct Line {
   double slope = 0;
 };
 
-/// The line through these points, of which two at least have different x, with the least weighted
-/// squares of errors.
+/// The line through these points with the smallest weighted sum of squared errors. At least two
+/// points must have different x.
 Line least_squares(const std::vector<LinePoint>& points);
 
 }  // namespace batchrpc_benchmarks

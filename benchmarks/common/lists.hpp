@@ -5,7 +5,7 @@
 
 namespace batchrpc_benchmarks {
 
-/// The parts of a list of the command line, "a,b,c"; an empty text has one, which is empty.
+/// The parts of a command-line list such as "a,b,c". An empty text has one empty part.
 inline std::vector<std::string_view> split(std::string_view text) {
   std::vector<std::string_view> parts;
   while (true) {

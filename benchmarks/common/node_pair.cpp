@@ -7,7 +7,7 @@ namespace batchrpc_benchmarks {
 
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(20);  // with nodes that start
+constexpr auto kPatience = std::chrono::seconds(20);  // for nodes that start
 constexpr const char* kInprocAddress = "inproc://benchmark";
 
 }  // namespace

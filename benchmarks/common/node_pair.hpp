@@ -9,26 +9,26 @@
 
 namespace batchrpc_benchmarks {
 
-/// The name of the node that is called.
+/// The name of the called node.
 constexpr const char* kServer = "server";
 
-/// Of a node whose calls use this transport. `network`: of inproc.
+/// The options of a node whose calls use this transport. `network` is for inproc.
 batchrpc::NodeOptions node_options(Transport transport,
                                    std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
 
-/// Of the node that is called: the root of its group.
+/// The options of the called node, which is the root of its group.
 batchrpc::NodeOptions server_options(Transport transport,
                                      std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
 
-/// Where clients of that root join.
+/// The address where clients of that root join.
 std::string join_address(const batchrpc::Node& server, Transport transport);
 
-/// Of a node that joins it.
+/// The options of a node that joins it.
 batchrpc::NodeOptions client_options(Transport transport, const std::string& address,
                                      std::string name,
                                      std::shared_ptr<batchrpc::InprocNetwork> network = nullptr);
 
-/// A node of its own, with its I/O thread; returns when the server can be called.
+/// A node with its own I/O thread; returns when the server can be called.
 batchrpc::Node start_client(batchrpc::NodeOptions options);
 
 }  // namespace batchrpc_benchmarks

@@ -27,7 +27,7 @@ void prepare(SocketKind kind, const Socket& socket) {
   const int yes = 1;
   if (::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes) != 0)
     throw_errno("TCP_NODELAY");
-  constexpr char kReno[] = "reno";  // where it is allowed
+  constexpr char kReno[] = "reno";  // used if the system allows it
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_CONGESTION, kReno, sizeof kReno - 1);
 }
 
@@ -49,11 +49,11 @@ SocketAddress tcp_address(std::uint16_t port) {
   return result;
 }
 
-/// An abstract name; empty: the kernel chooses.
+/// An abstract name. If empty, the kernel chooses one.
 SocketAddress unix_address(const std::string& name) {
   sockaddr_un address{};
   if (name.size() + 1 > sizeof address.sun_path) {
-    throw std::invalid_argument("the name of a Unix socket is too long");
+    throw std::invalid_argument("a Unix socket's name is too long");
   }
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path + 1, name.data(), name.size());
@@ -99,7 +99,7 @@ std::string Listener::address() const {
 
 std::optional<Socket> Listener::accept() const {
   const int descriptor = ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC);
-  if (descriptor < 0 && errno == EINVAL) return std::nullopt;  // shut down
+  if (descriptor < 0 && errno == EINVAL) return std::nullopt;  // the listener was shut down
   Socket socket(descriptor);
   prepare(kind_, socket);
   return socket;

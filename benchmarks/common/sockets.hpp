@@ -6,10 +6,10 @@
 
 namespace batchrpc_benchmarks {
 
-/// A file descriptor that is closed in the end.
+/// A file descriptor that is closed on destruction.
 class Socket {
  public:
-  /// Throws std::system_error of errno for one below 0.
+  /// Throws a std::system_error with errno if `descriptor` is below 0.
   explicit Socket(int descriptor);
   ~Socket();
   Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
@@ -24,19 +24,19 @@ class Socket {
 
 enum class SocketKind : unsigned char { tcp, unix_socket };
 
-/// Listens on loopback, or on a Unix socket with a name of the kernel's choice. What it accepts,
-/// and what connects to it, blocks, sends at once what it is given (TCP_NODELAY), and by reno, as
-/// batchrpc's do on one machine. Throws std::system_error.
+/// Listens on loopback, or on a Unix socket with a name that the kernel chooses. Accepted and
+/// connecting sockets block, send at once (TCP_NODELAY), and use reno, like batchrpc's own sockets
+/// on one machine. Throws std::system_error.
 class Listener {
  public:
   explicit Listener(SocketKind kind);
 
   [[nodiscard]] int descriptor() const { return socket_.get(); }
-  /// What connect_to() needs to know.
+  /// The address for connect_to().
   [[nodiscard]] std::string address() const;
-  /// The next one to connect; nothing after close().
+  /// The next connection; nothing after close().
   [[nodiscard]] std::optional<Socket> accept() const;
-  /// Nobody can connect any more. On any thread.
+  /// Stops accepting connections. Any thread may call it.
   void close() const;
 
  private:

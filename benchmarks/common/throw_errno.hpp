@@ -5,7 +5,7 @@
 
 namespace batchrpc_benchmarks {
 
-/// Throws std::system_error of errno; `what` has failed.
+/// Throws a std::system_error with errno; `what` names the failed operation.
 [[noreturn]] inline void throw_errno(const char* what) {
   throw std::system_error(errno, std::generic_category(), what);
 }

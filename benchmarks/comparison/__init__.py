@@ -1,1 +1,1 @@
-"""What benchmarks/compare is made of: suite.py has the words, runner.py does the work."""
+"""The modules of benchmarks/compare: suite.py defines the terms, runner.py runs the commands."""

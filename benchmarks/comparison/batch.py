@@ -1,4 +1,4 @@
-"""Batch inference, which Ray Serve, TorchRL and moolib have, too."""
+"""Batch inference, compared with Ray Serve, TorchRL, moolib and torch.distributed.rpc."""
 
 from . import systems
 from .arguments import number, seconds
@@ -39,8 +39,8 @@ def peers(options):
 
 def add_options(group):
     group.add_argument("--callers", type=number, default=8, help="(8)")
-    group.add_argument("--batch", type=number, default=8, help="rows of a batch at most (8)")
-    group.add_argument("--seconds", type=seconds, help="measured in a round (5)")
+    group.add_argument("--batch", type=number, default=8, help="largest batch, in rows (8)")
+    group.add_argument("--seconds", type=seconds, help="measured per round (5)")
     group.add_argument("--grad", action="store_true", help="track gradients")
     group.add_argument("extra", nargs="*", help="after --: passed to batchrpc's program")
 
@@ -70,8 +70,8 @@ def make_cases(options):
 SUITE = Suite(
     "batch",
     "Batch inference",
-    "Callers each send one row of 4 floats, wait for its action, and send the next; an MLP 4-128-2"
-    " answers rows in batches, on one thread, and samples an action for each.",
+    "Each caller sends one row of 4 floats, waits for its action, and sends the next. An MLP"
+    " 4-128-2 answers rows in batches, on one thread, and samples an action for each.",
     add_options,
     make_cases,
 )

@@ -1,4 +1,4 @@
-"""Calls that do nothing: what a call costs by each system."""
+"""Calls that do nothing: the cost of a call in each system."""
 
 from . import systems, wire_peers
 from .arguments import choices, numbers, seconds
@@ -14,11 +14,11 @@ METRICS = (
 
 
 def add_options(group):
-    group.add_argument("--in-flight", type=numbers, help="calls of a window (1,64)")
+    group.add_argument("--in-flight", type=numbers, help="calls in flight (1,64)")
     group.add_argument(
         "--transport", type=choices("tcp", "unix"), default=["tcp", "unix"], help="(tcp,unix)"
     )
-    group.add_argument("--seconds", type=seconds, help="counted in a round (1)")
+    group.add_argument("--seconds", type=seconds, help="counted per round (1)")
     group.add_argument("--one-cpu", action="store_true", help="all processes on one CPU")
 
 
@@ -35,7 +35,7 @@ def _measurement(row):
 
 
 def read_ours(rows):
-    """Of the ways to take results, get and then, the faster counts; of floors the blocking one."""
+    """Uses the faster way to take results, get or then, and the blocking floor."""
     kinds = {
         BARE: [row for row in rows if row["system"] == "floor"],
         SHORT: [row for row in rows if row["handlers"] == "short"],
@@ -83,9 +83,9 @@ def make_cases(options):
 SUITE = Suite(
     "calls",
     "Calls that do nothing",
-    "64 bytes each way between two processes of one machine, in a window of calls; “batchrpc”"
-    " runs handlers where the message is read, “(workers)” on its four workers; of its two ways to"
-    " take results, and of a peer's configurations, the faster counts in each round.",
+    "64 bytes each way between two processes of one machine, with a window of calls. “batchrpc”"
+    " runs handlers where the message is read, “(workers)” on its four workers. The faster of its"
+    " two ways to take results, and of a peer's configurations, counts in each round.",
     add_options,
     make_cases,
 )

@@ -1,4 +1,4 @@
-"""CartPole: training with one agent and observers, each in a process."""
+"""CartPole: training with one agent and several observers, each in its own process."""
 
 import pathlib
 
@@ -20,12 +20,12 @@ def add_options(group):
         "--batch", type=choices("true", "false"), default=["true"], help="true, false or both"
     )
     group.add_argument("--episodes", type=number, help="(10)")
-    group.add_argument("--steps", type=number, default=500, help="of an episode (500)")
+    group.add_argument("--steps", type=number, default=500, help="per episode (500)")
     group.add_argument(
         "--floor",
         type=lambda text: pathlib.Path(text).absolute(),
         metavar="PROGRAM",
-        help="a third one, with the command line and the JSON of batchrpc's",
+        help="a third program, with the command line and the JSON of batchrpc's",
     )
     group.add_argument("extra", nargs="*", help="after --: passed to batchrpc's program")
 
@@ -76,9 +76,9 @@ def make_cases(options):
 SUITE = Suite(
     "cartpole",
     "CartPole: an agent that learns",
-    "CartPole, 10 episodes of 500 steps: observers ask the agent for an action in each step, and"
-    " the agent makes one step of Adam after each episode. The time is that from where all have"
-    " joined to the end of the last episode.",
+    "CartPole, 10 episodes of 500 steps. Observers ask the agent for an action in each step, and"
+    " the agent makes one step of Adam after each episode. The time runs from when all have joined"
+    " to the end of the last episode.",
     add_options,
     make_cases,
 )

@@ -1,4 +1,4 @@
-"""Environments in other processes, stepped by a driver: what Ray's users have actors for."""
+"""Environments in other processes, stepped by a driver; Ray's users use actors for that."""
 
 from . import systems
 from .arguments import number, numbers, seconds
@@ -17,13 +17,13 @@ FREE = "the same lanes, without a driver"
 def add_options(group):
     group.add_argument("--workers", type=number, default=16, help="processes (16)")
     group.add_argument(
-        "--envs-per-worker", type=numbers, help="each a case, of one group (1,6,96)"
+        "--envs-per-worker", type=numbers, help="environments per worker; one case each (1,6,96)"
     )
-    group.add_argument("--step-ms", type=numbers, help="how long a group's step sleeps (1,10)")
+    group.add_argument("--step-ms", type=numbers, help="duration of a group's step (1,10)")
     group.add_argument(
-        "--observation-bytes", type=number, default=16, help="of an environment (16)"
+        "--observation-bytes", type=number, default=16, help="per environment (16)"
     )
-    group.add_argument("--seconds", type=seconds, help="measured in a round (2)")
+    group.add_argument("--seconds", type=seconds, help="measured per round (2)")
 
 
 def name_of(variant):
@@ -96,10 +96,10 @@ def make_cases(options):
 SUITE = Suite(
     "envs",
     "Environments in other processes",
-    "A driver steps the environments of worker processes, one message a worker and step; a step sleeps"
-    " for the given time, so that what is lost is waiting. Efficiency is of the steps that these many"
-    " processes could make if a step were all that takes time. With two buffers a worker steps one half"
-    " of its environments while the actions of the other are on their way.",
+    "A driver steps the environments of worker processes, with one message per worker and step. A"
+    " step sleeps for the given time, so lost time is waiting time. Efficiency is relative to the"
+    " steps that these processes could make if only the steps took time. With two buffers a worker"
+    " steps one half of its environments while the actions of the other half are being sent.",
     add_options,
     make_cases,
 )

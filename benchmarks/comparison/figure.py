@@ -1,6 +1,6 @@
-"""A picture of a suite: a panel a case, with a bar a system for the case's first metric.
+"""A figure of a suite: one panel per case, with one bar per system for the case's first metric.
 
-matplotlib draws it; without it there is no picture, and no harm.
+matplotlib draws it. Without matplotlib there is no figure, and nothing else changes.
 """
 
 import importlib.util
@@ -54,7 +54,7 @@ def _draw_case(axes, result):
 
 
 def draw(title, results, paths):
-    """Writes the same to each of `paths`, .svg or .png. Equal figures make equal files."""
+    """Writes the figure to each of `paths`, .svg or .png. Equal figures make equal files."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -1,4 +1,4 @@
-"""Where and with what something was measured."""
+"""The machine and the versions of a measurement."""
 
 import datetime
 import os
@@ -30,7 +30,7 @@ def _first_line_of(*command):
 
 
 def _compiler(programs):
-    """Of our programs, by what CMake has noted beside them; else the one of this machine."""
+    """The compiler of our programs, as CMake has recorded it; else the one of this machine."""
     cache = pathlib.Path(programs).parent / "CMakeCache.txt"
     compiler = _first(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", cache, "c++")
     return _first_line_of(compiler, "--version") or "unknown"
@@ -43,7 +43,7 @@ def _our_version():
         for part in ("MAJOR", "MINOR", "PATCH")
     ]
     commit = _first_line_of("git", "rev-parse", "--short", "HEAD")
-    # Pages may be those that are being written.
+    # Changes in pages do not count: this program may be writing them.
     what = ["--untracked-files=no", "--", ".", ":!docs"]
     changed = _first_line_of("git", "status", "--porcelain", *what)
     state = f" ({commit}{', with changes' if changed else ''})" if commit else ""
@@ -67,7 +67,7 @@ def describe(programs):
 
 
 def versions(results):
-    """{system: version} of all that have said theirs."""
+    """{system: version} of all systems that reported a version."""
     found = {}
     for result in results:
         for name, rounds in result.rounds.items():

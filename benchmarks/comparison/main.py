@@ -9,16 +9,16 @@ from . import arguments, figure, machine, page, report, runner, systems
 from .suite import UsageError
 from .suites import SUITES
 
-ABOUT = """Measures batchrpc, what bare sockets allow, and peers, in turn, and tells the ratios.
+ABOUT = """Measures batchrpc, bare sockets and peers in turn, and reports the ratios.
 
   benchmarks/compare rl                                   one suite
   benchmarks/compare all --quick --json all.json          a little of each
-  benchmarks/compare calls --docs docs/performance.md     writes the page's part of it anew
-  benchmarks/compare cartpole --help                      what a suite can be told
+  benchmarks/compare calls --docs docs/performance.md     updates this suite's part of the page
+  benchmarks/compare cartpole --help                      the options of a suite
 
-Without a suite it runs all. Run it on a machine that does nothing else. What of the peers is not
-installed is told, with the command that installs it, and left out. The exit status is 0; 1 when
-something that ran has failed; 2 when nothing could be run, with the reason.
+Without a suite it runs all. Run it on an otherwise idle machine. Peers that are not installed
+are left out, and reported with the command that installs them. The exit status is 0; 1 if
+a command that ran has failed; 2 if nothing could be run, with the reason.
 """
 
 
@@ -35,7 +35,7 @@ def make_parser():
             suite.name, parents=[common], help=suite.title, description=suite.about
         )
         suite.add_options(own.add_argument_group("this suite"))
-    commands.add_parser("all", parents=[common], help="all of them, one after the other")
+    commands.add_parser("all", parents=[common], help="all suites, one after the other")
     return parser
 
 
@@ -51,7 +51,7 @@ def parse(argv):
 
 
 def select(cases, only):
-    """The cases without the systems that are not wanted; and which of the wanted there are."""
+    """The cases with only the wanted systems, and those of the wanted systems that exist."""
     chosen, seen = [], set()
     for case in cases:
         jobs = []
@@ -67,7 +67,7 @@ def select(cases, only):
 
 
 def make_cases(options, suites):
-    """{suite: cases}, of the systems that --only names."""
+    """{suite: cases}, with the systems that --only names."""
     every = {suite: suite.make_cases(own) for suite, own in suites.items()}
     if options.only is None:
         return every
@@ -97,7 +97,7 @@ def page_figure(docs, suite):
 
 
 def check_outputs(options, suites):
-    """Everything that is to be written can be, or a UsageError says what cannot."""
+    """Checks that all files can be written. Raises a UsageError that names one that cannot."""
     for option, path in (("--json", options.json), ("--markdown", options.markdown)):
         if path:
             arguments.check_writable(option, path)
@@ -114,7 +114,7 @@ def check_outputs(options, suites):
     if options.docs:
         pictures += [("--docs", page_figure(options.docs, suite)) for suite in suites]
     if pictures and not figure.available():
-        say(f"no pictures: matplotlib is not there (Debian: {figure.PACKAGE}; {systems.SETUP})")
+        say(f"no figures: matplotlib is not installed (Debian: {figure.PACKAGE}; {systems.SETUP})")
         return
     for option, picture in pictures:
         arguments.check_writable(option, picture)
@@ -136,7 +136,7 @@ def print_list(cases_of):
 
 
 class Writer:
-    """Writes what was measured after each suite: a run that is interrupted has lost only one."""
+    """Writes the results after each suite, so that an interrupted run loses only one suite."""
 
     def __init__(self, options, suites, command):
         self.options = options
@@ -176,7 +176,7 @@ class Writer:
 
 
 def run(options, cases_of, command):
-    """Whether all that ran has measured something."""
+    """Whether every command that ran has a result."""
     every = [case for cases in cases_of.values() for case in cases]
     needs = [system.requirement for case in every for system in case.systems()]
     if any(need and need.built for need in needs):
@@ -199,7 +199,7 @@ def run(options, cases_of, command):
 
 
 def command_of(argv):
-    """The command that measures the same again, without where things lie on this machine."""
+    """The command that measures the same again, without paths of this machine."""
     left_out = ("--programs", "--python", "--json", "--markdown", "--figure", "--docs")
     words, here = [], iter(argv)
     for word in here:
@@ -223,7 +223,7 @@ def main(argv):
     except UsageError as error:
         say(f"benchmarks/compare: {error}")
         return 2
-    except BrokenPipeError:  # who read the list has seen enough
+    except BrokenPipeError:  # the reader of the list has closed it
         sys.stdout = None
         return 0
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""The generated parts of a page: each suite has one, between two markers, and is replaced alone."""
+"""The generated parts of a page. Each suite has one between two markers, replaced on its own."""
 
 from .suite import UsageError
 
@@ -18,12 +18,12 @@ def _places(text, suite_name):
 
 
 def check(path, suite_names):
-    """Raises UsageError when the page cannot take these suites."""
+    """Raises UsageError if the page lacks the markers of these suites."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise UsageError(f"--docs: {path} cannot be read: {reason}") from None
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise UsageError(f"--docs: cannot read {path}: {reason}") from None
     for name in suite_names:
         _places(text, name)
 
@@ -34,7 +34,7 @@ def replace(text, suite_name, section):
 
 
 def write(path, suite_name, section):
-    """Reads the page anew, so that what else was written meanwhile stays."""
+    """Reads the page again, so that other changes made in the meantime stay."""
     path.write_text(
         replace(path.read_text(encoding="utf-8"), suite_name, section), encoding="utf-8"
     )

@@ -15,11 +15,11 @@ LABELS = {"tcp": "TCP", "unix": "Unix sockets"}
 def add_options(group):
     group.add_argument("--trainers", type=number, default=5, help="(5)")
     group.add_argument("--iterations", type=number, help="(20; 6 with --training)")
-    group.add_argument("--training", action="store_true", help="the tutorial's whole run instead")
+    group.add_argument("--training", action="store_true", help="run the tutorial's training")
     group.add_argument(
         "--transports",
         type=choices("tcp", "unix"),
-        help="of batchrpc and bare sockets (tcp,unix)",
+        help="transports of batchrpc and bare sockets (tcp,unix)",
     )
     group.add_argument(
         "--floor", choices=["only", "none"], help="only: no peer; none: no bare sockets"
@@ -27,7 +27,7 @@ def add_options(group):
 
 
 def reader(name, iterations):
-    """All that was measured divided by the iterations, the first model's way included."""
+    """The whole measured time, including the first model's transfer, divided by the iterations."""
 
     def read(report):
         seconds = report["work_seconds"]
@@ -45,7 +45,7 @@ def make_cases(options):
     same = ["--trainers", options.trainers, "--iterations", iterations]
     if options.training:
         if options.floor:
-            raise UsageError("--floor: bare sockets do not train; it is not for --training")
+            raise UsageError("--floor and --training exclude each other: bare sockets do not train")
         return [_training(options, transports, same, iterations)]
     return [_traffic(options, transports, same, iterations, adding) for adding in (True, False)]
 
@@ -69,7 +69,7 @@ def _peer(options, name, words, iterations):
 
 
 def _floors(options, transports, words, iterations):
-    """With one thread of the server; and with several, of which the better number counts."""
+    """Once with one server thread; once with several, where the best number of threads counts."""
     program, built = systems.program(options, "parameter_server_floor")
     for transport in transports:
         for threads in ([1], sorted({2, options.trainers})):
@@ -108,9 +108,9 @@ def _training(options, transports, same, iterations):
 SUITE = Suite(
     "parameter_server",
     "The parameter server",
-    "Trainers send the gradients of a ResNet-50 to a server and get the model, 94 MB each way;"
-    " nobody computes. With --training the run of PyTorch's tutorial instead. All times are from"
-    " where everybody has joined to the last trainer's last model.",
+    "Trainers send the gradients of a ResNet-50 to a server and get the model, 94 MB each way."
+    " Nothing is computed. With --training it is the run of PyTorch's tutorial instead. All times"
+    " run from when all have joined until the last trainer has its last model.",
     add_options,
     make_cases,
 )

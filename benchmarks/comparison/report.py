@@ -1,4 +1,4 @@
-"""What was measured, as a table in the terminal, as Markdown and as JSON, for all suites alike."""
+"""The results as a table in the terminal, as Markdown and as JSON, in one form for all suites."""
 
 import shlex
 
@@ -12,7 +12,7 @@ EXPLAINED = (
 
 
 def text_of(value):
-    """A number with three or four digits that count."""
+    """A number with three or four significant digits."""
     if value is None:
         return ""
     size = abs(value)
@@ -43,7 +43,7 @@ def _ratio_cell(values):
 
 
 def table(result):
-    """(headings, rows): a row is the cells of a system, or its name and why it has no figures."""
+    """(headings, rows). A row is a system's cells, or its name and why it has no figures."""
     case = result.case
     pairs = ratios.pairs_of(result)
     compared = list(dict.fromkeys(ours for ours, _ in pairs))
@@ -81,7 +81,7 @@ def why_absent(absence):
 
 
 def terminal(result):
-    """A table whose columns are as wide as they need to be; numbers are to the right."""
+    """A table with columns as wide as necessary; numbers are aligned right."""
     headings, rows = table(result)
     whole = [row for row in rows if len(row) == len(headings) and len(row) > 2]
     widths = [max(len(row[i]) for row in [headings, *whole]) for i in range(len(headings))]
@@ -111,7 +111,7 @@ def _markdown_line(cells):
 
 
 def section(results, machine, command, rounds, figure=None):
-    """A suite's figures as Markdown: how and where they were made, the picture, the tables."""
+    """A suite's results as Markdown: method and machine, the figure, the tables."""
     parts = [f"`{command}`. {machine}", EXPLAINED.format(rounds=rounds)]
     if figure:
         parts.append(f"![Medians of each system]({figure})")
@@ -120,7 +120,7 @@ def section(results, machine, command, rounds, figure=None):
 
 
 def document(suite, section_text):
-    """A section that stands for itself."""
+    """A complete section with a heading."""
     return f"## {suite.title}\n\n{suite.about.strip()}\n\n{section_text}"
 
 

@@ -1,4 +1,4 @@
-"""Acting in batches: PyTorch's benchmark of reinforcement learning by RPC."""
+"""Acting in batches: PyTorch's reinforcement learning benchmark for RPC."""
 
 from . import systems
 from .arguments import choices, number, numbers
@@ -19,26 +19,26 @@ METRICS = (
 
 def add_options(group):
     group.add_argument(
-        "--world-size", type=lambda text: numbers(text, 3), help="observers and 2 (10,20,40)"
+        "--world-size", type=lambda text: numbers(text, 3), help="observers plus 2 (10,20,40)"
     )
     group.add_argument(
         "--batch", type=choices("true", "false"), default=["true", "false"], help="(true,false)"
     )
     group.add_argument("--episodes", type=lambda text: numbers(text, 2)[0], help="(10)")
-    group.add_argument("--steps", type=number, help="of an episode (100)")
+    group.add_argument("--steps", type=number, help="per episode (100)")
     group.add_argument("--state-size", default="10-20-10", help="(10-20-10)")
     group.add_argument("--nlayers", type=number, default=5, help="(5)")
     group.add_argument("--out-features", type=number, default=10, help="(10)")
     group.add_argument(
         "--worker-threads",
         type=numbers,
-        help="of the peer, each a system of its own (16,2): 16 is its default",
+        help="worker threads of the peer, one system each (16,2); its default is 16",
     )
     group.add_argument("--transport", choices=["auto", "tcp", "unix"], default="auto")
 
 
 def read(name, report):
-    """One run of a peer or of bare sockets, or the one entry of ours."""
+    """One run of a peer or of bare sockets, or the only entry of our report."""
     result = report["benchmark_results"][0] if "benchmark_results" in report else report
     values = {metric.key: result.get(metric.key) for metric in METRICS}
     if "agent_anonymous_bytes" in result:
@@ -54,7 +54,7 @@ def _reader(name):
 
 
 def _floor(options, same):
-    """Bare sockets know one workload; of sleeping and polling the better one counts."""
+    """Bare sockets have one workload. The better of sleeping and polling counts."""
     if (options.state_size, options.nlayers, options.out_features) != ("10-20-10", 5, 10):
         return []
     program, built = systems.program(options, "rl_floor")
@@ -65,7 +65,7 @@ def _floor(options, same):
 
 
 def _peers(options, same):
-    """Its default, 16 threads, is what the original has; in batches fewer are faster."""
+    """The original uses the default of 16 threads; in batches fewer threads are faster."""
     jobs = []
     for threads in options.worker_threads or ([16] if options.quick else [16, 2]):
         name = TORCH if threads == 16 else f"{TORCH}, {threads} threads"

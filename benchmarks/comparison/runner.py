@@ -14,7 +14,7 @@ from .suite import PEER, REPORT, ROOT, UsageError
 
 
 class CommandFailed(Exception):
-    """`str()` is one line; `detail` names the command and has the end of what it said."""
+    """`str()` is one line. `detail` contains the command and the end of its output."""
 
     def __init__(self, reason, command, said=""):
         super().__init__(reason)
@@ -24,7 +24,7 @@ class CommandFailed(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class Absence:
-    """Why a system has no figures. `install`: the command that brings it, or none: it failed."""
+    """Why a system has no figures. `install`: the command that installs it; none if it failed."""
 
     reason: str
     install: str = ""
@@ -32,7 +32,7 @@ class Absence:
 
 @dataclasses.dataclass
 class Result:
-    """`rounds`: of each system that has figures, its Measurement of each round."""
+    """`rounds`: for each system that has figures, its Measurement of each round."""
 
     case: object
     rounds: dict
@@ -40,7 +40,7 @@ class Result:
 
 
 def _end_group(process):
-    """Ends a command and all that it has started; it leads a group of its own."""
+    """Ends a command and all processes that it started; it leads its own process group."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -49,7 +49,7 @@ def _end_group(process):
 
 
 def execute(command, limit):
-    """A command's report. It has `limit` seconds; when it ends, so does all that it has started."""
+    """Runs a command for at most `limit` seconds, ends its processes, and returns its report."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
         real = [word.replace(REPORT, str(report)) for word in command]
@@ -90,11 +90,11 @@ def parse_report(path, printed, written, command):
             return json.loads(path.read_text(encoding="utf-8"))
         return json.JSONDecoder().raw_decode(printed, printed.index("{"))[0]
     except (OSError, ValueError):
-        raise CommandFailed("has left no report", command, printed) from None
+        raise CommandFailed("left no report", command, printed) from None
 
 
 def best_of(metric, measurements):
-    """That of several configurations which counts."""
+    """The configuration that counts, of several."""
     chosen = measurements[0]
     for each in measurements[1:]:
         ratio = better(metric, each.values.get(metric.key), chosen.values.get(metric.key))
@@ -106,7 +106,7 @@ def best_of(metric, measurements):
 def _checked(measurement):
     for key, value in measurement.values.items():
         if value is not None and not isinstance(value, (int, float)):
-            raise TypeError(f"{key} is {value!r}, which is no number")
+            raise TypeError(f"{key} is {value!r}, which is not a number")
     return measurement
 
 
@@ -119,18 +119,18 @@ def measure(case, job, limit, run):
             for name, measurement in job.read(report).items():
                 found.setdefault(name, []).append(_checked(measurement))
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            reason = f"its report is not understood: {type(error).__name__}: {error}"
+            reason = f"its report cannot be read: {type(error).__name__}: {error}"
             raise CommandFailed(reason, command) from None
     for system in job.systems:
         if system.name not in found:
-            raise CommandFailed(f"its report has nothing of {system.name}", job.commands[-1])
+            raise CommandFailed(f"its report has no figures of {system.name}", job.commands[-1])
     return {system.name: best_of(case.metrics[0], found[system.name]) for system in job.systems}
 
 
 def run_case(case, absent, rounds, limit, say, run=execute):
-    """Each round runs all jobs one after the other, every second one in the other order.
+    """Runs all jobs one after the other in each round; every second round in reverse order.
 
-    `absent`: {system: Absence} of what is not to be run; a job that fails is not run again.
+    `absent`: {system: Absence} of the systems to leave out. A job that fails is not run again.
     """
     result = Result(case, {}, dict(absent))
     for number in range(rounds):
@@ -154,7 +154,7 @@ def run_case(case, absent, rounds, limit, say, run=execute):
 
 
 def find_absent(cases):
-    """{system: Absence} of the peers that are not installed. Raises UsageError when programs of
+    """{system: Absence} of the peers that are not installed. Raises UsageError if programs of
     ours, or the floors, are missing: without them there is nothing to compare with."""
     known, absent, ours = {}, {}, {}
     for system in (system for case in cases for system in case.systems()):

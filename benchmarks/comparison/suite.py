@@ -1,7 +1,7 @@
-"""The words of a comparison: suites of cases, in which systems are measured by commands.
+"""The terms of a comparison: suites of cases, in which commands measure systems.
 
-A case is one workload. Its jobs are commands, each of which measures one or several systems and
-leaves a report as JSON. What is read from a report are measurements: a number for each of the
+A case is one workload. Its jobs are commands. Each measures one or several systems and
+writes a report as JSON. Measurements are read from it: a number for each of the
 case's metrics.
 """
 
@@ -14,19 +14,19 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PEERS = ROOT / "benchmarks" / "peers"
 REPORT = "REPORT.json"
-"""In a command: the file into which it writes its report; without it, it prints the report."""
+"""In a command: the file for its report. A command without it prints the report."""
 
 OURS, FLOOR, PEER = "ours", "floor", "peer"
 
 
 class UsageError(Exception):
-    """What the user asked for cannot be; in one line."""
+    """The user's request is impossible; the message is one line."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """`factor` makes the unit of what reports have: 1e6 for µs of seconds. Of those `compared`
-    ratios are shown, too; the first of a case's metrics is what its pictures show."""
+    """`factor` converts reported values to the unit: 1e6 for µs from seconds. For those `compared`
+    ratios are shown too. Figures show the first of a case's metrics."""
 
     key: str
     name: str
@@ -41,9 +41,9 @@ class Metric:
 
 @dataclasses.dataclass(frozen=True)
 class Requirement:
-    """What a system needs: `missing()` says what of it is not there, or None; `install` is the
-    command that brings it. `built`: it is to be looked for when the C++ peers have been built.
-    Without our own programs nothing is compared; without a peer, all but that one."""
+    """The needs of a system: `missing()` says what is not installed, or None; `install` is the
+    command that installs it. `built`: check it after the C++ peers have been built.
+    Without our own programs nothing is compared; a missing peer is left out."""
 
     missing: Callable[[], Optional[str]]
     install: str
@@ -52,7 +52,7 @@ class Requirement:
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    """`against`: names of the systems of ours that it is compared with; none: with all."""
+    """`against`: names of our systems that it is compared with; none: all."""
 
     name: str
     role: str
@@ -67,7 +67,7 @@ class System:
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """`values`: a number, or None, for each metric's key. `version`: of the system, where known."""
+    """`values`: a number, or None, for each metric's key. `version`: the system's, if known."""
 
     values: Mapping[str, Optional[float]]
     version: str = ""
@@ -75,10 +75,10 @@ class Measurement:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """`read(report)` gives a Measurement for each of the systems, by name.
+    """`read(report)` returns a Measurement for each of the systems, by name.
 
-    Several commands are several configurations of the same: in each round all run, and for each
-    system the one counts whose first metric is the best.
+    Several commands are configurations of the same system: all run in each round, and for each
+    system the one with the best first metric counts.
     """
 
     systems: Sequence[System]
@@ -93,14 +93,14 @@ class Case:
     jobs: Sequence[Job]
 
     def systems(self):
-        """In the order in which they are told: ours, floors, peers."""
+        """The systems in the order of the tables: ours, floors, peers."""
         every = [system for job in self.jobs for system in job.systems]
         return [system for role in (OURS, FLOOR, PEER) for system in every if system.role == role]
 
 
 @dataclasses.dataclass(frozen=True)
 class Suite:
-    """`about`: what is measured, in a paragraph, for --help and for Markdown."""
+    """`about`: a paragraph on what is measured, for --help and for Markdown."""
 
     name: str
     title: str

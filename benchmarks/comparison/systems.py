@@ -1,4 +1,4 @@
-"""What systems need: our own programs, a Python's modules, peers that are compiled."""
+"""The requirements of systems: our own programs, Python modules, compiled peers."""
 
 import pathlib
 import shutil
@@ -12,7 +12,7 @@ BUILD_PEERS = ("cmake --preset peers", "cmake --build build/peers --target peers
 
 
 def words(*command):
-    """A command for the root of this repository, from which all are run; paths in it are short."""
+    """A command, run in the root of this repository, with short paths."""
     return tuple(_short(word) if isinstance(word, pathlib.Path) else str(word) for word in command)
 
 
@@ -26,13 +26,13 @@ def program(options, name):
     build = f"cmake --preset release && cmake --build build/release --target {name}"
 
     def missing():
-        return None if path.is_file() else f"{_short(path)} is not there"
+        return None if path.is_file() else f"{_short(path)} does not exist"
 
     return path, Requirement(missing, build)
 
 
 def python_modules(python, imports, install, path=None):
-    """A Requirement: that a Python imports modules, `path` added to where it looks for them."""
+    """A Requirement: a Python that imports modules, with `path` added to its search path."""
     code = f"import sys; sys.path.insert(0, {str(path)!r}); " if path else ""
 
     def missing():
@@ -62,12 +62,12 @@ def peer_script(options, name, *arguments):
 
 
 def build_peers(say):
-    """Builds what of the C++ peers can be built here; `say` is told, and why not.
+    """Builds the C++ peers that can be built here, and reports the others and why to `say`.
 
-    Each time, since nothing is done when all is there: what is measured is what the sources say.
+    It runs each time, so that the programs match the sources. Without changes it does nothing.
     """
     if not shutil.which("cmake"):
-        say("the peers in C++ are not built: there is no cmake (scripts/setup.sh installs it)")
+        say("the peers in C++ are not built: cmake is missing (scripts/setup.sh installs it)")
         return
     say("building the peers in C++, in build/peers")
     for command in BUILD_PEERS:

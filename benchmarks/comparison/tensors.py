@@ -1,4 +1,4 @@
-"""Tensors between two processes: how many bytes a second."""
+"""Tensors between two processes, in bytes per second."""
 
 from . import systems, wire_peers
 from .arguments import choices, number, seconds, sizes
@@ -16,16 +16,16 @@ METRICS = (
 
 def add_options(group):
     group.add_argument("--mode", type=choices("echo", "push"), default=["echo", "push"])
-    group.add_argument("--bytes", type=sizes, help="of a tensor, such as 64K (1M,64M)")
+    group.add_argument("--bytes", type=sizes, help="tensor sizes, such as 64K (1M,64M)")
     group.add_argument(
         "--transport", type=choices("tcp", "unix"), default=["tcp", "unix"], help="(tcp,unix)"
     )
     group.add_argument("--window", type=number, help="calls (1 of echoes, 8 of pushes)")
-    group.add_argument("--seconds", type=seconds, help="measured in a round (1)")
+    group.add_argument("--seconds", type=seconds, help="measured per round (1)")
 
 
 def read_ours(rows):
-    """Of the ways in which a tensor is received, the faster counts."""
+    """Uses the faster way to receive a tensor."""
     found = {}
     for system, name in OUR_NAMES.items():
         row = max((row for row in rows if row["system"] == system), key=lambda row: row["gb_per_s"])
@@ -89,9 +89,9 @@ def make_cases(options):
 SUITE = Suite(
     "tensors",
     "Tensors",
-    "A tensor goes to another process of the machine and comes back (echo: both ways count), or"
-    " does not (push). Of batchrpc's ways to receive it, and of a peer's configurations, the faster"
-    " counts in each round.",
+    "A tensor is sent to another process of the machine and returned (echo: both ways count), or"
+    " only sent (push). The faster of batchrpc's ways to receive it, and of a peer's"
+    " configurations, counts in each round.",
     add_options,
     make_cases,
 )

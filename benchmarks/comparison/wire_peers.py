@@ -1,9 +1,9 @@
-"""The peers of calls and tensors: they have one command line, and one report."""
+"""The peers of calls and tensors, with one common command line and report."""
 
 from . import systems
 from .suite import PEER, REPORT, Job, System
 
-# Name, program, Debian's packages, its transport in the place of our Unix sockets, its interfaces.
+# Name, program, Debian's packages, the transport that replaces our Unix sockets, its interfaces.
 BUILT = (
     (
         "gRPC",
@@ -19,7 +19,7 @@ TORCH = "torch.distributed.rpc"
 
 
 def jobs(options, transport, work, read, prefix=()):
-    """Of all peers. `work`: the options that say what is to be done; `prefix`: goes before."""
+    """The jobs of all peers. `work`: the workload's options; `prefix`: precedes the command."""
     found = []
     for name, program, packages, local, ways in BUILT:
         path, requirement = systems.built_peer(program, packages)
@@ -31,8 +31,8 @@ def jobs(options, transport, work, read, prefix=()):
 
 
 def _torch(options, transport, work, read, prefix):
-    """TorchScript or Python, and on one machine shared memory, which its threads wait for
-    actively, or TCP: which is the best depends on the work and on the machine."""
+    """TorchScript or Python; and on one machine shared memory, for which its threads wait
+    actively, or TCP. Which is best depends on the work and on the machine."""
     ways = [("script", "tcp"), ("python", "tcp")]
     if transport != "tcp":
         ways = [("script", "shm"), ("python", "shm"), *ways]

@@ -7,7 +7,7 @@
 
 namespace env_benchmark {
 namespace {
-constexpr std::size_t kFittedBytes[] = {16, 4096, 28224};  // of an observation
+constexpr std::size_t kFittedBytes[] = {16, 4096, 28224};  // sizes of an observation
 }
 
 Costs fit(const std::vector<MessageCost>& messages) {

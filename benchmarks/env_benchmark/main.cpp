@@ -1,4 +1,5 @@
-// Environments of other processes, stepped through VectorEnv, beside the same ones stepping freely.
+// Environments of other processes, stepped through VectorEnv, compared with the same ones that step
+// freely.
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <vector>

@@ -9,14 +9,14 @@
 namespace env_benchmark {
 
 struct Options {
-  std::vector<Setting> settings{};  ///< each is measured
+  std::vector<Setting> settings{};  ///< all are measured
   std::vector<Variant> variants{};
-  std::vector<std::size_t> simulated_nodes{};  ///< empty: nothing is simulated
+  std::vector<std::size_t> simulated_nodes{};  ///< empty: no simulation
   int rounds = 3;
   std::string json;
 };
 
-/// Nothing when only help was asked for. Throws UsageError.
+/// Parses the command line. Returns nothing after it has printed help. Throws UsageError.
 std::optional<Options> parse_options(int argc, const char* const* argv);
 
 }  // namespace env_benchmark

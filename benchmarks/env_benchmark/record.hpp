@@ -7,20 +7,20 @@
 
 namespace env_benchmark {
 
-/// A setting's rounds.
+/// The rounds of a setting.
 struct Record {
   Setting setting{};
-  std::vector<double> free{};                     ///< a round each: steps in a second
-  std::vector<std::vector<Measured>> variants{};  ///< in the order of the options; a round each
+  std::vector<double> free{};                     ///< steps per second; one per round
+  std::vector<std::vector<Measured>> variants{};  ///< in the order of the options; one per round
 };
 
-/// Medians over the rounds.
+/// The medians over the rounds.
 /// @{
 double median_free(const Record& record);
 Measured median_of(const std::vector<Measured>& rounds);
 /// @}
 
-/// How much of Setting::ideal() a variant has reached, and of what free lanes did.
+/// A variant's ratio to Setting::ideal(), and to free lanes.
 /// @{
 double efficiency(const Record& record, std::size_t variant);
 double of_free_lanes(const Record& record, std::size_t variant);
@@ -28,7 +28,7 @@ double of_free_lanes(const Record& record, std::size_t variant);
 
 std::vector<double> rates_of(const std::vector<Measured>& rounds);
 
-/// Of several measurements of the same.
+/// The spread of several measurements of the same value.
 struct Spread {
   double median = 0;
   double half_range = 0;

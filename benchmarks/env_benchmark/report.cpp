@@ -17,7 +17,7 @@ double Simulated::off() const {
 }
 
 double most_off(const std::vector<Simulated>& checks, const Simulated& row) {
-  std::map<double, double> most_at;  // by the distance
+  std::map<double, double> most_at;  // by distance
   for (const Simulated& check : checks) {
     if (check.variant != row.variant) continue;
     double& most = most_at[std::abs(std::log(check.setting.step_ms / row.setting.step_ms))];
@@ -110,8 +110,9 @@ void print_record(const Options& options, const Record& record) {
   }
   if (beyond > 0.001) {
     std::printf(
-        "More than the free lanes, which were measured before or after: the machine was not as "
-        "fast all the time;\n--seconds %g and more --rounds come closer.\n",
+        "More than the free lanes, which were measured before or after: the machine's speed "
+        "varied. "
+        "\n--seconds %g and more --rounds give closer results.\n",
         4 * record.setting.seconds);
   }
   std::fflush(stdout);
@@ -126,7 +127,7 @@ void print_beside_published(const Options& options, const std::vector<Record>& r
       "  1536 cores                               78 %%     26 %%      3 %%      0 %%\n");
   std::vector<Setting> printed;
   for (const Record& record : records) {
-    Setting like = record.setting;  // of any step
+    Setting like = record.setting;  // for steps of any length
     like.step_ms = 0;
     if (std::find(printed.begin(), printed.end(), like) != printed.end()) continue;
     printed.push_back(like);

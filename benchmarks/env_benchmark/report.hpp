@@ -10,32 +10,32 @@
 
 namespace env_benchmark {
 
-/// A row of the simulation; steps of environments in a second.
+/// A row of the simulation, in environment steps per second.
 struct Simulated {
   Setting setting{};
   Link link{};
-  std::size_t variant = 0;         ///< of the options
-  std::vector<double> windows{};   ///< of virtual time
-  std::vector<double> measured{};  ///< rounds, where it was run, too
+  std::size_t variant = 0;         ///< index in the options
+  std::vector<double> windows{};   ///< per window of virtual time
+  std::vector<double> measured{};  ///< rounds, if it was also measured
 
-  [[nodiscard]] double efficiency() const;  ///< simulated
-  [[nodiscard]] double off() const;         ///< how much more that is than what was measured
+  [[nodiscard]] double efficiency() const;  ///< of the simulation
+  [[nodiscard]] double off() const;         ///< by how much that exceeds the measured one
 };
 
-/// The most that the checks of the row's variant, and of steps nearest to its own, are off by.
+/// The largest error of the checks with the row's variant whose steps are nearest to its own.
 double most_off(const std::vector<Simulated>& checks, const Simulated& row);
 
-/// What a simulation has taken, a variant of the options each, and what it has given.
+/// The input of a simulation, one per variant of the options, and its results.
 struct Simulation {
   std::vector<Costs> costs{};
-  std::vector<Simulated> checks{};    ///< on settings that costs are not from
-  std::vector<Simulated> machines{};  ///< that are not there
+  std::vector<Simulated> checks{};    ///< on settings that were not used for the costs
+  std::vector<Simulated> machines{};  ///< machines that do not exist
 };
 
-/// Prints one setting's part of the table.
+/// Prints the table's heading of one setting.
 void print_heading(const Setting& setting);
 void print_record(const Options& options, const Record& record);
-/// In the table of Ray's published figures.
+/// Prints the results in the table of Ray's published figures.
 void print_beside_published(const Options& options, const std::vector<Record>& records);
 void print_simulation(const Options& options, const Simulation& simulation);
 

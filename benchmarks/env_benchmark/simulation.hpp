@@ -8,16 +8,16 @@
 
 namespace env_benchmark {
 
-/// Between the driver and each worker, each way.
+/// The link between the driver and each worker, in each direction.
 struct Link {
   double latency_us = 50;
   std::uint64_t bytes_per_second = 1'250'000'000;  ///< zero: no limit
 };
 
-/// A network in virtual time of workers on a machine each, and of a driver, whose messages take
-/// their time, one after the other. What timers add to a step is drawn for each, an exponential
-/// distribution. Nothing of this is measured. Returns steps of environments in a second of virtual
-/// time, of several windows, each of a thousand steps, one after the other.
+/// Simulates, in virtual time, a network of workers on one machine each and of a driver that
+/// handles its messages one after the other. The time that timers add to each step is drawn from an
+/// exponential distribution. Nothing here is measured. Returns environment steps per second of
+/// virtual time for several consecutive windows of a thousand steps each.
 std::vector<double> simulate(const Setting& setting, const Link& link, const Variant& variant,
                              const Costs& costs);
 

@@ -8,7 +8,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a computation is made of: nothing that a compiler or a processor could leave out.
+// A computation that neither a compiler nor a processor can skip.
 std::uint64_t compute(std::uint64_t state, std::uint64_t rounds) {
   for (std::uint64_t i = 0; i < rounds; ++i) {
     state ^= state << 13;

@@ -7,17 +7,17 @@
 
 namespace env_benchmark {
 
-/// What a step of a group does with its time.
+/// How a step of a group spends its time.
 struct StepTime {
   std::chrono::nanoseconds sleep{};  ///< zero: it computes
-  std::uint64_t rounds = 0;          ///< of a computation; the same work wherever it runs
+  std::uint64_t rounds = 0;          ///< of a computation; the same work on every machine
 };
 
-/// A step that takes so long on this machine, when nothing else runs.
+/// Makes a step that takes this long on this machine if nothing else runs.
 StepTime make_step_time(double milliseconds, bool computes);
 
-/// Environments that a step of all of them together takes that time; observations of so many bytes,
-/// which each step writes, two actions. No episode ends.
+/// Environments whose common step takes that time. Each step writes observations of the given size.
+/// There are two actions, and no episode ends.
 class TimedGroup final : public batchrpc::EnvGroup {
  public:
   TimedGroup(std::size_t size, std::size_t observation_bytes, StepTime time);

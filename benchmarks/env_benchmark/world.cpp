@@ -40,7 +40,8 @@ World::World(const Setting& setting, StepTime time) : setting_(setting) {
       batchrpc_examples::new_meeting_place("env_benchmark", setting.transport);
   for (std::size_t w = 0; w < setting.workers; ++w) {
     children_.emplace_back([&setting, time, meeting_place, w] {
-      std::signal(SIGINT, SIG_IGN);  // a terminal sends it to all; the driver ends the run
+      std::signal(SIGINT,
+                  SIG_IGN);  // a terminal sends it to all processes; the driver ends the run
       run_worker(setting, time, meeting_place, w);
       return 0;
     });

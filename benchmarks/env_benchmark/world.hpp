@@ -15,7 +15,7 @@ namespace env_benchmark {
 /// The workers' processes, and this process as their driver.
 class World {
  public:
-  /// To be made before this process has threads. The setting outlives it.
+  /// Create it before this process has threads. The setting must outlive it.
   World(const Setting& setting, StepTime time);
   ~World();
   World(const World&) = delete;
@@ -24,7 +24,7 @@ class World {
   /// Drives the workers for the setting's time, after a warm-up. Throws Interrupted.
   [[nodiscard]] Measured drive(const Variant& variant,
                                const batchrpc_examples::InterruptFlag& interrupts) const;
-  /// The same lanes without a driver, all workers at once: steps in a second.
+  /// Runs the same lanes without a driver, all workers at once. Returns steps per second.
   [[nodiscard]] double run_free() const;
 
  private:

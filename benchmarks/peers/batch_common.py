@@ -1,11 +1,11 @@
-"""What the batch peers share: their options, their policy, their callers and their report.
+"""The common part of the batch peers: options, policy, callers and report.
 
-Every peer does the same job: N callers each send one row of 4 floats, wait for its action, and send the
-next; rows that have gathered are answered by one call of an MLP 4-128-2, whose actions are sampled.
+Every peer does the same job. Each of N callers sends one row of 4 floats, waits for its action, and sends the
+next. The rows received so far are answered with one call of an MLP 4-128-2, and actions are sampled.
 
-A caller makes one call, and says that it is ready. When all are, the parent sets the times: from then
-on all call without a pause, and what counts are calls that begin and end within the measured seconds.
-The clock is CLOCK_MONOTONIC, which is one for all processes.
+A caller makes one call and reports that it is ready. When all are ready, the parent sets the times: from then
+on all call without pause. Calls that begin and end within the measured seconds count.
+The clock is CLOCK_MONOTONIC, which all processes share.
 """
 
 import argparse
@@ -21,20 +21,20 @@ ROW = [0.01, -0.02, 0.03, -0.04]
 
 
 def parse_arguments(description, add=lambda parser: None, wait=True):
-    """`add` adds a peer's own options; `wait` is false for one that has no longest wait to set."""
+    """`add` adds a peer's own options; `wait` is false for a peer without a longest wait."""
     parser = argparse.ArgumentParser(description=description.partition("\n")[0])
     parser.add_argument("--callers", type=int, default=8)
-    parser.add_argument("--batch", type=int, default=8, help="rows of a batch at most")
-    parser.add_argument("--max-wait-ms", type=float, default=0.0, help="for a batch to fill")
+    parser.add_argument("--batch", type=int, default=8, help="largest batch, in rows")
+    parser.add_argument("--max-wait-ms", type=float, default=0.0, help="longest wait for a batch to fill")
     parser.add_argument("--seconds", type=float, default=5.0, help="measured")
-    parser.add_argument("--warm-up", type=float, default=1.0, help="seconds before them")
+    parser.add_argument("--warm-up", type=float, default=1.0, help="seconds before the measured ones")
     parser.add_argument("--grad", action="store_true", help="track gradients")
     add(parser)
     options = parser.parse_args()
     if min(options.callers, options.batch) < 1 or options.seconds <= 0 or options.warm_up < 0:
         parser.error("callers, batch and seconds must be above 0")
     if options.max_wait_ms < 0 or (options.max_wait_ms > 0 and not wait):
-        parser.error("a wait is at least 0" if wait else "this peer has no longest wait")
+        parser.error("the wait must be at least 0" if wait else "this peer has no longest wait")
     return options
 
 
@@ -50,7 +50,7 @@ def make_policy():
 
 
 def sample(policy, rows, grad):
-    """An action for each of the rows, [rows, 4]."""
+    """Returns an action for each of the rows, [rows, 4]."""
     import torch
 
     with torch.set_grad_enabled(grad):
@@ -63,7 +63,7 @@ def checked(action):
 
 
 def call_until_end(call, begin, end):
-    """Calls until `end`; gives the microseconds of each call between `begin` and `end`."""
+    """Calls until `end`; returns the microseconds of each call between `begin` and `end`."""
     clock = time.monotonic
     latencies = array.array("d")
     started = clock()
@@ -92,17 +92,17 @@ def _call_in_process(connection, connect, arguments, first_call):
 
 
 def receive(connection):
-    """What a process of ours sends; ends the program when it has ended instead."""
+    """Receives a message of a child process; ends the program if that has ended."""
     try:
         return connection.recv()
     except EOFError:
-        sys.exit("a process has ended too early")
+        sys.exit("a process ended too early")
 
 
 class Callers:
-    """Caller processes, started anew (`spawn`); `connect(*arguments)` gives (call, close) in each.
+    """Caller processes, started with `spawn`; `connect(*arguments)` returns (call, close) in each.
 
-    `first_call` is false where one caller's call would wait for those of others.
+    `first_call` is false if one caller's call would wait for calls of others.
     """
 
     def __init__(self, connect, arguments, first_call=True):

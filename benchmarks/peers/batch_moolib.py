@@ -3,9 +3,9 @@
 
     /usr/bin/python3 benchmarks/peers/batch_moolib.py --callers 8
 
-prints one line of JSON. The server awaits a `define_queue` with `batch_size` and `dynamic_batching=True`,
-as in moolib's own test of it; callers are processes with an Rpc of their own, which call it by `sync`.
-moolib listens on TCP and goes over to shared memory as it sees fit, unless told to use one of them only.
+It prints one line of JSON. The server awaits a `define_queue` with `batch_size` and `dynamic_batching=True`,
+as in moolib's own test. Callers are processes with their own Rpc, which call it with `sync`.
+moolib listens on TCP and may switch to shared memory, unless it is told to use only one of them.
 It has no wheels: `setup_batch_peers.sh --moolib` builds it into .venv/moolib.
 """
 
@@ -75,7 +75,7 @@ def serve(connection, address, options):
     asyncio.run(until_told())
     connection.send(done / max(batches, 1))
     connection.close()
-    os._exit(0)  # moolib's threads are under way
+    os._exit(0)  # moolib's threads are still running
 
 
 def main():
@@ -83,7 +83,7 @@ def main():
         transport = parser.add_mutually_exclusive_group()
         transport.add_argument("--shared-memory", action="store_true", help="only")
         transport.add_argument("--tcp", action="store_true", help="only")
-        parser.add_argument("--threads", type=int, help="of moolib in each process")
+        parser.add_argument("--threads", type=int, help="threads of moolib in each process")
 
     options = common.parse_arguments(__doc__, add, wait=False)
     with socket.socket() as probe:

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""A batching server on plain sockets, by hand: moolib's approach where moolib itself is not to be had.
+"""A batching server on plain sockets, written by hand: moolib's approach without moolib.
 
     /usr/bin/python3 benchmarks/peers/batch_moolib_by_hand.py --callers 8
 
-prints one line of JSON. moolib's `define_queue(name, batch_size=N, dynamic_batching=True)` gathers the
-calls of client processes in a queue, from which the server takes all that are there, at most N, stacks
+It prints one line of JSON. moolib's `define_queue(name, batch_size=N, dynamic_batching=True)` collects the
+calls of client processes in a queue. The server takes all waiting calls, at most N, stacks
 them, and answers each. Here the same is one thread on epoll, with a stream socket per client process
 (Unix domain, or TCP on the loopback device with --tcp), 16 bytes a row and one byte an action.
-batch_moolib.py is the real moolib, for where it has been built.
+batch_moolib.py measures the real moolib, if it has been built.
 """
 
 import collections
@@ -36,19 +36,19 @@ def connect(family, address):
         connection.sendall(ROW.pack(*common.ROW))
         answer = connection.recv(1)
         if not answer:
-            raise RuntimeError("the server is gone")
+            raise RuntimeError("the server has closed the connection")
         common.checked(answer[0])
 
     return call, connection.close
 
 
 class Server:
-    """Answers until it has been told to end, by a byte on `control`."""
+    """Answers until a byte on `control` tells it to end."""
 
     def __init__(self, listener, control, options):
         self.listener, self.control, self.options = listener, control, options
         self.policy = common.make_policy()
-        self.clients = {}  # file descriptor -> (socket, start of a row that is not whole yet)
+        self.clients = {}  # file descriptor -> (socket, beginning of an incomplete row)
         self.queue = collections.deque()  # (socket, row)
         self.rows = self.batches = 0
         self.epoll = select.epoll()
@@ -56,7 +56,7 @@ class Server:
         self.epoll.register(control.fileno(), select.EPOLLIN)
 
     def read(self, timeout):
-        """Takes what is there; false when told to end."""
+        """Takes all received rows; returns False when told to end."""
         for descriptor, _ in self.epoll.poll(timeout):
             if descriptor in self.clients:
                 self.read_row(descriptor)
@@ -96,7 +96,7 @@ class Server:
             try:
                 client.send(actions[index : index + 1])
             except OSError:
-                pass  # a caller that has gone; reading says so too
+                pass  # the caller has closed; reading reports it too
         self.rows += count
         self.batches += 1
 

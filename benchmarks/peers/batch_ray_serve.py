@@ -3,11 +3,11 @@
 
     .venv/peers/bin/python benchmarks/peers/batch_ray_serve.py --callers 8
 
-prints one line of JSON. One replica of a deployment has the policy, in a process of its own. Callers
-are Ray actors, so processes too, each with a DeploymentHandle by which it calls the replica without HTTP.
+It prints one line of JSON. One replica of a deployment has the policy, in its own process. Callers
+are Ray actors, so processes too. Each has a DeploymentHandle and calls the replica without HTTP.
 A local Ray is started for it, and stopped again. Access logs, the dashboard, the HTTP proxy and the
 report of usage are off. With `--throughput` RAY_SERVE_THROUGHPUT_OPTIMIZED=1 is set, and callers are
-asynchronous actors, as handles then want them to be.
+asynchronous actors, as handles then require.
 """
 
 import array
@@ -120,7 +120,7 @@ def main():
     )
     folder = os.path.dirname(os.path.abspath(__file__))
     ray.init(
-        address="local",  # not one that runs already
+        address="local",  # not a Ray that runs already
         include_dashboard=False,
         log_to_driver=False,
         logging_level="ERROR",

@@ -3,9 +3,9 @@
 
     /usr/bin/python3 benchmarks/peers/batch_torch_rpc.py --callers 8
 
-prints one line of JSON. As in the tutorial on batch RPC processing, callers call an asynchronous
-function of the agent, which puts the row down under a lock, counts, and gives what follows from the one
-future of the batch; the call that fills the batch infers and sets that future. So a batch waits until it
+It prints one line of JSON. As in the tutorial on batch RPC processing, callers call an asynchronous
+function of the agent. It stores the row under a lock, counts, and returns a continuation of the one
+future of the batch. The call that fills the batch infers and sets that future. So a batch waits until it
 is full: of --batch rows, or of as many as there are callers left. All are processes.
 """
 
@@ -55,7 +55,7 @@ class Agent:
             full[0].set_result(full[1])
 
     def infer_if_full(self):
-        """(future, actions) of a batch that is full. Under the lock."""
+        """(future, actions) of a full batch. The caller must hold the lock."""
         if not self.rows or len(self.rows) < min(self.options.batch, self.callers):
             return None
         actions = common.sample(self.policy, torch.stack(self.rows), self.options.grad)
@@ -117,7 +117,7 @@ def main():
     options = common.parse_arguments(
         __doc__,
         lambda parser: parser.add_argument(
-            "--worker-threads", type=int, default=16, help="of each process's RPC"
+            "--worker-threads", type=int, default=16, help="RPC threads of each process"
         ),
         wait=False,
     )

@@ -3,8 +3,8 @@
 
     .venv/peers/bin/python benchmarks/peers/batch_torchrl.py --callers 8
 
-prints one line of JSON. A ProcessInferenceServer has the policy in a process of its own; callers are
-processes with a client of its transport each, by default ProcessSlotTransport, of shared memory. With
+It prints one line of JSON. A ProcessInferenceServer has the policy in its own process. Callers are
+processes, each with a client of its transport, by default ProcessSlotTransport (shared memory). With
 `--transport threads` the server is a thread (InferenceServer, SlotTransport), and so are the callers.
 """
 
@@ -24,7 +24,7 @@ def make_module(grad):
 
 
 class PolicyFactory:
-    """What makes the policy in the server's process."""
+    """Makes the policy in the server's process."""
 
     def __init__(self, grad):
         self.grad = grad

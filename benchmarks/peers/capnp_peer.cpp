@@ -1,5 +1,5 @@
-// Cap'n Proto RPC between two event loops. The client's payload is sent from where it lies, the
-// server's reply is copied once, from the request.
+// Cap'n Proto RPC between two event loops. The client sends the payload from its own memory. The
+// server copies it once, from the request to the reply.
 #include "capnp_peer.capnp.h"
 
 #include <capnp/common.h>
@@ -33,7 +33,7 @@ void set_payload(Builder builder, capnp::Data::Reader payload) {
 
 class Server final : public Peer::Server {
   kj::Promise<void> echo(EchoContext context) override {
-    // A copy: what came may be gone before the reply has been written.
+    // A copy, because the request may be gone before the reply has been written.
     const auto payload = context.getParams().getPayload();
     context.getResults(capnp::MessageSize{payload.size() / sizeof(capnp::word) + 16, 0})
         .setPayload(payload);

@@ -1,19 +1,19 @@
 #!/usr/bin/python3
-"""CartPole on torch.distributed.rpc: what batchrpc's `cartpole` program is measured against.
+"""CartPole on torch.distributed.rpc, the peer of batchrpc's `cartpole` program.
 
-One agent and N observers in processes of their own. In each step an observer sends its state to the
+One agent and N observers, each in its own process. In each step an observer sends its state to the
 agent and waits for an action; an episode is a fixed number of steps of all observers, after which the
 agent makes one step of Adam. With `--batch true` the agent gathers the states of all observers in an
-asynchronous function and infers once; with `--batch false` it infers for each request by itself.
+asynchronous function and infers once; with `--batch false` it infers for each request separately.
 
     /usr/bin/python3 benchmarks/peers/cartpole_torch_rpc.py --observers 10 --batch true
 
-prints one line of JSON. `setup_seconds` runs from the start of the processes until all have joined and
+It prints one line of JSON. `setup_seconds` runs from the start of the processes until all have joined and
 every observer has its environment, `work_seconds` from there to the end of the last episode.
 
-The algorithm is that of PyTorch's tutorial on batch RPC processing, written anew without its faults:
+The algorithm is that of PyTorch's tutorial on batch RPC processing, rewritten without its faults:
 inferences have their own copy of the states, the unbatched loss pairs each log-probability with its own
-return, and every observer's environment has a seed of its own.
+return, and every observer's environment has its own seed.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def make_policy():
 
 
 class Observer:
-    """Lives in an observer's process, and runs its environment."""
+    """Runs the environment of an observer, in its process."""
 
     def __init__(self, index, seed, discount, batch):
         self.index = index
@@ -86,7 +86,7 @@ class Observer:
         self.select = select_action_batched if batch else select_action
 
     def ready(self):
-        """Answers once this has been made."""
+        """Answers once this object exists."""
         return True
 
     def run_episode(self, agent, steps):
@@ -110,7 +110,7 @@ class Observer:
 
 
 class Agent:
-    """Lives in the agent's process, and holds the policy."""
+    """Holds the policy, in the agent's process."""
 
     def __init__(self, options):
         self.observers = options.observers
@@ -121,8 +121,8 @@ class Agent:
         self.begin_episode()
 
     def begin_episode(self):
-        self.batch_log_probs = []  # of every step, [observers]
-        self.log_probs = [[] for _ in range(self.observers)]  # of every observer, its steps'
+        self.batch_log_probs = []  # one per step, [observers]
+        self.log_probs = [[] for _ in range(self.observers)]  # one list per observer, for its steps
         self.begin_batch()
 
     def begin_batch(self):
@@ -242,7 +242,7 @@ def run_rank(options):
 
 def flag(text):
     if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError("true or false")
+        raise argparse.ArgumentTypeError("must be true or false")
     return text.lower() == "true"
 
 
@@ -255,8 +255,8 @@ def parse_arguments():
     parser.add_argument("--gamma", type=float, default=1.0)
     parser.add_argument("--learning-rate", type=float, default=1e-2)
     parser.add_argument("--seed", type=int, default=543)
-    parser.add_argument("--worker-threads", type=int, default=16, help="of each process's RPC")
-    parser.add_argument("--verbose", action="store_true", help="a line for each episode, on stderr")
+    parser.add_argument("--worker-threads", type=int, default=16, help="RPC threads of each process")
+    parser.add_argument("--verbose", action="store_true", help="print a line for each episode on stderr")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--started", type=float, help=argparse.SUPPRESS)

@@ -3,11 +3,11 @@
 
     .venv/peers/bin/python benchmarks/peers/env_ray.py --actors 16 --envs 6 --step-ms 1
 
-prints one line of JSON. Each actor has environments that a step of all of them together takes the given
-time (it sleeps); one call steps them. `--envs 1` is how Ray's users distribute environments: one an actor.
-`sync` waits for all actors before the next step, `wait` goes on with whichever are ready (ray.wait). With
-`--buffers 2` each actor has two groups of environments, of which one is stepped while the other's actions
-are on their way. A local Ray is started for it, and stopped again.
+It prints one line of JSON. Each actor has environments whose common step takes the given
+time (it sleeps); one call steps them. `--envs 1` is how Ray's users distribute environments: one per actor.
+`sync` waits for all actors before the next step, `wait` continues with those that are ready (ray.wait). With
+`--buffers 2` each actor has two groups of environments: one is stepped while the other's actions
+are being sent. It starts a local Ray, and stops it again.
 """
 
 import argparse
@@ -79,9 +79,9 @@ def measure(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--actors", type=int, default=16)
-    parser.add_argument("--envs", type=int, default=1, help="of an actor and buffer")
+    parser.add_argument("--envs", type=int, default=1, help="environments per actor and buffer")
     parser.add_argument("--step-ms", type=float, default=1.0)
-    parser.add_argument("--observation-bytes", type=int, default=16, help="of an environment")
+    parser.add_argument("--observation-bytes", type=int, default=16, help="bytes per environment")
     parser.add_argument("--buffers", type=int, default=1)
     parser.add_argument("--mode", choices=["sync", "wait"], default="sync")
     parser.add_argument("--seconds", type=float, default=3.0)

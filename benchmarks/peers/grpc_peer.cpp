@@ -1,5 +1,5 @@
-// gRPC C++: unary calls by the callback API, with messages as byte buffers, so that nothing is
-// copied into a protobuf message. The server gives back the slices it was sent.
+// gRPC C++: unary calls with the callback API. Messages are byte buffers, so nothing is copied into
+// a protobuf message. The server returns the slices that it received.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
@@ -19,7 +19,8 @@ namespace {
 
 using batchrpc_peer::Peer;
 
-constexpr int kFrameSize = (1 << 24) - 1;  // the largest: a large message needs fewer frames
+constexpr int kFrameSize =
+    (1 << 24) - 1;  // the largest possible, so that a large message needs fewer frames
 
 class Service final
     : public Peer::WithRawCallbackMethod_Echo<Peer::WithRawCallbackMethod_Push<Peer::Service>> {
@@ -40,7 +41,7 @@ class Service final
   }
 };
 
-/// The same by the completion-queue API: queues with a thread each, and calls that wait in each.
+/// The same with the completion-queue API: each queue has a thread, and calls wait in each queue.
 class QueueServer {
  public:
   using Service = Peer::WithRawMethod_Echo<Peer::WithRawMethod_Push<Peer::Service>>;
@@ -79,7 +80,7 @@ class QueueServer {
   };
 
   void expect(grpc::ServerCompletionQueue& queue, bool echo) {
-    auto* call = new Call(echo);  // it is its own tag, and deleted when it has been answered
+    auto* call = new Call(echo);  // it is its own tag, and is deleted after it was answered
     if (echo) {
       service_.RequestEcho(&call->context, &call->request, &call->writer, &queue, &queue, call);
     } else {
@@ -122,13 +123,13 @@ void serve(const peer::Options& options, const std::function<void(const std::str
     by_queues.prepare(builder, options.api == "queue" ? 1 : std::thread::hardware_concurrency());
   }
   const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (!server) throw std::runtime_error("it cannot listen");
+  if (!server) throw std::runtime_error("the server cannot listen");
   listening(options.transport == "unix" ? address : "127.0.0.1:" + std::to_string(port));
   if (!callbacks) by_queues.run();
   server->Wait();
 }
 
-/// Removes the socket's file and its folder, which a server that is killed leaves.
+/// Removes the socket's file and its folder, which a killed server leaves behind.
 struct SocketFile {
   std::string address;
   ~SocketFile() {

@@ -3,20 +3,20 @@
 
     /usr/bin/python3 benchmarks/peers/parameter_server_torch_rpc.py --trainers 5
 
-One server and N trainers in processes of their own, one thread of torch each. The server has a
-ResNet-50. Each trainer gets it once; then, in each iteration, it sends all gradients and gets the
+One server and N trainers, each in its own process with one thread of torch. The server has a
+ResNet-50. Each trainer gets it once. Then, in each iteration, it sends all gradients and gets the
 updated model as the reply of the same call, an asynchronous function of the server. The last
-trainer's gradients have the server make one step of SGD, which answers all.
+trainer's gradients make the server do one step of SGD, which answers all.
 
-With `--synthetic` nobody computes: trainers send the same gradients in each iteration, the server
-adds them up and answers with the model's tensors as they are. What is left is traffic and summing.
+With `--synthetic` nothing is computed: trainers send the same gradients in each iteration. The server
+adds them up and answers with the unchanged model. Only traffic and summing remain.
 
 Prints one line of JSON. `work_seconds` runs from where all have joined and have made what they need
 to the end of the last iteration, and is the sum of `fetch_seconds`, until the last trainer has its
 first model, and `iteration_seconds`, each until the last trainer has its next. `rpc_seconds` is the
 median of what a call took, the wait for the other trainers included.
 
-The algorithm is that of PyTorch's tutorial on batch RPC processing, written anew without its fault:
+The algorithm is that of PyTorch's tutorial on batch RPC processing, rewritten without its fault:
 gradients are added up under the lock, where the tutorial's threads can lose each other's sums. The
 reply is the whole module, as there. The model is torchvision's where there is one, else the same of
 this file.
@@ -69,7 +69,7 @@ class Bottleneck(torch.nn.Module):
 
 
 def plain_resnet50(classes):
-    """ResNet-50 as torchvision's, for where there is none."""
+    """torchvision's ResNet-50, used if torchvision is not installed."""
     stages, inputs = [], 64
     for width, blocks, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
         stage = [Bottleneck(inputs, width, stride)]
@@ -93,7 +93,7 @@ def plain_resnet50(classes):
 
 
 def make_model(options):
-    """The model, and where it is from."""
+    """The model, and its source."""
     if options.synthetic or importlib.util.find_spec("torchvision") is None:
         return plain_resnet50(options.classes), "plain"
     import torchvision
@@ -103,7 +103,7 @@ def make_model(options):
 
 
 class Server:
-    """Lives in the server's process, and holds the model."""
+    """Holds the model, in the server's process."""
 
     def __init__(self, options):
         self.options = options
@@ -153,7 +153,7 @@ def update_and_fetch_model(server_reference, gradients):
 
 
 class Trainer:
-    """Lives in a trainer's process."""
+    """A trainer, in its process."""
 
     def __init__(self, options):
         self.options = options
@@ -164,7 +164,7 @@ class Trainer:
             self.gradients = [torch.ones_like(parameter) for parameter in model.parameters()]
 
     def ready(self):
-        """Answers once this has been made."""
+        """Answers once this object exists."""
         return True
 
     def compute_gradients(self, model):
@@ -177,7 +177,7 @@ class Trainer:
         return [parameter.grad for parameter in model.parameters()]
 
     def train(self, server):
-        """When it had each model, the first one first, and the seconds of each call."""
+        """The times at which it had each model, beginning with the first, and the seconds of each call."""
         model = server.rpc_sync(timeout=0).get_model()
         ends, seconds = [time.monotonic()], []
         for _ in range(self.options.iterations):
@@ -203,7 +203,7 @@ def run_server(options):
     for trainer in trainers:
         trainer.rpc_sync().ready()
     setup = time.time() - options.started
-    joined = time.monotonic()  # of one machine: all processes read the same clock
+    joined = time.monotonic()  # all processes of a machine read the same clock
     futures = [trainer.rpc_async(timeout=0).train(server) for trainer in trainers]
     results = torch.futures.wait_all(futures)
 
@@ -249,7 +249,7 @@ def run_rank(options):
         world_size=options.trainers + 1,
         rpc_backend_options=rpc.TensorPipeRpcBackendOptions(
             num_worker_threads=options.worker_threads,
-            # Else TensorPipe has the kernel copy from process to process where that is allowed.
+            # Else TensorPipe lets the kernel copy between processes if that is allowed.
             _channels=["basic"] if options.no_cma else None,
         ),
     )
@@ -262,16 +262,16 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--trainers", type=int, default=5)
     parser.add_argument("--iterations", type=int, default=6)
-    parser.add_argument("--batch-size", type=int, default=20, help="images a trainer and iteration")
-    parser.add_argument("--image", type=int, default=64, help="pixels of an image's side")
+    parser.add_argument("--batch-size", type=int, default=20, help="images per trainer and iteration")
+    parser.add_argument("--image", type=int, default=64, help="width and height of an image")
     parser.add_argument("--classes", type=int, default=30)
     parser.add_argument("--lr", type=float, default=0.001)
     parser.add_argument("--momentum", type=float, default=0.9)
     parser.add_argument("--synthetic", action="store_true", help="traffic and summing only")
     parser.add_argument("--json", type=pathlib.Path, help="write the report to this file too")
     parser.add_argument("--seed", type=int, default=543)
-    parser.add_argument("--worker-threads", type=int, default=16, help="of each process's RPC")
-    parser.add_argument("--no-cma", action="store_true", help="tensors through shared memory")
+    parser.add_argument("--worker-threads", type=int, default=16, help="RPC threads of each process")
+    parser.add_argument("--no-cma", action="store_true", help="send tensors through shared memory")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--started", type=float, help=argparse.SUPPRESS)

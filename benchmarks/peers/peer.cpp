@@ -29,7 +29,7 @@ double seconds_of(clockid_t clock) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-/// CPU time of all threads of a process.
+/// The CPU time of all threads of a process.
 double cpu_of(pid_t process) {
   clockid_t clock{};
   return ::clock_getcpuclockid(process, &clock) == 0 ? seconds_of(clock) : 0;
@@ -41,7 +41,7 @@ nlohmann::json percentile(const std::vector<double>& sorted, double percent) {
   return sorted[static_cast<std::size_t>(place + 0.5)];
 }
 
-/// Ends the process with the object.
+/// Ends the process when this object is destroyed.
 class Child {
  public:
   explicit Child(pid_t id) : id_(id) {}
@@ -91,7 +91,7 @@ void parse(CLI::App& app, const Peer& peer, Options& options) {
     app.add_option("--api", options.api)->check(CLI::IsMember(peer.apis));
   }
   app.add_option("--seconds", options.seconds)->check(CLI::Range(0.01, 600.0));
-  app.add_option("--json", options.json, "Write the report to this file, too");
+  app.add_option("--json", options.json, "Also write the report to this file");
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ void Load::report(const std::string& system, const std::string& version) const {
   std::sort(us.begin(), us.end());
   const double seconds = std::chrono::duration<double>(end_.time - begin_.time).count();
   const auto calls = static_cast<double>(end_.calls - begin_.calls);
-  if (calls == 0) throw std::runtime_error("no call has ended in the measured time");
+  if (calls == 0) throw std::runtime_error("no call ended in the measured time");
   const double bytes =
       static_cast<double>(options_.bytes) * (options_.payload_comes_back() ? 2 : 1);
   const nlohmann::json entry = {
@@ -183,7 +183,7 @@ int run(const Peer& peer, int argc, const char* const* argv) {
   CLI::App app("Calls of " + peer.name + " between two processes.");
   parse(app, peer, options);
   CLI11_PARSE(app, argc, argv);
-  // Memory of large messages is used again, where malloc would have the kernel clear it for each.
+  // Reuses the memory of large messages; otherwise malloc makes the kernel clear it each time.
   ::mallopt(M_MMAP_THRESHOLD, kKeptBytes);
   ::mallopt(M_TRIM_THRESHOLD, kKeptBytes);
   try {

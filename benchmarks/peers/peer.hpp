@@ -1,6 +1,7 @@
 #pragma once
 
-// What the peers in C++ share: options, the server's process, a window of calls, the report.
+// The common part of the peers in C++: options, the server's process, a window of calls, the
+// report.
 
 #include <atomic>
 #include <chrono>
@@ -16,29 +17,30 @@
 namespace peer {
 
 struct Options {
-  std::string mode = "calls";  // or echo: the payload comes back; push: it does not
-  std::size_t bytes = 64;      // of a request, and in the modes calls and echo of a reply
+  std::string mode = "calls";  // or echo: the payload is returned; push: it is not
+  std::size_t bytes = 64;      // of a request, and of a reply in the modes calls and echo
   int in_flight = 1;
   std::string transport = "tcp";
-  std::string api;  // of those that the peer has, the first one where none is named
+  std::string api;  // one of the peer's APIs; the first by default
   double seconds = 1;
   std::string json;
 
   [[nodiscard]] bool payload_comes_back() const { return mode != "push"; }
 };
 
-/// Keeps a window of calls for a while, and counts and times those. A slot is one call at a time.
+/// Keeps a window of calls for some time, and counts and times them. A slot has one call at a time.
 ///
-/// A quarter of the seconds warms up; then calls are counted, and large ones timed, for all of the
-/// seconds; small ones are timed in a quarter more, so that the clock costs no counted call
-/// anything.
+/// After a quarter of the seconds as warm-up, it counts calls for all of the seconds, and times
+/// large ones. Small calls are timed in another quarter, so that the clock does not slow counted
+/// calls down.
 class Load {
  public:
   Load(const Options& options, pid_t server);
 
-  /// Takes the time, until the last call may be made. All slots have been started, or will soon be.
+  /// Waits until the last call may be made. All slots must have been started, or start soon.
   void measure();
-  /// A slot's call has ended. Whether it is to make another one; from any thread.
+  /// A slot's call has ended. Returns whether the slot must make another one. Any thread may call
+  /// it.
   [[nodiscard]] bool next(int slot);
   [[nodiscard]] bool all_ended() const { return open_ == 0; }
   void wait_until_all_ended();
@@ -73,17 +75,17 @@ class Load {
   Point end_{};
 };
 
-/// A peer's two sides. The server runs in a process of its own, which has no threads before, and is
+/// The two sides of a peer. The server runs in its own process, which has no threads before, and is
 /// killed at the end.
 struct Peer {
   std::string name{};
   std::string version{};
   std::vector<std::string> transports{};
   std::vector<std::string> apis{};
-  /// Tells where it listens, and does not return.
+  /// Reports its address, and does not return.
   std::function<void(const Options&, const std::function<void(const std::string&)>& listening)>
       serve{};
-  /// Makes calls as the load asks for until all have ended.
+  /// Makes calls as the load requires, until all have ended.
   std::function<void(const Options&, const std::string& address, Load&)> call{};
 };
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Stable-Baselines3's PPO in MinAtar's Breakout, with the network and settings of ppo --env minatar-breakout:
-after how many steps the mean return of the last 100 episodes is 10, and what it is at the end.
+"""Stable-Baselines3's PPO in MinAtar's Breakout, with the network and settings of ppo --env minatar-breakout.
+Measures after how many steps the mean return of the last 100 episodes is 10, and its value at the end.
 
     python3 -m venv .venv/sb3
     .venv/sb3/bin/pip install torch==2.13.0 stable-baselines3==2.9.2 minatar==1.0.15
     .venv/sb3/bin/python benchmarks/peers/ppo_sb3.py --seed 1 --until 10
 
-Prints one JSON object. --total-steps 5000000 is what the learning rate is annealed over, also when --until
-or --most-steps ends the run before.
+Prints one JSON object. The learning rate is annealed over --total-steps 5000000, even if --until
+or --most-steps ends the run earlier.
 """
 
 import argparse
@@ -27,7 +27,7 @@ ENVS, STEPS = 64, 128
 
 
 class Breakout(gymnasium.Env):
-    """As Gymnasium's MinAtar/Breakout-v1; channels first, as PyTorch's convolutions want them."""
+    """Like Gymnasium's MinAtar/Breakout-v1, but channels first, as PyTorch's convolutions need them."""
 
     def __init__(self, seed):
         self.game = minatar.Environment("breakout")
@@ -81,9 +81,9 @@ class Watch(BaseCallback):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--until", type=float, default=10, help="mean return of 100 episodes that ends the run")
+    parser.add_argument("--until", type=float, default=10, help="end at this mean return of 100 episodes")
     parser.add_argument("--total-steps", type=int, default=5_000_000)
-    parser.add_argument("--most-steps", type=int, default=5_000_000, help="that are made")
+    parser.add_argument("--most-steps", type=int, default=5_000_000, help="end after this many steps")
     parser.add_argument("--learning-rate", type=float, default=3e-3)
     arguments = parser.parse_args()
     torch.set_num_threads(1)

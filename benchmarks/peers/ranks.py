@@ -1,4 +1,4 @@
-"""Starts the ranks of a program on torch.distributed.rpc: itself, once a rank."""
+"""Starts the ranks of a program on torch.distributed.rpc: the program itself, once per rank."""
 
 import os
 import socket
@@ -8,8 +8,8 @@ import time
 
 
 def start_ranks(count, *words):
-    """Starts the running script as a process a rank, with its own arguments, `words`, --port and
-    --rank, and ends all when one fails; gives the exit code."""
+    """Starts the running script once per rank, with its own arguments, `words`, --port and
+    --rank. Ends all processes if one fails. Returns the exit code."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -18,7 +18,7 @@ def start_ranks(count, *words):
     processes = [subprocess.Popen([*command, "--rank", str(rank)]) for rank in range(count)]
     try:
         while True:
-            ends = [process.poll() for process in processes]  # of all, or some are not looked at
+            ends = [process.poll() for process in processes]  # a list, so that every process is polled
             failed = [end for end in ends if end]
             if failed:
                 return abs(failed[0])

@@ -1,21 +1,21 @@
 #!/usr/bin/python3
-"""Acting on torch.distributed.rpc: what batchrpc's `rl_benchmark` is measured against.
+"""Acting on torch.distributed.rpc, the peer of batchrpc's `rl_benchmark`.
 
     /usr/bin/python3 benchmarks/peers/rl_torch_rpc.py --world-size 10 --batch true
 
-A coordinator (rank 0), an agent (1) and observers (from 2 on), a process each. In an episode each
-observer sends the agent random states, one after the other, and waits for the action to each; the
+A coordinator (rank 0), an agent (1) and observers (from 2 on), each in its own process. In an episode each
+observer sends the agent random states, one after the other, and waits for the action for each. The
 agent keeps all log-probabilities, with their graphs, until the episode ends. With `--batch true` the
 agent gathers the states of all observers in an asynchronous function and infers once; with
-`--batch false` it infers for each request by itself.
+`--batch false` it infers for each request separately.
 
-Prints one line of JSON. The first episode warms up and is told apart. Latencies and throughputs are
+Prints one line of JSON. The first episode is for warming up and is reported separately. Latencies and throughputs are
 percentiles of all samples of the other episodes: of the agent from a batch's first state (or a
 request's arrival) to its actions, of an observer from its call to its action. `actions_per_s` is of
 the episodes' times as the coordinator sees them, `start_to_first_action_s` begins with this process.
 
-The workload is that of PyTorch's benchmark of this name, written anew. What is faster here: autograd
-looks for no anomalies, calls carry no reference to the agent, torch computes with one thread.
+The workload is that of PyTorch's benchmark of this name, rewritten. It is faster for three reasons: autograd
+does not look for anomalies, calls carry no reference to the agent, and torch uses one thread.
 """
 
 import argparse
@@ -37,7 +37,7 @@ PERCENTILES = (50, 75, 90, 95)
 
 
 def memory():
-    """Of this process: what of it is in memory, and what of that is not of files; in bytes."""
+    """The resident memory of this process, and the part of it that belongs to no file, in bytes."""
     with open("/proc/self/status", encoding="ascii") as file:
         lines = dict(line.split(":", 1) for line in file)
     in_all, anonymous, shared = (
@@ -46,7 +46,7 @@ def memory():
     return in_all, anonymous + shared
 
 
-# Who starts the ranks needs no torch, and does not wait for it.
+# The process that starts the ranks needs no torch, and does not wait for its import.
 if "--rank" in sys.argv:
     import torch
     import torch.distributed.rpc as rpc
@@ -60,7 +60,7 @@ else:
 
 
 class Agent:
-    """The policy, and what has been acted in this episode."""
+    """The policy, and the actions of this episode."""
 
     def __init__(self, options):
         self.observers = options.world_size - 2
@@ -142,12 +142,12 @@ def finish_episode():
 
 
 def agent_process():
-    """Of the agent's process: memory now, memory with torch and nothing else, and threads."""
+    """For the agent's process: memory now, memory with only torch loaded, and threads."""
     return memory(), LOADED, len(os.listdir("/proc/self/task"))
 
 
 class Observer:
-    """Lives in an observer's process."""
+    """An observer, in its process."""
 
     def __init__(self, index, options):
         self.index = index
@@ -156,11 +156,11 @@ class Observer:
         self.random = random.Random(options.seed + index)
 
     def ready(self):
-        """Answers once this has been made."""
+        """Answers once this object exists."""
         return True
 
     def run_episode(self, steps):
-        """When it had its first action, and the seconds of each call."""
+        """The time of its first action, and the seconds of each call."""
         rewards = torch.zeros(steps)
         first, latencies = None, []
         state = torch.rand(self.state_size)
@@ -175,7 +175,7 @@ class Observer:
 
 
 def percentiles(values):
-    """Of all values, interpolated between neighbours."""
+    """Percentiles of all values, interpolated between neighbours."""
     ordered = sorted(values)
     result = {}
     for percent in PERCENTILES:
@@ -187,7 +187,7 @@ def percentiles(values):
 
 
 def run_episodes(options, observers):
-    """When the first action was there; and of each episode its seconds, the agent's latencies and
+    """The time of the first action; and for each episode its seconds, the agent's latencies and
     the observers'."""
     first, episodes = None, []
     for _ in range(options.episodes):
@@ -266,16 +266,16 @@ def run_rank(options):
 
 
 def process_start():
-    """When this process was started, by the clock of time.time()."""
+    """The start of this process, on the clock of time.time()."""
     with open("/proc/self/stat", encoding="utf-8") as file:
-        ticks = int(file.read().rpartition(")")[2].split()[19])  # since the machine was started
+        ticks = int(file.read().rpartition(")")[2].split()[19])  # since the machine's boot
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     return time.time() - age
 
 
 def flag(text):
     if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError("true or false")
+        raise argparse.ArgumentTypeError("must be true or false")
     return text.lower() == "true"
 
 
@@ -285,21 +285,21 @@ def shape(text):
     except ValueError:
         sizes = [0]
     if min(sizes) < 1:
-        raise argparse.ArgumentTypeError("sizes such as 10-20-10")
+        raise argparse.ArgumentTypeError("must be sizes such as 10-20-10")
     return sizes
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--world-size", type=int, default=10, help="observers, and two more")
+    parser.add_argument("--world-size", type=int, default=10, help="number of observers plus 2")
     parser.add_argument("--batch", type=flag, default=True, metavar="true|false")
     parser.add_argument("--state-size", type=shape, default="10-20-10")
     parser.add_argument("--nlayers", type=int, default=5)
     parser.add_argument("--out-features", type=int, default=10)
-    parser.add_argument("--episodes", type=int, default=10, help="the first one warms up")
-    parser.add_argument("--steps", type=int, default=100, help="of each observer and episode")
+    parser.add_argument("--episodes", type=int, default=10, help="the first is for warming up")
+    parser.add_argument("--steps", type=int, default=100, help="per observer and episode")
     parser.add_argument("--seed", type=int, default=543)
-    parser.add_argument("--worker-threads", type=int, default=16, help="of each process's RPC")
+    parser.add_argument("--worker-threads", type=int, default=16, help="RPC threads of each process")
     parser.add_argument("--json", type=pathlib.Path, help="write the report to this file too")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
@@ -308,7 +308,7 @@ def parse_arguments():
     if min(options.steps, options.out_features, options.worker_threads) < 1 or options.nlayers < 0:
         parser.error("numbers of steps, features and threads must be at least 1")
     if options.world_size < 3 or options.episodes < 2:
-        parser.error("there must be at least 3 processes, and 2 episodes: the first warms up")
+        parser.error("there must be at least 3 processes and 2 episodes, since the first is for warming up")
     return options
 
 

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Installs what batchrpc's batch inference is measured against. Does nothing for what is there.
+# Installs the peers that batchrpc's batch inference is compared with. Skips what is installed.
 #
 #   benchmarks/peers/setup_batch_peers.sh [--ray] [--moolib]
 #
-#   --ray     only Ray, which is all that `benchmarks/compare envs` takes
-#   --moolib  also moolib, in .venv/moolib: it has no wheels, and is compiled for some minutes
+#   --ray     only Ray, which is all that `benchmarks/compare envs` needs
+#   --moolib  also moolib, in .venv/moolib: it has no wheels, and compiling takes some minutes
 #
-# Ray Serve and TorchRL come by pip into .venv/peers. PyPI's torch for x86-64 is the one for CUDA, which
-# does not import without several GB of CUDA's libraries beside it, so pip installs these too; where an
-# index in PIP_EXTRA_INDEX_URL has the CPU build of the same version, pip prefers that, and it is 1.4 GB
-# in all. torch.distributed.rpc is Debian's python3-torch (1.13), which moolib is built against as well.
+# pip installs Ray Serve and TorchRL into .venv/peers. PyPI's torch for x86-64 is the build for CUDA, which
+# cannot be imported without several GB of CUDA's libraries, so pip installs these too. If an
+# index in PIP_EXTRA_INDEX_URL has the CPU build of the same version, pip prefers that, which needs 1.4 GB
+# in all. torch.distributed.rpc is Debian's python3-torch (1.13); moolib is built against it too.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 torch=2.13.0 torchrl=0.14.1 ray=2.60.0
-moolib=0.0.9b0 pybind11=2.10.4  # moolib's own pybind11 knows no Python 3.11
+moolib=0.0.9b0 pybind11=2.10.4  # moolib's own pybind11 does not support Python 3.11
 with_moolib=no only_ray=no
 for argument in "$@"; do
   case $argument in
@@ -35,7 +35,7 @@ for package in "${packages[@]}"; do
 done
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" != 0 ]; then
-    echo "setup_batch_peers: as root: apt-get install --no-install-recommends ${missing[*]}" >&2
+    echo "setup_batch_peers: run as root: apt-get install --no-install-recommends ${missing[*]}" >&2
     exit 1
   fi
   apt-get update -qq
@@ -52,7 +52,7 @@ fi
 if [ ! -e "$venv/installed-$torch-$torchrl-$ray" ]; then
   free=$(df --output=avail -BG . | tail -1 | tr -dc 0-9)
   if [ "$free" -lt 12 ]; then
-    echo "setup_batch_peers: $free GB are free, and torch with CUDA's libraries may take 10" >&2
+    echo "setup_batch_peers: only $free GB are free, but torch with CUDA's libraries may need 10" >&2
     exit 1
   fi
   echo "setup_batch_peers: installing Ray Serve and TorchRL into $venv"
@@ -73,7 +73,7 @@ echo "setup_batch_peers: compiling moolib $moolib into $target"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 pip=(/usr/bin/python3 -m pip download --quiet --disable-pip-version-check --no-deps --dest "$work")
-# The source distribution brings its third-party code along.
+# The source distribution includes its third-party code.
 "${pip[@]}" --no-binary moolib --no-build-isolation "moolib==$moolib"
 "${pip[@]}" --only-binary :all: "pybind11==$pybind11"
 tar -xzf "$work/moolib-$moolib.tar.gz" -C "$work"
@@ -81,7 +81,7 @@ source=$work/moolib-$moolib
 /usr/bin/python3 -m zipfile -e "$work"/pybind11-*.whl "$work/pybind11"
 rm -r "$source/third_party/pybind11/include/pybind11"
 cp -r "$work/pybind11/pybind11/include/pybind11" "$source/third_party/pybind11/include/"
-# A reference to void in a branch that is not taken; GCC 12 refuses it.
+# A reference to void in a branch that is never taken; GCC 12 rejects it.
 sed -i 's/void(const T&)>> f;/void(const std::conditional_t<std::is_void_v<T>, int, T>\&)>> f;/' \
   "$source/src/rpc.h"
 mkdir "$work/bin"

@@ -1,7 +1,7 @@
-// TensorPipe by itself: a call's 64 bytes travel in the message's description, larger payloads as
-// tensors. With --transport shm it has all that it uses on one machine, with tcp what it has
-// between two. Which of the channels takes a tensor is its own choice, with the priorities that
-// PyTorch gives.
+// TensorPipe alone. A call's 64 bytes travel in the message's description, larger payloads as
+// tensors. With --transport shm it uses everything available on one machine, with tcp what is
+// available between two machines. It chooses the channel of a tensor itself, with PyTorch's
+// priorities.
 #include <tensorpipe/tensorpipe.h>
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ namespace {
 using Pipe = std::shared_ptr<tensorpipe::Pipe>;
 
 constexpr std::size_t kLarge = 4096;
-constexpr int kLanes = 16;  // connections that a large tensor is divided among, as in PyTorch
+constexpr int kLanes = 16;  // connections that share a large tensor, as in PyTorch
 
 void check(const tensorpipe::Error& error) {
   if (!error) return;
@@ -48,7 +48,7 @@ std::shared_ptr<tensorpipe::Context> make_context(const std::string& transport) 
   return context;
 }
 
-/// The memory of a message's tensor, which is used again.
+/// The reused memory of a message's tensor.
 class Buffers {
  public:
   explicit Buffers(std::size_t bytes) : bytes_(bytes) {}

@@ -1,18 +1,18 @@
 #!/usr/bin/python3
-"""Calls and tensors by torch.distributed.rpc, between two processes.
+"""Calls and tensors of torch.distributed.rpc between two processes.
 
     /usr/bin/python3 benchmarks/peers/torch_rpc_calls.py --mode calls --in-flight 64
     /usr/bin/python3 benchmarks/peers/torch_rpc_calls.py --mode echo --bytes 1048576 --in-flight 2
 
-A window of calls is kept by rpc_async, each completed one making the next. With `--api script` the
-function is TorchScript, which the server runs without Python, and arguments are not pickled; with
-`--api python` it is Python's. A small payload is a string, one of 4096 bytes or more a tensor. With
-`--transport tcp` tensors and messages go over TCP, as between machines; with `shm` RPC chooses, and
-on one machine takes shared memory and copies from process to process.
+rpc_async keeps a window of calls; each completed call makes the next. With `--api script` the
+function is TorchScript, which the server runs without Python, and arguments are not pickled. With
+`--api python` it is a Python function. A small payload is a string, one of 4096 bytes or more a tensor. With
+`--transport tcp` tensors and messages use TCP, as between machines. With `shm` RPC chooses, and
+on one machine uses shared memory and copies from process to process.
 
-Prints one line of JSON, with the keys of the peers in C++ (peer.cpp), and measures as they do: a
-quarter of the seconds warms up, then calls are counted, and large ones timed; small ones are timed
-in a quarter more.
+Prints one line of JSON, with the keys of the peers in C++ (peer.cpp), and measures as they do. After a
+quarter of the seconds as warm-up, calls are counted, and large ones timed; small ones are timed
+in another quarter.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def cpu_seconds():
 
 
 class Load:
-    """The window of calls. A slot is one call at a time, so that its figures need no lock."""
+    """The window of calls. A slot has one call at a time, so its figures need no lock."""
 
     def __init__(self, options):
         self.options = options
@@ -100,7 +100,7 @@ class Load:
         return time.perf_counter(), calls, cpu_seconds(), rpc.rpc_sync(SERVER, cpu_seconds)
 
     def measure(self):
-        """The points at which calls were counted."""
+        """The times at which calls were counted."""
         seconds = self.options.seconds
         for slot in range(self.options.in_flight):
             self.start(slot)
@@ -128,7 +128,7 @@ def run_client(options):
     begin, end = load.measure()
     seconds, calls, client, server = (after - before for before, after in zip(begin, end))
     if calls == 0:
-        sys.exit("torch.distributed.rpc: no call has ended in the measured time")
+        sys.exit("torch.distributed.rpc: no call ended in the measured time")
     us = sorted(value for slot in load.us for value in slot)
     ways = 1 if options.mode == "push" else 2
     report = {
@@ -180,7 +180,7 @@ def parse_arguments():
     parser.add_argument("--transport", choices=["tcp", "shm"], default="shm")
     parser.add_argument("--api", choices=["script", "python"], default="script")
     parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--worker-threads", type=int, default=16, help="of each process's RPC")
+    parser.add_argument("--worker-threads", type=int, default=16, help="RPC threads of each process")
     parser.add_argument("--json", type=pathlib.Path, help="write the report to this file too")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
@@ -188,7 +188,7 @@ def parse_arguments():
     if min(options.bytes, options.in_flight, options.worker_threads) < 1 or options.seconds <= 0:
         parser.error("numbers must be above 0")
     if options.mode != "calls" and options.bytes < TENSOR_BYTES:
-        parser.error(f"a tensor has at least {TENSOR_BYTES} bytes")
+        parser.error(f"a tensor must have at least {TENSOR_BYTES} bytes")
     return options
 
 

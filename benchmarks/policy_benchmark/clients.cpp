@@ -16,7 +16,7 @@ namespace rpc = batchrpc;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;  // one for all processes of a host
+using Clock = std::chrono::steady_clock;  // the same clock for all processes of a host
 
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr auto kLook = std::chrono::milliseconds(100);
@@ -32,7 +32,7 @@ rpc::NodeOptions node_options(std::string name) {
   options.transports = {rpc::unix_transport()};
   options.log_level = rpc::LogLevel::error;  // clients end without a goodbye
   options.join_timeout = kPatience;
-  options.call_timeout = rpc::Duration::max();  // a sample takes what it takes
+  options.call_timeout = rpc::Duration::max();  // a sample may take any time
   return options;
 }
 
@@ -42,15 +42,15 @@ std::int64_t ns_of(Clock::time_point time) {
 
 }  // namespace
 
-/// What a node of a client exposes.
+/// The functions that a client's node exposes.
 class Client {
  public:
   explicit Client(const rpc::Node& node) : node_(node) {}
 
   void ready() {}
 
-  /// So many closed loops until `end`; the microseconds of each call that ended between `begin` and
-  /// `end`, on the steady clock.
+  /// Runs `loops` closed loops until `end`. Returns the microseconds of each call that ended
+  /// between `begin` and `end` on the steady clock.
   rpc::Future<std::vector<float>> call(std::int64_t begin, std::int64_t end, at::Tensor observation,
                                        int loops) {
     std::vector<rpc::Future<std::vector<float>>> running;
@@ -72,7 +72,7 @@ class Client {
     while (sent < end) {
       const auto reply =
           co_await node_.call<rpc::PolicyReply(at::Tensor)>(kServer, kAct, observation);
-      if (reply.outputs.size() != 2) throw std::runtime_error("this is no policy's reply");
+      if (reply.outputs.size() != 2) throw std::runtime_error("the reply is not a policy's reply");
       const std::int64_t done = ns_of(Clock::now());
       if (done > begin && done <= end) us.push_back(static_cast<float>(done - sent) * 1e-3F);
       sent = done;
@@ -134,7 +134,7 @@ Served Clients::measure(const std::shared_ptr<rpc::Policy>& policy, int batch) {
     std::this_thread::sleep_until(std::min(end, Clock::now() + kLook));
     return Clock::now() >= end;
   });
-  rpc::BatchOptions last = act.options();  // what comes no more is not waited for
+  rpc::BatchOptions last = act.options();  // stops waiting for calls that no longer come
   last.min_size = 1;
   act.set_options(std::move(last));
   auto all = rpc::when_all(std::move(called));
@@ -152,7 +152,7 @@ Served Clients::measure(const std::shared_ptr<rpc::Policy>& policy, int batch) {
 }
 
 int run_client(const Options& options) {
-  // Ctrl-C goes to the whole foreground; the parent then ends us.
+  // Ctrl-C reaches the whole foreground group; the parent then ends this process.
   std::signal(SIGINT, SIG_IGN);
   batchrpc_examples::use_torch_threads(1);
   rpc::NodeOptions settings = node_options(client_name(options.index));

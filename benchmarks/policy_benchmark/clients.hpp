@@ -12,27 +12,27 @@
 
 namespace policy_benchmark {
 
-/// What clients saw of a policy.
+/// The clients' measurements of a policy.
 struct Served {
   double rows_per_s = 0;
-  double p50_us = 0;  ///< of a call
+  double p50_us = 0;  ///< per call
   double p99_us = 0;
   double mean_batch = 0;
 };
 
-/// Processes that call this one in closed loops. They are started once, for all samples with one
-/// number of LibTorch's threads. One thread uses it.
+/// Processes that call this one in closed loops. They are started once for all samples with one
+/// number of LibTorch threads. Only one thread may use this object.
 class Clients {
  public:
-  /// Starts them and this process's node, and waits until all can be called. Throws Interrupted,
-  /// and std::runtime_error when one ends.
+  /// Starts the processes and this process's node, and waits until all can be called. Throws
+  /// Interrupted, and std::runtime_error if a process ends.
   explicit Clients(const Run& run);
   ~Clients();
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
 
-  /// Serves the policy in full batches, two of which are always under way: one runs, while the
-  /// other's rows are coming.
+  /// Serves the policy in full batches. Two batches are always in flight: one runs while the
+  /// other's rows arrive.
   Served measure(const std::shared_ptr<batchrpc::Policy>& policy, int batch);
 
  private:
@@ -44,7 +44,7 @@ class Clients {
   std::vector<batchrpc_examples::ChildProcess> processes_;
 };
 
-/// Is a client, in a process of its own, until somebody ends it.
+/// Runs a client in its own process, until it is ended.
 int run_client(const Options& options);
 
 }  // namespace policy_benchmark

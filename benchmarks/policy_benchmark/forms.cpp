@@ -44,7 +44,7 @@ bool wanted(const Source& source, const Options& options) {
   return std::find(names.begin(), names.end(), source.name) != names.end();
 }
 
-/// What is cut and padded would be compared with what is not.
+/// Throws if a package must split or pad the batches: its figures would not be comparable.
 void require_sizes(const rpc::Policy& policy, const std::string& path, const Options& options) {
   const std::vector<std::size_t>& sizes = policy.info().batch_sizes;
   for (const std::size_t batch : sizes_of(options)) {
@@ -83,8 +83,8 @@ std::string left_out(const std::string& network, const Options& options) {
       names += (names.empty() ? "" : ", ") + std::string(source.name);
   }
   if (names.empty()) return "";
-  return "left out, for " + folder.string() + " has them not: " + names +
-         " (scripts/export_policy.py --forms, by a PyTorch of LibTorch's version)\n";
+  return "left out, because " + folder.string() + " lacks them: " + names +
+         " (make them with scripts/export_policy.py --forms and a PyTorch of LibTorch's version)\n";
 }
 
 std::vector<Form> load_forms(const std::string& network, const Options& options) {
@@ -100,21 +100,21 @@ std::vector<Form> load_forms(const std::string& network, const Options& options)
     try {
       actor_critic::load_weights(*module, script);
     } catch (const rpc::InvalidArgument& error) {
-      throw std::runtime_error(script + " is of another network than this program's '" + network +
+      throw std::runtime_error(script + " has another network than this program's '" + network +
                                "' (export it without --actions): " + error.what());
     }
   }
   std::vector<Form> forms;
   for (const Source& source : kSources) {
-    const bool eager = forms.empty();  // the others are compared with it
+    const bool eager = forms.empty();  // the other forms are compared with it
     const fs::path path = folder / source.path;
     if (!eager && !wanted(source, options)) continue;
     if (!eager && !fs::exists(path)) {
       if (options.forms.empty()) continue;
       throw std::runtime_error("--form " + std::string(source.name) + ": there is no " +
                                path.string() +
-                               "; export it by scripts/export_policy.py, and name its folder's "
-                               "folder by --policies");
+                               "; export it with scripts/export_policy.py, and give the "
+                               "parent of its folder with --policies");
     }
     rpc::PolicyOptions settings;
     settings.updatable = source.updatable;
@@ -141,7 +141,7 @@ at::Tensor some_observations(const rpc::PolicyInfo& info, int batch) {
 void check_equal(const std::vector<Form>& forms, int batch) {
   const at::Tensor observations = some_observations(forms.front().policy->info(), batch);
   const auto expected = forms.front().policy->forward(observations).tensors;
-  // Convolutions on a GPU round to TF32.
+  // Convolutions on a GPU are rounded to TF32.
   const double tolerance = forms.front().policy->info().device == "cpu" ? 1e-4 : 1e-2;
   for (const Form& form : forms) {
     const auto got = form.policy->forward(observations).tensors;
@@ -149,7 +149,7 @@ void check_equal(const std::vector<Form>& forms, int batch) {
       if (got.size() == expected.size() && at::allclose(got[i], expected[i], tolerance, tolerance))
         continue;
       throw std::runtime_error("the " + form.title +
-                               " policy says something else than the eager one");
+                               " policy's output differs from the eager one's");
     }
   }
 }

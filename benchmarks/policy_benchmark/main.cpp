@@ -13,7 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Forward passes a second.
+/// Forward passes per second.
 double measure(batchrpc::Policy& policy, const at::Tensor& observations, double seconds) {
   const Clock::time_point begin = Clock::now();
   const std::chrono::duration<double> wanted(seconds);
@@ -48,7 +48,8 @@ void measure_round(const Run& run, const std::vector<Form>& forms, Clients* clie
 
 Table measure_network(const Run& run, const std::string& network, int threads) {
   batchrpc_examples::use_torch_threads(threads);
-  std::unique_ptr<Clients> clients;  // made anew: a worker keeps the threads of its first forward
+  std::unique_ptr<Clients>
+      clients;  // created again each time, because a worker keeps the threads of its first forward
   if (run.options.clients > 0) clients = std::make_unique<Clients>(run);
   const std::vector<Form> forms = load_forms(network, run.options);
   for (const int batch : run.options.batches)

@@ -19,18 +19,19 @@ using batchrpc_examples::UsageError;
 
 std::string is_device(const std::string& text) {
   static const std::regex kDevices("cpu|cuda(:[0-9]{1,2})?");
-  return std::regex_match(text, kDevices) ? "" : text + " is none of cpu, cuda and cuda:N";
+  return std::regex_match(text, kDevices) ? "" : text + " is not one of cpu, cuda and cuda:N";
 }
 
 void add_options(CLI::App& app, Options& options) {
   const auto list = [&](const char* name, auto& values, const char* text) {
     return app.add_option(name, values, text)->delimiter(',')->allow_extra_args(false);
   };
-  app.set_help_flag("-h,--help", "Print this and end");
+  app.set_help_flag("-h,--help", "Print this help and exit");
   list("--network", options.networks, "atari, mlp (both)")->check(CLI::IsMember({"atari", "mlp"}));
-  app.add_option("--policies", options.policies,
-                 "A folder with one a network, as scripts/export_policy.py writes it; without: "
-                 "eager, and TorchScript that is made here");
+  app.add_option(
+      "--policies", options.policies,
+      "Folder with one folder per network, as scripts/export_policy.py writes it; without "
+      "it only eager and TorchScript made by this program");
   list("--form", options.forms, "eager, script, script-updatable, frozen, dynamic, updatable (all)")
       ->check(CLI::IsMember(form_names()));
   list("--batch", options.batches, "Rows of a forward pass (1,4,16,64)")->check(between(1, 4096));
@@ -40,19 +41,19 @@ void add_options(CLI::App& app, Options& options) {
       ->capture_default_str();
   app.add_flag("--cuda-graphs", options.cuda_graphs, "Replay what was recorded, on a GPU");
   app.add_option("--clients", options.clients,
-                 "Processes that call what is served, in closed loops; 0: nothing is served")
+                 "Processes that call the served policy in closed loops; 0: do not serve")
       ->check(between(0, 64))
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Samples of each figure")
+  app.add_option("--rounds", options.rounds, "Samples per figure")
       ->check(between(1, 1000))
       ->capture_default_str();
-  app.add_option("--seconds", options.seconds, "Length of a sample")
+  app.add_option("--seconds", options.seconds, "Seconds per sample")
       ->check(between(0.01, 600.0))
       ->capture_default_str();
   app.add_option("--json", options.json,
                  "Write the figures to this file; -: to standard output, and tables to standard "
                  "error");
-  // Of a client's process.
+  // For a client's process.
   app.add_option("--join", options.join)->group("");
   app.add_option("--index", options.index)->group("");
 }
@@ -63,20 +64,20 @@ void check(const Options& options) {
     batchrpc_examples::check_writable("--json", options.json);
   }
   if (options.cuda_graphs && options.device == "cpu") {
-    throw UsageError("--cuda-graphs: takes a GPU, --device cuda");
+    throw UsageError("--cuda-graphs needs a GPU: give --device cuda");
   }
   if (options.policies.empty()) {
     for (const std::string& form : options.forms) {
       if (!is_compiled(form)) continue;
       throw UsageError("--form: " + form +
-                       " is a compiled package, which takes --policies FOLDER; " +
+                       " is a compiled package, which needs --policies FOLDER; " +
                        "scripts/export_policy.py writes it");
     }
     return;
   }
   for (const std::string& network : options.networks) {
     const auto folder = std::filesystem::path(options.policies) / network;
-    if (std::filesystem::exists(folder / "script.pt")) continue;  // the others are as it is
+    if (std::filesystem::exists(folder / "script.pt")) continue;  // the other forms come with it
     throw UsageError("--policies: there is no " + (folder / "script.pt").string() +
                      "; make it by scripts/export_policy.py " + network + " " + folder.string());
   }
@@ -86,8 +87,8 @@ void check(const Options& options) {
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
   CLI::App app(
-      "Measures policies: forward passes a second of each form, beside the eager one, and what is "
-      "left of them when the library serves them to other processes.",
+      "Measures policies: forward passes per second of each form compared with the eager one, and "
+      "the same when the library serves them to other processes.",
       "policy_benchmark");
   Options options;
   add_options(app, options);

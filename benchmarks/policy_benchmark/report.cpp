@@ -21,7 +21,7 @@ constexpr const char* kPublished =
     "  published (RLlib, each the best backend and mode of its row): CPU +34 %, T4 +14 %, V100 +92 "
     "%,"
     " A100 +157 %\n";
-constexpr double kMostOverhead = 10;  // per cent, at kOverheadBatch
+constexpr double kMostOverhead = 10;  // in percent, at kOverheadBatch
 constexpr int kOverheadBatch = 16;
 
 /// printf() into a string.
@@ -34,7 +34,7 @@ constexpr int kOverheadBatch = 16;
   return text.data();
 }
 
-/// In per cent, the median over the rounds.
+/// The median over the rounds of the gain, in percent.
 double above(const std::vector<double>& ours, const std::vector<double>& theirs) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < ours.size(); ++i)
@@ -46,7 +46,7 @@ double overhead(const Figures& figures) {
   return above(figures.passes_per_s, figures.served_passes_per_s);
 }
 
-/// What the compiled network is to gain at least, in per cent.
+/// The smallest acceptable gain of the compiled network, in percent.
 std::optional<double> goal_of(const Table& table, const std::string& form, int batch) {
   if (table.network != "atari" || table.threads != 1 || form != "frozen") return std::nullopt;
   if (batch == 1 || batch == 4) return 100;

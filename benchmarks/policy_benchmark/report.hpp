@@ -11,18 +11,18 @@
 
 namespace policy_benchmark {
 
-/// What a section needs to run.
+/// The input of a section.
 struct Run {
   const Options& options;
   std::ostream& out;  ///< for tables
   const batchrpc_examples::InterruptFlag& interrupts;
 };
 
-/// Figures of one form at one batch size, a value a round.
+/// The figures of one form at one batch size, one value per round.
 struct Figures {
   std::vector<double> passes_per_s{};         ///< called directly
-  std::vector<double> served_passes_per_s{};  ///< batches that clients got
-  std::vector<double> p50_us{};               ///< of a client's call
+  std::vector<double> served_passes_per_s{};  ///< batches that clients received
+  std::vector<double> p50_us{};               ///< per client's call
   std::vector<double> p99_us{};
   std::vector<double> mean_batch{};
 };
@@ -37,9 +37,9 @@ struct Table {
 };
 
 void print_head(const Run& run);
-/// Forward passes a second, and the speed-up over eager.
+/// Forward passes per second, and the speed-up over eager.
 void print_direct(const Run& run, const Table& table);
-/// The same of what clients got, and what serving costs.
+/// The same for the batches that clients received, and the cost of serving.
 void print_served(const Run& run, const Table& table);
 nlohmann::json report_json(const Options& options, const std::vector<Table>& tables);
 

@@ -40,7 +40,7 @@ void Agent::keep(Kept kept, rpc::TimePoint first_arrival) {
 }
 
 AgentEpisode Agent::finish_episode(std::vector<at::Tensor> rewards) {
-  std::vector<Kept> kept;  // graphs are taken down without the lock
+  std::vector<Kept> kept;  // graphs are destroyed without the lock
   AgentEpisode measured;
   {
     const std::lock_guard lock(mutex_);

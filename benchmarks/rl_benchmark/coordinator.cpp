@@ -16,9 +16,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kEndingTakes = 10s;  // at most, once all were told
+constexpr auto kEndingTakes = 10s;  // limit after all processes were told to end
 
-// What people see of a call that failed.
+// A text about a failed call.
 template <class T>
 std::string failure_of(const std::string& who, const rpc::Result<T>& result) {
   return who + " failed: " + result.message();
@@ -26,7 +26,7 @@ std::string failure_of(const std::string& who, const rpc::Result<T>& result) {
 
 }  // namespace
 
-// The first peer that was lost, and why.
+// The first peer that was lost, and the reason.
 class Coordinator::Losses {
  public:
   void add(const std::string& text) {
@@ -151,8 +151,8 @@ void Coordinator::end_early(const std::string& why) {
   if (record_.incomplete.empty()) record_.incomplete = why;
 }
 
-// Observers first: their requests that wait for those of others are then answered by the agents'
-// end, and none follows.
+// Stops observers first. Their requests that wait for others are answered when the agents end, and
+// no new requests follow.
 void Coordinator::stop_others() {
   const rpc::CallOptions soon{.timeout = 2s};
   for (const auto* group : {&observers_, &agents_}) {

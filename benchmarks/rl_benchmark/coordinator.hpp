@@ -15,18 +15,18 @@
 
 namespace rl_benchmark {
 
-/// Runs episodes and gathers what the others measure. For one thread.
+/// Runs episodes and collects the measurements of all processes. Only one thread may use it.
 class Coordinator {
  public:
-  /// `node` is that of rank 0, and all others have joined.
+  /// `node` is the node of rank 0; all others must have joined.
   Coordinator(const Setting& setting, batchrpc::Node node,
               const batchrpc_examples::InterruptFlag& interrupts, bool progress);
 
-  /// All episodes, or, when a process is lost or a signal has come, those up to then. `started` is
-  /// when the run's processes were; with it the record tells how long the first action took.
+  /// Runs all episodes, or fewer if a process is lost or a signal arrives. `started` is when the
+  /// run's processes were started; with it the record tells when the first action arrived.
   RunRecord run(std::optional<std::chrono::steady_clock::time_point> started);
 
-  /// Tells the others to end; `more`: that another run follows.
+  /// Tells the others to end; `more`: another run follows.
   void dismiss(bool more);
 
  private:
@@ -44,7 +44,7 @@ class Coordinator {
   const bool progress_;
   const std::vector<std::string> agents_;
   const std::vector<std::string> observers_;
-  std::shared_ptr<Losses> losses_;  // shared with the node's notices
+  std::shared_ptr<Losses> losses_;  // shared with the node's callbacks
   batchrpc::Node node_;
   RunRecord record_;
 };

@@ -22,7 +22,7 @@ namespace {
 using batchrpc_examples::ChildProcess;
 using batchrpc_examples::InterruptFlag;
 
-/// While it lives SIGINT and SIGTERM wait; children are not born with that.
+/// Defers SIGINT and SIGTERM while it exists; children do not inherit that.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -44,7 +44,8 @@ std::vector<ChildProcess> start_others(const Setting& setting) {
   std::vector<ChildProcess> others;
   for (int rank = 1; rank < setting.world_size; ++rank) {
     others.emplace_back([&setting, rank] {
-      std::signal(SIGINT, SIG_IGN);  // a terminal sends it to all; the coordinator ends the run
+      std::signal(SIGINT,
+                  SIG_IGN);  // a terminal sends it to all processes; the coordinator ends the run
       run_participant(setting, rank);
       return 0;
     });
@@ -61,7 +62,7 @@ void check_others(const Setting& setting, std::vector<ChildProcess>& others) {
   }
 }
 
-// Waits for all to end by themselves; what is to be told of one that does not, or badly.
+// Waits for all processes to end by themselves. Returns a text if one does not end, or fails.
 std::string await_end(const Setting& setting, std::vector<ChildProcess>& others) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   for (std::size_t i = 0; i < others.size(); ++i) {
@@ -76,7 +77,7 @@ std::string await_end(const Setting& setting, std::vector<ChildProcess>& others)
   return {};
 }
 
-// Nothing when a signal came first.
+// Returns nothing if a signal arrived first.
 std::optional<batchrpc::Node> join(const Setting& setting, const InterruptFlag& interrupts,
                                    std::vector<ChildProcess>& others) {
   try {
@@ -92,7 +93,7 @@ std::optional<batchrpc::Node> join(const Setting& setting, const InterruptFlag& 
   }
 }
 
-// With `started` and `others` if this process has started them.
+// `started` and `others` are given if this process has started the others.
 RunRecord coordinate(const Setting& setting, const InterruptFlag& interrupts,
                      std::optional<std::chrono::steady_clock::time_point> started,
                      std::vector<ChildProcess> others, bool progress, bool more) {

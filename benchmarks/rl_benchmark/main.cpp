@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kEndedEarly = 3;
 
-// A run that does not begin takes nothing of those before it away.
+// If a run does not begin, the results of earlier runs stay.
 std::vector<RunRecord> run_all(const Options& options, Clock::time_point started) {
   std::vector<RunRecord> runs;
   for (const Setting& setting : options.settings) {

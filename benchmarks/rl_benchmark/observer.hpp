@@ -13,26 +13,26 @@
 
 namespace rl_benchmark {
 
-/// What an observer has measured in an episode; travels to the coordinator.
+/// An observer's measurements of an episode; sent to the coordinator.
 struct ObserverEpisode {
   at::Tensor rewards{};             ///< float [steps]
-  std::vector<double> latencies{};  ///< of each step, in seconds: from request to reply
-  /// When the first reply was there, in nanoseconds of this host's steady clock; 0: none was.
+  std::vector<double> latencies{};  ///< seconds of each step, from request to reply
+  /// When the first reply arrived, in nanoseconds of this host's steady clock; 0: no reply yet.
   std::int64_t first_action_ns = 0;
-  std::string failure{};  ///< why it ended early; empty when it did not
+  std::string failure{};  ///< why it ended early; empty if it did not
 };
 
-/// Lives in an observer's process: sends random states to its agent, and waits for actions.
+/// The observer: sends random states to its agent and waits for actions.
 class Observer {
  public:
-  /// `index` is counted from 0.
+  /// `index` counts from 0.
   Observer(const batchrpc::Node& node, const Setting& setting, int index);
 
-  /// Runs an episode on whatever thread completes its calls. Ends early when a call fails, or
-  /// stop() has been called.
+  /// Runs an episode on the threads that complete its calls. Ends early if a call fails or stop()
+  /// was called.
   batchrpc::Future<ObserverEpisode> run_episode(std::int32_t steps);
 
-  /// Has the episode under way, and all to come, end with the step that it is in. From any thread.
+  /// Ends the current episode and all later ones after their current step. Any thread may call it.
   void stop() { stopped_ = true; }
 
  private:

@@ -25,7 +25,7 @@ namespace {
 using batchrpc_examples::UsageError;
 
 constexpr int kMostProcesses = 1000;
-constexpr std::int64_t kMostElements = 1 << 24;  // of a state: 64 MiB
+constexpr std::int64_t kMostElements = 1 << 24;  // per state: 64 MiB
 constexpr int kMostSteps = 1'000'000;            // an observer's latencies travel in one message
 
 std::string flag_of(const std::string& name) {
@@ -82,8 +82,9 @@ std::vector<std::int64_t> sizes(const std::string& name, const std::string& text
                       size <= kMostElements / elements;
     if (!fits) {
       refuse(name, text,
-             "no state's size: numbers from 1 on with - between, such as 10-20-10, " +
-                 std::to_string(kMostElements) + " elements at most");
+             "not a state size: give numbers of at least 1 with - between, such as 10-20-10, of at "
+             "most " +
+                 std::to_string(kMostElements) + " elements");
     }
     elements *= size;
     sizes.push_back(size);
@@ -118,13 +119,13 @@ constexpr std::array kParameters{
               [](Setting& s, const auto& n, const auto& t) {
                 s.world_size = number(n, t, 3, kMostProcesses);
               }},
-    Parameter{"master_addr", Kind::text, "127.0.0.1", "where the coordinator listens",
+    Parameter{"master_addr", Kind::text, "127.0.0.1", "host where the coordinator listens",
               [](Setting& s, const auto& n, const auto& t) { s.master_addr = address(n, t); }},
     Parameter{
-        "master_port", Kind::text, "29501", "its port",
+        "master_port", Kind::text, "29501", "port where the coordinator listens",
         [](Setting& s, const auto& n, const auto& t) { s.master_port = number(n, t, 1, 65535); }},
     Parameter{"batch", Kind::truth, "True",
-              "run the policy once for the requests of all observers, instead of for each",
+              "run the policy once for all observers' requests, instead of once for each",
               [](Setting& s, const auto& n, const auto& t) { s.batch = truth(n, t); }},
     Parameter{"state_size", Kind::text, "10-20-10", "shape of a state",
               [](Setting& s, const auto& n, const auto& t) { s.state_size = sizes(n, t); }},
@@ -133,16 +134,18 @@ constexpr std::array kParameters{
     Parameter{
         "out_features", Kind::whole_number, "10", "width of its layers, and actions",
         [](Setting& s, const auto& n, const auto& t) { s.out_features = number(n, t, 1, 65536); }},
-    Parameter{"agents", Kind::whole_number, "1", "the observers are dealt out to them",
+    Parameter{"agents", Kind::whole_number, "1",
+              "number of agents; observers are distributed among them",
               [](Setting& s, const auto& n, const auto& t) {
                 s.agents = number(n, t, 1, kMostProcesses);
               }},
-    Parameter{"episodes", Kind::whole_number, "10", "the first one is warming up, reported apart",
+    Parameter{"episodes", Kind::whole_number, "10",
+              "number of episodes; the first is for warming up and is reported separately",
               [](Setting& s, const auto& n, const auto& t) {
                 s.episodes = number(n, t, 2, std::numeric_limits<int>::max());
               }},
     Parameter{
-        "steps", Kind::whole_number, "100", "of each observer in an episode",
+        "steps", Kind::whole_number, "100", "steps of each observer per episode",
         [](Setting& s, const auto& n, const auto& t) { s.steps = number(n, t, 1, kMostSteps); }},
     Parameter{"transport", Kind::text, "auto",
               "auto (Unix sockets between processes of one host), tcp or unix",
@@ -150,20 +153,21 @@ constexpr std::array kParameters{
                 s.transport = one_of(n, t, batchrpc_examples::transports());
               }},
     Parameter{"num_worker_threads", Kind::whole_number, "0",
-              "threads of the agent that run the policy; 0: the one that reads requests",
+              "threads of the agent that run the policy; 0: the thread that reads requests",
               [](Setting& s, const auto& n, const auto& t) {
                 s.num_worker_threads = number(n, t, 0, 1024);
               }},
     Parameter{"max_wait", Kind::whole_number, "0",
-              "microseconds that a request waits for others at the most; 0: no limit",
+              "longest time in microseconds that a request waits for others; 0: no limit",
               [](Setting& s, const auto& n, const auto& t) {
                 s.max_wait = microseconds(number(n, t, std::int64_t{0}, std::int64_t{60'000'000}));
               }},
-    Parameter{"gather", Kind::text, "all",
-              "what starts a batch: all (each observer has asked) or idle (the agent is)",
-              [](Setting& s, const auto& n, const auto& t) {
-                s.gather = one_of<Gather>(n, t, {{"all", Gather::all}, {"idle", Gather::idle}});
-              }},
+    Parameter{
+        "gather", Kind::text, "all",
+        "when a batch starts: all (every observer has sent a request) or idle (the agent is idle)",
+        [](Setting& s, const auto& n, const auto& t) {
+          s.gather = one_of<Gather>(n, t, {{"all", Gather::all}, {"idle", Gather::idle}});
+        }},
     Parameter{"busy_poll", Kind::whole_number, "1000",
               "microseconds that a waiting process polls before it sleeps",
               [](Setting& s, const auto& n, const auto& t) {
@@ -171,7 +175,7 @@ constexpr std::array kParameters{
               }},
     Parameter{"inference", Kind::truth, "False", "run the policy without gradient tracking",
               [](Setting& s, const auto& n, const auto& t) { s.inference = truth(n, t); }},
-    Parameter{"seed", Kind::whole_number, "0", "plus its rank it is that of a process",
+    Parameter{"seed", Kind::whole_number, "0", "seed; each process adds its rank",
               [](Setting& s, const auto& n, const auto& t) {
                 s.seed = number(n, t, std::uint64_t{0},
                                 std::uint64_t{std::numeric_limits<std::int64_t>::max()});
@@ -190,7 +194,8 @@ std::string in_environment(const char* name) {
   return text == nullptr ? "" : text;
 }
 
-// What torchrun and its like say takes the place of what the command line does not.
+// Environment variables of torchrun and similar launchers apply where the command line gives
+// nothing.
 void take_environment(Options& options, const CLI::App& app) {
   const std::string rank = in_environment("RANK");
   const std::string world_size = in_environment("WORLD_SIZE");
@@ -216,7 +221,7 @@ void take_environment(Options& options, const CLI::App& app) {
   try {
     options.rank = number("rank", rank, 0, kMostProcesses - 1);
   } catch (const UsageError&) {
-    throw UsageError("RANK in the environment is no rank: " + rank);
+    throw UsageError("RANK in the environment is not a rank: " + rank);
   }
 }
 
@@ -258,7 +263,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
       "The RL throughput benchmark of torch.distributed.rpc on batchrpc: observers ask an agent "
       "for "
       "actions, and a coordinator measures. Any one argument may have several values, separated by "
-      "commas: there is a run for each. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the "
+      "commas; each gets a run. With RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the "
       "environment (torchrun) this is one process of the run; otherwise it starts all. Exit code "
       "3: "
       "the run ended early, and what was measured is reported.");
@@ -266,17 +271,17 @@ std::optional<Options> parse_options(int argc, const char* const* argv) {
   for (const Parameter& parameter : kParameters)
     options.arguments.push_back({.name = parameter.name, .text = parameter.default_text});
   for (std::size_t i = 0; i < kParameters.size(); ++i) {
-    // Under the original's older names too.
+    // Accepts the original's older names too.
     const std::string name = kParameters[i].name;
     const std::string flag = flag_of(name);
     const std::string flags = flag == "--" + name ? flag : flag + ",--" + name;
     app.add_option(flags, options.arguments[i].text, kParameters[i].help)->capture_default_str();
   }
   app.add_option("--output-file-path,--output_file_path", options.output_file_path,
-                 "where the report goes (JSON)")
+                 "JSON file for the report")
       ->capture_default_str();
   std::string progress = "True";
-  app.add_option("--progress", progress, "a line for each episode")->capture_default_str();
+  app.add_option("--progress", progress, "print a line for each episode")->capture_default_str();
   const bool run = batchrpc_examples::parse_command_line(app, argc, argv, [&] {
     options.progress = truth("progress", progress);
     take_environment(options, app);

@@ -20,7 +20,7 @@ namespace rpc = batchrpc;
 
 namespace {
 
-/// The end of this process's part, which the coordinator or its loss brings.
+/// The end of this process's part, caused by the coordinator or by its loss.
 class Ending {
  public:
   void end(rpc::Result<bool> more) {
@@ -67,8 +67,9 @@ bool run_participant(const Setting& setting, int rank) {
     node.expose(kStop, [observer] { observer->stop(); });
     node.expose<&Observer::run_episode>(observer, {.short_handler = true});
   }
-  const bool more = std::move(ended).get();  // waiting, this thread drives the node
-  // Who joins the next run while the coordinator of this one still listens would join this one.
+  const bool more = std::move(ended).get();  // while it waits, this thread drives the node
+  // A process that joins the next run while the present coordinator still listens would join the
+  // present run.
   if (more) gone.wait_for(std::chrono::seconds(10));
   return more;
 }

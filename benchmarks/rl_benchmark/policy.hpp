@@ -8,22 +8,22 @@
 
 namespace rl_benchmark {
 
-/// What the policy has chosen for B states.
+/// The policy's choice for B states.
 struct Choice {
   at::Tensor actions;    ///< int64 [B]
   at::Tensor log_probs;  ///< float [B], with their graph unless gradients are off
 };
 
 /// The original's dummy policy: flatten, Linear(in, out), nlayers × Linear(out, out) without
-/// activations, a softmax over dimension 0, which is the batch, and a sample from the categorical
-/// distribution that torch.distributions.Categorical makes of that. Several threads may choose at
+/// activations, a softmax over dimension 0 (the batch), and a sample from the categorical
+/// distribution that torch.distributions.Categorical makes of that. Several threads may call it at
 /// once.
 class Policy {
  public:
   /// Draws the weights from LibTorch's generator.
   explicit Policy(const Setting& setting);
 
-  /// For states float [B, state_size...].
+  /// Chooses actions for states float [B, state_size...].
   Choice choose(const at::Tensor& states);
 
  private:

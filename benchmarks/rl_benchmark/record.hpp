@@ -9,31 +9,31 @@
 
 namespace rl_benchmark {
 
-/// What was measured in an episode, by all agents and observers.
+/// The measurements of an episode by all agents and observers.
 struct EpisodeRecord {
-  bool cut = false;          ///< ended early, so that its times are those of its end, too
-  double seconds = 0;        ///< from the order to start until all observers had returned
-  std::int64_t actions = 0;  ///< that observers have got
-  std::vector<double> agent_latency{};     ///< seconds, of each run of a policy
-  std::vector<double> agent_throughput{};  ///< requests of that run ÷ its latency
-  std::vector<double> observer_latency{};  ///< seconds, of each action
+  bool cut = false;                     ///< ended early, so its times include the end
+  double seconds = 0;                   ///< from the start order until all observers had returned
+  std::int64_t actions = 0;             ///< that observers received
+  std::vector<double> agent_latency{};  ///< in seconds, for each run of a policy
+  std::vector<double> agent_throughput{};  ///< requests of a run ÷ its latency
+  std::vector<double> observer_latency{};  ///< in seconds, for each action
 };
 
-/// What was measured in a run.
+/// The measurements of a run.
 struct RunRecord {
   Setting setting{};
-  std::vector<EpisodeRecord> episodes{};  ///< the first one is for warming up; the last may be cut
-  /// From the start of the program to the first action of the run, its processes' start included;
-  /// unknown where another program has started them.
+  std::vector<EpisodeRecord> episodes{};  ///< the first is for warming up; the last may be cut
+  /// From the start of the program, including the start of its processes, to the first action;
+  /// unknown if another program started them.
   std::optional<double> start_to_first_action{};
-  /// Of the agent's process, the largest of several agents, at the end of an episode.
+  /// Memory of the agent's process at the end of an episode; the largest of several agents.
   /// @{
   std::int64_t private_memory = 0;
   std::int64_t resident_memory = 0;
   std::int32_t threads = 0;
   /// @}
-  std::string incomplete{};  ///< why it ended early; empty when it did not
-  bool interrupted = false;  ///< by a signal, which may have come after its last episode
+  std::string incomplete{};  ///< why it ended early; empty if it did not
+  bool interrupted = false;  ///< by a signal, perhaps after its last episode
 };
 
 }  // namespace rl_benchmark

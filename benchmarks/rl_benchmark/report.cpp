@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::array kMetricNames{"agent latency (seconds)", "agent throughput",
                                   "observer latency (seconds)", "observer throughput"};
 
-// By "50" and by "p50".
+// Percentiles under "50" and under "p50".
 Json percentiles_json(const Percentiles& percentiles) {
   Json json;
   for (std::size_t i = 0; i < kPercents.size(); ++i)
@@ -98,7 +98,7 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-// As Python prints it.
+// Formats a value as Python prints it.
 std::string python_text(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
   return value.is_string() ? value.get<std::string>() : value.dump();

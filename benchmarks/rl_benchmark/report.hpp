@@ -10,21 +10,21 @@
 
 namespace rl_benchmark {
 
-/// What a process takes that has loaded LibTorch, and done nothing yet. In bytes.
+/// The memory, in bytes, of a process that has loaded LibTorch and done nothing else.
 struct LoadedMemory {
   std::int64_t private_memory = 0;
   std::int64_t resident_memory = 0;
 };
 
-/// The report: keys at the top and in each of `benchmark_results` are those of the original's
+/// The report. The keys at the top and in each of `benchmark_results` are those of the original's
 /// coordinator.py (`agent latency (seconds)`, with `p50`) and of its plot_benchmark_report.py
-/// (`agent latency`, with `50`), which differ; and keys of our own. Runs without a sample are left
+/// (`agent latency`, with `50`), which differ, plus additional keys. Runs without a sample are left
 /// out.
 nlohmann::ordered_json report_json(const Options& options, const std::vector<RunRecord>& runs,
                                    const LoadedMemory& loaded);
 
-/// The original's banner and table of a report, column for column, and a line for each run with
-/// what the original does not tell. Latencies have six decimals, where the original has three.
+/// Prints the original's banner and table of a report, column for column, and a line for each run
+/// with additional figures. Latencies have six decimals; the original has three.
 void print_report(std::ostream& out, const nlohmann::ordered_json& report);
 
 }  // namespace rl_benchmark

@@ -10,20 +10,20 @@
 
 namespace rl_benchmark {
 
-/// What the agent waits for before it runs the policy on a batch.
+/// When the agent runs the policy on a batch.
 enum class Gather : unsigned char {
-  all,   ///< a request of each of its observers, as the original does
-  idle,  ///< nothing: it takes what has come while it was busy
+  all,   ///< when every one of its observers has sent a request, as in the original
+  idle,  ///< as soon as it is idle, with the requests that arrived while it was busy
 };
 
-/// One run of the benchmark: what the command line says, one value for each argument.
+/// The settings of one run: one value for each argument.
 struct Setting {
-  int world_size = 10;  ///< a coordinator, the agents, the rest observers
+  int world_size = 10;  ///< a coordinator, the agents, and the observers
   std::string master_addr = "127.0.0.1";
   int master_port = 29501;
   bool batch = true;
   std::vector<std::int64_t> state_size{10, 20, 10};
-  int nlayers = 5;  ///< hidden layers behind the first one
+  int nlayers = 5;  ///< hidden layers after the first one
   int out_features = 10;
 
   int agents = 1;

@@ -1,5 +1,5 @@
-// How costs grow with the size of the work: peers, observers, calls under way, objects, bytes. A
-// line and a power are fitted to each; what grows faster than linearly would show.
+// Measures how costs grow with the size of the work: peers, observers, calls in flight, objects,
+// bytes. A line and a power are fitted to each, which shows growth that is faster than linear.
 #include <unistd.h>
 
 #include <CLI/App.hpp>
@@ -38,7 +38,7 @@ struct Options {
   std::string figures;
 };
 
-// In a process of its own, so that what others have left in memory does not count.
+// Measures in a separate process, so that memory left by others does not count.
 Point measure_apart(const Section& section, double size) {
   std::array<int, 2> pipe{};
   if (::pipe(pipe.data()) != 0) throw std::runtime_error("no pipe");
@@ -121,13 +121,13 @@ int run(int argc, const char* const* argv) {
     names.push_back(section.name);
   app.add_option("section", options.names)->check(CLI::IsMember(names));
   app.add_option("--largest", options.largest,
-                 "leave out sizes above it (peers, observers, calls, objects or bytes)")
+                 "leave out sizes above this (peers, observers, calls, objects or bytes)")
       ->check(examples::between(1.0, 1e12));
-  app.add_option("--rounds", options.rounds, "of which the median counts")
+  app.add_option("--rounds", options.rounds, "rounds; the median counts")
       ->check(examples::between(1, 1000))
       ->capture_default_str();
-  app.add_option("--json", options.json, "where the report goes");
-  app.add_option("--figures", options.figures, "folder for a picture of each section");
+  app.add_option("--json", options.json, "file for the report");
+  app.add_option("--figures", options.figures, "folder for a figure of each section");
   const bool go = examples::parse_command_line(app, argc, argv, [&] {
     if (!options.json.empty()) examples::check_writable("--json", options.json);
     if (!options.figures.empty())

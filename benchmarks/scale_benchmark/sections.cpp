@@ -41,7 +41,7 @@ class Counter {
   std::int32_t sum_ = 0;
 };
 
-/// Answers no call until it is told to.
+/// Holds all calls until it is opened.
 class Gate {
  public:
   rpc::Future<std::int32_t> pass() {
@@ -104,14 +104,14 @@ struct Context {
   }
 };
 
-/// A node and so many others that have joined it, all of which one thread runs but for the hub.
+/// A hub node and `count` nodes that have joined it. One thread runs all except the hub.
 struct Star {
   Star(Transport transport, std::size_t count)
       : network(transport == Transport::inproc ? rpc::InprocNetwork::make() : nullptr),
         hub(patient(batchrpc_benchmarks::server_options(transport, network))) {
     const std::string address = batchrpc_benchmarks::join_address(hub, transport);
     while (nodes.size() < count) {
-      constexpr std::size_t kAtOnce = 32;  // a node has at most 64 strangers at its door
+      constexpr std::size_t kAtOnce = 32;  // a node accepts at most 64 unidentified connections
       std::vector<rpc::Future<rpc::Node>> joining;
       for (std::size_t i = nodes.size(); i < std::min(count, nodes.size() + kAtOnce); ++i) {
         rpc::NodeOptions options = patient(batchrpc_benchmarks::client_options(
@@ -124,7 +124,7 @@ struct Star {
     }
   }
 
-  // One thread may be late with what so many are asked for.
+  // One thread may answer late for so many nodes.
   static rpc::NodeOptions patient(rpc::NodeOptions options) {
     options.join_timeout = std::chrono::minutes(5);
     options.dead_after = std::chrono::minutes(1);
@@ -139,7 +139,7 @@ struct Star {
   std::vector<rpc::Node> nodes;
 };
 
-/// One round of `all`, after one that warms up, and the memory that it and the star have taken.
+/// Measures one round of `all` after a warm-up round, and the memory that it and the star take.
 template <class Round>
 Point measure_rounds(const Star& star, Round&& all) {
   all();
@@ -153,7 +153,7 @@ Point measure_rounds(const Star& star, Round&& all) {
           .bytes = static_cast<double>(memory)};
 }
 
-// One node calls so many others, each once, over connections that are there.
+// One node calls `size` other nodes, each once, over existing connections.
 Point call_peers(Transport transport, double size) {
   const Star star(transport, static_cast<std::size_t>(size));
   std::vector<std::string> names;
@@ -167,7 +167,7 @@ Point call_peers(Transport transport, double size) {
   });
 }
 
-// So many nodes call one, which answers them all by one batch.
+// `size` nodes call one node, which answers all of them with one batch.
 Point batch_observers(double size) {
   const Star star(Transport::unix_socket, static_cast<std::size_t>(size));
   const std::size_t count = star.nodes.size();
@@ -190,7 +190,7 @@ Point batch_observers(double size) {
 Point call_peers_inproc(double size) { return call_peers(Transport::inproc, size); }
 Point call_peers_sockets(double size) { return call_peers(Transport::unix_socket, size); }
 
-// So many calls are made, wait all at once, and are answered.
+// `size` calls are made, wait at the same time, and are answered.
 Point hold_calls(double size) {
   const auto count = static_cast<std::size_t>(size);
   const Pair pair;
@@ -214,7 +214,7 @@ Point hold_calls(double size) {
   return {.size = size, .seconds = seconds_since(begin), .bytes = static_cast<double>(memory)};
 }
 
-// So many objects are made in another node, each is called, and all are dropped.
+// `size` objects are created in another node, each is called, and all are dropped.
 Point hold_objects(double size) {
   const auto count = static_cast<std::size_t>(size);
   const Pair pair;
@@ -234,7 +234,7 @@ Point hold_objects(double size) {
   return {.size = size, .seconds = seconds_since(begin), .bytes = static_cast<double>(memory)};
 }
 
-// A payload of so many bytes goes to another node.
+// A payload of `size` bytes is sent to another node.
 Point send_bytes(double size) {
   const Pair pair;
   pair.server.expose<&size_of>({.short_handler = true});
@@ -259,7 +259,7 @@ const std::vector<Section>& sections() {
   static const std::vector<Section> kSections{
       {"peers",
        "a peer",
-       "one node calls all of so many peers, in-process network",
+       "one node calls all of its peers, in-process network",
        {2, 10, 30, 100, 300, 1000},
        &call_peers_inproc},
       {"socket_peers",
@@ -269,22 +269,18 @@ const std::vector<Section>& sections() {
        &call_peers_sockets},
       {"observers",
        "an observer",
-       "so many nodes call one, which answers all by one batch, Unix sockets",
+       "many nodes call one, which answers all with one batch, Unix sockets",
        {1, 2, 4, 8, 16, 32, 64},
        &batch_observers},
-      {"calls",
-       "a call",
-       "so many calls under way at once",
-       {1e2, 1e3, 1e4, 1e5, 1e6},
-       &hold_calls},
+      {"calls", "a call", "calls in flight at once", {1e2, 1e3, 1e4, 1e5, 1e6}, &hold_calls},
       {"rrefs",
        "an object",
-       "so many objects in another node, made and dropped",
+       "objects in another node, created and dropped",
        {1e2, 1e3, 1e4, 1e5, 1e6},
        &hold_objects},
       {"bytes",
        "a byte",
-       "a payload of so many bytes to another node",
+       "a payload sent to another node",
        {1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28, 1 << 30},
        &send_bytes},
   };

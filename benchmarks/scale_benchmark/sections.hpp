@@ -9,11 +9,11 @@ namespace scale_benchmark {
 
 /// A kind of work whose size is varied.
 struct Section {
-  std::string name;               ///< on the command line
-  std::string unit;               ///< of its size: "a peer", …
-  std::string what;               ///< what is timed
-  std::vector<double> sizes;      ///< by default, ascending
-  Point (*measure)(double size);  ///< once, in a process of its own
+  std::string name;               ///< name on the command line
+  std::string unit;               ///< unit of its size: "a peer", …
+  std::string what;               ///< description of what is timed
+  std::vector<double> sizes;      ///< the default sizes, ascending
+  Point (*measure)(double size);  ///< measures once, in a separate process
 };
 
 const std::vector<Section>& sections();

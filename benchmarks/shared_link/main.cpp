@@ -1,5 +1,5 @@
-// Small calls beside a large payload on one connection: how long a call of 1 KiB takes while 1 GiB
-// is on its way. Of interest is a link that is slower than memory; run.sh makes one.
+// Measures small calls next to a large payload on one connection: how long a call of 1 KiB takes
+// while 1 GiB is being sent. It needs a link that is slower than memory; run.sh makes one.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -64,7 +64,8 @@ int serve(const Options& options) {
   return 0;
 }
 
-/// Round trips of small calls, one at a time, while `more()`; in microseconds.
+/// Makes small calls, one at a time, while `more()` is true. Returns the round trips in
+/// microseconds.
 template <class More>
 std::vector<double> time_calls(const rpc::Node& node, const More& more) {
   const std::vector<std::byte> payload(kSmall);
@@ -104,7 +105,7 @@ int call(const Options& options) {
   const std::vector<double> beside =
       time_calls(node, [&] { return !taken.ready() && !interrupts.is_set(); });
   interrupts.check();
-  if (taken.get() != large.size()) throw std::runtime_error("the payload was cut");
+  if (taken.get() != large.size()) throw std::runtime_error("the payload was truncated");
   const std::chrono::duration<double> seconds = Clock::now() - begin;
 
   const nlohmann::json report{
@@ -130,19 +131,18 @@ int call(const Options& options) {
 
 int run(int argc, const char* const* argv) {
   CLI::App app(
-      "Times calls of 1 KiB while a large payload is on its way over the same connection.");
+      "Times calls of 1 KiB while a large payload is being sent over the same connection.");
   Options options;
   auto* const serve_option =
-      app.add_option("--serve", options.serve, "be the server, at tcp://host:port");
-  app.add_option("--call", options.call, "be the client of the server there")
+      app.add_option("--serve", options.serve, "run the server at tcp://host:port");
+  app.add_option("--call", options.call, "run the client of the server at this address")
       ->excludes(serve_option);
   app.add_option("--mebibytes", options.mebibytes, "size of the payload")
       ->check(between(std::uint64_t{1}, std::uint64_t{4095}))
       ->capture_default_str();
-  app.add_option("--json", options.json, "where the client's report goes");
+  app.add_option("--json", options.json, "file for the client's report");
   const bool go = parse_command_line(app, argc, argv, [&] {
-    if (options.serve.empty() && options.call.empty())
-      throw UsageError("--serve or --call is needed");
+    if (options.serve.empty() && options.call.empty()) throw UsageError("give --serve or --call");
     if (!options.json.empty()) check_writable("--json", options.json);
   });
   if (!go) return 0;

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Times calls of 1 KiB beside a payload of 1 GiB on one connection, over a link of 1 Gbit/s between two
-# network namespaces (tbf), as between two machines. Takes root, ip and tc (Debian: iproute2).
+# Times calls of 1 KiB next to a payload of 1 GiB on one connection, over a link of 1 Gbit/s between two
+# network namespaces (tbf), as between two machines. Needs root, ip and tc (Debian: iproute2).
 #
 #   benchmarks/shared_link/run.sh [--rate 1gbit] [options of shared_link, such as --mebibytes 256 --json FILE]
 #
-#   PROGRAMS=build/release/bin  where shared_link is
+#   PROGRAMS=build/release/bin  folder of shared_link
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -37,7 +37,7 @@ made() {
     ip netns exec $one tc qdisc add dev slink root tbf rate "$rate" burst 128kb latency 2ms &&
     ip netns exec $other tc qdisc add dev slink root tbf rate "$rate" burst 128kb latency 2ms
 }
-made || { echo "shared_link: no such link can be made here: that takes root, and a kernel with veth and tbf" >&2 && exit 77; }
+made || { echo "shared_link: cannot make the link: it needs root, and a kernel with veth and tbf" >&2 && exit 77; }
 
 coproc SERVER { exec ip netns exec $one "$program" --serve tcp://10.213.1.1:29600; }
 server=$SERVER_PID

@@ -62,13 +62,13 @@ void Callee::ran(const CallId& id, const char* function) {
     if (at == lives.end()) {
       at = std::min_element(lives.begin(), lives.end(),
                             [](const auto& a, const auto& b) { return a.life < b.life; });
-      if (at->life > id.life) return;  // what it would be checked against is forgotten
+      if (at->life > id.life) return;  // the record to check against has been forgotten
       *at = LifeWindow{.life = id.life};
     }
     first = at->ran.mark(id.number);
   }
   if (!first) {
-    report_.failed("a call has run twice: " + std::string(function) + " number " +
+    report_.failed("a call ran twice: " + std::string(function) + " number " +
                    std::to_string(id.number) + " of caller " + std::to_string(id.caller) +
                    " in its life " + std::to_string(id.life));
   }
@@ -112,7 +112,7 @@ void Callee::expose_batcher() {
 void Callee::expose_objects() {
   node_.expose_class<Tally(int)>();
   node_.expose<&Tally::add>();
-  // The handle goes on to a third node, which calls its owner.
+  // Passes the handle to a third node, which calls its owner.
   if (is_agent_) {
     node_.expose("pass on", [this](const batchrpc::RRef<Tally>& tally, const std::string& to) {
       return node_.call<int(batchrpc::RRef<Tally>)>(to, "use", tally);

@@ -18,16 +18,16 @@
 
 namespace soak {
 
-/// Says which call it is: no two have the same.
+/// Identifies a call; no two calls have the same id.
 struct CallId {
   std::uint32_t caller = 0;  ///< an observer's index, kObservers for the agent
   std::uint32_t life = 0;    ///< of the caller
-  std::uint64_t number = 0;  ///< from 1
+  std::uint64_t number = 0;  ///< from 1 on
 };
 
 struct EchoRequest {
-  std::uint64_t at = 0;    ///< where in the pattern the bytes come from
-  std::uint64_t size = 0;  ///< how many they are
+  std::uint64_t at = 0;    ///< position of the bytes in the pattern
+  std::uint64_t size = 0;  ///< number of bytes
   std::uint64_t reply_at = 0;
   std::uint64_t reply_size = 0;
 };
@@ -49,17 +49,18 @@ class Tally {
   int value_;
 };
 
-/// What a node of the soak exposes; finds out when a call runs twice, or with wrong arguments.
+/// The functions that a node of the soak exposes. They detect calls that run twice, or with wrong
+/// arguments.
 class Callee {
  public:
-  /// `folder` holds the window of the agent's calls, which must not run in two lives of an observer
-  /// either.
+  /// `folder` keeps the window of the agent's calls, which must not run in two lives of an
+  /// observer.
   Callee(const batchrpc::Node& node, const Options& options, Report& report);
   ~Callee();
   Callee(const Callee&) = delete;
   Callee& operator=(const Callee&) = delete;
 
-  /// Answers the calls that linger and have done so for long enough.
+  /// Answers the lingering calls whose time has come.
   void tick();
 
  private:
@@ -82,7 +83,7 @@ class Callee {
   const bool is_agent_;
   Report& report_;
   std::mutex mutex_;
-  // The latest lives of each observer, the agent's callers.
+  // The latest lives of each observer; these call the agent.
   std::vector<std::array<LifeWindow, 3>> observers_{};
   RanWindow* agent_ = nullptr;  // in a file
   std::deque<Lingering> lingering_;

@@ -23,16 +23,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStep = 10ms;
-constexpr auto kPatience = 90s;  // with who is to join, or to answer
+constexpr auto kPatience = 90s;  // for a node that is to join or to answer
 constexpr auto kSettling = 6s;   // after the last fault
 constexpr auto kLongStop = 8s;   // longer than `dead_after`
-constexpr auto kEndOfRun = 12s;  // what the last measurement takes
+constexpr auto kEndOfRun = 12s;  // for the last measurement
 constexpr auto kBetweenReports = 300s;
-constexpr double kMeanPause = 0.7;  // seconds from one fault to the next
-constexpr int kMostDisturbed = 4;   // observers at a time
-constexpr int kMostConnections = 2 * (static_cast<int>(kObservers) + 1);  // both may have made one
-// From one moment to another: pages that are not wholly free, and what waits or is on its way. In
-// a short run also what a node has yet to allocate once.
+constexpr double kMeanPause = 0.7;  // seconds between two faults
+constexpr int kMostDisturbed = 4;   // observers at the same time
+constexpr int kMostConnections =
+    2 * (static_cast<int>(kObservers) + 1);  // both sides may have made one
+// Variations between two moments: partly used pages, and data that waits or is being sent. In a
+// short run also memory that a node allocates only once.
 struct Noise {
   std::int64_t memory;
   std::int64_t allocated;
@@ -40,7 +41,8 @@ struct Noise {
 constexpr Noise kNoise{.memory = 6 << 20, .allocated = 2 << 20};
 constexpr Noise kNoiseInTheEnd{.memory = 1 << 20, .allocated = 1 << 18};
 constexpr auto kLongRun = 20min;
-constexpr auto kLeasesEnd = 45s;  // of who was out of reach: 30 s, and what is noticed meanwhile
+constexpr auto kLeasesEnd =
+    45s;  // lease of 30 s of nodes that were out of reach, plus the time to notice
 constexpr std::uint64_t kMostShown = 20;
 
 double mebibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
@@ -100,14 +102,14 @@ void Conductor::start_all() {
     start(child);
     if (child.options.role == Role::observer) continue;
     if (!wait_until(kPatience, [&] { return child.ready; })) {
-      throw std::runtime_error(child.name + " does not start");
+      throw std::runtime_error(child.name + " did not start");
     }
   }
   if (!wait_until(kPatience, [this] {
         return std::all_of(children_.begin(), children_.end(),
                            [](const Child& child) { return child.ready; });
       })) {
-    throw std::runtime_error("observers do not join");
+    throw std::runtime_error("observers did not join");
   }
   started_ = true;
   notify_all("resume");
@@ -133,7 +135,7 @@ void Conductor::kill(Child& child) {
   faults_.begin(FaultKind::kill, child.name);
   child.process->signal(SIGKILL);
   child.process->wait();
-  hear(child);  // what it had still said
+  hear(child);  // its last messages
   child.process.reset();
   child.ready = false;
   ++child.options.life;
@@ -191,7 +193,7 @@ Measured Conductor::measure() {
     return [this, condition] { return std::all_of(children_.begin(), children_.end(), condition); };
   };
   if (!wait_until(kPatience, all([](const Child& child) { return child.undisturbed(); }))) {
-    throw std::runtime_error("who was disturbed does not come back");
+    throw std::runtime_error("a disturbed process did not come back");
   }
   wait_until(kSettling, [] { return false; });
   for (Child& child : children_)
@@ -199,20 +201,20 @@ Measured Conductor::measure() {
   notify_all("pause");
   if (!wait_until(kPatience, all([](const Child& child) { return child.idle; }))) {
     for (const Child& child : children_) {
-      if (!child.idle) failed("calls of " + child.name + " do not end");
+      if (!child.idle) failed("calls of " + child.name + " did not end");
     }
   }
-  // Nobody refers to an object now; what killed nodes referred to is released within its time.
+  // No node refers to an object now. References of killed nodes are released when their lease ends.
   const auto leases_end = Clock::now() + kLeasesEnd;
   do {
     wait_until(1500ms, [] { return false; });
     measured_.reset();
     (void)agent().link.try_send("measure");
     if (!wait_until(kPatience, [this] { return measured_.has_value(); })) {
-      throw std::runtime_error("the agent does not answer");
+      throw std::runtime_error("the agent did not answer");
     }
   } while (measured_->objects > 0 && Clock::now() < leases_end);
-  if (measured_->objects > 0) failed("objects are left to which nobody refers");
+  if (measured_->objects > 0) failed("objects are left although no node refers to them");
   notify_all("resume");
   return *measured_;
 }
@@ -224,25 +226,25 @@ void Conductor::end_all() {
     child->ending = true;
     (void)child->link.try_send("end");
     if (!wait_until(kPatience, [&] { return child->process->poll().has_value(); })) {
-      failed(child->name + " does not end");
+      failed(child->name + " did not end");
     } else if (const auto exit = child->process->wait(); !exit.success()) {
-      failed(child->name + ", asked to end, " + exit.describe());
+      failed(child->name + ", when asked to end, " + exit.describe());
     }
     hear(*child);
   }
 }
 
 void Conductor::compare(const Measured& before, const Measured& after) {
-  // Under a sanitizer what is freed stays for a while, and nothing else is known.
+  // Under a sanitizer freed memory is kept for a while, and its size is not known.
   const bool is_known = before.allocated > 0;
   const Noise noise = options_.seconds * 1s < kLongRun ? kNoise : kNoiseInTheEnd;
   if (is_known && after.memory > before.memory + before.memory / 100 + noise.memory) {
-    failed("the agent's memory has grown");
+    failed("the agent's memory grew");
   }
   if (is_known && after.allocated > before.allocated + before.allocated / 100 + noise.allocated) {
-    failed("the agent has allocated more than it has freed");
+    failed("the agent allocated more than it freed");
   }
-  if (after.files > before.files) failed("the agent's file descriptors have become more");
+  if (after.files > before.files) failed("the agent has more file descriptors than before");
   if (after.connections > kMostConnections) failed("the agent has too many connections");
 }
 

@@ -16,25 +16,26 @@
 
 namespace soak {
 
-/// What the agent says of itself while nothing is under way.
+/// The agent's report about itself while nothing is in flight.
 struct Measured {
   std::int64_t memory = 0;     ///< resident, in bytes
-  std::int64_t allocated = 0;  ///< and not freed, in bytes; 0: not known
+  std::int64_t allocated = 0;  ///< not freed, in bytes; 0: not known
   int connections = 0;
-  int files = 0;    ///< descriptors of others
-  int objects = 0;  ///< that live behind remote references
+  int files = 0;    ///< other descriptors
+  int objects = 0;  ///< objects behind remote references
 };
 
-/// Starts all processes, does to them what may happen to them, and hears what they have to say.
+/// Starts all processes, injects faults, and collects their reports.
 class Conductor {
  public:
   explicit Conductor(const Options& options);
-  /// Leaves no process behind.
+  /// Ends all processes.
   ~Conductor();
   Conductor(const Conductor&) = delete;
   Conductor& operator=(const Conductor&) = delete;
 
-  /// Returns whether nothing failed, and has said what did and what was done. Throws Interrupted.
+  /// Returns whether nothing failed, after it has printed the failures and a summary. Throws
+  /// Interrupted.
   bool run();
 
  private:
@@ -65,7 +66,7 @@ class Conductor {
   void compare(const Measured& before, const Measured& after);
   void summarize(const Measured& before, const Measured& after) const;
 
-  // Lets 10 ms pass: hears everybody, and starts and continues whose time has come.
+  // Lets 10 ms pass: reads all reports, and starts and continues processes whose time has come.
   void step();
   template <class Condition>
   bool wait_until(std::chrono::milliseconds patience, Condition condition);
@@ -85,7 +86,7 @@ class Conductor {
   batchrpc_examples::InterruptFlag interrupt_;
   std::deque<Child> children_;
   Faults faults_;
-  bool started_ = false;  // all were there once
+  bool started_ = false;  // all were started once
   std::optional<Measured> measured_;
   std::uint64_t calls_ = 0;
   std::uint64_t errors_ = 0;

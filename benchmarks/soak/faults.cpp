@@ -11,9 +11,10 @@ namespace {
 using batchrpc::ErrorCode;
 using namespace std::chrono_literals;
 
-// After a fault is over: until nobody feels it any more.
+// How long a fault can have effects after it is over.
 constexpr auto kAfter = 10s;
-// What a stop may last and cost no call; beyond that the machine has made it a long one.
+// A stop up to this long must not fail a call; a longer one, which the machine may cause, counts as
+// a long stop.
 constexpr auto kShortStop = 3s;
 constexpr std::size_t kRemembered = 1000;
 constexpr int kDescribed = 6;
@@ -27,7 +28,7 @@ bool may_end_so(FaultKind kind, ErrorCode code, bool with_handle) {
   return false;
 }
 
-// What it was by then.
+// The kind of the fault at that time.
 FaultKind kind_of(const Fault& fault, Clock::time_point time) {
   const bool is_short = std::min(fault.until, time) - fault.from <= kShortStop;
   return fault.kind == FaultKind::stop && !is_short ? FaultKind::long_stop : fault.kind;
@@ -46,9 +47,9 @@ std::string to_string(FaultKind kind) {
     case FaultKind::stop:
       return "stopped";
     case FaultKind::long_stop:
-      return "stopped for long";
+      return "stopped for a long time";
     case FaultKind::cut:
-      return "a connection cut";
+      return "a cut connection";
   }
   return {};
 }

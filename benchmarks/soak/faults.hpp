@@ -17,30 +17,30 @@ enum class FaultKind : unsigned char { kill, stop, long_stop, cut };
 
 std::string to_string(FaultKind kind);
 
-/// Something that the conductor has done to a process.
+/// A fault that the conductor has injected into a process.
 struct Fault {
   FaultKind kind = FaultKind::kill;
-  std::string name{};  ///< the node
+  std::string name{};  ///< of the node
   Clock::time_point from{};
-  Clock::time_point until = Clock::time_point::max();  ///< it runs and has joined again
+  Clock::time_point until = Clock::time_point::max();  ///< when it runs and has joined again
 };
 
-/// What has been done lately, and what may have come of it. docs/errors.md, "When a peer is gone":
-/// a cut ends no call, nor does a stop that is shorter than `dead_after`; a killed process ends
-/// calls with PeerLost or NotSent (its objects are gone: NotFound), one that was silent for too
-/// long also with Unknown.
+/// The recent faults and their possible effects. docs/errors.md, "When a peer is gone": a cut ends
+/// no call, and neither does a stop shorter than `dead_after`. A killed process ends calls with
+/// PeerLost or NotSent (its objects are gone: NotFound). A process that was silent for too long may
+/// also end them with Unknown.
 class Faults {
  public:
   void begin(FaultKind kind, const std::string& name);
-  /// Of what is the matter with this node, cuts apart.
+  /// Ends the present fault of this node, except cuts.
   void end(const std::string& name);
 
-  /// Whether a fault of one of these nodes (empty: of any) explains that a call, of an object
-  /// perhaps, ended so at `time`.
+  /// Whether a fault of one of these nodes (empty: of any) explains that a call ended with `code`
+  /// at `time`. `with_handle`: the call was made through an RRef.
   [[nodiscard]] bool explain(batchrpc::ErrorCode code, bool with_handle, Clock::time_point time,
                              const std::vector<std::string>& names) const;
 
-  /// The latest of these nodes (empty: of any), with their times before `time`.
+  /// The latest faults of these nodes (empty: of any), and how long before `time` each was.
   [[nodiscard]] std::string describe(Clock::time_point time,
                                      const std::vector<std::string>& names) const;
 

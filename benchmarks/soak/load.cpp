@@ -18,7 +18,7 @@ using batchrpc::ErrorCode;
 using batchrpc::RRef;
 
 constexpr auto kTimeout = 20s;
-constexpr auto kStuckAfter = kTimeout + 20s;  // this process may be stopped meanwhile
+constexpr auto kStuckAfter = kTimeout + 20s;  // this process may be stopped in between
 constexpr auto kAfterError = 100ms;
 constexpr int kAgentSlots = 2;  // for each observer
 constexpr int kObserverSlots = 4;
@@ -29,7 +29,7 @@ std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
   return std::chrono::nanoseconds(time.time_since_epoch()).count();
 }
 
-// What a call failed with; of an error that a handler's own call had, that one's.
+// The error code of a call; if a handler failed because of its own call, the code of that one.
 ErrorCode code_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -83,7 +83,7 @@ void Load::tick() {
       slot.to_cancel = {};
     } else if (now - slot.started > kStuckAfter && !slot.stuck) {
       slot.stuck = true;
-      report_.failed(std::string("a future is not completed: ") + slot.what + " on " + slot.peer);
+      report_.failed(std::string("a future was not completed: ") + slot.what + " on " + slot.peer);
     }
   }
 }
@@ -132,7 +132,7 @@ void Load::watch(Slot& slot, const batchrpc::Future<T>& future, Right right) {
 
 void Load::end(Slot& slot, std::uint64_t call, const std::exception_ptr& error, bool right) {
   if (slot.call != call) {
-    report_.failed("a future is completed twice, or much too late: " + std::string(slot.what) +
+    report_.failed("a future was completed twice, or much too late: " + std::string(slot.what) +
                    " on " + slot.peer);
     return;
   }
@@ -166,7 +166,7 @@ void Load::start_echo(Slot& slot) {
                             .reply_at = random(kPatternSize / 2),
                             .reply_size = size()};
   CallOptions options = usual();
-  if (random(4) == 0) options.retry = {.attempts = 3};  // only what surely never ran
+  if (random(4) == 0) options.retry = {.attempts = 3};  // repeats only calls that surely never ran
   begin(slot, "echo");
   watch(slot,
         node_.call_with<Bytes(CallId, EchoRequest, Bytes)>(
@@ -189,7 +189,7 @@ void Load::start_linger(Slot& slot) {
     options.cancel_when_dropped = true;
   }
   auto future = node_.call_with<std::uint64_t(CallId)>(options, slot.peer, "linger", id);
-  if (kind == 1) {  // nobody sees how it ends
+  if (kind == 1) {  // its end is not observed
     slot.call = 0;
     return;
   }

@@ -17,29 +17,29 @@
 
 namespace soak {
 
-/// Calls other nodes, a few at a time, and looks at what comes of it. tick() and what is not
-/// thread-safe belong to one thread; outlives the node's shutdown.
+/// Calls other nodes, a few calls at a time, and checks the results. tick() and everything not
+/// marked as thread-safe belong to one thread. It must outlive the node's shutdown.
 class Load {
  public:
   Load(const batchrpc::Node& node, const Options& options, Report& report);
 
-  /// Starts calls in the place of those that have ended, and finds those that do not end.
+  /// Starts new calls for those that have ended, and finds calls that do not end.
   void tick();
 
   void pause(bool paused) { paused_ = paused; }
-  /// Whether nothing is under way.
+  /// Whether no call is in flight.
   [[nodiscard]] bool is_idle() const;
   [[nodiscard]] std::uint64_t calls() const { return ended_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Room for a call that is under way.
+  // Room for one call in flight.
   struct Slot {
     std::string peer;
     std::atomic<std::uint64_t> call{0};  // 0: none
     Clock::time_point started{};
-    std::atomic<std::int64_t> not_before{0};  // after an error
+    std::atomic<std::int64_t> not_before{0};  // set after an error
     const char* what = "";
     bool stuck = false;
     bool may_be_cancelled = false;
@@ -73,7 +73,7 @@ class Load {
   Report& report_;
   std::mt19937_64 random_;
   std::deque<Slot> slots_;
-  std::vector<std::uint64_t> numbers_;  // of the latest call to each
+  std::vector<std::uint64_t> numbers_;  // of the latest call to each node
   bool paused_ = false;
   std::uint64_t next_ = 0;
   std::atomic<std::uint64_t> ended_{0};

@@ -16,8 +16,8 @@ namespace soak {
 namespace {
 
 constexpr auto kAbout =
-    "An agent and ten observers, processes of their own, call each other while these are killed, "
-    "stopped and cut off. Ends with 1 when a promise of docs/reliability.md was broken.";
+    "An agent and ten observers, each in its own process, call each other while observers are "
+    "killed, stopped and cut off. Exits with 1 if a guarantee of docs/reliability.md was broken.";
 
 const std::map<std::string, Role> kRoles{{"conductor", Role::conductor},
                                          {"root", Role::root},
@@ -28,15 +28,14 @@ const std::map<std::string, Role> kRoles{{"conductor", Role::conductor},
 
 bool parse_options(Options& options, int argc, const char* const* argv) {
   CLI::App app(kAbout, "soak");
-  app.set_help_flag("-h,--help", "Print this and end");
-  app.add_option("--seconds", options.seconds, "How long (120)")
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.add_option("--seconds", options.seconds, "Duration in seconds (120)")
       ->check(batchrpc_examples::between(20, 1'000'000));
-  app.add_option("--seed", options.seed, "Of faults and calls (1)")
+  app.add_option("--seed", options.seed, "Seed of faults and calls (1)")
       ->check(
           batchrpc_examples::between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()));
   app.add_flag("--calm", options.calm, "No faults: nothing may fail");
-  app.add_option("--logs", options.logs,
-                 "A folder for all that each node logs, NAME.LIFE.log (none)")
+  app.add_option("--logs", options.logs, "Folder for the nodes' full logs, NAME.LIFE.log (none)")
       ->check(CLI::ExistingDirectory);
   // For children only.
   app.add_option("--role", options.role)->transform(batchrpc_examples::one_of(kRoles))->group("");

@@ -31,9 +31,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kTick = 10ms;
 constexpr auto kBetweenCounts = 500ms;
-constexpr auto kPatienceAtEnd = 30s;  // with the last messages
+constexpr auto kPatienceAtEnd = 30s;  // for the last messages
 
-// Lines with the steady clock's seconds, which are the same in all processes.
+// Writes lines with the steady clock's seconds, which are the same in all processes.
 batchrpc::LogSink log_to(const std::string& path) {
   struct File {
     std::mutex mutex;
@@ -56,7 +56,7 @@ batchrpc::NodeOptions node_options(const Options& options) {
   node.join = options.address;
   node.transports = {batchrpc::tcp_transport()};
   node.num_worker_threads = 2;
-  node.log_level = batchrpc::LogLevel::error;  // losses of members are what this is about
+  node.log_level = batchrpc::LogLevel::error;  // lost members are expected here
   if (!options.logs.empty()) {
     node.log_level = batchrpc::LogLevel::debug;
     node.log_sink =
@@ -73,10 +73,10 @@ class Participant {
         callee_(node_, options, report_),
         load_(node_, options, report_) {
     load_.pause(true);
-    // Not there yet, where the root was started just before this node.
+    // The agent may be missing if the root was started just before this node.
     if (options.role == Role::observer) node_.wait_for_peer(name_of(Role::agent, 0)).get();
   }
-  ~Participant() { node_.shutdown(0ms); }  // its callbacks use what is destroyed before it
+  ~Participant() { node_.shutdown(0ms); }  // its callbacks use members that are destroyed before it
   Participant(const Participant&) = delete;
   Participant& operator=(const Participant&) = delete;
 
@@ -131,7 +131,7 @@ class Participant {
     }
   }
 
-  // Says how many calls have ended since the last time.
+  // Reports how many calls have ended since the last time.
   void count(std::chrono::milliseconds interval) {
     if (Clock::now() < next_count_ && interval > 0ms) return;
     next_count_ = Clock::now() + interval;
@@ -145,7 +145,7 @@ class Participant {
   batchrpc::Node node_;
   Callee callee_;
   Load load_;
-  bool paused_ = true;  // until all are there
+  bool paused_ = true;  // until all have joined
   bool idle_ = true;
   bool over_ = false;
   Clock::time_point next_count_{};
@@ -155,7 +155,7 @@ class Participant {
 }  // namespace
 
 int run_participant(const Options& options) {
-  std::signal(SIGINT, SIG_IGN);  // Ctrl-C goes to all; the conductor then ends us
+  std::signal(SIGINT, SIG_IGN);  // Ctrl-C reaches all processes; the conductor then ends this one
   (void)pattern();
   Participant participant(options);
   return participant.run();

@@ -4,7 +4,7 @@
 
 namespace soak {
 
-/// A child's main(): a node that calls and is called, until the conductor says that it may end.
+/// A child's main(): a node that makes and answers calls until the conductor tells it to end.
 int run_participant(const Options& options);
 
 }  // namespace soak

@@ -11,8 +11,8 @@ namespace soak {
 
 inline constexpr std::size_t kPatternSize = std::size_t{4} << 20;
 
-/// Bytes that every process has: a payload is a part of them, so that each side knows what is to
-/// come.
+/// Bytes that every process has. A payload is a part of them, so that each side knows what to
+/// expect.
 inline const batchrpc::Bytes& pattern() {
   static const batchrpc::Bytes kBytes = [] {
     batchrpc::Bytes bytes = batchrpc::Bytes::allocate(kPatternSize);

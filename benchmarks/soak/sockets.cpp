@@ -38,7 +38,7 @@ bool is_connection(int file) {
 }  // namespace
 
 OpenFiles open_files() {
-  OpenFiles open{.others = -1};  // that which the listing itself has opened
+  OpenFiles open{.others = -1};  // the listing opens one itself
   for (const int file : list_files())
     ++(is_connection(file) ? open.connections : open.others);
   return open;
@@ -54,8 +54,8 @@ bool cut_connection(std::uint64_t number, bool reset) {
   if (!reset) return ::shutdown(file, SHUT_RDWR) == 0;
   sockaddr nowhere{};
   nowhere.sa_family = AF_UNSPEC;  // dissolves the connection
-  // As another program would do it: the thread sanitizer is not to take it for a race of this
-  // one's.
+  // A system call, as if another program did it, so that the thread sanitizer does not report a
+  // race.
   return ::syscall(SYS_connect, file, &nowhere, sizeof nowhere) == 0;
 }
 

@@ -5,15 +5,15 @@
 namespace soak {
 
 struct OpenFiles {
-  int connections = 0;  ///< by TCP
+  int connections = 0;  ///< over TCP
   int others = 0;
 };
-/// The file descriptors that this process has open.
+/// Counts the file descriptors that this process has open.
 OpenFiles open_files();
 
-/// Ends one TCP connection of this process, whichever `number` picks, as if the network had:
-/// without the library's knowing. With `reset` what is under way is lost, and the other side is
-/// told by a reset; without, what was written still arrives. False when there is none.
+/// Ends one TCP connection of this process, which `number` selects, as if the network had failed;
+/// the library is not informed. With `reset` data in flight is lost, and the other side gets a
+/// reset. Otherwise written data still arrives. Returns false if there is no connection.
 bool cut_connection(std::uint64_t number, bool reset);
 
 }  // namespace soak

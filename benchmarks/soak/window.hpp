@@ -6,13 +6,14 @@
 
 namespace soak {
 
-/// Which of the latest calls of one caller have run; they are numbered from 1. All zero is the
-/// beginning, and being killed at any point of mark() leaves it usable: so it may lie in a file.
+/// Remembers which of the latest calls of one caller have run; they are numbered from 1. All zero
+/// is the initial state. It stays usable if the process is killed at any point of mark(), so it may
+/// lie in a file.
 class RanWindow {
  public:
   static constexpr std::uint64_t kSize = 1 << 14;
 
-  /// False when this call has run before, or is older than any that could be under way.
+  /// Returns false if this call has run before, or is older than any call that could be in flight.
   bool mark(std::uint64_t number) {
     if (number > highest_) {
       if (number - highest_ >= kSize) {

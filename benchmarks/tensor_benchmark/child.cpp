@@ -16,7 +16,7 @@ batchrpc_benchmarks::SocketKind socket_kind(Transport transport) {
 }
 
 int run_child(const Options& options) {
-  // Ctrl-C goes to the whole foreground; the parent then ends us.
+  // Ctrl-C reaches the whole foreground group; the parent then ends this process.
   std::signal(SIGINT, SIG_IGN);
   const CopyCounts counts(options.counts_file);
   const Transport transport = options.transports.front();

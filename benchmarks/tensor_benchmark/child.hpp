@@ -5,11 +5,11 @@
 
 namespace tensor_benchmark {
 
-/// Of tcp and unix.
+/// The socket kind for tcp or unix.
 batchrpc_benchmarks::SocketKind socket_kind(Transport transport);
 
-/// A server of the role and the transport that the options name; says to its parent where it is.
-/// Until somebody ends it.
+/// Runs a server with the role and the transport that the options name, and writes its address to
+/// the parent. Runs until it is ended.
 int run_child(const Options& options);
 
 }  // namespace tensor_benchmark

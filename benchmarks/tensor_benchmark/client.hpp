@@ -10,26 +10,26 @@ namespace tensor_benchmark {
 
 using Clock = std::chrono::steady_clock;
 
-/// Called now and then while something is waited for; throws what is to end that.
+/// Called regularly during waits; throws to end a wait.
 using Check = std::function<void()>;
 
-/// What a client did.
+/// A client's results.
 struct Outcome {
-  double seconds = 0;        ///< from its first call's begin to its last one's end
-  std::vector<double> us{};  ///< how long each call took
+  double seconds = 0;        ///< from the start of its first call to the end of its last one
+  std::vector<double> us{};  ///< duration of each call
 };
 
-/// Who makes calls, a window of them at a time. One thread uses it.
+/// Makes calls, a window of them at a time. Only one thread may use it.
 class Client {
  public:
   virtual ~Client() = default;
-  /// Keeps its window full for so long, makes no more calls then, and returns when the last has
-  /// ended; at least one window of calls. Throws when a call fails; the client is then of no more
-  /// use.
+  /// Keeps its window full for `seconds`, then makes no more calls and returns when the last one
+  /// has ended. Makes at least one window of calls. Throws if a call fails; the client cannot be
+  /// used afterwards.
   virtual Outcome run(double seconds) = 0;
 };
 
-/// The time of a run.
+/// The duration of a run.
 class RunTime {
  public:
   explicit RunTime(double seconds) : end_(begin_ + batchrpc_examples::duration_of(seconds)) {}

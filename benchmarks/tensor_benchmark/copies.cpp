@@ -21,7 +21,7 @@ struct CopyCounts::Shared {
 
 namespace {
 
-// What stands in for memcpy has no other place to look.
+// A global, because the replacement of memcpy has no other place to look.
 std::atomic<const std::atomic<bool>*> counting{nullptr};
 std::atomic<std::atomic<std::uint64_t>*> copied{nullptr};
 
@@ -83,14 +83,14 @@ CopyCounts::CopyCounts(int file) : file_(file) {
 
 CopyCounts::~CopyCounts() {
   counting = nullptr;
-  ::close(file_);  // what is mapped stays for threads that are just copying
+  ::close(file_);  // the mapping stays, for threads that are copying
 }
 
 void CopyCounts::map() {
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
   if (memory == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
-  shared_ = static_cast<Shared*>(memory);  // zeros are what an empty one consists of
+  shared_ = static_cast<Shared*>(memory);  // an empty one consists of zeros
 }
 
 void CopyCounts::begin() {

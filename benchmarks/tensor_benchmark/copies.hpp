@@ -4,39 +4,39 @@
 
 namespace tensor_benchmark {
 
-/// Bytes that each process has copied in user space.
+/// The bytes that each process has copied in user space.
 struct Copied {
   std::uint64_t client = 0;
   std::uint64_t server = 0;
 };
 
-/// Counts what two processes copy in user space, in memory that they share. What is counted is
-/// every memcpy and memmove of `kLeastCopy` bytes or more that this program and the libraries
-/// linked into it call, batchrpc among them: the linker leads these calls past us (--wrap). Of
-/// LibTorch, which is a shared library, the elements that its `copy_` writes, on the client's side:
-/// that is where views are made dense. What the kernel copies between a process and a socket is not
-/// counted.
+/// Counts the bytes that two processes copy in user space, in memory that they share. It counts
+/// every memcpy and memmove of at least `kLeastCopy` bytes called by this program and the libraries
+/// linked into it, including batchrpc; the linker redirects these calls (--wrap). LibTorch is a
+/// shared library: of its copies it counts the elements that `copy_` writes on the client's side,
+/// where views are made dense. Copies by the kernel between a process and a socket are not counted.
 ///
-/// One object in a process at a time. Calls made while nobody counts cost a look at a flag.
+/// A process may have only one object at a time. While nothing is counted, a call costs reading one
+/// flag.
 class CopyCounts {
  public:
   static constexpr std::size_t kLeastCopy = 256;
 
-  /// Of the client. Throws std::system_error.
+  /// For the client. Throws std::system_error.
   CopyCounts();
-  /// Of a server, its child, that was told file().
+  /// For a server, a child process that was given file().
   explicit CopyCounts(int file);
   ~CopyCounts();
   CopyCounts(const CopyCounts&) = delete;
   CopyCounts& operator=(const CopyCounts&) = delete;
 
-  /// Descriptor of the shared memory, which children inherit.
+  /// The descriptor of the shared memory, which children inherit.
   [[nodiscard]] int file() const { return file_; }
 
-  /// False where batchrpc is a shared library, whose copies are not seen.
+  /// False if batchrpc is a shared library, whose copies cannot be seen.
   [[nodiscard]] static bool possible();
 
-  /// From now on copies are counted, from 0; until end(). Of the client.
+  /// Counts copies from now on, starting at 0, until end(). Call it in the client.
   void begin();
   Copied end();
 

@@ -16,7 +16,7 @@ namespace tensor_benchmark {
 
 namespace {
 
-/// The bytes of a tensor, dense: its own, or gathered into buffers that are used again.
+/// The dense bytes of a tensor: its own, or gathered into reused buffers.
 class Dense {
  public:
   Dense(const at::Tensor& tensor, std::size_t buffers) : tensor_(tensor) {
@@ -24,7 +24,7 @@ class Dense {
       buffers_.push_back(at::empty_like(tensor, {}, at::MemoryFormat::Contiguous));
   }
 
-  /// Gathers a view, into one of the buffers.
+  /// Gathers a view into one of the buffers.
   std::byte* get(std::size_t buffer) {
     if (buffers_.empty()) return static_cast<std::byte*>(tensor_.data_ptr());
     buffers_[buffer].copy_(tensor_);
@@ -59,8 +59,8 @@ class FloorClient final : public Client {
   }
 
  private:
-  /// Sends where the window has room, and receives. What comes back is small, or comes back before
-  /// the next is sent.
+  /// Sends if the window has room, and receives. Replies are small, or arrive before the next
+  /// message is sent.
   Outcome run_in_turn(double seconds) {
     const RunTime time(seconds);
     Outcome outcome;
@@ -80,7 +80,7 @@ class FloorClient final : public Client {
     return outcome;
   }
 
-  /// Sends on a thread of its own.
+  /// Sends on a separate thread.
   Outcome run_both_ways(double seconds) {
     const RunTime time(seconds);
     Outcome outcome;
@@ -93,12 +93,13 @@ class FloorClient final : public Client {
           send(count, Clock::now());
       } catch (...) {
         failure = std::current_exception();
-        stream_.end();  // so that the other thread ends, too
+        stream_.end();  // ends the other thread too
       }
     });
     try {
       bool over = false;
-      std::size_t left = window_;  // when it is over; those that the sender is still to send, too
+      std::size_t left =
+          window_;  // messages left when time is over, including those still to be sent
       while (left > 0) {
         const std::size_t count = replies_.receive(stream_, true);
         if (count == 0) continue;
@@ -126,7 +127,7 @@ class FloorClient final : public Client {
     return outcome;
   }
 
-  /// Whether a thread has only found out that the other one has ended the stream.
+  /// Whether the error only says that the other thread has ended the stream.
   static bool failure_of_other(const std::exception_ptr& error) {
     try {
       std::rethrow_exception(error);
@@ -168,10 +169,10 @@ class FloorClient final : public Client {
   Dense dense_;
   MessageRing replies_;
   std::uint64_t number_ = 0;
-  std::vector<FloorHeader> headers_;  // of whoever sends
+  std::vector<FloorHeader> headers_;  // used by the sending thread
   std::vector<iovec> parts_;
   std::mutex mutex_;
-  std::deque<Clock::time_point> sent_;  // of what is under way; replies come in order
+  std::deque<Clock::time_point> sent_;  // of messages in flight; replies come in order
 };
 
 class MemoryFloor final : public Client {

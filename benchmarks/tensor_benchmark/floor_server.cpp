@@ -34,8 +34,8 @@ FloorHello receive_hello(const FloorStream& stream) {
   }
 }
 
-/// No more than a window of messages are under way, so a slot is free again when its next message
-/// comes.
+/// At most a window of messages is in flight, so a slot is free again when its next message
+/// arrives.
 void serve_echoes(const FloorStream& stream, const FloorHello& hello) {
   MessageRing messages(hello.bytes, hello.window);
   Permits whole;
@@ -44,7 +44,7 @@ void serve_echoes(const FloorStream& stream, const FloorHello& hello) {
       for (std::size_t number = 0; whole.take(1) > 0; ++number)
         stream.send(messages.message(number));
     } catch (const std::exception&) {
-      stream.end();  // so that the reader ends, too
+      stream.end();  // ends the reader too
     }
   });
   try {
@@ -72,7 +72,7 @@ void serve_floor(const batchrpc_benchmarks::Listener& listener) {
   while (std::optional<batchrpc_benchmarks::Socket> socket = listener.accept()) {
     try {
       serve(FloorStream(std::move(*socket), {}));
-    } catch (const EndOfStream&) {  // the next one
+    } catch (const EndOfStream&) {  // continue with the next client
     }
   }
 }

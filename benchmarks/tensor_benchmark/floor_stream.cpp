@@ -12,7 +12,8 @@ namespace tensor_benchmark {
 
 namespace {
 
-constexpr timeval kLook{.tv_sec = 0, .tv_usec = 100'000};  // while it waits
+constexpr timeval kLook{.tv_sec = 0,
+                        .tv_usec = 100'000};  // how often it calls `check` while it waits
 constexpr std::size_t kTogetherBytes = 64 * 1024;
 
 [[noreturn]] void fail(const char* what) {
@@ -20,8 +21,8 @@ constexpr std::size_t kTogetherBytes = 64 * 1024;
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// As much as the system allows of a mebibyte, of a Unix socket. TCP's buffers grow by themselves,
-/// unless they are set.
+/// Enlarges a Unix socket's buffers up to a mebibyte, as far as the system allows. TCP's buffers
+/// grow by themselves unless they are set.
 void hold_much(int socket) {
   int family = 0;
   socklen_t size = sizeof family;

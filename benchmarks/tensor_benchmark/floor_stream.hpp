@@ -13,14 +13,14 @@
 
 namespace tensor_benchmark {
 
-/// What a floor's client sends first.
+/// The first message of a floor's client.
 struct FloorHello {
   std::uint64_t bytes = 0;  ///< of each payload
   std::uint32_t window = 1;
-  std::uint32_t echo = 0;  ///< or else replies are headers only
+  std::uint32_t echo = 0;  ///< else replies are headers only
 };
 
-/// Before each payload, and all there is of a push's reply.
+/// Precedes each payload, and is the whole reply to a push.
 struct FloorHeader {
   std::uint64_t bytes = 0;
   std::uint64_t number = 0;
@@ -29,23 +29,23 @@ struct FloorHeader {
 class EndOfStream : public std::exception {
  public:
   [[nodiscard]] const char* what() const noexcept override {
-    return "the other end of a floor's connection has gone";
+    return "the other end of a floor's connection was closed";
   }
 };
 
-/// A floor's connection, whose calls block. Two threads may use it, one for each direction. All
-/// throw std::system_error, and EndOfStream.
+/// A floor's connection with blocking calls. Two threads may use it, one for each direction. All
+/// functions throw std::system_error and EndOfStream.
 class FloorStream {
  public:
-  /// `check`: on whichever thread waits; may be empty, and nobody then is asked.
+  /// `check` is called on the waiting thread; it may be empty.
   FloorStream(batchrpc_benchmarks::Socket socket, Check check);
 
-  /// All of the parts, which are changed.
+  /// Sends all of the parts, and modifies them.
   void send(std::span<iovec> parts) const;
   void send(std::span<const std::byte> bytes) const;
-  /// What is there. `wait` false: 0 when that is nothing.
+  /// Receives available data. With `wait` false it returns 0 if there is none.
   std::size_t receive(std::span<std::byte> room, bool wait) const;
-  /// Whoever is sending or receiving gets an EndOfStream. On any thread.
+  /// Makes the threads that send or receive throw EndOfStream. Any thread may call it.
   void end() const;
 
  private:
@@ -55,16 +55,17 @@ class FloorStream {
   Check check_;
 };
 
-/// Room for some messages of one length, header included, one after the other, round and round:
-/// each is received to where it is used.
+/// A ring of slots for messages of one length, including the header. Each message is received
+/// directly into the slot where it is used.
 class MessageRing {
  public:
   MessageRing(std::size_t payload_bytes, std::size_t slots);
 
-  /// Receives more; how many messages became whole by that. `wait` false: 0 when nothing is there.
+  /// Receives more data, and returns how many messages it completed. With `wait` false it returns 0
+  /// if there is no data.
   std::size_t receive(const FloorStream& stream, bool wait);
-  /// That which came as the `number`th, from 0 on, with its header; there until `slots` more have
-  /// begun to come.
+  /// The `number`th message, from 0 on, with its header. Valid until `slots` more messages have
+  /// begun to arrive.
   [[nodiscard]] std::span<const std::byte> message(std::size_t number) const;
   [[nodiscard]] static std::size_t message_bytes(std::size_t payload_bytes) {
     return sizeof(FloorHeader) + payload_bytes;
@@ -74,11 +75,11 @@ class MessageRing {
   std::size_t message_bytes_;
   std::vector<std::byte> memory_;
   std::size_t position_ = 0;  // where the next byte goes
-  std::size_t partial_ = 0;   // bytes of a message that is not whole
+  std::size_t partial_ = 0;   // bytes of the incomplete message
 };
 
-/// How many messages are sent, or received, by one call, of those that a window allows: small ones
-/// together, large ones alone, so that one buffer is used again.
+/// How many messages of a window are sent or received with one call: small ones together, large
+/// ones alone, so that one buffer is reused.
 std::size_t together(std::size_t payload_bytes, std::size_t window);
 
 }  // namespace tensor_benchmark

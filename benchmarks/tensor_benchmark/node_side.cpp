@@ -12,7 +12,7 @@
 
 namespace tensor_benchmark {
 
-// Its name is what the two processes know.
+// Both processes know it by its name.
 at::Tensor echo(at::Tensor tensor);
 at::Tensor echo(at::Tensor tensor) { return tensor; }
 
@@ -23,12 +23,12 @@ using batchrpc_benchmarks::kServer;
 constexpr const char* kPush = "tensor_benchmark::push";
 constexpr const char* kLatest = "tensor_benchmark::latest";
 
-/// What was pushed last.
+/// Keeps the last pushed tensor.
 class Latest {
  public:
   void set(at::Tensor tensor) {
     const std::lock_guard lock(mutex_);
-    std::swap(tensor_, tensor);  // the one before is freed when nobody is kept waiting
+    std::swap(tensor_, tensor);  // the previous tensor is freed after the unlock
   }
   at::Tensor get() {
     const std::lock_guard lock(mutex_);
@@ -40,7 +40,7 @@ class Latest {
   at::Tensor tensor_;
 };
 
-/// A window of the largest tensors is to be limited by the window alone.
+/// Raises the limits, so that a window of the largest tensors is limited only by the window.
 batchrpc::NodeOptions with_room(batchrpc::NodeOptions options) {
   options.max_outstanding_bytes = std::uint64_t{128} << 30;
   return options;
@@ -89,7 +89,7 @@ class NodeClient final : public Client {
   struct Entry {
     batchrpc::Future<at::Tensor> fresh;
     batchrpc::Future<void> done;
-    at::Tensor tensor;  // that call_into receives into
+    at::Tensor tensor;  // for call_into
     Clock::time_point begin;
   };
 

@@ -20,11 +20,11 @@ using batchrpc_examples::UsageError;
 
 constexpr int kMostWindow = 64;
 
-/// What the words of an option stand for.
+/// The words of an option and their values.
 template <class T>
 using Words = std::map<std::string, T>;
 
-/// The values by their names.
+/// Maps the values' names to the values.
 template <class T>
 Words<T> by_name(std::initializer_list<T> values) {
   Words<T> words;
@@ -59,30 +59,30 @@ const Words<Role>& roles() {
   return words;
 }
 
-/// What was given to options whose values are words, lists, or numbers with a unit.
+/// The texts of options whose values are words, lists, or numbers with a unit.
 struct Texts {
   std::optional<std::string> modes, bytes, transports, windows, contiguous, pinned, receive,
       handlers, role;
 };
 
 void add_options(CLI::App& app, Options& options, Texts& texts) {
-  app.set_help_flag("-h,--help", "Print this and end");
+  app.set_help_flag("-h,--help", "Print this help and exit");
   app.add_option("--mode", texts.modes, "echo,push (both)");
   app.add_option("--bytes", texts.bytes,
-                 "Of a tensor, 512 to 1G, multiples of 8 (1K,64K,1M,16M,64M,256M)");
+                 "Tensor sizes from 512 to 1G, multiples of 8 (1K,64K,1M,16M,64M,256M)");
   app.add_option("--transport", texts.transports, "tcp,unix,inproc (all)");
-  app.add_option("--window", texts.windows, "Calls under way (1 of echoes, 8 of pushes)");
+  app.add_option("--window", texts.windows, "Calls in flight (1 for echoes, 8 for pushes)");
   app.add_option("--contiguous", texts.contiguous,
                  "yes,no: a dense tensor, a transposed view (both)");
   app.add_option("--pinned", texts.pinned, "yes,no: both processes on one CPU, free (no)");
   app.add_option("--receive", texts.receive,
-                 "fresh,into: echoes that make a tensor each, by call_into (both)");
+                 "fresh,into: echoes that create a tensor each, or use call_into (both)");
   app.add_option("--handlers", texts.handlers,
                  "workers|short: where the server's functions run (workers)");
-  app.add_option("--seconds", options.seconds, "Length of a sample; at least a window of calls")
+  app.add_option("--seconds", options.seconds, "Seconds per sample; at least one window of calls")
       ->check(between(0.01, 60.0))
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "Samples of each figure")
+  app.add_option("--rounds", options.rounds, "Samples per figure")
       ->check(between(1, 1000))
       ->capture_default_str();
   app.add_option("--json", options.json, "Write the figures to this file");
@@ -93,7 +93,7 @@ void add_options(CLI::App& app, Options& options, Texts& texts) {
   app.add_option("--counts-file", options.counts_file)->group("");
 }
 
-/// A list of what `parse` makes of its parts; nothing twice.
+/// Parses each part of a list with `parse`. Rejects duplicates.
 template <class T, class Parse>
 void take_list(const std::string& option, const std::optional<std::string>& text,
                std::vector<T>& values, const Parse& parse) {
@@ -102,13 +102,13 @@ void take_list(const std::string& option, const std::optional<std::string>& text
   for (const std::string_view part : batchrpc_benchmarks::split(*text)) {
     const T value = parse(part);
     if (std::find(values.begin(), values.end(), value) != values.end()) {
-      throw UsageError(option + ": '" + std::string(part) + "' is there twice");
+      throw UsageError(option + ": '" + std::string(part) + "' is given twice");
     }
     values.push_back(value);
   }
 }
 
-/// Finds what a word of an option stands for.
+/// Finds the value of an option's word.
 template <class T>
 auto meaning_of(const std::string& option, const Words<T>& words) {
   return [&, option](std::string_view text) -> T {
@@ -117,7 +117,7 @@ auto meaning_of(const std::string& option, const Words<T>& words) {
     std::string all;
     for (const auto& [word, meaning] : words)
       all += (all.empty() ? "" : "|") + word;
-    throw UsageError(option + ": '" + std::string(text) + "' is none of " + all);
+    throw UsageError(option + ": '" + std::string(text) + "' is not one of " + all);
   };
 }
 
@@ -178,8 +178,8 @@ std::vector<int> Options::windows_of(Mode mode) const {
 
 std::optional<Options> parse_options(int argc, const char* const* argv) {
   CLI::App app(
-      "Measures tensors between two processes through batchrpc, and beside each figure, in turn "
-      "with it, bare sockets that move the same bytes (the floor). For inproc the floor is a "
+      "Measures tensor transfers between two processes through batchrpc. In turn with each figure "
+      "it measures bare sockets that move the same bytes (the floor). For inproc the floor is a "
       "memcpy.",
       "tensor_benchmark");
   Options options;

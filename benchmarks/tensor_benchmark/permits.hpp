@@ -7,7 +7,7 @@
 
 namespace tensor_benchmark {
 
-/// A semaphore that gives several permits at once, and can end.
+/// A semaphore that gives several permits at once, and can be ended.
 class Permits {
  public:
   void give(std::size_t count) {
@@ -15,7 +15,8 @@ class Permits {
     there_ += count;
     changed_.notify_one();
   }
-  /// Waits for one at least; as many as there are, up to `most`; 0 after end().
+  /// Waits for at least one permit and takes all available ones, up to `most`; returns 0 after
+  /// end().
   std::size_t take(std::size_t most) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return there_ > 0 || ended_; });

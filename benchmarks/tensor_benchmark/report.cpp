@@ -106,12 +106,12 @@ void print_head(std::ostream& out, const Options& options) {
       << machine["cpus"].get<int>() << " CPUs (" << machine["cpu"].get<std::string>() << "), "
       << machine["system"].get<std::string>() << "; medians of " << options.rounds << " rounds of "
       << options.seconds << " s; handlers: " << to_string(options.handlers)
-      << "\nGB/s: 10^9 payload bytes a second, of an echo those of both ways. p50, p99: of a call, "
+      << "\nGB/s: 10^9 payload bytes per second, for an echo both ways. p50, p99: per call, over "
          "all calls of all rounds.\n"
-         "CPU s/GB, fresh pages and copies are client + server, of inproc together; copies: of the "
-         "payload in user space, a call; fresh pages: a call.\n"
-         "floor: bare sockets that receive into a buffer used again; of inproc a memcpy each way.\n"
-         "x GB/s, x p50, x CPU: what it is of the floor's, median of the ratios of each round.\n\n"
+         "CPU s/GB, fresh pages and copies: client + server, for inproc together; copies: of the "
+         "payload in user space, per call; fresh pages: per call.\n"
+         "floor: bare sockets that receive into a reused buffer; for inproc a memcpy each way.\n"
+         "x GB/s, x p50, x CPU: ratio to the floor, median of the ratios of each round.\n\n"
       << line({"transport", "mode", "bytes", "window", "tensor", "CPUs", "system", "GB/s", "+-",
                "p50 us", "p99 us", "CPU s/GB", "copies", "fresh pages", "x GB/s", "x p50", "x CPU"})
       << std::flush;

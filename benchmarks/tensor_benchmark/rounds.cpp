@@ -26,8 +26,8 @@ namespace {
 using batchrpc_benchmarks::TalkingChild;
 using batchrpc_examples::median;
 
-/// Both servers of a transport, in processes of their own, or for inproc a node of this one; and
-/// the node that calls.
+/// Both servers of a transport, in their own processes, or for inproc a node of this one; and the
+/// calling node.
 class Ends {
  public:
   Ends(const Options& options, Transport transport, CopyCounts& counts, Check check)
@@ -58,13 +58,13 @@ class Ends {
         check_);
   }
 
-  /// Of whoever answers this row's calls, unless it is in this process.
+  /// The process that answers this row's calls; nothing if it is this one.
   [[nodiscard]] std::optional<pid_t> process(const Row& row) const {
     const std::optional<TalkingChild>& child = row.floor ? floor_process_ : node_process_;
     return child ? std::optional(child->pid()) : std::nullopt;
   }
 
-  /// Throws std::runtime_error when a server has ended: the cause of what has gone wrong.
+  /// Throws std::runtime_error if a server has ended, because that is the cause of the error.
   void require_servers() {
     constexpr auto kEnding = std::chrono::milliseconds(200);  // its sockets are closed before that
     for (auto* child : {&floor_process_, &node_process_}) {
@@ -103,7 +103,7 @@ void measure_group(const Options& options, Group& group, const Ends& ends, CopyC
   }
   for (int round = 0; round < options.rounds; ++round) {
     for (std::size_t i = 0; i < group.size(); ++i) {
-      // Forth and back: what drifts favours nobody.
+      // Alternates the direction, so that drift favours neither.
       const std::size_t index = round % 2 == 0 ? i : group.size() - 1 - i;
       measure_round(options.seconds, group[index], *clients[index], ends.process(group[index]));
     }
@@ -128,7 +128,7 @@ std::uint64_t machine_memory() {
          static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Of all rows.
+/// The median over all rounds.
 template <class Get>
 double median_of(std::size_t rounds, const Get& get) {
   std::vector<double> values;
@@ -181,12 +181,12 @@ void measure_all(const Options& options, const batchrpc_examples::InterruptFlag&
   const Check check = [&] { interrupts.check(); };
   for (const Transport transport : options.transports) {
     for (const bool pinned : options.pinned) {
-      // All threads and processes that begin from here on.
+      // For all threads and processes that start from here on.
       const batchrpc_benchmarks::PinnedToOneCpu pin(pinned);
       Ends ends(options, transport, counts, check);
       for (const Case& which : cases_of(options, transport, pinned)) {
         if (needed_memory(which) > machine_memory() / 2) {
-          say("left out, for it takes " + bytes_text(needed_memory(which)) + ": " +
+          say("left out because it needs " + bytes_text(needed_memory(which)) + ": " +
               std::string(to_string(transport)) + " " + std::string(to_string(which.mode)) +
               " of " + bytes_text(which.bytes) + ", window " + std::to_string(which.window));
           continue;
@@ -195,7 +195,7 @@ void measure_all(const Options& options, const batchrpc_examples::InterruptFlag&
         try {
           measure_group(options, group, ends, counts);
         } catch (...) {
-          check();  // what goes wrong then is a consequence
+          check();  // errors after a signal are its consequence
           ends.require_servers();
           throw;
         }

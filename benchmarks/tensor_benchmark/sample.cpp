@@ -12,7 +12,7 @@
 namespace tensor_benchmark {
 
 std::uint64_t minor_faults(pid_t process) {
-  // Field 10; the second, the name, may hold spaces.
+  // Field 10. The second field, the name, may contain spaces.
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string text;
   std::getline(file, text);

@@ -22,8 +22,8 @@ std::uint64_t moved_bytes(const Case& which) {
 
 std::uint64_t needed_memory(const Case& which) {
   const auto window = static_cast<std::uint64_t>(which.window);
-  std::uint64_t tensors = 2 + window;                   // sent, kept, and coming in
-  if (which.mode == Mode::echo) tensors += 2 * window;  // given back, and received into
+  std::uint64_t tensors = 2 + window;                   // sent, kept, and arriving
+  if (which.mode == Mode::echo) tensors += 2 * window;  // returned, and received into
   if (!which.contiguous) tensors += window;
   return tensors * which.bytes;
 }

@@ -6,8 +6,8 @@
 
 namespace tensor_benchmark {
 
-/// A matrix of so many bytes of floats, no two of a row alike, as square as can be; `contiguous`
-/// false: the transposed view of one, whose elements are not in the order of memory.
+/// A matrix of floats of `bytes` bytes, as square as possible, with no two equal elements in a row.
+/// With `contiguous` false, its transposed view, whose elements are not in memory order.
 at::Tensor make_tensor(std::uint64_t bytes, bool contiguous);
 
 }  // namespace tensor_benchmark

@@ -20,7 +20,7 @@ class MinAtar final : public Network {
     return {policy_(x), value_(x).squeeze(1)};
   }
   [[nodiscard]] batchrpc::RowForm observation() const override { return observation_; }
-  // 6 is float32, whose name only Python knows.
+  // In the script 6 means float32, whose name only Python knows.
   [[nodiscard]] std::string script() const override {
     return R"(
 def forward(self, planes):

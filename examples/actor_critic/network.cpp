@@ -51,8 +51,8 @@ void load_weights(Network& network, const std::string& script_path) {
     script = torch::jit::load(script_path);
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
-    throw std::runtime_error(
-        script_path + " is no TorchScript that can be read: " + text.substr(0, text.find('\n')));
+    throw std::runtime_error(script_path +
+                             " cannot be read as TorchScript: " + text.substr(0, text.find('\n')));
   }
   for (const auto& parameter : script.named_parameters())
     state.parameters.emplace(parameter.name, parameter.value);

@@ -57,7 +57,7 @@ std::vector<Rollout> Agent::run_episode() {
   return rollouts;
 }
 
-// An observer exposes its functions once it has joined, which may be a moment after us.
+// An observer exposes its functions only once it has joined, which may be a moment after the agent.
 void Agent::wait_until_ready(const std::string& observer) const {
   while (true) {
     try {
@@ -73,7 +73,7 @@ void Agent::drop_observer(const std::string& observer, const rpc::Result<Rollout
   interrupts_.check();
   std::erase(observers_, observer);
   lost_.push_back(observer);
-  notice_(failure.message() + "; the training goes on with " + std::to_string(observers_.size()) +
+  notice_(failure.message() + "; the training continues with " + std::to_string(observers_.size()) +
           " others");
   const bool is_gone =
       failure.code() == rpc::ErrorCode::peer_lost || failure.code() == rpc::ErrorCode::not_sent;

@@ -20,14 +20,14 @@ struct AgentOptions {
   bool batch = true;  ///< infer once for all observers, instead of once for each
 };
 
-/// The policy for several threads: an observer that was given up may still ask while we learn.
+/// The policy, for use by several threads: a lost observer may still ask while the agent learns.
 class Learner {
  public:
   explicit Learner(const ReinforceOptions& options) : learner_(options) {}
 
   std::vector<std::int32_t> select_actions(const std::vector<StateRow>& rows);
   void learn(const std::vector<Rollout>& rollouts);
-  /// Of the policy's parameters: equal for equal bits.
+  /// A hash of the policy's parameters, equal for equal bits.
   [[nodiscard]] std::uint64_t policy_hash();
 
  private:
@@ -35,23 +35,23 @@ class Learner {
   ReinforceAgent learner_;
 };
 
-/// Lives in the agent's process: has the observers play, answers them, and learns from what they
-/// report. One thread uses it; the observers' requests are answered on the node's.
+/// The agent: lets the observers play, answers them, and learns from their reports. One thread uses
+/// it; the node's threads answer the observers.
 class Agent {
  public:
-  /// Returns when all observers can be called. `notice` takes a line for people when one is lost.
-  /// All three outlive it.
+  /// Returns when all observers can be called. `notice` takes a line of text when an observer is
+  /// lost. `node`, `notice` and `interrupts` must outlive it.
   Agent(const batchrpc::Node& node, const AgentOptions& options,
         std::function<void(const std::string&)> notice, const InterruptFlag& interrupts);
 
-  /// Has every observer play an episode, all at the same time, and waits for them. Observers that
-  /// fail are left out from then on. Throws std::runtime_error when none is left, and Interrupted.
+  /// Lets every observer play an episode, all at the same time, and waits for them. Observers that
+  /// fail are left out from then on. Throws std::runtime_error if none is left, and Interrupted.
   std::vector<Rollout> run_episode();
 
-  /// Learns from what run_episode() gave.
+  /// Learns from the result of run_episode().
   void finish_episode(const std::vector<Rollout>& rollouts) { learner_->learn(rollouts); }
 
-  /// Tells the observers that there is nothing more to do.
+  /// Tells the observers to finish.
   void dismiss_observers();
 
   [[nodiscard]] const std::vector<std::string>& lost_observers() const { return lost_; }
@@ -65,8 +65,8 @@ class Agent {
   const std::int32_t steps_;
   const std::function<void(const std::string&)> notice_;
   const InterruptFlag& interrupts_;
-  const std::shared_ptr<Learner> learner_;  // shared with what the node exposes
-  std::vector<std::string> observers_;      // that play
+  const std::shared_ptr<Learner> learner_;  // shared with the exposed functions
+  std::vector<std::string> observers_;      // the observers that still play
   std::vector<std::string> lost_;
 };
 

@@ -35,24 +35,25 @@ int world_size_of(const std::string& text, const std::string& whole) {
 }
 
 void add_training_options(CLI::App& app, CartPoleOptions& options) {
-  app.add_option("--batch", options.batch, "infer once for all observers (true), or for each")
+  app.add_option("--batch", options.batch,
+                 "infer once for all observers (true), or once for each (false)")
       ->default_str("true");
-  app.add_option("--episodes", options.episodes, "episodes to train for, an update each")
+  app.add_option("--episodes", options.episodes, "episodes to train; each ends with an update")
       ->check(between(1, kMostEpisodes))
       ->capture_default_str();
   app.add_flag("--until-solved", options.until_solved,
                "train until CartPole-v1 is solved (the mean length of the last 100 runs is 475), "
-               "however many --episodes it takes");
+               "regardless of --episodes");
   app.add_option("--episodes-max", options.most_episodes, "with --until-solved: give up after")
       ->check(between(1, kMostEpisodes))
       ->capture_default_str();
-  app.add_option("--steps", options.steps, "steps of each observer in an episode")
+  app.add_option("--steps", options.steps, "steps of each observer per episode")
       ->check(between(1, kMostSteps))
       ->capture_default_str();
   app.add_option("--learning-rate", options.learning_rate, "of Adam")
       ->check(between(1e-9, 10.0))
       ->capture_default_str();
-  app.add_option("--dropout", options.dropout, "of the hidden layer (the tutorial's is 0.6)")
+  app.add_option("--dropout", options.dropout, "dropout of the hidden layer (0.6 in the tutorial)")
       ->check(between(0.0, 0.99))
       ->capture_default_str();
   app.add_option("--normalize-returns", options.normalize_returns,
@@ -72,11 +73,12 @@ void check_sweep(const CLI::App& app) {
 void check_together(const CartPoleOptions& options) {
   if (!options.figure.empty() && !options.figure.ends_with(".svg")) {
     throw UsageError("--figure " + options.figure +
-                     ": name a file that ends in .svg; a .png is written beside it");
+                     ": give a file name that ends in .svg; a .png is written next to it");
   }
   if (!options.sweep.empty() && options.group.rank) {
     throw UsageError(
-        "--sweep starts all processes itself, but by the environment this is one of several");
+        "--sweep starts all processes itself, but the environment says that this is one of "
+        "several");
   }
   if (options.group.rank.value_or(0) != 0) return;  // the agent writes the files
   if (!options.json.empty()) check_writable("--json", options.json);
@@ -103,16 +105,16 @@ std::vector<int> parse_world_sizes(const std::string& text) {
 
 std::optional<CartPoleOptions> parse_options(int argc, const char* const* argv) {
   CLI::App app(
-      "Trains a policy for CartPole-v1 with one agent and many observers, each a process of its "
-      "own: in every step each observer sends its state to the agent and waits for an action. "
-      "After the batch RPC tutorial of PyTorch.");
+      "Trains a policy for CartPole-v1 with one agent and many observers, each in its own "
+      "process. In every step each observer sends its state to the agent and waits for an action. "
+      "Follows the batch RPC tutorial of PyTorch.");
   CartPoleOptions options;
   add_group_options(app, options.group);
   add_training_options(app, options);
   std::string sweep;
   app.add_option("--sweep", sweep,
-                 "time batch against no batch at each of these world sizes: 2-11 or 2,5,8");
-  app.add_option("--progress", options.progress, "how to show it")
+                 "compare batch with no batch at these world sizes, such as 2-11 or 2,5,8");
+  app.add_option("--progress", options.progress, "how to show the progress")
       ->transform(one_of(kProgressModes))
       ->default_str("auto");
   app.add_option("--status", options.group.status,

@@ -11,27 +11,27 @@
 
 namespace batchrpc_examples {
 
-/// What one episode of the agent's came to.
+/// The results of one episode of the agent.
 struct EpisodeRecord {
   int episode = 0;  ///< counted from 0
   int observers = 0;
   std::int64_t env_steps = 0;
-  double seconds = 0;  ///< the update included
+  double seconds = 0;  ///< including the update
   double last_reward = 0;
   double running_reward = 0;
-  double mean_length = 0;  ///< of the last 100 runs
+  double mean_length = 0;  ///< mean length of the last 100 runs
 
   [[nodiscard]] double env_steps_per_s() const { return static_cast<double>(env_steps) / seconds; }
 };
 
-/// Of the episode that was added to `progress` last; without its seconds.
+/// The record of the episode that `progress` added last; its seconds are not set.
 EpisodeRecord make_record(const TrainingProgress& progress, const std::vector<Rollout>& rollouts);
 
 /// Shows the training on standard output, and notices on standard error. On a terminal the live
-/// line is always the last and changes in place; elsewhere it is a new line each second.
+/// line is always the last one and changes in place. Otherwise it is a new line each second.
 class ProgressDisplay {
  public:
-  /// `mode` is not automatic.
+  /// `mode` must not be automatic.
   explicit ProgressDisplay(ProgressMode mode);
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
@@ -48,8 +48,8 @@ class ProgressDisplay {
 
   const ProgressMode mode_;
   const bool terminal_;
-  std::string line_;       // on the terminal, without its end
-  std::string unprinted_;  // the latest, where there is no terminal
+  std::string line_;       // the line on the terminal, without line end
+  std::string unprinted_;  // the latest line, if there is no terminal
   std::chrono::steady_clock::time_point next_{};
 };
 

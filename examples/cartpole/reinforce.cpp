@@ -24,7 +24,7 @@ void require(bool condition, const char* message) {
 
 const ReinforceOptions& checked(const ReinforceOptions& options) {
   require(options.observers >= 1, "REINFORCE needs at least one observer");
-  require(options.steps >= 1, "REINFORCE needs at least one step an episode");
+  require(options.steps >= 1, "REINFORCE needs at least one step per episode");
   require(options.learning_rate > 0, "the learning rate must be above 0");
   require(options.dropout >= 0 && options.dropout < 1, "the dropout must be in [0, 1)");
   return options;
@@ -33,11 +33,11 @@ const ReinforceOptions& checked(const ReinforceOptions& options) {
 void check_observer(std::int64_t observer, const ReinforceOptions& options) {
   if (observer < 0 || observer >= options.observers) {
     throw std::invalid_argument("there is no observer " + std::to_string(observer) +
-                                ": they are 0 to " + std::to_string(options.observers - 1));
+                                "; observers are 0 to " + std::to_string(options.observers - 1));
   }
 }
 
-// In [0, 1), of 53 bits.
+// A number in [0, 1) with 53 random bits.
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1.0p-53; }
 
 }  // namespace
@@ -95,7 +95,7 @@ at::Tensor ReinforceAgent::select_actions(const at::Tensor& states,
                                           std::span<const std::int64_t> observers) {
   const auto size = static_cast<std::int64_t>(observers.size());
   require(states.dim() == 2 && states.size(0) == size && states.size(1) == kInputs,
-          "the states must be [B, 4], with an observer for each");
+          "the states must be [B, 4], with one observer for each");
   require(states.is_cpu() && states.scalar_type() == at::kFloat,
           "the states must be single precision numbers on the CPU");
   const at::Tensor contiguous = states.contiguous();
@@ -122,7 +122,7 @@ void ReinforceAgent::sample() {
     }
   }
 
-  // In the order of the observers, as the rounding of a row may depend on its place.
+  // Sorts by observer, because the rounding of a row may depend on its position.
   sorted_.clear();
   for (BatchRow& row : batch_)
     sorted_.push_back(&row);

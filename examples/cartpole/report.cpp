@@ -139,9 +139,9 @@ Figure comparison(const CartPoleOptions& options, const std::vector<SweepRow>& r
     no_batch.points.push_back({x, row.no_batch.work_seconds});
   }
   Figure figure;
-  figure.title = "CartPole: batch against no batch";
+  figure.title = "CartPole: batch compared with no batch";
   figure.subtitle = std::to_string(options.episodes) + " episodes of " +
-                    std::to_string(options.steps) + " steps of each observer, without the set-up";
+                    std::to_string(options.steps) + " steps per observer, without the set-up";
   figure.x = {.label = "world size (one agent, the rest observers)", .whole_numbers = true};
   figure.y = {.label = "seconds", .from = 0};
   figure.series = {batch, no_batch};

@@ -14,8 +14,8 @@ struct SweepRow {
   TrainingReport no_batch{};
 };
 
-/// Times batch against no batch at the options' world sizes, and prints the tutorial's table on
-/// standard output, a row as soon as it is there. Throws as train() does.
+/// Compares batch with no batch at the options' world sizes. Prints the tutorial's table on
+/// standard output, each row as soon as it is known. Throws as train() does.
 std::vector<SweepRow> run_sweep(const CartPoleOptions& options, const InterruptFlag& interrupts);
 
 }  // namespace batchrpc_examples

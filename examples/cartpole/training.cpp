@@ -33,12 +33,12 @@ AgentOptions agent_options(const CartPoleOptions& options) {
   return agent;
 }
 
-/// A group with its processes: the agent's node, and the observers where nobody else starts them.
+/// The agent's node, and the observers' processes if nothing else starts them.
 class World {
  public:
   World(const GroupOptions& options, const InterruptFlag& interrupts)
       : group_(as_agent(options)), joining_(rpc::Node::start(agent_node(group_))) {
-    if (!options.rank) processes_.emplace(group_);  // the agent's node listens by now
+    if (!options.rank) processes_.emplace(group_);  // the agent's node is listening now
     while (!joining_.wait_for(std::chrono::milliseconds(50))) {
       interrupts.check();
       if (processes_) processes_->check();
@@ -83,7 +83,8 @@ class World {
   GroupOptions group_;
   rpc::Future<rpc::Node> joining_;
   std::optional<rpc::Node> node_;
-  std::optional<ObserverProcesses> processes_;  // end before the node, which they would miss
+  std::optional<ObserverProcesses>
+      processes_;  // must end before the node, or they would report its loss
 };
 
 }  // namespace

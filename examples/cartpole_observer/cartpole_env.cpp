@@ -24,14 +24,14 @@ constexpr double kStartRange = 0.05;
 
 CartPoleEnv::CartPoleEnv(std::uint64_t seed) : random_(seed) { reset(); }
 
-// std::uniform_real_distribution may differ between standard libraries; this does not.
+// std::uniform_real_distribution may differ between standard libraries; this function does not.
 double CartPoleEnv::draw() {
   const double unit = static_cast<double>(random_() >> 11) * 0x1.0p-53;
   return (2 * unit - 1) * kStartRange;
 }
 
 CartPoleEnv::Observation CartPoleEnv::reset() {
-  // One statement each, as the order in which arguments are evaluated is not fixed.
+  // One statement for each, because the evaluation order of arguments is not fixed.
   CartPoleState start;
   start.position = draw();
   start.velocity = draw();
@@ -49,14 +49,13 @@ void CartPoleEnv::reset_to(const CartPoleState& state, int steps_taken) {
 
 CartPoleEnv::Step CartPoleEnv::step(int action) {
   if (action < 0 || action >= kActions) {
-    throw std::invalid_argument("CartPole knows the actions 0 and 1, not " +
-                                std::to_string(action));
+    throw std::invalid_argument("CartPole's actions are 0 and 1, not " + std::to_string(action));
   }
   if (ended_) {
     throw std::logic_error("this CartPole run has ended: call reset() before the next step");
   }
 
-  // The operations and their order are Gymnasium's, for results equal to the last bits.
+  // Same operations in the same order as Gymnasium, so that results are equal to the last bit.
   const double force = action == 1 ? kForce : -kForce;
   const double cosine = std::cos(state_.angle);
   const double sine = std::sin(state_.angle);

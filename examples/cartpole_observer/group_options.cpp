@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kByEnvironment = "env://";
 
-// Empty when it is not set.
+// Returns an empty text if the variable is not set.
 std::string text_in_environment(const char* name) {
   const char* text = std::getenv(name);
   return text == nullptr ? "" : text;
@@ -32,7 +32,7 @@ std::optional<int> number_in_environment(const char* name) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    throw UsageError(std::string("the environment variable ") + name + " is no number: " + text);
+    throw UsageError(std::string("the environment variable ") + name + " is not a number: " + text);
   }
   return value;
 }
@@ -46,7 +46,7 @@ constexpr std::array kLaunchers{Launcher{"RANK", "WORLD_SIZE", true},
                                 Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", false},
                                 Launcher{"PMI_RANK", "PMI_SIZE", false}};
 
-// What is missing besides, empty if nothing is.
+// The name of a missing address setting; empty if nothing is missing.
 std::string missing_address(const Launcher& launcher) {
   if (!launcher.tells_address) return "--join";
   std::string missing;
@@ -58,7 +58,7 @@ std::string missing_address(const Launcher& launcher) {
   return missing;
 }
 
-// What one variable alone says: nothing, if another launcher has set both.
+// Throws if a launcher has set only one of its variables. Called if no launcher has set both.
 void refuse_half_a_launcher() {
   for (const Launcher& launcher : kLaunchers) {
     const bool rank = number_in_environment(launcher.rank).has_value();
@@ -70,7 +70,7 @@ void refuse_half_a_launcher() {
   }
 }
 
-// To ignore what a launcher says would be to start all processes in each that it has started.
+// If the program ignored a launcher's variables, every process would start all the others.
 void take_environment(GroupOptions& options) {
   for (const Launcher& launcher : kLaunchers) {
     const auto rank = number_in_environment(launcher.rank);
@@ -80,9 +80,10 @@ void take_environment(GroupOptions& options) {
       const std::string missing = missing_address(launcher);
       if (!missing.empty() && *world_size == 1) return;  // mpirun -n 1
       if (!missing.empty()) {
-        throw UsageError(std::string("by ") + launcher.rank + " and " + launcher.world_size +
-                         " in the environment this is one of several processes, but where rank 0 "
-                         "listens is missing: " +
+        throw UsageError(std::string("the variables ") + launcher.rank + " and " +
+                         launcher.world_size +
+                         " say that this is one of several processes, but the address of rank 0 "
+                         "is missing: " +
                          missing);
       }
       options.join = kByEnvironment;
@@ -94,7 +95,7 @@ void take_environment(GroupOptions& options) {
   refuse_half_a_launcher();
 }
 
-// The address that the node makes of env://.
+// The address that the node makes from env://.
 std::string address_in_environment() {
   for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "RANK", "WORLD_SIZE"}) {
     if (text_in_environment(name).empty()) {
@@ -103,14 +104,14 @@ std::string address_in_environment() {
   }
   const int port = number_in_environment("MASTER_PORT").value();
   if (port < 1 || port > 65535) {
-    throw UsageError("the environment variable MASTER_PORT is no port: " + std::to_string(port));
+    throw UsageError("the environment variable MASTER_PORT is not a port: " + std::to_string(port));
   }
   return batchrpc::TcpAddress{.host = text_in_environment("MASTER_ADDR"),
                               .port = static_cast<std::uint16_t>(port)}
       .to_string();
 }
 
-// What the node would refuse later, without the usage.
+// Throws UsageError for addresses that the node would reject later.
 void check_join(const GroupOptions& options) {
   if (options.join.starts_with("file:///")) return;
   const bool by_environment = options.join == kByEnvironment;
@@ -141,20 +142,21 @@ void add_group_options(CLI::App& app, GroupOptions& options) {
       ->check(between(2, GroupOptions::kMostProcesses))
       ->capture_default_str();
   app.add_option("--rank", options.rank,
-                 "be one process of a run: 0 the agent, else an observer; without it, and without "
+                 "run one process: the agent (0) or an observer; without it, and without "
                  "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in the environment (torchrun), "
-                 "start all of them")
+                 "all processes are started")
       ->check(between(0, GroupOptions::kMostProcesses - 1));
   app.add_option("--join", options.join,
-                 "with --rank: the address at which rank 0 listens, such as tcp://127.0.0.1:29500");
+                 "with --rank: the address where rank 0 listens, such as tcp://127.0.0.1:29500");
   app.add_option("--transport", options.transport,
                  "auto (Unix sockets between processes of one host), tcp or unix")
       ->transform(one_of(transports()))
       ->default_str("auto");
-  app.add_option("--seed", options.seed, "of the weights, the actions and (plus rank) environments")
+  app.add_option("--seed", options.seed,
+                 "seed of the weights, the actions and (plus the rank) the environments")
       ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
-  app.add_option("--gamma", options.gamma, "discount of later rewards")
+  app.add_option("--gamma", options.gamma, "discount factor of later rewards")
       ->check(between(0.0, 1.0))
       ->capture_default_str();
   app.add_flag("--launched", options.launched)->group("");  // hidden
@@ -162,11 +164,12 @@ void add_group_options(CLI::App& app, GroupOptions& options) {
 
 void complete(GroupOptions& options) {
   if (options.rank && options.join == kByEnvironment) {
-    throw UsageError("--rank and --join env:// exclude each other: RANK in the environment tells");
+    throw UsageError(
+        "--rank and --join env:// exclude each other: env:// takes the rank from RANK");
   }
   if (!options.rank) take_environment(options);
   if (options.rank && options.join.empty()) {
-    throw UsageError("--rank needs --join, the address at which rank 0 listens");
+    throw UsageError("--rank needs --join, the address where rank 0 listens");
   }
   if (!options.rank && !options.join.empty()) {
     throw UsageError("--join needs --rank: which process of the run this is");
@@ -174,7 +177,7 @@ void complete(GroupOptions& options) {
   if (options.rank) check_join(options);
   if (options.world_size < 2 || options.world_size > GroupOptions::kMostProcesses) {
     throw UsageError("a world of " + std::to_string(options.world_size) +
-                     ": there must be an agent and an observer, and at most " +
+                     ": a run needs an agent and an observer, and may have at most " +
                      std::to_string(GroupOptions::kMostProcesses) + " processes");
   }
   if (options.rank && (*options.rank < 0 || *options.rank >= options.world_size)) {

@@ -14,12 +14,12 @@ class App;
 
 namespace batchrpc_examples {
 
-/// The agent's node. It is rank 0; rank r from 1 on is the node `observer_name(r)`.
+/// The name of the agent's node, which is rank 0. The node of rank r ≥ 1 is `observer_name(r)`.
 inline constexpr const char* kAgentName = "agent";
 std::string observer_name(int rank);
 
-/// What all processes of a run are told: who they are, where they meet, and what an observer needs
-/// besides.
+/// The options that all processes of a run share: their rank, their meeting address, and an
+/// observer's settings.
 struct GroupOptions {
   static constexpr int kMostProcesses = 1024;
 
@@ -29,20 +29,19 @@ struct GroupOptions {
   TransportChoice transport = TransportChoice::automatic;
   std::string status{};  ///< where the agent's status page is served; empty: nowhere
   std::uint64_t seed = 543;
-  double gamma = 0.99;    ///< the discount, in [0, 1]
+  double gamma = 0.99;    ///< the discount factor, in [0, 1]
   bool launched = false;  ///< another process started this one, and will end it
 };
 
-/// Adds the command line's options for these, each with its range.
+/// Adds the command-line options, with their ranges.
 void add_group_options(CLI::App& app, GroupOptions& options);
 
-/// Takes what torchrun (RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT) or mpirun say in the
-/// environment, where the command line has named no rank; then checks what one option alone cannot.
-/// Throws UsageError, also where the environment says that this is one of several processes, but
-/// not where they meet.
+/// Takes the settings of torchrun (RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT) or mpirun from
+/// the environment, unless the command line gives a rank. Then checks the combination of options.
+/// Throws UsageError, also if the environment shows several processes but no meeting address.
 void complete(GroupOptions& options);
 
-/// For a process with a rank.
+/// The options of a node, for a process with a rank.
 batchrpc::NodeOptions node_options(const GroupOptions& options);
 
 /// The command line of the observer of that rank, without the program's name.

@@ -12,7 +12,7 @@ using namespace batchrpc_examples;
 
 int run_with(int argc, const char* const* argv) {
   CLI::App app(
-      "One observer of a CartPole run, for the agent that `cartpole` is: the same as `cartpole "
+      "One observer of a CartPole run whose agent is `cartpole`: the same as `cartpole "
       "--rank` with a rank above 0, but without LibTorch, which takes longer to load than all "
       "else here.");
   GroupOptions options;
@@ -20,7 +20,7 @@ int run_with(int argc, const char* const* argv) {
   const bool run = parse_command_line(app, argc, argv, [&] {
     complete(options);
     if (options.rank.value_or(0) > 0) return;
-    throw UsageError("an observer has a --rank above 0; `cartpole` starts all processes");
+    throw UsageError("an observer needs a --rank above 0; to start all processes use `cartpole`");
   });
   return run ? run_observer(options) : 0;
 }

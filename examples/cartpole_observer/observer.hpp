@@ -12,31 +12,31 @@ namespace batchrpc_examples {
 
 /// How an observer's work ended.
 struct ObserverEnd {
-  int exit_code = 0;     ///< of its process; 0: the agent has said that it is through
-  std::string reason{};  ///< for people; empty when there is nothing to say
+  int exit_code = 0;     ///< exit code of its process; 0: the agent has finished
+  std::string reason{};  ///< a text for the user; may be empty
 };
 
-/// Lives in an observer's process: plays CartPole, and asks the agent for every action. Its public
-/// functions but `ended()` are what the agent calls.
+/// An observer: plays CartPole and asks the agent for every action. The agent calls its public
+/// functions, except `end()` and `ended()`.
 class Observer {
  public:
-  /// `index` counts from 0. The node outlives it.
+  /// `index` counts from 0. The node must outlive the observer.
   Observer(const batchrpc::Node& node, int index, std::uint64_t seed, double discount);
 
-  /// Does nothing: that it can be called says that this observer is there.
+  /// Does nothing. A successful call shows that this observer is ready.
   void ready();
 
-  /// Plays for a number of steps: when the environment ends it is reset and goes on. No thread
-  /// waits meanwhile. An episode at a time.
+  /// Plays for a number of steps; when the environment ends, it is reset. No thread waits during
+  /// the episode. Only one episode may run at a time.
   batchrpc::Future<Rollout> run_episode(std::int32_t steps);
 
-  /// The agent is through.
+  /// The agent has finished.
   void finish();
 
-  /// Ends the work for another reason; any thread. Only the first counts.
+  /// Ends the work for another reason. Any thread may call it. Only the first call counts.
   void end(ObserverEnd why);
 
-  /// Ready when the work is over. Once.
+  /// Returns a future that is ready when the work is over. Call it once.
   batchrpc::Future<ObserverEnd> ended();
 
  private:
@@ -45,7 +45,7 @@ class Observer {
   const double discount_;
   CartPoleEnv environment_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   batchrpc::Promise<ObserverEnd> end_;
 };
 

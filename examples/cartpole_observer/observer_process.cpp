@@ -13,8 +13,8 @@ namespace batchrpc_examples {
 namespace rpc = batchrpc;
 
 int run_observer(const GroupOptions& options) {
-  // Ctrl-C reaches all processes of a terminal. Who was started by the agent leaves it to the
-  // agent, which ends its observers in good order.
+  // Ctrl-C reaches all processes of a terminal. An observer that the agent started ignores it,
+  // because the agent ends its observers in good order.
   if (options.launched) std::signal(SIGINT, SIG_IGN);
 
   rpc::Node node(node_options(options));
@@ -40,9 +40,9 @@ int run_observer(const GroupOptions& options) {
   node.expose<&Observer::ready>(observer, {.short_handler = true});
 
   const ObserverEnd end = std::move(ended).get();
-  // In one piece: the others write to the same terminal at the same moment.
+  // Written in one piece, because other processes write to the same terminal.
   if (!end.reason.empty()) std::cerr << node.name() + ": " + end.reason + "\n" << std::flush;
-  if (end.exit_code != 0) node.shutdown(rpc::Duration::zero());  // nobody waits for what we do
+  if (end.exit_code != 0) node.shutdown(rpc::Duration::zero());  // no caller waits for its work
   return end.exit_code;
 }
 

@@ -4,9 +4,8 @@
 
 namespace batchrpc_examples {
 
-/// Joins the group and plays for the agent until that is through. Returns the exit code: 0; 1 when
-/// the agent was lost, which it says on standard error; 128 and its number when a
-/// signal ended it.
+/// Joins the group and plays until the agent has finished. Returns the exit code: 0; 1 if the agent
+/// was lost, which is reported on standard error; 128 plus the number of the signal that ended it.
 int run_observer(const GroupOptions& options);
 
 }  // namespace batchrpc_examples

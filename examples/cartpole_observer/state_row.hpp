@@ -6,7 +6,7 @@
 
 namespace batchrpc_examples {
 
-/// What an observer sends in each step: its row of the agent's batch. Plain data, so that observers
+/// An observer's message in each step: its row of the agent's batch. Plain data, so that observers
 /// need no LibTorch.
 struct StateRow {
   std::int32_t observer = 0;  ///< counted from 0

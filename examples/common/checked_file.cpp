@@ -79,7 +79,7 @@ void CheckedFile::require_checksum() {
   const std::uint64_t expected = checksum_;
   std::uint64_t value = 0;
   read(&value, sizeof value);
-  if (value != expected) damaged("is damaged: its checksum is another");
+  if (value != expected) damaged("is damaged: its checksum does not match");
 }
 
 std::int64_t CheckedFile::size() const {

@@ -22,7 +22,7 @@ bool parse_command_line(CLI::App& app, int argc, const char* const* argv,
     app.parse(argc, argv);
     check();
     return true;
-  } catch (const CLI::Success& asked) {  // --help and its like
+  } catch (const CLI::Success& asked) {  // --help and similar options
     app.exit(asked);
     return false;
   } catch (const CLI::Error& error) {
@@ -39,7 +39,7 @@ int run_program(const std::string& name, int (*run)(int argc, const char* const*
   } catch (const UsageError& error) {
     std::cerr << name << ": " << error.what() << std::endl;
     return 2;
-  } catch (const batchrpc::InvalidArgument& error) {  // an address, say
+  } catch (const batchrpc::InvalidArgument& error) {  // for example of an address
     std::cerr << name << ": " << error.what() << std::endl;
     return 2;
   } catch (const Interrupted& interrupted) {

@@ -45,7 +45,7 @@ struct Range {
 
 bool finite(const Point& point) { return std::isfinite(point.x) && std::isfinite(point.y); }
 
-// The least and the greatest of a member over all that is drawn.
+// The smallest and the largest value of a member over everything that is drawn.
 template <typename Member>
 std::pair<double, double> extent(const Figure& figure, Member member) {
   double low = std::numeric_limits<double>::infinity();
@@ -64,7 +64,7 @@ std::pair<double, double> extent(const Figure& figure, Member member) {
 }
 
 std::vector<double> doubling_ticks(double low, double high) {
-  if (!(low > 0)) throw std::invalid_argument("an axis that doubles is of values above 0");
+  if (!(low > 0)) throw std::invalid_argument("a doubling axis needs values above 0");
   std::vector<double> ticks{std::exp2(std::floor(std::log2(low)))};
   while (ticks.back() < high || ticks.size() < 2)
     ticks.push_back(2 * ticks.back());
@@ -94,7 +94,7 @@ class Drawing {
       y_high = std::max(y_high, line.y);
     }
     x_ = range_of(figure.x, x_low, x_high, figure.x.whole_numbers ? 13 : 9);
-    // Horizontally the points may touch both ends: no empty strip up to the next tick.
+    // Horizontally the points may touch both ends, so no empty strip is added up to the next tick.
     if (x_low < x_high) {
       x_.from = figure.x.from.value_or(x_low);
       x_.to = figure.x.to.value_or(x_high);
@@ -110,7 +110,7 @@ class Drawing {
     draw_heading();
     draw_axes();
     cairo_save(cairo_);
-    // Half of the thickest line and marker may lie beyond the axes.
+    // Half of the thickest line and marker may lie outside the axes.
     cairo_rectangle(cairo_, left_ - 6, top_ - 6, right_ - left_ + 12, bottom_ - top_ + 12);
     cairo_clip(cairo_);
     for (std::size_t i = 0; i < figure_.series.size(); ++i)
@@ -140,7 +140,7 @@ class Drawing {
     return extents.x_advance;
   }
 
-  // `y` is the line that the letters stand on.
+  // `y` is the baseline.
   void text(const std::string& text, double x, double y, Align align = Align::kLeft) {
     if (align == Align::kCenter) x -= text_width(text) / 2;
     if (align == Align::kRight) x -= text_width(text);
@@ -165,7 +165,7 @@ class Drawing {
     return figure_.series[index].color.value_or(series_color(index));
   }
 
-  // Title, subtitle and legend, one below the other; leaves `top_` under them.
+  // Draws title, subtitle and legend below each other, and moves `top_` below them.
   void draw_heading() {
     double y = kMargin;
     if (!figure_.title.empty()) {
@@ -265,7 +265,8 @@ class Drawing {
       cairo_set_dash(cairo_, nullptr, 0, 0);
       if (reference.label.empty()) continue;
       font(kTickSize);
-      // Above the line where there is room, else below it; on a veil, as lines may cross it.
+      // The label goes above the line if there is room, else below it. It has a veil, because lines
+      // may cross it.
       const double width = text_width(reference.label);
       const bool above = y - kTickSize - 8 > top_ - 6;
       const double base = above ? y - 5 : y + kTickSize + 4;

@@ -12,8 +12,8 @@ struct Color {
   double blue = 0;
 };
 
-/// Colours for the series of a figure, which the colour-blind can tell apart (Okabe and Ito 2008).
-/// Goes round after eight.
+/// The colours of a figure's series, which colour-blind readers can tell apart (Okabe and Ito
+/// 2008). Repeats after eight.
 Color series_color(std::size_t index);
 
 struct Point {
@@ -22,15 +22,15 @@ struct Point {
 };
 
 struct Series {
-  std::string name{};  ///< in the legend; a series without a name is not there
+  std::string name{};  ///< name in the legend; empty: not in the legend
   std::vector<Point> points{};
-  std::optional<Color> color{};  ///< by default that of its place among the series
+  std::optional<Color> color{};  ///< by default chosen by the series' position
   double line_width = 2;         ///< 0: no line
   double marker_size = 0;        ///< diameter; 0: no markers
   double opacity = 1;
 
-  /// A band behind the line, as between two percentiles: as many points as bounds, each
-  /// {x, lower} and {x, upper}. Empty: none.
+  /// A band behind the line, for example between two percentiles. Both bounds need the same number
+  /// of points, {x, lower} and {x, upper}. Empty: no band.
   std::vector<Point> band_lower{};
   std::vector<Point> band_upper{};
 };
@@ -43,10 +43,10 @@ struct ReferenceLine {
 
 struct Axis {
   std::string label{};
-  std::optional<double> from{};  ///< by default what the points need, rounded to a tick
+  std::optional<double> from{};  ///< by default the smallest point, rounded to a tick
   std::optional<double> to{};
-  bool whole_numbers = false;  ///< ticks at whole numbers only
-  bool doubling = false;  ///< logarithmic, of values above 0: each tick is twice the one before
+  bool whole_numbers = false;  ///< ticks only at whole numbers
+  bool doubling = false;  ///< logarithmic, for values above 0: each tick is twice the one before
 };
 
 /// A line chart. Points that are not finite interrupt their line.
@@ -61,9 +61,9 @@ struct Figure {
   int height = 500;
 };
 
-/// Both throw `std::invalid_argument` when there is nothing to draw (no finite point), and
-/// `std::runtime_error`, with the path, when the file cannot be written. No thread safety is
-/// needed: each call is by itself.
+/// Write the figure to a file. Throw `std::invalid_argument` if no point is finite, and
+/// `std::runtime_error` with the path if the file cannot be written. Calls are independent of each
+/// other.
 void write_svg(const Figure& figure, const std::string& path);
 void write_png(const Figure& figure, const std::string& path);
 

@@ -4,9 +4,9 @@
 
 namespace batchrpc_examples {
 
-/// Has a folder for this alone among all that ask for it so, in this process or another of the
-/// machine, until it goes or the process ends. Leaves no file. Where folders cannot be locked, as
-/// on NFS, everybody has it. Not thread safe.
+/// Locks a folder against other FolderLocks of this machine, in this process or others, until it is
+/// destroyed or the process ends. Leaves no file. If the file system cannot lock folders (NFS),
+/// every lock succeeds. Not thread-safe.
 class FolderLock {
  public:
   FolderLock() = default;
@@ -14,7 +14,7 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  /// Once. False: another has the folder.
+  /// Call it once. Returns false if the folder is locked already.
   [[nodiscard]] bool take(const std::string& folder);
 
  private:

@@ -4,9 +4,9 @@
 
 namespace batchrpc_examples {
 
-/// A TCP port that nobody listens on at loopback at this moment. Somebody may take it before the
-/// caller does, which is unlikely, as the kernel goes round all of them.
-/// Throws `std::system_error` when there is none.
+/// Returns a TCP port on which nothing listens on loopback at this moment. Another process may take
+/// it before the caller does, which is unlikely, since the kernel cycles through all ports. Throws
+/// `std::system_error` if there is none.
 std::uint16_t free_port();
 
 }  // namespace batchrpc_examples

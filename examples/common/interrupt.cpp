@@ -13,8 +13,8 @@ namespace batchrpc_examples {
 
 namespace {
 
-// A signal handler sees nothing but what is static. A pipe, and no blocked signals with a signalfd,
-// as libraries may have started threads before main() (OpenBLAS does), which block none.
+// A signal handler can only use static data. It writes to a pipe. A signalfd would need blocked
+// signals, but libraries may have started threads before main() that block none (OpenBLAS does).
 std::atomic<int> signal_pipe{-1};
 
 void write_byte(int file, unsigned char byte) {
@@ -38,13 +38,14 @@ InterruptHandler::InterruptHandler(std::function<void(int)> interrupted)
   if (!signal_pipe.compare_exchange_strong(none, pipe_[1])) {
     ::close(pipe_[0]);
     ::close(pipe_[1]);
-    throw std::logic_error("a process has one InterruptHandler at a time");
+    throw std::logic_error("a process may have only one InterruptHandler at a time");
   }
   watcher_ = std::thread([this] { watch(); });
 
   struct sigaction action {};
   action.sa_handler = pass_on;
-  action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);  // the second one is not handled
+  action.sa_flags =
+      static_cast<int>(SA_RESTART | SA_RESETHAND);  // a second signal gets the default action
   ::sigemptyset(&action.sa_mask);
   const auto handle = [&action](int number, struct sigaction& before) {
     ::sigaction(number, nullptr, &before);
@@ -68,7 +69,7 @@ void InterruptHandler::watch() const {
   bool called = false;
   while (true) {
     unsigned char byte = 0;
-    if (::read(pipe_[0], &byte, 1) != 1) continue;  // interrupted
+    if (::read(pipe_[0], &byte, 1) != 1) continue;  // interrupted by a signal
     if (byte == 0) return;
     if (!called) interrupted_(byte);
     called = true;

@@ -8,18 +8,18 @@
 
 namespace batchrpc_examples {
 
-/// Turns SIGINT and SIGTERM into a call on a thread of its own, so that Ctrl-C may end a program in
-/// good order. The same signal a second time ends the process at once, as if nobody handled it. A
-/// signal that is ignored, as under nohup, stays ignored.
+/// Turns SIGINT and SIGTERM into a call on a separate thread, so that Ctrl-C can end a program in
+/// good order. A second signal of the same kind ends the process at once. A signal that is ignored,
+/// for example under nohup, stays ignored.
 ///
-/// One at a time in a process, as signals belong to the process; a second throws
+/// Only one may exist at a time, because signals belong to the process; a second throws
 /// `std::logic_error`.
 class InterruptHandler {
  public:
-  /// `interrupted(signal)` is called at most once. It may do anything, but must not destroy this.
+  /// `interrupted(signal)` is called at most once. It must not destroy this object.
   explicit InterruptHandler(std::function<void(int)> interrupted);
 
-  /// Waits for `interrupted` when it runs, and handles the signals as before.
+  /// Waits for a running `interrupted`, and restores the previous handling of the signals.
   ~InterruptHandler();
 
   InterruptHandler(const InterruptHandler&) = delete;
@@ -29,13 +29,13 @@ class InterruptHandler {
   void watch() const;
 
   std::function<void(int)> interrupted_;
-  int pipe_[2] = {-1, -1};  // a byte for each signal; 0 asks the watcher to end
+  int pipe_[2] = {-1, -1};  // one byte per signal; 0 asks the watcher to end
   struct sigaction interrupt_before_ {};
   struct sigaction terminate_before_ {};
   std::thread watcher_;
 };
 
-/// What ends a program that a signal asks to end, once it has come out of whatever it did.
+/// Ends a program that a signal asked to end, by leaving all functions.
 class Interrupted : public std::exception {
  public:
   explicit Interrupted(int signal) : signal_(signal) {}
@@ -46,11 +46,11 @@ class Interrupted : public std::exception {
   int signal_;
 };
 
-/// An InterruptHandler for programs that look now and then whether they are to end.
+/// An InterruptHandler for programs that regularly check whether they must end.
 class InterruptFlag {
  public:
   [[nodiscard]] bool is_set() const { return signal_.load() != 0; }
-  /// Throws Interrupted when a signal has come.
+  /// Throws Interrupted if a signal has arrived.
   void check() const {
     if (const int signal = signal_.load()) throw Interrupted(signal);
   }

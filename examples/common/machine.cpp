@@ -34,7 +34,7 @@ double memory_gib() {
   return std::round(bytes / (1 << 30) * 10) / 10;
 }
 
-/// What TCP does by default: one that paces (bbr) does so within one machine, too.
+/// TCP's default congestion control. One that paces (bbr) also paces within one machine.
 std::string congestion_control() {
   std::ifstream file("/proc/sys/net/ipv4/tcp_congestion_control");
   std::string name;

@@ -4,7 +4,7 @@
 
 namespace batchrpc_examples {
 
-/// What a report says of where it was made: `cpu`, `cpus` (that this process may use),
+/// A report's description of its machine: `cpu`, `cpus` (those that this process may use),
 /// `memory_gib`, `system`.
 nlohmann::json machine_report();
 

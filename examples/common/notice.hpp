@@ -5,7 +5,7 @@
 
 namespace batchrpc_examples {
 
-/// Tells people what they should know. In one piece: others write to the same terminal.
+/// Prints a notice, in one piece because other processes write to the same terminal.
 inline void say(const std::string& notice) {
   std::cerr << "Notice: " + notice + "\n" << std::flush;
 }

@@ -7,7 +7,7 @@
 
 namespace batchrpc_examples {
 
-/// Files STEM.1.checkpoint, STEM.2.checkpoint, … of a folder, that may have others beside them.
+/// The files STEM.1.checkpoint, STEM.2.checkpoint, … of a folder. It may contain other files.
 class NumberedFiles {
  public:
   NumberedFiles(std::string folder, std::string stem)
@@ -15,12 +15,13 @@ class NumberedFiles {
 
   [[nodiscard]] const std::string& folder() const { return folder_; }
   [[nodiscard]] std::string path(std::int64_t number) const { return folder_ + "/" + name(number); }
-  /// Of the files that there are, in order; from 1. Throws std::filesystem::filesystem_error.
+  /// The numbers of the existing files in ascending order; all are at least 1. Throws
+  /// std::filesystem::filesystem_error.
   [[nodiscard]] std::vector<std::int64_t> numbers() const;
 
-  /// Removes all but the last `count`.
+  /// Removes all but the `count` newest files.
   void keep_last(std::size_t count) const;
-  /// Removes what replace_file() was not done with.
+  /// Removes files that replace_file() did not finish.
   void remove_unfinished() const;
 
  private:

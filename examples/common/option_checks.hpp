@@ -12,7 +12,7 @@
 
 namespace batchrpc_examples {
 
-/// Takes a number from `low` to `high`; `nan` is none.
+/// Accepts a number from `low` to `high`, but not `nan`.
 template <class T>
 CLI::Validator between(T low, T high) {
   std::ostringstream text;
@@ -33,7 +33,7 @@ CLI::Validator between(T low, T high) {
       range);
 }
 
-/// Takes one of these words, for the value that it stands for.
+/// Accepts one of these words and replaces it by its value.
 template <class T>
 CLI::Validator one_of(const std::map<std::string, T>& choices) {
   std::string words;
@@ -42,7 +42,7 @@ CLI::Validator one_of(const std::map<std::string, T>& choices) {
   return CLI::Validator(
       [choices, words](std::string& text) -> std::string {
         const auto choice = choices.find(text);
-        if (choice == choices.end()) return "'" + text + "' is none of " + words;
+        if (choice == choices.end()) return "'" + text + "' is not one of " + words;
         text = std::to_string(static_cast<int>(choice->second));
         return {};
       },

@@ -9,13 +9,14 @@
 
 namespace batchrpc_examples {
 
-/// A new temporary folder, which is gone with this, and all that is in it.
+/// A new temporary folder. It is removed with its contents when this object is destroyed.
 class PassingFolder {
  public:
-  /// Its name begins with the program's. Throws std::runtime_error.
+  /// The folder's name begins with the program's name. Throws std::runtime_error.
   explicit PassingFolder(const std::string& program) {
     std::string pattern = (std::filesystem::temp_directory_path() / (program + ".XXXXXX")).string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    if (::mkdtemp(pattern.data()) == nullptr)
+      throw std::runtime_error("cannot create a temporary folder");
     path_ = pattern;
   }
   ~PassingFolder() {

@@ -71,11 +71,11 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// What a child does first.
+// The first steps of a child.
 void begin_child(pid_t parent, int parent_death_signal) {
   if (parent_death_signal != 0) {
     ::prctl(PR_SET_PDEATHSIG, parent_death_signal);
-    if (::getppid() != parent) ::_exit(127);  // it died before the line above
+    if (::getppid() != parent) ::_exit(127);  // the parent died before the line above
   }
 
   struct sigaction action {};
@@ -87,7 +87,7 @@ void begin_child(pid_t parent, int parent_death_signal) {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Between fork and exec only async-signal-safe calls: other threads may have held any lock.
+// Only async-signal-safe calls between fork and exec, because other threads may have held any lock.
 [[noreturn]] void become(const char* program, char* const* arguments, char* const* environment,
                          pid_t parent, int parent_death_signal, int error_pipe) {
   begin_child(parent, parent_death_signal);
@@ -123,7 +123,7 @@ ChildProcess::ChildProcess(const ProcessOptions& options) {
   const std::vector<char*> argument_pointers = pointers_to(arguments);
   const std::vector<char*> environment_pointers = pointers_to(environment);
 
-  // The child writes why exec failed; a successful exec closes its end.
+  // The child writes the reason if exec fails. A successful exec closes its end.
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("pipe");
   const FileDescriptor read_end(ends[0]);
@@ -149,7 +149,7 @@ ChildProcess::ChildProcess(const ProcessOptions& options) {
 }
 
 ChildProcess::ChildProcess(const std::function<int()>& body) {
-  std::fflush(nullptr);  // or both would write what is in the buffers
+  std::fflush(nullptr);  // or both processes would write what is in the buffers
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ < 0) fail("fork");
@@ -161,7 +161,7 @@ ChildProcess::ChildProcess(const std::function<int()>& body) {
   } catch (const std::exception& error) {
     std::cerr << error.what() << std::endl;
   } catch (...) {
-    std::cerr << "ended by what is no std::exception" << std::endl;
+    std::cerr << "ended by an exception that is not a std::exception" << std::endl;
   }
   std::fflush(nullptr);
   ::_exit(code);
@@ -202,7 +202,7 @@ ProcessExit ChildProcess::wait() {
 }
 
 std::optional<ProcessExit> ChildProcess::wait_for(std::chrono::milliseconds time) {
-  // Looking again and again, as waitpid knows no time limit and pidfd_open is not everywhere.
+  // Polls, because waitpid has no time limit and pidfd_open is not available everywhere.
   const auto deadline = Clock::now() + time;
   while (!poll() && Clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -236,7 +236,7 @@ void stop_all(std::vector<ChildProcess>& children, std::chrono::milliseconds gra
 }
 
 std::chrono::nanoseconds process_age() {
-  // Field 22, in ticks since the boot; the second, the name, may hold spaces.
+  // Field 22, in ticks since boot. The second field, the name, may contain spaces.
   std::ifstream file("/proc/self/stat");
   std::string text;
   std::getline(file, text);

@@ -24,7 +24,7 @@ ProcessStatus process_status() {
     file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
   if (status.anonymous_bytes == 0 || status.threads == 0)
-    throw std::runtime_error("/proc/self/status does not tell this process's memory");
+    throw std::runtime_error("/proc/self/status does not state this process's memory");
   return status;
 }
 

@@ -13,7 +13,7 @@ std::int64_t resident_bytes() {
   std::ifstream file("/proc/self/statm");
   std::int64_t all = 0;
   std::int64_t resident = 0;
-  if (!(file >> all >> resident)) throw std::runtime_error("this process's memory is not known");
+  if (!(file >> all >> resident)) throw std::runtime_error("cannot read this process's memory");
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 

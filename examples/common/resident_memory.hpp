@@ -4,11 +4,11 @@
 
 namespace batchrpc_examples {
 
-/// The memory that this process has in RAM, without what the allocator could give back.
+/// The bytes of RAM of this process, without memory that the allocator could return.
 std::int64_t resident_bytes();
 
-/// What this process has allocated and not freed, whatever pages it lies in. Zero where the
-/// allocator is not the system's: under a sanitizer.
+/// The bytes that this process has allocated and not freed. Zero if the allocator is not the
+/// system's, as under a sanitizer.
 std::int64_t allocated_bytes();
 
 }  // namespace batchrpc_examples

@@ -11,7 +11,7 @@ namespace batchrpc_examples {
 namespace {
 
 void check_not_empty(const std::vector<double>& values) {
-  if (values.empty()) throw std::invalid_argument("statistics of no values");
+  if (values.empty()) throw std::invalid_argument("statistics need at least one value");
 }
 
 double of_sorted(const std::vector<double>& sorted, double percent) {

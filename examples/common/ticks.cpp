@@ -9,7 +9,7 @@ namespace batchrpc_examples {
 
 namespace {
 
-// The least of 1, 2 and 5 times a power of ten that is not below `step`.
+// The smallest of 1, 2 and 5 times a power of ten that is at least `step`.
 double round_up(double step) {
   const double power = std::pow(10, std::floor(std::log10(step)));
   for (const double factor : {1.0, 2.0, 5.0}) {

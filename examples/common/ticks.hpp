@@ -5,8 +5,8 @@
 
 namespace batchrpc_examples {
 
-/// Round numbers, at least two, about `count` of them, from at most `low` to at least `high`: a
-/// step of 1, 2 or 5 times a power of ten. With `low == high` around that value.
+/// About `count` round numbers, at least two, that cover `low` to `high`. The step is 1, 2 or 5
+/// times a power of ten. With `low == high` they lie around that value.
 std::vector<double> nice_ticks(double low, double high, int count, bool whole_numbers = false);
 
 /// A tick's text, with the digits that a step of this size needs: `0.25`, `1500`, `2,500,000`.

@@ -26,7 +26,7 @@ WorkerEnd::WorkerEnd(const rpc::Node& node, const std::string& employer) {
   node.on_membership([end, employer](const rpc::MembershipChange& change) {
     if (!change.joined && change.peer.name == employer) end();
   });
-  for (const rpc::PeerInfo& peer : node.peers()) {  // it may have been lost before
+  for (const rpc::PeerInfo& peer : node.peers()) {  // the employer may have been lost before
     if (peer.name == employer && peer.state == rpc::PeerState::lost) end();
   }
 }
@@ -38,7 +38,7 @@ void finish_workers(const rpc::Node& node, const std::vector<std::string>& worke
   for (const std::string& name : workers) {
     try {
       told.push_back(node.call<void()>(name, kFinish));
-    } catch (const rpc::Error&) {  // it is gone
+    } catch (const rpc::Error&) {  // the worker is gone
     }
   }
   for (rpc::Future<void>& heard : told)

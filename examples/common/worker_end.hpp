@@ -6,21 +6,21 @@
 
 namespace batchrpc_examples {
 
-/// The end of a process that works for another: that one tells it to finish, or is lost.
+/// Waits for the end of a worker process: its employer tells it to finish, or is lost.
 class WorkerEnd {
  public:
-  /// From now on `node` can be told to finish. `employer`: the name of the node that it works for.
+  /// From now on `node` can be told to finish. `employer` is the name of the node it works for.
   WorkerEnd(const batchrpc::Node& node, const std::string& employer);
   [[nodiscard]] bool is_over() const { return ended_.ready(); }
-  /// Blocks until it is.
+  /// Blocks until then.
   void wait() const { ended_.wait(); }
 
  private:
   batchrpc::Future<void> ended_;
 };
 
-/// Tells nodes that have a WorkerEnd to finish, and waits until all have heard it, or `patience` is
-/// over. Those that are gone are left out.
+/// Tells nodes with a WorkerEnd to finish. Waits until all have received that, but at most for
+/// `patience`. Lost nodes are left out.
 void finish_workers(const batchrpc::Node& node, const std::vector<std::string>& workers,
                     batchrpc::Duration patience);
 

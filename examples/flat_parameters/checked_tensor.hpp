@@ -8,13 +8,13 @@
 
 namespace batchrpc_examples {
 
-/// Its elements, without type and shape. Throws CheckpointError.
+/// Writes the elements, without type and shape. Throws CheckpointError.
 inline void write_tensor(CheckedFile& file, const at::Tensor& tensor) {
   const at::Tensor dense = tensor.contiguous();
   file.write(dense.data_ptr(), dense.nbytes());
 }
 
-/// float32 [elements]. Throws as CheckedFile::read().
+/// Reads float32 [elements]. Throws as CheckedFile::read() does.
 inline at::Tensor read_tensor(CheckedFile& file, std::int64_t elements) {
   at::Tensor tensor = at::empty({elements});
   file.read(tensor.data_ptr(), tensor.nbytes());

@@ -32,7 +32,7 @@ FlatParameters::FlatParameters(torch::nn::Module& module, bool with_buffers) {
   std::int64_t elements = 0;
   for (const at::Tensor& parameter : parameters) {
     if (parameter.scalar_type() != at::kFloat || parameter.device() != parameters[0].device()) {
-      throw std::invalid_argument("all parameters must be float32 on one device");
+      throw std::invalid_argument("all parameters must be float32 and on one device");
     }
     elements += parameter.numel();
   }

@@ -8,18 +8,19 @@
 
 namespace batchrpc_examples {
 
-/// The parameters of a module in one dense tensor, and their gradients in another, of which the
-/// module's own are views from then on: so all of them are one tensor on the way, sent without a
-/// copy, and received in place. On the module's device, in the order of `parameters()`; on demand
-/// with its float32 buffers behind, in the order of `buffers()`, which have no gradients.
+/// Holds the parameters of a module in one dense tensor, and their gradients in another. The
+/// module's own tensors become views of these. So all parameters travel as one tensor, are sent
+/// without a copy, and are received in place. The tensors are on the module's device, in the order
+/// of `parameters()`. On demand the module's float32 buffers follow, in the order of `buffers()`;
+/// they have no gradients.
 class FlatParameters {
  public:
   /// Throws `std::invalid_argument` unless all parameters are float32 and on one device.
   explicit FlatParameters(torch::nn::Module& module, bool with_buffers = false);
 
-  /// [numel], of parameters and buffers. To write to it is to write to the module.
+  /// Parameters and buffers, [numel]. Writing to it writes to the module.
   [[nodiscard]] const at::Tensor& values() const { return values_; }
-  /// [numel], of parameters. `backward()` adds to it; zero it before.
+  /// The gradients of the parameters, [numel]. `backward()` adds to it; zero it before.
   [[nodiscard]] const at::Tensor& gradients() const { return gradients_; }
 
  private:
@@ -33,18 +34,18 @@ struct Shard {
   std::int64_t end = 0;
 
   [[nodiscard]] std::int64_t size() const { return end - begin; }
-  /// A view.
+  /// Returns a view.
   [[nodiscard]] at::Tensor of(const at::Tensor& flat) const { return flat.slice(0, begin, end); }
 };
 
-/// How many elements FlatParameters::values() has.
+/// The number of elements of FlatParameters::values().
 std::int64_t flat_elements(const torch::nn::Module& module, bool with_buffers = false);
-/// A copy of what FlatParameters::values() holds, or of a part of it: no more is allocated.
+/// A copy of FlatParameters::values(), or of a part of it. Allocates no more than that.
 at::Tensor flat_values(const torch::nn::Module& module, bool with_buffers = false);
 at::Tensor flat_values(const torch::nn::Module& module, bool with_buffers, const Shard& part);
 
-/// Cuts so many elements into that many parts, whose sizes differ by one at most. Throws
-/// `std::invalid_argument` unless there is an element for each.
+/// Cuts `elements` elements into `parts` parts whose sizes differ by at most one. Throws
+/// `std::invalid_argument` unless each part has an element.
 std::vector<Shard> shards(std::int64_t elements, std::int64_t parts);
 
 }  // namespace batchrpc_examples

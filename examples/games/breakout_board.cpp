@@ -36,7 +36,7 @@ void BreakoutBoard::start(Corner corner) {
 }
 
 BreakoutBoard::Outcome BreakoutBoard::move(Action action) {
-  if (ended_) throw std::logic_error("this episode of Breakout has ended: start() comes first");
+  if (ended_) throw std::logic_error("this episode of Breakout has ended; call start() first");
   if (action == Action::left) paddle_ = std::max(0, paddle_ - 1);
   if (action == Action::right) paddle_ = std::min(kLast, paddle_ + 1);
 
@@ -52,7 +52,7 @@ BreakoutBoard::Outcome BreakoutBoard::move(Action action) {
     next.y = 0;
     step_y_ = -step_y_;
   } else if (bricks_[next.index()] == 1) {
-    // Of bricks in a row only the first breaks, and the ball flies through the others.
+    // Only the first of several bricks in a row breaks; the ball flies through the others.
     meets_brick = true;
     if (!in_bricks_) {
       outcome.reward = 1;
@@ -66,7 +66,7 @@ BreakoutBoard::Outcome BreakoutBoard::move(Action action) {
     if (trail_.x == paddle_) {
       step_y_ = -step_y_;
       next.y = trail_.y;
-    } else if (next.x == paddle_) {  // by its edge: back where it came from
+    } else if (next.x == paddle_) {  // at its edge: the ball returns the way it came
       step_x_ = -step_x_;
       step_y_ = -step_y_;
       next.y = trail_.y;

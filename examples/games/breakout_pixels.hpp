@@ -7,10 +7,10 @@
 namespace batchrpc_examples {
 
 /// MinAtarBreakout as a screen of 84 × 84 grey pixels, for networks of Atari's size. The
-/// observation is uint8 [4, 84, 84]: the last four screens, the newest last; at the start of an
-/// episode they are all its first. A cell is 8 × 8 pixels within a border of 2; paddle, ball, trail
-/// and bricks are 60, 120, 180 and 240, each before the ones named before it, as MinAtar draws
-/// them; nothing is 0.
+/// observation is uint8 [4, 84, 84]: the last four screens, newest last; at the start of an episode
+/// all four are the first screen. A cell is 8 × 8 pixels inside a border of 2. Paddle, ball, trail
+/// and bricks are 60, 120, 180 and 240; empty cells are 0. As in MinAtar, each is drawn over the
+/// ones named before it.
 class BreakoutPixels final : public batchrpc::Env {
  public:
   static constexpr int kScreen = 84;

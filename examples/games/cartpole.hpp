@@ -6,8 +6,9 @@
 
 namespace batchrpc_examples {
 
-/// CartPole-v1 as an environment of batchrpc: observation float32 [4] (position, velocity, angle,
-/// angular velocity), action int64 of 2, a reward of 1 a step; truncated after 500 steps.
+/// CartPole-v1 as an environment of batchrpc. The observation is float32 [4] (position, velocity,
+/// angle, angular velocity), the action one of 2 as int64, the reward 1 per step. Truncated after
+/// 500 steps.
 class CartPole final : public batchrpc::Env {
  public:
   CartPole();

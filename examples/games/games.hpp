@@ -7,11 +7,11 @@
 
 namespace batchrpc_examples {
 
-/// Names of make_env(), in order: cartpole, minatar-breakout, pixels.
+/// The names for make_env(), in order: cartpole, minatar-breakout, pixels.
 std::vector<std::string> env_names();
 
-/// A new environment of that name. Throws batchrpc::InvalidArgument for another name; it lists
-/// those that there are.
+/// Makes a new environment with that name. For another name, throws a batchrpc::InvalidArgument
+/// that lists the names.
 std::unique_ptr<batchrpc::Env> make_env(const std::string& name);
 
 }  // namespace batchrpc_examples

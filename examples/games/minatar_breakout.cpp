@@ -11,8 +11,7 @@ namespace rpc = batchrpc;
 BreakoutBoard::Action breakout_action(std::span<const std::byte> action) {
   const std::int64_t number = rpc::elements_of<std::int64_t>(action)[0];
   if (number < 0 || number > 2) {
-    throw rpc::InvalidArgument("Breakout knows the actions 0, 1 and 2, not " +
-                               std::to_string(number));
+    throw rpc::InvalidArgument("Breakout's actions are 0, 1 and 2, not " + std::to_string(number));
   }
   return static_cast<BreakoutBoard::Action>(number);
 }

@@ -6,11 +6,11 @@
 
 namespace batchrpc_examples {
 
-/// Gymnasium's MinAtar/Breakout-v1 as an environment of batchrpc: actions int64 of 3 (none, left,
-/// right), sticky in a tenth of the steps; a reward of 1 a brick; terminated when the ball falls,
-/// and without a limit of steps, as there. The observation is boolean [4, 10, 10]: paddle, ball,
-/// trail and bricks, the channels first as convolutions of LibTorch take them, where MinAtar has
-/// them last.
+/// Gymnasium's MinAtar/Breakout-v1 as an environment of batchrpc. Actions are one of 3 as int64
+/// (none, left, right), sticky in a tenth of the steps. The reward is 1 per brick. It terminates
+/// when the ball falls and has no step limit, as in Gymnasium. The observation is boolean [4, 10,
+/// 10]: paddle, ball, trail and bricks. The channels come first, as LibTorch's convolutions need
+/// them; in MinAtar they come last.
 class MinAtarBreakout final : public batchrpc::Env {
  public:
   MinAtarBreakout();
@@ -28,7 +28,7 @@ class MinAtarBreakout final : public batchrpc::Env {
   StickyBreakout game_;
 };
 
-/// Of an environment's action, int64. Throws batchrpc::InvalidArgument unless it is 0, 1 or 2.
+/// Converts an environment's int64 action. Throws batchrpc::InvalidArgument unless it is 0, 1 or 2.
 BreakoutBoard::Action breakout_action(std::span<const std::byte> action);
 
 }  // namespace batchrpc_examples

@@ -8,15 +8,15 @@
 
 namespace batchrpc_examples {
 
-/// BreakoutBoard with what is random in MinAtar: the corner that the ball starts from, and sticky
-/// actions, by which in a tenth of the steps the action before is taken again. The action before
-/// stays over the end of an episode, as it does there.
+/// BreakoutBoard with MinAtar's randomness: the corner that the ball starts from, and sticky
+/// actions, which repeat the previous action in a tenth of the steps. The previous action carries
+/// over the end of an episode, as in MinAtar.
 class StickyBreakout {
  public:
   static constexpr double kStickiness = 0.1;
 
-  /// Begins an episode. With a seed all is as in a new game with that seed; its draws are not those
-  /// of NumPy's generator.
+  /// Begins an episode. With a seed, everything is as in a new game with that seed. The numbers
+  /// differ from those of NumPy's generator.
   void reset(std::optional<std::uint64_t> seed);
   BreakoutBoard::Outcome step(BreakoutBoard::Action action);
 

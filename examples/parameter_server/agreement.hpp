@@ -11,26 +11,26 @@
 
 namespace batchrpc_examples {
 
-/// From what iterations a server can go on, or why it cannot.
+/// The iterations from which a server can continue, or the error that prevents it.
 struct OwnCheckpoints {
   std::vector<std::int64_t> iterations;
   std::string error;
 };
 
-/// The iteration that all servers go on from, or why they cannot.
+/// The iteration from which all servers continue, or the error that prevents it.
 struct AgreedIteration {
   std::int64_t iteration = 0;
   std::string error;
 };
 
-/// Server 0 has found that the servers cannot go on, and says so.
+/// The servers cannot continue; server 0 reports the reason.
 class NoAgreement : public CheckpointError {
  public:
   using CheckpointError::CheckpointError;
 };
 
-/// Server 0 gathers what all servers have on their disks, and answers all when it knows.
-/// Thread-safe.
+/// Server 0 collects the checkpointed iterations of all servers, and answers all servers when it
+/// has them. Thread-safe.
 class Agreement {
  public:
   explicit Agreement(const ParameterServerOptions& options) : options_(options) {}

@@ -5,8 +5,8 @@
 
 Both get the same weights, statistics of batch norm, images and labels. Names, shapes and their
 order must be the same; so must outputs in eval() and in train(), the gradients of an MSE loss, and
-the statistics after it, but for 1e-4 of the largest value in each tensor. Weights as each draws
-them must have the same means and deviations, as far as their number tells. Where there is no
+the statistics after it, to 1e-4 of the largest value in each tensor. The weights that each draws
+must have the same means and deviations, as far as their number allows a statement. Without
 torchvision it exits with 77.
 """
 
@@ -24,7 +24,7 @@ TOLERANCE = 1e-4
 
 for needed in ("torch", "torchvision"):
     if importlib.util.find_spec(needed) is None:
-        print(f"skipped: ResNet-50 is not compared, for {sys.executable} has no {needed}")
+        print(f"skipped: ResNet-50 is not compared, because {sys.executable} has no {needed}")
         print("(Debian: apt-get install python3-torchvision)")
         sys.exit(SKIPPED)
 
@@ -43,7 +43,7 @@ class Comparison:
         return holds
 
     def names_and_shapes(self, what, ours, theirs):
-        """Both are dicts of tensors. Whether all are there, one by one in the same order."""
+        """Whether two dicts of tensors have the same names and shapes in the same order."""
         failures = self.failures
         self.check(len(ours) == len(theirs), f"{len(ours)} {what}, not {len(theirs)}")
         for (our_name, our), (name, tensor) in zip(ours.items(), theirs.items()):
@@ -66,7 +66,7 @@ class Comparison:
         print(f"{what}: largest difference {worst:.1e} of a tensor's largest value")
 
     def distributions(self, ours, theirs):
-        """Of weights that were drawn from different seeds: means and deviations of two samples."""
+        """Compares means and deviations of weights that were drawn from different seeds."""
         if not self.names_and_shapes("initial parameters", ours, theirs):
             return
         for name, expected in theirs.items():
@@ -84,7 +84,7 @@ class Comparison:
 
 
 def prepared_model():
-    """One in which nothing is as it is at the start, so that nothing can be taken for another."""
+    """A model in which no value is an initial one, so that mix-ups are noticed."""
     model = torchvision.models.resnet50(num_classes=CLASSES)
     with torch.no_grad():
         for module in model.modules():

@@ -22,12 +22,12 @@ struct Header {
 };
 constexpr std::int64_t kLongestText = 4096;
 
-// Before anything is allocated of the sizes that it names.
+// Checks the sizes in the header before anything is allocated.
 void require_whole(const CheckedFile& file, const Header& header) {
   const auto is_text = [](std::int64_t size) { return size >= 0 && size <= kLongestText; };
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0 || !is_text(header.settings_size) ||
       !is_text(header.history_size) || header.elements < 0 || header.velocity_elements < 0) {
-    file.damaged("is no checkpoint of this program");
+    file.damaged("is not a checkpoint of this program");
   }
   std::int64_t left = file.size() -
                       static_cast<std::int64_t>(sizeof header + sizeof(std::uint64_t)) -
@@ -36,7 +36,7 @@ void require_whole(const CheckedFile& file, const Header& header) {
     if (left < 0 || elements > left / std::int64_t{sizeof(float)}) file.damaged("is cut off");
     left -= elements * std::int64_t{sizeof(float)};
   }
-  if (left > 0) file.damaged("is longer than it should be");
+  if (left > 0) file.damaged("is longer than its header states");
 }
 
 }  // namespace

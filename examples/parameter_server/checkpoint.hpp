@@ -10,19 +10,19 @@
 namespace batchrpc_examples {
 
 struct Checkpoint {
-  std::int64_t iterations = 0;  ///< that the model has had
-  std::int64_t servers = 1;     ///< that share the model
-  std::string settings;         ///< of the training, in one line for people
-  std::string history;          ///< of what gradients they were, for people
+  std::int64_t iterations = 0;  ///< iterations that the model has had
+  std::int64_t servers = 1;     ///< servers that share the model
+  std::string settings;         ///< settings of the training, as one line of text
+  std::string history;          ///< whose gradients the model has had, as text
   at::Tensor values;            ///< float32 [elements]
   at::Tensor velocity;          ///< float32 [parameters]; undefined without momentum
 };
 
-/// Writes a file beside `path` and, once it is on the disk, puts it in the place of `path`. Throws
-/// CheckpointError; what was there before then stays.
+/// Writes a file next to `path` and, once it is on the disk, replaces `path` by it. Throws
+/// CheckpointError; the old file then stays.
 void write_checkpoint(const std::string& path, const Checkpoint& checkpoint);
 
-/// Throws CheckpointError when it is not there, DamagedCheckpoint when it is not whole.
+/// Throws CheckpointError if the file does not exist, and DamagedCheckpoint if it is not complete.
 Checkpoint read_checkpoint(const std::string& path);
 
 }  // namespace batchrpc_examples

@@ -30,7 +30,7 @@ std::int64_t newest_common(const Restorable& restorable) {
   }
   if (common.empty()) {
     throw CheckpointError("the servers' checkpoints have no iteration in common: " + text.str() +
-                          "; put back what is missing, or to begin anew remove them all, or name "
+                          "; restore the missing ones, or, to start again, remove all or give "
                           "another folder");
   }
   return *std::max_element(common.begin(), common.end());
@@ -54,12 +54,12 @@ std::vector<std::int64_t> Checkpoints::restorable() const {
       (void)read(each);
       whole.push_back(each);
     } catch (const DamagedCheckpoint& error) {
-      say(std::string(error.what()) + "; it is passed over");
+      say(std::string(error.what()) + "; it is ignored");
     }
   }
   if (whole.empty() && !all.empty()) {
     throw CheckpointError("all checkpoints of " + server_ + " in " + files_.folder() +
-                          " are damaged: to begin anew, remove them, or name another folder");
+                          " are damaged: to start again, remove them or give another folder");
   }
   return whole;
 }
@@ -67,14 +67,14 @@ std::vector<std::int64_t> Checkpoints::restorable() const {
 Checkpoint Checkpoints::read(std::int64_t iterations) const {
   Checkpoint checkpoint = read_checkpoint(files_.path(iterations));
   if (checkpoint.servers != servers_) {
-    throw CheckpointError(files_.path(iterations) + ": is of a training with --servers " +
-                          std::to_string(checkpoint.servers) + ", and this one is with --servers " +
+    throw CheckpointError(files_.path(iterations) + ": belongs to a training with --servers " +
+                          std::to_string(checkpoint.servers) + ", but this one has --servers " +
                           std::to_string(servers_) +
-                          ": go on with as many servers as there were, "
-                          "or name another folder to begin anew");
+                          ": use the same number of servers, "
+                          "or give another folder to start again");
   }
   if (checkpoint.settings != settings_) {
-    throw CheckpointError(files_.path(iterations) + ": is of another training: " +
+    throw CheckpointError(files_.path(iterations) + ": belongs to another training: " +
                           checkpoint.settings + "; this one is " + settings_);
   }
   return checkpoint;
@@ -88,7 +88,7 @@ std::optional<Checkpoint> Checkpoints::restore(std::int64_t iterations, std::int
     const at::Tensor& velocity = checkpoint->velocity;
     if (checkpoint->values.numel() != elements ||
         (velocity.defined() && velocity.numel() != parameters)) {
-      throw CheckpointError(files_.path(iterations) + ": is of a model of another size");
+      throw CheckpointError(files_.path(iterations) + ": belongs to a model of another size");
     }
   }
   forget_after(iterations);
@@ -98,11 +98,11 @@ std::optional<Checkpoint> Checkpoints::restore(std::int64_t iterations, std::int
   return checkpoint;
 }
 
-// What is newer would be of another training than what the servers write from now on.
+// Newer checkpoints would not fit those that the servers write from now on.
 void Checkpoints::forget_after(std::int64_t iterations) const {
   for (const std::int64_t each : files_.numbers()) {
     if (each <= iterations) continue;
-    say(files_.path(each) + " is newer than what all servers have, and removed");
+    say(files_.path(each) + " was removed, because not all servers have it");
     std::filesystem::remove(files_.path(each));
   }
   files_.remove_unfinished();
@@ -136,7 +136,7 @@ void Checkpoints::write(std::int64_t iterations, const SharedModel& model, bool 
     files_.keep_last(kKept);
   } catch (const std::exception& error) {
     error_ = "no checkpoint after " + counted(iterations, "iteration") + ": " + error.what();
-    if (!is_last) say(error_ + "; the training goes on");
+    if (!is_last) say(error_ + "; the training continues");
   }
 }
 

@@ -13,37 +13,38 @@
 
 namespace batchrpc_examples {
 
-/// Iterations of which each server has a checkpoint, by its name.
+/// The iterations of which each server has a checkpoint, by server name.
 using Restorable = std::map<std::string, std::vector<std::int64_t>>;
 
-/// The newest from which all can go on: 0, the beginning, when none has a checkpoint. Throws
-/// CheckpointError, which tells what each has, when they have none in common; also when a server
-/// has none at all: whether it never wrote one, or has lost it, cannot be told.
+/// The newest iteration from which all servers can continue; 0, the beginning, if none has a
+/// checkpoint. Throws a CheckpointError that lists each server's iterations if they have none in
+/// common. That includes a server without any: it may have lost its checkpoints.
 std::int64_t newest_common(const Restorable& restorable);
 
-/// The checkpoints of one server in a folder: the last two, for servers that are killed together
-/// may be an iteration apart. Thread-safe, but restore().
+/// The checkpoints of one server in a folder. It keeps the last two, because servers that are
+/// killed together may be one iteration apart. Thread-safe, except restore().
 class Checkpoints {
  public:
-  /// For a process with a rank, and a folder.
+  /// For a process with a rank and a checkpoint folder.
   explicit Checkpoints(const ParameterServerOptions& options);
 
-  /// Of the checkpoints that there are. People are told of those that are damaged, which do not
-  /// count. Throws CheckpointError when one is of another training, and when all are damaged.
+  /// The iterations of the existing checkpoints. Damaged ones are reported and do not count. Throws
+  /// CheckpointError if one belongs to another training, or if all are damaged.
   [[nodiscard]] std::vector<std::int64_t> restorable() const;
 
-  /// Reads the checkpoint of that iteration, none of 0, and removes newer ones, of which people are
-  /// told, and what was not written to its end. Throws CheckpointError.
+  /// Reads the checkpoint of that iteration; nothing for 0. Removes newer checkpoints, which it
+  /// reports, and incomplete files. Throws CheckpointError.
   std::optional<Checkpoint> restore(std::int64_t iterations, std::int64_t elements,
                                     std::int64_t parameters);
 
-  /// After an update that finishes an iteration: writes a checkpoint if it is time. What goes wrong
-  /// is kept for error(), and told to people unless it was the last.
+  /// Called after an update that finishes an iteration: writes a checkpoint if it is time. A
+  /// failure is kept for error(), and reported unless it was the last checkpoint.
   void updated(const UpdateReport& update, const SharedModel& model);
-  /// The training is over after so many: writes the last one, if it is not there.
+  /// The training has ended after that many iterations: writes the last checkpoint if it does not
+  /// exist yet.
   void finish(std::int64_t iterations, const SharedModel& model);
 
-  /// Why the last one was not written; empty: it was.
+  /// Why the last checkpoint was not written; empty if it was.
   [[nodiscard]] std::string error() const;
 
  private:

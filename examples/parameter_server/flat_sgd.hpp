@@ -9,7 +9,7 @@ struct SgdOptions {
   double momentum = 0.9;
 };
 
-/// SGD with momentum as torch::optim::SGD has it, on one flat tensor.
+/// SGD with momentum, as in torch::optim::SGD, on one flat tensor.
 class FlatSgd {
  public:
   /// `velocity` is zero at the start; undefined without momentum.

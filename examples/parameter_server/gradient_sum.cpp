@@ -10,8 +10,8 @@ namespace batchrpc_examples {
 
 namespace {
 
-// The sum of a slice is finite unless one of its elements is not (or it overflows, which is as
-// bad), and is made in the cache.
+// The sum of a slice is finite unless an element is not (or the sum overflows, which is as bad).
+// Slices fit the cache.
 bool is_finite(const at::Tensor& gradient) {
   constexpr std::int64_t kSlice = 65536;
   for (std::int64_t begin = 0; begin < gradient.numel(); begin += kSlice) {
@@ -39,7 +39,7 @@ void GradientSum::accumulate(const at::Tensor& gradient) {
   const at::NoGradGuard no_grad;
   require_gradient(gradient, elements_);
   if (options_.refuse_nan && !is_finite(gradient)) {
-    throw batchrpc::InvalidArgument("the gradient holds NaN or infinity");
+    throw batchrpc::InvalidArgument("the gradient contains NaN or infinity");
   }
   if (options_.add) {
     if (!total_.sum.defined()) total_.sum = at::empty({elements_});

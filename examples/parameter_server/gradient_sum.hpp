@@ -10,23 +10,23 @@
 namespace batchrpc_examples {
 
 struct GradientSumOptions {
-  bool add = true;          ///< else gradients are received and forgotten
-  bool refuse_nan = false;  ///< one that is not finite fails its trainer's call
+  bool add = true;          ///< else gradients are received and dropped
+  bool refuse_nan = false;  ///< a gradient that is not finite fails its trainer's call
 };
 
-/// Throws batchrpc::InvalidArgument, which says what was expected, unless `gradient` is a float32
-/// tensor of that many elements.
+/// Throws a batchrpc::InvalidArgument that states the expectation, unless `gradient` is a float32
+/// tensor with that many elements.
 void require_gradient(const at::Tensor& gradient, std::int64_t elements);
 
-/// What a batch of gradients has come to.
+/// The total of a batch of gradients.
 struct GradientTotal {
-  at::Tensor sum;  ///< undefined when they are not added
+  at::Tensor sum;  ///< undefined if gradients are not added
   std::int64_t gradients = 0;
-  double seconds = 0;  ///< of adding
+  double seconds = 0;  ///< time of the additions
 };
 
-/// The reducer of a batch of gradients: adds up those that there are, and gives the total to
-/// `finish(total, info)`, which may write to the sum, and whose result answers all.
+/// The reducer of a batch of gradients. It adds them up and passes the total to `finish(total,
+/// info)`, which may write to the sum. The result of `finish` is the answer to all.
 class GradientSum {
  public:
   using Finish =
@@ -35,7 +35,7 @@ class GradientSum {
   GradientSum(std::int64_t elements, const GradientSumOptions& options, Finish finish);
 
   void begin() { total_.gradients = 0, total_.seconds = 0; }
-  /// Throws batchrpc::InvalidArgument, and is as before, for a gradient that is not to be added.
+  /// For a gradient that cannot be added, throws batchrpc::InvalidArgument and stays unchanged.
   void accumulate(const at::Tensor& gradient);
   at::Tensor finish(const batchrpc::BatchInfo& info);
 

@@ -10,8 +10,7 @@
 
 namespace batchrpc_examples {
 
-/// Tells people of the first loss that is NaN or infinite: those that follow come of it.
-/// Thread-safe.
+/// Reports the first loss that is NaN or infinite; later ones are its consequence. Thread-safe.
 class LossWatch {
  public:
   explicit LossWatch(std::function<void(const std::string&)> tell) : tell_(std::move(tell)) {}

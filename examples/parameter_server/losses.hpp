@@ -13,8 +13,8 @@
 
 namespace batchrpc_examples {
 
-/// Who was lost, failed, or joined while the training needed them; tells people so, until the
-/// training ends or is interrupted: who goes then is not missed. Thread-safe.
+/// Collects trainers and servers that were lost, failed, or joined, and reports them. It stops when
+/// the training ends or is interrupted. Thread-safe.
 class Losses {
  public:
   Losses(std::function<void(const std::string&)> tell, std::function<bool()> interrupted)
@@ -24,24 +24,26 @@ class Losses {
     const std::lock_guard lock(mutex_);
     if (needed()) tell_(notice);
   }
-  /// One that comes late; `all` train then. It is told once, however often it is said.
+  /// A trainer joined late; `all` trainers now train. It is reported once, however often this is
+  /// called.
   void trainer_joined(const std::string& trainer, std::uint64_t incarnation, std::size_t all) {
     const std::lock_guard lock(mutex_);
     if (!needed() || !servers_.empty()) return;
     if (std::exchange(joined_[trainer], incarnation) == incarnation) return;
-    tell_(trainer + " has joined; the training goes on with " +
+    tell_(trainer + " has joined; the training continues with " +
           counted(static_cast<long long>(all), "trainer"));
   }
-  /// `others` still train. Trainers of which a server is lost end, and are not lost.
+  /// `others` trainers still train. Trainers that end because a server was lost do not count as
+  /// lost.
   void trainer_lost(const std::string& trainer, const std::string& why, std::size_t others) {
     const std::lock_guard lock(mutex_);
     if (!needed() || !servers_.empty()) return;
     trainers_.push_back(trainer);
     tell_(trainer + " is lost: " + why + "; " +
-          (others > 0 ? "the training goes on with " + std::to_string(others) + " of the trainers"
-                      : "nobody is left to train"));
+          (others > 0 ? "the training continues with " + std::to_string(others) + " of the trainers"
+                      : "no trainer is left"));
   }
-  /// It has said why.
+  /// The trainer itself has given the reason.
   void trainer_failed(const std::string& trainer, const std::string& why) {
     const std::lock_guard lock(mutex_);
     if (!needed() || !servers_.empty()) return;
@@ -54,7 +56,7 @@ class Losses {
     servers_[server] = why;
     tell_(server + " is lost: " + why + "; the trainers end");
   }
-  /// From here on nobody is needed.
+  /// Losses are not reported after this.
   void end() {
     const std::lock_guard lock(mutex_);
     ended_ = true;
@@ -64,12 +66,12 @@ class Losses {
     const std::lock_guard lock(mutex_);
     return trainers_;
   }
-  /// Such as "trainer0: the gradient holds NaN or infinity".
+  /// Texts such as "trainer0: the gradient contains NaN or infinity".
   [[nodiscard]] std::vector<std::string> failed_trainers() const {
     const std::lock_guard lock(mutex_);
     return failed_trainers_;
   }
-  /// Why, by name.
+  /// The reasons by server name.
   [[nodiscard]] std::map<std::string, std::string> servers() const {
     const std::lock_guard lock(mutex_);
     return servers_;

@@ -20,26 +20,26 @@ std::optional<CheckResult> check(const ParameterServerOptions& options, const Se
   if (!options.check) return std::nullopt;
   const std::string gradients = gradient_settings(options);
   if (run.gradients != gradients) {
-    return CheckResult{.not_checked = "the model has had gradients of " + run.gradients +
-                                      ", one process would have those of " + gradients};
+    return CheckResult{.not_checked = "the model was trained with gradients of " + run.gradients +
+                                      ", but one process would use those of " + gradients};
   }
   if (run.first_iteration > options.iterations) {
     return CheckResult{.not_checked =
                            "the model has had " + counted(run.first_iteration, "iteration") +
-                           ", one process would have " + std::to_string(options.iterations)};
+                           ", but --iterations is " + std::to_string(options.iterations)};
   }
   const at::Tensor alone = train_alone(options);
   const at::Tensor parameters = run.values.slice(0, 0, alone.numel());  // without buffers
   const CheckResult result{.relative_difference = relative_difference(parameters, alone)};
   std::cout << "Checked: the parameters differ from those of one process"
             << (options.cuda ? ", which computes with CUDA as the trainers do," : "") << " by "
-            << result.relative_difference << " of their value at the most ("
+            << result.relative_difference << " of their value at most ("
             << (result.passed() ? "passed" : "FAILED") << "); hash " << parameters_hash(run)
             << std::endl;
   return result;
 }
 
-/// Of a run that came to its end; empty: none.
+/// The failure of a run that came to its end; empty: none.
 std::string failure(const ServerRun& run, const std::optional<CheckResult>& checked) {
   std::string all = run.checkpoint_error;
   if (all.empty() && !run.failed_servers.empty()) all = run.failed_servers.front();
@@ -49,7 +49,7 @@ std::string failure(const ServerRun& run, const std::optional<CheckResult>& chec
                                              : "not checked: " + checked->not_checked);
 }
 
-// That there is no report either must not hide why.
+// An error of the report must not hide the original error.
 void report_failure(const ParameterServerOptions& options, ServerRun& run,
                     const std::exception& error) {
   if (options.rank.value_or(0) != 0) return;
@@ -75,12 +75,12 @@ int run(int argc, const char* const* argv) {
     run_server(*options, std::vector<std::string>(argv + 1, argv + argc), started, interrupts,
                result);
   } catch (const Interrupted& interrupted) {
-    // A server that another one started is ended by that one, which says why.
+    // The server that started this one ends it and reports the reason.
     if (options->launched) return interrupted.exit_code();
     report_failure(*options, result, interrupted);
     throw;
   } catch (const NoAgreement&) {
-    if (options->launched) return 1;  // server 0 says why
+    if (options->launched) return 1;  // server 0 reports the reason
     throw;
   } catch (const std::exception& error) {
     report_failure(*options, result, error);

@@ -37,12 +37,12 @@ int number_in_environment(const char* name) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    throw UsageError(std::string("the environment variable ") + name + " is no number: " + text);
+    throw UsageError(std::string("the environment variable ") + name + " is not a number: " + text);
   }
   return value;
 }
 
-/// The shortest text that is read as the same number.
+/// The shortest text that reads back as `number`.
 std::string shortest(double number) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
@@ -61,7 +61,7 @@ void take_environment(const CLI::App& app, ParameterServerOptions& options) {
   if (there == 0) return;
   if (!missing.empty()) {
     throw UsageError(
-        "one process of several is told so by MASTER_ADDR, MASTER_PORT, RANK and "
+        "to run one process of several, set MASTER_ADDR, MASTER_PORT, RANK and "
         "WORLD_SIZE in the environment; missing: " +
         missing);
   }
@@ -75,13 +75,13 @@ void take_environment(const CLI::App& app, ParameterServerOptions& options) {
   if (trainers < 1) {
     throw UsageError("WORLD_SIZE in the environment is " + in_environment("WORLD_SIZE") +
                      ": there "
-                     "must be a trainer beside " +
+                     "must be a trainer besides " +
                      std::to_string(options.servers) + " of --servers");
   }
   options.trainers = trainers;
   const int port = number_in_environment("MASTER_PORT");
   if (port < 1 || port > 65535) {
-    throw UsageError("the environment variable MASTER_PORT is no port: " + std::to_string(port));
+    throw UsageError("the environment variable MASTER_PORT is not a port: " + std::to_string(port));
   }
   options.join = batchrpc::TcpAddress{.host = in_environment("MASTER_ADDR"),
                                       .port = static_cast<std::uint16_t>(port)}
@@ -93,28 +93,29 @@ void add_training_options(CLI::App& app, ParameterServerOptions& options) {
     app.add_option(name, value, what)->check(between(low, high))->capture_default_str();
   };
   number("--trainers", options.trainers, 1, ParameterServerOptions::kMostProcesses,
-         "that begin together");
+         "trainers that start together");
   number("--servers", options.servers, 1, ParameterServerOptions::kMostProcesses,
-         "processes that share the model among them");
+         "server processes that share the model");
   number("--iterations", options.iterations, 1, 1'000'000, "updates of the model");
   number("--batch-size", options.batch_size, 1, 10'000, "images of a trainer in an iteration");
-  number("--image", options.image, 1, 4096, "pixels of an image's side");
-  number("--classes", options.classes, 1, 100'000, "that the model tells apart");
+  number("--image", options.image, 1, 4096, "width and height of an image in pixels");
+  number("--classes", options.classes, 1, 100'000, "classes that the model distinguishes");
   app.add_option("--lr", options.learning_rate, "learning rate of SGD")
       ->check(between(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--momentum", options.momentum, "of SGD")
+  app.add_option("--momentum", options.momentum, "momentum of SGD")
       ->check(between(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "of the weights and (with its index) a trainer's images")
+  app.add_option("--seed", options.seed,
+                 "seed of the weights and (with its index) of a trainer's images")
       ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
 }
 
 void add_traffic_options(CLI::App& app, ParameterServerOptions& options, bool& no_sum) {
   app.add_option("--mode", options.mode,
-                 "the mean of all gradients in one batch, or by a call a trainer (sync), or each "
-                 "gradient on arrival (async)")
+                 "apply the mean of all gradients in one batch (batch), the same with one call per "
+                 "trainer (sync), or each gradient on arrival (async)")
       ->transform(one_of(kModes))
       ->default_str("batch");
   app.add_option("--transport", options.transport,
@@ -126,15 +127,14 @@ void add_traffic_options(CLI::App& app, ParameterServerOptions& options, bool& n
       ->type_name("ENUM")
       ->default_str("cpu");
   app.add_flag("--synthetic", options.synthetic,
-               "nobody computes: traffic and summing only, the model stays as it is");
+               "no computation: only traffic and summing; the model does not change");
   app.add_flag("--no-sum", no_sum, "with --synthetic: traffic only");
   app.add_flag("--refuse-nan", options.refuse_nan, "fail calls with a gradient of NaN or infinity");
-  app.add_flag(
-      "--buffers", options.buffers,
-      "send the buffers of batch norm with the model, which the server leaves as they are; "
-      "else each trainer has its own");
+  app.add_flag("--buffers", options.buffers,
+               "send the buffers of batch norm with the model; the server does not change them; "
+               "else each trainer has its own");
   app.add_flag("--check", options.check,
-               "add gradients in the order of ranks, and compare the model at the end with that of "
+               "add gradients in the order of ranks, and at the end compare the model with that of "
                "one process that averages the same gradients");
 }
 
@@ -170,9 +170,10 @@ void check_together(const CLI::App& app, const ParameterServerOptions& options, 
     throw UsageError("--check needs --mode batch: other modes add gradients as they arrive");
   }
   if (!options.synthetic && options.batch_size == 1 && options.image <= 32) {
-    throw UsageError("--batch-size 1 --image " + std::to_string(options.image) +
-                     ": batch norm needs more than one value a channel, so two images or one of "
-                     "more than 32 pixels");
+    throw UsageError(
+        "--batch-size 1 --image " + std::to_string(options.image) +
+        ": batch norm needs more than one value per channel: use two images, or one of "
+        "more than 32 pixels");
   }
   if (options.cuda && !torch::cuda::is_available()) {
     throw UsageError("--device cuda: LibTorch finds no CUDA device here");
@@ -182,11 +183,11 @@ void check_together(const CLI::App& app, const ParameterServerOptions& options, 
   }
   if (!options.figure.empty() && !options.figure.ends_with(".svg")) {
     throw UsageError("--figure " + options.figure +
-                     ": name a file that ends in .svg; a .png is written beside it");
+                     ": give a file name that ends in .svg; a .png is written next to it");
   }
   check_different_files(options);
   if (options.synthetic && !options.checkpoint.empty()) {
-    throw UsageError("--checkpoint and --synthetic exclude each other: the model stays as it is");
+    throw UsageError("--checkpoint and --synthetic exclude each other: the model does not change");
   }
   if (options.is_server() && !options.checkpoint.empty()) check_folder(options);
   if (options.rank.value_or(0) != 0) return;  // server 0 writes the files
@@ -202,18 +203,18 @@ void check_together(const CLI::App& app, const ParameterServerOptions& options, 
 std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
                                                                      const char* const* argv) {
   CLI::App app(
-      "Trains a ResNet-50 with a parameter server and many trainers, each a process of its own: in "
+      "Trains a ResNet-50 with a parameter server and many trainers, each in its own process. In "
       "every iteration each trainer sends all gradients to the server and gets the updated model "
-      "as the answer. After the batch RPC tutorial of PyTorch. One process of several where "
-      "MASTER_ADDR, MASTER_PORT, RANK and WORLD_SIZE are in the environment: servers first, then "
-      "trainers; a RANK from WORLD_SIZE on is a trainer that comes in addition. Else it starts all "
+      "as the answer. Follows the batch RPC tutorial of PyTorch. With MASTER_ADDR, MASTER_PORT, "
+      "RANK and WORLD_SIZE in the environment it is one process of several: servers first, then "
+      "trainers; a RANK from WORLD_SIZE on is an additional trainer. Else it starts all "
       "of them.");
   ParameterServerOptions options;
   bool no_sum = false;
   add_training_options(app, options);
   add_traffic_options(app, options, no_sum);
   app.add_option("--checkpoint", options.checkpoint,
-                 "a folder, which is there, to which the servers write the model, and from which "
+                 "an existing folder to which the servers write the model, and from which "
                  "they go on");
   app.add_option("--checkpoint-every", options.checkpoint_every, "iterations")
       ->check(between(1, 1'000'000))
@@ -221,8 +222,8 @@ std::optional<ParameterServerOptions> parse_parameter_server_options(int argc,
   app.add_option("--json", options.json, "write a report to this file");
   app.add_option("--figure", options.figure,
                  "write the time of the iterations by phase to this .svg file and a .png");
-  app.add_flag("--quiet", options.quiet, "no line for each iteration");
-  app.add_flag("--launched", options.launched)->group("");  // these are hidden
+  app.add_flag("--quiet", options.quiet, "print no line for each iteration");
+  app.add_flag("--launched", options.launched)->group("");  // these options are hidden
   app.add_option("--rank", options.rank)->group("");
   app.add_option("--join", options.join)->group("");
   const bool run = parse_command_line(app, argc, argv, [&] {

@@ -13,7 +13,7 @@ OtherProcesses::OtherProcesses(const ParameterServerOptions& options,
   process.arguments = std::move(arguments);
   process.arguments.insert(process.arguments.end(),
                            {"--launched", "--join", options.join, "--rank", ""});
-  process.parent_death_signal = 0;  // they notice by themselves, and say so
+  process.parent_death_signal = 0;  // they notice the server's end themselves, and report it
   for (int rank = 1; rank < options.servers + options.trainers; ++rank) {
     process.arguments.back() = std::to_string(rank);
     processes_.emplace_back(process);
@@ -40,7 +40,7 @@ std::vector<std::string> OtherProcesses::wait() {
     const auto end =
         processes_[i].wait_for(is_server ? std::chrono::seconds(60) : std::chrono::seconds(1));
     if (!is_server || (end && end->success())) continue;
-    failed.push_back(name(i) + " " + (end ? end->describe() : "does not end"));
+    failed.push_back(name(i) + " " + (end ? end->describe() : "did not end"));
   }
   return failed;
 }

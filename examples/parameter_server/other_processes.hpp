@@ -9,7 +9,7 @@
 
 namespace batchrpc_examples {
 
-/// The other processes, started by that of server 0, and stopped with it.
+/// The other processes, which server 0 starts and stops.
 class OtherProcesses {
  public:
   OtherProcesses(const ParameterServerOptions& options, std::vector<std::string> arguments);
@@ -17,11 +17,11 @@ class OtherProcesses {
   OtherProcesses(const OtherProcesses&) = delete;
   OtherProcesses& operator=(const OtherProcesses&) = delete;
 
-  /// Throws std::runtime_error, which names the process, when one has ended.
+  /// Throws a std::runtime_error that names the process if one has ended.
   void check();
-  /// How a server has ended; empty: it has not.
+  /// How a server has ended; empty if it has not.
   std::string end_of_server(int index);
-  /// Until they have ended; servers have a last checkpoint to write. Gives those of them that
+  /// Waits until all have ended; servers have a last checkpoint to write. Returns those that
   /// failed.
   std::vector<std::string> wait();
 
@@ -29,7 +29,7 @@ class OtherProcesses {
   [[nodiscard]] std::string name(std::size_t i) const;
 
   const std::size_t servers_;
-  std::vector<ChildProcess> processes_;  // of rank 1 and on
+  std::vector<ChildProcess> processes_;  // ranks from 1 on
 };
 
 }  // namespace batchrpc_examples

@@ -76,11 +76,11 @@ ParameterServer::Update ParameterServer::make_update() {
   rpc::BatchOptions options;
   options.max_size = options_.mode == UpdateMode::async ? 1 : kMostTrainers;
   options.order_by_peer = options_.in_order_of_ranks;
-  // One gradient at a time: a second one that comes in meanwhile would save a tenth of the time and
-  // take the memory of another model.
+  // Takes one gradient at a time. Receiving a second one in the meantime would save a tenth of the
+  // time, but need the memory of another model.
   options.max_queue_bytes = std::max(message + 65536, kLeastQueue);
-  // In order of ranks the gradients of all are there before the first is added; of those, too, who
-  // come late.
+  // To add in the order of ranks, the gradients of all trainers, including late ones, must be there
+  // before the first is added.
   if (options_.in_order_of_ranks) {
     options.max_queue_bytes =
         std::max(options.max_queue_bytes, (message + 4096) * (options_.trainers + 64));
@@ -93,13 +93,14 @@ ParameterServer::Update ParameterServer::make_update() {
 
 void ParameterServer::check_caller(bool by_hand) const {
   if (by_hand != (options_.mode == UpdateMode::sync)) {
-    throw rpc::InvalidArgument(by_hand ? "only a server of mode sync updates by hand"
-                                       : "a server of mode sync updates by hand");
+    throw rpc::InvalidArgument(
+        by_hand ? "update_by_hand is only for mode sync; use update_and_fetch_model"
+                : "in mode sync use update_by_hand");
   }
   const rpc::PeerIdentity trainer = caller();
   if (!group_.contains(trainer)) {
     throw rpc::InvalidArgument(trainer.name +
-                               " is not in the training: it is to join (again) first");
+                               " is not in the training: it must join (again) first");
   }
   if (own_iteration(trainer.name) >= options_.iterations) {
     throw rpc::InvalidArgument("the training is over, after " +
@@ -147,7 +148,7 @@ at::Tensor ParameterServer::result() const {
 void ParameterServer::leave() { lose(caller()); }
 
 void ParameterServer::fail(const std::string& why) {
-  // Who stood still and was lost is told of already.
+  // A trainer that hung and was lost has been reported already.
   if (group_.knows(caller())) events_.failed(caller().name, why);
   lose(caller());
 }
@@ -162,11 +163,11 @@ bool ParameterServer::lose(const rpc::PeerIdentity& trainer) {
 }
 
 at::Tensor ParameterServer::finish_update(const GradientTotal& total, const rpc::BatchInfo& info) {
-  // An iteration of theirs alone would be one that who was restarted in their place still has to
-  // do.
+  // If all of them are gone, their iteration would still have to be done by the trainers that were
+  // restarted in their place.
   const std::vector<rpc::PeerIdentity> trainers = senders(info);
   if (!group_.begin_update(trainers)) {
-    throw rpc::InvalidArgument("those who sent gradients are gone");
+    throw rpc::InvalidArgument("the trainers that sent the gradients are gone");
   }
   const EndOfUpdate end{group_};
   UpdateReport report{.iteration = group_.iteration(),
@@ -204,7 +205,8 @@ void ParameterServer::count_own(const std::string& trainer, UpdateReport& report
   report.finished = finished_by_all();
 }
 
-// Who has finished still counts: others may be lost then, and the training has succeeded.
+// A trainer that has finished still counts: if others are lost afterwards, the training has
+// succeeded.
 std::int64_t ParameterServer::finished_without(const std::string& trainer) {
   const std::lock_guard lock(progress_mutex_);
   const auto own = progress_.find(trainer);
@@ -247,7 +249,7 @@ void ParameterServer::update_when_all_are_there() {
         return each.trainer.name == trainer.name && each.trainer.incarnation == trainer.incarnation;
       });
     });
-    // With none of them there, all who have sent are gone: it fails.
+    // If none of the members is among the senders, all senders are gone: the update fails.
     if (there > 0 && there < std::ssize(members)) return;
     rpc::BatchInfo info;
     info.rows = waiting_.size();

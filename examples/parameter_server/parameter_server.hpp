@@ -17,40 +17,41 @@
 
 namespace batchrpc_examples {
 
-/// How gradients become a new model.
+/// How gradients update the model.
 enum class UpdateMode : unsigned char {
-  batch,  ///< the mean of all trainers', in one batch that answers all
-  sync,   ///< the same with a call a trainer, counted by hand
-  async,  ///< each by itself, on arrival: one model is sent while the next is written
+  batch,  ///< the mean of all gradients, in one batch that answers all trainers
+  sync,   ///< the same with one call per trainer, counted by hand
+  async,  ///< each on arrival: one model is sent while the next is written
 };
 
-/// What a trainer is told when it may begin.
+/// The information with which a trainer begins.
 struct TrainingStart {
   std::int64_t iteration = 0;   ///< the next one
-  std::int64_t iterations = 0;  ///< where it ends
+  std::int64_t iterations = 0;  ///< the number at which it ends
   std::int64_t parameters = 0;  ///< in the server's part of the model
-  std::int64_t elements = 0;    ///< with the buffers behind them
+  std::int64_t elements = 0;    ///< parameters plus the buffers behind them
   UpdateMode mode = UpdateMode::batch;
 };
 
-/// What a trainer tells of an iteration.
+/// A trainer's report about an iteration.
 struct IterationReport {
   std::int64_t iteration = 0;
   double loss = 0;
   double compute_seconds = 0;
-  double wait_seconds = 0;  ///< for the server: transfers, other trainers, the update
-  double seconds = 0;       ///< all of it
+  double wait_seconds = 0;  ///< waiting for the server: transfers, other trainers, the update
+  double seconds = 0;       ///< the whole iteration
 };
 
-/// What the server knows of an update.
+/// The server's record of an update.
 struct UpdateReport {
-  std::int64_t iteration = 0;  ///< async: of the trainer whose gradient it was
-  std::int64_t finished = 0;   ///< iterations that the model has had; async: of all trainers
+  std::int64_t iteration = 0;  ///< async: that of the trainer that sent the gradient
+  std::int64_t finished =
+      0;  ///< iterations that the model has had; async: that all trainers have finished
   std::int64_t gradients = 0;
   double sum_seconds = 0;
   double step_seconds = 0;
   double checkpoint_seconds = 0;
-  std::int64_t staleness = 0;  ///< async: updates since the trainer had its model
+  std::int64_t staleness = 0;  ///< async: updates since the trainer received its model
 };
 
 struct ServerOptions {
@@ -59,33 +60,34 @@ struct ServerOptions {
   std::int64_t iterations = 6;
   UpdateMode mode = UpdateMode::batch;
   GradientSumOptions sum{};
-  bool step = true;                ///< else the model stays as it is
-  bool in_order_of_ranks = false;  ///< gradients are added so: the same bits in every run
+  bool step = true;  ///< else the model does not change
+  bool in_order_of_ranks =
+      false;  ///< gradients are added in this order: the same bits in every run
 };
 
-/// What is told of a server, on its threads; short.
+/// Callbacks of a server, which run on its threads and must be short.
 struct ServerEvents {
   std::function<void(const UpdateReport&)> updated = [](const UpdateReport&) {};
-  /// With the trainer's name.
+  /// Gets the trainer's name.
   std::function<void(const std::string&, const IterationReport&)> reported =
       [](const std::string&, const IterationReport&) {};
-  /// A trainer is in a training that had begun; with the number of all. Of several servers, each
-  /// time that it tries until they are in the same iteration.
+  /// A trainer has joined a training that had begun; gets the number of all trainers. With several
+  /// servers, it is called for each attempt until they are in the same iteration.
   std::function<void(const batchrpc::PeerIdentity&, std::size_t)> joined =
       [](const batchrpc::PeerIdentity&, std::size_t) {};
-  /// A trainer that is not lost ends before the training does; with its name, and why.
+  /// A trainer that is not lost ends before the training does; gets its name and the reason.
   std::function<void(const std::string&, const std::string&)> failed = [](const std::string&,
                                                                           const std::string&) {};
-  /// After an update that finishes an iteration, before anybody has the new model.
+  /// Called after an update that finishes an iteration, before any trainer has the new model.
   std::function<void(const UpdateReport&, SharedModel&)> checkpoint{};
 };
 
-/// The server of a model, or of a part of one, to which trainers have an RRef. A trainer joins,
-/// fetches the model, and then sends its gradients in each iteration and gets the new model as the
+/// The server of a model, or of a part of one. Trainers have an RRef to it. A trainer joins and
+/// fetches the model. Then it sends its gradients in each iteration and gets the new model as the
 /// answer. Thread-safe.
 class ParameterServer {
  public:
-  /// `values` are [n] parameters, and buffers behind.
+  /// `values` are the [n] parameters, followed by buffers.
   ParameterServer(const ServerOptions& options, at::Tensor values, std::int64_t parameters,
                   const SgdOptions& sgd, ServerEvents events);
   ParameterServer(const ParameterServer&) = delete;
@@ -93,19 +95,19 @@ class ParameterServer {
 
   /// Ready when the caller is in the training; from then on iterations wait for it.
   batchrpc::Future<TrainingStart> join();
-  /// The model as it is, float32 [elements].
+  /// The present model, float32 [elements].
   at::Tensor fetch_model() { return model_.values(); }
-  /// By mode `sync`, and only there; else as update_and_fetch_model. What is counted by hand is not
-  /// taken in by turns: memory grows with the number of trainers.
+  /// Like update_and_fetch_model, but only for mode `sync`. Gradients counted by hand are not
+  /// received in turns, so memory grows with the number of trainers.
   batchrpc::Future<at::Tensor> update_by_hand(const at::Tensor& gradient);
   void report(const IterationReport& report);
-  /// Keeps what a trainer has in the end, the whole model, for result().
+  /// Keeps a trainer's final values, the whole model, for result().
   void keep_result(at::Tensor values);
-  /// Undefined unless one was kept.
+  /// The kept values; undefined if there are none.
   [[nodiscard]] at::Tensor result() const;
   /// The caller has finished.
   void leave();
-  /// The caller cannot go on, and says why.
+  /// The caller cannot continue, for the reason `why`.
   void fail(const std::string& why);
 
   /// A trainer is gone. Returns whether it was in the training.
@@ -120,7 +122,7 @@ class ParameterServer {
     batchrpc::PeerIdentity trainer;
     batchrpc::Promise<at::Tensor> promise;
   };
-  /// Of a trainer, where each goes its own way.
+  /// The progress of a trainer in mode async.
   struct Progress {
     std::int64_t version = 0;  ///< the model that it has
     std::int64_t iteration = 0;
@@ -144,15 +146,16 @@ class ParameterServer {
   GradientSum by_hand_;
   std::vector<Waiting> waiting_;
   mutable std::mutex progress_mutex_;
-  std::int64_t version_ = 0;  // async: updates that were made
+  std::int64_t version_ = 0;  // async: number of updates made
   std::map<std::string, Progress> progress_;
   mutable std::mutex result_mutex_;
   at::Tensor result_;
 
  public:
-  /// Takes a gradient, float32 [parameters], and gives the new model, when all trainers have sent
-  /// theirs. Fails with InvalidArgument for another type or shape, a caller who has not joined, or
-  /// in mode `sync`; the iteration goes on with the others, and the caller may send another.
+  /// Takes a gradient, float32 [parameters], and returns the new model when all trainers have sent
+  /// theirs. Fails with InvalidArgument for another type or shape, for a caller that has not
+  /// joined, or in mode `sync`. The iteration then continues with the others, and the caller may
+  /// send another gradient.
   Update update_and_fetch_model;
 
  private:

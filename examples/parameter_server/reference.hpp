@@ -6,8 +6,8 @@
 
 namespace batchrpc_examples {
 
-/// The flat parameters that one process gets which computes all trainers' gradients, one after the
-/// other, and averages them in each iteration.
+/// The flat parameters that one process gets if it computes all trainers' gradients one after the
+/// other and averages them in each iteration.
 at::Tensor train_alone(const ParameterServerOptions& options);
 
 /// The largest |a - b| / |b| of all elements.

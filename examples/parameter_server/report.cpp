@@ -78,7 +78,7 @@ std::string values_hash(const at::Tensor& values) {
   return text.data();
 }
 
-// Such as "5 trainers", or "3 to 5 trainers" where some were lost or came later.
+// A text such as "5 trainers", or "3 to 5 trainers" if some were lost or joined later.
 std::string trainers_text(const ParameterServerOptions& options, const ServerRun& run) {
   int fewest = options.trainers;
   int most = options.trainers;

@@ -63,13 +63,13 @@ torch::nn::Sequential stage(std::int64_t inputs, std::int64_t width, int blocks,
   return result;
 }
 
-// As torch.nn.init.kaiming_normal_(mode="fan_out", nonlinearity="relu").
+// Like torch.nn.init.kaiming_normal_(mode="fan_out", nonlinearity="relu").
 void draw_normal(const at::Tensor& weight, const at::Generator& generator) {
   const std::int64_t fan_out = weight.size(0) * weight[0][0].numel();
   weight.normal_(0, std::sqrt(2 / static_cast<double>(fan_out)), generator);
 }
 
-// As torch.nn.Linear by itself.
+// Like the initialisation of torch.nn.Linear.
 void draw_uniform(const torch::nn::Linear& layer, const at::Generator& generator) {
   const double bound = 1 / std::sqrt(static_cast<double>(layer->weight.size(1)));
   layer->weight.uniform_(-bound, bound, generator);
@@ -91,7 +91,7 @@ ResNet50Impl::ResNet50Impl(std::int64_t classes, std::uint64_t seed) {
   layer4 = register_module("layer4", stage(1024, 512, 3, 2));
   fc = register_module("fc", torch::nn::Linear(2048, classes));
 
-  // Batch norm's weights are ones and its biases zeros as they come.
+  // Batch norm's weights are already ones and its biases zeros.
   const at::NoGradGuard no_grad;
   const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
   for (const auto& module : modules(/*include_self=*/false)) {

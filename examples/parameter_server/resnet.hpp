@@ -12,20 +12,19 @@
 
 namespace batchrpc_examples {
 
-/// ResNet-50 (He et al. 2015) as torchvision's `resnet50(num_classes=classes)` has it, that is
-/// v1.5, whose blocks stride in their 3×3 convolution: layers of the same names, the same
-/// parameters and buffers in the same order, the same results. scripts/check_resnet.sh compares the
-/// two.
+/// ResNet-50 (He et al. 2015) like torchvision's `resnet50(num_classes=classes)`. That is v1.5,
+/// whose blocks have their stride in the 3×3 convolution. Layer names, the order of parameters and
+/// buffers, and results are the same; scripts/check_resnet.sh compares them.
 ///
-/// Made on the CPU, in training mode. Models may be made on several threads at once, and with the
-/// same seed they have the same weights: those are drawn from a generator of their own.
+/// Made on the CPU, in training mode. Models may be made on several threads at once. With the same
+/// seed they have the same weights, since each uses its own generator.
 class ResNet50Impl : public torch::nn::Module {
  public:
-  /// Throws `std::invalid_argument` for less than one class.
+  /// Throws `std::invalid_argument` for fewer than one class.
   ResNet50Impl(std::int64_t classes, std::uint64_t seed);
 
-  /// images [B, 3, H, W] to logits [B, classes]. In training mode batch norm needs more than one
-  /// value a channel: B > 1 where H and W are at most 32.
+  /// Maps images [B, 3, H, W] to logits [B, classes]. In training mode batch norm needs more than
+  /// one value per channel: B > 1 if H and W are at most 32.
   at::Tensor forward(const at::Tensor& images);
 
   torch::nn::Conv2d conv1{nullptr};

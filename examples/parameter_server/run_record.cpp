@@ -12,7 +12,8 @@ namespace batchrpc_examples {
 
 std::string progress_line(const IterationRecord& record, bool with_staleness) {
   std::array<char, 240> text{};
-  const double loss = std::isnan(record.loss) ? std::abs(record.loss) : record.loss;  // no "-nan"
+  const double loss =
+      std::isnan(record.loss) ? std::abs(record.loss) : record.loss;  // avoids "-nan"
   std::snprintf(text.data(), text.size(),
                 "Iteration %lld | loss %.4f | %s | %.2f s | %.0f MB/s | waiting %.2f s, "
                 "computing %.2f s",
@@ -59,7 +60,7 @@ std::vector<IterationRecord> RunRecord::finish() {
   return records;
 }
 
-// Earlier ones, too: a trainer that is lost does not report.
+// Also reports earlier iterations, because a lost trainer does not report.
 void RunRecord::report_until(std::int64_t last) {
   for (auto each = gathered_.lower_bound(untold_); each != gathered_.end(); ++each) {
     if (each->first > last) break;

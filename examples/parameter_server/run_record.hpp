@@ -11,7 +11,8 @@
 
 namespace batchrpc_examples {
 
-/// One iteration of all trainers. What trainers measure is their mean, `seconds` the longest.
+/// One iteration of all trainers. Trainers' times are means, except `seconds`, which is the
+/// longest.
 struct IterationRecord {
   std::int64_t iteration = 0;
   int trainers = 0;
@@ -19,27 +20,27 @@ struct IterationRecord {
   double seconds = 0;
   double compute_seconds = 0;
   double wait_seconds = 0;
-  double sum_seconds = 0;  ///< the server's, in all
+  double sum_seconds = 0;  ///< summed over all servers
   double step_seconds = 0;
   double checkpoint_seconds = 0;
-  double bytes = 0;           ///< up and down
-  double mean_staleness = 0;  ///< of the updates
+  double bytes = 0;           ///< sent and received
+  double mean_staleness = 0;  ///< mean over the updates
 };
 
-/// Such as "Iteration 3 | loss 0.0333 | 5 trainers | 0.53 s | 1775 MB/s | …".
+/// A text such as "Iteration 3 | loss 0.0333 | 5 trainers | 0.53 s | 1775 MB/s | …".
 std::string progress_line(const IterationRecord& record, bool with_staleness);
 
-/// Gathers what servers and trainers tell of a run. Thread-safe.
+/// Collects the reports of servers and trainers. Thread-safe.
 class RunRecord {
  public:
-  /// `bytes` go up and down for each trainer, in all; `lines` takes a record when it is complete:
-  /// its iteration is finished, and who sent a gradient has reported.
+  /// `bytes` is each trainer's total of sent and received bytes. `lines` takes each complete
+  /// record: its iteration is finished, and every trainer that sent a gradient has reported.
   RunRecord(double bytes, std::function<void(const IterationRecord&)> lines);
 
   void updated(const UpdateReport& update);
   void reported(const IterationReport& report);
 
-  /// All that there is; also tells what is not complete.
+  /// Returns all records, and reports the incomplete ones too.
   std::vector<IterationRecord> finish();
 
  private:
@@ -54,7 +55,7 @@ class RunRecord {
   const std::function<void(const IterationRecord&)> lines_;
   std::mutex mutex_;
   std::int64_t finished_ = 0;
-  std::int64_t untold_ = 0;  // the first one
+  std::int64_t untold_ = 0;  // the first iteration that was not reported
   std::map<std::int64_t, Gathered> gathered_;
 };
 

@@ -46,8 +46,8 @@ std::int64_t most_resident_bytes() {
 }
 
 struct Part {
-  at::Tensor values;            // parameters, and in the last part the buffers
-  std::int64_t parameters = 0;  // of this part
+  at::Tensor values;            // parameters, and in the last part the buffers too
+  std::int64_t parameters = 0;  // parameters of this part
   std::int64_t parameters_of_all = 0;
   std::int64_t elements_of_all = 0;
 };
@@ -75,7 +75,8 @@ ServerOptions server_options(const ParameterServerOptions& options, std::int64_t
           .in_order_of_ranks = options.check};
 }
 
-/// The iteration that all servers go on from, by what each has on its disk, and this one its `own`.
+/// The iteration from which all servers continue, given each one's checkpoints; `own` are this
+/// server's.
 std::int64_t first_iteration(const rpc::Node& node, const ParameterServerOptions& options,
                              const OwnCheckpoints& own, const std::function<void()>& check) {
   const std::string name = server_name(*options.rank);
@@ -100,7 +101,7 @@ std::int64_t first_iteration(const rpc::Node& node, const ParameterServerOptions
   while (!agreed.wait_for(5ms)) {
     check();
     if (Clock::now() > end) {
-      throw std::runtime_error(agreement->missing().front() + " has not come within 60 s");
+      throw std::runtime_error(agreement->missing().front() + " did not join within 60 s");
     }
   }
   if (const std::string error = agreed.get().error; !error.empty()) throw CheckpointError(error);
@@ -146,13 +147,13 @@ void wait_for_trainers(const TrainingGroup& group, const std::function<void()>& 
       if (!is_lost) there += " " + peer.name;
     }
     if (Clock::now() > end) {
-      throw std::runtime_error("too few trainers have come within 60 s; there are:" + there);
+      throw std::runtime_error("too few trainers joined within 60 s; joined were:" + there);
     }
     std::this_thread::sleep_for(5ms);
   }
 }
 
-/// Server 0 tells people, the others only know.
+/// Server 0 reports losses; the other servers only keep them.
 std::shared_ptr<Losses> make_losses(const ParameterServerOptions& options,
                                     const InterruptFlag& interrupts) {
   return std::make_shared<Losses>(
@@ -197,10 +198,10 @@ ServerEvents server_events(const std::shared_ptr<RunRecord>& record,
   return events;
 }
 
-/// A server from its beginning to its end; what there is to tell goes into `run`.
+/// A server from its start to its end. Its results are stored in `run`.
 class ServerProcess {
  public:
-  /// For options with a rank. Its checkpoints are looked at before another process knows of it.
+  /// Needs options with a rank. It looks at its checkpoints before another process knows about it.
   ServerProcess(const ParameterServerOptions& options, const InterruptFlag& interrupts,
                 ServerRun& run)
       : options_(options),
@@ -211,7 +212,7 @@ class ServerProcess {
     run_.elements = part_.parameters_of_all;
     run_.message_bytes = static_cast<std::int64_t>(part_.values.nbytes());
     run_.gradients = gradient_settings(options);
-    give_back_freed_memory();  // the module's, of many sizes
+    give_back_freed_memory();  // the module's memory, in pieces of many sizes
     memory_without_ = resident_bytes() - run_.message_bytes;
     record_ = make_record(options, part_);
     if (!options.checkpoint.empty()) {
@@ -220,7 +221,7 @@ class ServerProcess {
         own_checkpoints_.iterations = checkpoints_->restorable();
       } catch (const CheckpointError& error) {
         if (options.rank == 0) throw;
-        own_checkpoints_.error = error.what();  // for server 0
+        own_checkpoints_.error = error.what();  // server 0 reports it
       }
     }
     const auto waiting = notice_of_waiting(options, server_name(0) + " at " + options.join);
@@ -253,7 +254,7 @@ class ServerProcess {
     }
   }
 
-  /// Also of a run that fails.
+  /// Also called for a run that fails.
   void measure() {
     if (begun_) run_.work_seconds = seconds_between(*begun_, Clock::now());
     run_.memory_bytes = most_resident_bytes() - memory_without_;
@@ -301,14 +302,15 @@ class ServerProcess {
            "; the last failure: " + run_.failed_trainers.back();
   }
 
-  // Where nothing is left to do trainers come all the same, and end with success.
+  // If nothing is left to do, trainers still join, and end with success.
   void report_where_it_goes_on() const {
     const std::string had = counted(run_.first_iteration, "iteration");
     if (run_.first_iteration < options_.iterations) {
-      std::cout << "Going on from the checkpoints after " << had << std::endl;
+      std::cout << "Continuing from the checkpoints after " << had << std::endl;
     } else {
-      say("nothing is left to do: the checkpoints in " + options_.checkpoint + " have had " + had +
-          ", and --iterations, which counts those, too, is " + std::to_string(options_.iterations));
+      say("nothing is left to do: the checkpoints in " + options_.checkpoint + " are from after " +
+          had + ", and --iterations, which includes these, is " +
+          std::to_string(options_.iterations));
     }
   }
 
@@ -335,10 +337,10 @@ class ServerProcess {
   const std::shared_ptr<Losses> losses_;
   std::int64_t memory_without_ = 0;
   std::shared_ptr<RunRecord> record_;
-  std::shared_ptr<Checkpoints> checkpoints_;  // none without a folder
+  std::shared_ptr<Checkpoints> checkpoints_;  // null without a folder
   OwnCheckpoints own_checkpoints_;
   std::optional<Checkpoint> resumed_;
-  std::optional<Clock::time_point> begun_;   // the first iteration
+  std::optional<Clock::time_point> begun_;   // when the first iteration began
   std::shared_ptr<ParameterServer> server_;  // outlives the node
   std::optional<rpc::Node> node_;
   std::optional<OtherProcesses> processes_;

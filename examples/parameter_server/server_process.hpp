@@ -12,29 +12,30 @@
 
 namespace batchrpc_examples {
 
-/// What a server's process knows in the end.
+/// The results of a server's process.
 struct ServerRun {
   std::int64_t elements = 0;  ///< parameters of the whole model
   std::int64_t first_iteration = 0;
   double setup_seconds = 0;  ///< until the first iteration
   double work_seconds = 0;
-  std::int64_t memory_bytes = 0;  ///< the most, less what the process has without a model
+  std::int64_t memory_bytes = 0;  ///< the maximum, minus what the process uses without a model
   std::int64_t message_bytes = 0;
   std::vector<IterationRecord> iterations;
   std::vector<std::string> lost{};
-  std::string gradients;  ///< whose the model has had: as gradient_settings(), or others
-  std::vector<std::string> failed_trainers{};  ///< and why, of those who have said it
+  std::string
+      gradients;  ///< whose gradients the model has had: gradient_settings(), or kChangingTrainers
+  std::vector<std::string> failed_trainers{};  ///< with the reasons that they gave
   std::vector<std::string> failed_servers{};   ///< and how they ended
   std::string checkpoint_error;  ///< why the last checkpoint was not written; empty: it was
-  at::Tensor values;  ///< with --check those that trainer 0 has, else this server's part;
-                      ///< undefined when the run failed before its end
+  at::Tensor values;  ///< with --check trainer 0's final values, else this server's part; undefined
+                      ///< if the run failed
   std::string error;  ///< why the run failed; empty: it did not
 };
 
-/// Runs a server, and where the options have no rank starts all other processes with
-/// `arguments`, the command line. Throws std::runtime_error when no trainer is left or too few
-/// come, CheckpointError (NoAgreement where server 0 says why), and Interrupted; `run` then holds
-/// what was measured until there.
+/// Runs a server. If the options have no rank, it starts all other processes with `arguments`, the
+/// command line. Throws std::runtime_error if no trainer is left or too few join, CheckpointError
+/// (NoAgreement if server 0 reports the reason), and Interrupted. `run` then holds the results so
+/// far.
 void run_server(ParameterServerOptions options, const std::vector<std::string>& arguments,
                 std::chrono::steady_clock::time_point started, const InterruptFlag& interrupts,
                 ServerRun& run);

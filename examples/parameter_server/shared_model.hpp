@@ -10,31 +10,30 @@
 
 namespace batchrpc_examples {
 
-/// What a server keeps: flat parameters that are read, and sent, while they change. A value that
-/// was given out stays as it was: when somebody still has it, a step writes to another buffer.
+/// A server's model: flat parameters that are read and sent while they change. Values that were
+/// given out never change: while they are still in use, a step writes to another buffer.
 /// Thread-safe.
 class SharedModel {
  public:
-  /// `values` become the model's: [n] parameters, and buffers behind, which steps leave as they
-  /// are.
+  /// The model takes over `values`: [n] parameters, followed by buffers, which steps do not change.
   SharedModel(at::Tensor values, std::int64_t parameters, const SgdOptions& options);
 
-  /// The parameters of this moment, not to be written to.
+  /// The present parameters. Do not write to them.
   [[nodiscard]] at::Tensor values() const;
   [[nodiscard]] std::int64_t parameters() const { return parameters_; }
-  [[nodiscard]] std::int64_t elements() const { return elements_; }  ///< with buffers
+  [[nodiscard]] std::int64_t elements() const { return elements_; }  ///< parameters and buffers
 
-  /// One step of the optimizer; gives the new parameters. `gradient` [n].
+  /// Makes one step of the optimizer and returns the new parameters. `gradient` is [n].
   at::Tensor step(const at::Tensor& gradient);
 
-  /// Runs `use(values, velocity)`, what a checkpoint holds, while no step is made; the velocity is
-  /// undefined without momentum.
+  /// Runs `use(values, velocity)` on the contents of a checkpoint while no step is made. The
+  /// velocity is undefined without momentum.
   template <class Use>
   void use(Use&& use) const {
     const std::lock_guard lock(mutex_);
     use(values_, sgd_.velocity());
   }
-  /// What use() gave before. Only while nobody has been given the values.
+  /// Restores values that use() passed earlier. Only allowed before any values were given out.
   void restore(const at::Tensor& values, const at::Tensor& velocity);
 
  private:
@@ -44,7 +43,7 @@ class SharedModel {
   const std::int64_t elements_;
   mutable std::mutex mutex_;
   at::Tensor values_;
-  at::Tensor spare_;  // what was given out before values_: kept, since who is slow once is so again
+  at::Tensor spare_;  // an old buffer, kept because a slow reader will be slow again
   FlatSgd sgd_;
 };
 

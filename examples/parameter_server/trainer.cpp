@@ -25,7 +25,7 @@ namespace {
 constexpr auto kServersHearWithin = std::chrono::seconds(1);
 constexpr int kMostAttempts = 10;
 
-/// The servers of a model, each with a part of it, as one.
+/// All servers of a model, each with a part of it, used as one.
 class Servers {
  public:
   Servers(const rpc::Node& node, const ParameterServerOptions& options) : mode_(options.mode) {
@@ -38,7 +38,7 @@ class Servers {
 
   /// Waits until the training includes this trainer.
   TrainingStart join() {
-    // Of several servers one may be an iteration further when a late trainer comes.
+    // When a late trainer joins several servers, one may be an iteration ahead.
     for (int attempt = 1;; ++attempt) {
       const std::vector<TrainingStart> starts = join_each();
       require_mode(starts);
@@ -63,7 +63,7 @@ class Servers {
     rpc::when_all(std::move(fetched)).get();
   }
 
-  /// Sends the gradients, and receives the new model.
+  /// Sends the gradients and receives the new model.
   void update(const at::Tensor& gradients, const at::Tensor& values) {
     std::vector<rpc::Future<void>> updated;
     for (std::size_t i = 0; i < servers_.size(); ++i) {
@@ -77,7 +77,7 @@ class Servers {
     servers_[0].notify<&ParameterServer::report>(report);
   }
 
-  /// For --check: what this trainer has in the end.
+  /// For --check: stores this trainer's final values.
   void keep_result(const at::Tensor& values) {
     servers_[0].call<&ParameterServer::keep_result>(values).get();
   }
@@ -89,7 +89,7 @@ class Servers {
     rpc::when_all(std::move(left)).get();
   }
 
-  /// Tells those servers that are there why this trainer ends.
+  /// Reports to the remaining servers why this trainer ends.
   void fail(const std::string& why) const {
     std::vector<rpc::Future<void>> told;
     for (const auto& server : servers_)
@@ -105,12 +105,12 @@ class Servers {
       joining.push_back(server.call<&ParameterServer::join>());
     return rpc::when_all(std::move(joining)).get();
   }
-  // A gradient that is sent for another mode would be waited for.
+  // Servers would wait for ever for a gradient that was sent for another mode.
   void require_mode(const std::vector<TrainingStart>& starts) const {
     for (std::size_t i = 0; i < starts.size(); ++i) {
       if (starts[i].mode == mode_) continue;
-      throw std::runtime_error(server_name(static_cast<int>(i)) + " trains with --mode " +
-                               to_string(starts[i].mode) + ", this trainer with --mode " +
+      throw std::runtime_error(server_name(static_cast<int>(i)) + " uses --mode " +
+                               to_string(starts[i].mode) + ", but this trainer uses --mode " +
                                to_string(mode_));
     }
   }
@@ -127,7 +127,7 @@ class Servers {
 
   const UpdateMode mode_;
   std::vector<rpc::RRef<ParameterServer>> servers_;
-  std::vector<Shard> gradients_;  // the part of each
+  std::vector<Shard> gradients_;  // the part of each server
   std::vector<Shard> values_;
 };
 
@@ -136,9 +136,9 @@ void train(Servers& servers, TrainerModel* model, const ParameterServerOptions& 
   const at::Tensor values = model ? model->values() : at::empty({start.elements});
   const at::Tensor gradients = model ? model->gradients() : at::ones({start.parameters});
   if (values.numel() != start.elements || gradients.numel() != start.parameters) {
-    throw std::runtime_error("the model here has " + std::to_string(values.numel()) +
-                             " values, that of the servers " + std::to_string(start.elements) +
-                             ": are --classes, --servers and --buffers the same?");
+    throw std::runtime_error("this trainer's model has " + std::to_string(values.numel()) +
+                             " values, but that of the servers " + std::to_string(start.elements) +
+                             ": start all with the same --classes, --servers and --buffers");
   }
   servers.fetch_model(values);
   for (std::int64_t iteration = start.iteration; iteration < start.iterations; ++iteration) {
@@ -179,7 +179,7 @@ void train(const rpc::Node& node, const ParameterServerOptions& options) {
   try {
     train(servers, model.get(), options);
   } catch (const std::exception& error) {
-    // Of a server that is gone the others hear by themselves, and that it is the cause.
+    // The other servers notice themselves that a server is gone.
     if (!is_server_gone(error)) servers.fail(error.what());
     throw;
   }
@@ -188,7 +188,8 @@ void train(const rpc::Node& node, const ParameterServerOptions& options) {
 }  // namespace
 
 void run_trainer(const ParameterServerOptions& options) {
-  // Ctrl-C reaches all processes of a terminal. Who was started by the server leaves it to that.
+  // Ctrl-C reaches all processes of a terminal. A trainer that the server started leaves it to the
+  // server.
   if (options.launched) std::signal(SIGINT, SIG_IGN);
   use_one_torch_thread();
   const std::string name = trainer_name(options.trainer_index());
@@ -196,8 +197,9 @@ void run_trainer(const ParameterServerOptions& options) {
     const rpc::Node node = join_servers(options);
     train(node, options);
   } catch (const std::exception& error) {
-    throw std::runtime_error(
-        name + (is_server_gone(error) ? " ends, for its server is gone: " : ": ") + error.what());
+    throw std::runtime_error(name +
+                             (is_server_gone(error) ? " ends because its server is gone: " : ": ") +
+                             error.what());
   }
 }
 

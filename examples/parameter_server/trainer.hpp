@@ -4,8 +4,8 @@
 
 namespace batchrpc_examples {
 
-/// Runs one trainer, of the rank in the options, until its last iteration. Throws
-/// std::runtime_error, in one line for people, when a server is gone or refuses what it is sent.
+/// Runs one trainer, with the rank in the options, until its last iteration. Throws a
+/// std::runtime_error of one line if a server is gone or refuses a message.
 void run_trainer(const ParameterServerOptions& options);
 
 }  // namespace batchrpc_examples

@@ -18,7 +18,7 @@ at::Generator generator(std::uint64_t seed, std::uint64_t trainer, std::uint64_t
   return at::make_generator<at::CPUGeneratorImpl>(mixed);
 }
 
-// CUDA may add in another order each time, and a network this deep makes another training of it.
+// CUDA may add in another order each time, and in such a deep network that changes the training.
 void compute_reproducibly() {
   at::globalContext().setDeterministicCuDNN(true);
   at::globalContext().setBenchmarkCuDNN(false);

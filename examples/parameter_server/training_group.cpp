@@ -15,7 +15,7 @@ TrainingGroup::TrainingGroup(std::size_t expected, std::int64_t iteration,
       members_changed_(std::move(members_changed)),
       iteration_(iteration) {}
 
-// Promises run what waits for them: outside of the lock.
+// Completing a promise runs its callbacks, so it must happen outside the lock.
 void TrainingGroup::Admitted::answer() {
   for (auto& promise : promises)
     promise.set_value(iteration);
@@ -39,7 +39,7 @@ TrainingGroup::Admitted TrainingGroup::admit_all() {
   return admitted;
 }
 
-// Not while an update is made of the gradients of those who were there: it ends the iteration.
+// Not during an update: that ends the iteration of the trainers that sent gradients.
 TrainingGroup::Admitted TrainingGroup::admit_if_nobody_is_left() {
   return started_ && members_.empty() && !updating_ ? admit_all() : Admitted{};
 }

@@ -12,40 +12,39 @@
 
 namespace batchrpc_examples {
 
-/// Which trainers an iteration waits for. Those that are expected begin together; one that comes
-/// later begins with the next iteration, so that no iteration changes under those who are in it.
-/// Who is restarted under its name is another trainer, by its incarnation. Thread-safe.
+/// The trainers that an iteration waits for. The expected trainers begin together. A later one
+/// begins with the next iteration, so that no iteration changes under its members. A restarted
+/// trainer with the same name counts as another trainer, by its incarnation. Thread-safe.
 class TrainingGroup {
  public:
   using Trainer = batchrpc::PeerIdentity;
 
-  /// `members_changed(names)` is told, one call at a time, before those who are new are answered.
+  /// `members_changed(names)` is called, one call at a time, before new members get their answer.
   TrainingGroup(std::size_t expected, std::int64_t iteration, bool waits_for_iterations,
                 std::function<void(const std::vector<std::string>&)> members_changed);
 
-  /// Ready with the iteration that the trainer begins with, once it is a member.
+  /// Ready with the trainer's first iteration once it is a member.
   batchrpc::Future<std::int64_t> join(const Trainer& trainer);
-  /// It has finished, or is lost. False when it was neither a member nor about to be.
+  /// The trainer has finished or is lost. Returns false if it was neither a member nor waiting.
   bool leave(const Trainer& trainer);
 
-  /// The iteration's update begins, with gradients of these. Nobody is admitted until
-  /// finish_iterations() or end_update(). False, and nothing begins, when none of them is a member
-  /// any more: the iteration is then left to those who come.
+  /// Begins the iteration's update with gradients of `senders`. No trainer is admitted until
+  /// finish_iterations() or end_update(). If none of the senders is a member any more, returns
+  /// false and begins nothing; the iteration is then left to new members.
   bool begin_update(const std::vector<Trainer>& senders);
-  /// Begins the iteration of this number, if it has not begun, with those who have joined
-  /// meanwhile.
+  /// Begins iteration `until`, if it has not begun, and admits the trainers that have joined.
   void finish_iterations(std::int64_t until);
-  /// The update is over, whether or not it has finished the iteration.
+  /// Ends the update, whether or not it has finished the iteration.
   void end_update();
 
   [[nodiscard]] std::int64_t iteration() const;
   [[nodiscard]] bool contains(const Trainer& trainer) const;
-  /// It is a member, or about to be.
+  /// Whether the trainer is a member or waits to become one.
   [[nodiscard]] bool knows(const Trainer& trainer) const;
   [[nodiscard]] std::vector<Trainer> members() const;
-  /// All expected have joined, and the first iteration has begun.
+  /// Whether all expected trainers have joined and the first iteration has begun.
   [[nodiscard]] bool started() const;
-  /// It has started, and nobody is left.
+  /// Whether it has started and no member is left.
   [[nodiscard]] bool over() const;
 
  private:

@@ -15,7 +15,7 @@
 
 namespace batchrpc_examples {
 
-/// Tells people something after a while, on a thread of its own, unless it is destroyed before.
+/// Prints a notice after a while, from its own thread, unless it is destroyed before.
 class WaitingNotice {
  public:
   WaitingNotice(std::string notice, std::chrono::milliseconds after,
@@ -33,7 +33,7 @@ class WaitingNotice {
   std::jthread thread_;
 };
 
-/// While a process waits for another one. Of those that were launched together nobody is missing.
+/// A notice while a process waits for another one. Processes that were launched together need none.
 inline std::optional<WaitingNotice> notice_of_waiting(const ParameterServerOptions& options,
                                                       const std::string& for_whom) {
   if (options.launched || options.rank == 0) return std::nullopt;

@@ -11,34 +11,34 @@
 
 namespace batchrpc_examples::ppo {
 
-/// What a policy decides for a batch of observations.
+/// A policy's decisions for a batch of observations.
 struct Decisions {
   at::Tensor actions;        ///< int64 [B]
   at::Tensor log_probs;      ///< float32 [B], of the actions
   at::Tensor values;         ///< float32 [B]
-  std::int64_t version = 0;  ///< of the weights that decided, as the training counts
+  std::int64_t version = 0;  ///< version of the weights that decided, as the training counts it
 };
 
-/// Of observations [B, d...].
+/// Decides for observations [B, d...].
 using Decide = std::function<Decisions(const at::Tensor& observations)>;
 
-/// What a policy that use_weights() updates decides: of logits [B, actions] an action a row. The
-/// draws are those of `seed`, the first one that with the number `first`.
+/// Draws one action for each row of logits [B, actions], for a policy that use_weights() updates.
+/// The random numbers come from `seed`; the first has the number `first`.
 Decisions draw_actions(const batchrpc::PolicyOutput& output, std::uint64_t seed,
                        std::uint64_t first);
 
-/// A policy that decides. Not thread safe.
+/// A policy that makes decisions. Not thread-safe.
 class Actor {
  public:
   Actor(std::shared_ptr<batchrpc::Policy> policy, std::uint64_t seed)
       : policy_(std::move(policy)), seed_(seed) {}
 
   Decisions decide(const at::Tensor& observations);
-  /// From now on by the weights of a network like the policy's, of a version above the one before;
-  /// of the same version: as before.
+  /// Uses the weights of a network like the policy's from now on. `version` must be above the
+  /// previous one; with the same version nothing changes.
   void use(const ActorCritic& network, std::int64_t version);
 
-  /// How many actions it has drawn: with the seed all of its random state.
+  /// How many actions it has drawn: with the seed, this is its whole random state.
   [[nodiscard]] std::uint64_t drawn() const { return drawn_; }
   void set_drawn(std::uint64_t drawn) { drawn_ = drawn; }
 
@@ -48,8 +48,9 @@ class Actor {
   std::uint64_t drawn_ = 0;
 };
 
-/// Has a policy use the weights of `network`, which are of version `version` of the training. Of
-/// the policy that is version + 1, as it begins with 0, of weights of nobody.
+/// Sets a policy's weights to those of `network`, which have the version `version` in the training.
+/// For the policy this is version + 1, because its initial weights, version 0, belong to no
+/// training.
 void use_weights(batchrpc::Policy& policy, const ActorCritic& network, std::int64_t version);
 
 }  // namespace batchrpc_examples::ppo

@@ -20,20 +20,20 @@ struct Header {
   char magic[8]{};
   std::int64_t version = 0;
   std::int64_t parameters = 0;
-  std::int64_t settings_size = 0;  // bytes, and so the others
+  std::int64_t settings_size = 0;  // in bytes, like the other sizes
   std::int64_t state_size = 0;
   std::int64_t sampler_size = 0;
 };
 
-// Before anything is allocated of the sizes that it names.
+// Checks the sizes in the header before anything is allocated.
 void require_whole(const CheckedFile& file, const Header& header) {
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) {
-    file.damaged("is no checkpoint of this program");
+    file.damaged("is not a checkpoint of this program");
   }
   std::int64_t left =
       file.size() - static_cast<std::int64_t>(sizeof header + sizeof(std::uint64_t));
   if (header.version < 1 || header.parameters < 0) {
-    file.damaged("is damaged: its header is of no checkpoint");
+    file.damaged("is damaged: its header is invalid");
   }
   if (header.parameters > left) file.damaged("is cut off");
   const std::int64_t tensor = header.parameters * std::int64_t{sizeof(float)};
@@ -42,10 +42,10 @@ void require_whole(const CheckedFile& file, const Header& header) {
     if (size < 0 || size > left) file.damaged("is cut off");
     left -= size;
   }
-  if (left > 0) file.damaged("is longer than it should be");
+  if (left > 0) file.damaged("is longer than its header states");
 }
 
-// Of two lists of settings, "a 1, b 2, …": those in which they differ.
+// The differences between two lists of settings, "a 1, b 2, …".
 std::string what_differs(const std::string& its, const std::string& ours) {
   const auto words = [](const std::string& list) {
     std::vector<std::string> all;
@@ -112,7 +112,7 @@ CheckpointFolder::CheckpointFolder(const std::string& folder) : files_(folder, "
     std::filesystem::create_directories(folder);
     if (!lock_.take(folder)) {
       throw CheckpointError(folder +
-                            ": another training uses it: end that one, or name another folder");
+                            ": another training uses it: end that one, or give another folder");
     }
     files_.remove_unfinished();
   } catch (const std::filesystem::filesystem_error& error) {
@@ -123,18 +123,18 @@ CheckpointFolder::CheckpointFolder(const std::string& folder) : files_(folder, "
 std::optional<Checkpoint> CheckpointFolder::newest(
     const std::string& settings, const std::function<void(const std::string&)>& notice) const {
   const std::vector<std::int64_t> all = files_.numbers();
-  std::vector<std::pair<std::string, std::string>> damaged;  // and why
+  std::vector<std::pair<std::string, std::string>> damaged;  // with the reasons
   for (auto version = all.rbegin(); version != all.rend(); ++version) {
     try {
       Checkpoint checkpoint = read_checkpoint(files_.path(*version));
       if (checkpoint.settings != settings) {
-        throw CheckpointError(files_.path(*version) + ": is of another training, with " +
+        throw CheckpointError(files_.path(*version) + ": belongs to another training, with " +
                               what_differs(checkpoint.settings, settings) +
-                              ": give the options that it had, or name another folder");
+                              ": give the options that it had, or another folder");
       }
       for (const auto& [path, why] : damaged) {
         notice(why + "; " + files_.path(*version) + " is used");
-        std::filesystem::rename(path, path + ".damaged");  // else it would push whole ones out
+        std::filesystem::rename(path, path + ".damaged");  // else it would displace intact ones
       }
       return checkpoint;
     } catch (const DamagedCheckpoint& error) {
@@ -144,7 +144,7 @@ std::optional<Checkpoint> CheckpointFolder::newest(
   if (!all.empty()) {
     throw CheckpointError("all checkpoints in " + files_.folder() + " are damaged (" +
                           damaged.front().second +
-                          "): to begin anew, remove them, or name another folder");
+                          "): to start again, remove them or give another folder");
   }
   return std::nullopt;
 }

@@ -23,7 +23,7 @@ void EpisodeStatistics::add(const std::vector<Sample>& samples) {
     running_[group].resize(static_cast<std::size_t>(samples[group].envs()));
     steps = std::max(steps, samples[group].steps());
   }
-  for (std::int64_t t = 0; t < steps; ++t) {  // so that episodes come in the order of their ends
+  for (std::int64_t t = 0; t < steps; ++t) {  // so that episodes are in the order of their ends
     for (std::size_t group = 0; group < samples.size(); ++group) {
       const Sample& sample = samples[group];
       if (t >= sample.steps()) continue;

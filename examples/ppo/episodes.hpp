@@ -9,30 +9,30 @@
 
 namespace batchrpc_examples::ppo {
 
-/// Returns and lengths of the episodes that samples hold, put together over their borders. A row
-/// that is not valid drops the episode that it would have gone on, and a sample that begins anew
-/// those that there were.
+/// Returns and lengths of the episodes in samples, joined across sample borders. An invalid row
+/// drops the episode that it belongs to. A sample that begins new episodes drops the unfinished
+/// ones.
 class EpisodeStatistics {
  public:
   static constexpr std::size_t kWindow = 100;
 
-  /// Samples of all groups, in the same order each time.
+  /// Adds samples of all groups; the groups must have the same order each time.
   void add(const std::vector<Sample>& samples);
 
-  /// Episodes that have ended.
+  /// The number of finished episodes.
   [[nodiscard]] std::int64_t episodes() const { return episodes_; }
-  /// Means of the last `kWindow` episodes, or of all when there are fewer; 0 at first.
+  /// Means of the last `kWindow` episodes, or of all if there are fewer; 0 at first.
   /// @{
   [[nodiscard]] double mean_return() const;
   [[nodiscard]] double mean_length() const;
   /// @}
-  /// Whether there are `kWindow` episodes, and their mean return is that at least.
+  /// Whether there are `kWindow` episodes and their mean return is at least this.
   [[nodiscard]] bool reached(double mean_return_) const {
     return window_.size() == kWindow && mean_return() >= mean_return_;
   }
 
   [[nodiscard]] nlohmann::json state() const;
-  /// Throws nlohmann::json::exception for anything but a state.
+  /// Throws nlohmann::json::exception if `state` is not a saved state.
   void restore(const nlohmann::json& state);
 
  private:
@@ -43,7 +43,7 @@ class EpisodeStatistics {
 
   void add_row(Episode& running, double reward, bool ended);
 
-  std::vector<std::vector<Episode>> running_;  // of each group's environments
+  std::vector<std::vector<Episode>> running_;  // for each environment of each group
   std::deque<Episode> window_;
   std::int64_t episodes_ = 0;
 };

@@ -6,18 +6,18 @@
 
 namespace batchrpc_examples::ppo {
 
-/// Adam (Kingma and Ba 2015) as torch::optim::Adam has it, with betas .9 and .999 and an epsilon of
+/// Adam (Kingma and Ba 2015), as in torch::optim::Adam, with betas .9 and .999 and an epsilon of
 /// 1e-5, on one flat tensor.
 class FlatAdam {
  public:
   explicit FlatAdam(std::int64_t elements)
       : mean_(at::zeros({elements})), square_(at::zeros({elements})) {}
 
-  /// Changes `values` by `gradients`, both float32 [elements].
+  /// Updates `values` with `gradients`, both float32 [elements].
   void step(const at::Tensor& values, const at::Tensor& gradients, double learning_rate);
 
-  /// All of its state: running means of the gradient and of its square, float32 [elements], and how
-  /// many steps there have been.
+  /// Its whole state: running means of the gradient and of its square, float32 [elements], and the
+  /// number of steps.
   /// @{
   [[nodiscard]] const at::Tensor& mean() const { return mean_; }
   [[nodiscard]] const at::Tensor& square() const { return square_; }

@@ -33,7 +33,7 @@ Advantages advantages_of(const Sample& sample, const at::Tensor& next_values,
   auto advantages = result.advantages.accessor<float, 2>();
   auto returns = result.returns.accessor<float, 2>();
   for (std::int64_t n = 0; n < envs; ++n) {
-    double following = 0;  // the advantage of row t + 1, where it is valid
+    double following = 0;  // the advantage of row t + 1, if that is valid
     for (std::int64_t t = steps - 1; t >= 0; --t) {
       if (!valid[t][n]) {
         following = 0;

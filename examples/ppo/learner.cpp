@@ -12,11 +12,11 @@
 namespace batchrpc_examples::ppo {
 namespace {
 
-constexpr std::int64_t kLargestBatch = 1024;  // of inference within an update
+constexpr std::int64_t kLargestBatch = 1024;  // for inference within an update
 
 void require_finite(const at::Tensor& tensor, const std::string& what) {
   if (tensor.is_floating_point() && !at::isfinite(tensor).all().item<bool>()) {
-    throw NotFinite(what + " are not finite: there is a NaN or an infinity");
+    throw NotFinite(what + " are not finite: they contain NaN or infinity");
   }
 }
 
@@ -77,7 +77,8 @@ Rows Learner::rows_of(const std::vector<Sample>& samples, UpdateReport& report) 
               {},
               {}};
     require_finite(rows.observations, "observations");
-    const at::Tensor needed = sample.valid[-1].nonzero().squeeze(1);  // of what is next
+    const at::Tensor needed =
+        sample.valid[-1].nonzero().squeeze(1);  // environments whose next value is needed
     require_finite(sample.next_observations.index_select(0, needed), "observations");
     require_finite(sample.final_observations, "observations");
     require_finite(rows.log_probs, "log-probabilities");
@@ -89,8 +90,9 @@ Rows Learner::rows_of(const std::vector<Sample>& samples, UpdateReport& report) 
     rows.advantages = pick(advantages.advantages);
     rows.returns = pick(advantages.returns);
     require_finite(rows.advantages, "advantages");
-    report.version_lag +=
-        (version_ - pick(sample.versions)).sum().item<double>();  // a sum until all is known
+    report.version_lag += (version_ - pick(sample.versions))
+                              .sum()
+                              .item<double>();  // a sum for now, divided at the end
     parts.push_back(std::move(rows));
   }
   if (parts.empty()) return {};

@@ -23,12 +23,12 @@ void append(std::string& bytes, std::uint64_t number) {
   bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-// Reads what append() wrote.
+// Reads data that append() wrote.
 class Reader {
  public:
   explicit Reader(const std::string& bytes) : bytes_(bytes) {}
   std::string_view take(std::uint64_t size) {
-    if (size > bytes_.size() - at_) throw std::invalid_argument("a sampler's state is cut off");
+    if (size > bytes_.size() - at_) throw std::invalid_argument("a sampler's state is incomplete");
     at_ += size;
     return std::string_view(bytes_).substr(at_ - size, size);
   }
@@ -49,7 +49,7 @@ class Reader {
 LocalSampler::LocalSampler(const rpc::EnvFactory& make, std::int64_t envs, std::uint64_t seed,
                            Decide decide)
     : seed_(seed), decide_(std::move(decide)) {
-  if (envs < 1) throw rpc::InvalidArgument("a sampler needs an environment at least");
+  if (envs < 1) throw rpc::InvalidArgument("a sampler needs at least one environment");
   for (std::int64_t i = 0; i < envs; ++i) {
     envs_.push_back({.env = make(), .actions = {}});
     if (envs_.back().env->spec() != spec()) {
@@ -123,11 +123,11 @@ std::string LocalSampler::state() const {
 }
 
 void LocalSampler::restore(const std::string& state, std::int64_t /*updates*/) {
-  if (state.empty()) return;  // workers had other episodes than these, which have just begun
+  if (state.empty()) return;  // workers had other episodes than these new ones
   begun_anew_ = false;
   Reader reader(state);
   if (reader.number() != envs_.size()) {
-    throw std::invalid_argument("a sampler's state is of another number of environments");
+    throw std::invalid_argument("a sampler's state has another number of environments");
   }
   for (std::size_t i = 0; i < envs_.size(); ++i) {
     Place& place = envs_[i];
@@ -135,7 +135,8 @@ void LocalSampler::restore(const std::string& state, std::int64_t /*updates*/) {
     place.actions = reader.take(reader.number());
     const auto actions = std::as_bytes(std::span(place.actions));
     constexpr std::size_t kAction = sizeof(std::int64_t);
-    if (actions.size() % kAction != 0) throw std::invalid_argument("half an action was kept");
+    if (actions.size() % kAction != 0)
+      throw std::invalid_argument("a sampler's state contains half an action");
     place.env->reset(seed_of(i), next_observation(i));
     for (std::size_t at = 0; at < actions.size(); at += kAction)
       (void)place.env->step(actions.subspan(at, kAction), next_observation(i));

@@ -11,32 +11,34 @@
 
 namespace batchrpc_examples::ppo {
 
-/// The Sampler that steps environments in this process, on the calling thread: one group, the
-/// policy asked once a step for all of them. What remote ones are compared with.
+/// The Sampler that steps environments in this process, on the calling thread. They form one group,
+/// and the policy is asked once per step for all of them. Remote samplers are compared with it.
 ///
-/// Each episode begins with a seed made of the sampler's, the environment's place and the episode's
-/// number. So a sampler of the same seed can be brought to where this one is by state(), provided
-/// that the environments do the same after the same seed: it repeats the actions of the episodes
-/// that have begun.
+/// The seed of each episode comes from the sampler's seed, the environment's index and the
+/// episode's number. So state() can bring a sampler with the same seed to the same point: it
+/// repeats the actions of the current episodes. That needs environments that behave the same after
+/// the same seed.
 class LocalSampler final : public Sampler {
  public:
-  /// Throws batchrpc::InvalidArgument unless there is an environment, and all have one usable spec.
+  /// Throws batchrpc::InvalidArgument unless there is an environment, and all share one usable
+  /// spec.
   LocalSampler(const batchrpc::EnvFactory& make, std::int64_t envs, std::uint64_t seed,
                Decide decide);
 
   std::vector<Sample> sample(std::int64_t steps) override;
 
   [[nodiscard]] const batchrpc::EnvSpec& spec() const { return envs_.front().env->spec(); }
-  /// Where the environments are, as bytes.
+  /// The state of the environments, as bytes.
   [[nodiscard]] std::string state() const override;
-  /// Of one with as many environments and the same seed; an empty state is that of workers.
+  /// Takes the state of a sampler with the same number of environments and the same seed. An empty
+  /// state is that of workers.
   void restore(const std::string& state, std::int64_t updates) override;
 
  private:
   struct Place {
     std::unique_ptr<batchrpc::Env> env;
     std::uint64_t episode = 0;
-    std::string actions;  // of the episode so far
+    std::string actions;  // of the current episode
   };
 
   [[nodiscard]] std::uint64_t seed_of(std::size_t index) const;
@@ -45,7 +47,7 @@ class LocalSampler final : public Sampler {
   std::vector<Place> envs_;
   std::uint64_t seed_;
   Decide decide_;
-  at::Tensor next_;  // [N, d...]: where the environments are
+  at::Tensor next_;  // [N, d...]: the current observations
   bool begun_anew_ = true;
 };
 

@@ -17,8 +17,8 @@ namespace {
 
 using namespace batchrpc_examples;
 
-// What is known of a training that has ended early. Without an update nothing is, and reports of
-// before stay.
+// Reports a training that has ended early. Without any update there is nothing to report, and
+// earlier reports stay.
 void report_early_end(const ppo::PpoOptions& options, ppo::TrainingReport report,
                       const std::string& error) {
   if (report.curve.empty()) return;
@@ -35,7 +35,7 @@ int run(int argc, const char* const* argv) {
   const auto options = ppo::parse_options(argc, argv);
   if (!options) return 0;
   using Clock = std::chrono::steady_clock;
-  Clock::time_point next;  // progress is shown once a second
+  Clock::time_point next;  // progress is shown once per second
   std::optional<ppo::Workers> workers;
   const auto progress = [&](const ppo::CurvePoint& point) {
     if (workers) workers->notify_changes(&say);
@@ -44,7 +44,7 @@ int run(int argc, const char* const* argv) {
     std::cout << ppo::progress_line(point) << std::endl;
   };
   if (options->rank) {
-    say("waits at " + options->join + ", for a minute at most, until all " +
+    say("waits at " + options->join + " for at most a minute until all " +
         std::to_string(options->workers + 1) + " processes are there (--rank 0 to " +
         std::to_string(options->workers) + ")" +
         (*options->rank > 0 ? ", or joins a training that is under way" : ""));
@@ -54,7 +54,7 @@ int run(int argc, const char* const* argv) {
     return 0;
   }
   if (options->policy == ppo::PolicyKind::script && options->policy_path.empty()) {
-    say("the policy is TorchScript that is made here, without Python");
+    say("the policy is TorchScript that this program makes, without Python");
   }
   if (options->workers > 0) workers.emplace(*options);  // before this process has threads
   const InterruptFlag interrupts;

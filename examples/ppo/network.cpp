@@ -20,7 +20,7 @@ std::shared_ptr<ActorCritic> network_for(const batchrpc::EnvSpec& spec) {
   }
   throw batchrpc::InvalidArgument(
       "there is no network for observations of " + to_string(spec.observation) +
-      ": only for float32 [n], [channels, 10, 10] and uint8 [4, 84, 84]");
+      "; supported are float32 [n], [channels, 10, 10] and uint8 [4, 84, 84]");
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ std::shared_ptr<ActorCritic> network_for(const batchrpc::EnvSpec& spec) {
 std::shared_ptr<ActorCritic> make_network(const batchrpc::EnvSpec& spec) {
   if (spec.actions < 1 || spec.action.elements() != 1) {
     throw batchrpc::InvalidArgument(
-        "PPO takes environments whose action is one number of several, not " + to_string(spec));
+        "PPO needs environments whose action is one of several numbers, not " + to_string(spec));
   }
   std::shared_ptr<ActorCritic> network = network_for(spec);
   actor_critic::initialize_orthogonally(*network);

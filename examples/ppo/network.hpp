@@ -11,9 +11,9 @@ namespace batchrpc_examples::ppo {
 /// A policy and a value function.
 using ActorCritic = actor_critic::Network;
 
-/// What it says of B observations.
+/// The network's output for B observations.
 struct ActorCriticOutput {
-  at::Tensor logits;  ///< float32 [B, actions], of the policy
+  at::Tensor logits;  ///< float32 [B, actions], logits of the policy
   at::Tensor values;  ///< float32 [B]
 };
 inline ActorCriticOutput evaluate(ActorCritic& network, const at::Tensor& observations) {
@@ -21,11 +21,15 @@ inline ActorCriticOutput evaluate(ActorCritic& network, const at::Tensor& observ
   return {std::move(logits), std::move(values)};
 }
 
-/// For observations float32 [n] two networks n-64-64 with tanh, one of the policy and one of the
-/// values; for [channels, 10, 10] MinAtar's; for uint8 [4, 84, 84] RLlib's default for Atari (see
-/// actor_critic/network.hpp). Orthogonal weights, biases of 0, drawn from LibTorch's default
-/// generator. Throws batchrpc::InvalidArgument for other observations, and for actions that are not
-/// one number of several.
+/// Makes a network for the environment's observations, with orthogonal weights and zero biases from
+/// LibTorch's default generator:
+///
+/// - float32 [n]: two networks n-64-64 with tanh, one for the policy and one for the values;
+/// - [channels, 10, 10]: MinAtar's network;
+/// - uint8 [4, 84, 84]: RLlib's default for Atari (see actor_critic/network.hpp).
+///
+/// Throws batchrpc::InvalidArgument for other observations, and for actions that are not one of
+/// several numbers.
 std::shared_ptr<ActorCritic> make_network(const batchrpc::EnvSpec& spec);
 
 }  // namespace batchrpc_examples::ppo

@@ -16,9 +16,9 @@ namespace batchrpc_examples::ppo {
 namespace {
 
 constexpr int kMostWorkers = 1000;
-constexpr int kMostEnvs = 65'536;  // that an EnvWorker makes, and that a policy takes at a time
+constexpr int kMostEnvs = 65'536;  // limit of an EnvWorker and of a policy's batch
 constexpr std::int64_t kMostSteps = 1'000'000'000'000;
-constexpr int kEnvs = 64;  // of all workers together, by default
+constexpr int kEnvs = 64;  // default for all workers together
 constexpr int kWorkers = 4;
 
 const std::map<std::string, InferencePlace> kInferencePlaces{{"agent", InferencePlace::agent},
@@ -28,7 +28,7 @@ const std::map<std::string, PolicyKind> kPolicyKinds{{"eager", PolicyKind::eager
                                                      {"script", PolicyKind::script},
                                                      {"compiled", PolicyKind::compiled}};
 
-// Options that are another default's for another environment, until they are given.
+// Options whose default depends on the environment, until they are given.
 struct Given {
   std::optional<int> envs_per_worker{};
   std::optional<std::int64_t> total_steps{};
@@ -48,19 +48,19 @@ struct Given {
 };
 
 void add_settings(CLI::App& app, Given& given) {
-  const std::string group = "Algorithm (by default as tuned for the environment)";
+  const std::string group = "Algorithm (defaults are tuned for the environment)";
   const auto add = [&](const char* name, auto& value, const char* text, auto check) {
     app.add_option(name, value, text)->check(check)->group(group);
   };
-  add("--steps", given.steps, "of each environment between two updates",
+  add("--steps", given.steps, "steps of each environment between two updates",
       between<std::int64_t>(1, 1'000'000));
-  add("--epochs", given.epochs, "of an update over what was sampled",
+  add("--epochs", given.epochs, "passes of an update over the samples",
       between<std::int64_t>(1, 1000));
   add("--minibatches", given.minibatches, "in an epoch", between<std::int64_t>(1, 1'000'000));
   add("--learning-rate", given.learning_rate, "of Adam", between(1e-9, 1.0));
-  add("--gamma", given.gamma, "discount of a step", between(0.0, 1.0));
+  add("--gamma", given.gamma, "discount factor per step", between(0.0, 1.0));
   add("--gae-lambda", given.gae_lambda, "of the advantages' estimation", between(0.0, 1.0));
-  add("--clip", given.clip, "of the ratio of probabilities", between(1e-6, 100.0));
+  add("--clip", given.clip, "clipping range of the probability ratio", between(1e-6, 100.0));
   add("--entropy", given.entropy, "coefficient of the entropy bonus", between(0.0, 100.0));
   add("--value-coefficient", given.value_coefficient, "of the value loss", between(0.0, 100.0));
   add("--max-gradient-norm", given.max_gradient_norm, "longer gradients are cut to it",
@@ -68,7 +68,7 @@ void add_settings(CLI::App& app, Given& given) {
   const auto add_switch = [&](const char* name, std::optional<bool>& value, const char* text) {
     app.add_option(name, value, text)->transform(one_of(kSwitch))->group(group);
   };
-  add_switch("--anneal", given.anneal, "learning rate, linearly to 0");
+  add_switch("--anneal", given.anneal, "reduce the learning rate linearly to 0");
   add_switch("--clip-values", given.clip_values, "near those at sampling");
   add_switch("--normalize-advantages", given.normalize_advantages, "in each minibatch");
 }
@@ -91,7 +91,7 @@ void complete(PpoOptions& options, const Given& given) {
       settings, given);
 }
 
-// What goes together.
+// Checks the combination of options.
 void check_workers(const PpoOptions& options) {
   if (options.workers == 0) {
     const auto refuse = [](const std::string& what) {
@@ -106,19 +106,19 @@ void check_workers(const PpoOptions& options) {
   if (options.rank && *options.rank > options.workers) {
     throw UsageError(
         "--rank " + std::to_string(*options.rank) + " of " + std::to_string(options.workers) +
-        " --workers: 0 is the agent, the workers' are 1 to " + std::to_string(options.workers));
+        " --workers: 0 is the agent, the workers are 1 to " + std::to_string(options.workers));
   }
   if (options.rank && options.join.empty()) {
-    throw UsageError("--rank needs --join: where the agent listens, such as tcp://10.0.0.1:29500");
+    throw UsageError("--rank needs --join, the agent's address, such as tcp://10.0.0.1:29500");
   }
   if (options.policy == PolicyKind::compiled && options.policy_path.empty()) {
     throw UsageError(
-        "--policy compiled needs --policy-path: a folder of packages that scripts/export_policy.py "
-        "has made (docs/compiled-policies.md)");
+        "--policy compiled needs --policy-path, a folder of packages made by "
+        "scripts/export_policy.py (docs/compiled-policies.md)");
   }
   if (options.policy == PolicyKind::eager && !options.policy_path.empty()) {
     throw UsageError(
-        "--policy-path is of no use to an eager policy: give --policy script or compiled");
+        "--policy-path does not apply to an eager policy: give --policy script or compiled");
   }
 }
 
@@ -126,18 +126,19 @@ void check_sizes(const PpoOptions& options) {
   if (options.inference == InferencePlace::agent && options.envs() > kMostEnvs) {
     throw UsageError("--envs-per-worker " + std::to_string(options.envs_per_worker) + " of " +
                      std::to_string(options.workers) + " --workers are " +
-                     std::to_string(options.envs()) + " environments, and the agent chooses for " +
-                     std::to_string(kMostEnvs) + " at most: give fewer, or --inference worker");
+                     std::to_string(options.envs()) + " environments, but the agent chooses for " +
+                     std::to_string(kMostEnvs) + " at most: use fewer, or --inference worker");
   }
   if (options.envs_per_worker % options.buffers != 0) {
     throw UsageError("--envs-per-worker " + std::to_string(options.envs_per_worker) +
-                     " cannot be cut into " + std::to_string(options.buffers) +
-                     " buffers of one size: give an even number, or --buffers 1");
+                     " cannot be split into " + std::to_string(options.buffers) +
+                     " buffers of equal size: give an even number, or --buffers 1");
   }
   if (options.group_envs() % options.env_threads != 0) {
-    throw UsageError("--env-threads " + std::to_string(options.env_threads) + ": the " +
-                     std::to_string(options.group_envs()) +
-                     " environments that a worker steps at a time do not divide among so many");
+    throw UsageError(
+        "--env-threads " + std::to_string(options.env_threads) + ": the " +
+        std::to_string(options.group_envs()) +
+        " environments that a worker steps at a time cannot be split evenly among them");
   }
   const std::int64_t rows = options.rows_per_update();
   const std::int64_t minibatches = options.settings.minibatches;
@@ -147,28 +148,28 @@ void check_sizes(const PpoOptions& options) {
       --fitting;
     throw UsageError(std::to_string(options.envs()) + " environments × " +
                      std::to_string(options.settings.steps) + " steps are " + std::to_string(rows) +
-                     " rows an update, which cannot be cut into " + std::to_string(minibatches) +
-                     " minibatches of one size: give --minibatches " + std::to_string(fitting) +
+                     " rows per update, which cannot be split into " + std::to_string(minibatches) +
+                     " minibatches of equal size: give --minibatches " + std::to_string(fitting) +
                      ", or another number of environments or --steps");
   }
   if (options.total_steps < rows) {
-    throw UsageError("--total-steps " + std::to_string(options.total_steps) +
-                     " is less than one update takes, which is " + std::to_string(rows) +
-                     ": give more, or fewer environments or --steps");
+    throw UsageError("--total-steps " + std::to_string(options.total_steps) + " is less than the " +
+                     std::to_string(rows) +
+                     " steps of one update: give more, or fewer environments or --steps");
   }
 }
 
 void check_files(const PpoOptions& options) {
   if (!options.figure.empty() && !options.figure.ends_with(".svg")) {
     throw UsageError("--figure " + options.figure +
-                     ": name a file that ends in .svg; a .png is written beside it");
+                     ": give a file name that ends in .svg; a .png is written next to it");
   }
   if (!options.policy_path.empty() && !std::filesystem::exists(options.policy_path)) {
     throw UsageError("--policy-path " + options.policy_path + ": there is no such file or folder");
   }
   if (options.checkpoint.ends_with(".checkpoint")) {
     throw UsageError("--checkpoint " + options.checkpoint +
-                     ": name the folder, whose newest checkpoint is gone on from");
+                     ": give the folder; the training continues from its newest checkpoint");
   }
   if (!options.json.empty()) check_writable("--json", options.json);
   if (!options.figure.empty()) check_writable("--figure", options.figure);
@@ -198,54 +199,56 @@ std::optional<PpoOptions> parse_options(int argc, const char* const* argv) {
   options.workers = kWorkers;
   Given given;
   app.add_option("--env", options.env, "environment: " + env_words())->capture_default_str();
-  app.add_option("--workers", options.workers, "processes that step environments; 0: this one does")
+  app.add_option("--workers", options.workers,
+                 "processes that step environments; 0: this process does")
       ->check(between(0, kMostWorkers))
       ->capture_default_str();
   app.add_option("--envs-per-worker", given.envs_per_worker,
-                 "environments of each worker (by default 64 of all together)")
+                 "environments of each worker (default: 64 in total)")
       ->check(between(1, kMostEnvs));
   app.add_option("--inference", options.inference, "where actions are chosen")
       ->transform(one_of(kInferencePlaces))
       ->default_str("agent");
-  app.add_option("--policy", options.policy, "how the network that chooses them runs")
+  app.add_option("--policy", options.policy, "how the network that chooses actions runs")
       ->transform(one_of(kPolicyKinds))
       ->default_str("eager");
   app.add_option("--policy-path", options.policy_path,
-                 "file or folder that scripts/export_policy.py has made, for script and compiled");
+                 "file or folder made by scripts/export_policy.py, for script and compiled");
   app.add_option("--env-threads", options.env_threads, "of a worker, that step its environments")
       ->check(between(1, 1024))
       ->capture_default_str();
-  app.add_option("--torch-threads", options.torch_threads,
-                 "of LibTorch in this process, which learns; other numbers round otherwise")
+  app.add_option(
+         "--torch-threads", options.torch_threads,
+         "threads of LibTorch in this process, which learns; another number changes rounding")
       ->check(between(1, 1024))
       ->capture_default_str();
   app.add_option("--step-timeout", options.step_timeout,
-                 "seconds for a worker's answer; one that takes longer is lost")
+                 "seconds to wait for a worker's answer; a slower worker counts as lost")
       ->check(between(0.001, 1e6))
       ->capture_default_str();
   app.add_option(
          "--rank", options.rank,
-         "this process is the agent (0) or a worker (1 to --workers) of a training whose other "
-         "processes are started by hand, with the same options; without it all are started here")
+         "run only the agent (0) or one worker (1 to --workers) of a training; start the other "
+         "processes by hand with the same options; without --rank all are started here")
       ->check(between(0, kMostWorkers));
-  app.add_option("--join", options.join, "where they meet, such as tcp://10.0.0.1:29500");
-  app.add_option("--buffers", options.buffers, "groups of a worker's environments, in turn")
+  app.add_option("--join", options.join, "the agent's address, such as tcp://10.0.0.1:29500");
+  app.add_option("--buffers", options.buffers,
+                 "groups of a worker's environments, which are stepped in turn")
       ->check(between(1, 2))
       ->capture_default_str();
-  app.add_option(
-         "--total-steps", given.total_steps,
-         "of all environments together, in whole updates; what is less than one is not made (by "
-         "default 150000 of cartpole, else 5000000)")
+  app.add_option("--total-steps", given.total_steps,
+                 "steps of all environments together, rounded down to whole updates (default: "
+                 "150000 for cartpole, else 5000000)")
       ->check(between<std::int64_t>(1, kMostSteps));
   app.add_option("--until", options.until,
-                 "end as soon as this is the mean return of the last 100 episodes; when it never "
-                 "is, the exit code is 1")
+                 "end as soon as the mean return of the last 100 episodes reaches this; the exit "
+                 "code is 1 if it never does")
       ->check(between(-1e9, 1e9));
-  app.add_option("--seed", options.seed, "of all that is random")
+  app.add_option("--seed", options.seed, "seed of everything random")
       ->check(between(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   app.add_option("--checkpoint", options.checkpoint,
-                 "folder for checkpoints; a training that left some there goes on");
+                 "folder for checkpoints; continues the training whose checkpoints are there");
   app.add_option("--checkpoint-every", options.checkpoint_every, "so many updates")
       ->check(between(1, 1'000'000))
       ->capture_default_str();

@@ -37,13 +37,13 @@ std::shared_ptr<rpc::Policy> load(const std::string& path, const rpc::PolicyOpti
       rpc::make_eager_policy(network, {.updatable = true, .observation = network->observation()})
           ->info();
   if (info.outputs != wanted.outputs) {
-    throw rpc::InvalidArgument(path + ": the policy does not give logits (" +
+    throw rpc::InvalidArgument(path + ": the policy does not return logits (" +
                                to_string(wanted.outputs.front()) +
-                               ") and a value, as the environment needs: export one for it");
+                               ") and a value: export one for this environment");
   }
   if (info.weights != wanted.weights) {
     throw rpc::InvalidArgument(path + ": the policy has other weights than the environment's " +
-                               "network: export that one (docs/ppo.md)");
+                               "network: export that network (docs/ppo.md)");
   }
   return policy;
 }
@@ -87,7 +87,7 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
       throw rpc::InvalidArgument("the weights are " + std::to_string(weights.size()) +
                                  " bytes, but the worker's network has " +
                                  std::to_string(values.nbytes()) +
-                                 ": are --env and --policy the agent's?");
+                                 ": use the agent's --env and --policy");
     }
     const std::lock_guard lock(mutex_);
     std::memcpy(values.data_ptr(), weights.data(), weights.size());
@@ -96,18 +96,19 @@ class NetworkPolicy final : public rpc::WorkerPolicy {
 
  private:
   const std::shared_ptr<rpc::Policy> policy_;
-  std::mutex mutex_;  // of updates
+  std::mutex mutex_;  // held during updates
   const std::shared_ptr<ActorCritic> network_;
   FlatParameters weights_;
   const rpc::EnvSpec spec_;
   const std::uint64_t seed_;
-  // By weights of that version, so that who takes this one's place, or goes on after a checkpoint,
-  // does not draw the same again.
+  // Counted for each version of the weights. So a replacement of this worker, or a worker after a
+  // restart from a checkpoint, does not draw the same numbers again.
   struct Drawn {
     std::uint64_t version = 0;
     std::uint64_t count = 0;
   };
-  // Of each buffer that the agent may ask for (VectorEnvOptions::buffers), which acts by itself.
+  // One for each buffer that the agent may use (VectorEnvOptions::buffers), since buffers act
+  // independently.
   std::array<Drawn, kMostBuffers> drawn_{};
 };
 
@@ -135,7 +136,7 @@ std::shared_ptr<rpc::Policy> make_policy(const PpoOptions& options, const rpc::E
       how.kind = rpc::PolicyKind::compiled;
       return load(options.policy_path, how, network);
   }
-  throw rpc::InvalidArgument("a kind of policy that is not known");
+  throw rpc::InvalidArgument("unknown kind of policy");
 }
 
 std::shared_ptr<rpc::WorkerPolicy> make_network_policy(const PpoOptions& options,

@@ -14,7 +14,7 @@ namespace rpc = batchrpc;
 
 namespace {
 
-// Copies `from` into row `row` of `to`, both dense and of one type.
+// Copies `from` into row `row` of `to`. Both are dense and have the same type.
 void copy_row(const at::Tensor& from, const at::Tensor& to, std::int64_t row) {
   std::memcpy(static_cast<char*>(to.data_ptr()) + static_cast<std::size_t>(row) * from.nbytes(),
               from.data_ptr(), from.nbytes());
@@ -41,7 +41,7 @@ void RemoteSampler::reset(std::uint64_t seed) {
   envs_.reset_async(seed);
   do {
     const rpc::EnvBatch batch = receive();
-    if (batch.groups == 0) continue;  // what was under way has been lost
+    if (batch.groups == 0) continue;  // the steps in flight were lost
     group_envs_ = static_cast<std::int64_t>(batch.envs);
     groups_.resize(envs_.size() / batch.envs);
     const at::Tensor observations = observations_of(batch);
@@ -51,7 +51,7 @@ void RemoteSampler::reset(std::uint64_t seed) {
   } while (envs_.under_way() > 0 || groups_.empty());
 }
 
-// The group at that place of a batch, which sees its part of the batch's observations.
+// The group at that place of a batch; updates what the group sees.
 RemoteSampler::Group& RemoteSampler::take(const rpc::EnvBatch& batch, std::size_t place,
                                           const at::Tensor& observations) {
   const rpc::EnvBatch::Group& source = batch.sources[place];
@@ -67,9 +67,10 @@ rpc::EnvBatch RemoteSampler::receive() { return any_worker_ ? envs_.recv() : env
 
 std::vector<Sample> RemoteSampler::sample(std::int64_t steps) {
   begin_all(steps);
-  do {  // also when nothing could be sent: it says why, or has what a worker that is back sees
+  do {  // also if nothing could be sent: recv() reports why, or returns a returned worker's
+        // observations
     const rpc::EnvBatch batch = receive();
-    if (batch.groups == 0) continue;  // what was under way has been lost
+    if (batch.groups == 0) continue;  // the steps in flight were lost
     const at::Tensor observations = observations_of(batch);
     const std::vector<Group*> next = take_all(batch, observations, steps);
     if (!next.empty()) act(next, next.size() == batch.groups ? observations : seen_by(next));
@@ -82,7 +83,7 @@ std::vector<Sample> RemoteSampler::sample(std::int64_t steps) {
   return samples;
 }
 
-// Acts for one buffer after the other, so that one is stepped while another's actions are chosen.
+// Acts for one buffer after the other, so that one is stepped while actions are chosen for another.
 void RemoteSampler::begin_all(std::int64_t steps) {
   std::vector<std::vector<Group*>> buffers(groups_.size() / workers_);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -93,7 +94,7 @@ void RemoteSampler::begin_all(std::int64_t steps) {
     if (!buffer.empty()) act(buffer, seen_by(buffer));
 }
 
-// Takes what has come, and gives the groups that have steps left.
+// Takes the received groups, and returns those that have steps left.
 std::vector<RemoteSampler::Group*> RemoteSampler::take_all(const rpc::EnvBatch& batch,
                                                            const at::Tensor& observations,
                                                            std::int64_t steps) {
@@ -127,7 +128,7 @@ void RemoteSampler::begin(Group& group, std::int64_t steps) const {
   group.sample.begun_anew = std::exchange(group.begun_anew, false);
 }
 
-// What came of the group's last actions.
+// Stores the outcome of the group's last actions.
 void RemoteSampler::take_outcome(Group& group, const rpc::EnvBatch& batch, std::size_t place) {
   const std::size_t envs = batch.envs;
   const std::size_t first = place * envs;
@@ -142,7 +143,7 @@ void RemoteSampler::take_outcome(Group& group, const rpc::EnvBatch& batch, std::
   sample.next_observations = group.now;
 }
 
-// Chooses actions for groups by what they see, one behind the other, and sends them.
+// Chooses actions for groups from their observations, which are consecutive, and sends them.
 void RemoteSampler::act(const std::vector<Group*>& groups, const at::Tensor& observations) {
   const Decisions decisions = decide_(observations);
   const auto* actions = decisions.actions.data_ptr<std::int64_t>();

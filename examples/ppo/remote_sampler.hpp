@@ -9,19 +9,20 @@
 
 namespace batchrpc_examples::ppo {
 
-/// The Sampler whose environments are stepped by workers, and whose policy is asked here, once for
-/// all environments whose observations have come. A sample a worker and buffer.
+/// The Sampler whose environments are stepped by workers, with the policy in this process. The
+/// policy is asked once for all environments whose observations have arrived. There is one sample
+/// for each worker and buffer.
 ///
-/// Rows of a worker that is lost are not valid from its last step on; when it is back, its
-/// environments take part from the next sample() on. Its environments have no state().
+/// If a worker is lost, its rows are invalid from its last step on. When it is back, its
+/// environments take part again from the next sample() on. Its environments have no state().
 class RemoteSampler final : public Sampler {
  public:
-  /// Resets the environments by that seed; they begin anew in the step in which they end
-  /// (same_step). `any_worker`: goes on with whichever workers are ready; else, with all of a
-  /// buffer, so that a run can be repeated. Throws as VectorEnv::reset_async().
+  /// Resets the environments with that seed; they are reset in the step in which they end
+  /// (same_step). `any_worker`: continues with whichever workers are ready. Otherwise it waits for
+  /// all of a buffer, so that a run can be repeated. Throws as VectorEnv::reset_async() does.
   RemoteSampler(batchrpc::VectorEnv& envs, Decide decide, bool any_worker, std::uint64_t seed);
 
-  /// Throws batchrpc::PeerLost when all workers are lost.
+  /// Throws batchrpc::PeerLost if all workers are lost.
   std::vector<Sample> sample(std::int64_t steps) override;
   void restore(const std::string& state, std::int64_t updates) override;
 
@@ -29,9 +30,9 @@ class RemoteSampler final : public Sampler {
   /// The environments of a worker and buffer.
   struct Group {
     batchrpc::EnvBatch::Group source{};
-    at::Tensor now{};         // [k, d...]: what they see
-    bool held = false;        // nothing of it is under way, and it can be stepped
-    bool begun_anew = false;  // since the last sample that it was in
+    at::Tensor now{};         // [k, d...]: the current observations
+    bool held = false;        // nothing of it is in flight, so it can be stepped
+    bool begun_anew = false;  // reset since its last sample
     std::int64_t step = 0;
     Sample sample{};
     Finals finals{};

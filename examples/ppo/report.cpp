@@ -122,7 +122,7 @@ nlohmann::json report_json(const PpoOptions& options, const TrainingReport& repo
   }
   json["resumed_at_update"] = report.resumed_at;
   json["error"] = Json(nullptr);
-  json["weights_hash"] = Json(nullptr);  // a failed update may have changed them
+  json["weights_hash"] = Json(nullptr);  // unknown, since a failed update may have changed them
   if (report.error.empty()) {
     json["weights_hash"] = format("%016llx", static_cast<unsigned long long>(report.weights_hash));
   } else {
@@ -156,8 +156,7 @@ void write_results(const PpoOptions& options, const TrainingReport& report) {
     written += " " + options.json;
   }
   if (!options.figure.empty() && last_of(report).episodes == 0) {
-    say(options.figure +
-        " is not written: no episode has ended, of which it could show the return");
+    say(options.figure + " is not written, because no episode has ended yet");
   } else if (!options.figure.empty()) {
     const std::string png = std::filesystem::path(options.figure).replace_extension(".png");
     const Figure figure = learning_curve(options, report);

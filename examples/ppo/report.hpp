@@ -8,10 +8,10 @@
 
 namespace batchrpc_examples::ppo {
 
-/// `Update 12  24576 steps  41203 steps/s  return 123.4 …`, after an update.
+/// A line after an update: `Update 12  24576 steps  41203 steps/s  return 123.4 …`.
 std::string progress_line(const CurvePoint& point);
 
-/// What the training came to, in one line.
+/// The result of the training, in one line.
 std::string summary(const PpoOptions& options, const TrainingReport& report);
 
 /// Settings, machine, versions, results and the learning curve.
@@ -20,8 +20,8 @@ nlohmann::json report_json(const PpoOptions& options, const TrainingReport& repo
 /// The mean return of the last 100 episodes over the steps of all environments.
 Figure learning_curve(const PpoOptions& options, const TrainingReport& report);
 
-/// Writes the files that the options name, and says so; where no episode has ended, no figure.
-/// Throws std::runtime_error.
+/// Writes the files that the options name, and reports it. Writes no figure if no episode has
+/// ended. Throws std::runtime_error.
 void write_results(const PpoOptions& options, const TrainingReport& report);
 
 }  // namespace batchrpc_examples::ppo

@@ -14,7 +14,7 @@ namespace rpc = batchrpc;
 
 namespace {
 
-// [G, n, k, d...], also of one step.
+// The observations as [G, n, k, d...], also for one step.
 at::Tensor all_observations(const rpc::EnvBatch& batch) {
   std::vector<std::int64_t> sizes{static_cast<std::int64_t>(batch.groups),
                                   static_cast<std::int64_t>(batch.steps),
@@ -64,18 +64,18 @@ std::vector<Sample> RolloutSampler::sample(std::int64_t steps) {
   return samples;
 }
 
-// Takes what comes: rollouts, and first observations of workers that are there or back. Also when
-// nothing could be sent: recv() says why, if no worker is back.
+// Receives rollouts, and first observations of workers that have joined or are back. Also called if
+// nothing could be sent: recv() reports why, if no worker is back.
 void RolloutSampler::receive_all() {
   do {
     const rpc::EnvBatch batch = envs_.recv();
-    if (batch.groups == 0) continue;  // what was under way has been lost
+    if (batch.groups == 0) continue;  // the steps in flight were lost
     group_envs_ = static_cast<std::int64_t>(batch.envs);
     groups_.resize(envs_.size() / batch.envs);
     const at::Tensor observations = all_observations(batch);
     for (std::size_t i = 0; i < batch.groups; ++i) {
       Group& group = groups_[batch.sources[i].buffer * workers_ + batch.sources[i].worker];
-      // Also of a first observation that came beside rollouts of more steps.
+      // Also right for a first observation that arrived with rollouts of more steps.
       const std::size_t last_row = ((i + 1) * batch.steps - 1) * batch.envs;
       if (batch.valid[last_row] == 0) continue;
       const auto place = static_cast<std::int64_t>(i);
@@ -93,7 +93,7 @@ void RolloutSampler::receive_all() {
   } while (envs_.under_way() > 0 || groups_.empty());
 }
 
-// What the group's policy has done since what the group saw last.
+// Stores what the group's policy did since the group's last observation.
 void RolloutSampler::take_rollout(Group& group, const rpc::EnvBatch& batch,
                                   std::int64_t place) const {
   const auto steps = static_cast<std::int64_t>(batch.steps);

@@ -9,12 +9,12 @@
 
 namespace batchrpc_examples::ppo {
 
-/// The Sampler whose environments are stepped by workers that choose the actions themselves, by
-/// weights that it sends them before each sample (NetworkPolicy). A sample a worker and buffer;
-/// a message each.
+/// The Sampler whose environments are stepped by workers that choose the actions themselves. It
+/// sends them weights before each sample (NetworkPolicy). There is one sample, and one message, for
+/// each worker and buffer.
 ///
-/// What a worker that is lost would have sampled is not valid; when it is back, its environments
-/// take part from the next sample() on.
+/// If a worker is lost, its part of the sample is invalid. When it is back, its environments take
+/// part again from the next sample() on.
 class RolloutSampler final : public Sampler {
  public:
   struct Weights {
@@ -22,11 +22,11 @@ class RolloutSampler final : public Sampler {
     std::int64_t version = 0;
   };
 
-  /// Resets the environments by that seed; samples by what `weights` says then. Throws as
-  /// VectorEnv::reset_async().
+  /// Resets the environments with that seed. Each sample uses the weights that `weights` returns
+  /// then. Throws as VectorEnv::reset_async() does.
   RolloutSampler(batchrpc::VectorEnv& envs, std::function<Weights()> weights, std::uint64_t seed);
 
-  /// Throws batchrpc::PeerLost when all workers are lost.
+  /// Throws batchrpc::PeerLost if all workers are lost.
   std::vector<Sample> sample(std::int64_t steps) override;
   void restore(const std::string& state, std::int64_t updates) override;
 
@@ -34,9 +34,9 @@ class RolloutSampler final : public Sampler {
   /// The environments of a worker and buffer.
   struct Group {
     batchrpc::EnvBatch::Group source{};
-    at::Tensor now{};         // [k, d...]: what they see
-    bool held = false;        // nothing of it is under way, and it can be stepped
-    bool begun_anew = false;  // since the last sample that it was in
+    at::Tensor now{};         // [k, d...]: the current observations
+    bool held = false;        // nothing of it is in flight, so it can be stepped
+    bool begun_anew = false;  // reset since its last sample
     Sample sample{};
   };
 

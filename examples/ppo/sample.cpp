@@ -53,7 +53,7 @@ void Finals::move_to(Sample& sample) {
 
 void require_int64_action(const rpc::EnvSpec& spec) {
   if (spec.action == rpc::ArraySpec{rpc::ElementType::int64, {}}) return;
-  throw rpc::InvalidArgument("a sampler takes environments with one action of int64, not " +
+  throw rpc::InvalidArgument("a sampler needs environments with one int64 action, not " +
                              to_string(spec));
 }
 

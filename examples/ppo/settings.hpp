@@ -5,24 +5,24 @@
 
 namespace batchrpc_examples::ppo {
 
-/// Of the algorithm; what PPO's literature calls hyperparameters.
+/// The settings of the algorithm, which the literature calls hyperparameters.
 struct PpoSettings {
   std::int64_t steps = 128;      ///< of each environment between two updates
-  std::int64_t epochs = 4;       ///< how often an update goes through what was sampled
-  std::int64_t minibatches = 4;  ///< in each epoch: of each one step of the optimizer
+  std::int64_t epochs = 4;       ///< passes of an update over the samples
+  std::int64_t minibatches = 4;  ///< in each epoch; each is one step of the optimizer
   double learning_rate = 2.5e-4;
-  bool anneal = true;  ///< the learning rate, linearly to 0 at the last step of the training
+  bool anneal = true;  ///< reduce the learning rate linearly to 0 at the last step of the training
   double gamma = 0.99;
   double gae_lambda = 0.95;
-  double clip = 0.2;         ///< of the ratio of probabilities: 1 - clip to 1 + clip
-  bool clip_values = false;  ///< keep values, too, within `clip` of those at sampling
+  double clip = 0.2;         ///< of the probability ratio: 1 - clip to 1 + clip
+  bool clip_values = false;  ///< also keep values within `clip` of those at sampling time
   double entropy = 0.01;     ///< coefficient of the entropy bonus
   double value_coefficient = 0.5;
   double max_gradient_norm = 0.5;
   bool normalize_advantages = true;  ///< in each minibatch, to mean 0 and deviation 1
 };
 
-/// Calls `f` with the name of each setting, and that member of each of `of`: structs that have
+/// Calls `f` with the name of each setting and that member of each of `of`, which are structs with
 /// members of these names.
 template <class F, class... Settings>
 void each_setting(const F& f, Settings&... of) {
@@ -41,10 +41,11 @@ void each_setting(const F& f, Settings&... of) {
   f("normalize_advantages", of.normalize_advantages...);
 }
 
-/// Tuned for an environment of make_env() with 64 of it; for other names the ones above.
+/// Settings tuned for 64 environments of that name of make_env(); for other names the defaults
+/// above.
 PpoSettings settings_for(const std::string& env);
 
-/// All of them in one line: two trainings with the same one go alike.
+/// All settings in one line. Trainings with the same line behave alike.
 std::string to_string(const PpoSettings& settings);
 
 }  // namespace batchrpc_examples::ppo

@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of a seed, for what must not be random in the same way.
+// Streams of a seed, for values that must be random independently.
 enum class Stream : std::uint64_t { environments, actions, minibatches };
 
 std::uint64_t seed_of(const PpoOptions& options, Stream stream) {
@@ -53,7 +53,7 @@ Training::Training(const PpoOptions& options, batchrpc::VectorEnv& envs)
         },
         seed_of(options, Stream::environments));
   } else {
-    const bool any_worker = options.workers > 1;  // what one worker does can be repeated
+    const bool any_worker = options.workers > 1;  // a single worker's run can be repeated
     sampler_ = std::make_unique<RemoteSampler>(envs, decider(), any_worker,
                                                seed_of(options, Stream::environments));
   }
@@ -126,7 +126,8 @@ Checkpoint Training::checkpoint(const Moment& moment) const {
 
 void Training::restore(const Checkpoint& checkpoint) {
   if (checkpoint.weights.sizes() != learner_.weights().sizes()) {
-    throw CheckpointError("the checkpoint is of a network of another size: name another folder");
+    throw CheckpointError(
+        "the checkpoint belongs to a network of another size: give another folder");
   }
   try {
     const auto state = nlohmann::json::parse(checkpoint.state);
@@ -172,9 +173,8 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
       training.restore(*checkpoint);
       written = checkpoint->version;
       const std::string path = folder->path(written);
-      notice(training.finished()
-                 ? "nothing is left to do: the training has come to its end in " + path
-                 : "goes on from " + path);
+      notice(training.finished() ? "nothing is left to do: the training has ended with " + path
+                                 : "continues from " + path);
     }
   }
   const auto write = [&](const Training::Moment& moment) {
@@ -182,9 +182,9 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
     folder->write(training.checkpoint(moment));
     written = moment.version;
   };
-  // When that is the end.
+  // Called when an error or a signal ends the training.
   const auto save = [&](const std::optional<Training::Moment>& before) {
-    if (!before) return notice("nothing is saved: there is no --checkpoint");
+    if (!before) return notice("nothing is saved: --checkpoint was not given");
     if (before->version == 0) return notice("nothing is saved: there has been no update");
     try {
       write(*before);
@@ -194,7 +194,7 @@ TrainingReport train(Training& training, const PpoOptions& options, const Interr
     }
   };
   while (!training.finished()) {
-    std::optional<Training::Moment> before;  // the update
+    std::optional<Training::Moment> before;  // the state before the update
     if (folder) before = training.moment();
     if (before && before->version % options.checkpoint_every == 0) write(*before);
     if (interrupts.is_set()) {

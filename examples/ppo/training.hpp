@@ -17,36 +17,35 @@
 
 namespace batchrpc_examples::ppo {
 
-/// What a training came to.
+/// The results of a training.
 struct TrainingReport {
   std::vector<CurvePoint> curve{};
-  bool reached = false;  ///< the mean return that was to be reached
+  bool reached = false;  ///< whether the target mean return was reached
   std::uint64_t weights_hash = 0;
-  std::int64_t resumed_at = 0;  ///< the version of the checkpoint; 0: begun anew
-  std::string error{};          ///< by which it ended early; empty: by none
+  std::int64_t resumed_at = 0;  ///< the version of the checkpoint; 0: started from the beginning
+  std::string error{};          ///< the error that ended it early; empty: none
 };
 
-/// A training, update by update. Not thread safe.
+/// A training, run update by update. Not thread-safe.
 class Training {
  public:
-  /// Seeds LibTorch's default generator, from which the network's first weights are drawn. Throws
+  /// Seeds LibTorch's default generator, which draws the network's first weights. Throws
   /// batchrpc::InvalidArgument for an environment that PPO cannot learn.
   explicit Training(const PpoOptions& options);
-  /// The same in environments of the program's own; `options.env` is but their name.
+  /// The same with environments of the program's own; `options.env` is only their name.
   Training(const PpoOptions& options, const batchrpc::EnvFactory& make);
-  /// The same in environments of workers, which outlive it.
+  /// The same with environments of workers, which must outlive it.
   Training(const PpoOptions& options, batchrpc::VectorEnv& envs);
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 
-  /// Samples and learns from it. Throws NotFinite, and PeerLost when all workers are lost; then
-  /// only a moment() from before is of use.
+  /// Samples, and learns from the samples. Throws NotFinite, and PeerLost if all workers are lost.
+  /// Afterwards only an earlier moment() can be used.
   const CurvePoint& update();
-  /// Whether another update would pass the number of steps, or the mean return is reached that was
-  /// to be.
+  /// Whether another update would exceed the number of steps, or the target mean return is reached.
   [[nodiscard]] bool finished() const;
 
-  /// What an update changes also when it fails, at little cost.
+  /// The state that an update changes even if it fails; cheap to copy.
   struct Moment {
     std::int64_t version = 0;
     std::int64_t env_steps = 0;
@@ -58,28 +57,28 @@ class Training {
     at::Tensor square;
   };
   [[nodiscard]] Moment moment() const;
-  /// Of a moment since which no update has succeeded: to be written, or restored in a training of
-  /// the same options.
+  /// A checkpoint of a moment since which no update has succeeded. It can be written, or restored
+  /// in a training with the same options.
   [[nodiscard]] Checkpoint checkpoint(const Moment& moment) const;
-  /// Throws CheckpointError when it does not fit.
+  /// Throws CheckpointError if the checkpoint does not fit.
   void restore(const Checkpoint& checkpoint);
 
   [[nodiscard]] const std::vector<CurvePoint>& curve() const { return curve_; }
-  /// What it has come to; also of one whose last update has failed.
+  /// The results so far, even if the last update has failed.
   [[nodiscard]] TrainingReport report() const;
   [[nodiscard]] const Learner& learner() const { return learner_; }
-  /// FNV-1a of the weights' bytes: equal for trainings that went alike.
+  /// FNV-1a of the weights' bytes: equal for equal trainings.
   [[nodiscard]] std::uint64_t weights_hash() const;
 
  private:
   [[nodiscard]] bool reached() const;
-  // Without a sampler.
+  // Makes a training without a sampler.
   Training(const PpoOptions& options, const batchrpc::EnvSpec& spec);
   [[nodiscard]] Decide decider();
 
   PpoOptions options_;
   std::shared_ptr<ActorCritic> network_;
-  std::optional<Actor> actor_;  // where inference is here
+  std::optional<Actor> actor_;  // if inference is in this process
   Learner learner_;
   std::unique_ptr<Sampler> sampler_;
   EpisodeStatistics episodes_;
@@ -87,15 +86,16 @@ class Training {
   std::int64_t resumed_at_ = 0;
 };
 
-/// Trains as the options say: goes on from a checkpoint if there is one, and writes them.
-/// `progress` is called after each update, `notice` with what people should know. When an update
-/// fails, as by NotFinite or PeerLost, or a signal comes (Interrupted), the state before is written
-/// as a checkpoint and then that is thrown; CheckpointError when a checkpoint cannot be read or
+/// Trains as the options say. It continues from a checkpoint if there is one, and writes
+/// checkpoints. `progress` is called after each update, `notice` with messages for the user.
+///
+/// If an update fails (NotFinite, PeerLost) or a signal arrives (Interrupted), it writes the state
+/// before as a checkpoint and rethrows. Throws CheckpointError if a checkpoint cannot be read or
 /// written.
 TrainingReport train(Training& training, const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice);
-/// The same of a new training.
+/// The same with a new training.
 TrainingReport train(const PpoOptions& options, const InterruptFlag& interrupts,
                      const std::function<void(const CurvePoint&)>& progress,
                      const std::function<void(const std::string&)>& notice);

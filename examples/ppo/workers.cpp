@@ -32,7 +32,7 @@ rpc::NodeOptions node_options(const PpoOptions& options, const std::string& join
           .log_level = rpc::LogLevel::error};
 }
 
-// What fails is told in the library's words, of which the program's options are these.
+// Adds the program's options to errors, which use the library's words.
 rpc::Node join_others(const PpoOptions& options, const std::string& join, int rank) {
   const auto in_own_words = [](const rpc::Error& error) {
     return std::string(error.what()) + " (--workers W is a world_size of W + 1, --rank the rank)";
@@ -73,7 +73,8 @@ void run_worker_at(const PpoOptions& options, const std::string& join, int rank)
 
 Workers::Workers(const PpoOptions& options) : options_(options) {
   if (options.inference == InferencePlace::worker && !options.policy_path.empty()) {
-    // Said here, and not by each worker. On one thread of LibTorch, which starts no others.
+    // Creating the policy here reports errors once, not in each worker. It uses one thread of
+    // LibTorch, which starts no others.
     use_one_torch_thread();
     (void)make_policy(options, make_env(options.env)->spec(), 1);
   }
@@ -82,7 +83,8 @@ Workers::Workers(const PpoOptions& options) : options_(options) {
     if (join.empty()) join = new_meeting_place("ppo", TransportChoice::automatic);
     for (int rank = 1; rank <= options.workers; ++rank) {
       children_.emplace_back([&options, join, rank] {
-        std::signal(SIGINT, SIG_IGN);  // a terminal sends it to all; the agent ends the run
+        std::signal(SIGINT,
+                    SIG_IGN);  // a terminal sends it to all processes; the agent ends the run
         run_worker_at(options, join, rank);
         return 0;
       });
@@ -114,12 +116,12 @@ rpc::VectorEnv& Workers::envs() {
   }
   if (options_.inference == InferencePlace::worker && envs_->extras() != kPolicyExtras) {
     throw rpc::InvalidArgument(
-        "the workers have no policy: start each with --inference worker, too, and with the agent's "
+        "the workers have no policy: start each with --inference worker and with the agent's "
         "--policy");
   }
   if (options_.inference == InferencePlace::agent && envs_->extras() != 0) {
     throw rpc::InvalidArgument(
-        "the workers have a policy, and the agent chooses: start them without --inference worker");
+        "the workers have a policy, but the agent chooses: start them without --inference worker");
   }
   const auto steps = static_cast<std::size_t>(options_.settings.steps);
   if (options_.inference == InferencePlace::worker && steps > envs_->max_steps()) {
@@ -127,7 +129,7 @@ rpc::VectorEnv& Workers::envs() {
                                ": a worker sends those of its environments in one message, which "
                                "takes " +
                                std::to_string(envs_->max_steps()) +
-                               ": give fewer, or --inference agent");
+                               ": use fewer, or --inference agent");
   }
   return *envs_;
 }
@@ -149,7 +151,7 @@ std::vector<std::string> worker_changes(const std::vector<rpc::VectorEnv::Worker
     const bool lost = now[w].losses > was.losses;
     const bool refused = now[w].refusals > was.refusals && !now[w].live && !now[w].opening;
     if (lost && !refused) {
-      changes.push_back(now[w].last_loss + (others_live ? "; the others go on" : ""));
+      changes.push_back(now[w].last_loss + (others_live ? "; the others continue" : ""));
     }
     if (now[w].live && (lost || !was.live)) changes.push_back(now[w].name + " is back");
     if (refused) changes.push_back(now[w].last_loss + "; start it with the agent's options");

@@ -12,22 +12,23 @@
 
 namespace batchrpc_examples::ppo {
 
-/// The processes that step environments, and the node of this one, rank 0, that drives them.
+/// The processes that step environments, and this process's node, rank 0, which drives them.
 class Workers {
  public:
-  /// Starts the processes unless the options say that they are started by somebody else
-  /// (PpoOptions::rank). To be made before this process has threads. Throws as make_policy() where
-  /// workers would not have theirs.
+  /// Starts the processes, unless the options say that they are started by hand (PpoOptions::rank).
+  /// Create it before this process has threads. Throws as make_policy() does if workers could not
+  /// create their policy.
   explicit Workers(const PpoOptions& options);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Waits for all workers; see VectorEnv. Once; the environments outlive neither this nor the
-  /// options. Throws batchrpc::InvalidArgument when they are others than the options name.
+  /// Waits for all workers; see VectorEnv. Call it once. The environments must not outlive this
+  /// object or the options. Throws batchrpc::InvalidArgument if they differ from those that the
+  /// options name.
   [[nodiscard]] batchrpc::VectorEnv& envs();
 
-  /// Calls `notice` with the changes of workers since the last time.
+  /// Passes the changes of workers since the last call to `notice`.
   void notify_changes(const std::function<void(const std::string&)>& notice);
 
  private:
@@ -38,13 +39,13 @@ class Workers {
   std::vector<batchrpc::VectorEnv::WorkerState> told_;
 };
 
-/// A line for each worker that was lost, has come back, or was refused between two looks at them;
-/// before the first one there is none.
+/// A line for each worker that was lost, has come back, or was refused between two snapshots.
+/// Before the first one there were no workers.
 [[nodiscard]] std::vector<std::string> worker_changes(
     const std::vector<batchrpc::VectorEnv::WorkerState>& before,
     const std::vector<batchrpc::VectorEnv::WorkerState>& now);
 
-/// What the process of worker `rank`, from 1, does until the agent ends or is lost.
+/// Runs the process of worker `rank`, from 1 on, until the agent ends or is lost.
 void run_worker(const PpoOptions& options, int rank);
 
 }  // namespace batchrpc_examples::ppo

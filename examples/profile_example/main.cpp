@@ -9,8 +9,8 @@
 #include "profile_example/options.hpp"
 #include "torch_settings/torch_settings.hpp"
 
-// PyTorch's recipe for profiling RPC, in C++: built-in operators, a function of the program's own,
-// and what the number of worker threads does; then one trace of all processes.
+// PyTorch's recipe for profiling RPC, in C++: built-in operators, a function of the program, the
+// effect of the number of worker threads, and one trace of all processes.
 namespace {
 
 using namespace batchrpc_examples;
@@ -29,11 +29,12 @@ rpc::NodeOptions node_options(const ProfileExampleOptions& options) {
           .operators = rpc::torch_operators()};
 }
 
-// Serves until worker0 is gone, which gathers what this one's profiler has.
+// Serves until worker0, which gathers this process's records, is gone.
 int run_worker(const ProfileExampleOptions& options) {
   rpc::Node node(node_options(options));
   const rpc::Profiler profiler(node);
-  // A call of its own, of which worker0 learns by gather() alone; before worker0 can call anything.
+  // Makes a call of its own before worker0 can call anything. worker0 learns about it only through
+  // gather().
   if (node.name() == kNarrow) node.call<&function_with_operators>(kWide).get();
   rpc::expose_operators(node, {"aten::add", "aten::mul"});
   node.expose("passed_on", [&node] { return node.call<&function_with_operators>(kWide); });
@@ -70,10 +71,10 @@ void profile_operators(const rpc::Node& node, const std::string& folder) {
 void profile_function(const rpc::Node& node, const std::string& folder) {
   const rpc::Profiler profiler(node);
   node.call<&function_with_operators>(kNarrow).get();
-  show(profiler, "A function of the program's own", folder + "/function.trace.json");
+  show(profiler, "A function of the program", folder + "/function.trace.json");
 }
 
-// What all calls took together, in milliseconds.
+// The total time of all calls, in milliseconds.
 double together(const rpc::Profiler& profiler, const std::string& callee) {
   rpc::Duration sum{};
   for (const rpc::CallRecord& call : profiler.recording().calls) {
@@ -82,7 +83,7 @@ double together(const rpc::Profiler& profiler, const std::string& callee) {
   return std::chrono::duration<double, std::milli>(sum).count();
 }
 
-// So many calls at once, first to the one and then to the other.
+// Makes `calls` calls at once, first to one worker and then to the other.
 template <class MakeCall>
 void profile_threads(const rpc::Node& node, const std::string& title, const std::string& path,
                      int calls, const MakeCall& make_call) {
@@ -98,7 +99,7 @@ void profile_threads(const rpc::Node& node, const std::string& title, const std:
             << " ms with 1 worker thread, " << together(profiler, kWide) << " ms with 8\n";
 }
 
-// What all three processes have recorded, in one trace on one clock.
+// Shows the records of all three processes, in one trace on one clock.
 void profile_all(const rpc::Node& node, const std::string& folder) {
   rpc::Profiler profiler(node);
   node.call<Tensor()>(kNarrow, "passed_on").get();
@@ -123,7 +124,7 @@ int run(int argc, const char* const* argv) {
   {
     const rpc::Node node(node_options(*options));
     const Tensor start = torch::rand({100, 100});
-    for (const char* const worker : {kNarrow, kWide}) {  // connects, and wakes LibTorch's threads
+    for (const char* const worker : {kNarrow, kWide}) {  // connects, and starts LibTorch's threads
       std::vector<rpc::Future<Tensor>> calls;
       for (int i = 0; i < 8; ++i)
         calls.push_back(node.call<&heavy_function>(worker, start));
@@ -132,12 +133,12 @@ int run(int argc, const char* const* argv) {
 
     profile_operators(node, options->output_dir);
     profile_function(node, options->output_dir);
-    profile_threads(node, "A function that computes, by 1 and by 8 worker threads",
+    profile_threads(node, "A function that computes, with 1 and with 8 worker threads",
                     options->output_dir + "/computing.trace.json", options->calls,
                     [&](const char* worker) {
                       return node.call<&heavy_function>(worker, start).then([](const Tensor&) {});
                     });
-    profile_threads(node, "A function that waits, by 1 and by 8 worker threads",
+    profile_threads(node, "A function that waits, with 1 and with 8 worker threads",
                     options->output_dir + "/waiting.trace.json", options->calls,
                     [&](const char* worker) {
                       return node.call<&waiting_function>(worker, options->waiting_ms);

@@ -10,13 +10,13 @@ namespace batchrpc_examples {
 std::optional<ProfileExampleOptions> parse_profile_options(int argc, const char* const* argv) {
   ProfileExampleOptions options;
   CLI::App app(
-      "Profiles calls between three processes: built-in operators, a function of the program's, "
-      "and how the number of worker threads changes what four calls at once take. Prints tables, "
+      "Profiles calls between three processes: built-in operators, a function of the program, "
+      "and the effect of the number of worker threads on four concurrent calls. Prints tables, "
       "and writes traces for https://ui.perfetto.dev.",
       "profile_example");
   app.add_option("--output-dir", options.output_dir, "Where the traces go; is made")
       ->capture_default_str();
-  app.add_option("--calls", options.calls, "Calls at once, to each worker")
+  app.add_option("--calls", options.calls, "Concurrent calls to each worker")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_option("--waiting-ms", options.waiting_ms, "How long the function that waits waits")

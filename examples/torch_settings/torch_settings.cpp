@@ -13,7 +13,7 @@ void use_one_torch_thread() { use_torch_threads(1); }
 
 void use_torch_threads(int count) {
   at::set_num_threads(count);
-  // LibTorch does not pass this on to an OpenBLAS with threads of its own, such as Debian's.
+  // LibTorch does not forward this to an OpenBLAS with its own threads, such as Debian's.
   if (void* symbol = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
     reinterpret_cast<void (*)(int)>(symbol)(count);
   }

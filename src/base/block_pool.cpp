@@ -13,7 +13,7 @@ namespace batchrpc::detail {
 namespace {
 
 constexpr std::size_t kStep = 16;
-constexpr std::size_t kLargest = 640;  // larger ones are not pooled
+constexpr std::size_t kLargest = 640;  // larger blocks are not pooled
 constexpr std::size_t kShelves = kLargest / kStep;
 constexpr std::size_t kInDepots = std::size_t{4} << 20;  // bytes
 
@@ -33,7 +33,7 @@ constexpr std::size_t kInDepots = std::size_t{4} << 20;  // bytes
 #endif
 #endif
 
-// ASan is to see uses of what was freed.
+// Under ASan nothing is pooled, so that it sees uses of freed blocks.
 constexpr bool kPooling = !BATCHRPC_ASAN;
 
 constexpr bool is_pooled(std::size_t size) noexcept {
@@ -41,8 +41,8 @@ constexpr bool is_pooled(std::size_t size) noexcept {
 }
 constexpr std::size_t shelf_of(std::size_t size) noexcept { return (size - 1) / kStep; }
 constexpr std::size_t size_on(std::size_t shelf) noexcept { return (shelf + 1) * kStep; }
-// How many blocks threads give and take at a time: at most 32, and 4 KiB. A table, for a call takes
-// and frees several blocks, and would divide each time.
+// How many blocks a thread gives or takes at a time: at most 32 blocks and 4 KiB. A table, because
+// a call takes and frees several blocks and would divide each time.
 constexpr auto kBatches = [] {
   std::array<std::uint32_t, kShelves> batches{};
   for (std::size_t shelf = 0; shelf < kShelves; ++shelf)
@@ -54,7 +54,7 @@ constexpr std::size_t batch_bytes(std::size_t shelf) noexcept {
   return batch_on(shelf) * size_on(shelf);
 }
 
-// A free one. A batch hangs together by `next`, batches by the `next_batch` of their first.
+// A free block. `next` links the blocks of a batch; `next_batch` of its first block links batches.
 struct Block {
   Block* next;
   Block* next_batch;
@@ -66,8 +66,8 @@ void free_batch(Block* block) noexcept {
     ::operator delete(std::exchange(block, block->next));
 }
 
-// What threads pass to each other, of one size. Whoever finds it in use does without, so that it is
-// of no matter who held it when the process was forked.
+// The free blocks of one size that threads pass to each other. A thread that finds the depot locked
+// goes without it. So it does not matter which thread held the lock when the process was forked.
 class Depot {
  public:
   bool give(Block* batch, std::size_t bytes) noexcept {
@@ -120,7 +120,7 @@ class Depot {
 
 constinit std::array<Depot, kShelves> depots{};
 
-// A thread's own.
+// The free blocks of one thread.
 class Cache {
  public:
   Cache() = default;
@@ -140,7 +140,8 @@ class Cache {
   }
 
   void put(void* memory, std::size_t at) noexcept {
-    if (BATCHRPC_TSAN) std::memset(memory, 0, size_on(at));  // a race with who uses it still
+    if (BATCHRPC_TSAN)
+      std::memset(memory, 0, size_on(at));  // TSan then reports a thread that still uses the block
     Shelf& shelf = shelves_[at];
     shelf.first = ::new (memory) Block{shelf.first, nullptr};
     if (++shelf.count == 2 * batch_on(at)) pass_on(at);
@@ -159,7 +160,7 @@ class Cache {
     std::uint32_t count = 0;
   };
 
-  // A batch, or what there is.
+  // Passes a batch to the depot, or frees the blocks if there is less than a batch.
   void pass_on(std::size_t at) noexcept {
     Shelf& shelf = shelves_[at];
     const std::uint32_t count = std::min(batch_on(at), shelf.count);
@@ -176,8 +177,8 @@ class Cache {
   std::array<Shelf, kShelves> shelves_{};
 };
 
-// Null when there is no memory for it, or the thread's objects are being destroyed: those that are
-// destroyed later do without.
+// Returns null if there is no memory for a cache, or if the thread's thread_local objects are being
+// destroyed: those destroyed later do without it.
 Cache* this_threads_cache() noexcept {
   static constinit thread_local Cache* own = nullptr;
   static constinit thread_local bool ended = false;

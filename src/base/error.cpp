@@ -55,8 +55,8 @@ void detail::set_diagnostics(Error& error,
   error.diagnostics_ = std::move(diagnostics);
 }
 
-// Destructors here give each class one home for its type information, so that it can be caught
-// across shared libraries.
+// Each destructor is defined here, so that a class's type information exists once. Otherwise an
+// error could not be caught across shared libraries.
 Error::~Error() = default;
 RemoteError::~RemoteError() = default;
 TimedOut::~TimedOut() = default;

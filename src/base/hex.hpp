@@ -6,7 +6,7 @@
 
 namespace batchrpc {
 
-/// Two digits a byte, in lower case.
+/// Appends two lower-case digits for each byte.
 inline void append_hex(std::string& text, std::span<const std::uint8_t> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   for (const unsigned byte : bytes) {
@@ -19,7 +19,7 @@ inline void append_hex(std::string& text, std::span<const std::uint8_t> bytes) {
   append_hex(text, bytes);
   return text;
 }
-/// Of a number, 16 digits.
+/// The 16 lower-case digits of `number`.
 [[nodiscard]] inline std::string hex(std::uint64_t number) {
   std::uint8_t bytes[8];
   for (std::size_t i = 8; i-- > 0; number >>= 8)

@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The buckets of Histogram: up to 63 each number has its own, above that each octave has 32.
+/// The buckets of Histogram: one for each number up to 63, and above that 32 for each octave.
 namespace batchrpc::histogram_layout {
 
-inline constexpr unsigned kHalfBits = 5;                 // 32 buckets an octave
-inline constexpr std::uint64_t kHalf = 1U << kHalfBits;  // of the first that has less than one each
+inline constexpr unsigned kHalfBits = 5;                 // log2(kHalf)
+inline constexpr std::uint64_t kHalf = 1U << kHalfBits;  // buckets per octave
 inline constexpr std::uint64_t kExact = 2 * kHalf;
-/// How many buckets there are for all numbers.
+/// The number of buckets for all 64-bit numbers.
 inline constexpr std::size_t kBuckets = (64 - kHalfBits + 1) * kHalf;
 
 constexpr std::size_t index_of(std::uint64_t value) noexcept {

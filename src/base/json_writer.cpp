@@ -63,7 +63,7 @@ void JsonWriter::value(std::string_view text) {
 
 void JsonWriter::thousandths(std::int64_t number) {
   separate();
-  // Not by negating it, which the smallest number cannot be.
+  // Does not negate `number`, because the smallest number has no positive counterpart.
   const std::uint64_t size =
       number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number);
   char text[32];

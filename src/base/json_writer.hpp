@@ -11,9 +11,9 @@
 
 namespace batchrpc {
 
-/// Appends JSON (RFC 8259) to a string of the caller's, without blanks. That keys go with values,
-/// and that what was begun is ended, is up to the caller. May be made anew between any two values
-/// of the outermost level.
+/// Appends JSON (RFC 8259), without blanks, to a string that the caller owns. The caller must pair
+/// keys with values and end what it begins. Between two values of the outermost level, the writer
+/// may be replaced by a new one.
 class BATCHRPC_EXPORT JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}
@@ -22,14 +22,14 @@ class BATCHRPC_EXPORT JsonWriter {
   void end_object() { close('}'); }
   void begin_array() { open('['); }
   void end_array() { close(']'); }
-  /// Of a member: its value comes next.
+  /// Writes a member's name. Write its value next.
   void key(std::string_view name) {
     value(name);
     out_ += ':';
     comma_ = false;
   }
 
-  /// A string; each byte that is not UTF-8 becomes U+FFFD.
+  /// Writes a string. Each byte that is not UTF-8 becomes U+FFFD.
   void value(std::string_view text);
   void value(const char* text) { value(std::string_view(text)); }
   void value(const std::string& text) { value(std::string_view(text)); }
@@ -40,7 +40,7 @@ class BATCHRPC_EXPORT JsonWriter {
       digits(number);
     }
   }
-  /// The shortest that is read back as this; null if it is no number, or infinite.
+  /// Writes the shortest text that reads back as `number`; null if it is infinite or not a number.
   void value(double number) {
     if (std::isfinite(number)) {
       digits(number);
@@ -48,15 +48,15 @@ class BATCHRPC_EXPORT JsonWriter {
       raw("null");
     }
   }
-  /// So many thousandths, with three decimals: nanoseconds as microseconds.
+  /// Writes `number` thousandths with three decimals, for example nanoseconds as microseconds.
   void thousandths(std::int64_t number);
-  /// What is JSON already.
+  /// Writes `json` as it is.
   void raw(std::string_view json) {
     separate();
     out_ += json;
   }
 
-  /// Key and value.
+  /// Writes a key and its value.
   template <typename T>
   void member(std::string_view name, const T& what) {
     key(name);
@@ -83,7 +83,7 @@ class BATCHRPC_EXPORT JsonWriter {
   }
 
   std::string& out_;
-  bool comma_ = false;  // the next value has one before it
+  bool comma_ = false;  // the next value needs a comma before it
 };
 
 }  // namespace batchrpc

@@ -24,7 +24,8 @@ spdlog::level::level_enum spdlog_level(LogLevel level) noexcept {
   return spdlog::level::off;
 }
 
-// A logger of its own, not registered with spdlog: a library has no say in the program's logging.
+// The logger is not registered with spdlog, because a library must not change the program's
+// logging.
 LogSink standard_error() {
   auto logger = std::make_shared<spdlog::logger>("batchrpc",
                                                  std::make_shared<spdlog::sinks::stderr_sink_mt>());
@@ -49,12 +50,12 @@ void Log::write(LogLevel level, std::string_view line) const {
   text.reserve(prefix_.size() + line.size());
   text += prefix_;
   text += line;
-  // Texts of peers are part of it, and may be anything.
+  // The text may contain strings that came from peers.
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
   try {
     (*sink_)(level, text);
-  } catch (...) {  // nothing of the node depends on whether a line was written
+  } catch (...) {  // the node does not depend on the log
   }
 }
 

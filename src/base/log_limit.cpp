@@ -26,8 +26,8 @@ void LogLimit::write(const Log& log, LogLevel level, TimePoint now, std::string_
   }
   if (left_out == 0) return log.write(level, line);
   log.write(level, std::string(line) + " (and " + std::to_string(left_out) +
-                       (left_out == 1 ? " line like it was" : " lines like it were") +
-                       " left out before)");
+                       (left_out == 1 ? " similar line was" : " similar lines were") +
+                       " suppressed before)");
 }
 
 }  // namespace batchrpc

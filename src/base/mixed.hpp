@@ -4,8 +4,9 @@
 
 namespace batchrpc {
 
-/// A number that looks unlike `number` and those near to it, each of another: the finalizer of
-/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
+/// Mixes the bits of `number`, so that near numbers give unlike results, all different: the
+/// finalizer of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
+/// 2014).
 [[nodiscard]] constexpr std::uint64_t mixed(std::uint64_t number) noexcept {
   number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9U;
   number = (number ^ (number >> 27)) * 0x94d049bb133111ebU;

@@ -4,9 +4,9 @@
 
 namespace batchrpc::detail {
 
-/// The calling thread's own T. Unlike a plain thread_local it may still be used when those of the
-/// thread have been destroyed, as destructors of static objects do at the end of the program: then
-/// it is made anew, and left to the end of the process.
+/// The calling thread's own T. Unlike a plain thread_local, it can still be used after the thread's
+/// objects have been destroyed, for example by destructors of static objects at the end of the
+/// program. In that case it is created again and never destroyed.
 template <class T>
 T& per_thread() {
   static constinit thread_local T* own = nullptr;

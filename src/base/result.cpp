@@ -15,7 +15,8 @@ ErrorCode code_of(const std::exception_ptr& error) noexcept {
 
 std::exception_ptr detail::not_null(std::exception_ptr error) {
   if (error) return error;
-  return std::make_exception_ptr(InvalidArgument("an error was given as a null exception_ptr"));
+  return std::make_exception_ptr(
+      InvalidArgument("the error is a null exception_ptr; pass an exception"));
 }
 
 }  // namespace batchrpc

@@ -8,11 +8,11 @@
 
 namespace batchrpc::detail {
 
-/// Tasks in their order, for which threads come one by one. Thread-safe; tasks are destroyed
-/// without its lock.
+/// A first-in, first-out queue of tasks that threads take one by one. Thread-safe. Tasks are never
+/// destroyed under its lock.
 class TaskQueue {
  public:
-  /// False where the queue is closed: the task is dropped.
+  /// Adds a task. Returns false and drops the task if the queue is closed.
   bool push(Task task) {
     const std::lock_guard lock(mutex_);
     if (closed_) return false;
@@ -20,7 +20,7 @@ class TaskQueue {
     return true;
   }
 
-  /// Empty where no task is left.
+  /// Takes the next task; empty if there is none.
   Task pop() {
     const std::lock_guard lock(mutex_);
     if (tasks_.empty()) return nullptr;
@@ -29,7 +29,7 @@ class TaskQueue {
     return task;
   }
 
-  /// Drops the tasks that wait, and all that come. False where it was closed already.
+  /// Drops the waiting tasks and all later ones. Returns false if the queue was closed already.
   bool close() {
     std::deque<Task> dropped;
     const std::lock_guard lock(mutex_);

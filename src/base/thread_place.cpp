@@ -10,7 +10,7 @@ namespace {
 constinit std::atomic<std::uint32_t> taken{0};
 static_assert(kThreadPlaces == 32);
 
-// Without a lock, which a forked child could find held.
+// Uses no lock, because a forked child could find it held.
 std::size_t take_place() noexcept {
   std::uint32_t before = taken.load(std::memory_order_relaxed);
   while (true) {

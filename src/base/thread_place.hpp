@@ -6,9 +6,9 @@ namespace batchrpc::detail {
 
 inline constexpr std::size_t kThreadPlaces = 32;
 
-/// A number below kThreadPlaces that the calling thread has, and no other until it ends; what it
-/// wrote is seen by the thread that has it next. kThreadPlaces when others have all, and when the
-/// thread's own objects have been destroyed already.
+/// A number below kThreadPlaces that belongs to the calling thread alone until it ends. The next
+/// thread with this number sees what this one wrote. Returns kThreadPlaces if all numbers are
+/// taken, or if the thread's own objects have been destroyed already.
 [[nodiscard]] std::size_t thread_place() noexcept;
 
 }  // namespace batchrpc::detail

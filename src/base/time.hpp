@@ -4,12 +4,12 @@
 
 namespace batchrpc {
 
-/// `when` and then `time`; the clock's end at the latest, so that Duration::max() means "for ever".
+/// `when` plus `time`, but at most the clock's end, so that Duration::max() means "for ever".
 [[nodiscard]] constexpr TimePoint after(TimePoint when, Duration time) noexcept {
   return time > TimePoint::max() - when ? TimePoint::max() : when + time;
 }
 
-/// Both together; Duration::max() at the most.
+/// The sum of both, but at most Duration::max().
 [[nodiscard]] constexpr Duration sum(Duration a, Duration b) noexcept {
   return a > Duration::max() - b ? Duration::max() : a + b;
 }

@@ -13,8 +13,8 @@ std::size_t utf8_length(std::string_view text) noexcept {
     if ((byte(i) & 0xC0) != 0x80) return 0;
   }
   const unsigned char second = byte(1);
-  if (first == 0xE0 && second < 0xA0) return 0;  // longer than need be
-  if (first == 0xED && second > 0x9F) return 0;  // half a surrogate pair
+  if (first == 0xE0 && second < 0xA0) return 0;  // an overlong encoding
+  if (first == 0xED && second > 0x9F) return 0;  // a surrogate half
   if (first == 0xF0 && second < 0x90) return 0;
   if (first == 0xF4 && second > 0x8F) return 0;  // above U+10FFFF
   return length;

@@ -5,19 +5,19 @@
 
 namespace batchrpc {
 
-// What a mutex and its guards share. Locked means that there is a guard, which keeps this alive; so
-// nobody is left waiting when it ends.
+// The state that a mutex and its guards share. It is locked while a guard exists, and that guard
+// keeps it alive. So no request is waiting when it is destroyed.
 class AsyncMutex::Core {
  public:
   using State = detail::State<Guard>;
 
-  /// Takes the lock. False when somebody has it.
+  /// Takes the lock. Returns false if the mutex is locked.
   bool try_take() {
     const std::lock_guard lock(mutex_);
     return !std::exchange(locked_, true);
   }
 
-  /// The same; else puts into `waiting` the state that will have the lock.
+  /// The same, but if locked it sets `waiting` to the state that will get the lock.
   bool take_or_wait(detail::Ref<State>& waiting) {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(locked_, true)) return true;
@@ -29,8 +29,8 @@ class AsyncMutex::Core {
 
   static void give_back(std::shared_ptr<Core> core) noexcept {
     while (detail::Ref<State> next = core->take_next()) {
-      // Dropped futures would give the lock back from in here, each on top of the one before. (One
-      // that another thread drops from now on does.)
+      // Skips dropped futures. They would release the lock from inside this function, each nested
+      // in the one before. (A future that another thread drops from now on still does so.)
       if (next->holds_all(1)) continue;
       next->store(Guard(std::move(core)));
       next.release()->complete();
@@ -39,7 +39,7 @@ class AsyncMutex::Core {
   }
 
  private:
-  /// Who is to have the lock; unlocks when there is nobody.
+  /// The state that gets the lock next. Unlocks if there is none.
   detail::Ref<State> take_next() noexcept {
     const std::lock_guard lock(mutex_);
     if (waiting_.empty()) {

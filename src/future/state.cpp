@@ -7,10 +7,10 @@
 
 namespace batchrpc::detail {
 
-/// The states whose callbacks this thread is to run. The loop keeps nothing in local variables: so
-/// a callback that waits may run the rest of the queue, inside the loop further down the stack, and
-/// neither notices the other. A state stays in the queue as long as one of its callbacks has not
-/// returned; meanwhile those that would move the value from under it are passed over.
+/// The states whose callbacks this thread must run. The loop keeps nothing in local variables. So a
+/// callback that waits may run the rest of the queue in a nested loop, and neither loop disturbs
+/// the other. A state stays in the queue as long as one of its callbacks has not returned. During
+/// that time, callbacks that would move the value from under it are skipped.
 class Trampoline {
  public:
   static Trampoline& of_this_thread() noexcept {
@@ -31,7 +31,7 @@ class Trampoline {
     run_until([] { return false; });
   }
 
-  /// Whether a callback of `state` is below on this thread's stack.
+  /// Whether a callback of `state` is on this thread's stack.
   [[nodiscard]] bool is_in_callback_of(const StateBase& state) const noexcept {
     for (const Frame* frame = top_; frame != nullptr; frame = frame->below) {
       if (frame->state == &state) return true;
@@ -74,7 +74,7 @@ class Trampoline {
         before = state;
         continue;
       }
-      // What is in the state belongs to another thread as soon as it is idle.
+      // Read first: once the state is idle, its members belong to another thread.
       StateBase* const after = state->next_running_;
       if (!state->become_idle_and_release()) continue;
       next_of(before) = after;
@@ -94,9 +94,9 @@ class Trampoline {
   bool running_ = false;
 };
 
-/// Before a thread waits it runs what it has put off, until it has what it waits for: that may be
-/// among it. During the wait it counts as not running callbacks, so that those of futures that
-/// complete meanwhile run at once.
+/// Before a thread waits, it runs the callbacks that it has put off, because they may complete the
+/// awaited future. It stops when that future is ready. During the wait it counts as not running
+/// callbacks, so that callbacks of futures that complete meanwhile run at once.
 class NestedWait {
  public:
   static constexpr int kDeepest = 256;
@@ -105,9 +105,9 @@ class NestedWait {
   explicit NestedWait(Done done)
       : trampoline_(Trampoline::of_this_thread()), was_running_(trampoline_.running_) {
     if (trampoline_.depth() >= kDeepest) {
-      throw Overloaded("a future's callback waits within a callback that waits, and so on, " +
-                       std::to_string(kDeepest) +
-                       " deep; use then() or co_await, which do not occupy the thread");
+      throw Overloaded(
+          "callbacks of futures that wait are nested " + std::to_string(kDeepest) +
+          " deep, which is the limit; use then() or co_await, which do not block the thread");
     }
     trampoline_.run_until(done);
   }
@@ -120,9 +120,8 @@ class NestedWait {
   bool was_running_;
 };
 
-/// A thread that waits. Its callback does not wait for its turn: a woken thread need not stay
-/// behind callbacks that take long, and one whose time is up never has to wait for them to get its
-/// callback back.
+/// A waiting thread. Its callback does not wait for its turn. So a woken thread need not wait for
+/// slow callbacks, and a thread whose deadline has passed can always remove its callback.
 struct BlockedThread final : Callback {
   BlockedThread(Run run_function, bool moves_the_value) noexcept
       : Callback(run_function, moves_the_value) {}
@@ -130,7 +129,7 @@ struct BlockedThread final : Callback {
   static void wake(Callback& self, StateBase& /*source*/) noexcept {
     static_cast<BlockedThread&>(self).waiter.notify();
   }
-  /// The same in its turn.
+  /// The same, called in its turn.
   static void wake_in_turn(Callback& self, StateBase& source) noexcept { wake(self, source); }
 
   void sleep_until_notified() {
@@ -143,7 +142,7 @@ struct BlockedThread final : Callback {
 
 namespace {
 
-/// Wakes the threads among `newest` and returns the others, oldest first.
+/// Wakes the waiting threads in `newest` and returns the other callbacks, oldest first.
 Callback* wake_and_reverse(Callback* newest, StateBase& source) noexcept {
   Callback* oldest = nullptr;
   while (newest != nullptr) {
@@ -167,15 +166,15 @@ void StateBase::complete_with_callbacks() noexcept {
   run_callbacks(callbacks(head_.exchange(kReady, std::memory_order_acq_rel)));
 }
 
-// Called by the thread that changed head_ from pending or idle to ready, and so is the one to run
+// Called by the thread that changed head_ from pending or idle to ready. That thread runs the
 // callbacks until it makes the state idle. Consumes a reference.
 void StateBase::run_callbacks(Callback* newest) noexcept {
   to_run_ = wake_and_reverse(newest, *this);
   Trampoline::of_this_thread().run(this);
 }
 
-/// The next to run; null when there is none, or none that may run inside a callback of the same
-/// state.
+/// The next callback to run; null if there is none, or none that may run inside a callback of the
+/// same state.
 Callback* StateBase::next_callback(bool in_callback) noexcept {
   if (to_run_ == nullptr) {
     if (head_.load(std::memory_order_relaxed) == kReady) return nullptr;
@@ -185,8 +184,8 @@ Callback* StateBase::next_callback(bool in_callback) noexcept {
   return std::exchange(to_run_, to_run_->next);
 }
 
-/// By the thread that runs callbacks, when it sees no more. Returns false when there are some
-/// again.
+/// The thread that runs callbacks calls this when there are none left. Returns false if new ones
+/// were added.
 bool StateBase::become_idle_and_release() noexcept {
   const std::uint32_t held = extra_reference_ ? 2 : 1;
   const bool alone = holds_all(held);  // before head_ is read, as in complete()
@@ -203,12 +202,12 @@ bool StateBase::become_idle_and_release() noexcept {
   return true;
 }
 
-/// Adds `callback` unless head_ has all of `bits`. Returns head_ as it was before.
+/// Adds `callback` unless head_ has all of `bits`. Returns the previous head_.
 std::uintptr_t StateBase::push(Callback& callback, std::uintptr_t bits) noexcept {
   std::uintptr_t head = head_.load(std::memory_order_acquire);
   for (;;) {
-    // From inside a callback that looks at the value, taking it away is deliberate, and cannot
-    // wait for that callback.
+    // A callback that looks at the value may take it away deliberately. That cannot wait for this
+    // callback to return.
     if (callback.consumes && (head & kIdle) == kReady &&
         Trampoline::of_this_thread().is_in_callback_of(*this)) {
       callback.consumes = false;
@@ -249,9 +248,9 @@ bool StateBase::add_unless(std::uintptr_t bits, Callback& callback) noexcept {
   return true;
 }
 
-/// Takes out a callback again. False when the state is ready: then it was run, or is just about to
-/// be, if it is a BlockedThread. The whole stack is taken, so that nobody else touches it
-/// meanwhile, and put back.
+/// Removes a callback. Returns false if the state is ready: then the callback has run or, if it is
+/// a BlockedThread, is about to. It takes the whole stack, so that no other thread touches it, and
+/// puts the rest back.
 bool StateBase::remove(Callback& callback) noexcept {
   std::uintptr_t head = head_.load(std::memory_order_acquire);
   while ((head & kReady) == 0) {
@@ -265,7 +264,7 @@ bool StateBase::remove(Callback& callback) noexcept {
       put_back(newest);
       if (found) return true;
     }
-    std::this_thread::yield();  // another thread that removes its own has it in its hands
+    std::this_thread::yield();  // another thread that removes its callback holds the stack
     head = head_.load(std::memory_order_acquire);
   }
   return false;
@@ -274,7 +273,7 @@ bool StateBase::remove(Callback& callback) noexcept {
 void StateBase::put_back(Callback* newest) noexcept {
   std::uintptr_t head = head_.load(std::memory_order_acquire);
   while (newest != nullptr) {
-    if (head == kIdle) {  // it was completed meanwhile, by somebody who saw no callbacks
+    if (head == kIdle) {  // completed meanwhile by a thread that saw no callbacks
       if (head_.compare_exchange_weak(head, kReady, std::memory_order_acq_rel)) {
         add_reference();
         run_callbacks(newest);
@@ -345,17 +344,17 @@ void throw_no_state(const char* what) { throw InvalidArgument(what); }
 
 std::exception_ptr broken_promise() {
   return std::make_exception_ptr(
-      BrokenPromise("the promise was destroyed before it was given a value or an error"));
+      BrokenPromise("the promise was destroyed before it was completed; set a value or an error"));
 }
 
 std::exception_ptr dropped_by_executor() {
   return std::make_exception_ptr(
-      BrokenPromise("the executor destroyed a callback of a future without having run it"));
+      BrokenPromise("the executor destroyed a future's callback without running it"));
 }
 
 std::exception_ptr empty_future_returned() {
   return std::make_exception_ptr(
-      InvalidArgument("a callback returned a future that has no state: one that was moved from"));
+      InvalidArgument("a callback returned an empty future, one that was moved from or consumed"));
 }
 
 }  // namespace batchrpc::detail

@@ -7,7 +7,7 @@
 namespace batchrpc {
 
 void Waiter::notify() noexcept {
-  // Everything under the lock, which the waiter's destructor takes once more.
+  // All under the lock, which the waiter's destructor takes once more.
   const std::lock_guard lock(mutex_);
   ready_.store(true, std::memory_order_release);
   if (interrupt_ != nullptr) interrupt_(interrupt_argument_);
@@ -70,8 +70,8 @@ std::shared_ptr<WaitContext> WaitContext::current() {
 
 void WaitContext::suggest(const std::shared_ptr<WaitContext>& context) noexcept {
   ThisThread& thread = this_thread();
-  // An expired weak pointer still holds its control block, so no live context has the same address
-  // unless it is the same.
+  // Even an expired weak pointer keeps its control block allocated. So no other live context can
+  // have this address.
   if (thread.suggested_address == context.get() && !thread.suggested.expired()) return;
   thread.suggested = context;
   thread.suggested_address = context.get();

@@ -12,18 +12,19 @@
 
 namespace batchrpc {
 
-/// The batchers that are exposed on a node. Those of one name are reported together, with what
-/// those have counted that are gone. Thread-safe.
+/// The batchers that are exposed on a node. Batchers of one name are reported together, including
+/// the counts of those already destroyed. Thread-safe.
 class BatcherList {
  public:
-  /// Null: the batcher is about to be gone.
+  /// Returns nothing if the batcher is about to be destroyed.
   using Figures = std::function<std::optional<BatcherMetrics>()>;
 
-  /// `figures` is called without a lock, until the number takes it back.
+  /// Adds a batcher and returns its number. `figures` is called without a lock, until remove() is
+  /// called with that number.
   std::uint64_t add(std::string name, Figures figures);
-  /// `last`: what the batcher has counted.
+  /// Removes a batcher. `last` holds its final counts.
   void remove(std::uint64_t number, BatcherMetrics last);
-  /// In order of their names.
+  /// Returns the metrics sorted by name.
   [[nodiscard]] std::vector<BatcherMetrics> report() const;
 
  private:

@@ -19,11 +19,11 @@ namespace batchrpc {
 
 class NodeCounters;
 
-/// Names of functions, and of peers, that are counted each for itself.
+/// The number of names of functions, and of peers, that are counted separately.
 inline constexpr std::size_t kMaxCountedNames = 4096;
 
-/// Counts the calls of one exposed function. Lives as long as its node. Thread-safe: once there
-/// have been some, each thread counts for itself, where no other thread contends.
+/// Counts the calls of one exposed function. Lives as long as its node. Thread-safe. After a
+/// certain number of calls each thread counts on its own, so that threads do not contend.
 class FunctionCounters {
  public:
   FunctionCounters(NodeCounters& node, const Stopwatch& stopwatch, std::string function)
@@ -38,14 +38,15 @@ class FunctionCounters {
       add(counts.bytes_received, bytes);
     });
   }
-  /// One has ended: `latency` in ns. Each that began once, by this or by failed().
+  /// A call ended with a result; `latency` in ns. Call this or failed() once for each call that
+  /// began.
   void answered(std::uint64_t latency, std::uint64_t bytes) noexcept {
     count([&](CallCounts& counts, auto add) {
       add(counts.bytes_sent, bytes);
       add(counts.latency, latency);
     });
   }
-  /// `bytes`: of the error that was sent, if one was.
+  /// A call failed. `bytes` is the size of the error that was sent, if any.
   void failed(ErrorCode code, std::uint64_t bytes = 0) noexcept {
     count([&](CallCounts& counts, auto add) {
       add(counts.bytes_sent, bytes);
@@ -60,7 +61,7 @@ class FunctionCounters {
   const std::string name;
 
  private:
-  // Calls of a function that has no counts by thread yet: they take 3 KB a thread.
+  // Up to this number of calls a function has no counts per thread, which take 3 KB each.
   static constexpr std::uint64_t kOfFew = 1024;
 
   template <class Count>
@@ -68,13 +69,14 @@ class FunctionCounters {
     const std::size_t place = detail::thread_place();
     CallCounts* own = nullptr;
     if (place < own_.size()) {
-      own = own_[place].load(std::memory_order_relaxed);  // the thread's own, or of one before it
+      own = own_[place].load(std::memory_order_relaxed);  // this thread's own, or left by an
+                                                          // earlier thread at this place
       if (own == nullptr) [[unlikely]]
         own = make_own(place);
     }
     own != nullptr ? count(*own, AddAlone()) : count(shared_, AddShared());
   }
-  [[nodiscard]] CallCounts* make_own(std::size_t place) noexcept;  // or null
+  [[nodiscard]] CallCounts* make_own(std::size_t place) noexcept;  // null if there is no memory
 
   NodeCounters& node_;
   const Stopwatch stopwatch_;
@@ -82,9 +84,9 @@ class FunctionCounters {
   std::array<std::atomic<CallCounts*>, detail::kThreadPlaces> own_{};
 };
 
-/// What is counted of the calls that a node makes over one session: see CallsMade. Others look at
-/// it for as long as they like, also when the session is gone, and nobody who counts waits for
-/// them. Thread-safe.
+/// The counts of the calls that a node makes over one session; see CallsMade. Readers may use it
+/// for as long as they like, even after the session is gone, and never block the counting thread.
+/// Thread-safe.
 class SessionCounts {
  public:
   struct Entry : CallCounts {
@@ -92,12 +94,13 @@ class SessionCounts {
     const std::string name;
   };
 
-  /// The entry of that function, or of those that have none of their own. It stays.
+  /// Returns the entry of the function, or the shared entry for functions that have none of their
+  /// own. The entry is never removed.
   [[nodiscard]] Entry* define(std::string_view function, bool of_library);
   void name(std::string_view peer);
   [[nodiscard]] std::string peer() const;
 
-  /// Calls `visit(function, metrics)` for each, without a lock.
+  /// Calls `visit(function, metrics)` for each entry, without a lock.
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (const Entry* entry : entries()) {
@@ -110,25 +113,26 @@ class SessionCounts {
   [[nodiscard]] std::vector<const Entry*> entries() const;
   [[nodiscard]] Entry* make(std::string_view name);
 
-  mutable std::mutex mutex_;  // guards what follows, but not what is in the entries
+  mutable std::mutex mutex_;  // guards the members below, but not the contents of the entries
   std::string peer_;
   std::vector<std::unique_ptr<Entry>> entries_;
   Entry* library_ = nullptr;
   Entry* other_ = nullptr;
 };
 
-/// Counts the calls that a node makes over one session. What counts is called by who holds the
-/// session's lock, so that nothing needs an atomic addition; others look meanwhile. What was
-/// counted becomes the node's at the end.
+/// Counts the calls that a node makes over one session. The caller of the counting functions must
+/// hold the session's lock, so no atomic addition is needed. Other threads may read at the same
+/// time. At the end the counts are added to the node's.
 class CallsMade {
  public:
-  /// `node`: null where nobody asks.
+  /// `node` may be null; then nothing is reported.
   explicit CallsMade(NodeCounters* node);
   ~CallsMade();
   CallsMade(const CallsMade&) = delete;
   CallsMade& operator=(const CallsMade&) = delete;
 
-  /// The functions get numbers in order, from 0 on; those of the library itself count together.
+  /// Defines the next function; numbers start at 0. All functions of the library are counted
+  /// together.
   void define(std::string_view function, bool of_library) {
     by_number_.push_back(counts_->define(function, of_library));
   }
@@ -142,11 +146,12 @@ class CallsMade {
     add(entry.notifications, 1);
     add(entry.bytes_sent, bytes);
   }
-  /// The error has come, of so many bytes, in which one ends: failed() follows.
+  /// An error of `bytes` bytes, which ends a call, was received. Call failed() next.
   void received(std::uint32_t function, std::uint64_t bytes) noexcept {
     add(by_number_[function]->bytes_received, bytes);
   }
-  /// A call has ended, with a result: `latency` in ns. Or in an error. Each once.
+  /// A call ended with a result (`latency` in ns) or with an error. Call one of these once for each
+  /// call.
   /// @{
   void answered(std::uint32_t function, std::uint64_t latency, std::uint64_t bytes) noexcept {
     Entry& entry = *by_number_[function];
@@ -167,7 +172,7 @@ class CallsMade {
 
   NodeCounters* const node_;
   const std::shared_ptr<SessionCounts> counts_ = std::make_shared<SessionCounts>();
-  std::vector<Entry*> by_number_;  // for who has the session's lock
+  std::vector<Entry*> by_number_;  // used under the session's lock
 };
 
 }  // namespace batchrpc

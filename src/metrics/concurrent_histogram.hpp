@@ -9,9 +9,9 @@
 
 namespace batchrpc {
 
-/// A Histogram that any thread counts in, without a lock: its buckets are atomic, and lie in pages
-/// of an octave each, which are made when something first comes into them. No page goes before the
-/// whole does. Counting costs one atomic addition for the bucket and one for the sum.
+/// A Histogram that any thread may add to without a lock. Its buckets are atomic and lie in pages
+/// of one octave each. A page is created when its first number arrives, and is never freed before
+/// the histogram. Adding costs one atomic addition for the bucket and one for the sum.
 class ConcurrentHistogram {
  public:
   ConcurrentHistogram() = default;
@@ -19,14 +19,14 @@ class ConcurrentHistogram {
   ConcurrentHistogram(const ConcurrentHistogram&) = delete;
   ConcurrentHistogram& operator=(const ConcurrentHistogram&) = delete;
 
-  /// Counts a number. Thread-safe.
+  /// Counts `value`. Thread-safe.
   void add(std::uint64_t value) noexcept {
     if (std::atomic<std::uint64_t>* const bucket = bucket_of(value)) {
       sum_.fetch_add(value, std::memory_order_relaxed);
       bucket->fetch_add(1, std::memory_order_release);
     }
   }
-  /// The same, cheaper, by one thread at a time; others may look.
+  /// The same, but cheaper: only one thread at a time may call it. Other threads may read.
   void add_alone(std::uint64_t value) noexcept {
     if (std::atomic<std::uint64_t>* const bucket = bucket_of(value)) {
       sum_.store(sum_.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
@@ -34,7 +34,8 @@ class ConcurrentHistogram {
     }
   }
 
-  /// What has been counted so far; each bucket for itself, if others count meanwhile. Thread-safe.
+  /// What has been counted so far. Thread-safe. If other threads add at the same time, each bucket
+  /// is read on its own.
   [[nodiscard]] Histogram snapshot() const;
 
  private:
@@ -43,7 +44,7 @@ class ConcurrentHistogram {
   };
   static constexpr std::size_t kPages = histogram_layout::kBuckets / histogram_layout::kHalf;
 
-  // Null: there is no memory for its page.
+  // Returns null if there is no memory for the page.
   std::atomic<std::uint64_t>* bucket_of(std::uint64_t value) noexcept {
     const std::size_t index = histogram_layout::index_of(value);
     Page* page = pages_[index / histogram_layout::kHalf].load(std::memory_order_acquire);

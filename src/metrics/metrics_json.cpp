@@ -25,7 +25,9 @@ class Writer {
     json_.begin_object();
     member("name", node.name);
     member("rank", node.rank);
-    member("incarnation", std::to_string(node.incarnation));  // beyond what JavaScript can count
+    member("incarnation",
+           std::to_string(
+               node.incarnation));  // a string, because JavaScript's numbers are too small for it
     member("uptime_ns", node.uptime);
     calls("made", node.made);
     calls("answered", node.answered);

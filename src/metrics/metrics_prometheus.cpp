@@ -19,7 +19,7 @@ std::string_view name_of_error(std::size_t index) {
   return index == 0 ? "other" : to_string(static_cast<ErrorCode>(index));
 }
 
-// One metric at a time, since all samples of one stand together.
+// Writes one metric at a time, because all samples of a metric must be together.
 class Exposition {
  public:
   Exposition(const NodeMetrics& node, std::string& out) : node_(node), out_(out) {}
@@ -60,16 +60,16 @@ class Exposition {
                 std::uint64_t{1});
     gauge("batchrpc_uptime_seconds", "Time since the node was made.", seconds(node_.uptime));
     gauge("batchrpc_pending_calls", "Calls made that wait for their answer.", node_.pending);
-    gauge("batchrpc_answering_calls",
-          "Calls of peers that are being answered on workers, or later.", node_.answering);
+    gauge("batchrpc_answering_calls", "Calls of peers that run on workers or complete later.",
+          node_.answering);
     gauge("batchrpc_parked_calls", "Calls that wait for their function to be exposed.",
           node_.parked);
     counter("batchrpc_retries_total", "Attempts beyond the first of calls made.", node_.retries);
     gauge("batchrpc_worker_threads", "Threads that run handlers.", node_.workers);
-    gauge("batchrpc_queue_accepted_calls", "Calls taken on under NodeOptions::call_limits.",
+    gauge("batchrpc_queue_accepted_calls", "Calls accepted under NodeOptions::call_limits.",
           node_.queue.accepted);
-    gauge("batchrpc_queue_running_calls", "Of these, calls that run.", node_.queue.running);
-    gauge("batchrpc_queue_waiting_calls", "Of these, calls that wait for their turn.",
+    gauge("batchrpc_queue_running_calls", "Accepted calls that run.", node_.queue.running);
+    gauge("batchrpc_queue_waiting_calls", "Accepted calls that wait for their turn.",
           node_.queue.waiting);
     counter("batchrpc_queue_refused_calls_total", "Calls refused for lack of room.",
             node_.queue.refused);
@@ -81,7 +81,7 @@ class Exposition {
   }
 
   void write_peers() {
-    // Also those that no peer is in: what there is nothing of never alerts.
+    // States without a peer are written as 0, because an alert cannot fire on a missing sample.
     std::map<std::string_view, std::uint64_t> states{
         {"known", 0}, {"connecting", 0}, {"connected", 0}, {"lost", 0}};
     for (const PeerMetrics& peer : node_.peers) {
@@ -163,7 +163,7 @@ class Exposition {
   void write_calls_answered() {
     counter("batchrpc_handled_calls_total", "Calls of peers, from when their function is known.");
     for_answered([](const CallMetrics& answered) { return answered.calls; });
-    counter("batchrpc_handled_call_errors_total", "Of these, answered with an error, by its code.");
+    counter("batchrpc_handled_call_errors_total", "Calls answered with an error, by its code.");
     for (const FunctionMetrics& function : node_.functions) {
       for (std::size_t i = 0; i < ErrorCounts::kCodes; ++i) {
         if (function.answered.errors.counts[i] == 0) continue;
@@ -171,14 +171,14 @@ class Exposition {
                     function.answered.errors.counts[i]);
       }
     }
-    gauge("batchrpc_handled_calls_in_flight", "Of these, not answered yet.");
+    gauge("batchrpc_handled_calls_in_flight", "Calls not answered yet.");
     for_answered([](const CallMetrics& answered) { return answered.in_flight; });
     counter("batchrpc_handled_call_received_bytes_total", "Frames and payloads of calls of peers.");
     for_answered([](const CallMetrics& answered) { return answered.bytes_received; });
     counter("batchrpc_handled_call_sent_bytes_total", "Frames and payloads of their results.");
     for_answered([](const CallMetrics& answered) { return answered.bytes_sent; });
     histogram("batchrpc_handled_call_duration_seconds",
-              "Time from a call's arrival until its result was there.");
+              "Time from a call's arrival until its result was ready.");
     for (const FunctionMetrics& function : node_.functions) {
       if (function.answered.calls > 0)
         latency("function", function.name, function.answered.latency);

@@ -30,7 +30,7 @@ CallMetrics& NodeCounters::of(Calls& peer, std::string_view function) {
   return functions.emplace(std::string(function), CallMetrics()).first->second;
 }
 
-// By who holds the lock.
+// The caller must hold the lock.
 NodeCounters::Calls& NodeCounters::past(std::string_view peer) {
   auto entry = past_.find(peer);
   if (entry == past_.end()) {
@@ -41,8 +41,8 @@ NodeCounters::Calls& NodeCounters::past(std::string_view peer) {
   return entry->second;
 }
 
-// By who holds the lock. Of peers without a session, the sums of the quarter that has not changed
-// for longest go to those of the others.
+// Moves the counts of the quarter of the peers without a session that has been unchanged longest to
+// the entry for other peers. The caller must hold the lock.
 void NodeCounters::forget_some_peers() {
   std::set<std::string, std::less<>> kept{std::string(kOtherName), std::string(kUnknownName)};
   for (const auto& session : sessions_)
@@ -70,7 +70,7 @@ void NodeCounters::refused(std::string_view peer, std::string_view function, con
     ++calls.calls;
     ++calls.errors.counts[ErrorCounts::index_of(error.code())];
   }
-  if (function == kLibraryName) return;  // nothing that the program asked for
+  if (function == kLibraryName) return;  // not called by the program
   errors.add({.kind = ErrorRecord::Kind::call,
               .at = now,
               .code = error.code(),
@@ -89,7 +89,7 @@ void NodeCounters::leave(const std::shared_ptr<SessionCounts>& session) {
   std::erase(sessions_, session);
   if (session->peer().empty()) return;
   session->for_each([&](const std::string& function, CallMetrics calls) {
-    // Who waited has been told so by the handler's end.
+    // The handler's end has already reported this to the caller that waited.
     const auto broken = ErrorCounts::index_of(ErrorCode::broken_promise);
     calls.errors.counts[broken] += std::exchange(calls.in_flight, 0);
     of(past(session->peer()), function).add(calls);

@@ -15,47 +15,47 @@
 
 namespace batchrpc {
 
-/// All that a node counts of its calls, for as long as it lives. Thread-safe; only what is said to
-/// is called for each call.
+/// All that a node counts about its calls during its lifetime. Thread-safe. Only the functions
+/// marked as such are called for each call.
 class NodeCounters {
  public:
-  /// The loop outlives it.
+  /// The loop must outlive this object.
   explicit NodeCounters(const Loop& loop);
   ~NodeCounters();
   NodeCounters(const NodeCounters&) = delete;
   NodeCounters& operator=(const NodeCounters&) = delete;
 
-  /// Those of a function that is exposed, by the name that people know; one that is exposed again
-  /// goes on with its own.
+  /// Returns the counters of an exposed function, by the name without the mark of a method. A
+  /// function that is exposed again continues with its previous counters.
   [[nodiscard]] FunctionCounters& function(std::string_view name);
-  /// Of all that is called and is not exposed.
+  /// Returns the counters of calls to functions that are not exposed.
   [[nodiscard]] FunctionCounters& unknown() noexcept { return unknown_; }
 
-  /// A call of this node that went over no session, and has failed. Those to peers that nobody
-  /// knows are counted together.
+  /// Counts a failed call of this node that no session carried. Calls to peers that no node knows
+  /// are counted together.
   void refused(std::string_view peer, std::string_view function, const Error& error, TimePoint now,
                bool is_known = true);
 
-  /// Of a session, by its CallsMade. One whose peer has not said who it is, as when a node joins,
-  /// does not count.
+  /// Called by a session's CallsMade. A session whose peer has not identified itself, for example
+  /// during a join, does not count.
   /// @{
   void enter(std::shared_ptr<const SessionCounts> session);
   void leave(const std::shared_ptr<SessionCounts>& session);
   /// @}
-  /// Waits for nobody who looks at what was counted.
+  /// Names the peer of a session. Does not wait for readers.
   static void name(CallsMade& session, std::string_view peer) { session.counts()->name(peer); }
 
-  /// Adds functions, peers (their names and calls only) and the sums of all.
+  /// Adds functions, peers (only their names and calls) and the sums of all calls.
   void report(NodeMetrics& metrics) const;
 
   RecentErrors errors;
   std::atomic<std::uint64_t> retries{0};
 
  private:
-  // Of one peer, by function.
+  // The calls to one peer, by function.
   struct Calls {
     std::map<std::string, CallMetrics, std::less<>> by_function{};
-    std::uint64_t changed = 0;  // the latest has the largest
+    std::uint64_t changed = 0;  // the most recently changed one has the largest
   };
   using ByPeer = std::map<std::string, Calls, std::less<>>;
 
@@ -69,10 +69,10 @@ class NodeCounters {
   FunctionCounters unknown_;
   FunctionCounters other_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, std::unique_ptr<FunctionCounters>, std::less<>> functions_;
   std::vector<std::shared_ptr<const SessionCounts>> sessions_;
-  ByPeer past_;  // of sessions that are gone
+  ByPeer past_;  // counts of sessions that have ended
   std::uint64_t changes_ = 0;
 };
 

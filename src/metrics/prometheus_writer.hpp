@@ -11,10 +11,10 @@
 
 namespace batchrpc {
 
-/// Appends metrics in the text format of Prometheus, version 0.0.4: of each first family(), then
-/// all of its samples. Values of labels may be any bytes: each that is not UTF-8, of which a
-/// scraper would refuse all that is there, becomes U+FFFD.
-/// (https://prometheus.io/docs/instrumenting/exposition_formats/)
+/// Writes metrics in the text format of Prometheus, version 0.0.4
+/// (https://prometheus.io/docs/instrumenting/exposition_formats/). For each metric, call family()
+/// first and then write all of its samples. Label values may be any bytes. Each byte that is not
+/// UTF-8 becomes U+FFFD, because a scraper would reject the whole page.
 class PrometheusWriter {
  public:
   struct Label {
@@ -25,19 +25,19 @@ class PrometheusWriter {
 
   explicit PrometheusWriter(std::string& out) : out_(out) {}
 
-  /// Begins a metric; nothing is written for one without samples.
+  /// Begins a metric. Nothing is written for a metric without samples.
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(Labels labels, std::uint64_t value);
   void sample(Labels labels, double value);
-  /// Of a histogram: its numbers times `scale` are those of the metric, whose buckets end at
-  /// `bounds`. A bucket of the histogram that lies across a bound counts below it: that is off by
-  /// 3 % of the bound at the most.
+  /// Writes a histogram whose numbers are multiplied by `scale`; the buckets of the metric end at
+  /// `bounds`. A bucket of `numbers` that spans a bound is counted below it. The error is at most 3
+  /// % of the bound.
   void histogram(Labels labels, const Histogram& numbers, std::span<const double> bounds,
                  double scale);
 
-  /// Ends of buckets: 1, 2, 5 times the powers of ten from a microsecond to 100 s.
+  /// Bucket ends: 1, 2 and 5 times each power of ten from a microsecond to 100 s.
   [[nodiscard]] static std::span<const double> seconds() noexcept;
-  /// Powers of two, from 1 to 65536.
+  /// Bucket ends: powers of two from 1 to 65536.
   [[nodiscard]] static std::span<const double> sizes() noexcept;
 
  private:
@@ -45,7 +45,7 @@ class PrometheusWriter {
 
   std::string& out_;
   std::string name_;
-  std::string head_;  // until a sample is written
+  std::string head_;  // kept until a sample is written
 };
 
 }  // namespace batchrpc

@@ -6,7 +6,7 @@
 namespace batchrpc {
 namespace {
 
-// Cuts between characters of UTF-8.
+// Shortens `text` at a boundary between UTF-8 characters.
 void shorten(std::string& text, std::size_t longest) {
   if (text.size() <= longest) return;
   while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xC0U) == 0x80U)

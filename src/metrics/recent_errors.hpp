@@ -17,7 +17,7 @@ class RecentErrors {
   static constexpr std::size_t kLongestText = 256;
 
   void add(ErrorRecord error);
-  /// The latest last; `now` is for how long ago they were.
+  /// Returns the errors, oldest first. `now` is used to compute how long ago they were.
   [[nodiscard]] std::vector<ErrorRecord> all(TimePoint now) const;
 
  private:

@@ -15,7 +15,7 @@
 namespace batchrpc {
 namespace {
 
-// Bytes of a number, small ones in one: kinds of usual tensors need no memory of their own.
+// Appends a number, small ones as one byte, so that the kinds of usual tensors need no allocation.
 void append_number(std::string& to, std::uint64_t value) {
   for (; value >= 0x80; value >>= 7)
     to.push_back(static_cast<char>(value | 0x80));
@@ -33,13 +33,14 @@ void append_kind_of(const at::Tensor& tensor, std::int64_t first_dimension, std:
 }
 
 void require_row_of_batch(const at::Tensor& tensor) {
-  if (!tensor.defined()) throw InvalidArgument("a row of a batch is an undefined tensor");
+  if (!tensor.defined())
+    throw InvalidArgument("a row of a batch is an undefined tensor; send a defined one");
   if (tensor.layout() != c10::kStrided) {
-    throw InvalidArgument("a row of a batch is a sparse tensor; give tensor.to_dense()");
+    throw InvalidArgument("a row of a batch is a sparse tensor; send tensor.to_dense()");
   }
 }
 
-// Where a row lies whose memory a Receiver gave.
+// The position of a row in memory that a Receiver gave.
 struct RowSlot {
   std::shared_ptr<detail::TensorSlab> slab{};
   const std::byte* data = nullptr;
@@ -61,7 +62,7 @@ RowSlot slot_of(const at::Tensor& row) {
   return {std::move(slab), bytes->data()};
 }
 
-// Whether nobody else has it, who would see it changed.
+// Whether no other object refers to the tensor and could see it change.
 bool is_sole(const at::Tensor& tensor) {
   return tensor.use_count() == 1 && tensor.storage().use_count() == 1;
 }
@@ -116,7 +117,7 @@ void BatchTraits<at::Tensor>::Builder::add_all(at::Tensor&& rows) {
 }
 
 at::Tensor BatchTraits<at::Tensor>::Builder::finish(std::size_t padding) {
-  if (parts_.empty()) throw InvalidArgument("a batch without rows");
+  if (parts_.empty()) throw InvalidArgument("a batch has no rows");
   require_one_kind();
   std::optional<at::Device> device;
   if (!how_.device.empty()) device.emplace(how_.device);
@@ -132,7 +133,7 @@ at::Tensor BatchTraits<at::Tensor>::Builder::finish(std::size_t padding) {
     batch = where_received(padding);
   }
   if (!batch.defined()) batch = copy(padding);
-  // Waits for the copy: the memory may be used anew at once.
+  // This waits for the copy, because the memory may be reused at once.
   return device ? batch.to(*device) : batch;
 }
 
@@ -158,7 +159,8 @@ bool BatchTraits<at::Tensor>::Builder::on_graph() const {
                      [](const Part& part) { return part.tensor.requires_grad(); });
 }
 
-// Rows that were received side by side are the batch: no copy. Undefined, where they were not.
+// If rows were received side by side, returns their memory as the batch, without a copy; else an
+// undefined tensor.
 at::Tensor BatchTraits<at::Tensor>::Builder::where_received(std::size_t padding) const {
   const RowSlot first = slot_of(parts_.front().tensor);
   if (!first.slab) return {};
@@ -191,7 +193,7 @@ at::Tensor BatchTraits<at::Tensor>::Builder::where_received(std::size_t padding)
       .make_tensor();
 }
 
-// In operations that autograd knows.
+// Uses operations that autograd knows.
 at::Tensor BatchTraits<at::Tensor>::Builder::join(std::size_t padding) const {
   std::vector<at::Tensor> parts;
   parts.reserve(parts_.size() + 1);
@@ -247,8 +249,8 @@ bool BatchTraits<at::Tensor>::adjacent(const at::Tensor& row, const at::Tensor& 
 
 std::size_t BatchTraits<at::Tensor>::rows(const at::Tensor& stacked) {
   if (!stacked.defined() || stacked.dim() == 0) {
-    throw InvalidArgument("a call of many rows has " + detail::describe_tensor(stacked) +
-                          ": its first dimension is to be the rows");
+    throw InvalidArgument("a call of several rows has " + detail::describe_tensor(stacked) +
+                          ": its first dimension must be the rows");
   }
   return static_cast<std::size_t>(stacked.size(0));
 }
@@ -287,7 +289,7 @@ void require_row(const at::Tensor& row, at::ScalarType type, std::vector<std::in
   std::string wanted;
   for (const std::int64_t size : sizes)
     wanted += (wanted.empty() ? "" : ", ") + (size == -1 ? "any" : std::to_string(size));
-  throw InvalidArgument("a row is " + detail::describe_tensor(row) + ", expected is " +
+  throw InvalidArgument("a row is " + detail::describe_tensor(row) + ", but expected was " +
                         detail::describe_type(type) + " [" + wanted + "]");
 }
 
@@ -308,7 +310,7 @@ namespace detail {
 std::size_t batch_size(const at::Tensor& results) {
   if (!results.defined() || results.dim() == 0) {
     throw InvalidArgument("the batch handler returned " + describe_tensor(results) +
-                          ": its first dimension is to be the batch");
+                          ": its first dimension must be the batch");
   }
   return static_cast<std::size_t>(results.size(0));
 }
@@ -330,9 +332,10 @@ std::vector<bool> bool_rows(const at::Tensor& results) {
 }
 
 void throw_out_of_range(std::int64_t value, std::size_t bits, bool is_signed) {
-  throw InvalidArgument(
-      "the batch handler returned " + std::to_string(value) + ", which is beyond the rows' type, " +
-      (is_signed ? "a signed" : "an unsigned") + " integer of " + std::to_string(bits) + " bits");
+  throw InvalidArgument("the batch handler returned " + std::to_string(value) +
+                        ", which does not fit the rows' type, " +
+                        (is_signed ? "a signed" : "an unsigned") + " integer of " +
+                        std::to_string(bits) + " bits");
 }
 
 }  // namespace detail

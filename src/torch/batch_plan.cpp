@@ -7,13 +7,14 @@
 namespace batchrpc::detail {
 namespace {
 
-constexpr std::size_t kBatchCost = 2;  // in rows: measured, docs/compiled-policies.md
+constexpr std::size_t kBatchCost =
+    2;  // the fixed cost of a batch, in rows: measured, docs/compiled-policies.md
 
-/// The best for some number of rows.
+/// The best plan for some number of rows.
 struct Best {
   std::size_t cost = 0;
   std::size_t batches = 0;
-  std::size_t first = 0;  // its size
+  std::size_t first = 0;  // the size of its first batch
 
   [[nodiscard]] std::pair<std::size_t, std::size_t> rank() const { return {cost, batches}; }
 };

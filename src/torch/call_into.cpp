@@ -16,7 +16,7 @@ std::span<std::byte> memory_of(const at::Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
 }
 
-// Where the bytes of a large reply are already, and a small one's come to.
+// A large reply's bytes are already in `out`; a small one's are copied there.
 void take(const at::Tensor& out, Reply& reply) {
   Decoder decoder(reply.segment, reply.payloads);
   const auto [header] = decode_struct<TensorHeader>(decoder, wire::kBodyPointer - 1);
@@ -24,7 +24,7 @@ void take(const at::Tensor& out, Reply& reply) {
   const at::IntArrayRef sizes(header.sizes.data(), header.sizes.size());
   if (header.type != tensor_type_number(out.scalar_type()) || sizes != out.sizes()) {
     throw InvalidArgument("call_into: the result is " + describe_header(header) +
-                              ", but the tensor that is to receive it is " + describe_tensor(out),
+                              ", but the tensor to receive it is " + describe_tensor(out),
                           /*may_have_run=*/true);
   }
   if (bytes == 0) return;
@@ -38,17 +38,17 @@ void take(const at::Tensor& out, Reply& reply) {
 
 void require_receiving(const at::Tensor& out) {
   const auto refuse = [&](const char* what) {
-    throw InvalidArgument("call_into: the tensor that is to receive the result is " +
-                          describe_tensor(out) + what);
+    throw InvalidArgument("call_into: the tensor to receive the result is " + describe_tensor(out) +
+                          what);
   };
   if (!out.defined()) refuse("");
-  if (!out.is_cpu()) refuse(": receive on the CPU and copy");
+  if (!out.is_cpu()) refuse(": receive into a CPU tensor and copy that");
   if (out.layout() != c10::kStrided || out.is_quantized() || out.is_nested()) {
     refuse(", but sparse, quantized or nested");
   }
-  if (tensor_type_number(out.scalar_type()) == 0) refuse(", a type that does not travel");
+  if (tensor_type_number(out.scalar_type()) == 0) refuse(", a type that cannot be sent");
   if (!out.is_contiguous() || out.is_conj() || out.is_neg() || out._is_zerotensor()) {
-    refuse(", but not contiguous: take a new one, or its contiguous()");
+    refuse(", but not contiguous: pass a new tensor, or its contiguous()");
   }
 }
 

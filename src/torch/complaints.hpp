@@ -7,14 +7,14 @@
 
 namespace batchrpc::detail {
 
-/// What does not fit, as the lines of a message.
+/// Collects the mismatches for an error message, one per line.
 class Complaints {
  public:
   void add(const std::string& what) {
     ++count_;
     if (count_ <= kShown) text_ += "\n  " + what;
   }
-  /// Throws InvalidArgument of `head` and the lines.
+  /// Throws InvalidArgument with `head` and the lines, if there are any.
   void throw_if_any(const std::string& head) const {
     if (count_ == 0) return;
     std::string text = head + ":" + text_;

@@ -19,9 +19,9 @@ at::Device device_of(const std::string& option, const std::string& device) {
           asked.has_index() || count == 0
               ? asked.index()
               : static_cast<c10::DeviceIndex>(at::detail::getCUDAHooks().current_device());
-      const bool is_read = asked.str() == device;  // of "cuda:256" LibTorch makes "cuda:0"
+      const bool is_read = asked.str() == device;  // LibTorch turns "cuda:256" into "cuda:0"
       if (is_read && count > 0 && index < count) return {at::kCUDA, index};
-      why += ", of CUDA it has " + std::to_string(count);
+      why += "; CUDA devices: " + std::to_string(count);
     }
   } catch (const c10::Error& error) {
     why = error.what_without_backtrace();

@@ -6,12 +6,12 @@
 
 namespace batchrpc::detail {
 
-/// The device of that name: "cuda" is the one that is current on this thread, by its index. Throws
-/// InvalidArgument that names `option` unless LibTorch has such a device here.
+/// Parses a device name; "cuda" becomes the device that is current on this thread, with its index.
+/// If LibTorch has no such device here, throws an InvalidArgument that names `option`.
 [[nodiscard]] at::Device device_of(const std::string& option, const std::string& device);
 
-/// Returns when all that is on this thread's stream of a GPU, or on its default stream, has been
-/// done. Of other devices there is nothing to wait for.
+/// Waits until all work on this thread's stream of a GPU, or on its default stream, is done. Other
+/// devices need no waiting.
 /// @{
 void wait_for_stream(const at::Device& device);
 void wait_for_default_stream(const at::Device& device);

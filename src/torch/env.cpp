@@ -14,7 +14,7 @@
 namespace batchrpc {
 namespace {
 
-// The sizes of the rows, and what follows them.
+// The sizes of a tensor of the batch: its rows, then `row`.
 std::vector<std::int64_t> sizes_of(const EnvBatch& batch,
                                    const std::vector<std::int64_t>& row = {}) {
   std::vector<std::int64_t> sizes;
@@ -48,11 +48,11 @@ at::Tensor floats_of(const std::vector<float>& values, const std::vector<std::in
 }
 
 const EnvSpec& spec_of(const EnvBatch& batch) {
-  if (batch.spec == nullptr) throw InvalidArgument("the batch is of no VectorEnv");
+  if (batch.spec == nullptr) throw InvalidArgument("the batch was not made by a VectorEnv");
   return *batch.spec;
 }
 
-// Whether those are actions [G, steps, k, …], or of one step [G, k, …] or [G · k, …].
+// Whether `actions` have the sizes [G, steps, k, …] or, for one step, [G, k, …] or [G · k, …].
 bool has_rows(const at::Tensor& actions, const EnvBatch& batch, std::size_t steps) {
   const std::vector<std::int64_t>& shape = spec_of(batch).action.shape;
   const auto size = [](std::size_t count) { return static_cast<std::int64_t>(count); };
@@ -87,7 +87,7 @@ at::ScalarType scalar_type_of(ElementType type) {
     case ElementType::float64:
       return at::kDouble;
   }
-  throw InvalidArgument("there are no tensors of " + to_string(type));
+  throw InvalidArgument("LibTorch has no tensors of " + to_string(type));
 }
 
 at::Tensor observations_of(const EnvBatch& batch) {
@@ -129,21 +129,21 @@ void step_async(VectorEnv& envs, const EnvBatch& batch, const at::Tensor& action
     throw InvalidArgument("step_async: the actions are " + detail::describe_tensor(actions) +
                           ", but " + what + ": " + to_string(spec.action) + " each");
   };
-  if (!actions.defined()) refuse("a tensor is wanted");
+  if (!actions.defined()) refuse("a defined tensor is needed");
   const bool integers = spec.actions > 0 && c10::isIntegralType(actions.scalar_type(), false);
-  if (actions.scalar_type() != type && !integers) refuse("another type is wanted");
+  if (actions.scalar_type() != type && !integers) refuse("another type is needed");
   if (!has_rows(actions, batch, steps)) {
-    refuse(steps == 1 ? "a row for each of " + std::to_string(batch.groups * batch.envs) +
-                            " environments is wanted"
+    refuse(steps == 1 ? "one row is needed for each of " +
+                            std::to_string(batch.groups * batch.envs) + " environments"
                       : "[" + std::to_string(batch.groups) + ", " + std::to_string(steps) + ", " +
                             std::to_string(batch.envs) +
-                            "] of them are wanted (groups, steps, environments of each)");
+                            "] rows are needed (groups, steps, environments per group)");
   }
   const at::Tensor given = actions.detach().to(at::kCPU);
   const at::Tensor dense = given.to(type).contiguous();
-  // 2^32 + 1 would be 1, which may be allowed.
+  // A conversion would turn 2^32 + 1 into 1, which may be a valid action.
   if (integers && !at::equal(dense.to(at::kLong), given.to(at::kLong))) {
-    refuse("one of them does not fit");
+    refuse("a value does not fit the action's type");
   }
   envs.step_async(
       batch, std::as_bytes(std::span(static_cast<const char*>(dense.data_ptr()), dense.nbytes())),

@@ -13,7 +13,7 @@ namespace batchrpc {
 
 Future<c10::IValue> from_torch(const TorchFuture& future) {
   if (!future) throw InvalidArgument("from_torch: the LibTorch future is null");
-  // LibTorch's callbacks can be copied, promises cannot.
+  // LibTorch's callbacks must be copyable, but promises are not.
   const auto promise = std::make_shared<Promise<c10::IValue>>();
   Future<c10::IValue> result = promise->get_future();
   future->addCallback([promise](c10::ivalue::Future& done) {
@@ -37,7 +37,7 @@ TorchFuture to_torch(Future<c10::IValue> future, c10::TypePtr type,
     }
     try {
       result->markCompleted(std::move(*value));
-    } catch (...) {  // a tensor on a device that was not named
+    } catch (...) {  // a tensor on a device that was not given
       result->setErrorIfNeeded(std::current_exception());
     }
   });

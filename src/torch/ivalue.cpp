@@ -19,7 +19,7 @@ using detail::ElementType;
 
 [[noreturn]] void refuse(const std::string& what) {
   throw InvalidArgument("an IValue cannot be sent: " + what +
-                        "; what travels is None, bool, int, float, complex, str, Tensor, and "
+                        "; allowed are None, bool, int, float, complex, str, Tensor, and "
                         "lists, tuples and dicts of these");
 }
 
@@ -121,10 +121,11 @@ c10::TypePtr to_type(const ElementType& wire) {
     }
     case ElementKind::dict:
       require_parts(2);
-      if (!can_be_key(wire.parts[0].kind)) Decoder::fail("a dict with keys that cannot be keys");
+      if (!can_be_key(wire.parts[0].kind))
+        Decoder::fail("a dict with a key type that is not allowed");
       return c10::DictType::create(to_type(wire.parts[0]), to_type(wire.parts[1]));
   }
-  Decoder::fail("elements of the unknown type " + std::to_string(static_cast<unsigned>(wire.kind)));
+  Decoder::fail("elements of unknown type " + std::to_string(static_cast<unsigned>(wire.kind)));
 }
 
 bool is_of_type(const IValue& value, ElementKind kind, const c10::TypePtr& type) {
@@ -158,14 +159,15 @@ bool is_of_type(const IValue& value, ElementKind kind, const c10::TypePtr& type)
 
 void require_type(const IValue& value, ElementKind kind, const c10::TypePtr& type) {
   if (!is_of_type(value, kind, type)) {
-    Decoder::fail("an element of type " + value.type()->str() + " where it claims " + type->str());
+    Decoder::fail("an element of type " + value.type()->str() + " in a container of " +
+                  type->str());
   }
 }
 
 // --- sending
 
-// Throws unless `value` and all in it can be sent: before anything is written, and before a list
-// that holds itself is followed for ever.
+// Throws unless `value` and all in it can be sent. Called before anything is written. It also stops
+// at a list that contains itself.
 void require_sendable(const IValue& value, unsigned levels_left) {
   const bool nests = value.isList() || value.isTuple() || value.isGenericDict();
   if (nests && levels_left == 0) {
@@ -250,7 +252,7 @@ struct Maker {
     return c10::ivalue::Tuple::create(std::move(wire.values));
   }
   IValue operator()(detail::IValueDict&& wire) const {
-    if (!can_be_key(wire.key.kind)) Decoder::fail("a dict with keys that cannot be keys");
+    if (!can_be_key(wire.key.kind)) Decoder::fail("a dict with a key type that is not allowed");
     const c10::TypePtr key_type = to_type(wire.key);
     const c10::TypePtr value_type = to_type(wire.value);
     c10::impl::GenericDict dict(key_type, value_type);
@@ -259,7 +261,7 @@ struct Maker {
       require_type(key, wire.key.kind, key_type);
       require_type(value, wire.value.kind, value_type);
       if (!dict.insert(std::move(key), std::move(value)).second) {
-        Decoder::fail("a key of a dict twice");
+        Decoder::fail("a dict with a duplicate key");
       }
     }
     return dict;

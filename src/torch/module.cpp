@@ -28,7 +28,8 @@ Tensors cloned(const Tensors& tensors) {
   return result;
 }
 
-using Copies = std::vector<std::pair<at::Tensor, at::Tensor>>;  // from the second to the first
+using Copies =
+    std::vector<std::pair<at::Tensor, at::Tensor>>;  // each second tensor is copied into the first
 
 void match(const std::string& kind, const NamedTensors& own, const Tensors& given, Copies& copies,
            detail::Complaints& complaints) {

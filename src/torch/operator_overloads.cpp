@@ -22,10 +22,10 @@ using c10::FunctionSchema;
 using c10::IValue;
 using c10::TypeKind;
 
-// How arguments may be taken.
+// The conversions that are allowed when arguments are matched.
 struct Leniency {
-  bool converts = false;  // numbers become what is wanted
-  bool keywords = false;  // what is for keywords only may be given by its place
+  bool converts = false;  // numbers are converted to the schema's type
+  bool keywords = false;  // keyword-only arguments may be passed by position
 };
 constexpr Leniency kLeniencies[] = {{false, false}, {true, false}, {false, true}, {true, true}};
 
@@ -34,7 +34,7 @@ bool is_below(std::int64_t value, Enum end) {
   return value >= 0 && value < static_cast<std::int64_t>(end);
 }
 
-// LibTorch takes its enums as integers, and does not look whether they are any.
+// LibTorch takes its enums as integers and does not check their values.
 bool is_enumerator(std::int64_t value, TypeKind of) {
   switch (of) {
     case TypeKind::ScalarTypeType:
@@ -49,7 +49,7 @@ bool is_enumerator(std::int64_t value, TypeKind of) {
   }
 }
 
-// What an argument of a schema is to be: `real` is what the integers of `type` stand for.
+// The type that a schema's argument needs. `real` is the type that integers of `type` stand for.
 struct Wanted {
   const c10::Type& type;
   const c10::Type& real;
@@ -135,7 +135,7 @@ std::optional<IValue> take(const IValue& value, const Wanted& wanted, bool conve
       }
     case TypeKind::ListType:
       return take_list(value, wanted, converts);
-    default:  // generators, storages and the like: their default, or None where that is one
+    default:  // until a recording succeeds, the random number generator stays in recording mode
       return std::nullopt;
   }
 }

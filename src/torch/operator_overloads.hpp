@@ -13,38 +13,39 @@
 
 namespace batchrpc::detail {
 
-/// The overloads of an operator, and which of them arguments mean. As in TorchScript: the first one
-/// whose schema takes them as they are, else the first that takes them converted (an integer where
-/// a floating point number is wanted). Arguments go by their places; those that are for keywords
-/// only come last, and are left out before an overload without them is sought. What is left out has
-/// its default. A number does for a list of numbers that has a fixed length.
+/// The overloads of an operator, and the choice between them. As in TorchScript, it chooses the
+/// first overload whose schema accepts the arguments as they are, else the first that accepts them
+/// converted (an integer for a floating-point number). Arguments are matched by position.
+/// Keyword-only parameters come last; an overload that can leave them out is preferred. Parameters
+/// without an argument get their default. A single number is accepted for a list of numbers of
+/// fixed length.
 class OperatorOverloads {
  public:
   using Handles = std::vector<c10::OperatorHandle>;
 
-  /// Handles have schemas.
+  /// Each handle must have a schema.
   explicit OperatorOverloads(Handles handles) : handles_(std::move(handles)) {}
 
-  /// What is called, with all of its arguments.
+  /// The chosen overload, with all of its arguments.
   struct Choice {
     const c10::OperatorHandle* operation = nullptr;
     std::vector<c10::IValue> stack;
   };
-  /// Nothing if no overload takes the arguments.
+  /// Returns nothing if no overload accepts the arguments.
   [[nodiscard]] std::optional<Choice> choose(const std::vector<c10::IValue>& arguments) const;
 
-  /// Those that may take arguments of such types, and have such a result.
+  /// The overloads that may accept arguments of these types and have such a result.
   [[nodiscard]] OperatorOverloads called_as(const ParsedSignature& signature) const;
 
   [[nodiscard]] bool empty() const noexcept { return handles_.empty(); }
-  /// The schemas, a line each, the first of them if there are many.
+  /// The schemas, one per line; only the first ones if there are many.
   [[nodiscard]] std::string schemas() const;
 
  private:
   Handles handles_;
 };
 
-/// Such as "Tensor (float32 [2, 3]), int".
+/// A text such as "Tensor (float32 [2, 3]), int".
 [[nodiscard]] std::string describe_values(const std::vector<c10::IValue>& values);
 
 }  // namespace batchrpc::detail

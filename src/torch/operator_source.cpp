@@ -11,7 +11,7 @@
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/trace/operator_source.hpp"
 
-// Operators' records, from LibTorch's own hook for profilers: at::RecordFunction.
+// Records operators with LibTorch's own hook for profilers, at::RecordFunction.
 namespace batchrpc::detail {
 namespace {
 
@@ -19,7 +19,7 @@ using c10::ThreadLocalDebugInfo;
 
 struct Listening {
   OperatorSink* sink = nullptr;
-  std::uint64_t thread = 0;  // the system's number
+  std::uint64_t thread = 0;  // the system's id
 };
 thread_local constinit Listening listening;
 
@@ -33,14 +33,14 @@ struct Open final : at::ObserverContext, Pooled {
 };
 
 std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& /*function*/) {
-  // LibTorch copies callbacks to threads that go on with a thread's work; sinks it does not.
+  // LibTorch copies callbacks, but not sinks, to threads that continue a thread's work.
   if (listening.sink == nullptr) return nullptr;
   return std::make_unique<Open>(listening);
 }
 
 void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   const auto* const open = static_cast<const Open*>(context);
-  // Whoever set another sink meanwhile may have destroyed the one of then.
+  // If another sink was set since then, the old sink may have been destroyed.
   if (open == nullptr || open->sink != listening.sink) return;
   OperatorRecord record;
   record.name = function.name();
@@ -50,8 +50,8 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   open->sink->add(std::move(record));
 }
 
-// The calling thread's callbacks that are ours: one, but none where a guard of LibTorch's has
-// brought back the callbacks of before, and so perhaps one that was removed.
+// The calling thread's callbacks that belong to this file. Usually one. If a LibTorch guard has
+// restored earlier callbacks, it may be none, or one that was removed before.
 std::vector<at::CallbackHandle> own_callbacks() {
   std::vector<at::CallbackHandle> own;
   for (const auto& entry : at::get_record_function_tls_().sorted_tls_callbacks_) {
@@ -72,18 +72,19 @@ void stop_listening() {
     at::removeCallback(handle);
 }
 
-// A range that may end on another thread than it began on, as those of torch.distributed.rpc do.
-// Profilers look for their state on the thread where it ends: there it has the state of where it
-// began, or none if that profiler has stopped, for what it would write into is no more.
+// A range that may end on another thread than it began on, like those of torch.distributed.rpc.
+// Profilers look for their state on the thread where the range ends. So this sets the state of the
+// thread where it began, or none if that profiler has stopped, because what it would write into no
+// longer exists.
 class Range {
  public:
-  // Null where nobody would see it.
+  // Returns null if no profiler would see the range.
   static std::shared_ptr<void> begin(const std::string& name) {
     auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE);
     if (!callbacks) return nullptr;
     auto range = std::make_shared<Range>(*std::move(callbacks));
     if (ThreadLocalDebugInfo::get(kind()) != nullptr) {
-      range->state_ = ThreadLocalDebugInfo::_peek(kind());  // throws if something lies above it
+      range->state_ = ThreadLocalDebugInfo::_peek(kind());  // throws if another state lies above it
     }
     range->function_._setAsync();
     range->function_.before(name);
@@ -128,7 +129,7 @@ class TorchOperatorSource final : public OperatorSource {
   }
 
   bool is_watched() const noexcept override {
-    // Ours are not in this scope.
+    // The callbacks of this file do not have this scope.
     return at::getStepCallbacksUnlessEmpty(at::RecordScope::USER_SCOPE).has_value();
   }
 

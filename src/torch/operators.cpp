@@ -24,7 +24,7 @@ namespace {
 
 using c10::IValue;
 
-// An operator as it is called by one signature.
+// An operator, called with one signature.
 class OperatorFunction final : public ExposedFunction {
  public:
   OperatorFunction(const std::string& operator_name, std::string_view called_as,
@@ -62,17 +62,17 @@ class OperatorFunction final : public ExposedFunction {
     const auto values = parsed_.arguments.read(decoder, decoder.pointer(wire::kBodyPointer - 1));
     auto choice = overloads_.choose(values);
     if (choice) return *std::move(choice);
-    throw InvalidArgument("'" + name + "' takes other arguments than " + describe_values(values) +
-                          "; it has the schemas" + overloads_.schemas());
+    throw InvalidArgument("'" + name + "' does not accept the arguments " +
+                          describe_values(values) + "; its schemas are" + overloads_.schemas());
   }
 
   static void invoke(OperatorOverloads::Choice& choice) {
-    // A graph would not travel with the result.
+    // The result is sent without a graph.
     const c10::AutoGradMode no_grad(false);
     try {
       choice.operation->callBoxed(choice.stack);
     } catch (const c10::Error& error) {
-      // Its what() has our stack, which is long, and no business of a peer's.
+      // Its what() contains this node's stack trace, which is long and must not go to a peer.
       throw std::runtime_error(error.what_without_backtrace());
     }
   }
@@ -97,7 +97,8 @@ class OperatorFamily final : public FunctionFamily {
       : FunctionFamily(std::move(operator_name), how), overloads_(std::move(overloads)) {}
 
   [[nodiscard]] std::string schema() const override {
-    return "# " + name + " is an operator of LibTorch, called by any signature that fits one of" +
+    return "# " + name +
+           " is an operator of LibTorch; call it with any signature that fits one of" +
            overloads_.schemas() + "\n";
   }
   [[nodiscard]] const FunctionKind* kind() const noexcept override { return &kOperators; }
@@ -117,7 +118,7 @@ class OperatorFamily final : public FunctionFamily {
     }
     throw BadSignature("the operator '" + name + "' cannot be called as " +
                        std::string(called_as.substr(0, kMaxParsedSignature)) + why +
-                       "; it has the schemas" + overloads_.schemas());
+                       "; its schemas are" + overloads_.schemas());
   }
 
   const OperatorOverloads overloads_;
@@ -128,7 +129,7 @@ using Overloads = std::map<std::string, OperatorOverloads::Handles, std::less<>>
 Overloads all_overloads() {
   auto& dispatcher = c10::Dispatcher::singleton();
   std::vector<c10::OperatorName> names = dispatcher.getAllOpNames();
-  // The one without a name of its own goes first; and the order is always the same.
+  // Puts the overload without a name first. The order is always the same.
   std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
     return std::tie(a.name, a.overload_name) < std::tie(b.name, b.overload_name);
   });
@@ -149,7 +150,7 @@ OperatorOverloads::Handles find_overloads(const Overloads& all, const std::strin
       }
     }
     throw NotFound("the operator '" + name.substr(0, dot) + "' has no overload '" +
-                   name.substr(dot + 1) + "'; it has the schemas" +
+                   name.substr(dot + 1) + "'; its schemas are" +
                    OperatorOverloads(at->second).schemas());
   }
   constexpr int kMostNear = 5;
@@ -166,10 +167,10 @@ OperatorOverloads::Handles find_overloads(const Overloads& all, const std::strin
     near = "did you mean 'aten::" + name + "'";
   }
   throw NotFound("this LibTorch has no operator '" + name + "'; " +
-                 (near.empty() ? "names are such as \"aten::add\"" : near + "?"));
+                 (near.empty() ? "names look like \"aten::add\"" : near + "?"));
 }
 
-// Operators that are not for everybody: see expose_all_operators.
+// Whether expose_all_operators() may expose the operator.
 bool is_for_all(std::string_view name) {
   constexpr std::string_view kNamespace = "aten::";
   if (!name.starts_with(kNamespace)) return false;
@@ -177,8 +178,8 @@ bool is_for_all(std::string_view name) {
   if (name.find("_backward") != std::string_view::npos) return false;
   constexpr std::string_view kLeftOut[] = {
       "_", "empty", "new_empty", "resize", "set_", "from_file",
-      "fbgemm_",  // take packed weights as they come
-      // Crash with sizes, counts, labels, pivots or orders that are wrong (LibTorch 1.13).
+      "fbgemm_",  // use packed weights without checks
+      // These crash on wrong sizes, counts, labels, pivots or orders (LibTorch 1.13).
       "ctc_loss", "fractional_max_pool", "fused_moving_avg_obs_fake_quant", "linalg_ldl_solve",
       "multi_margin_loss", "native_batch_norm", "repeat_interleave", "rrelu_with_noise",
       "searchsorted", "segment_reduce"};

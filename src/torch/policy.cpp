@@ -27,8 +27,8 @@ namespace {
 
 std::int64_t as_size(std::size_t size) { return static_cast<std::int64_t>(size); }
 
-/// An output may be a view of more, of weights, which change when this is over, or of the caller's
-/// observations; or may be one of these itself.
+/// Gives each output its own memory. An output may be a view of weights, which change later, of the
+/// caller's observations, or of something larger; or it may be one of these tensors itself.
 void make_own(std::vector<at::Tensor>& outputs) {
   for (at::Tensor& output : outputs) {
     const bool sole = output.use_count() == 1 && output.storage().use_count() == 1;
@@ -46,7 +46,7 @@ class ServedPolicy final : public Policy {
         device_(info_.device),
         version_(version) {}
 
-  /// Before anybody else has it.
+  /// Call it before another thread has the policy.
   void warm_up(std::vector<std::size_t> sizes) {
     if (!info_.batch_sizes.empty()) sizes = info_.batch_sizes;
     for (const std::size_t size : sizes) {
@@ -83,7 +83,7 @@ class ServedPolicy final : public Policy {
   void update(const ModuleState& weights, std::uint64_t version) override {
     if (!info_.updatable) {
       throw InvalidArgument(
-          "the policy of " + source_ + " is frozen, and has no weights to change: " +
+          "the policy of " + source_ + " is frozen, so its weights cannot change: " +
           (info_.kind == PolicyKind::compiled ? "load a package of the folder updatable, with "
                                               : "load it with ") +
           "PolicyOptions::updatable");
@@ -93,13 +93,13 @@ class ServedPolicy final : public Policy {
     const std::lock_guard updating(update_);
     if (version <= version_) {
       throw InvalidArgument("weights of version " + std::to_string(version) +
-                            " came to a policy that has version " + std::to_string(version_) +
-                            ": versions rise with every update");
+                            " were given to a policy that has version " + std::to_string(version_) +
+                            ": each update needs a higher version");
     }
     backend_->prepare(checked);
     const std::lock_guard alone(gate_);
     backend_->apply();
-    wait_for_stream(device_);  // the next batch may be on another stream
+    wait_for_stream(device_);  // the next batch may run on another stream
     version_ = version;
   }
 
@@ -115,7 +115,7 @@ class ServedPolicy final : public Policy {
                       std::equal(sizes.begin(), sizes.end(), observations.sizes().begin() + 1);
     if (fits) return;
     throw InvalidArgument("observations are " + describe_tensor(observations) +
-                          ", and the policy of " + source_ + " takes a batch of at least one " +
+                          ", but the policy of " + source_ + " takes a batch of at least one " +
                           to_string(info_.observation));
   }
 
@@ -125,7 +125,7 @@ class ServedPolicy final : public Policy {
     if (sizes.empty() || std::binary_search(sizes.begin(), sizes.end(), count)) {
       return run_batch(rows);
     }
-    std::vector<std::vector<at::Tensor>> parts;  // by output
+    std::vector<std::vector<at::Tensor>> parts;  // one list for each output
     std::int64_t first = 0;
     for (const std::size_t size : plan_batches(count, sizes)) {
       const std::int64_t real = std::min(as_size(size), rows.size(0) - first);
@@ -143,7 +143,7 @@ class ServedPolicy final : public Policy {
     return joined;
   }
 
-  /// With copies of the last row.
+  /// Pads the batch with copies of the last row.
   static at::Tensor padded(const at::Tensor& rows, std::int64_t size) {
     const std::int64_t missing = size - rows.size(0);
     if (missing == 0) return rows;
@@ -160,7 +160,7 @@ class ServedPolicy final : public Policy {
       throw InvalidArgument("output " + std::to_string(i) + " of the policy of " + source_ +
                             " is " + describe_tensor(output) + " for " +
                             std::to_string(rows.size(0)) +
-                            " observations: it must have a row for each");
+                            " observations: it must have one row for each");
     }
     if (outputs.empty()) throw InvalidArgument("the policy of " + source_ + " has no outputs");
     return outputs;
@@ -173,7 +173,7 @@ class ServedPolicy final : public Policy {
     if (info_.outputs.empty()) info_.outputs = forms;
     if (forms != info_.outputs) {
       throw InvalidArgument("the policy of " + source_ +
-                            " has other outputs for some batch sizes than for others");
+                            " has different outputs for different batch sizes");
     }
   }
 
@@ -181,7 +181,7 @@ class ServedPolicy final : public Policy {
   PolicyInfo info_;
   const std::string source_;
   const at::Device device_;
-  std::atomic<std::uint64_t> version_;  // changes while both of these are held
+  std::atomic<std::uint64_t> version_;  // changes only while both of these are held
   std::mutex update_;
   PolicyGate gate_;
 };
@@ -193,16 +193,16 @@ PolicyOptions checked_policy_options(PolicyOptions options) {
     if (!fits) throw InvalidArgument("PolicyOptions::" + what);
   };
   require(options.replicas >= 1 && options.replicas <= kMostReplicas,
-          "replicas is " + std::to_string(options.replicas) + ", and must be from 1 to " +
+          "replicas is " + std::to_string(options.replicas) + ", but must be from 1 to " +
               std::to_string(kMostReplicas));
   require(!options.warm_up.empty(), "warm_up is empty: name a batch size to warm up with");
   for (const std::size_t size : options.warm_up) {
     require(size >= 1 && size <= kLargestPolicyBatch, "warm_up has " + std::to_string(size) +
-                                                          ", and batch sizes are from 1 to " +
+                                                          ", but batch sizes must be from 1 to " +
                                                           std::to_string(kLargestPolicyBatch));
   }
   options.device = device_of("PolicyOptions::device", options.device).str();
-  if (options.cuda_graphs) options.replicas = 1;  // they run one at a time
+  if (options.cuda_graphs) options.replicas = 1;  // graphs run one at a time
   return options;
 }
 
@@ -216,12 +216,12 @@ RowForm chosen_observation(const std::string& source, const std::optional<RowFor
                            const PolicyOptions& options) {
   if (!described && !options.observation) {
     throw InvalidArgument(source +
-                          " does not say what observations it takes: give "
+                          " does not describe its observations: set "
                           "PolicyOptions::observation");
   }
   if (described && options.observation && *described != *options.observation) {
     throw InvalidArgument(source + " takes observations of " + to_string(*described) +
-                          ", and PolicyOptions::observation is " + to_string(*options.observation));
+                          ", but PolicyOptions::observation is " + to_string(*options.observation));
   }
   return described ? *described : *options.observation;
 }
@@ -240,7 +240,8 @@ std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded, const PolicyOptions& o
 std::string short_text(const std::exception& error) {
   const auto* const of_torch = dynamic_cast<const c10::Error*>(&error);
   std::string text = of_torch != nullptr ? of_torch->what_without_backtrace() : error.what();
-  const std::string_view last = "\nRuntimeError: ";  // of TorchScript, behind where it was thrown
+  const std::string_view last =
+      "\nRuntimeError: ";  // TorchScript puts it after the place where the error was thrown
   if (const std::size_t at = text.rfind(last); at != text.npos) text.erase(0, at + last.size());
   return text.substr(0, text.find('\n'));
 }

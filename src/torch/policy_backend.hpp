@@ -11,13 +11,13 @@
 
 namespace batchrpc::detail {
 
-/// Until a policy's code is as it stays: TorchScript looks in its first run, and optimizes in the
-/// second.
+/// The number of runs until a policy's code is final: TorchScript profiles in its first run and
+/// optimizes in the second.
 inline constexpr int kWarmUpRuns = 3;
-/// PolicyOptions::replicas is at most that.
+/// The limit of PolicyOptions::replicas.
 inline constexpr std::size_t kMostReplicas = 256;
 
-/// What differs between kinds of policies. All of it runs without autograd.
+/// The part of a policy that depends on its kind. All of it runs without autograd.
 class PolicyBackend {
  public:
   PolicyBackend() = default;
@@ -25,50 +25,51 @@ class PolicyBackend {
   PolicyBackend(const PolicyBackend&) = delete;
   PolicyBackend& operator=(const PolicyBackend&) = delete;
 
-  /// Of observations [B, d…], dense and on the device, B one of the batch sizes. From several
-  /// threads at once, but not beside apply().
+  /// Answers observations [B, d…], dense and on the device, with B one of the batch sizes. Several
+  /// threads may call it at once, but not at the same time as apply().
   virtual std::vector<at::Tensor> run(const at::Tensor& observations) = 0;
 
-  /// Gets weights that were checked to where apply() has little left to do; beside runs. They live
-  /// until apply() has returned.
+  /// Brings checked weights to a place from which apply() needs little time. It may run beside
+  /// run(). The weights must live until apply() has returned.
   virtual void prepare(const NamedTensors& weights) = 0;
-  /// Changes the weights to those of the last prepare(). Nothing else runs.
+  /// Switches to the weights of the last prepare(). Nothing else runs at the same time.
   virtual void apply() = 0;
 };
 
-/// A backend, and what there is to know about it.
+/// A backend and its description.
 struct LoadedPolicy {
   std::unique_ptr<PolicyBackend> backend{};
-  PolicyInfo info{};     ///< but for outputs
-  std::string source{};  ///< for messages: a path
+  PolicyInfo info{};     ///< everything but the outputs
+  std::string source{};  ///< a path, for messages
 };
 
-/// With the device by its index. Throws InvalidArgument that names the option.
+/// Checks the options, and completes the device with its index. Throws an InvalidArgument that
+/// names the option.
 [[nodiscard]] PolicyOptions checked_policy_options(PolicyOptions options);
 
-/// Those that the policy is compiled for; else, with CUDA graphs, those that it warms up with,
-/// since only they are recorded. Ascending; empty: any.
+/// The batch sizes that the policy serves: those it is compiled for; else, with CUDA graphs, those
+/// that it warms up with, since only these are recorded. Ascending; empty: any.
 [[nodiscard]] std::vector<std::size_t> served_sizes(const PolicyInfo& info,
                                                     const PolicyOptions& options);
 
-/// Runs it for each batch size, to warm up and to see its outputs. Throws InvalidArgument
-/// where it does not take its observations.
+/// Runs the policy for each batch size, to warm up and to learn its outputs. Throws InvalidArgument
+/// if it does not accept its observations.
 [[nodiscard]] std::shared_ptr<Policy> serve_policy(LoadedPolicy loaded,
                                                    const PolicyOptions& options);
 
-/// TorchScript.
+/// Loads TorchScript.
 [[nodiscard]] LoadedPolicy load_script_policy(const std::string& path,
                                               const PolicyOptions& options);
-/// Packages, one for each batch size.
+/// Loads packages, one for each batch size.
 [[nodiscard]] LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
                                                 const PolicyOptions& options);
 
-/// `described` unless the options ask for another one: then throws InvalidArgument.
+/// Returns `described`. Throws InvalidArgument if the options ask for something else.
 [[nodiscard]] RowForm chosen_observation(const std::string& source,
                                          const std::optional<RowForm>& described,
                                          const PolicyOptions& options);
 
-/// The line of an error that says what was wrong, without LibTorch's trace.
+/// The line of an error that states the cause, without LibTorch's trace.
 [[nodiscard]] std::string short_text(const std::exception& error);
 
 }  // namespace batchrpc::detail

@@ -9,7 +9,7 @@
 #include "torch/policy_description.hpp"
 #include "torch/policy_turns.hpp"
 
-// Since LibTorch 2.10 a package's description can be read before its code is loaded.
+// From LibTorch 2.10 on, a package's description can be read before its code is loaded.
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)
 #include <torch/csrc/inductor/aoti_package/model_package_loader.h>
 
@@ -29,12 +29,12 @@ PolicyDescription describe_package(const std::string& path) {
   try {
     metadata = Loader::load_metadata_from_package(path, kModel);
   } catch (const std::exception& error) {
-    throw InvalidArgument(path + " is no package of AOTInductor: " + short_text(error));
+    throw InvalidArgument(path + " is not a package of AOTInductor: " + short_text(error));
   }
   const auto found = metadata.find(kPolicyKey);
   if (found == metadata.end()) {
     throw InvalidArgument(path +
-                          " does not describe itself as a policy: export it by "
+                          " does not describe itself as a policy: export it with "
                           "scripts/export_policy.py");
   }
   PolicyDescription description = parse_policy_description(path, found->second);
@@ -42,21 +42,22 @@ PolicyDescription describe_package(const std::string& path) {
   return description;
 }
 
-/// Compilers turn small weights into numbers of the code, unless told not to. (Counters of batch
-/// norm's, which nothing reads, are left out by right.)
+/// Throws if weights have become part of the code: compilers do that with small weights unless told
+/// otherwise. (The unused counters of batch norm may be missing.)
 void require_constants(const std::string& path, Loader& loader, const WeightForms& weights) {
   const std::vector<std::string> names = loader.get_constant_fqns();
   for (const auto& [name, form] : weights) {
     if (!c10::isFloatingType(form.type)) continue;
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
-    throw InvalidArgument(path + " calls itself updatable, but '" + name +
+    throw InvalidArgument(path + " is marked as updatable, but '" + name +
                           "' is part of its code: export it with always_keep_tensor_constants, as "
                           "scripts/export_policy.py does");
   }
 }
 
-/// Dense, and with a storage of its own: the whole storage of a constant is copied, however little
-/// of it is the constant, over what lies behind its place.
+/// Returns a dense copy with a storage of its own. A package copies the whole storage of a
+/// constant, even if the constant is a small part of it, and would write beyond the constant's
+/// place.
 at::Tensor alone(const at::Tensor& weight) {
   const at::Tensor dense = weight.detach().contiguous();
   return dense.storage().nbytes() == dense.nbytes() ? dense : dense.clone();
@@ -66,16 +67,16 @@ class CompiledBackend final : public PolicyBackend {
  public:
   void add(const std::string& path, std::size_t batch, const WeightForms& weights,
            const PolicyOptions& options) {
-    // Packages make their device the current one, and use whichever is.
+    // Packages make their device the current one, and use whichever device is current.
     const c10::DeviceGuard on(device_);
-    const bool one_at_a_time = options.cuda_graphs;  // what synchronizes cannot be recorded
+    const bool one_at_a_time = options.cuda_graphs;  // work that synchronizes cannot be recorded
     try {
       auto loader =
           std::make_unique<Loader>(path, kModel, one_at_a_time, options.replicas, device_.index());
       const std::string made_for = loader->get_metadata()["AOTI_DEVICE_KEY"];
       if (!made_for.empty() && !options.device.starts_with(made_for)) {
         throw InvalidArgument(path + " is compiled for '" + made_for +
-                              "', and PolicyOptions::device is '" + options.device + "'");
+                              "'', but PolicyOptions::device is '" + options.device + "'");
       }
       if (options.updatable) require_constants(path, *loader, weights);
       packages_.emplace(batch, std::move(loader));
@@ -87,8 +88,8 @@ class CompiledBackend final : public PolicyBackend {
   }
 
   std::vector<at::Tensor> run(const at::Tensor& observations) override {
-    // Of more at once than a package has models, LibTorch before 2.13 has some wait for each other
-    // after an update, for ever.
+    // Limits the callers to the number of models in the package. With more of them, LibTorch before
+    // 2.13 lets some wait for each other for ever after an update.
     const std::lock_guard turn(turns_);
     const c10::DeviceGuard on(device_);
     auto package = packages_.begin();
@@ -100,14 +101,14 @@ class CompiledBackend final : public PolicyBackend {
   void prepare(const NamedTensors& weights) override {
     const c10::DeviceGuard on(device_);
     for (const auto& [batch, loader] : packages_) {
-      std::unordered_map<std::string, at::Tensor> constants;  // what is unused is not among them
+      std::unordered_map<std::string, at::Tensor> constants;  // unused ones are not in it
       for (const std::string& name : loader->get_constant_fqns()) {
         const auto found = weights.find(name);
         if (found != weights.end()) constants.emplace(name, alone(found->second).to(device_));
       }
       const bool inactive = true;
       const bool all = true;
-      // The package copies on the default stream, with LibTorch before 2.14 without waiting.
+      // The package copies on the default stream. LibTorch before 2.14 does not wait for that.
       wait_for_stream(device_);
       loader->load_constants(constants, inactive, all);
       wait_for_default_stream(device_);
@@ -124,25 +125,27 @@ class CompiledBackend final : public PolicyBackend {
  private:
   const at::Device device_;
   PolicyTurns turns_;
-  std::map<std::size_t, std::unique_ptr<Loader>> packages_;  // by batch size, 0: any
+  std::map<std::size_t, std::unique_ptr<Loader>> packages_;  // by batch size; 0: any size
 };
 
 void require_same(const std::string& path, const PolicyDescription& one,
                   const std::string& other_path, const PolicyDescription& other) {
   if (one.observation != other.observation || one.updatable != other.updatable ||
       one.weights != other.weights) {
-    throw InvalidArgument(path + " and " + other_path +
-                          " are of different policies: a folder has the packages of one");
+    throw InvalidArgument(
+        path + " and " + other_path +
+        " belong to different policies: a folder may hold only one policy's packages");
   }
   if (one.state != other.state) {
     throw InvalidArgument(path + " and " + other_path +
-                          " have other weights than each other: export all packages of a folder at "
+                          " have different weights: export all packages of a folder at "
                           "once, into an empty one");
   }
   if (one.batch == other.batch || one.batch == 0 || other.batch == 0) {
-    throw InvalidArgument(path + " and " + other_path +
-                          " are for the same batch size: a folder has one package for each, or one "
-                          "for any");
+    throw InvalidArgument(
+        path + " and " + other_path +
+        " are for the same batch size: a folder may have one package for each size, or one "
+        "for any");
   }
 }
 
@@ -170,7 +173,7 @@ LoadedPolicy load_compiled_policy(const std::vector<std::string>& paths,
   const PolicyDescription& first = descriptions.front();
   if (options.updatable && !first.updatable) {
     throw InvalidArgument(paths.front() +
-                          " is frozen: to change weights load a package of the folder updatable");
+                          " is frozen: to change weights, load a package of the folder updatable");
   }
   std::sort(loaded.info.batch_sizes.begin(), loaded.info.batch_sizes.end());
   loaded.info.kind = PolicyKind::compiled;

@@ -15,14 +15,14 @@ namespace {
 constexpr const char* kFormat = "1";
 constexpr std::int64_t kLargestSize = std::int64_t{1} << 40;
 
-/// Reads the words of one line, and throws InvalidArgument that shows it.
+/// Reads the words of one line. Its InvalidArgument shows the line.
 class Line {
  public:
   Line(const std::string& path, const std::string& text) : path_(path), text_(text), in_(text) {}
 
   [[noreturn]] void refuse(const std::string& why) const {
-    throw InvalidArgument(path_ + " describes itself by '" + text_ + "': " + why +
-                          "; export it anew by scripts/export_policy.py");
+    throw InvalidArgument(path_ + " contains the description '" + text_ + "': " + why +
+                          "; export it again with scripts/export_policy.py");
   }
   std::string word(const char* what) {
     std::string word;
@@ -34,7 +34,7 @@ class Line {
     const char* const end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value);
     if (problem != std::errc() || stop != end || value < from || value > to) {
-      refuse("'" + text + "' is no number from " + std::to_string(from) + " to " +
+      refuse("'" + text + "' is not a number from " + std::to_string(from) + " to " +
              std::to_string(to));
     }
     return value;
@@ -51,7 +51,7 @@ class Line {
     std::string sizes;
     std::getline(in_ >> std::ws, sizes);
     if (sizes.size() < 2 || sizes.front() != '[' || sizes.back() != ']') {
-      refuse("'" + sizes + "' are no sizes, such as [4, 84, 84]");
+      refuse("'" + sizes + "' are not sizes; write them as in [4, 84, 84]");
     }
     if (sizes == "[]") return form;
     std::istringstream parts(sizes.substr(1, sizes.size() - 2));
@@ -61,7 +61,7 @@ class Line {
   }
   void end() {
     std::string more;
-    if (in_ >> more) refuse("'" + more + "' is too much");
+    if (in_ >> more) refuse("'" + more + "' is unexpected");
   }
 
  private:
@@ -92,14 +92,16 @@ void parse_line(Line& line, PolicyDescription& description, Seen& seen) {
     seen.batch = true;
   } else if (key == "weights") {
     const std::string how = line.word("'updatable' or 'frozen'");
-    if (how != "updatable" && how != "frozen") line.refuse("'" + how + "' is unknown");
+    if (how != "updatable" && how != "frozen")
+      line.refuse("'" + how + "' is neither 'updatable' nor 'frozen'");
     description.updatable = how == "updatable";
     seen.weights = true;
   } else if (key == "state") {
     description.state = line.word("a digest");
   } else if (key == "weight") {
     const std::string name = line.word("a name");
-    if (!description.weights.emplace(name, line.form()).second) line.refuse("it is there twice");
+    if (!description.weights.emplace(name, line.form()).second)
+      line.refuse("the name occurs twice");
   } else {
     line.refuse("'" + key + "' is unknown");
   }
@@ -118,8 +120,8 @@ PolicyDescription parse_policy_description(const std::string& path, const std::s
   };
   if (!next() || line != std::string("format ") + kFormat) {
     throw InvalidArgument(path + " is a policy of '" + line +
-                          "', and this batchrpc reads 'format " + kFormat +
-                          "': export it anew by its scripts/export_policy.py");
+                          "', but this batchrpc reads 'format " + kFormat +
+                          "': export it again with its scripts/export_policy.py");
   }
   PolicyDescription description;
   Seen seen;
@@ -129,8 +131,8 @@ PolicyDescription parse_policy_description(const std::string& path, const std::s
   }
   if (!seen.observation || !seen.batch || !seen.weights) {
     throw InvalidArgument(path +
-                          " does not say its observation, batch and weights: export it anew "
-                          "by scripts/export_policy.py");
+                          " does not state its observation, batch and weights: export it again "
+                          "with scripts/export_policy.py");
   }
   return description;
 }
@@ -140,12 +142,12 @@ void require_made_for(const std::string& path, const PolicyDescription& descript
   const std::string release = torch.substr(0, torch.rfind('.') + 1);  // "2.13."
   if (!description.torch.starts_with(release)) {
     throw InvalidArgument(path + " was made by LibTorch '" + description.torch +
-                          "', and this is LibTorch " + torch +
-                          ", which does not run its code: export it anew by PyTorch " + torch);
+                          "', but this is LibTorch " + torch +
+                          ", which cannot run its code: export it again with PyTorch " + torch);
   }
   if (!description.cpu.empty() && description.cpu != cpu) {
     throw InvalidArgument(path + " was compiled for CPUs with " + description.cpu +
-                          ", and this one has " + cpu + ": export it anew on this machine");
+                          ", but this one has " + cpu + ": export it again on this machine");
   }
 }
 

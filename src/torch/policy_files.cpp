@@ -19,7 +19,7 @@ std::vector<std::string> packages_in(const std::string& folder) {
   if (problem) throw NotFound("the policy " + folder + " cannot be read: " + problem.message());
   if (paths.empty()) {
     throw InvalidArgument("the folder " + folder +
-                          " has no packages (.pt2): name one that has, or a file .pt");
+                          " has no packages (.pt2): give a folder that has, or a .pt file");
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -28,7 +28,7 @@ std::vector<std::string> packages_in(const std::string& folder) {
 void require_kind(const std::string& path, PolicyKind kind, const PolicyOptions& options) {
   if (options.kind.value_or(kind) == kind) return;
   throw InvalidArgument(path + " is a policy of kind '" + to_string(kind) +
-                        "', and PolicyOptions::kind is '" + to_string(*options.kind) + "'");
+                        "', but PolicyOptions::kind is '" + to_string(*options.kind) + "'");
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ std::shared_ptr<Policy> load_policy(const std::string& path, const PolicyOptions
     return detail::serve_policy(detail::load_compiled_policy(paths, options), options);
   }
   if (extension != ".pt") {
-    throw InvalidArgument(path + " is no policy: files are TorchScript, .pt, or packages, .pt2");
+    throw InvalidArgument(path + " is not a policy: give TorchScript (.pt) or a package (.pt2)");
   }
   require_kind(path, PolicyKind::script, options);
   return detail::serve_policy(detail::load_script_policy(path, options), options);

@@ -6,9 +6,10 @@
 
 namespace batchrpc::detail {
 
-/// A shared mutex whose exclusive side is never starved: while one waits for it, nobody new gets
-/// the shared side. (std::shared_mutex promises neither, and glibc's has readers go first.) One at
-/// a time may ask for the exclusive side; no thread has the shared side twice.
+/// A shared mutex whose exclusive side never starves: while a thread waits for it, no other thread
+/// gets the shared side. (std::shared_mutex does not guarantee that, and glibc's prefers readers.)
+/// Only one thread at a time may ask for the exclusive side. A thread must not take the shared side
+/// twice.
 class PolicyGate {
  public:
   void lock_shared() {
@@ -32,7 +33,7 @@ class PolicyGate {
   }
 
  private:
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable open_;
   std::condition_variable empty_;
   std::size_t inside_ = 0;

@@ -4,7 +4,7 @@
 
 #include "batchrpc/base/error.hpp"
 
-// A LibTorch for CUDA has the headers, and CUDA's own, which it includes, are there.
+// A LibTorch for CUDA has these headers, and the CUDA headers that they include are installed.
 #if (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 10)) && \
     __has_include(<cuda_runtime_api.h>) && __has_include(<c10/cuda/impl/cuda_cmake_macros.h>)
 #include <ATen/ATen.h>
@@ -20,13 +20,13 @@
 namespace batchrpc::detail {
 namespace {
 
-/// Held while a graph is recorded or goes: before LibTorch 2.13 that changes the generator of
-/// random numbers of the device, which all share.
+/// Held while a graph is recorded or destroyed. Before LibTorch 2.13 that changes the device's
+/// random number generator, which all policies share.
 std::mutex recording;
 
-/// A stream of LibTorch's, which has 32 of a device and hands them out by turns: those of policies
-/// that are gone come first, so that living ones do not share any. (LibTorch 2.12 frees cuBLAS's
-/// memory of a stream with the graphs that were recorded on it.)
+/// A stream of LibTorch, which has 32 per device and hands them out in turn. This class reuses
+/// those of destroyed policies first, so that living policies do not share a stream. (LibTorch 2.12
+/// frees cuBLAS's memory of a stream with the graphs recorded on it.)
 class OwnStream {
  public:
   explicit OwnStream(c10::DeviceIndex device) : stream_(take(device)) {}
@@ -76,12 +76,12 @@ class GraphBackend final : public PolicyBackend {
     Recorded& recorded = recorded_[observations.size(0)];
     if (!recorded.graph) recorded = record(observations);
     recorded.observations.copy_(observations, true);
-    recorded.graph->replay();  // on the thread's current stream, as are the copies
+    recorded.graph->replay();  // on the thread's current stream, like the copies
     std::vector<at::Tensor> outputs;
     outputs.reserve(recorded.outputs.size());
     for (const at::Tensor& output : recorded.outputs)
       outputs.push_back(output.clone());
-    c10::cuda::getCurrentCUDAStream().synchronize();  // the next one writes to the same places
+    c10::cuda::getCurrentCUDAStream().synchronize();  // the next run writes to the same places
     return outputs;
   }
 
@@ -100,9 +100,9 @@ class GraphBackend final : public PolicyBackend {
   [[nodiscard]] Recorded record(const at::Tensor& observations) const {
     const std::lock_guard one_at_a_time(recording);
     c10::cuda::getCurrentCUDAStream().synchronize();
-    const c10::cuda::CUDAStreamGuard on(stream());  // the default one cannot be recorded
+    const c10::cuda::CUDAStreamGuard on(stream());  // the default stream cannot be recorded
     Recorded next{std::make_unique<at::cuda::CUDAGraph>(), observations.clone(), {}};
-    for (int run = 0; run < kWarmUpRuns; ++run)  // what happens at first is not recorded
+    for (int run = 0; run < kWarmUpRuns; ++run)  // one-time work must not be recorded
       (void)backend_->run(next.observations);
     stream().synchronize();
     try {
@@ -112,9 +112,9 @@ class GraphBackend final : public PolicyBackend {
     } catch (const std::exception& error) {
       const std::string reason = short_text(error);
       abandon(std::move(next));
-      throw InvalidArgument(source_ + " cannot be recorded as a CUDA graph, with " +
+      throw InvalidArgument(source_ + " cannot be recorded as a CUDA graph with " +
                             std::to_string(observations.size(0)) +
-                            " rows: turn PolicyOptions::cuda_graphs off (" + reason + ")");
+                            " rows: set PolicyOptions::cuda_graphs to false (" + reason + ")");
     } catch (...) {
       abandon(std::move(next));
       throw;
@@ -123,33 +123,33 @@ class GraphBackend final : public PolicyBackend {
     return next;
   }
 
-  /// Ends a recording that failed: then the stream can be used again.
+  /// Ends a failed recording, so that the stream can be used again.
   void abandon(Recorded failed) const {
     try {
       failed.graph->capture_end();
     } catch (const std::exception&) {
-      try {  // LibTorch 2.11 has not told the allocator, which then keeps what others free
+      try {  // LibTorch 2.11 does not end it; the allocator would then keep what others free
         c10::cuda::CUDACachingAllocator::endAllocateToPool(stream().device_index(), pool_);
       } catch (const std::exception&) {
-        // It has.
+        // It was ended already.
       }
-      (void)failed.graph.release();  // the allocator for pinned memory may go on asking it
+      (void)failed.graph.release();  // the allocator for pinned memory may still use it
     }
-    try {  // until a recording ends well, the generator of random numbers is as if recorded
+    try {  // until a recording succeeds, the random number generator stays in recording mode
       at::cuda::CUDAGraph none;
       none.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
       failed.observations.zero_();
       none.capture_end();
     } catch (const std::exception&) {
-      // What cannot be recorded at all is said by what has failed before.
+      // The first error already explains what cannot be recorded.
     }
   }
 
   const std::unique_ptr<PolicyBackend> backend_;
   const std::string source_;
-  const OwnStream own_stream_;                 // one: cuBLAS keeps memory for each
-  const at::cuda::MempoolId_t pool_;           // of all graphs, since one runs at a time
-  std::mutex mutex_;                           // guards what follows
+  const OwnStream own_stream_;        // one per policy: cuBLAS keeps memory for each stream
+  const at::cuda::MempoolId_t pool_;  // for all graphs, since one runs at a time
+  std::mutex mutex_;                  // guards the members below
   std::map<std::int64_t, Recorded> recorded_;  // by batch size
 };
 
@@ -158,7 +158,7 @@ class GraphBackend final : public PolicyBackend {
 LoadedPolicy with_cuda_graphs(LoadedPolicy loaded) {
   const at::Device device(loaded.info.device);
   if (!device.is_cuda()) {
-    throw InvalidArgument("PolicyOptions::cuda_graphs is set, and PolicyOptions::device is '" +
+    throw InvalidArgument("PolicyOptions::cuda_graphs is set, but PolicyOptions::device is '" +
                           loaded.info.device + "'");
   }
   loaded.backend = std::make_unique<GraphBackend>(std::move(loaded.backend), loaded.source, device);
@@ -173,7 +173,7 @@ namespace batchrpc::detail {
 
 LoadedPolicy with_cuda_graphs(LoadedPolicy /*loaded*/) {
   throw InvalidArgument("PolicyOptions::cuda_graphs: batchrpc is built with LibTorch " TORCH_VERSION
-                        ", which has none; take a LibTorch for CUDA, 2.10 or later");
+                        ", which has no CUDA graphs; use a LibTorch for CUDA, 2.10 or later");
 }
 
 }  // namespace batchrpc::detail

@@ -4,10 +4,10 @@
 
 namespace batchrpc::detail {
 
-/// A policy on a GPU, of info.device, that records what it launches for a batch size the first
-/// time, as a CUDA graph, and replays that from then on. One runs at a time. The first run of what
-/// cannot be recorded throws InvalidArgument. Updates change weights where they are. Throws
-/// InvalidArgument where there are no CUDA graphs.
+/// Makes a policy on the GPU info.device that records its kernels as a CUDA graph at the first run
+/// of each batch size, and replays that afterwards. One graph runs at a time. If the network cannot
+/// be recorded, its first run throws InvalidArgument. Updates change the weights in place. Throws
+/// InvalidArgument if there are no CUDA graphs.
 [[nodiscard]] LoadedPolicy with_cuda_graphs(LoadedPolicy loaded);
 
 }  // namespace batchrpc::detail

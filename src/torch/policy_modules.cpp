@@ -11,7 +11,7 @@
 namespace batchrpc::detail {
 namespace {
 
-/// Weights that are changed where they are.
+/// Weights that are changed in place.
 class OwnWeights {
  public:
   OwnWeights() = default;
@@ -66,7 +66,7 @@ std::vector<at::Tensor> tensors_of(const c10::IValue& value) {
     if (tensors.size() == value.toTupleRef().elements().size()) return tensors;
   }
   throw InvalidArgument(
-      "a policy's forward returns a tensor, or a tuple or list of tensors, not a " +
+      "a policy's forward must return a tensor, or a tuple or list of tensors, not a " +
       value.tagKind());
 }
 
@@ -106,7 +106,7 @@ torch::jit::Module prepared(torch::jit::Module module, const PolicyOptions& opti
   return torch::jit::optimize_for_inference(frozen);
 }
 
-/// By what the module has, and by what it says of itself, if it does.
+/// Compares the module's weights with its description, if it has one.
 void require_updatable(const std::string& path, const std::optional<PolicyDescription>& description,
                        const WeightForms& weights) {
   if (weights.empty() || (description && !description->updatable)) {
@@ -114,7 +114,7 @@ void require_updatable(const std::string& path, const std::optional<PolicyDescri
   }
   if (description && !description->weights.empty() && description->weights != weights) {
     throw InvalidArgument(path +
-                          " has other weights than it says: export it anew by "
+                          " has other weights than its description: export it again with "
                           "scripts/export_policy.py");
   }
 }
@@ -124,10 +124,10 @@ void require_updatable(const std::string& path, const std::optional<PolicyDescri
 std::shared_ptr<Policy> make_eager_policy(std::shared_ptr<torch::nn::Module> module,
                                           PolicyFunction forward, const PolicyOptions& asked) {
   const PolicyOptions options = checked_policy_options(asked);
-  if (!module) throw InvalidArgument("make_eager_policy: there is no module");
+  if (!module) throw InvalidArgument("make_eager_policy: the module is null");
   if (options.kind.value_or(PolicyKind::eager) != PolicyKind::eager) {
     throw InvalidArgument("PolicyOptions::kind is " + std::string(to_string(*options.kind)) +
-                          ", and a policy of a module is eager");
+                          ", but a policy of a module is eager");
   }
   LoadedPolicy loaded;
   loaded.source = "a module";

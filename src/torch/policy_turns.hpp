@@ -6,8 +6,8 @@
 
 namespace batchrpc::detail {
 
-/// So many at once, as a lock. (Not std::counting_semaphore: that of GCC 12 loses wake-ups, and one
-/// that waits then sleeps on beside free ones.)
+/// Limits how many threads run at once; used as a lock. (Not std::counting_semaphore: GCC 12's
+/// loses wake-ups, and a waiting thread may then sleep although there is room.)
 class PolicyTurns {
  public:
   explicit PolicyTurns(std::size_t at_once) : free_(at_once) {}
@@ -24,7 +24,7 @@ class PolicyTurns {
   }
 
  private:
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable returned_;
   std::size_t free_;
 };

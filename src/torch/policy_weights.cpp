@@ -37,7 +37,7 @@ NamedTensors checked_weights(const WeightForms& forms, const ModuleState& weight
     if (found == given.end()) {
       complaints.add("'" + name + "' is missing");
     } else if (!found->second.defined() || form_of(found->second) != form) {
-      complaints.add("'" + name + "' is " + to_string(form) + " in the policy, and " +
+      complaints.add("'" + name + "' is " + to_string(form) + " in the policy, but " +
                      describe_tensor(found->second) + " in the update");
     } else if (!is_finite(found->second)) {
       complaints.add("'" + name + "' has values that are not finite (NaN or infinite)");
@@ -47,9 +47,10 @@ NamedTensors checked_weights(const WeightForms& forms, const ModuleState& weight
     if (!forms.contains(name)) complaints.add("the policy has no '" + name + "'");
   }
   for (const auto& [name, tensor] : weights.buffers) {
-    if (weights.parameters.contains(name)) complaints.add("'" + name + "' is there twice");
+    if (weights.parameters.contains(name))
+      complaints.add("'" + name + "' is both a parameter and a buffer");
   }
-  complaints.throw_if_any("the weights do not fit the policy, which keeps those that it has");
+  complaints.throw_if_any("the weights do not fit the policy, which keeps its present ones");
   return given;
 }
 

@@ -9,16 +9,16 @@
 
 namespace batchrpc::detail {
 
-/// Parameters and buffers alike, by their names.
+/// Parameters and buffers by their names.
 using NamedTensors = std::map<std::string, at::Tensor>;
-/// What they are.
+/// The types and sizes of weights.
 using WeightForms = std::map<std::string, RowForm>;
 
 [[nodiscard]] NamedTensors all_of(const ModuleState& state);
 [[nodiscard]] WeightForms forms_of(const NamedTensors& weights);
 
-/// The tensors of `weights`, unless they are others than `forms` names, of other types or shapes,
-/// or have values that are not finite: throws InvalidArgument that tells of each.
+/// The tensors of `weights`. Throws an InvalidArgument that lists every missing or unknown name,
+/// every wrong type or shape, and every tensor with values that are not finite.
 [[nodiscard]] NamedTensors checked_weights(const WeightForms& forms, const ModuleState& weights);
 
 }  // namespace batchrpc::detail

@@ -13,7 +13,8 @@ namespace batchrpc {
 namespace detail {
 namespace {
 
-// What a small tensor costs its receiver beside its elements, in words: charged to the message.
+// The cost of a small tensor to its receiver besides its elements, in words. It is charged to the
+// message.
 constexpr std::uint64_t kTensorWords = 32;
 
 std::span<const std::int64_t> sizes_of(const at::Tensor& tensor) {
@@ -34,8 +35,8 @@ void require_sendable(const at::Tensor& tensor) {
   if (tensor.is_meta()) refuse("it is a meta tensor, without data", "send its sizes");
   if (tensor_type_number(tensor.scalar_type()) == 0) {
     refuse(std::string("its type, ") + c10::toString(tensor.scalar_type()) +
-               ", has no form on the wire",
-           "convert it by tensor.to(type)");
+               ", is not supported on the wire",
+           "convert it with tensor.to(type)");
   }
   if (static_cast<std::size_t>(tensor.dim()) > kMaxTensorDimensions) {
     refuse("it has " + std::to_string(tensor.dim()) + " dimensions, the limit is " +
@@ -44,7 +45,7 @@ void require_sendable(const at::Tensor& tensor) {
   }
 }
 
-// Memory that is being sent, kept until it has left.
+// Memory that is being sent, kept alive until it has been written to the socket.
 struct SentStorage {
   explicit SentStorage(const at::Tensor& tensor)
       : storage(tensor.storage())
@@ -91,7 +92,7 @@ Bytes bytes_to_send(const at::Tensor& tensor) {
     copy = copy.contiguous();
   }
   const at::Tensor& dense = is_plain ? tensor : copy;
-  if (!dense.has_storage()) refuse("it has no memory of its own", "send a plain tensor");
+  if (!dense.has_storage()) refuse("it has no storage of its own", "send a plain tensor");
   const auto* const data = static_cast<const std::byte*>(dense.data_ptr());
   if (data == nullptr) refuse("it has no memory", "fill it first");
   const std::span<const std::byte> bytes(data, dense.nbytes());
@@ -150,7 +151,7 @@ at::Tensor Codec<at::Tensor>::decode(detail::TensorHeader&& header, Decoder& dec
   const detail::TensorType& type = detail::kTensorTypes[header.type];
   if (type.scalar == c10::ScalarType::Undefined) {
     Decoder::fail("a tensor of type " + std::string(type.name) +
-                  ", which the LibTorch of this program does not have");
+                  ", which this program's LibTorch does not have");
   }
   const bool can_require_grad = c10::isFloatingType(type.scalar) || c10::isComplexType(type.scalar);
   if (header.requires_grad && !can_require_grad) {
@@ -159,7 +160,8 @@ at::Tensor Codec<at::Tensor>::decode(detail::TensorHeader&& header, Decoder& dec
   }
   decoder.charge(detail::kTensorWords);
 
-  // Whoever drives the loop decodes, perhaps for another thread, so its modes do not count.
+  // The thread that drives the loop decodes, perhaps for another thread, so its modes must not
+  // matter.
   const c10::InferenceMode no_inference(false);
   const at::IntArrayRef sizes(header.sizes.data(), header.sizes.size());
   const auto options = c10::TensorOptions().dtype(type.scalar).device(c10::kCPU);
@@ -169,7 +171,7 @@ at::Tensor Codec<at::Tensor>::decode(detail::TensorHeader&& header, Decoder& dec
   } else {
     Bytes payload = detail::payload_of(header, decoder);
     if (reinterpret_cast<std::uintptr_t>(payload.data()) % type.bytes != 0) {
-      decoder.charge_payload(bytes);  // not received from a peer: those are aligned
+      decoder.charge_payload(bytes);  // not received from a peer, whose payloads are aligned
       payload = Bytes::copy(payload.span());
     }
     tensor = detail::view_of(payload, sizes, options);

@@ -6,14 +6,14 @@
 
 namespace batchrpc::detail {
 
-/// A type of elements as it is on the wire.
+/// An element type on the wire.
 struct TensorElement {
   std::string_view name;
   std::uint8_t bytes = 0;
 };
 
-/// Types by their numbers on the wire, which never change; new ones are added at the end. Zero is
-/// the undefined tensor.
+/// The types by their numbers on the wire, which never change; add new ones at the end. Zero is the
+/// undefined tensor.
 inline constexpr std::array kTensorElements{
     TensorElement{"undefined", 0},       TensorElement{"bool", 1},
     TensorElement{"uint8", 1},           TensorElement{"int8", 1},

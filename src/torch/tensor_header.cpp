@@ -27,13 +27,14 @@ std::string describe_header(const TensorHeader& header) {
 std::size_t bytes_of(const TensorHeader& header) {
   if (header.type == 0) return 0;
   if (header.type >= kTensorElements.size()) {
-    Decoder::fail("a tensor of the unknown type " + std::to_string(header.type));
+    Decoder::fail("a tensor of unknown type " + std::to_string(header.type));
   }
   if (header.sizes.size() > kMaxTensorDimensions) {
     Decoder::fail("a tensor of " + std::to_string(header.sizes.size()) +
                   " dimensions, the limit is " + std::to_string(kMaxTensorDimensions));
   }
-  // LibTorch computes strides as if a size of zero were one, so these must not overflow either.
+  // LibTorch computes strides as if a size of zero were one, so the product of those must not
+  // overflow either.
   std::int64_t product = kTensorElements[header.type].bytes;
   bool empty = false;
   for (const std::int64_t size : header.sizes) {

@@ -41,7 +41,7 @@ TensorSlabs::Slot TensorSlabs::take(const TensorSlab::Kind& kind, std::size_t ro
     return {slab, slab->used++};
   }
   const auto fits = [&] { return *reserved_ + kind.row_bytes * capacity <= limit; };
-  if (!fits()) {  // what has lost its rows makes room
+  if (!fits()) {  // slabs without rows make room
     std::erase_if(slabs_, [](const auto& other) { return other.use_count() == 1; });
   }
   const bool has_room = fits();
@@ -53,7 +53,7 @@ TensorSlabs::Slot TensorSlabs::take(const TensorSlab::Kind& kind, std::size_t ro
   return {std::move(slab), 0};
 }
 
-// The one that is being filled, else one that nobody uses; null, where there is none.
+// The slab that is being filled, else one that is unused; null if there is neither.
 std::shared_ptr<TensorSlab> TensorSlabs::find_usable(const TensorSlab::Kind& kind,
                                                      std::size_t capacity, std::size_t limit) {
   const auto fits = [&](const TensorSlab& slab) {
@@ -67,16 +67,16 @@ std::shared_ptr<TensorSlab> TensorSlabs::find_usable(const TensorSlab::Kind& kin
   at = std::find_if(slabs_.begin(), slabs_.end(),
                     [&](const auto& slab) { return fits(*slab) && slab.use_count() == 1; });
   if (at == slabs_.end()) return nullptr;
-  std::atomic_thread_fence(std::memory_order_acquire);  // after who let go of it
+  std::atomic_thread_fence(std::memory_order_acquire);  // sees what the last user wrote
   (*at)->used = 0;
   (*at)->closed = false;
   return *at;
 }
 
-// Forgets the oldest in its place; those that others use live on.
+// Adds a slab and drops old ones. Dropped slabs that are in use live on.
 void TensorSlabs::keep(std::shared_ptr<TensorSlab> slab, std::size_t limit) {
   slabs_.push_back(std::move(slab));
-  // Its rows wait, and more of them may come.
+  // Its rows are waiting, and more of them may come.
   const auto gathers = [](const auto& other) {
     return other->is_reserved() && other.use_count() > 1;
   };

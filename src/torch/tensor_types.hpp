@@ -11,15 +11,15 @@
 
 namespace batchrpc::detail {
 
-/// A type of elements as it is on the wire, and here.
+/// An element type on the wire and in this LibTorch.
 struct TensorType {
   std::string_view name;
-  std::uint8_t bytes = 0;  ///< of an element
-  /// This LibTorch's own; Undefined where it has no such type.
+  std::uint8_t bytes = 0;  ///< size of an element
+  /// This LibTorch's type; Undefined if it has none.
   c10::ScalarType scalar = c10::ScalarType::Undefined;
 };
 
-// A type that came with some LibTorch 2, where there is one.
+// A type that only some LibTorch 2 have, if this one has it.
 #define BATCHRPC_TYPE_IF_ANY(NAME)       \
   ([]<class S>(S none) {                 \
     if constexpr (requires { S::NAME; }) \
@@ -28,7 +28,7 @@ struct TensorType {
       return none;                       \
   }(c10::ScalarType::Undefined))
 
-/// LibTorch's types, by their numbers on the wire.
+/// LibTorch's types by their numbers on the wire.
 inline constexpr std::array<c10::ScalarType, kTensorElements.size()> kTensorScalars{
     c10::ScalarType::Undefined,
     c10::ScalarType::Bool,
@@ -62,7 +62,7 @@ inline constexpr auto kTensorTypes = [] {
   return types;
 }();
 
-/// The number on the wire of each of LibTorch's types; zero where it has none.
+/// The number on the wire of each of LibTorch's types; zero if it has none.
 inline constexpr auto kTensorTypeNumbers = [] {
   std::array<std::uint8_t, static_cast<std::size_t>(c10::ScalarType::NumOptions)> numbers{};
   for (std::size_t i = 1; i < kTensorTypes.size(); ++i) {

@@ -22,14 +22,14 @@ using c10::IValue;
 using c10::TypeKind;
 
 [[noreturn]] void refuse_value(const IValue& value, std::string_view wanted) {
-  throw InvalidArgument("the result is " + value.tagKind() + ", and not, as the caller wants it, " +
+  throw InvalidArgument("the result is " + value.tagKind() + ", but the caller expects " +
                         std::string(wanted));
 }
 
-// Not by braces, where clang 14 takes a number for the vector's size.
+// Not with braces, because clang 14 takes a number for the vector's size.
 std::vector<IValue> just(IValue value) { return std::vector<IValue>(1, std::move(value)); }
 
-// What the table knows of T.
+// The table's entry for T.
 template <class T>
 struct ValueOf;
 
@@ -80,7 +80,7 @@ struct ValueOf<T> {
   static IValue from(T value) {
     if (!std::in_range<std::int64_t>(value)) {
       throw InvalidArgument("the number " + std::to_string(value) +
-                            " is too large for an operator: it takes 64 bits with a sign");
+                            " is too large for an operator, which takes signed 64-bit integers");
     }
     return static_cast<std::int64_t>(value);
   }
@@ -88,7 +88,7 @@ struct ValueOf<T> {
     if (!value.isInt()) refuse_value(value, "an integer");
     if (!std::in_range<T>(value.toInt())) {
       throw InvalidArgument("the result is " + std::to_string(value.toInt()) +
-                            ", which the caller's type does not hold");
+                            ", which does not fit the caller's type");
     }
     return static_cast<T>(value.toInt());
   }
@@ -102,7 +102,7 @@ struct ValueOf<T> {
   static IValue from(T value) { return static_cast<double>(value); }
   static T to(const IValue& value) {
     if (value.isInt()) return static_cast<T>(value.toInt());
-    if (!value.isDouble()) refuse_value(value, "a floating point number");
+    if (!value.isDouble()) refuse_value(value, "a floating-point number");
     return static_cast<T>(value.toDouble());
   }
   static bool holds(const c10::Type& type) {
@@ -122,7 +122,7 @@ struct ValueOf<std::string> {
   }
   static bool holds(const c10::Type& type) { return type.kind() == TypeKind::StringType; }
   static std::optional<std::vector<IValue>> samples() {
-    return just("cpu");  // a device, too
+    return just("cpu");  // a text may also be a device
   }
 };
 
@@ -274,9 +274,9 @@ void WireStruct::write(Encoder& encoder, std::size_t pointer,
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     const Field& field = fields_[i];
     if (field.length && values[i].isList() && values[i].toListRef().size() != *field.length) {
-      throw InvalidArgument("the result is a list of " +
-                            std::to_string(values[i].toListRef().size()) +
-                            ", and the caller wants an array of " + std::to_string(*field.length));
+      throw InvalidArgument(
+          "the result is a list of " + std::to_string(values[i].toListRef().size()) +
+          ", but the caller expects an array of " + std::to_string(*field.length));
     }
     field.type->write(encoder, place, size_.data, field.offset, values[i]);
   }

@@ -12,26 +12,27 @@
 
 #include "batchrpc/wire/codec.hpp"
 
-/// Arguments and results whose types are known at run time only: by the text of a signature
+/// Arguments and results whose types are known only at run time, from the text of a signature
 /// (docs/wire.md).
 namespace batchrpc::detail {
 
-/// A type of the wire that an IValue can be: how a field of it is read and written.
+/// A wire type that an IValue can hold, and how its field is read and written.
 struct WireValue {
   Slot slot = Slot::none;
-  /// Undefined tensors are None. Throws BadMessage, or InvalidArgument for a number above those of
-  /// 64 bits with a sign.
+  /// Reads undefined tensors as None. Throws BadMessage, or InvalidArgument for a number that does
+  /// not fit a signed 64-bit integer.
   c10::IValue (*read)(Decoder& decoder, const StructView& view, std::uint32_t offset) = nullptr;
   /// Throws InvalidArgument for a value of another type or range.
   void (*write)(Encoder& encoder, std::size_t place, std::size_t data_words, std::uint32_t offset,
                 const c10::IValue& value) = nullptr;
-  /// Whether values of that type of TorchScript can be written.
+  /// Whether values of that TorchScript type can be written.
   bool (*holds)(const c10::Type& type) = nullptr;
-  /// One of each kind that may be read; nothing: any may.
+  /// One sample of each kind of value that may be read; nothing if any may be.
   std::optional<std::vector<c10::IValue>> (*samples)() = nullptr;
 };
 
-/// By its text in signatures, such as `tensor`, `[i64]`, `f32?`; null: it is not one of these.
+/// Finds a type by its text in signatures, such as `tensor`, `[i64]`, `f32?`; null if there is
+/// none.
 [[nodiscard]] const WireValue* find_wire_value(std::string_view text);
 
 /// A list of `values`, whose elements have `type`; where a tensor is None, optional tensors.
@@ -52,7 +53,7 @@ class WireStruct {
 
   [[nodiscard]] const std::vector<Field>& fields() const noexcept { return fields_; }
   [[nodiscard]] std::vector<c10::IValue> read(Decoder& decoder, PointerRef pointer) const;
-  /// `values` are as many as the fields.
+  /// `values` must have as many elements as there are fields.
   void write(Encoder& encoder, std::size_t pointer, c10::ArrayRef<c10::IValue> values) const;
 
  private:

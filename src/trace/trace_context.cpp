@@ -13,9 +13,9 @@ constexpr std::size_t kSpanId = 36;
 constexpr std::size_t kFlags = 53;
 constexpr std::size_t kLength = 55;
 
-constexpr std::uint8_t kRecorded = 1;  // level 1 knows no other flag, and has the rest as zero
+constexpr std::uint8_t kRecorded = 1;  // level 1 knows no other flag and sends zero for the rest
 
-// Upper case is malformed.
+// Rejects upper case, which is malformed.
 bool read_hex(std::string_view text, std::span<std::uint8_t> into) noexcept {
   const auto digit = [](char c) -> unsigned {
     if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');

@@ -26,7 +26,7 @@ void require_tag(Word pointer, unsigned expected) {
   const unsigned tag = pointer & 3U;
   if (tag == expected) return;
   if (tag == kFarTag) Decoder::fail("a pointer to another segment");
-  if (tag > kFarTag) Decoder::fail("a capability, which is no data");
+  if (tag > kFarTag) Decoder::fail("a capability, which is not data");
   Decoder::fail(expected == kListTag ? "a struct where a list belongs"
                                      : "a list where a struct belongs");
 }
@@ -34,7 +34,7 @@ void require_tag(Word pointer, unsigned expected) {
 }  // namespace
 
 void Decoder::fail(std::string_view what) {
-  throw BadMessage("a message does not decode: it has " + std::string(what));
+  throw BadMessage("a message cannot be decoded: it has " + std::string(what));
 }
 
 void Decoder::charge_payload(std::size_t bytes) {
@@ -79,13 +79,14 @@ ListView Decoder::list(PointerRef pointer, ElementSize expected, std::size_t mem
   std::uint64_t count = pointer.word >> 35;
   std::uint64_t words = 0;
   if (list.size == ElementSize::composite) {
-    words = count + 1;  // the tag's
+    words = count + 1;  // for the tag
     check_bounds(target, words);
     const Word tag = segment_[static_cast<std::size_t>(target)];
     require_tag(tag, kStructTag);
     list.element = struct_size(tag);
     count = static_cast<std::uint32_t>(tag) >> 2;
-    if (count * list.element.words() > words - 1) fail("a list with more elements than room");
+    if (count * list.element.words() > words - 1)
+      fail("a list with more elements than it has room for");
     list.first = static_cast<std::size_t>(target) + 1;
   } else {
     words = (count * bits_of(list.size) + 63) / 64;
@@ -94,7 +95,7 @@ ListView Decoder::list(PointerRef pointer, ElementSize expected, std::size_t mem
   }
   list.count = static_cast<std::uint32_t>(count);
 
-  // Structs may stand where their first field was expected, and the other way round; not so for
+  // A struct is accepted where its first field is expected, and the other way round, except for
   // bits.
   bool fits = list.size == expected;
   if (!fits && list.size == ElementSize::composite) {
@@ -105,9 +106,9 @@ ListView Decoder::list(PointerRef pointer, ElementSize expected, std::size_t mem
   } else if (!fits) {
     fits = expected == ElementSize::composite && list.size != ElementSize::bit;
   }
-  if (!fits) fail("a list whose elements are of another size");
+  if (!fits) fail("a list with elements of another size");
 
-  // An element without a size on the wire costs a word, as in Cap'n Proto.
+  // An element without a size on the wire costs one word, as in Cap'n Proto.
   const bool sizeless = list.size == ElementSize::none ||
                         (list.size == ElementSize::composite && list.element.words() == 0);
   const std::uint64_t in_memory = (count * memory + 7) / 8;

@@ -27,8 +27,8 @@ DeliveryHook::~DeliveryHook() = default;
 
 void Encoder::too_large() {
   throw InvalidArgument(
-      "a message's arguments or result are larger than 4 GiB, or have a list of more than 2^29 - 1 "
-      "elements; send what is large as Bytes or in parts");
+      "a message's arguments or result exceed 4 GiB, or a list in them exceeds 2^29 - 1 "
+      "elements; send large data as Bytes or in several calls");
 }
 
 void Encoder::check_list(std::size_t count, std::size_t words) const {
@@ -66,7 +66,7 @@ void Encoder::add_block(std::size_t pointer, ElementSize size, const void* eleme
 void Encoder::add_text(std::size_t pointer, std::string_view text) {
   check_list(text.size() + 1, text.size() / 8 + 1);
   const std::size_t at = words_.size();
-  words_.resize(at + text.size() / 8 + 1);  // the NUL is one of the zeros
+  words_.resize(at + text.size() / 8 + 1);  // one of the zeros is the NUL
   if (!text.empty()) std::memcpy(&words_[at], text.data(), text.size());
   words_[pointer] = list_pointer(pointer, at, ElementSize::byte, text.size() + 1);
 }

@@ -10,7 +10,7 @@ struct Frame {
   sequence @1 :UInt64;      # 0
   acknowledged @2 :UInt64;  # how many reliable frames of the session were received; 0: says nothing
   flags @3 :UInt16;         # bit 0: payloads follow this frame at once; bit 1: no reply wanted;
-                            # bit 2 (chunk): belongs to a reply, not to a call; bit 3 (hello): the session goes on
+                            # bit 2 (chunk): belongs to a reply, not to a call; bit 3 (hello): the session continues
   union {
     hello @4 :Hello;
     define @5 :Definition;

@@ -14,7 +14,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "the fast path writes Cap'n Proto's little-endian words as they are");
 
-// The layout of `Frame` as the Cap'n Proto compiler chooses it; tests/wire/frame_test.cpp compares.
+// The layout of `Frame` that the Cap'n Proto compiler chooses; tests/wire/frame_test.cpp compares
+// them.
 constexpr unsigned kDataWords = 5;
 constexpr unsigned kPointers = 3;
 constexpr std::size_t kData = 2;
@@ -28,7 +29,7 @@ constexpr Word kinds_word(const FrameHeader& header) noexcept {
          (Word{header.number} << 32);
 }
 
-// A list of 64-bit integers at the end of the message.
+// Writes a list of 64-bit integers at the end of the message.
 void write_sizes(std::vector<Word>& words, const std::vector<Bytes>& payloads) {
   const std::size_t offset = words.size() - (kPayloadsPointer + 1);
   constexpr Word kListOf64 = 5;
@@ -81,14 +82,14 @@ void finish_frame(Encoder& encoder, FrameHeader header) {
   const std::vector<Bytes>& payloads = encoder.payloads();
   if (!payloads.empty()) {
     if (payloads.size() > kMaxPayloads) {
-      throw InvalidArgument("a call carries at most " + std::to_string(kMaxPayloads) +
-                            " payloads (tensors, large byte views), this one has " +
+      throw InvalidArgument("a call may have at most " + std::to_string(kMaxPayloads) +
+                            " payloads (tensors, large byte views), but this one has " +
                             std::to_string(payloads.size()));
     }
     std::uint64_t total = 0;
     for (const Bytes& payload : payloads)
       total += padded(payload.size());
-    // A frame of more than that has a buffer of its own at the receiver, and nothing may follow it.
+    // A larger frame has its own buffer at the receiver, and nothing may follow it.
     constexpr std::size_t kSmallFrameWords = 4096;
     if (total <= kInlinePayloadBytes && words.size() <= kSmallFrameWords)
       header.flags |= kInlinePayloads;
@@ -198,9 +199,9 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
   try {
     std::rethrow_exception(error);
   } catch (const RemoteError& nested) {
-    // A remote function that failed because another one had thrown,
+    // The function failed because a remote function that it called had thrown,
     body.type = std::string_view(nested.type()).substr(0, kLongestText);
-    if (!began) {  // or never ran, because its object's constructor had.
+    if (!began) {  // or it never ran, because its object's constructor had.
       body.message = std::string_view(nested.thrown_what()).substr(0, kLongestText);
       body.function = std::string_view(nested.function()).substr(0, kLongestText);
       body.may_have_run = false;
@@ -211,7 +212,7 @@ std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
       body.may_have_run = began || known.may_have_run();
       body.retry_after = retry_after_of(known);
     }
-  } catch (...) {  // anything else travels as a remote_error
+  } catch (...) {  // other exceptions travel as a remote_error
   }
   std::vector<RecordBody> records;
   if (record != nullptr) records.push_back(side_of(*record));

@@ -14,7 +14,7 @@
 #include "batchrpc/wire/envelope.hpp"
 #include "wire/record.hpp"
 
-/// Frames: the envelope of src/wire/frame.capnp, written at its fixed offsets and read with checks.
+/// Frames: the envelope of src/wire/frame.capnp, written at fixed offsets and read with checks.
 namespace batchrpc::wire {
 
 inline constexpr std::uint16_t kMajor = 1;
@@ -39,31 +39,31 @@ enum class FrameKind : std::uint16_t {
   goodbye,
 };
 
-inline constexpr std::uint16_t kInlinePayloads = 1;  // payloads follow this frame at once
-inline constexpr std::uint16_t kNoReply = 2;         // a call: no reply wanted
-inline constexpr std::uint16_t kOfReply = 4;         // a chunk: belongs to a reply
-inline constexpr std::uint16_t kResumed = 8;         // a hello: goes on with a session
+inline constexpr std::uint16_t kInlinePayloads = 1;  // payloads directly follow this frame
+inline constexpr std::uint16_t kNoReply = 2;         // for a call: no reply wanted
+inline constexpr std::uint16_t kOfReply = 4;         // for a chunk: it belongs to a reply
+inline constexpr std::uint16_t kResumed = 8;         // for a hello: it continues a session
 
-/// Whether a frame of this kind is counted, and sent again when the connection broke.
+/// Whether frames of this kind are counted, and sent again after a connection broke.
 [[nodiscard]] constexpr bool is_reliable(FrameKind kind) noexcept {
   return (kind >= FrameKind::define && kind <= FrameKind::cancel) || kind == FrameKind::credit;
 }
 
-/// The credits for a call's payloads: none of them is to be sent, or all.
+/// The credits for a call's payloads: send none, or send all.
 inline constexpr std::uint64_t kNoCredit = 0;
 inline constexpr std::uint64_t kAllCredit = ~std::uint64_t{0};
-/// So much of a call's payloads is sent before a credit has come for them.
+/// The number of bytes of a call's payloads that are sent before a credit for them has arrived.
 inline constexpr std::uint64_t kEagerBytes = std::uint64_t{1} << 20;
 
-/// A call's metadata: entries, and bytes of their keys and values together.
+/// The limits of a call's metadata: entries, and bytes of all keys and values together.
 inline constexpr std::size_t kMaxMetadata = 64;
 inline constexpr std::size_t kMaxMetadataBytes = 8192;
 
-/// Whether so much may go with a call, each with a key.
+/// Whether a call may carry this metadata; each entry needs a key.
 [[nodiscard]] bool is_within_limits(
     const std::vector<std::pair<std::string, std::string>>& metadata) noexcept;
 
-/// The scalars of a frame.
+/// The scalar fields of a frame.
 struct FrameHeader {
   FrameKind kind = FrameKind::ping;
   std::uint16_t flags = 0;
@@ -79,9 +79,9 @@ struct Hello {
   std::uint16_t minor = kMinor;
   std::int32_t rank = -1;
   std::uint64_t incarnation = 0;
-  std::uint64_t session = 0;   ///< which who connects has chosen; 0: ends with its connection
+  std::uint64_t session = 0;   ///< chosen by the connecting node; 0: ends with its connection
   std::uint64_t received = 0;  ///< reliable frames of the session so far
-  bool resumed = false;        ///< goes on with a session that both sides had agreed on
+  bool resumed = false;        ///< continues a session that both sides had agreed on
   std::string name{};
   std::string job{};
 };
@@ -98,17 +98,17 @@ struct ErrorBody {
   std::string message{};
   std::string type{};
   std::uint64_t retry_after = 0;  ///< microseconds
-  std::string function{};         ///< what threw, where it is not the function that was called
+  std::string function{};  ///< the function that threw, if it is not the function that was called
 };
 
-/// What a call wants to know of itself.
+/// What a call asks the callee to record.
 enum class RecordWish : std::uint16_t {
   none = 0,
   times = 1,
-  operators = 2,  ///< and times
+  operators = 2,  ///< times and operators
 };
 
-/// What goes with a call beside its arguments.
+/// The data of a call besides its arguments.
 struct CallContextBody {
   TraceContext trace{};
   std::vector<std::pair<std::string, std::string>> metadata{};
@@ -120,9 +120,9 @@ struct Goodbye {
   std::string reason{};
 };
 
-/// Makes `encoder`, whose first kEnvelopeWords were reserved and whose body (if any) was encoded at
-/// kBodyPointer, a whole frame: writes the header, the list of its payloads' sizes, and the segment
-/// table. Sets kInlinePayloads in the flags when the payloads are small enough. Nothing may be
+/// Turns `encoder` into a whole frame: writes the header, the list of payload sizes, and the
+/// segment table. Its first kEnvelopeWords must be reserved, and the body (if any) encoded at
+/// kBodyPointer. Sets kInlinePayloads in the flags if the payloads are small enough. Nothing may be
 /// encoded afterwards.
 void finish_frame(Encoder& encoder, FrameHeader header);
 
@@ -130,72 +130,72 @@ void finish_frame(Encoder& encoder, FrameHeader header);
 
 /// Changes the id of a finished frame.
 inline void set_id(std::span<Word> frame, std::uint64_t id) noexcept { frame[2] = id; }
-/// Adds a call's context to a frame that is to be finished.
+/// Adds a call's context to a frame that is not finished yet.
 void add_context(Encoder& encoder, const CallContextBody& context);
-/// The id of a finished frame, as it lies in a buffer.
+/// The id of a finished frame in a buffer.
 [[nodiscard]] std::uint64_t id_of(std::span<const std::byte> frame) noexcept;
 /// The kind of a finished frame.
 [[nodiscard]] FrameKind kind_of(std::span<const Word> frame) noexcept;
-/// Says in a finished frame, as it lies in a buffer, how many reliable frames were received.
+/// Writes the number of received reliable frames into a finished frame in a buffer.
 void set_acknowledged(std::span<std::byte> frame, std::uint64_t received) noexcept;
-/// Where the frame after the first `count` reliable ones begins, in a buffer of finished frames
-/// with their inline payloads.
+/// The offset behind the first `count` reliable frames in a buffer of finished frames with their
+/// inline payloads.
 [[nodiscard]] std::size_t skip_reliable(std::span<const std::byte> frames, std::uint64_t count);
-/// Changes the function's number of a finished call frame.
+/// Changes the function number of a finished call frame.
 void set_number(std::span<Word> frame, std::uint32_t number) noexcept;
 
-/// Makes a frame upon which nobody acts out of these whole words: a finished frame, and the inline
-/// payloads behind it.
+/// Overwrites these words, a finished frame and its inline payloads, with a frame that receivers
+/// ignore.
 void make_void(std::span<std::byte> frame) noexcept;
 
-/// A frame of a header alone.
+/// A frame that consists of a header only.
 [[nodiscard]] std::vector<Word> plain_frame(const FrameHeader& header);
 [[nodiscard]] std::vector<Word> hello_frame(const Hello& hello);
 [[nodiscard]] std::vector<Word> definition_frame(const Definition& definition);
 [[nodiscard]] std::vector<Word> goodbye_frame(const Goodbye& goodbye);
-/// An error as it travels: code, message and type of `error`, as the reply to call `id`. Of a
-/// function that had begun to run, it may have run; and what its own calls ended in (NotSent, say)
-/// says nothing of it, so that this travels as a remote_error. A very long message is cut.
-/// `record`: the callee's side of the call, if that was asked for.
+/// An error reply to the call `id`: code, message and type of `error`. If the function had begun,
+/// the call may have run. An error such as NotSent then describes one of the function's own calls,
+/// so it is sent as a remote_error. A very long message is cut. `record` is the callee's side of
+/// the call, if the caller asked for it.
 [[nodiscard]] std::vector<Word> error_frame(std::uint64_t id, const std::exception_ptr& error,
                                             bool began = false, const CallRecord* record = nullptr);
-/// The code by which error_frame() has it travel.
+/// The code under which error_frame() sends the error.
 [[nodiscard]] ErrorCode code_on_wire(const std::exception_ptr& error, bool began) noexcept;
-/// Whether errors of that code tell how a call went on its way: thrown by a function, they are of
-/// another call, and travel as a remote_error.
+/// Whether errors of that code describe the delivery of one call. If a function throws one, it
+/// describes another call, and is sent as a remote_error.
 [[nodiscard]] bool is_of_one_call(ErrorCode code) noexcept;
 
-/// A frame as it was received; the words stay the receiver's.
+/// A received frame. The receiver owns the words.
 struct FrameView {
   FrameHeader header;
-  std::span<const Word> words;                     ///< from the segment table on
-  std::span<const std::uint64_t> payload_sizes{};  ///< calls and results; in `words`
+  std::span<const Word> words;                     ///< including the segment table
+  std::span<const std::uint64_t> payload_sizes{};  ///< for calls and results; points into `words`
 
-  /// Of a call: whether it has a context; of a result, a record.
+  /// Whether a call has a context, or a result a record.
   [[nodiscard]] bool has_context() const noexcept { return words[kContextPointer] != 0; }
   /// The message without its segment table: what a Decoder reads.
   [[nodiscard]] std::span<const Word> segment() const noexcept { return words.subspan(1); }
 };
 
-/// Where a Decoder of FrameView::segment() finds the body.
+/// The position of the body for a Decoder of FrameView::segment().
 inline constexpr std::size_t kBodyInSegment = kBodyPointer - 1;
 inline constexpr std::size_t kContextInSegment = kContextPointer - 1;
 
-/// How many words the frame that begins with `first` has, its segment table included; nothing when
-/// it is not the beginning of a single-segment message.
+/// The number of words of the frame that begins with `first`, including its segment table; nothing
+/// if it is not the beginning of a single-segment message.
 [[nodiscard]] std::optional<std::uint64_t> frame_words(Word first) noexcept;
 
-/// The frame in `words` (exactly its own). Throws BadMessage.
+/// Parses the frame in `words`, which must contain exactly one frame. Throws BadMessage.
 [[nodiscard]] FrameView parse_frame(std::span<const Word> words);
 
-/// The bodies of the frames that have one. Throw BadMessage.
+/// Read the body of a frame that has one. Throw BadMessage.
 [[nodiscard]] Hello read_hello(const FrameView& frame);
 [[nodiscard]] Definition read_definition(const FrameView& frame);
 [[nodiscard]] ErrorBody read_error(const FrameView& frame);
-/// The callee's side of a call that has failed; empty where it does not tell.
+/// The callee's side of a failed call; empty if the callee did not send it.
 [[nodiscard]] std::vector<RecordBody> read_error_record(const FrameView& frame);
 [[nodiscard]] Goodbye read_goodbye(const FrameView& frame);
-/// Of a call that has one; metadata beyond the limits is a BadMessage, too.
+/// Reads the context of a call that has one. Metadata beyond the limits is a BadMessage too.
 [[nodiscard]] CallContextBody read_context(const FrameView& frame);
 
 /// `size` rounded up to whole words, in bytes.

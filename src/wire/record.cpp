@@ -10,7 +10,7 @@ namespace {
 std::int64_t number_of(TimePoint time) noexcept { return time.time_since_epoch().count(); }
 TimePoint time_of(std::int64_t number) noexcept { return TimePoint(Duration(number)); }
 
-// What a peer says may be as long as its frame.
+// Limits a peer's text, which may be as long as its frame.
 std::string shortened(std::string&& text) {
   constexpr std::size_t kLongest = 512;
   if (text.size() > kLongest) {

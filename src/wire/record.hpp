@@ -9,10 +9,10 @@
 #include "batchrpc/trace/call_record.hpp"
 #include "batchrpc/wire/codec.hpp"
 
-/// Records of calls as they travel: the structs of src/wire/frame.capnp.
+/// The wire form of call records: the structs of src/wire/frame.capnp.
 namespace batchrpc::wire {
 
-/// What a record may cost who reads it (DecodeLimits): 8 MiB.
+/// The limit of what a record may cost its reader (DecodeLimits): 8 MiB.
 inline constexpr std::size_t kMaxRecordWords = std::size_t{1} << 20;
 
 /// Trace id, span id, flags.
@@ -46,7 +46,7 @@ struct RecordBody {
   std::int64_t finished = 0;
   BatchBody batch{};
   std::vector<OperatorBody> operators{};
-  std::vector<CallBody> calls;  // without braces, for clang: the type is incomplete
+  std::vector<CallBody> calls;  // without braces, because clang rejects them for an incomplete type
   std::uint64_t left_out = 0;
 };
 
@@ -86,8 +86,8 @@ struct CallBody {
 [[nodiscard]] CallRecord record_of(RecordBody&& body);
 /// @}
 
-/// Appends the callee's side to a message, where the pointer at `pointer` of its words says; and
-/// reads it. Reading throws BadMessage, also beyond the decoder's limits.
+/// Append the callee's side to a message, at the pointer `pointer` of its words, and read it.
+/// Reading throws BadMessage, also beyond the decoder's limits.
 /// @{
 void encode_side(Encoder& encoder, std::size_t pointer, const CallRecord& record);
 [[nodiscard]] CallRecord decode_side(Decoder& decoder, std::size_t pointer);

@@ -12,21 +12,20 @@
 namespace batchrpc::detail {
 namespace {
 
-/// A type, read back from its signature.
+/// A type, parsed from its signature.
 struct Type {
   enum class Kind { leaf, list, set, map, structure, variant, option };
   Kind kind = Kind::leaf;
   std::string leaf;   // its name in the schema language
   std::string codec;  // the name that a Codec gave it
   std::vector<Type*> parts;
-  std::string text;  // as in the signature
-  bool refers_out =
-      false;         // holds a `^n` that leads out of it, so that its text alone says too little
-  std::string name;  // once it is declared
+  std::string text;         // as in the signature
+  bool refers_out = false;  // contains a `^n` that leads out of it, so its text alone is ambiguous
+  std::string name;         // set once it is declared
   bool being_spelled = false;
 };
 
-/// Reads what SignatureWriter wrote with `structure`; the grammar is in docs/wire.md.
+/// Parses the output of SignatureWriter with `structure`; docs/wire.md has the grammar.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
@@ -104,7 +103,7 @@ class Parser {
       const bool is_enclosing = peek() == '^';
       Type* const wire = type();
       skip('>');
-      // Only a struct of its own may be called by the codec's name.
+      // Only a struct of its own may have the codec's name.
       const bool is_struct = wire->kind == Type::Kind::structure ||
                              wire->kind == Type::Kind::variant || wire->kind == Type::Kind::option;
       if (is_struct && !is_enclosing && wire->codec.empty()) {
@@ -195,8 +194,7 @@ class Writer {
   }
 
  private:
-  // Structs are declared in the order in which they are first met, after the one that mentions
-  // them.
+  // Structs are declared in the order of their first use, after the struct that uses them.
   void declare_waiting() {
     while (!waiting_.empty()) {
       const Type* const type = waiting_.front();
@@ -248,7 +246,7 @@ class Writer {
       case Type::Kind::list:
       case Type::Kind::set: {
         if (std::exchange(type.being_spelled, true)) {
-          throw InvalidArgument("a list that has itself as its elements has no schema");
+          throw InvalidArgument("a list that contains itself as its element type has no schema");
         }
         std::string result = "List(" + spell(*type.parts[0]) + ")";
         type.being_spelled = false;
@@ -264,7 +262,7 @@ class Writer {
     return name_of(type);
   }
 
-  // Types that are spelled alike share a struct.
+  // Types with the same spelling share a struct.
   std::string name_of(Type& type) {
     if (!type.name.empty()) return type.name;
     if (!type.refers_out) {
@@ -315,7 +313,7 @@ class Writer {
   }
 
   std::vector<std::string> declarations_;
-  std::vector<Type*> waiting_;  // null stands for Bytes
+  std::vector<Type*> waiting_;  // null means Bytes
   std::vector<std::string> names_{"Arguments", "Result", "Bytes", "Text", "Data", "List", "Void"};
   std::map<std::string, std::string> by_text_;
   bool has_bytes_ = false;

@@ -37,10 +37,10 @@ BytesWireBase::Received BytesWireBase::receive(Decoder& decoder, const StructVie
     received.payload = &decoder.payload(load<std::uint32_t>(view.data, kPayloadOffset));
     received.bytes = received.payload->span();
   } else {
-    Decoder::fail("bytes that lie neither in it nor beside it");
+    Decoder::fail("bytes that are neither in the message nor a payload");
   }
   if (received.bytes.size() != view.data[kSizeWord]) {
-    Decoder::fail("bytes of another size than it says");
+    Decoder::fail("bytes whose size differs from the size that it states");
   }
   return received;
 }

@@ -42,8 +42,8 @@ TEST_CASE("the line after those that were left out says how many they were") {
   limited.now += 10s;
   limited.write(1);
   REQUIRE(limited.lines.size() == 7);
-  CHECK(limited.lines[5] == "line (and 1 line like it was left out before)");
-  CHECK(limited.lines[6] == "line (and 5 lines like it were left out before)");
+  CHECK(limited.lines[5] == "line (and 1 similar line was suppressed before)");
+  CHECK(limited.lines[6] == "line (and 5 similar lines were suppressed before)");
 }
 
 TEST_CASE("after a quiet time five lines may be written at once again, and no more") {

@@ -66,18 +66,18 @@ class CommandLine(Folder):
     def test_missing_programs_are_told_in_one_line(self):
         status, out, err = call("calls", "--programs", self.folder, "--only", "batchrpc")
         self.assertEqual((status, out), (2, ""))
-        reason = r"^benchmarks/compare: .*call_benchmark is not there \(build it: [^\n]*\n$"
+        reason = r"^benchmarks/compare: .*call_benchmark does not exist \(build it: [^\n]*\n$"
         self.assertRegex(err, reason)
 
     def test_what_cannot_be_is_found_out_before_anything_runs(self):
         nowhere = self.folder / "no" / "such"
         for words, reason in (
-            (["--rounds", 0], "'0' is not a number from 1 on"),
+            (["--rounds", 0], "'0' is not a number of at least 1"),
             (["--only", "gprc"], "there is no 'gprc'; there are batchrpc, bare-sockets, torch"),
-            (["--json", nowhere / "a.json"], "--json: .* cannot be written: No such file"),
-            (["--markdown", self.folder], "--markdown: .* cannot be written: Is a directory"),
+            (["--json", nowhere / "a.json"], "--json: cannot write .*: No such file"),
+            (["--markdown", self.folder], "--markdown: cannot write .*: Is a directory"),
             (["--figure", self.folder / "a.png"], "--figure: .* does not end in .svg"),
-            (["--docs", nowhere / "a.md"], "--docs: .* cannot be read"),
+            (["--docs", nowhere / "a.md"], "--docs: cannot read .*: No such file"),
             (["--nonsense"], "nonsense"),
             (["--limit", "-1"], "not a number above 0"),
         ):
@@ -94,7 +94,7 @@ class CommandLine(Folder):
         with mock.patch.object(figure, "available", lambda: False):
             status, _, err = self.rl("--rounds", 1, "--figure", path)
         self.assertEqual(status, 0)
-        self.assertIn("no pictures: matplotlib is not there (Debian: python3-matplotlib", err)
+        self.assertIn("no figures: matplotlib is not installed (Debian: python3-matplotlib", err)
         self.assertFalse(path.exists())
 
     def test_the_list_has_the_commands_and_runs_nothing(self):

@@ -23,7 +23,7 @@ class DrawTrace(Folder):
         for text in ["", "{", "[]", "{}", *(json.dumps({"traceEvents": part}) for part in events)]:
             done = self.draw(text)
             self.assertEqual(done.returncode, 1, text)
-            self.assertRegex(done.stderr, r"^draw_trace: .*trace\.json (is no trace|has no slices)")
+            self.assertRegex(done.stderr, r"^draw_trace: .*trace\.json (is not a trace|has no slices)")
             self.assertEqual(done.stderr.count("\n"), 1, text)
             self.assertFalse((self.folder / "picture.svg").exists(), text)
 

@@ -37,13 +37,13 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(parse(["mlp", "folder", "--batch", "any"]).batch, ["any"])
         for words in ("x", "0", "-1", "1,", "1,any", "1.5", ""):
             self.assertIn("argument --batch: '", self.refused(f"--batch={words}"))
-        self.assertIn("batches have at most 65536 rows", self.refused("--batch", "1,65537"))
+        self.assertIn("a batch may have at most 65536 rows", self.refused("--batch", "1,65537"))
 
     def test_counts_are_from_one_on(self):
         for option in ("--threads", "--actions"):
             for words in ("0", "-2", "x"):
                 said = self.refused(f"{option}={words}")
-                self.assertIn(f"error: argument {option}: '{words}' is no number from 1 on", said)
+                self.assertIn(f"error: argument {option}: '{words}' is not a number of at least 1", said)
         arguments = script().parse(["mlp", "folder", "--threads", "2", "--actions", "3"])
         self.assertEqual((arguments.threads, arguments.actions), (2, 3))
 
@@ -56,7 +56,7 @@ class CommandLine(unittest.TestCase):
         said = io.StringIO()
         with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
             module.parse(["mlp", "folder"])
-        self.assertIn("--forms: PyTorch 1.13.0 compiles no packages; give --forms script", said.getvalue())
+        self.assertIn("--forms: PyTorch 1.13.0 cannot compile packages; give --forms script", said.getvalue())
         self.assertEqual(module.parse(["mlp", "folder", "--forms", "script"]).forms, ["script"])
 
     def test_a_gpu_that_is_not_there_is_refused_before_anything_is_written(self):
@@ -69,7 +69,7 @@ class CommandLine(unittest.TestCase):
         self.assertIn("--device cuda:0: PyTorch", said.getvalue())
 
     def test_unknown_forms_and_networks_are_named(self):
-        self.assertIn("--forms: thawed is none of script, frozen", self.refused("--forms", "thawed,script"))
+        self.assertIn("--forms: thawed is not one of script, frozen", self.refused("--forms", "thawed,script"))
         said = io.StringIO()
         with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
             script().parse(["resnet", "folder"])

@@ -57,11 +57,11 @@ class Rounds(unittest.TestCase):
                 [System("y", PEER)], [["y"]], lambda r: {"y": Measurement({"rate": r["rate"]})}
             )
             result, _, _ = run(Case("a", [RATE], [strict]), {"y": [wrong]})
-            self.assertIn("its report is not understood", result.absent["y"].reason)
+            self.assertIn("its report cannot be read", result.absent["y"].reason)
         result, _, _ = run(
             Case("a", [RATE], [Job([System("y", PEER)], [["y"]], lambda r: {})]), {"y": [1]}
         )
-        self.assertIn("its report has nothing of y", result.absent["y"].reason)
+        self.assertIn("its report has no figures of y", result.absent["y"].reason)
 
     def test_floors_are_compared_with_their_own_system_only(self):
         floor = Job([System("bare", FLOOR, against=("tcp",))], [["bare"]], job("bare").read)
@@ -125,8 +125,8 @@ class Commands(Folder):
         for command, reason in (
             (["sh", "-c", "kill -9 $$"], "ended by signal 9"),
             (["/no/such/program"], "No such file or directory"),
-            (["true"], "has left no report"),
-            (["true", REPORT], "has left no report"),
+            (["true"], "left no report"),
+            (["true", REPORT], "left no report"),
         ):
             with self.assertRaisesRegex(runner.CommandFailed, reason):
                 runner.execute(command, 60)

@@ -115,7 +115,7 @@ TEST_CASE("cartpole refuses options out of range, and says which") {
   refuse({"--learning-rate", "0"}, "--learning-rate");
   refuse({"--dropout", "1"}, "--dropout");
   refuse({"--batch", "perhaps"}, "--batch");
-  refuse({"--transport", "pigeon"}, "--transport: 'pigeon' is none of auto|tcp|unix");
+  refuse({"--transport", "pigeon"}, "--transport: 'pigeon' is not one of auto|tcp|unix");
   refuse({"--no-such-option"}, "--no-such-option");
   refuse({"stray"}, "stray");
   refuse({"--episodes"}, "--episodes");
@@ -219,13 +219,13 @@ TEST_CASE("the only process of a launcher starts the others itself") {
 TEST_CASE("a process of a launcher does not sweep") {
   const Environment environment{
       {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
-  refuse({"--sweep", "2-3"}, "by the environment this is one of several");
+  refuse({"--sweep", "2-3"}, "the environment says that this is one of several");
 }
 
 TEST_CASE("an address that no process could join at is answered with the usage") {
   refuse({"--rank", "1", "--join", "foo://x"}, "--join: address 'foo://x'");
   refuse({"--rank", "1", "--join", "tcp://127.0.0.1"}, "the port is missing");
-  refuse({"--rank", "1", "--join", "tcp://127.0.0.1:0"}, "only rank 0 knows the port");
+  refuse({"--rank", "1", "--join", "tcp://127.0.0.1:0"}, "only rank 0 would learn the port");
   refuse({"--rank", "1", "--join", "file://here"}, "file://here");
   refuse({"--rank", "0", "--join", "inproc://x"}, "inproc://x");
   refuse({"--rank", "0", "--join", "env://"}, "exclude each other");

@@ -111,7 +111,7 @@ TEST_CASE("A damaged checkpoint is refused") {
   }
   SECTION("another file") {
     std::ofstream(path) << std::string(1000, 'x');
-    is_damaged("no checkpoint");
+    is_damaged("not a checkpoint");
   }
   SECTION("with a byte that is another") {
     const auto at = GENERATE_COPY(9U, size / 2, size - 1);  // of iterations, values, checksum

@@ -59,10 +59,10 @@ TEST_CASE("Servers go on from the newest checkpoint that all have") {
 
 TEST_CASE("Servers without an iteration in common do not begin anew where one has a checkpoint") {
   const auto [first, second, what] = GENERATE(table<Iterations, Iterations, std::string>({
-      {{3, 4}, {}, "server0 has 3 4, server1 has none; put back"},
-      {{5}, {}, "server0 has 5, server1 has none; put back"},
-      {{}, {1}, "server0 has none, server1 has 1; put back"},  // it may be lost, too
-      {{4}, {3}, "server0 has 4, server1 has 3; put back"},
+      {{3, 4}, {}, "server0 has 3 4, server1 has none; restore"},
+      {{5}, {}, "server0 has 5, server1 has none; restore"},
+      {{}, {1}, "server0 has none, server1 has 1; restore"},  // it may be lost, too
+      {{4}, {3}, "server0 has 4, server1 has 3; restore"},
   }));
   CHECK_THROWS_WITH(newest_common({{"server0", first}, {"server1", second}}),
                     Catch::Contains("no iteration in common") && Catch::Contains(what));
@@ -128,7 +128,7 @@ TEST_CASE("A checkpoint of another training is refused, and both are named") {
     CHECK_THROWS_AS(Checkpoints(world.options).restorable(), CheckpointError);
     CHECK_THROWS_WITH(Checkpoints(world.options).restorable(),
                       Catch::Contains(world.file(1)) && Catch::Contains("--servers 1") &&
-                          Catch::Contains("--servers 3") && Catch::Contains("go on with"));
+                          Catch::Contains("--servers 3") && Catch::Contains("use the same number"));
   }
   SECTION("of a model of another size") {
     CHECK_THROWS_WITH(first.restore(1, 9, 9), Catch::Contains("another size"));

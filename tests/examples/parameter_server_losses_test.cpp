@@ -20,9 +20,9 @@ TEST_CASE("A parameter server tells of a trainer that is lost, and how many are 
   World world;
   world.losses.trainer_lost("trainer1", "it was closed", 2);
   world.losses.trainer_lost("trainer0", "it was closed", 0);
-  CHECK(world.told == Words{"trainer1 is lost: it was closed; the training goes on with 2 of the "
+  CHECK(world.told == Words{"trainer1 is lost: it was closed; the training continues with 2 of the "
                             "trainers",
-                            "trainer0 is lost: it was closed; nobody is left to train"});
+                            "trainer0 is lost: it was closed; no trainer is left"});
   CHECK(world.losses.trainers() == Words{"trainer1", "trainer0"});
 }
 
@@ -31,8 +31,8 @@ TEST_CASE("A parameter server tells once of a trainer that joins, and again of i
   world.losses.trainer_joined("trainer1", 7, 3);
   world.losses.trainer_joined("trainer1", 7, 3);
   world.losses.trainer_joined("trainer1", 8, 1);
-  CHECK(world.told == Words{"trainer1 has joined; the training goes on with 3 trainers",
-                            "trainer1 has joined; the training goes on with 1 trainer"});
+  CHECK(world.told == Words{"trainer1 has joined; the training continues with 3 trainers",
+                            "trainer1 has joined; the training continues with 1 trainer"});
 }
 
 TEST_CASE("A trainer that says why it ends is not lost for a parameter server") {

@@ -146,11 +146,11 @@ TEST_CASE("the report of policies says where they ran") {
 }
 
 TEST_CASE("options of policy_benchmark that cannot be are refused") {
-  CHECK_THROWS_WITH(parse({"--cuda-graphs"}), Contains("--cuda-graphs: takes a GPU"));
+  CHECK_THROWS_WITH(parse({"--cuda-graphs"}), Contains("--cuda-graphs needs a GPU"));
   CHECK_THROWS_WITH(parse({"--device", "abacus"}),
-                    Contains("--device: abacus is none of cpu, cuda and cuda:N"));
+                    Contains("--device: abacus is not one of cpu, cuda and cuda:N"));
   CHECK_THROWS_AS(parse({"--device", "cuda:"}), UsageError);
-  CHECK_THROWS_WITH(parse({"--form", "frozen"}), Contains("which takes --policies FOLDER"));
+  CHECK_THROWS_WITH(parse({"--form", "frozen"}), Contains("which needs --policies FOLDER"));
 }
 
 }  // namespace policy_benchmark_test

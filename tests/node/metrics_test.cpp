@@ -263,7 +263,7 @@ TEST_CASE("notifications of functions that are not there do not fill the log") {
   pair.world.run_for(10s);
   pair.a.notify<void()>("b", "missing");
   pair.world.run_for(1s);
-  CHECK(pair.world.log.contain("(and 95 lines like it were"));
+  CHECK(pair.world.log.contain("(and 95 similar lines were"));
 }
 
 TEST_CASE("calls to a peer that dies end once: on its metrics' last word nothing is in flight") {

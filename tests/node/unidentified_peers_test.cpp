@@ -270,7 +270,7 @@ TEST_CASE("of many that break the protocol a few warnings are written, and how m
   RawPeer peer(host.world);
   peer.send({~Word{0}});
   REQUIRE(host.warnings.size() == 6);
-  CHECK_THAT(host.warnings[5], Contains("(and 995 lines like it were left out before)"));
+  CHECK_THAT(host.warnings[5], Contains("(and 995 similar lines were suppressed before)"));
 }
 
 TEST_CASE("before its hello nobody may send more than 64 KiB, whatever it is") {

@@ -69,27 +69,28 @@ TEST_CASE("PPO's numbers are checked") {
   refused({"--seed", "-1"}, "'-1' is not a number from 0 to 18446744073709551615");
   refused({"--seed", "18446744073709551616"}, "not a number");
   for (const char* option : {"--anneal", "--clip-values", "--normalize-advantages"})
-    refused({option, "maybe"}, std::string(option) + ": 'maybe' is none of false|true");
-  refused({"--inference", "nowhere"}, "'nowhere' is none of agent|worker");
-  refused({"--policy", "fast"}, "'fast' is none of compiled|eager|script");
+    refused({option, "maybe"}, std::string(option) + ": 'maybe' is not one of false|true");
+  refused({"--inference", "nowhere"}, "'nowhere' is not one of agent|worker");
+  refused({"--policy", "fast"}, "'fast' is not one of compiled|eager|script");
   refused({"--figure", "/tmp/a.pdf"}, "ends in .svg");
   refused({"--json", "/nowhere/a"}, "cannot write /nowhere/a");
 }
 
 TEST_CASE("Rows that minibatches do not divide are refused with what to change") {
-  refused({"--workers", "0", "--envs-per-worker", "5", "--steps", "7", "--minibatches", "4"},
-          "5 environments × 7 steps are 35 rows an update, which cannot be cut into 4 minibatches "
-          "of one size: give --minibatches 1");
+  refused(
+      {"--workers", "0", "--envs-per-worker", "5", "--steps", "7", "--minibatches", "4"},
+      "5 environments × 7 steps are 35 rows per update, which cannot be split into 4 minibatches "
+      "of equal size: give --minibatches 1");
   refused({"--workers", "0", "--envs-per-worker", "6", "--steps", "6", "--minibatches", "8"},
           "give --minibatches 6");
   CHECK_NOTHROW(
       parsed({"--workers", "0", "--envs-per-worker", "5", "--steps", "8", "--minibatches", "4"}));
-  refused({"--total-steps", "100"}, "less than one update takes, which is");
+  refused({"--total-steps", "100"}, "steps of one update");
 }
 
 TEST_CASE("More environments than the agent can choose for are refused, but not at the workers") {
   refused({"--workers", "2", "--envs-per-worker", "32769"},
-          "are 65538 environments, and the agent chooses for 65536 at most: give fewer, or "
+          "are 65538 environments, but the agent chooses for 65536 at most: use fewer, or "
           "--inference worker");
   CHECK_NOTHROW(
       parsed({"--workers", "2", "--envs-per-worker", "32768", "--total-steps", "5000000"}));
@@ -105,11 +106,12 @@ TEST_CASE("What needs workers, a rank or a file is refused without") {
   refused({"--workers", "2", "--rank", "3", "--join", "tcp://127.0.0.1:1"}, "--rank 3 of 2");
   refused({"--workers", "2", "--rank", "1"}, "--rank needs --join");
   refused({"--policy", "compiled"}, "--policy-path");
-  refused({"--policy-path", "/nowhere"}, "of no use to an eager policy");
+  refused({"--policy-path", "/nowhere"}, "does not apply to an eager policy");
   refused({"--policy", "script", "--policy-path", "/nowhere"}, "there is no such file or folder");
-  refused({"--checkpoint", "a/ppo.1.checkpoint"}, "name the folder");
-  refused({"--workers", "2", "--envs-per-worker", "6", "--env-threads", "4"}, "do not divide");
-  refused({"--workers", "2", "--envs-per-worker", "5", "--buffers", "2"}, "buffers of one size");
+  refused({"--checkpoint", "a/ppo.1.checkpoint"}, "give the folder");
+  refused({"--workers", "2", "--envs-per-worker", "6", "--env-threads", "4"},
+          "cannot be split evenly");
+  refused({"--workers", "2", "--envs-per-worker", "5", "--buffers", "2"}, "buffers of equal size");
 }
 
 TEST_CASE("Trainings that differ in what they learn have other settings") {

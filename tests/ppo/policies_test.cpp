@@ -44,7 +44,7 @@ TEST_CASE("A policy of another network is refused when it is loaded") {
                     Catch::Contains("takes observations of float32 [4]"));
   actor_critic::save_script(*actor_critic::make_two_mlps(4, 3), options.policy_path);
   CHECK_THROWS_WITH(make_policy(options, make_env("cartpole")->spec(), 2),
-                    Catch::Contains("does not give logits (float32 [2])"));
+                    Catch::Contains("does not return logits (float32 [2])"));
 }
 
 TEST_CASE("A worker's policy refuses weights of another network") {

@@ -113,7 +113,7 @@ TEST_CASE("The last three checkpoints stay, and the newest is gone on from") {
   CHECK(report.weights_hash == whole);
   CHECK(report.curve.size() == 10);
   REQUIRE(notices.size() == 1);
-  CHECK_THAT(notices[0], Catch::Contains("goes on from") && Catch::Contains("ppo.9.checkpoint"));
+  CHECK_THAT(notices[0], Catch::Contains("continues from") && Catch::Contains("ppo.9.checkpoint"));
 }
 
 TEST_CASE(
@@ -130,7 +130,7 @@ TEST_CASE(
   std::vector<std::string> notices;
   const TrainingReport again = trained(options, &notices);
   const auto version = static_cast<int>(first.curve.back().version);
-  CHECK(notices == std::vector{"nothing is left to do: the training has come to its end in " +
+  CHECK(notices == std::vector{"nothing is left to do: the training has ended with " +
                                folder.checkpoint(version)});
   CHECK(again.weights_hash == first.weights_hash);
   CHECK(again.reached == !by_steps);
@@ -193,7 +193,7 @@ TEST_CASE("A folder in which another training writes its checkpoints is refused,
     std::ofstream(unfinished) << "being written";
     CHECK_THROWS_WITH(
         trained(options),
-        folder.string() + ": another training uses it: end that one, or name another folder");
+        folder.string() + ": another training uses it: end that one, or give another folder");
     CHECK(std::filesystem::exists(unfinished));
   }
   CHECK_NOTHROW(trained(options));
@@ -206,8 +206,9 @@ TEST_CASE("A checkpoint of a training with other settings is refused") {
   (void)trained(options);
   SECTION("another seed") {
     options.seed = 5;
-    CHECK_THROWS_WITH(trained(options),
-                      Catch::Contains("of another training, with seed 1 instead of seed 5: give"));
+    CHECK_THROWS_WITH(
+        trained(options),
+        Catch::Contains("belongs to another training, with seed 1 instead of seed 5: give"));
   }
   SECTION("another clip") {
     options.settings.clip = 0.1;
@@ -250,8 +251,9 @@ TEST_CASE("It is said why nothing is saved when a training fails") {
   CHECK_THROWS_AS(train(
                       training, options, interrupts, [](const CurvePoint&) {}, notice),
                   NotFinite);
-  CHECK(notices == std::vector<std::string>{first ? "nothing is saved: there has been no update"
-                                                  : "nothing is saved: there is no --checkpoint"});
+  CHECK(notices == std::vector<std::string>{first
+                                                ? "nothing is saved: there has been no update"
+                                                : "nothing is saved: --checkpoint was not given"});
   CHECK(std::filesystem::is_empty(folder.string()));
 }
 

@@ -34,12 +34,12 @@ TEST_CASE("A worker that is lost is told, and that it is back, each once") {
   CHECK(worker_changes({kLive}, {kLive}).empty());
   CHECK(worker_changes({kLive}, {kLost}) == Lines{"worker1 is lost: it is gone"});
   CHECK(worker_changes({kLive, kLive}, {kLost, kLive}) ==
-        Lines{"worker1 is lost: it is gone; the others go on"});
+        Lines{"worker1 is lost: it is gone; the others continue"});
   CHECK(worker_changes({kLost}, {kLost}).empty());
   CHECK(worker_changes({kLost}, {back}) == Lines{"worker1 is back"});
   CHECK(worker_changes({back}, {back}).empty());
   CHECK(worker_changes({kLive}, {back}) ==
-        Lines{"worker1 is lost: it is gone; the others go on", "worker1 is back"});
+        Lines{"worker1 is lost: it is gone; the others continue", "worker1 is back"});
 }
 
 TEST_CASE("A worker that is refused is told, also when it came and was refused between two looks") {

@@ -14,33 +14,34 @@ TEST_CASE("servers go on from the newest checkpoint that all have, or say why no
   CHECK(train("2", "2") == 0);
   CHECK(train("2", "2") == 0);
   CHECK_THAT(folder.text("all.err"), Catch::StartsWith("Notice: nothing is left to do: ") &&
-                                         Catch::Contains("have had 2 iterations"));
+                                         Catch::Contains("are from after 2 iterations"));
   CHECK(folder.json("report").at("check").at("passed") == true);
   CHECK(train("2", "1") == 1);  // --check has nothing to compare with
   CHECK_THAT(folder.json("report").at("error").get<std::string>(),
-             Catch::Contains("the model has had 2 iterations, one process would have 1"));
+             Catch::Contains("the model has had 2 iterations, but --iterations is 1"));
 
   // As if server 1 had been killed before it wrote its last one.
   REQUIRE(std::filesystem::remove(folder.file("server1.2.checkpoint")));
   CHECK(train("2", "3") == 0);
   CHECK_THAT(folder.text("all.err"),
-             Catch::Contains("server0.2.checkpoint is newer than what all servers have"));
+             Catch::Contains("server0.2.checkpoint was removed, because not all servers have it"));
   CHECK(folder.json("report").at("first_iteration") == 1);
   CHECK(folder.json("report").at("check").at("relative_difference") <= 1e-6);
 
   CHECK(train("1", "4") == 1);
   CHECK_THAT(folder.text("all.err"),
-             Catch::Contains("not checked: the model has had gradients of 2 trainers, each with 2 "
-                             "images"));
+             Catch::Contains(
+                 "not checked: the model was trained with gradients of 2 trainers, each with 2 "
+                 "images"));
   CHECK_FALSE(folder.json("report").at("check").at("not_checked").empty());
   CHECK_THAT(folder.json("report").at("error").get<std::string>(),
-             Catch::StartsWith("not checked: the model has had gradients of 2 trainers"));
+             Catch::StartsWith("not checked: the model was trained with gradients of 2 trainers"));
 
   REQUIRE(std::filesystem::remove(folder.file("server0.3.checkpoint")));
   REQUIRE(std::filesystem::remove(folder.file("server0.4.checkpoint")));
   CHECK(train("2", "5") == 1);
   const std::string error = folder.text("all.err");
-  CHECK_THAT(error, Catch::Contains("server0 has none, server1 has 3 4; put back"));
+  CHECK_THAT(error, Catch::Contains("server0 has none, server1 has 3 4; restore"));
   CHECK(std::count(error.begin(), error.end(), '\n') == 1);
 }
 
@@ -54,7 +55,7 @@ TEST_CASE("servers with a checkpoint each, and none in common, remove nothing") 
   REQUIRE(std::filesystem::remove(folder.file("server0.1.checkpoint")));
   REQUIRE(std::filesystem::remove(folder.file("server1.2.checkpoint")));
   CHECK(train("3") == 1);
-  CHECK_THAT(folder.text("all.err"), Catch::Contains("server0 has 2, server1 has 1; put back"));
+  CHECK_THAT(folder.text("all.err"), Catch::Contains("server0 has 2, server1 has 1; restore"));
   CHECK(std::filesystem::exists(folder.file("server0.2.checkpoint")));
   CHECK(std::filesystem::exists(folder.file("server1.1.checkpoint")));
 }
@@ -69,9 +70,10 @@ TEST_CASE("checkpoints of another number of servers are refused, with what to do
   const std::string others = GENERATE("1", "3");
   CHECK(train(others) == 1);
   const std::string error = folder.text("all.err");
-  CHECK_THAT(error, Catch::Contains("server0.1.checkpoint: is of a training with --servers 2, and "
-                                    "this one is with --servers " +
-                                    others + ": go on with"));
+  CHECK_THAT(error,
+             Catch::Contains("server0.1.checkpoint: belongs to a training with --servers 2, but "
+                             "this one has --servers " +
+                             others + ": use the same number"));
   CHECK(std::count(error.begin(), error.end(), '\n') == 1);
   CHECK_THAT(folder.json("report").at("error").get<std::string>(), Catch::Contains("--servers 2"));
 }
@@ -132,11 +134,11 @@ TEST_CASE("a trainer of another mode ends, and says why") {
   ChildProcess trainer = training.rank(2);
   CHECK(other.wait_for(60s)->code == 1);
   CHECK_THAT(folder.text("1.err"),
-             Catch::Contains("server0 trains with --mode batch, this trainer with --mode sync"));
+             Catch::Contains("server0 uses --mode batch, but this trainer uses --mode sync"));
   CHECK(trainer.wait_for(60s)->success());
   CHECK(server.wait_for(60s)->success());
   CHECK(folder.text("0.err") ==
-        "Notice: trainer0 ends: server0 trains with --mode batch, this trainer with --mode sync\n");
+        "Notice: trainer0 ends: server0 uses --mode batch, but this trainer uses --mode sync\n");
   CHECK(folder.json("report").at("lost_trainers").empty());
   CHECK(folder.json("report").at("failed_trainers").size() == 1);
 }
@@ -171,7 +173,7 @@ TEST_CASE("a training whose gradients are refused says why") {
   const nlohmann::json report = folder.json("report");
   CHECK_THAT(report.at("error").get<std::string>(),
              Catch::StartsWith("every trainer is lost or has failed, after ") &&
-                 Catch::Contains(": the gradient holds NaN or infinity"));
+                 Catch::Contains(": the gradient contains NaN or infinity"));
   CHECK(report.at("failed_trainers").size() == 2);
   CHECK(report.at("lost_trainers").empty());
 }

@@ -90,7 +90,7 @@ TEST_CASE(
     const std::string error = folder.text(std::to_string(rank) + ".err");
     // It is lost, or the connection to it has just broken.
     CHECK_THAT(error, Catch::Contains("trainer" + std::to_string(rank - 1) +
-                                      " ends, for its server is gone: ") &&
+                                      " ends because its server is gone: ") &&
                           Catch::Contains("server0"));
     CHECK(std::count(error.begin(), error.end(), '\n') == 1);
   }
@@ -118,8 +118,9 @@ TEST_CASE(
 TEST_CASE("the help of parameter_server names the devices, and who comes in addition") {
   const Folder folder;
   CHECK(run(folder, {"--help"}) == 0);
-  CHECK_THAT(folder.text("all.out"), Catch::Contains("--device ENUM:cpu|cuda=cpu") &&
-                                         Catch::Contains("a RANK from WORLD_SIZE on is a trainer"));
+  CHECK_THAT(folder.text("all.out"),
+             Catch::Contains("--device ENUM:cpu|cuda=cpu") &&
+                 Catch::Contains("a RANK from WORLD_SIZE on is an additional trainer"));
 }
 
 TEST_CASE("wrong options of parameter_server are answered with one line and exit code 2") {

@@ -115,12 +115,12 @@ TEST_CASE("tensors that are no actions are refused, in words that say what is wa
   CHECK_THROWS_WITH(step_async(envs, batch, torch::zeros({2})),
                     Catch::Contains("float32 [2]") && Catch::Contains("int64 [] each"));
   CHECK_THROWS_WITH(step_async(envs, batch, torch::zeros({3}, torch::kLong)),
-                    Catch::Contains("a row for each of 2 environments is wanted"));
+                    Catch::Contains("one row is needed for each of 2 environments"));
   CHECK_THROWS_WITH(step_async(envs, batch, torch::zeros({2, 1}, torch::kLong)),
                     Catch::Contains("int64 [2, 1]"));
   CHECK_THROWS_AS(step_async(envs, batch, at::Tensor()), InvalidArgument);
   CHECK_THROWS_WITH(step_async(envs, EnvBatch{}, torch::zeros({2}, torch::kLong)),
-                    "the batch is of no VectorEnv");
+                    "the batch was not made by a VectorEnv");
   CHECK_THROWS_WITH(step_async(envs, batch, torch::full({2}, 5000)), Catch::Contains("5000"));
   CHECK_THROWS_WITH(actions_of(batch), Catch::Contains("rollout_async"));
   CHECK_THROWS_AS(extras_of(batch), InvalidArgument);
@@ -135,7 +135,7 @@ TEST_CASE("tensors with as many elements in another order are no actions") {
   EnvBatch batch = envs.reset();
   const at::Tensor actions = torch::arange(24).reshape({2, 4, 3});
   CHECK_THROWS_WITH(step_async(envs, batch, actions.permute({1, 0, 2}), 4),
-                    Catch::Contains("[2, 4, 3] of them are wanted"));
+                    Catch::Contains("[2, 4, 3] rows are needed"));
   CHECK_THROWS_AS(step_async(envs, batch, actions.reshape({4, 6}), 4), InvalidArgument);
   step_async(envs, batch, actions, 4);
   CHECK(rewards_of(envs.step_wait()).to(torch::kLong).equal(actions));

@@ -186,7 +186,7 @@ TEST_CASE("what no schema takes is refused before anything runs, and the schemas
     for (const int type : {-1, 999}) {  // no type of elements
       check(world.fails<Tensor(Ints, int)>("aten::zeros", Ints{2}, type),
             ErrorCode::invalid_argument,
-            ("GenericList, Int " + std::to_string(type) + "; it has the schemas").c_str());
+            ("GenericList, Int " + std::to_string(type) + "; its schemas are").c_str());
     }
   }
   CHECK(identical(world.call<Tensor(Tensor, Tensor)>("aten::add", x, x), x + x));

@@ -36,30 +36,31 @@ TEST_CASE("a policy's file says what it is", "[policy]") {
 }
 
 TEST_CASE("a policy's file of another format is refused by name", "[policy]") {
-  CHECK(
-      refused(with("format 1", "format 2")) ==
-      "a.pt2 is a policy of 'format 2', and this batchrpc reads 'format 1': export it anew by its "
-      "scripts/export_policy.py");
+  CHECK(refused(with("format 1", "format 2")) ==
+        "a.pt2 is a policy of 'format 2', but this batchrpc reads 'format 1': export it again with "
+        "its "
+        "scripts/export_policy.py");
   CHECK_THAT(refused(""), Contains("of ''"));
 }
 
 TEST_CASE("what a policy's file does not say right is shown", "[policy]") {
   CHECK(refused(with("batch 16", "batch 0")) ==
-        "a.pt2 describes itself by 'batch 0': '0' is no number from 1 to 65536; export it anew by "
+        "a.pt2 contains the description 'batch 0': '0' is not a number from 1 to 65536; export it "
+        "again with "
         "scripts/export_policy.py");
-  CHECK_THAT(refused(with("batch 16", "batch 1.5")), Contains("'1.5' is no number"));
-  CHECK_THAT(refused(with("batch 16", "batch 99999999999999999999")), Contains("is no number"));
+  CHECK_THAT(refused(with("batch 16", "batch 1.5")), Contains("'1.5' is not a number"));
+  CHECK_THAT(refused(with("batch 16", "batch 99999999999999999999")), Contains("is not a number"));
   CHECK_THAT(refused(with("batch 16", "batch")), Contains("a size is missing"));
-  CHECK_THAT(refused(with("batch 16", "batch 16 17")), Contains("'17' is too much"));
+  CHECK_THAT(refused(with("batch 16", "batch 16 17")), Contains("'17' is unexpected"));
   CHECK_THAT(refused(with("batch 16", "colour red")), Contains("'colour' is unknown"));
-  CHECK_THAT(refused(with("batch 16\n", "")), Contains("does not say its observation, batch"));
+  CHECK_THAT(refused(with("batch 16\n", "")), Contains("does not state its observation, batch"));
   CHECK_THAT(refused(with("batch 16", "")), Contains("a key is missing"));
   CHECK_THAT(refused(with("uint8", "uint9")), Contains("this LibTorch has no type 'uint9'"));
-  CHECK_THAT(refused(with("[4, 84, 84]", "4 84 84")), Contains("'4 84 84' are no sizes"));
-  CHECK_THAT(refused(with("[4, 84, 84]", "[4, -1]")), Contains("'-1' is no number"));
-  CHECK_THAT(refused(with("[4, 84, 84]", "[4,, 84]")), Contains("'' is no number"));
-  CHECK_THAT(refused(with("updatable", "melted")), Contains("'melted' is unknown"));
-  CHECK_THAT(refused(with("steps int64", "conv1.bias int64")), Contains("it is there twice"));
+  CHECK_THAT(refused(with("[4, 84, 84]", "4 84 84")), Contains("'4 84 84' are not sizes"));
+  CHECK_THAT(refused(with("[4, 84, 84]", "[4, -1]")), Contains("'-1' is not a number"));
+  CHECK_THAT(refused(with("[4, 84, 84]", "[4,, 84]")), Contains("'' is not a number"));
+  CHECK_THAT(refused(with("updatable", "melted")), Contains("'melted' is neither"));
+  CHECK_THAT(refused(with("steps int64", "conv1.bias int64")), Contains("the name occurs twice"));
 }
 
 TEST_CASE("compiled code runs in the LibTorch and on the CPU that it was made for", "[policy]") {
@@ -68,11 +69,11 @@ TEST_CASE("compiled code runs in the LibTorch and on the CPU that it was made fo
   CHECK_NOTHROW(require_made_for("a.pt2", description, "2.13.1", "AVX2"));
   CHECK(message_of<InvalidArgument>(
             [&] { require_made_for("a.pt2", description, "2.14.0", "AVX2"); }) ==
-        "a.pt2 was made by LibTorch '2.13.0', and this is LibTorch 2.14.0, which does not run its "
-        "code: export it anew by PyTorch 2.14.0");
+        "a.pt2 was made by LibTorch '2.13.0', but this is LibTorch 2.14.0, which cannot run its "
+        "code: export it again with PyTorch 2.14.0");
   CHECK(message_of<InvalidArgument>(
             [&] { require_made_for("a.pt2", description, "2.13.0", "AVX512"); }) ==
-        "a.pt2 was compiled for CPUs with AVX2, and this one has AVX512: export it anew on this "
+        "a.pt2 was compiled for CPUs with AVX2, but this one has AVX512: export it again on this "
         "machine");
 }
 

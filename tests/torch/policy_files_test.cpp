@@ -140,7 +140,7 @@ TEST_CASE("what is no TorchScript of a policy is refused", "[policy]") {
   const std::string good = (folder.path / "good.pt").string();
   script_of(kTwoWeights).save(good);
   CHECK(refused(good) == good +
-                             " does not say what observations it takes: give "
+                             " does not describe its observations: set "
                              "PolicyOptions::observation");
   CHECK_THAT(refused(good, {.observation = RowForm{at::kFloat, {}}}),
              Contains("good.pt does not run with 1 rows of float32 []: Dimension out of range"));
@@ -154,7 +154,7 @@ TEST_CASE("what is no TorchScript of a policy is refused", "[policy]") {
   CHECK_THAT(refused(other, {.observation = kFourFloats}), Contains("is no TorchScript of"));
   script_of("def forward(self, x):\n    return [1, 2]\n").save(other);
   CHECK_THAT(refused(other, {.observation = kFourFloats}),
-             Contains("returns a tensor, or a tuple or list of tensors"));
+             Contains("must return a tensor, or a tuple or list of tensors"));
   script_of(kTwoWeights).save(other, {{"batchrpc_policy", "format 2\n"}});
   CHECK_THAT(refused(other), Contains("other.pt is a policy of 'format 2'"));
 }
@@ -162,15 +162,16 @@ TEST_CASE("what is no TorchScript of a policy is refused", "[policy]") {
 TEST_CASE("files that are no policies are refused by name", "[policy]") {
   const Folder folder;
   CHECK_THROWS_AS(load_policy((folder.path / "nothing.pt").string()), NotFound);
-  CHECK_THAT(refused(folder.write("a.onnx", "")), Contains("a.onnx is no policy: files are"));
+  CHECK_THAT(refused(folder.write("a.onnx", "")), Contains("a.onnx is not a policy: give"));
   CHECK_THAT(refused(folder.path.string()), Contains("has no packages (.pt2)"));
   CHECK(refused(folder.write("a.pt", ""), {.kind = PolicyKind::compiled}) ==
         (folder.path / "a.pt").string() +
-            " is a policy of kind 'script', and PolicyOptions::kind is 'compiled'");
+            " is a policy of kind 'script', but PolicyOptions::kind is 'compiled'");
   CHECK_THAT(refused(folder.write("a.pt2", ""), {.kind = PolicyKind::script}),
-             Contains("is a policy of kind 'compiled', and PolicyOptions::kind is 'script'"));
+             Contains("is a policy of kind 'compiled', but PolicyOptions::kind is 'script'"));
   if (kCompiled) {
-    CHECK_THAT(refused(folder.write("a.pt2", "hello")), Contains("is no package of AOTInductor"));
+    CHECK_THAT(refused(folder.write("a.pt2", "hello")),
+               Contains("is not a package of AOTInductor"));
   } else {
     CHECK_THAT(refused(folder.write("a.pt2", "hello")),
                Contains("a.pt2 is a package of AOTInductor, which LibTorch " TORCH_VERSION
@@ -231,7 +232,7 @@ TEST_CASE("packages that are not what is asked for are refused", "[policy]") {
   if (frozen.empty()) return;
   CHECK_THAT(refused(frozen, {.updatable = true}), Contains("1.pt2 is frozen: to change weights"));
   CHECK_THAT(refused(frozen + "/1.pt2", {.observation = RowForm{at::kFloat, {5}}}),
-             Contains("1.pt2 takes observations of float32 [4], and PolicyOptions::observation is "
+             Contains("1.pt2 takes observations of float32 [4], but PolicyOptions::observation is "
                       "float32 [5]"));
   const Folder folder;
   fs::copy(frozen + "/1.pt2", folder.path / "1.pt2");
@@ -239,9 +240,9 @@ TEST_CASE("packages that are not what is asked for are refused", "[policy]") {
   CHECK_THAT(refused(folder.path.string()), Contains("are for the same batch size"));
   fs::remove(folder.path / "2.pt2");
   fs::copy(exported("updatable/any.pt2"), folder.path / "any.pt2");
-  CHECK_THAT(refused(folder.path.string()), Contains("are of different policies"));
+  CHECK_THAT(refused(folder.path.string()), Contains("belong to different policies"));
   CHECK_THAT(refused(folder.write("script.pt2", bytes_of(exported("script.pt")))),
-             Contains("script.pt2 is no package of AOTInductor"));
+             Contains("script.pt2 is not a package of AOTInductor"));
 }
 
 /// The same package, but that it says something else of itself.
@@ -261,7 +262,7 @@ std::string restated(const std::string& package, const std::string& path, const 
   return path;
 }
 
-TEST_CASE("a package that calls itself updatable and is frozen is refused", "[policy]") {
+TEST_CASE("a package that is marked as updatable and is frozen is refused", "[policy]") {
   const std::string frozen = exported("frozen/1.pt2");
   if (frozen.empty()) return;
   const Folder folder;
@@ -269,7 +270,7 @@ TEST_CASE("a package that calls itself updatable and is frozen is refused", "[po
   CHECK(load_policy(same)->info().batch_sizes == std::vector<std::size_t>{1});
   const std::string path = restated(frozen, folder.path / "other.pt2", "frozen", "updatable");
   CHECK_THAT(refused(path, {.updatable = true}),
-             Contains("other.pt2 calls itself updatable, but '") &&
+             Contains("other.pt2 is marked as updatable, but '") &&
                  Contains("is part of its code: export it with always_keep_tensor_constants"));
 }
 
@@ -280,7 +281,7 @@ TEST_CASE("packages with other weights than each other are refused", "[policy]")
   const Folder folder;
   fs::copy(frozen + "/1.pt2", folder.path / "1.pt2");
   (void)restated(frozen + "/4.pt2", folder.path / "4.pt2", "state ", "state 0");  // of before, say
-  CHECK_THAT(refused(folder.path.string()), Contains("have other weights than each other"));
+  CHECK_THAT(refused(folder.path.string()), Contains("have different weights"));
 }
 
 TEST_CASE("a package that is cut short is refused", "[policy]") {
@@ -290,7 +291,7 @@ TEST_CASE("a package that is cut short is refused", "[policy]") {
   const Folder folder;
   for (const std::size_t part : {100U, 2U}) {
     CHECK_THAT(refused(folder.write("cut.pt2", bytes.substr(0, bytes.size() / part))),
-               Contains("cut.pt2 is no package of AOTInductor"));
+               Contains("cut.pt2 is not a package of AOTInductor"));
   }
 }
 

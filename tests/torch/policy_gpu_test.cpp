@@ -224,8 +224,8 @@ TEST_CASE("what looks at values is refused with CUDA graphs, on a GPU, and harms
   if (!is_there("cuda")) return;
   const auto refused = [](const std::function<void()>& load, const std::string& what) {
     CHECK_THAT(message_of<InvalidArgument>(load),
-               Contains(what + " cannot be recorded as a CUDA graph, with 1 rows: turn "
-                               "PolicyOptions::cuda_graphs off (") &&
+               Contains(what + " cannot be recorded as a CUDA graph with 1 rows: set "
+                               "PolicyOptions::cuda_graphs to false (") &&
                    Contains("captur"));
   };
   for (int again = 0; again < 2; ++again) {

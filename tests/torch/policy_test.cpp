@@ -56,7 +56,7 @@ TEST_CASE("observations of another type or shape are refused with both", "[polic
     return message_of<InvalidArgument>([&] { (void)policy->forward(observations); });
   };
   const std::string takes =
-      ", and the policy of a module takes a batch of at least one float32 [4]";
+      ", but the policy of a module takes a batch of at least one float32 [4]";
   CHECK(refused(at::zeros({2, 5})) == "observations are float32 [2, 5]" + takes);
   CHECK(refused(at::zeros({4})) == "observations are float32 [4]" + takes);
   CHECK(refused(at::zeros({2, 4}, at::kDouble)) == "observations are float64 [2, 4]" + takes);
@@ -95,7 +95,7 @@ TEST_CASE("versions of weights rise", "[policy]") {
   for (const std::uint64_t version : {0U, 4U, 5U}) {
     CHECK(message_of<InvalidArgument>([&] { policy->update(weights, version); }) ==
           "weights of version " + std::to_string(version) +
-              " came to a policy that has version 5: versions rise with every update");
+              " were given to a policy that has version 5: each update needs a higher version");
   }
   CHECK(policy->version() == 5);
 }
@@ -115,17 +115,17 @@ TEST_CASE("weights that do not fit are refused whole, and every difference is na
   weights.buffers["policy.weight"] = at::zeros({1});
   const std::string said = message_of<InvalidArgument>([&] { policy->update(weights, 1); });
   CHECK_THAT(
-      said, Contains("the weights do not fit the policy, which keeps those that it has:") &&
+      said, Contains("the weights do not fit the policy, which keeps its present ones:") &&
                 Contains("'hidden1.bias' is missing") &&
-                Contains("'hidden1.weight' is float32 [64, 4] in the policy, and float32 [64, 5] "
+                Contains("'hidden1.weight' is float32 [64, 4] in the policy, but float32 [64, 5] "
                          "in the update") &&
-                Contains("'hidden2.weight' is float32 [64, 64] in the policy, and float64 [64, 64] "
+                Contains("'hidden2.weight' is float32 [64, 64] in the policy, but float64 [64, 64] "
                          "in the update") &&
                 Contains("'hidden2.bias' has values that are not finite (NaN or infinite)") &&
                 Contains("'policy.bias' has values that are not finite") &&
-                Contains("'value.bias' is float32 [1] in the policy, and an undefined tensor") &&
+                Contains("'value.bias' is float32 [1] in the policy, but an undefined tensor") &&
                 Contains("the policy has no 'extra'") &&
-                Contains("'policy.weight' is there twice"));
+                Contains("'policy.weight' is both a parameter and a buffer"));
   CHECK(policy->version() == 0);
   CHECK(identical(policy->forward(states).tensors[0], before));
 }
@@ -133,7 +133,7 @@ TEST_CASE("weights that do not fit are refused whole, and every difference is na
 TEST_CASE("a frozen policy refuses updates", "[policy]") {
   const auto policy = make_eager_policy(std::make_shared<Mlp>(), four_floats());
   CHECK(message_of<InvalidArgument>([&] { policy->update(state_of(Mlp()), 1); }) ==
-        "the policy of a module is frozen, and has no weights to change: load it with "
+        "the policy of a module is frozen, so its weights cannot change: load it with "
         "PolicyOptions::updatable");
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("options of a policy that are out of range are named", "[policy]") {
   };
   PolicyOptions options = four_floats();
   options.replicas = 0;
-  CHECK(refused(options) == "PolicyOptions::replicas is 0, and must be from 1 to 256");
+  CHECK(refused(options) == "PolicyOptions::replicas is 0, but must be from 1 to 256");
   options = four_floats();
   options.warm_up = {};
   CHECK_THAT(refused(options), Contains("PolicyOptions::warm_up is empty"));
@@ -157,12 +157,12 @@ TEST_CASE("options of a policy that are out of range are named", "[policy]") {
   for (const std::string& beyond : {count, std::string("200"), std::string("256")}) {
     options.device = "cuda:" + beyond;
     CHECK(refused(options) == "PolicyOptions::device '" + options.device +
-                                  "': LibTorch has no such device here, of CUDA it has " + count);
+                                  "': LibTorch has no such device here; CUDA devices: " + count);
   }
   options = four_floats();
   options.kind = PolicyKind::compiled;
   CHECK_THAT(refused(options), Contains("PolicyOptions::kind is compiled"));
-  CHECK_THAT(refused({}), Contains("give PolicyOptions::observation"));
+  CHECK_THAT(refused({}), Contains("set PolicyOptions::observation"));
   options = four_floats();
   options.cuda_graphs = true;
   CHECK_THAT(refused(options), Contains("PolicyOptions::cuda_graphs"));
@@ -183,7 +183,7 @@ struct Squeezing : torch::nn::Module {
 TEST_CASE("a module must have a row of output for each observation", "[policy]") {
   CHECK(message_of<InvalidArgument>(
             [] { (void)make_eager_policy(std::make_shared<Squeezing>(), four_floats()); }) ==
-        "output 0 of the policy of a module is float32 [] for 1 observations: it must have a row "
+        "output 0 of the policy of a module is float32 [] for 1 observations: it must have one row "
         "for each");
 }
 

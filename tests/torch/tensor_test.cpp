@@ -275,7 +275,7 @@ TEST_CASE("a header that lies about its tensor is a BadMessage that says how", "
   CHECK_THAT(refusal(lie(kFloat32, {2, 2}, 24)), Contains("16 bytes, but 24 came"));
   CHECK_THAT(refusal(lie(kFloat32, {}, 24)), Contains("4 bytes"));
   CHECK_THAT(refusal(lie(kFloat32, {-2, -3}, 24)), Contains("negative"));
-  CHECK_THAT(refusal(lie(kFloat32, {6}, 24, false, 1)), Contains("payload that did not come"));
+  CHECK_THAT(refusal(lie(kFloat32, {6}, 24, false, 1)), Contains("payload that it does not have"));
   CHECK_THAT(refusal(lie(200, {6}, 24)), Contains("unknown type 200"));
   CHECK_THAT(refusal(lie(kFloat32, Sizes(65, 1), 4)), Contains("65 dimensions"));
   CHECK_THAT(refusal(lie(kFloat32, Sizes(100'000, 1), 4)), Contains("100000 dimensions"));

@@ -6,33 +6,34 @@
 
 #include "batchrpc/base/export.hpp"
 
-/// Memory for what one thread makes and another destroys, again and again: the states of futures,
-/// calls on their way, tasks. A general allocator takes such a block back under a lock for which
-/// the two threads contend. Here each thread keeps some free blocks of each size, and gives and
-/// takes them by the batch. After Bonwick and Adams, "Magazines and Vmem", 2001, 3.
+/// Memory for small objects that one thread creates and another destroys: states of futures, calls
+/// in flight, tasks. A general allocator frees such a block under a lock for which the two threads
+/// contend. Here each thread keeps free blocks of each size, and exchanges them with other threads
+/// in batches. After Bonwick and Adams, "Magazines and Vmem", 2001, section 3.
 ///
-/// What is free takes up to 4 MiB in all, and up to 290 KB a thread that has used all sizes.
+/// Free blocks take up to 4 MiB in all, and up to 290 KB for each thread that has used all sizes.
 namespace batchrpc::detail {
 
-/// `size` bytes, aligned for any fundamental type. Throws std::bad_alloc. Thread-safe, as all here.
+/// Allocates `size` bytes, aligned for any fundamental type. Throws std::bad_alloc. All functions
+/// of this file are thread-safe.
 [[nodiscard]] BATCHRPC_EXPORT void* allocate_block(std::size_t size);
-/// `size` as it was asked for.
+/// Frees a block. `size` must be the size that it was allocated with.
 BATCHRPC_EXPORT void free_block(void* block, std::size_t size) noexcept;
 
-/// Gives the free blocks of the calling thread to all, and half of what nobody has needed since the
-/// last time back to the program.
+/// Makes the free blocks of the calling thread available to all threads. Then frees half of the
+/// blocks that no thread has needed since the last call.
 BATCHRPC_EXPORT void trim_blocks() noexcept;
-/// The same, once a second, however often it is called.
+/// Calls trim_blocks() at most once a second, however often it is called itself.
 BATCHRPC_EXPORT void trim_blocks_now_and_then() noexcept;
 
-/// A base of the promises of coroutines. (No other forms: a coroutine's parameters are tried as
-/// arguments of `new`.)
+/// A base class for the promise types of coroutines. It has no other forms of `new`, because a
+/// coroutine tries its parameters as arguments of `new`.
 struct PooledFrame {
   static void* operator new(std::size_t size) { return allocate_block(size); }
   static void operator delete(void* block, std::size_t size) noexcept { free_block(block, size); }
 };
 
-/// A base of classes whose objects are made by `new`.
+/// A base class for classes whose objects are created with `new`.
 struct Pooled : PooledFrame {
   using PooledFrame::operator new;
   using PooledFrame::operator delete;
@@ -45,7 +46,7 @@ struct Pooled : PooledFrame {
   }
 };
 
-/// For containers, and std::allocate_shared.
+/// An allocator for containers and std::allocate_shared.
 template <class T>
 struct PoolAllocator {
   using value_type = T;

@@ -16,63 +16,63 @@ class Error;
 struct CallDiagnostics;
 
 namespace detail {
-/// Says in an error that nobody else has yet which call it ended.
+/// Stores in `error` which call it ended. No other thread may use `error` yet.
 BATCHRPC_EXPORT void set_diagnostics(Error& error,
                                      std::shared_ptr<const CallDiagnostics> diagnostics) noexcept;
 
-/// What is added to an error's what().
+/// Text to put around an error's what().
 struct TextAround {
   std::string_view before{};
   std::string_view behind{};
 };
-/// `error` again, of its type and with its parts, but for may_have_run() and what(); without its
-/// story, which says what it was before.
+/// Copies `error` with its type and members, but with this may_have_run() and what(). The copy has
+/// no diagnostics, since those describe the original error.
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr copy_error(const Error& error, bool may_have_run,
                                                             const TextAround& around = {});
 }  // namespace detail
 
-/// What went wrong, by what the caller can do about it. `docs/errors.md` tells more of each.
-/// The numbers travel on the wire and never change.
+/// The kind of failure, grouped by what the caller can do about it; see `docs/errors.md`. The
+/// numbers travel on the wire and never change.
 enum class ErrorCode : std::uint16_t {
   remote_error = 1,       ///< the remote function threw
-  timed_out = 2,          ///< no answer in time
-  not_sent = 3,           ///< surely never ran: safe to retry
+  timed_out = 2,          ///< no answer within the time-out
+  not_sent = 3,           ///< the call surely never ran: safe to retry
   unknown = 4,            ///< the peer lives, but whether the call ran is not known
   peer_lost = 5,          ///< the peer is gone; the call may have run
   broken_promise = 6,     ///< a promise was destroyed without a value
-  overloaded = 7,         ///< refused for lack of room: try again later
-  cancelled = 8,          ///< somebody asked for it not to run
+  overloaded = 7,         ///< refused because a limit was reached: try again later
+  cancelled = 8,          ///< the call was cancelled
   not_found = 9,          ///< no such function, peer or object
   bad_signature = 10,     ///< the function is there, with another signature
-  bad_message = 11,       ///< bytes that do not decode, or beyond a limit
+  bad_message = 11,       ///< bytes that cannot be decoded, or exceed a limit
   shut_down = 12,         ///< the node is shutting down or is gone
   invalid_argument = 13,  ///< an option or argument out of its range
   join_failed = 14,       ///< the node could not listen, or not join its group
-  owner_lost = 15,        ///< the node that an RRef's object lived on has ended, or was restarted
-  rref_expired = 16,  ///< the object behind an RRef is gone, since its owner did not hear from us
+  owner_lost = 15,        ///< the node that owned an RRef's object has ended or restarted
+  rref_expired = 16,      ///< an RRef's object is gone: its owner did not hear from this node
 };
 
 /// The name of `code`, such as "TimedOut".
 [[nodiscard]] BATCHRPC_EXPORT std::string_view to_string(ErrorCode code) noexcept;
 
-/// The base of every error that batchrpc makes. Its message names node and function where there are
-/// any, and says what to do. Copying is cheap and never throws.
+/// The base class of all errors of batchrpc. The message names the node and the function, if any,
+/// and says what to do. Copying is cheap and never throws.
 class BATCHRPC_EXPORT Error : public std::runtime_error {
  public:
-  /// For codes that are not known here; of the others there is a class each.
+  /// For codes that this version does not know. Every known code has a class of its own.
   Error(ErrorCode code, const std::string& message, bool may_have_run);
   ~Error() override;
 
-  /// What a program decides by.
+  /// The kind of failure, for programs to decide by.
   [[nodiscard]] ErrorCode code() const noexcept { return code_; }
 
   /// Whether the call that ended in this error may have run, in whole or in part, on the callee.
   /// False is a promise: the call never ran and may be sent again.
   [[nodiscard]] bool may_have_run() const noexcept { return may_have_run_; }
 
-  /// What the node that made the call knows of it, with times (batchrpc/base/call_diagnostics.hpp);
-  /// null where the error is of no call. As long as this error, or a copy, lives. explain() puts it
-  /// into words.
+  /// What the calling node knows about the failed call, with times
+  /// (batchrpc/base/call_diagnostics.hpp); null if the error belongs to no call. Valid as long as
+  /// this error or a copy of it exists. explain() turns it into text.
   [[nodiscard]] const CallDiagnostics* diagnostics() const noexcept { return diagnostics_.get(); }
 
  private:
@@ -84,17 +84,18 @@ class BATCHRPC_EXPORT Error : public std::runtime_error {
   std::shared_ptr<const CallDiagnostics> diagnostics_;
 };
 
-/// The remote function threw. `what()` says where and what; the parts are there one by one.
+/// The remote function threw. `what()` names the node, the function and the exception; the members
+/// below give them one by one.
 class BATCHRPC_EXPORT RemoteError : public Error {
  public:
-  /// `type` is the demangled C++ type of what was thrown, `thrown_what` its `what()`. Methods have
-  /// not run where the constructor of their object threw.
+  /// `type` is the demangled C++ type of the exception, `thrown_what` its `what()`. `may_have_run`
+  /// is false for a method whose object's constructor threw, since the method did not run.
   RemoteError(std::string_view thrown_what, std::string_view type, std::string_view node,
               std::string_view function, bool may_have_run = true);
   ~RemoteError() override;
 
-  /// The what() of what was thrown and its demangled C++ type; the node and the function that
-  /// threw. Never null; as long as this error, or a copy, lives.
+  /// The what() and the demangled C++ type of the exception; the node and the function that threw.
+  /// Never null. Valid as long as this error or a copy of it exists.
   /// @{
   [[nodiscard]] const char* thrown_what() const noexcept;
   [[nodiscard]] const char* type() const noexcept;
@@ -107,7 +108,7 @@ class BATCHRPC_EXPORT RemoteError : public Error {
                                                const detail::TextAround& around);
   RemoteError(const std::string& text, const RemoteError& parts, bool may_have_run);
 
-  // One runtime_error a part: its copy shares the text, so that copies never throw.
+  // Each member is a runtime_error because copies of one share its text and never throw.
   std::runtime_error what_;
   std::runtime_error type_;
   std::runtime_error node_;
@@ -115,7 +116,7 @@ class BATCHRPC_EXPORT RemoteError : public Error {
 };
 
 namespace detail {
-/// One class an error code, so that each can be caught by its name.
+/// The base of the class for one error code.
 template <ErrorCode Code, bool MayHaveRun>
 class TypedError : public Error {
  public:
@@ -124,25 +125,26 @@ class TypedError : public Error {
 };
 }  // namespace detail
 
-/// No answer in time. The call may be running still, unless may_have_run() says no.
+/// No answer came within the time-out. Unless may_have_run() is false, the call may still be
+/// running.
 class BATCHRPC_EXPORT TimedOut final : public detail::TypedError<ErrorCode::timed_out, true> {
  public:
   using TypedError::TypedError;
   ~TimedOut() override;
 };
-/// The peer could not be reached, or the message never left: it is safe to call again.
+/// The peer could not be reached, or the message was never sent. It is safe to call again.
 class BATCHRPC_EXPORT NotSent final : public detail::TypedError<ErrorCode::not_sent, false> {
  public:
   using TypedError::TypedError;
   ~NotSent() override;
 };
-/// The connection broke under the call, and the peer, which lives, does not remember it.
+/// The connection broke during the call. The peer is alive, but does not remember the call.
 class BATCHRPC_EXPORT Unknown final : public detail::TypedError<ErrorCode::unknown, true> {
  public:
   using TypedError::TypedError;
   ~Unknown() override;
 };
-/// The peer is gone; the call may have run.
+/// The peer is gone. The call may have run.
 class BATCHRPC_EXPORT PeerLost final : public detail::TypedError<ErrorCode::peer_lost, true> {
  public:
   using TypedError::TypedError;
@@ -155,76 +157,77 @@ class BATCHRPC_EXPORT BrokenPromise final
   using TypedError::TypedError;
   ~BrokenPromise() override;
 };
-/// Refused for lack of room: try again later.
+/// The call was refused because a limit was reached. Try again later.
 class BATCHRPC_EXPORT Overloaded : public detail::TypedError<ErrorCode::overloaded, false> {
  public:
   using TypedError::TypedError;
-  /// With an estimate of when there may be room.
+  /// `retry_after` is an estimate of when there will be room.
   Overloaded(const std::string& message, std::chrono::nanoseconds retry_after,
              bool may_have_run = false)
       : TypedError(message, may_have_run), retry_after_(retry_after) {}
   ~Overloaded() override;
 
-  /// In how long there may be room, as who refused estimates it; zero: not known.
+  /// The estimate, by the node that refused, of how long to wait until there is room; zero if not
+  /// known.
   [[nodiscard]] std::chrono::nanoseconds retry_after() const noexcept { return retry_after_; }
 
  private:
   std::chrono::nanoseconds retry_after_{};
 };
-/// Somebody asked for it not to run.
+/// The call was cancelled.
 class BATCHRPC_EXPORT Cancelled final : public detail::TypedError<ErrorCode::cancelled, true> {
  public:
   using TypedError::TypedError;
   ~Cancelled() override;
 };
-/// No such function, peer or object; near names are suggested.
+/// No such function, peer or object. The message suggests similar names.
 class BATCHRPC_EXPORT NotFound final : public detail::TypedError<ErrorCode::not_found, false> {
  public:
   using TypedError::TypedError;
   ~NotFound() override;
 };
-/// The function is there with other types; the message names both signatures.
+/// The function exists with other types. The message names both signatures.
 class BATCHRPC_EXPORT BadSignature final
     : public detail::TypedError<ErrorCode::bad_signature, false> {
  public:
   using TypedError::TypedError;
   ~BadSignature() override;
 };
-/// Bytes that do not decode, or are beyond a limit.
+/// Bytes that cannot be decoded, or that exceed a limit.
 class BATCHRPC_EXPORT BadMessage final : public detail::TypedError<ErrorCode::bad_message, false> {
  public:
   using TypedError::TypedError;
   ~BadMessage() override;
 };
-/// This node, or the callee, is shutting down or is gone.
+/// This node or the callee is shutting down or is gone.
 class BATCHRPC_EXPORT ShutDown final : public detail::TypedError<ErrorCode::shut_down, false> {
  public:
   using TypedError::TypedError;
   ~ShutDown() override;
 };
-/// An option, argument or result out of its range.
+/// An option, argument or result is out of its range.
 class BATCHRPC_EXPORT InvalidArgument final
     : public detail::TypedError<ErrorCode::invalid_argument, false> {
  public:
   using TypedError::TypedError;
   ~InvalidArgument() override;
 };
-/// The node could not listen, or not join its group.
+/// The node could not listen, or could not join its group.
 class BATCHRPC_EXPORT JoinFailed final : public detail::TypedError<ErrorCode::join_failed, false> {
  public:
   using TypedError::TypedError;
   ~JoinFailed() override;
 };
 
-/// The object behind an RRef is gone with the node that owned it, which has ended or was restarted:
-/// create another.
+/// The object of an RRef is gone, because the node that owned it has ended or restarted. Create
+/// another object.
 class BATCHRPC_EXPORT OwnerLost final : public detail::TypedError<ErrorCode::owner_lost, false> {
  public:
   using TypedError::TypedError;
   ~OwnerLost() override;
 };
-/// The object behind an RRef is gone: its owner had not heard from this node for longer than the
-/// lease (NodeOptions::rref_lease), and nobody else referred to it. Create another.
+/// The object of an RRef is gone: its owner did not hear from this node for longer than the lease
+/// (NodeOptions::rref_lease), and no other node referred to it. Create another object.
 class BATCHRPC_EXPORT RRefExpired final
     : public detail::TypedError<ErrorCode::rref_expired, false> {
  public:
@@ -232,13 +235,13 @@ class BATCHRPC_EXPORT RRefExpired final
   ~RRefExpired() override;
 };
 
-/// The typed error for `code`, as an exception pointer; for a code that is not known (of a newer
-/// peer) a plain `Error`. For remote_error use `RemoteError`.
+/// Makes the typed error for `code`. A code that this version does not know (from a newer peer)
+/// gives a plain `Error`. For remote_error use `RemoteError`.
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr make_error(ErrorCode code,
                                                             const std::string& message,
                                                             bool may_have_run);
 
-/// What `error` says of itself: `what()` of a std::exception, else a line that names its type.
+/// The message of `error`: `what()` of a std::exception, else a line that names its type.
 [[nodiscard]] BATCHRPC_EXPORT std::string describe(const std::exception_ptr& error);
 
 /// The demangled type of the exception in `error`, such as "std::out_of_range".

@@ -7,17 +7,17 @@
 
 namespace batchrpc {
 
-/// A point on the library's time line. Only differences mean something: a virtual clock starts
-/// anywhere.
+/// A point in time on a node's clock. Only differences are meaningful, because a virtual clock may
+/// start at any value.
 using TimePoint = std::chrono::steady_clock::time_point;
-/// A time span of the library's, in nanoseconds.
+/// A time span in nanoseconds.
 using Duration = std::chrono::steady_clock::duration;
 
-/// Whatever runs tasks: a node's workers, its loop, or a wrapper of the program's own.
+/// An object that runs tasks: a node's workers, its loop, or a wrapper written by the program.
 class BATCHRPC_EXPORT Executor {
  public:
   virtual ~Executor();
-  /// Runs `task` some time later, never inside this call. Thread-safe. A task must not throw.
+  /// Runs `task` later, never inside this call. Thread-safe. A task must not throw.
   virtual void post(Task task) = 0;
 };
 

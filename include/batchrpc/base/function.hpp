@@ -12,10 +12,10 @@ namespace batchrpc {
 template <class Signature>
 class UniqueFunction;
 
-/// A callable that is owned by one holder and can only be moved, so that it may capture what can
-/// only be moved. Callables of up to 48 bytes whose move cannot throw are kept without an
-/// allocation. (std::move_only_function of C++23, as far as it is used here.) A null function
-/// pointer makes an empty one; calling that is undefined.
+/// A move-only callable with one owner; it may capture move-only objects. It stores callables of up
+/// to 48 bytes whose move cannot throw without an allocation. (The part of C++23's
+/// std::move_only_function that batchrpc needs.) A null function pointer makes an empty one;
+/// calling an empty one is undefined.
 template <class R, class... Args>
 class UniqueFunction<R(Args...)> {
  public:
@@ -101,7 +101,7 @@ class UniqueFunction<R(Args...)> {
   const Operations* operations_ = nullptr;
 };
 
-/// A piece of work to be run once.
+/// A piece of work that runs once.
 using Task = UniqueFunction<void()>;
 
 }  // namespace batchrpc

@@ -8,32 +8,32 @@
 
 namespace batchrpc {
 
-/// Counts whole numbers, such as sizes or nanoseconds, in buckets that grow with the number: up to
-/// 63 each has its own, above that a bucket is at most 1/32 of its numbers wide, so that what is
-/// read back is off by at most 1.6 %. (The layout of HdrHistogram, with 32 buckets an octave.)
-/// Memory grows with the largest number, to at most 16 KiB. Not thread-safe; a copy is a snapshot.
+/// Counts whole numbers, such as sizes or nanoseconds, in buckets. Each number up to 63 has its own
+/// bucket. Above that, a bucket's width is at most 1/32 of its numbers, so that reported values are
+/// off by at most 1.6 %. (The layout of HdrHistogram, with 32 buckets per octave.) Memory grows
+/// with the largest number, to at most 16 KiB. Not thread-safe; a copy is a snapshot.
 class BATCHRPC_EXPORT Histogram {
  public:
-  /// Numbers of one bucket.
+  /// One bucket and its count.
   struct Bucket {
-    std::uint64_t lowest = 0;   ///< the smallest number that it counts
-    std::uint64_t highest = 0;  ///< the largest
-    std::uint64_t count = 0;    ///< how many came
+    std::uint64_t lowest = 0;   ///< the smallest number of the bucket
+    std::uint64_t highest = 0;  ///< the largest number of the bucket
+    std::uint64_t count = 0;    ///< how many numbers were counted
   };
 
   Histogram() = default;
-  /// Of counts by bucket, from the lowest on, as the library itself gathers them; the largest
-  /// number is then known as the middle of its bucket.
+  /// Takes counts by bucket, lowest bucket first, as the library gathers them. The largest number
+  /// is then only known as the middle of its bucket.
   Histogram(std::vector<std::uint64_t> counts, std::uint64_t sum);
 
-  /// Counts a number, or so many of it.
+  /// Counts `value`, `times` times.
   void add(std::uint64_t value, std::uint64_t times = 1);
-  /// Counts all that `other` has.
+  /// Adds all counts of `other`.
   void add(const Histogram& other);
-  /// As new.
+  /// Removes all counts.
   void clear();
 
-  /// How many numbers came, their sum, and the largest; 0 when none came.
+  /// The number of counted values, their sum, and the largest; 0 if none were counted.
   /// @{
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
   [[nodiscard]] std::uint64_t sum() const noexcept { return sum_; }
@@ -41,11 +41,11 @@ class BATCHRPC_EXPORT Histogram {
   [[nodiscard]] double mean() const noexcept;
   /// @}
 
-  /// The smallest number that at least `fraction` (0 to 1) of the numbers do not exceed, as the
-  /// middle of its bucket; 0 when none came.
+  /// The smallest number that at least `fraction` (0 to 1) of the counted numbers do not exceed, as
+  /// the middle of its bucket; 0 if none were counted.
   [[nodiscard]] std::uint64_t quantile(double fraction) const;
 
-  /// Those that counted something, in order.
+  /// The buckets that are not empty, in ascending order.
   [[nodiscard]] std::vector<Bucket> buckets() const;
 
  private:

@@ -9,29 +9,30 @@
 
 namespace batchrpc {
 
-/// How much a line matters. As a node's setting: the least that is logged, `off` for nothing.
+/// The importance of a line. As a node's setting: the lowest level that is logged; `off` logs
+/// nothing.
 enum class LogLevel : unsigned char { debug, info, warning, error, off };
 
-/// Takes a line, without its end; control characters are replaced. Called on any thread, several at
-/// once; must not block for long, or call the node. What it throws is dropped.
+/// Takes a line without its line end; control characters are replaced. Several threads may call it
+/// at once. It must not block for long or call the node. Exceptions that it throws are dropped.
 using LogSink = std::function<void(LogLevel level, std::string_view line)>;
 
-/// A node's log: lines at or above a level go to a sink, by default standard error through spdlog.
-/// Copying shares the sink. Thread-safe.
+/// A node's log. Lines at or above a level go to a sink, by default to standard error through
+/// spdlog. Copies share the sink. Thread-safe.
 class BATCHRPC_EXPORT Log {
  public:
-  /// A null `sink` means standard error. `prefix` (the node's name, say) begins every line.
+  /// A null `sink` means standard error. Every line begins with `prefix`, such as the node's name.
   explicit Log(LogLevel level = LogLevel::warning, LogSink sink = nullptr, std::string prefix = {});
 
-  /// Whether a line of `level` would be logged: asked before one is put together that costs time.
+  /// Whether a line of `level` would be logged. Ask before you compose an expensive line.
   [[nodiscard]] bool enabled(LogLevel level) const noexcept {
     return level >= level_ && level != LogLevel::off;
   }
-  /// Hands a line, without its end, to the sink, on the calling thread. Never throws what the sink
-  /// throws.
+  /// Passes a line, without its line end, to the sink on the calling thread. Drops exceptions of
+  /// the sink.
   void write(LogLevel level, std::string_view line) const;
 
-  /// The same by level.
+  /// Writes a line with the level of that name.
   /// @{
   void debug(std::string_view line) const { write(LogLevel::debug, line); }
   void info(std::string_view line) const { write(LogLevel::info, line); }

@@ -7,8 +7,8 @@
 
 namespace batchrpc::detail {
 
-/// Shared ownership of an object that counts its references itself: one word, where a
-/// std::shared_ptr takes two, and no block beside the object.
+/// Shared ownership of an object that counts its own references. It takes one word, where a
+/// std::shared_ptr takes two, and no separate control block.
 template <class T>
 class Ref {
  public:
@@ -20,7 +20,7 @@ class Ref {
     if (object_ != nullptr) object_->add_reference();
   }
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  /// Of something that may still be changed.
+  /// Converts to a reference to a const object.
   operator Ref<const T>() const noexcept { return Ref<const T>(Ref(*this).release()); }
   Ref& operator=(Ref other) noexcept {
     std::swap(object_, other.object_);
@@ -39,7 +39,7 @@ class Ref {
   T* get() const noexcept { return object_; }
   T* operator->() const noexcept { return object_; }
   T& operator*() const noexcept { return *object_; }
-  /// Gives the reference away.
+  /// Gives up the reference without releasing it.
   [[nodiscard]] T* release() noexcept { return std::exchange(object_, nullptr); }
 
   friend bool operator==(const Ref& a, const Ref& b) noexcept { return a.object_ == b.object_; }
@@ -48,7 +48,8 @@ class Ref {
   T* object_ = nullptr;
 };
 
-/// A base of final classes that a Ref shares; made by `new`, with one reference.
+/// The base of final classes that Ref shares. An object is created with `new` and starts with one
+/// reference.
 template <class T>
 class RefCounted {
  public:

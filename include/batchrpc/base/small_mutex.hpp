@@ -4,8 +4,8 @@
 
 namespace batchrpc::detail {
 
-/// A mutex of four bytes, for objects of which there are many. After Drepper, "Futexes Are Tricky",
-/// 2011, mutex 3.
+/// A mutex of four bytes, for objects that exist in large numbers. After Drepper, "Futexes Are
+/// Tricky", 2011, mutex 3.
 class SmallMutex {
  public:
   void lock() noexcept {
@@ -23,8 +23,8 @@ class SmallMutex {
 
  private:
   static constexpr int kFree = 0;
-  static constexpr int kTaken = 1;    // nobody waits
-  static constexpr int kAwaited = 2;  // somebody may
+  static constexpr int kTaken = 1;    // no thread waits
+  static constexpr int kAwaited = 2;  // a thread may wait
 
   std::atomic<int> state_{kFree};
 };

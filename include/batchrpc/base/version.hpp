@@ -4,14 +4,14 @@
 
 #include <batchrpc/base/export.hpp>
 
-/// The version of the headers in use. CMakeLists.txt reads it from here.
+/// The version of these headers. CMakeLists.txt reads it from here.
 #define BATCHRPC_VERSION_MAJOR 0
 #define BATCHRPC_VERSION_MINOR 1
 #define BATCHRPC_VERSION_PATCH 0
 
 namespace batchrpc {
 
-/// The version of the library that is linked, as in "0.1.0".
+/// The version of the linked library, such as "0.1.0".
 BATCHRPC_EXPORT std::string_view version() noexcept;
 
 }  // namespace batchrpc

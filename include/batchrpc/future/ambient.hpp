@@ -8,9 +8,9 @@ namespace batchrpc::detail {
 
 class OperatorSink;
 
-/// What the calling thread's work is part of: a remote call that it answers, say. Callbacks of
-/// then() are part of what they were attached in, and coroutines, after a co_await, of what they
-/// were suspended in, whichever thread goes on with them.
+/// The work that the calling thread belongs to, such as the remote call that it answers. A callback
+/// of then() belongs to the work in which it was attached. A coroutine continues after a co_await
+/// in the work in which it was suspended. Neither depends on the thread.
 class BATCHRPC_EXPORT Ambient {
  public:
   Ambient() = default;
@@ -18,15 +18,16 @@ class BATCHRPC_EXPORT Ambient {
   Ambient& operator=(const Ambient&) = default;
   virtual ~Ambient();
 
-  /// One to be kept; null when it ends with the thread's present work.
+  /// An Ambient that may be kept; null if this one ends with the thread's present work.
   [[nodiscard]] virtual std::shared_ptr<const Ambient> share() const = 0;
 
-  /// The calling thread's; null: none.
+  /// The calling thread's Ambient; null if there is none.
   [[nodiscard]] static const Ambient* current() noexcept;
-  /// Makes `ambient` the calling thread's; returns the one before.
+  /// Makes `ambient` the calling thread's Ambient. Returns the previous one.
   static const Ambient* exchange_current(const Ambient* ambient) noexcept;
 
-  /// Where the operators go that a thread runs for this; null: nowhere. Lives as long as it does.
+  /// The sink for the operators that a thread runs for this work; null if there is none. It lives
+  /// as long as this object.
   [[nodiscard]] virtual OperatorSink* operators() const noexcept = 0;
 
   [[nodiscard]] static std::shared_ptr<const Ambient> share_current() {
@@ -35,7 +36,8 @@ class BATCHRPC_EXPORT Ambient {
   }
 };
 
-/// Makes `ambient`, which may be null and outlives the scope, the calling thread's for a time.
+/// Makes `ambient` the calling thread's Ambient for the duration of the scope. It may be null, and
+/// must outlive the scope.
 class AmbientScope {
  public:
   explicit AmbientScope(const Ambient* ambient) noexcept

@@ -15,12 +15,13 @@
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/promise.hpp"
 
-/// Futures from and to Asio's completion tokens. The only header of futures that includes Asio.
+/// Conversions between futures and Asio's completion tokens. No other header of futures includes
+/// Asio.
 namespace batchrpc {
 namespace detail {
 
-/// Waits for a future on behalf of a completion handler. Memory, executor and work are the
-/// handler's business, as in Asio's own operations.
+/// Waits for a future on behalf of a completion handler. As in Asio's own operations, the handler
+/// determines the memory, the executor and the outstanding work.
 template <class T, class Handler>
 class AsioOperation final : private Callback {
   using Executor_ = asio::associated_executor_t<Handler>;
@@ -46,8 +47,8 @@ class AsioOperation final : private Callback {
     static_cast<AsioOperation&>(self).finish(static_cast<State<T>&>(source).take());
   }
 
-  // Always posted: a handler does not run inside the initiating function, and what it throws
-  // belongs to the executor, not to whoever completed the future.
+  // Always posted. A handler must not run inside the initiating function, and an exception of it
+  // belongs to the executor, not to the thread that completed the future.
   void finish(Result<T> result) {
     Handler handler(std::move(handler_));
     const auto work = std::move(work_);
@@ -80,16 +81,16 @@ struct AsioSignature<void> {
 
 }  // namespace detail
 
-/// Completes `token` when `future` is ready, with (std::exception_ptr, T), or (std::exception_ptr)
-/// for void: so `co_await as_async(std::move(future), asio::use_awaitable)` gives the value or
-/// throws the error. As with every asynchronous operation of Asio's, the handler is posted to its
-/// associated executor (a plain callback has the system's; bind another with asio::bind_executor).
-/// T must be default constructible, for the argument that stands beside an error. Consumes the
-/// future; throws InvalidArgument when it is empty.
+/// Completes `token` when `future` is ready, with (std::exception_ptr, T), or with
+/// (std::exception_ptr) for void. So `co_await as_async(std::move(future), asio::use_awaitable)`
+/// returns the value or throws the error. As in every asynchronous operation of Asio, the handler
+/// is posted to its associated executor. A plain callback has the system executor; bind another
+/// with asio::bind_executor. T must be default constructible, because a T accompanies an error.
+/// Consumes the future. Throws InvalidArgument if it is empty.
 template <class T, class Token>
 auto as_async(Future<T>&& future, Token&& token) {
   static_assert(std::is_void_v<T> || std::is_default_constructible_v<T>,
-                "wrap a T without a default constructor into a std::optional with then() first");
+                "T has no default constructor; wrap it into a std::optional with then() first");
   return asio::async_initiate<Token, typename detail::AsioSignature<T>::type>(
       [](auto handler, detail::Ref<detail::State<T>> source) {
         detail::AsioOperation<T, decltype(handler)>::start(std::move(source), std::move(handler));
@@ -97,17 +98,19 @@ auto as_async(Future<T>&& future, Token&& token) {
       token, detail::FutureAccess::consume(future));
 }
 
-/// A completion token: an asynchronous operation of Asio's that is started with it returns a
-/// Future. A std::error_code that is set, or a std::exception_ptr, becomes the future's error (the
-/// former as a std::system_error); the arguments after it the value: none gives `Future<void>`,
-/// one `Future<T>`, several a `Future<std::tuple<…>>`.
+/// A completion token: an asynchronous operation of Asio that is started with it returns a Future.
+/// If the handler's first argument is a std::error_code that is set, or a std::exception_ptr that
+/// is not null, the future fails: with a std::system_error, or with that exception. The other
+/// arguments become the value: none gives `Future<void>`, one `Future<T>`, several a
+/// `Future<std::tuple<…>>`.
 ///
 ///     timer.async_wait(batchrpc::use_future).then([] { … });
 ///
-/// The future completes on the thread where Asio calls the handler. An operation that is destroyed
-/// without being finished, with its io_context say, breaks its promise.
+/// The future completes on the thread on which Asio calls the handler. If the operation is
+/// destroyed before it finishes, for example with its io_context, the future fails with
+/// BrokenPromise.
 struct use_future_t {};
-/// The token itself.
+/// The token.
 inline constexpr use_future_t use_future{};
 
 namespace detail {
@@ -125,7 +128,7 @@ struct AsioValue<> {
   using type = void;
 };
 
-/// A handler that completes a promise: the part that does not look for errors.
+/// A handler that completes a promise with its arguments. It does not look for errors.
 template <class... Arguments>
 class AsioHandler {
  public:

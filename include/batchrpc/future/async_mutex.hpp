@@ -9,30 +9,31 @@
 
 namespace batchrpc {
 
-/// Mutual exclusion that no thread waits for: who wants the lock gets a future of it. For what
-/// remote functions, batch handlers and coroutines share, such as a model.
+/// A mutex that blocks no thread: lock() returns a future of the lock. Use it for data that remote
+/// functions, batch handlers and coroutines share, such as a model.
 ///
 ///     auto guard = co_await mutex.lock();                          // in a coroutine
 ///     mutex.lock().then([](batchrpc::AsyncMutex::Guard guard) {…}); // anywhere
 ///     auto guard = mutex.lock().get();                             // blocks, as every get()
 ///
-/// The lock belongs to its guard, not to a thread: a guard may be kept, passed on and destroyed on
-/// any thread. It is granted in the order in which it was asked for. Who asks for it a second time,
-/// and waits for that while it has it, waits for ever.
+/// The lock belongs to its guard, not to a thread. A guard may be kept, passed on and destroyed on
+/// any thread. Locks are granted in the order of the calls of lock(). Do not wait for a second lock
+/// while you hold the guard: that wait never ends.
 ///
-/// Thread-safe. May be destroyed at any time: guards, and those who wait, go on as if it lived.
+/// Thread-safe. The mutex may be destroyed at any time. Its guards and waiting futures still work
+/// afterwards.
 class BATCHRPC_EXPORT AsyncMutex {
   class Core;
 
  public:
-  /// The lock, for as long as this object lives. Movable; used by one thread at a time.
+  /// Holds the lock for as long as it exists. Movable. Only one thread may use a guard at a time.
   class BATCHRPC_EXPORT Guard {
    public:
-    /// Of no lock.
+    /// Holds no lock.
     Guard() noexcept = default;
-    /// The other one has no lock afterwards.
+    /// Takes over the lock of the other guard.
     Guard(Guard&&) noexcept = default;
-    /// The same; gives back the lock that this one had.
+    /// Releases this guard's lock, if any, and takes over that of the other guard.
     Guard& operator=(Guard&& other) noexcept {
       Guard taken(std::move(other));
       core_.swap(taken.core_);
@@ -40,11 +41,11 @@ class BATCHRPC_EXPORT AsyncMutex {
     }
     ~Guard() { unlock(); }
 
-    /// Gives the lock back, and with it to the next who waits: the callbacks of that one's future
-    /// run in here, under the rules for futures (see Future). Without a lock it does nothing.
+    /// Releases the lock and grants it to the next in line. The callbacks of that future run inside
+    /// this call, under the rules for futures (see Future). Without a lock it does nothing.
     void unlock() noexcept;
 
-    /// Whether it has the lock.
+    /// Whether this guard holds the lock.
     [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
 
    private:
@@ -54,18 +55,18 @@ class BATCHRPC_EXPORT AsyncMutex {
     std::shared_ptr<Core> core_;
   };
 
-  /// Unlocked.
+  /// Creates an unlocked mutex.
   AsyncMutex();
   ~AsyncMutex();
   AsyncMutex(const AsyncMutex&) = delete;
   AsyncMutex& operator=(const AsyncMutex&) = delete;
 
-  /// The lock, when all that asked before have given it back or have dropped their futures; ready
-  /// at once when nobody has it. Never fails. A future that is dropped gives up its place, or the
-  /// lock, if it has that already.
+  /// Returns a future of the lock. It completes when all earlier requests have released the lock or
+  /// dropped their futures; it is ready at once if the mutex is unlocked. It never fails. Dropping
+  /// the future gives up its place in the queue, or the lock if it has been granted already.
   [[nodiscard]] Future<Guard> lock();
 
-  /// The lock, if nobody has it.
+  /// Returns the lock if the mutex is unlocked, else nothing.
   [[nodiscard]] std::optional<Guard> try_lock();
 
  private:

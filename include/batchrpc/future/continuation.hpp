@@ -11,7 +11,7 @@
 #include "batchrpc/future/ambient.hpp"
 #include "batchrpc/future/state.hpp"
 
-/// What `then` and its kin make. Not for users.
+/// The implementation of `then`, `on_error` and `finally`. Not for users.
 namespace batchrpc {
 
 template <class T>
@@ -19,7 +19,7 @@ class Future;
 
 namespace detail {
 
-/// Makes futures of states and takes them apart.
+/// Makes futures from states and takes them apart.
 struct FutureAccess {
   template <class T>
   static Future<T> make(Ref<State<T>> state) noexcept {
@@ -39,7 +39,7 @@ struct FutureAccess {
   }
 };
 
-/// The future that a callback returning R leads to: futures and results are flattened.
+/// The future type for a callback that returns R. Futures and results are flattened.
 template <class R>
 struct Flattened {
   using type = R;
@@ -56,10 +56,10 @@ struct Flattened<Result<U>> {
   static constexpr bool kIsFuture = false;
 };
 
-/// Stands for "on the completing thread" where an executor could be.
+/// Takes the place of an executor and means "on the completing thread".
 struct Here {};
 
-// How a callback is called: once, as an rvalue, without arguments when A is void.
+// How a callback is called: once, as an rvalue, without arguments if A is void.
 template <class F, class A>
 struct CallTraits {
   static constexpr bool kCallable = requires(F && f, A&& argument) {
@@ -80,7 +80,7 @@ struct ReturnOf<F, void> {
   using type = std::remove_cvref_t<decltype(std::declval<F>()())>;
 };
 
-// The type of a callable's only parameter, where it has exactly one signature.
+// The type of a callable's only parameter, if it has exactly one signature.
 struct Unknown_ {};
 template <class F>
 struct Parameter {
@@ -104,7 +104,7 @@ struct Parameter<R (C::*)(A) noexcept> : Parameter<R (*)(A)> {};
 template <class C, class R, class A>
 struct Parameter<R (C::*)(A) const noexcept> : Parameter<R (*)(A)> {};
 
-/// A callback's argument, from a future that is consumed (moved) or not (a const reference).
+/// The type of a callback's argument: T&& if the future is consumed, else const T&.
 template <class T, bool Consume>
 using ArgumentOf = std::conditional_t<Consume, T&&, const T&>;
 template <class T, bool Consume>
@@ -116,8 +116,8 @@ struct ValueArgument<void, Consume> {
   using type = void;
 };
 
-/// Whether `f` is to be given the Result rather than the value: by its parameter's type, since a
-/// Result is made of a value implicitly and a generic callable would take either.
+/// Whether `f` takes the Result instead of the value. Decided by its parameter's type, because a
+/// value converts to a Result and a generic callable would accept both.
 template <class F, class T, bool Consume>
 inline constexpr bool kTakesResult = [] {
   using P = typename Parameter<F>::type;
@@ -128,8 +128,8 @@ inline constexpr bool kTakesResult = [] {
   }
 }();
 
-/// Runs `call` and puts what it returns into `out`; a future that it returns is left to be
-/// followed.
+/// Runs `call` and stores its result in `out`. If it returns a future, returns that future's state,
+/// for the caller to follow.
 template <class U, class Call>
 Ref<State<U>> settle(State<U>& out, Call&& call) {
   using R = std::remove_cvref_t<decltype(call())>;
@@ -199,14 +199,14 @@ struct OnErrorBody {
   }
 };
 
-/// The state of a future that `then` and its kin return: it holds the callback until it has run and
-/// the future that it perhaps returned is ready, and waits for the source, and for that future,
-/// through the one Callback that it is. `Body` is called with the source's result and with this
-/// state, and may return another state to follow.
+/// The state of a future that `then`, `on_error` or `finally` returns. It keeps the callback until
+/// the callback has run and the future that it may have returned is ready. As a Callback it waits
+/// first for the source and then for that future. `Body` is called with the source's result and
+/// this state, and may return another state to follow.
 template <class T, class U, class Body, bool Consume, class Where>
 class Continuation final : public State<U>, private Callback {
  public:
-  /// One reference is the future's, the other the source's.
+  /// One reference belongs to the future, the other to the source.
   template <class F>
   Continuation(F&& f, Where where)
       : State<U>(2),
@@ -230,7 +230,7 @@ class Continuation final : public State<U>, private Callback {
     }
   }
 
-  /// The task that an executor runs; one that is destroyed without having run breaks the promise.
+  /// The task that an executor runs. If it is destroyed before it has run, the promise is broken.
   class Posted {
    public:
     Posted(Continuation* continuation, Ref<State<T>> source) noexcept
@@ -275,7 +275,7 @@ class Continuation final : public State<U>, private Callback {
       return;
     }
     if (inner) {
-      follow(std::move(inner));  // a coroutine goes on to use the captures of its lambda
+      follow(std::move(inner));  // a coroutine still uses the captures of its lambda
     } else {
       destroy_body();
       this->complete();
@@ -306,13 +306,13 @@ class Continuation final : public State<U>, private Callback {
     this->complete();
   }
 
-  // What the callback captured goes when it is done, not when the last future is gone.
+  // Destroys the callback's captures when it is done, not when the last future is destroyed.
   void destroy_body() noexcept {
     has_body_ = false;
     body_.~Body();
   }
 
-  [[no_unique_address]] Where where_;  // a pointer to an executor, or Here
+  [[no_unique_address]] Where where_;  // an Executor*, or Here
   std::shared_ptr<const Ambient> ambient_ = Ambient::share_current();
   bool has_body_ = true;
   union {
@@ -320,7 +320,7 @@ class Continuation final : public State<U>, private Callback {
   };
 };
 
-/// A future that is complete from the beginning.
+/// Makes a future that is complete from the beginning.
 template <class T>
 Future<T> make_completed(Result<T> result) {
   Ref<State<T>> state(new State<T>(1));
@@ -329,7 +329,7 @@ Future<T> make_completed(Result<T> result) {
   return FutureAccess::make(std::move(state));
 }
 
-/// What get() const& returns.
+/// The return type of get() const&.
 template <class T>
 struct ConstReferenceTo {
   using type = const T&;
@@ -341,7 +341,7 @@ struct ConstReferenceTo<void> {
 template <class T>
 using ConstReference = typename ConstReferenceTo<T>::type;
 
-/// `timeout` in the clock's units, at most the longest that they can say.
+/// Converts `timeout` to the clock's units, limited to the longest duration that they can express.
 template <class Rep, class Period>
 Duration to_duration(const std::chrono::duration<Rep, Period>& timeout) {
   using Seconds = std::chrono::duration<double>;

@@ -12,7 +12,7 @@
 #include "batchrpc/future/future.hpp"
 #include "batchrpc/future/state.hpp"
 
-/// `co_await` of futures, and coroutines that return them.
+/// `co_await` on futures, and coroutines that return futures.
 ///
 ///     batchrpc::Future<int> both(batchrpc::Node& node) {
 ///       auto a = node.call<&f>("a");             // both calls are under way
@@ -20,23 +20,25 @@
 ///       co_return co_await std::move(a) + co_await std::move(b);
 ///     }
 ///
-/// A coroutine starts at once, on the caller's thread, and goes on after each co_await on the
-/// thread that completed the future (under the same rules as a callback of `then`, see Future). Its
-/// own future completes when its frame, with parameters and local variables, is gone. Dropping its
-/// future does not stop it. Parameters that are references must outlive it: pass by value.
+/// A coroutine starts at once on the caller's thread. After each co_await it continues on the
+/// thread that completed the future, under the same rules as a callback of `then` (see Future). Its
+/// own future completes after its frame, with parameters and local variables, has been destroyed.
+/// Dropping that future does not stop the coroutine. Parameters that are references must outlive
+/// it, so pass by value.
 ///
-/// g++ 12 (not clang) miscompiles some co_await expressions. Destroyed twice: a temporary aggregate
-/// with members that need destruction, or a temporary lambda with such captures, anywhere in the
-/// expression
-/// (`co_await node.call<&f>("a", Options{.name = "x"})`): name it first, and pass it with
-/// std::move. Crashes when it suspends: `co_await` as the bare condition of if, while or switch:
-/// write `if (bool ok = co_await f; ok)`. Safe are temporaries of classes with constructors, pairs,
-/// tuples, containers, and everything that has a name.
+/// g++ 12 (not clang) miscompiles some co_await expressions:
+/// - It destroys some temporaries in the expression twice: aggregates with members that need
+///   destruction, and lambdas with such captures. Example: `co_await node.call<&f>("a",
+///   Options{.name = "x"})`. Give the temporary a name first and pass it with std::move.
+/// - It crashes on suspension if `co_await` is the bare condition of if, while or switch. Write `if
+///   (bool ok = co_await f; ok)`.
+/// Temporaries of classes with constructors, pairs, tuples, containers, and everything with a name
+/// are safe.
 namespace batchrpc {
 namespace detail {
 
-/// Suspends a coroutine until a state is ready. Has constructors, since g++ 12 destroys temporary
-/// aggregates twice.
+/// Suspends a coroutine until a state is ready. It has constructors because g++ 12 destroys
+/// temporary aggregates twice.
 template <class T, bool Consume>
 class Awaiter final : private Callback {
  public:
@@ -46,8 +48,8 @@ class Awaiter final : private Callback {
   [[nodiscard]] bool await_ready() const noexcept {
     return Consume ? state_->idle() : state_->ready();
   }
-  // Not inlined: what it keeps must not be in the frame, which may be gone when it returns, since
-  // the coroutine may run on another thread already.
+  // Not inlined: its variables must not be in the frame. The coroutine may already run on another
+  // thread, and its frame may be gone when this function returns.
   [[gnu::noinline]] bool await_suspend(std::coroutine_handle<> coroutine) {
     coroutine_ = coroutine;
     ambient_ = Ambient::share_current();
@@ -74,8 +76,8 @@ class Awaiter final : private Callback {
   std::shared_ptr<const Ambient> ambient_;
 };
 
-/// Completes a coroutine's future when its frame is gone, so that callbacks never run below its
-/// local variables.
+/// Completes a coroutine's future after its frame is gone, so that callbacks never run while its
+/// local variables exist.
 struct FinalAwaiter {
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <class CoroutinePromise>
@@ -94,7 +96,7 @@ class CoroutinePromiseBase : public PooledFrame {
   CoroutinePromiseBase(const CoroutinePromiseBase&) = delete;
   CoroutinePromiseBase& operator=(const CoroutinePromiseBase&) = delete;
   ~CoroutinePromiseBase() {
-    if (state_ == nullptr) return;  // else: destroyed while suspended
+    if (state_ == nullptr) return;  // null unless the coroutine was destroyed while suspended
     state_->store(broken_promise());
     state_->complete();
   }
@@ -113,7 +115,7 @@ class CoroutinePromiseBase : public PooledFrame {
 template <class T>
 class CoroutinePromise : public CoroutinePromiseBase<T> {
  public:
-  /// `co_return value;`, also of a Result<T>.
+  /// Handles `co_return value;`, also for a Result<T>.
   template <class V>
   void return_value(V&& value) {
     if constexpr (std::is_same_v<std::remove_cvref_t<V>, Result<T>>) {
@@ -132,14 +134,14 @@ class CoroutinePromise<void> : public CoroutinePromiseBase<void> {
 
 }  // namespace detail
 
-/// Gives the value, or throws the error. `co_await std::move(future)`, and of a future that a
-/// function returns, moves the value; `co_await future` gives a const reference, which holds while
-/// the future keeps its value.
+/// Returns the value or throws the error. `co_await std::move(future)`, and co_await on a future
+/// that a function returns, move the value. `co_await future` returns a const reference that is
+/// valid while the future keeps its value.
 template <class T>
 [[nodiscard]] auto operator co_await(Future<T>&& future) {
   return detail::Awaiter<T, true>(detail::FutureAccess::consume(future));
 }
-/// The same for a future that stays: gives a const reference.
+/// The same for an lvalue future: returns a const reference.
 template <class T>
 [[nodiscard]] auto operator co_await(const Future<T>& future) {
   return detail::Awaiter<T, false>(detail::FutureAccess::share(future));

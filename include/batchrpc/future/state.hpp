@@ -13,16 +13,16 @@
 #include "batchrpc/base/ref.hpp"
 #include "batchrpc/base/result.hpp"
 
-/// What a promise and its future share. Not for users; the library's own layers may derive from
-/// State<T> to keep what belongs to a future (a pending call, say) in the future's one allocation.
+/// The state that a promise and its future share. Not for users. The library's own layers may
+/// derive from State<T> to keep data of a future, such as a pending call, in the same allocation.
 namespace batchrpc::detail {
 
 class StateBase;
 
-/// What is to be done when a state completes. It lives inside whatever waits (a continuation's own
-/// state, a coroutine's frame, a blocked thread's stack), so that waiting allocates nothing. `run`
-/// cannot throw by its type. The source lives until `run` returns; the callback itself may be gone
-/// by then.
+/// A function to run when a state completes. It is part of the object that waits (a continuation's
+/// state, a coroutine's frame, a blocked thread's stack), so that waiting allocates nothing. The
+/// type of `run` forbids exceptions. The source lives until `run` returns; the callback itself may
+/// be gone by then.
 struct Callback {
   using Run = void (*)(Callback& self, StateBase& source) noexcept;
 
@@ -33,9 +33,10 @@ struct Callback {
 
   Callback* next = nullptr;
   Run run;
-  /// Moves the value away, so it must not run while a callback that looks at it has not returned.
+  /// Whether it moves the value away. It must then not run before a callback that looks at the
+  /// value has returned.
   bool consumes;
-  /// Comes with a reference to its source, which whoever runs it has to release.
+  /// Whether it comes with a reference to its source, which the code that runs it must release.
   bool has_reference = false;
 
  protected:
@@ -45,12 +46,12 @@ struct Callback {
 /// The part of a shared state that does not depend on the value's type: reference count,
 /// completion, callbacks.
 ///
-/// `head_` is everything that threads race for. It is 0 or a stack of callbacks while the value is
-/// pending; after that it has the bit kReady, and either both bits of kIdle, or, while some thread
-/// runs callbacks, a stack of those that were added meanwhile. So callbacks run in the order in
-/// which they were added, one after the other (but for those that are nested in one that waits),
-/// whichever threads complete and add. Nothing here locks, and a thread that runs callbacks does so
-/// from a queue of its own, never recursively (see src/future/state.cpp).
+/// Threads race only for `head_`. While the value is pending it is 0 or a stack of callbacks. After
+/// completion it has the bit kReady. Then it has either both bits of kIdle or, while a thread runs
+/// callbacks, a stack of the callbacks added since. So callbacks run one at a time in the order in
+/// which they were added, whichever threads complete and add. Only callbacks nested in one that
+/// waits overlap with it. Nothing here locks. A thread runs callbacks from a queue of its own,
+/// never recursively (see src/future/state.cpp).
 class BATCHRPC_EXPORT StateBase : public Pooled {
  public:
   static constexpr std::uintptr_t kReady = 1;
@@ -68,7 +69,7 @@ class BATCHRPC_EXPORT StateBase : public Pooled {
       delete this;
     }
   }
-  /// Whether there are no references but the caller's `count`.
+  /// Whether the caller's `count` references are the only ones.
   [[nodiscard]] bool holds_all(std::uint32_t count) const noexcept {
     return references_.load(std::memory_order_acquire) == count;
   }
@@ -77,17 +78,17 @@ class BATCHRPC_EXPORT StateBase : public Pooled {
   [[nodiscard]] bool ready() const noexcept {
     return (head_.load(std::memory_order_acquire) & kReady) != 0;
   }
-  /// Whether there is a result and all callbacks added so far have returned, so that it may be
-  /// moved.
+  /// Whether there is a result and all callbacks added so far have returned, so that the result may
+  /// be moved.
   [[nodiscard]] bool idle() const noexcept {
     return head_.load(std::memory_order_acquire) == kIdle;
   }
 
-  /// Makes the result, which was stored before, public; wakes waiting threads, then runs the
-  /// callbacks: here, or, when called from a callback, as soon as that has returned. Consumes a
-  /// reference. Once.
+  /// Publishes the result that was stored before and wakes waiting threads. Then it runs the
+  /// callbacks: here, or, if called from a callback, as soon as that has returned. Consumes a
+  /// reference. Call it once.
   void complete() noexcept {
-    // Before head_ is read: whoever adds a callback has a reference.
+    // Checked before head_ is read, because a thread that adds a callback holds a reference.
     const bool alone = holds_all(1);
     std::uintptr_t head = head_.load(std::memory_order_acquire);
     if (head == 0 &&
@@ -98,33 +99,34 @@ class BATCHRPC_EXPORT StateBase : public Pooled {
     }
   }
 
-  /// The same for a state that nobody else knows of yet.
+  /// The same for a state that no other thread knows yet.
   void set_idle() noexcept { head_.store(kIdle, std::memory_order_release); }
 
-  /// Has `callback` run after those that were added before: at once if all these have run.
+  /// Runs `callback` after the callbacks added before it, at once if all of those have run.
   void add(Callback& callback) noexcept;
-  /// The same, and takes over a reference: nobody will add another one.
+  /// The same, and takes over a reference. No callback may be added afterwards.
   void add_last(Callback& callback) noexcept;
-  /// The same as add(), but does nothing and returns false when head_ has all of `bits`.
+  /// Like add(), but does nothing and returns false if head_ has all of `bits`.
   bool add_unless(std::uintptr_t bits, Callback& callback) noexcept;
 
-  /// Has what would complete this give up, and completes it with Cancelled. False when there is
-  /// nobody to be asked, or it is complete.
+  /// Cancels the operation that would complete this state, and completes it with Cancelled. Returns
+  /// false if there is no such operation or the state is complete.
   virtual bool cancel() noexcept;
-  /// Before anybody else knows of the state: what happens when its last future is dropped.
+  /// Makes dropping the last future cancel the operation. Call it before another thread knows of
+  /// the state.
   void set_cancelled_when_dropped() noexcept { cancelled_when_dropped_ = true; }
-  /// By a future that is about to release its reference.
+  /// A future calls this before it releases its reference.
   void dropped() noexcept {
     if (cancelled_when_dropped_ && !ready() && holds_all(2)) cancel();
   }
 
   /// Blocks until ready, or until `deadline` on the thread's wait context. Returns ready(). Throws
-  /// Overloaded in a callback that runs while another waits, and so on, 256 deep.
+  /// Overloaded in a callback if 256 waits are nested already.
   bool wait(const std::optional<TimePoint>& deadline);
   /// The same with a deadline of `timeout` from now.
   bool wait_for(Duration timeout);
   void wait_until_ready() { wait(std::nullopt); }
-  /// Blocks until idle, for somebody who wants to move the result.
+  /// Blocks until idle, for a caller that wants to move the result.
   void wait_until_idle();
 
  private:
@@ -150,11 +152,11 @@ class BATCHRPC_EXPORT StateBase : public Pooled {
 
  private:
   bool cancelled_when_dropped_ = false;
-  bool extra_reference_ = false;  // whether the thread that runs the callbacks has two
+  bool extra_reference_ = false;  // whether the thread that runs the callbacks holds two
   std::atomic<std::uintptr_t> head_{0};
-  // Of the thread that runs the callbacks:
+  // Only the thread that runs the callbacks uses these:
   Callback* to_run_ = nullptr;         // oldest first
-  StateBase* next_running_ = nullptr;  // in that thread's queue
+  StateBase* next_running_ = nullptr;  // the next state in its queue
 };
 
 /// A shared state with its result.
@@ -166,18 +168,18 @@ class State : public StateBase {
     if (stored_) result_.~Result<T>();
   }
 
-  /// Stores the result, in place of one stored before, for complete() to make public. Throws what
-  /// moving the value throws; then nothing is stored.
+  /// Stores the result, replacing an earlier one; complete() publishes it. Throws if moving the
+  /// value throws; then nothing is stored.
   void store(Result<T> result) noexcept(std::is_nothrow_move_constructible_v<Result<T>>) {
     if (std::exchange(stored_, false)) result_.~Result<T>();
     ::new (static_cast<void*>(&result_)) Result<T>(std::move(result));
     stored_ = true;
   }
 
-  /// The result; only when stored or ready().
+  /// The result. Call it only after store() or if ready().
   [[nodiscard]] const Result<T>& result() const noexcept { return result_; }
 
-  /// The result, moved; in a callback or when idle(), by the one who owns the future.
+  /// Moves the result out. Only the owner of the future may call it, in a callback or if idle().
   [[nodiscard]] Result<T> take() noexcept(std::is_nothrow_move_constructible_v<Result<T>>) {
     return std::move(result_);
   }
@@ -188,7 +190,7 @@ class State : public StateBase {
   };
 };
 
-/// Throws InvalidArgument: a future or promise that has no state was used.
+/// Throws InvalidArgument: a future or promise without a state was used.
 [[noreturn]] BATCHRPC_EXPORT void throw_no_state(const char* what);
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr broken_promise();
 [[nodiscard]] BATCHRPC_EXPORT std::exception_ptr dropped_by_executor();

@@ -9,37 +9,39 @@
 #include "batchrpc/base/executor.hpp"
 #include "batchrpc/base/export.hpp"
 
-/// How a thread waits for a future. A future knows nothing of nodes, sockets or clocks: it asks the
-/// calling thread's WaitContext to wait, and a node supplies one that meanwhile drives its I/O,
-/// runs other work, or lets virtual time pass. See docs/threading.md.
+/// How a thread waits for a future. A future knows nothing about nodes, sockets or clocks. It asks
+/// the calling thread's WaitContext to wait. A node supplies one that drives its I/O, runs other
+/// work, or lets virtual time pass during the wait. See docs/threading.md.
 namespace batchrpc {
 
-/// One blocked thread; lives on that thread's stack.
+/// A blocked thread. It lives on that thread's stack.
 class BATCHRPC_EXPORT Waiter {
  public:
   Waiter() = default;
-  /// Waits for a notify() under way to be through.
+  /// Waits until a notify() that is running has finished.
   ~Waiter() { const std::lock_guard lock(mutex_); }
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
-  /// Whether notify() was called. Any thread.
+  /// Whether notify() was called. Any thread may call it.
   [[nodiscard]] bool ready() const noexcept { return ready_.load(std::memory_order_acquire); }
 
-  /// By whoever completes what is waited for, once. Afterwards the waiter may be gone.
+  /// Marks the waiter as ready. The thread that completes the awaited operation calls it once.
+  /// Afterwards the waiter may be gone.
   void notify() noexcept;
 
-  /// Makes sleep() return, without making the waiter ready: "look again". Any thread, any number of
-  /// times, while the waiter is known to live.
+  /// Makes sleep() return without marking the waiter ready, so that its thread looks again. Any
+  /// thread may call it any number of times, while the waiter is known to exist.
   void nudge() noexcept;
 
-  /// By the waiting thread: sleeps until ready, nudged or, on the system's steady clock, the
-  /// deadline. Returns ready().
+  /// Sleeps until ready, nudged or, on the system's steady clock, the deadline. Only the waiting
+  /// thread calls it. Returns ready().
   bool sleep(const std::optional<TimePoint>& deadline = std::nullopt);
 
-  /// By the waiting thread, before it waits in some other way than sleep() (in epoll_wait, say):
-  /// notify() then also calls `interrupt(argument)`, on the notifying thread, under this waiter's
-  /// lock; it must not throw or block. Null takes it back; afterwards it is not called any more.
+  /// Makes notify() also call `interrupt(argument)`, on the notifying thread and under this
+  /// waiter's lock; it must not throw or block. The waiting thread calls this before it waits in
+  /// another way than sleep(), for example in epoll_wait. Null removes it; it is not called
+  /// afterwards.
   void set_interrupt(void (*interrupt)(void*) noexcept, void* argument) noexcept;
 
  private:
@@ -51,7 +53,7 @@ class BATCHRPC_EXPORT Waiter {
   std::condition_variable changed_;
 };
 
-/// What a thread does while it waits.
+/// Defines what a thread does while it waits.
 class BATCHRPC_EXPORT WaitContext {
  public:
   virtual ~WaitContext();
@@ -59,23 +61,24 @@ class BATCHRPC_EXPORT WaitContext {
   /// Returns when `waiter` is ready, or when `deadline` has passed on this context's clock.
   virtual void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) = 0;
 
-  /// The time on this context's clock. Any thread.
+  /// The time on this context's clock. Any thread may call it.
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 
-  /// The calling thread's: that of the innermost WaitScope, else the one last suggested if it still
-  /// lives, else one that just sleeps. Never null.
+  /// The calling thread's context: that of the innermost WaitScope, else the one last suggested if
+  /// it still exists, else one that only sleeps. Never null.
   [[nodiscard]] static std::shared_ptr<WaitContext> current();
 
-  /// Makes `context` what the calling thread uses from now on outside any WaitScope; held weakly. A
-  /// node does it in every call, so that a thread that calls and then waits drives the node it
-  /// called. Costs a comparison when nothing changes.
+  /// Makes `context` the calling thread's context outside any WaitScope; it is held weakly. A node
+  /// suggests its own in every call, so that a thread that calls and then waits drives that node.
+  /// If nothing changes it costs one comparison.
   static void suggest(const std::shared_ptr<WaitContext>& context) noexcept;
 };
 
-/// For the scope's time, the calling thread waits by `context` (which outlives the scope).
+/// Makes the calling thread wait with `context` for the duration of the scope. The context outlives
+/// the scope.
 class BATCHRPC_EXPORT WaitScope {
  public:
-  /// The scope shares the context; null: waits as outside of any scope.
+  /// The scope shares the context. With null, the thread waits as if outside any scope.
   explicit WaitScope(std::shared_ptr<WaitContext> context) noexcept;
   ~WaitScope();
   WaitScope(const WaitScope&) = delete;

@@ -26,11 +26,11 @@ inline constexpr bool kIsFuture<Future<T>> = true;
 template <class Range>
 using ElementOf = std::remove_cvref_t<decltype(*std::begin(std::declval<Range&>()))>;
 
-/// A range of futures that can be gone through more than once.
+/// A range of futures that can be iterated more than once.
 template <class Range>
 concept FutureRange = kIsFuture<ElementOf<Range>>;
 
-/// The state of a future to be consumed: its own, or of a copy of an lvalue.
+/// The state of a future to consume: its own, or that of a copy for an lvalue.
 template <bool Consume, class F>
 auto consumed(F& future) {
   if constexpr (Consume) {
@@ -41,7 +41,7 @@ auto consumed(F& future) {
   }
 }
 
-/// The states of the futures in `futures`; throws when one is empty, before any is consumed.
+/// The states of the futures in `futures`. Throws before it consumes any if one is empty.
 template <class T, class Range>
 std::vector<Ref<State<T>>> states_of(Range&& futures) {
   constexpr bool kConsume = !std::is_lvalue_reference_v<Range>;
@@ -57,8 +57,8 @@ std::vector<Ref<State<T>>> states_of(Range&& futures) {
   return states;
 }
 
-/// Counts sources down and completes a state with what `collect()` of the derived class returns.
-/// One reference to it is its future's, the other its sources' together.
+/// Counts sources down and completes a state with the result of `collect()` of the derived class.
+/// The future holds one reference to it, all sources together hold the other.
 template <class Derived, class U>
 class Join : public State<U> {
  public:
@@ -89,7 +89,7 @@ class Join : public State<U> {
   std::atomic<std::size_t> remaining_;
 };
 
-/// What when_all(range) and when_all_settled(range) make.
+/// The state of when_all(range) and when_all_settled(range).
 template <class T, class U, bool Settled>
 class RangeJoin final : public Join<RangeJoin<T, U, Settled>, U> {
   using Base = Join<RangeJoin, U>;
@@ -103,7 +103,7 @@ class RangeJoin final : public Join<RangeJoin<T, U, Settled>, U> {
   void start() noexcept {
     const std::size_t count = sources_.size();
     if (count == 0) return this->finish();
-    // The last one's turn may be here and now, and this is gone then.
+    // The last source may complete in this loop, which destroys this object.
     for (std::size_t i = 0; i < count; ++i) {
       slots_[i].join = this;
       sources_[i]->add(slots_[i]);
@@ -150,7 +150,7 @@ Future<U> join_range(std::vector<Ref<State<T>>> sources) {
 template <class T>
 using Stored = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-/// What when_all(a, b, …) makes.
+/// The state of when_all(a, b, …).
 template <class... Ts>
 class PackJoin final : public Join<PackJoin<Ts...>, std::tuple<Stored<Ts>...>> {
   using Value = std::tuple<Stored<Ts>...>;
@@ -196,13 +196,13 @@ class PackJoin final : public Join<PackJoin<Ts...>, std::tuple<Stored<Ts>...>> {
 
 }  // namespace detail
 
-/// A future of all the values of a range of futures, in the range's order: Future<std::vector<T>>,
-/// or Future<void> for futures of void. It is ready when all of them are, also when some fail, so
-/// that afterwards nothing is under way any more; then it has the error of the first in the range
-/// that failed. An empty range is ready at once.
+/// Makes a future of all the values of a range of futures, in the range's order:
+/// Future<std::vector<T>>, or Future<void> for futures of void. It is ready when all of them are,
+/// even if some fail, so that nothing is in flight afterwards. Its error is that of the first
+/// future in the range that failed. An empty range is ready at once.
 ///
-/// An rvalue range's futures are consumed; an lvalue's stay as they are (T is copied). Throws
-/// InvalidArgument, and consumes nothing, when one is empty.
+/// The futures of an rvalue range are consumed. Those of an lvalue range stay unchanged (T is
+/// copied). Throws InvalidArgument, and consumes nothing, if one is empty.
 template <detail::FutureRange Range>
 [[nodiscard]] auto when_all(Range&& futures) {
   using T = typename detail::ElementOf<Range>::value_type;
@@ -211,8 +211,8 @@ template <detail::FutureRange Range>
   return detail::join_range<T, U, false>(detail::states_of<T>(std::forward<Range>(futures)));
 }
 
-/// The same for some futures of any types, each consumed when it is an rvalue: a future of a
-/// std::tuple of the values, in which a std::monostate stands for void.
+/// The same for several futures of any types. Those that are rvalues are consumed. Returns a future
+/// of a std::tuple of the values, with a std::monostate for void.
 template <class... Futures>
 requires(sizeof...(Futures) > 0 && (detail::kIsFuture<std::remove_cvref_t<Futures>> && ...))
     [[nodiscard]] auto when_all(Futures&&... futures) {
@@ -225,8 +225,8 @@ requires(sizeof...(Futures) > 0 && (detail::kIsFuture<std::remove_cvref_t<Future
   return future;
 }
 
-/// A future, which never fails, of all the results of a range of futures, values and errors as they
-/// came, in the range's order. Consumes as when_all() does.
+/// Makes a future of the results of a range of futures, values and errors alike, in the range's
+/// order. It never fails. Consumes the futures as when_all() does.
 template <detail::FutureRange Range>
 [[nodiscard]] auto when_all_settled(Range&& futures) {
   using T = typename detail::ElementOf<Range>::value_type;

@@ -15,14 +15,14 @@
 
 namespace batchrpc {
 
-/// The first value of several, and which one it is.
+/// The first value of several futures, and its index.
 template <class T>
 struct FirstReady {
-  // A constructor, since g++ 12 miscompiles temporary aggregates in co_await expressions.
-  /// Made by when_any().
+  // A constructor, because g++ 12 miscompiles temporary aggregates in co_await expressions.
+  /// when_any() creates it.
   FirstReady(std::size_t which, T what) : index(which), value(std::move(what)) {}
 
-  std::size_t index;  ///< into what when_any() was given
+  std::size_t index;  ///< the future's position in the arguments of when_any()
   T value;            ///< the value of that future
 };
 template <>
@@ -34,7 +34,7 @@ struct FirstReady<void> {
 
 namespace detail {
 
-/// What when_any makes. Every source has a reference to it, and it lives until all of them are
+/// The state of when_any. Every source holds a reference to it, so it lives until all of them are
 /// ready.
 template <class T>
 class Race final : public State<FirstReady<T>> {
@@ -64,7 +64,7 @@ class Race final : public State<FirstReady<T>> {
     Slot() noexcept : Callback(&source_completed, true) {}
     Race* race = nullptr;
     std::size_t index = 0;
-    State<T>* source = nullptr;  // only until it is started
+    State<T>* source = nullptr;  // null once it is started
   };
 
   static void source_completed(Callback& self, StateBase& source) noexcept {
@@ -104,36 +104,36 @@ Future<FirstReady<T>> race(std::vector<Ref<State<T>>> sources) {
 
 }  // namespace detail
 
-/// A future of the first of a range of futures to be ready: its value and its index, or its error
-/// if it failed. The others go on; their results are dropped. Of futures that are ready already the
-/// first in the range is taken. Of an empty range it fails with InvalidArgument.
+/// Makes a future of the first of a range of futures to be ready: its value and index, or its error
+/// if it failed. The results of the others are dropped. If several are ready already, the first in
+/// the range wins. An empty range fails with InvalidArgument.
 ///
-/// No call is cancelled, also none made with CallOptions::cancel_when_dropped: each future is
-/// waited for until it is ready, whoever has dropped it. Who wants the others to end gives lvalues,
-/// and cancels them when the first is ready (docs/getting-started.md, "Answers that come too
-/// late").
+/// when_any() never cancels a call, not even one made with CallOptions::cancel_when_dropped: it
+/// holds each future until that is ready. To end the others, pass lvalues and cancel them when the
+/// first is ready (docs/getting-started.md, "Answers that come too late").
 ///
-/// An rvalue range's futures are consumed; an lvalue's stay as they are (T is copied). Throws
-/// InvalidArgument, and consumes nothing, when one is empty.
+/// The futures of an rvalue range are consumed. Those of an lvalue range stay unchanged (T is
+/// copied). Throws InvalidArgument, and consumes nothing, if one is empty.
 template <detail::FutureRange Range>
 [[nodiscard]] auto when_any(Range&& futures) {
   using T = typename detail::ElementOf<Range>::value_type;
   auto sources = detail::states_of<T>(std::forward<Range>(futures));
   if (sources.empty()) {
-    return make_failed_future<FirstReady<T>>(InvalidArgument("when_any of no futures"));
+    return make_failed_future<FirstReady<T>>(
+        InvalidArgument("when_any() was called with an empty range; pass at least one future"));
   }
   return detail::race<T>(std::move(sources));
 }
 
-/// The same for some futures of one type, each consumed when it is an rvalue; the index counts the
-/// arguments.
+/// The same for several futures of one type. Those that are rvalues are consumed. The index counts
+/// the arguments.
 template <class First, class... Futures>
 requires(detail::kIsFuture<std::remove_cvref_t<First>> &&
          (detail::kIsFuture<std::remove_cvref_t<Futures>> && ...))
     [[nodiscard]] auto when_any(First&& first, Futures&&... futures) {
   using T = typename std::remove_cvref_t<First>::value_type;
   static_assert((std::is_same_v<T, typename std::remove_cvref_t<Futures>::value_type> && ...),
-                "when_any takes futures of one type: give them one by then()");
+                "when_any takes futures of one type; convert them to one type with then()");
   static_cast<void>(first.ready());  // throws if it is empty
   (static_cast<void>(futures.ready()), ...);
   std::vector<detail::Ref<detail::State<T>>> sources;

@@ -14,49 +14,49 @@
 
 namespace batchrpc {
 
-/// A function, by the name that people know it by: of this node, of others, or of both.
+/// The calls of one function, which this node, other nodes, or both may expose.
 struct FunctionMetrics {
-  std::string name{};      ///< as it is exposed, without what marks a method
-  CallMetrics made{};      ///< calls of it by this node, to all peers
-  CallMetrics answered{};  ///< calls of it by others, here
+  std::string name{};      ///< the name it is exposed under, without the mark of a method
+  CallMetrics made{};      ///< calls that this node made to it, on all peers
+  CallMetrics answered{};  ///< calls that other nodes made to it here
 };
 
-/// Calls of one function that a node has made to one peer.
+/// The calls that a node has made to one function of one peer.
 struct PeerCalls {
-  std::string function{};  ///< its name
-  CallMetrics made{};      ///< to that peer
+  std::string function{};  ///< the function's name
+  CallMetrics made{};      ///< calls to that peer
 };
 
-/// A peer, as PeerInfo knows it, and the calls that this node has made to it. The node itself is
-/// one when it has called itself.
+/// A peer, as in PeerInfo, and the calls that this node has made to it. The node itself is listed
+/// if it has called itself.
 struct PeerMetrics {
   std::string name{};  ///< unique in the group
   int rank = -1;       ///< -1: not known
-  /// "known", "connecting", "connected", "lost"; "self"; "gone": nobody tells of it any more;
-  /// empty: not one peer (`kUnknownName`, `kOtherName`).
+  /// "known", "connecting", "connected", "lost"; "self"; "gone": no node reports it any more;
+  /// empty: not a single peer (`kUnknownName`, `kOtherName`).
   std::string state{};
   std::uint64_t reconnects = 0;      ///< of its sessions
   Duration round_trip{};             ///< of a ping, smoothed; zero: not measured
-  std::uint64_t bytes_sent = 0;      ///< over its connections, in all
-  std::uint64_t bytes_received = 0;  ///< the same
-  std::size_t pending = 0;           ///< calls of this node that wait for its answer
-  std::size_t answering = 0;         ///< calls of its that are being answered on workers, or later
-  std::size_t output_bytes = 0;      ///< to be sent, or kept until it has acknowledged them
+  std::uint64_t bytes_sent = 0;      ///< over all its connections
+  std::uint64_t bytes_received = 0;  ///< over all its connections
+  std::size_t pending = 0;           ///< calls of this node that wait for an answer
+  std::size_t answering = 0;         ///< calls of the peer that run on workers or complete later
+  std::size_t output_bytes = 0;      ///< bytes to be sent, or kept until the peer acknowledges them
   CallMetrics made{};                ///< calls of all functions
-  std::vector<PeerCalls> functions{};  ///< the same by function
+  std::vector<PeerCalls> functions{};  ///< the same calls, by function
 };
 
-/// Why batches of a batcher started, and how many.
+/// The number of batches that started for one reason.
 struct ReasonCount {
   std::string reason{};       ///< to_string(BatchReason)
-  std::uint64_t batches = 0;  ///< that it has started
+  std::uint64_t batches = 0;  ///< batches that started for this reason
 };
 
-/// A batcher that is exposed on the node, or all those of one name, as BatchStatistics tells.
+/// A batcher that is exposed on the node, or all batchers with one name, as in BatchStatistics.
 struct BatcherMetrics {
-  std::string name{};        ///< as it is exposed
-  std::size_t batchers = 1;  ///< of that name now: one for each object where it is a member
-  /// As in BatchStatistics, added up.
+  std::string name{};        ///< the name it is exposed under
+  std::size_t batchers = 1;  ///< existing batchers with that name: one per object if it is a member
+  /// As in BatchStatistics, summed over the batchers.
   /// @{
   std::uint64_t rows = 0;
   std::uint64_t rejected = 0;
@@ -82,98 +82,99 @@ struct BatcherMetrics {
   std::size_t running = 0;
   /// @}
 
-  BATCHRPC_EXPORT void add(const BatcherMetrics& other);  ///< those of others, too
+  BATCHRPC_EXPORT void add(const BatcherMetrics& other);  ///< adds the metrics of `other`
 };
 
-/// The calls that a node has taken on (NodeOptions::call_limits). All zero without limits.
+/// The calls that a node has accepted (NodeOptions::call_limits). All zero without limits.
 struct QueueMetrics {
   bool limited = false;       ///< whether there are limits
-  std::size_t accepted = 0;   ///< that wait and run
-  std::size_t running = 0;    ///< of these, that run
-  std::size_t waiting = 0;    ///< and that wait
-  std::uint64_t refused = 0;  ///< in all
+  std::size_t accepted = 0;   ///< accepted calls, waiting or running
+  std::size_t running = 0;    ///< accepted calls that are running
+  std::size_t waiting = 0;    ///< accepted calls that are waiting
+  std::uint64_t refused = 0;  ///< calls refused so far
 };
 
-/// A number of objects, by type or by owner.
+/// The number of objects of one type, or of one owner.
 struct RRefCount {
-  std::string name{};       ///< of the type or owner
-  std::size_t objects = 0;  ///< how many
-  std::size_t holders = 0;  ///< of owned ones: other nodes that hold some, each type for itself
-  std::size_t waiting_calls = 0;  ///< of owned ones: of their methods, not begun
+  std::string name{};       ///< name of the type or owner
+  std::size_t objects = 0;  ///< the number of objects
+  std::size_t holders = 0;  ///< owned objects: nodes that hold some, counted once for each type
+  std::size_t waiting_calls = 0;  ///< owned objects: calls of their methods that have not begun
 };
 
-/// What RRefReport tells.
+/// The counts of RRefReport.
 struct RRefMetrics {
   std::vector<RRefCount> owned{};  ///< by type
   std::vector<RRefCount> used{};   ///< by owner
   std::size_t in_flight = 0;       ///< handles that were sent and may not have arrived
 };
 
-/// One of the errors that a node remembers.
+/// An error that a node remembers.
 struct ErrorRecord {
-  /// What failed.
+  /// The kind of operation that failed.
   enum class Kind : unsigned char {
-    call,        ///< a call that this node has made
-    answer,      ///< a call that it has answered
-    connection,  ///< a peer that was lost, or whose connection was dropped for what it sent
+    call,        ///< a call that this node made
+    answer,      ///< a call that this node answered
+    connection,  ///< a peer that was lost, or a connection that was dropped because of what the
+                 ///< peer sent
   };
-  Kind kind = Kind::call;  ///< what failed
+  Kind kind = Kind::call;  ///< the kind of operation that failed
   TimePoint at{};          ///< on the node's clock
-  Duration ago{};          ///< when the snapshot was taken
-  ErrorCode code{};        ///< as the caller is told
-  std::string function{};  ///< empty: of a connection
-  std::string peer{};      ///< who was called, or has called
+  Duration ago{};          ///< its age when the snapshot was taken
+  ErrorCode code{};        ///< the code that the caller sees
+  std::string function{};  ///< empty for a connection
+  std::string peer{};      ///< the peer that was called, or that called
   std::string text{};      ///< at most 256 bytes
 };
 
-/// What a node has done since it was made, and what it has under way: a copy, which does not change
-/// any more. Counters only grow. Names that nobody bounds are bounded here: functions and peers
-/// beyond the first some thousands are together under `kOtherName`.
+/// A snapshot of a node: what it has done since it was created, and what is in flight. Counters
+/// only grow. The number of names is bounded: functions and peers beyond the first few thousand are
+/// counted together as `kOtherName`.
 struct NodeMetrics {
-  std::string name{};             ///< of the node
-  int rank = -1;                  ///< -1: none yet
-  std::uint64_t incarnation = 0;  ///< differs between two nodes that bore one name
-  Duration uptime{};              ///< since it was made
+  std::string name{};             ///< name of the node
+  int rank = -1;                  ///< -1: not assigned yet
+  std::uint64_t incarnation = 0;  ///< tells apart two nodes that had the same name
+  Duration uptime{};              ///< since it was created
 
-  std::vector<FunctionMetrics> functions{};  ///< in order of their names
-  std::vector<PeerMetrics> peers{};          ///< the same
-  std::vector<BatcherMetrics> batchers{};    ///< the same
-  CallMetrics made{};                        ///< all calls that this node has made
-  CallMetrics answered{};                    ///< all calls of others that it has taken
+  std::vector<FunctionMetrics> functions{};  ///< sorted by name
+  std::vector<PeerMetrics> peers{};          ///< sorted by name
+  std::vector<BatcherMetrics> batchers{};    ///< sorted by name
+  CallMetrics made{};                        ///< all calls that this node made
+  CallMetrics answered{};                    ///< all calls that this node accepted from others
 
-  std::uint64_t retries = 0;  ///< attempts beyond the first, which are among the calls made
-  std::size_t pending = 0;    ///< calls made that wait for their answer
-  std::size_t answering = 0;  ///< calls that are being answered on workers, or later
-  std::size_t parked = 0;     ///< calls that wait for their function to be exposed
-  std::size_t workers = 0;    ///< threads that run handlers; 0: the loop does
-  QueueMetrics queue{};       ///< calls that wait for their turn
+  std::uint64_t retries = 0;  ///< attempts after the first; each is also counted as a call made
+  std::size_t pending = 0;    ///< calls made that wait for an answer
+  std::size_t answering = 0;  ///< calls that run on workers or complete later
+  std::size_t parked = 0;     ///< calls that wait until their function is exposed
+  std::size_t workers = 0;    ///< threads that run handlers; 0: the loop runs them
+  QueueMetrics queue{};       ///< calls that wait to be run
 
-  std::size_t output_bytes = 0;          ///< to be sent, or kept until they are acknowledged
-  std::size_t payload_bytes_in_use = 0;  ///< memory of large payloads that the program has
-  std::size_t payload_bytes_kept = 0;    ///< and that is kept for the next ones
+  std::size_t output_bytes = 0;          ///< bytes to be sent, or kept until they are acknowledged
+  std::size_t payload_bytes_in_use = 0;  ///< memory of large payloads that the program holds
+  std::size_t payload_bytes_kept = 0;    ///< memory kept for later payloads
 
   RRefMetrics rrefs{};                     ///< objects behind remote references
-  std::vector<ErrorRecord> last_errors{};  ///< 32, the latest last
+  std::vector<ErrorRecord> last_errors{};  ///< the last 32, oldest first
 };
 
-/// Of functions: those that peers called and that were not exposed here; those of the library
-/// itself, all together; and those beyond the limit of names. Of peers: all that were called and
-/// that nobody knows; and those beyond the limit.
+/// Names for what is counted together. For functions: those that peers called but that are not
+/// exposed here, those of the library itself, and those beyond the limit of names. For peers:
+/// called peers that no node knows, and those beyond the limit.
 /// @{
 inline constexpr std::string_view kUnknownName = "(unknown)";
 inline constexpr std::string_view kLibraryName = "(library)";
 inline constexpr std::string_view kOtherName = "(other)";
 /// @}
 
-/// Its name, such as "call".
+/// The name of `kind`, such as "call".
 [[nodiscard]] BATCHRPC_EXPORT std::string_view to_string(ErrorRecord::Kind kind) noexcept;
 
-/// As JSON, in one line. Times are in ns where the name ends in `_ns`; histograms have count, sum,
-/// quantiles, and their buckets as [lowest, highest, count].
+/// Formats `metrics` as one line of JSON. Names that end in `_ns` are nanoseconds. Histograms have
+/// count, sum, quantiles, and their buckets as [lowest, highest, count].
 [[nodiscard]] BATCHRPC_EXPORT std::string to_json(const NodeMetrics& metrics);
 
-/// In the text format of Prometheus, version 0.0.4 (docs/metrics.md): base units, names that begin
-/// with batchrpc_.
+/// Formats `metrics` in the text format of Prometheus, version 0.0.4 (docs/metrics.md), in base
+/// units. All names begin with batchrpc_.
 [[nodiscard]] BATCHRPC_EXPORT std::string to_prometheus(const NodeMetrics& metrics);
 
 }  // namespace batchrpc

@@ -17,61 +17,61 @@
 #include "batchrpc/batch/row_memory.hpp"
 #include "batchrpc/torch/tensor.hpp"
 
-/// Tensors in batches: rows are stacked to [B, …], results split along their first dimension.
+/// Tensors in batches: rows are stacked to [B, …], results are split along their first dimension.
 ///
 ///     batchrpc::Batcher<std::int64_t(at::Tensor)> select_action(
 ///         {.max_size = 64}, [&](at::Tensor states /* [B, 4] */) {
 ///           return policy.sample(states);  // int64 [B]
 ///         });
 ///
-/// Rows of other types stay `std::vector`s, so a handler may take both:
-/// `Batcher<at::Tensor(at::Tensor, int)>` has a handler of (at::Tensor, std::vector<int>).
+/// Rows of other types are passed as `std::vector`s, so a handler may take both.
+/// The handler of `Batcher<at::Tensor(at::Tensor, int)>` takes (at::Tensor, std::vector<int>).
 namespace batchrpc {
 namespace detail {
 class TensorSlabs;
 }
 
-/// B rows of one shape [d…], type and device become one tensor [B, d…]; rows of different ones go
-/// into different batches, unless BatchRules::key says otherwise: then those that are unlike most
-/// others fail with an InvalidArgument that names both. An undefined tensor fails so at once. A
-/// caller of many sends [k, d…].
+/// Stacks B rows of one shape [d…], type and device to one tensor [B, d…]. Rows that differ go into
+/// different batches, unless BatchRules::key puts them together. Then those that differ from the
+/// majority fail with an InvalidArgument that describes both. An undefined tensor fails at once in
+/// the same way. A call of several rows passes [k, d…].
 ///
-/// The batch is the handler's: it may keep it, and change it. It is a copy of the rows, made once;
-/// where they carry an autograd graph (rows of this process), the graph goes on. Large rows of
-/// peers are received where the batch then is, without a copy.
+/// The handler owns the batch: it may keep and change it. The batch is a copy of the rows, made
+/// once. If rows carry an autograd graph (rows of this process), the graph continues through it.
+/// Large rows of peers are received directly into the batch's memory, without a copy.
 template <>
 struct BatchTraits<at::Tensor> {
   using Stacked = at::Tensor;
 
-  /// Gives rows of peers memory in which they lie as in a batch. Thread-safe.
+  /// Provides memory in which the rows of peers lie as in a batch. Thread-safe.
   class BATCHRPC_EXPORT Receiver {
    public:
     Receiver();
-    /// For a row of that many bytes, in a piece of memory for so many rows; pieces for rows that
-    /// wait, of whatever sizes, are `limit` bytes at the most.
+    /// Returns memory for a row of `bytes` bytes, in a slab for `rows` rows. The slabs of all
+    /// waiting rows, whatever their sizes, take at most `limit` bytes.
     [[nodiscard]] detail::RowMemory take(std::size_t bytes, std::size_t rows,
                                          const std::string& device, std::size_t limit) const;
 
    private:
     std::shared_ptr<detail::TensorSlabs> slabs_;
   };
-  /// What of a row is there before its payload is.
+  /// The part of a row that arrives before its payload.
   using Announced = detail::TensorHeader;
-  /// Its payload; none has no bytes. Throws BadMessage.
+  /// The announced payload; one without bytes if the row has none. Throws BadMessage.
   static detail::AnnouncedPayload announced(const detail::TensorHeader& row) {
     return {row.payload, detail::bytes_of(row)};
   }
 
-  /// Stacks, as BatchTraits<T>::Builder does. Throws InvalidArgument when rows differ.
+  /// Stacks rows, like BatchTraits<T>::Builder. Throws InvalidArgument if rows differ.
   class BATCHRPC_EXPORT Builder {
    public:
-    /// Of so many rows, padding included.
+    /// `rows` counts all rows, including padding.
     Builder(std::size_t rows, const detail::Stacking& how) : rows_(rows), how_(how) {}
-    /// The next row, [d…].
+    /// Adds the next row, [d…].
     void add(at::Tensor&& row);
-    /// The next rows, [k, d…].
+    /// Adds the next rows, [k, d…].
     void add_all(at::Tensor&& rows);
-    /// All rows and the padding, [B, d…].
+    /// Returns all rows and the padding, [B, d…].
     at::Tensor finish(std::size_t padding);
 
    private:
@@ -91,11 +91,11 @@ struct BatchTraits<at::Tensor> {
     std::size_t real_rows_ = 0;
   };
 
-  /// Throws InvalidArgument unless LibTorch has such a device here.
+  /// Throws InvalidArgument if LibTorch has no such device here.
   BATCHRPC_EXPORT static void check_device(const std::string& device);
-  /// Where a row lies that was received into the memory of a Receiver; null for others.
+  /// The address of a row that was received into a Receiver's memory; null for other rows.
   BATCHRPC_EXPORT static const void* place(const at::Tensor& row);
-  /// Whether one such row lies right behind another.
+  /// Whether `next` lies directly behind `row` in such memory.
   BATCHRPC_EXPORT static bool adjacent(const at::Tensor& row, const at::Tensor& next);
   BATCHRPC_EXPORT static std::size_t rows(const at::Tensor& stacked);
   BATCHRPC_EXPORT static at::Tensor row(const at::Tensor& stacked, std::size_t index);
@@ -107,21 +107,22 @@ struct BatchTraits<at::Tensor> {
   static std::string describe(const at::Tensor& row) { return detail::describe_tensor(row); }
 };
 
-/// For BatchRules::check: throws an InvalidArgument that names what was expected and what came,
-/// unless `row` is of that type and of the sizes [d…]; a size of -1 is any.
+/// For BatchRules::check: throws InvalidArgument unless `row` has that type and the sizes [d…]. The
+/// message describes the expected and the actual row. A size of -1 allows any.
 BATCHRPC_EXPORT void require_row(const at::Tensor& row, at::ScalarType type,
                                  std::vector<std::int64_t> sizes);
 
 namespace detail {
 
-/// The first dimension of a batch of results. Throws InvalidArgument for an undefined tensor or one
-/// without dimensions.
+/// The first dimension of a batch of results. Throws InvalidArgument if the tensor is undefined or
+/// has no dimensions.
 [[nodiscard]] BATCHRPC_EXPORT std::size_t batch_size(const at::Tensor& results);
 
-/// The values of an integer or bool tensor [B]. Throws InvalidArgument that names `wanted`.
+/// The values of an integer or bool tensor [B]. For another tensor, throws an InvalidArgument that
+/// names `wanted`.
 [[nodiscard]] BATCHRPC_EXPORT std::vector<std::int64_t> integer_rows(const at::Tensor& results,
                                                                      const char* wanted);
-/// The values of a floating point, integer or bool tensor [B].
+/// The values of a floating-point, integer or bool tensor [B].
 [[nodiscard]] BATCHRPC_EXPORT std::vector<double> floating_rows(const at::Tensor& results,
                                                                 const char* wanted);
 [[nodiscard]] BATCHRPC_EXPORT std::vector<bool> bool_rows(const at::Tensor& results);
@@ -133,11 +134,11 @@ std::vector<R> number_rows(const at::Tensor& results) {
   if constexpr (std::same_as<R, bool>) {
     return bool_rows(results);
   } else if constexpr (std::same_as<R, double>) {
-    return floating_rows(results, "floating point numbers");
+    return floating_rows(results, "floating-point numbers");
   } else if constexpr (std::same_as<R, std::int64_t>) {
     return integer_rows(results, "integers");
   } else if constexpr (std::floating_point<R>) {
-    const std::vector<double> values = floating_rows(results, "floating point numbers");
+    const std::vector<double> values = floating_rows(results, "floating-point numbers");
     std::vector<R> rows;
     rows.reserve(values.size());
     for (const double value : values)
@@ -157,8 +158,8 @@ std::vector<R> number_rows(const at::Tensor& results) {
 
 }  // namespace detail
 
-/// A tensor [B, d…] is B results [d…], or [k, d…] for a caller of k rows: views of it, without a
-/// copy.
+/// Splits a tensor [B, d…] into B results [d…], or [k, d…] for a call of k rows. They are views,
+/// without a copy.
 template <>
 class BATCHRPC_EXPORT BatchSplit<at::Tensor, at::Tensor> {
  public:
@@ -171,12 +172,12 @@ class BATCHRPC_EXPORT BatchSplit<at::Tensor, at::Tensor> {
  private:
   std::size_t size_;
   at::Tensor results_;
-  std::vector<at::Tensor> rows_;  // when one was asked for
+  std::vector<at::Tensor> rows_;  // filled when a single row is first taken
 };
 
-/// A tensor [B] is B numbers: of integers (or bools) for an integral R, of any real numbers for a
-/// floating point R, of bools for bool. What would lose more than precision, such as float32 for an
-/// int or 300 for an int8_t, fails the batch with InvalidArgument.
+/// Splits a tensor [B] into B numbers. An integral R needs integers or bools, a floating-point R
+/// any real numbers, bool needs bools. If a conversion would lose more than precision (float32 to
+/// int, or 300 to int8_t), the batch fails with InvalidArgument.
 template <class R>
 requires std::is_arithmetic_v<R>
 class BatchSplit<R, at::Tensor> : public BatchSplit<R, std::vector<R>> {

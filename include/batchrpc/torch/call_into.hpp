@@ -21,11 +21,11 @@
 namespace batchrpc {
 namespace detail {
 
-/// Throws InvalidArgument unless bytes can be received into `out` as they come.
+/// Throws InvalidArgument unless bytes can be received directly into `out`.
 BATCHRPC_EXPORT void require_receiving(const at::Tensor& out);
-/// Offers the memory of `out` for the tensor of a reply, and keeps it.
+/// Offers the memory of `out` for the tensor of a reply, and keeps it alive.
 [[nodiscard]] BATCHRPC_EXPORT PayloadTarget into_tensor(at::Tensor out);
-/// The future is ready when `out` holds what the reply brings.
+/// The future is ready when `out` holds the reply's tensor.
 [[nodiscard]] BATCHRPC_EXPORT Pending<void> receive_into(at::Tensor out);
 
 // `submit(key, options, encoder, handler)` sends the call.
@@ -64,22 +64,23 @@ constexpr FunctionKey key_of_function(std::string_view name) {
 
 }  // namespace detail
 
-/// Calls a function that returns a tensor, and receives the tensor into `out`: a large one straight
-/// from the socket, without a copy and without an allocation.
+/// Calls a function that returns a tensor, and receives that tensor into `out`. A large tensor
+/// comes straight from the socket, without a copy and without an allocation.
 ///
 ///     at::Tensor weights = at::empty({1024, 1024});  // again and again
 ///     batchrpc::call_into<&fetch>(node, weights, "ps", layer).get();
 ///
-/// `out` is dense and row-major, on the CPU, and of the result's shape and type: there is no
-/// conversion. Its autograd history is not touched (as under `no_grad`), its version counter counts
-/// the write. From the call until the future has completed it belongs to the call: neither read nor
-/// write it. Its memory is kept alive until no late reply can be written into it, also after a
-/// time-out; nevertheless do not use `out` for another call after this one has failed with
-/// TimedOut: what was on its way may still arrive in it.
+/// `out` must be dense, row-major, on the CPU, and of the result's shape and type; nothing is
+/// converted. Its autograd history does not change (as under `no_grad`), but its version counter
+/// counts the write. Neither read nor write `out` from the call until the future has completed.
 ///
-/// Errors are in the future: those of any call; InvalidArgument when `out` cannot receive
-/// (`may_have_run()` is false) or when the result is of another shape or type, or undefined
-/// (`may_have_run()` is true). When the future has an error, what `out` holds is not specified.
+/// The call keeps the memory of `out` alive until no late reply can be written into it, even after
+/// a time-out. After a call has failed with TimedOut, do not use `out` for another call: the late
+/// reply may still arrive in it.
+///
+/// All errors are in the future: those of any call, and InvalidArgument. If `out` cannot receive,
+/// `may_have_run()` is false. If the result is undefined or has another shape or type,
+/// `may_have_run()` is true. After an error the contents of `out` are unspecified.
 template <auto F, class... Args>
 Future<void> call_into_with(const CallOptions& options, const Node& node, const at::Tensor& out,
                             PeerRef peer, Args&&... args) {
@@ -89,13 +90,13 @@ Future<void> call_into_with(const CallOptions& options, const Node& node, const 
       node.outgoing(options), out, static_cast<typename Traits::Arguments*>(nullptr),
       std::forward<Args>(args)...);
 }
-/// The same with the node's defaults.
+/// The same with the node's default options.
 template <auto F, class... Args>
 Future<void> call_into(const Node& node, const at::Tensor& out, PeerRef peer, Args&&... args) {
   return call_into_with<F>(CallOptions{}, node, out, peer, std::forward<Args>(args)...);
 }
 
-/// The same for a function by its name:
+/// The same for a function given by name:
 /// `call_into<at::Tensor(int)>(node, weights, "ps", "fetch", layer)`.
 template <class Function, class... Args>
 requires std::is_function_v<Function> Future<void> call_into_with(
@@ -107,7 +108,7 @@ requires std::is_function_v<Function> Future<void> call_into_with(
       node.outgoing(options), out, static_cast<typename Traits::Arguments*>(nullptr),
       std::forward<Args>(args)...);
 }
-/// The same by name, with the node's defaults.
+/// The same by name, with the node's default options.
 template <class Function, class... Args>
 requires std::is_function_v<Function> Future<void> call_into(const Node& node,
                                                              const at::Tensor& out, PeerRef peer,
@@ -139,12 +140,12 @@ requires std::is_member_pointer_v<decltype(M)> Future<void> call_into_with(
           detail::outgoing(options, handle.reference().node().get()), out,
           static_cast<typename OfObject::Arguments*>(nullptr), handle.reference().object(),
           std::forward<Args>(args)...);
-    } catch (...) {  // it refers to nothing
+    } catch (...) {  // the handle is empty
       return make_failed_future<void>(std::current_exception());
     }
   }(static_cast<typename Traits::Arguments*>(nullptr));
 }
-/// The same with the node's defaults.
+/// The same with the node's default options.
 template <auto M, class T, class... Args>
 requires std::is_member_pointer_v<decltype(M)> Future<void> call_into(const RRef<T>& handle,
                                                                       const at::Tensor& out,

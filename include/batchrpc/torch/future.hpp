@@ -11,32 +11,32 @@
 
 namespace batchrpc {
 
-/// LibTorch's own future, as `torch::jit::Module::forward` under `torch::jit::fork` or a c10d
-/// `Work` gives it.
+/// LibTorch's own future. `torch::jit::Module::forward` under `torch::jit::fork` and a c10d `Work`
+/// return one.
 using TorchFuture = c10::intrusive_ptr<c10::ivalue::Future>;
 
-/// A future of what `future` will hold. Its error stays the exception that it is. It completes on
-/// the thread that completes `future`; so do the callbacks of either. Throws InvalidArgument when
-/// `future` is null. A LibTorch future that is destroyed before it has completed ends this one with
+/// Converts a LibTorch future. Its error stays the original exception. The result completes on the
+/// thread that completes `future`, and the callbacks of both run there. Throws InvalidArgument if
+/// `future` is null. If LibTorch destroys the future before it has completed, the result fails with
 /// BrokenPromise.
 [[nodiscard]] BATCHRPC_EXPORT Future<c10::IValue> from_torch(const TorchFuture& future);
 
-/// The same for a value of type T, such as `at::Tensor`; another type of value becomes a c10::Error
-/// in the future.
+/// The same for a value of type T, such as `at::Tensor`. If the value has another type, the future
+/// fails with a c10::Error.
 template <class T>
 requires(!std::is_same_v<T, c10::IValue>)
     [[nodiscard]] Future<T> from_torch(const TorchFuture& future) {
   return from_torch(future).then([](c10::IValue value) { return std::move(value).to<T>(); });
 }
 
-/// A LibTorch future of what `future` will hold, for code that takes those. `type` is the value's
-/// TorchScript type; null: any. It names `devices` when the value may have tensors on them:
-/// LibTorch insists on that, and not on the CPU. Consumes `future`.
+/// Converts to a LibTorch future. `type` is the value's TorchScript type; null means any. `devices`
+/// must name the devices, other than the CPU, on which the value may have tensors; LibTorch
+/// requires that. Consumes `future`.
 [[nodiscard]] BATCHRPC_EXPORT TorchFuture to_torch(Future<c10::IValue> future,
                                                    c10::TypePtr type = nullptr,
                                                    std::vector<c10::Device> devices = {});
 
-/// The same for a value that an IValue can hold.
+/// The same for a type that an IValue can hold.
 template <class T>
 requires(!std::is_same_v<T, c10::IValue>) [[nodiscard]] TorchFuture
     to_torch(Future<T> future, std::vector<c10::Device> devices = {}) {

@@ -18,10 +18,11 @@
 namespace batchrpc {
 namespace detail {
 
-/// How deep lists, tuples and dicts may lie inside each other.
+/// How deep lists, tuples and dicts may be nested.
 inline constexpr unsigned kMaxIValueNesting = 16;
 
-/// The TorchScript type of a list's elements, or a dict's keys or values. The numbers never change.
+/// The TorchScript type of the elements of a list, or of the keys or values of a dict. The numbers
+/// never change.
 enum class ElementKind : std::uint8_t {
   any = 0,
   none = 1,
@@ -32,10 +33,10 @@ enum class ElementKind : std::uint8_t {
   number = 6,
   string = 7,
   tensor = 8,
-  list = 9,       ///< of parts[0]
-  optional = 10,  ///< of parts[0]
-  tuple = 11,     ///< of parts
-  dict = 12,      ///< from parts[0] to parts[1]
+  list = 9,       ///< list of parts[0]
+  optional = 10,  ///< parts[0], or None
+  tuple = 11,     ///< of the types in parts
+  dict = 12,      ///< keys: parts[0], values: parts[1]
 };
 struct ElementType {
   ElementKind kind = ElementKind::any;
@@ -61,16 +62,16 @@ struct IValueDict {
 
 }  // namespace detail
 
-/// TorchScript's values as arguments and results, where they are data: None, bool, int, float,
-/// complex, str, Tensor (see Codec<at::Tensor>), and lists, tuples and dicts of them, at most 16
-/// deep. Lists and dicts keep the types of their elements, also when empty. Signature: `ivalue`.
+/// Encodes TorchScript values as arguments and results: None, bool, int, float, complex, str,
+/// Tensor (see Codec<at::Tensor>), and lists, tuples and dicts of them, at most 16 deep. Lists and
+/// dicts keep the types of their elements, even if empty. Signature: `ivalue`.
 ///
-/// Anything else (objects, futures, devices, functions, named tuples, dicts whose keys are tensors)
-/// is refused when sent, with an InvalidArgument that names it. A message whose elements are not
-/// of the type that it claims is a BadMessage.
+/// Other values (objects, futures, devices, functions, named tuples, dicts with tensors as keys)
+/// are refused when sent, with an InvalidArgument that names them. A message whose elements do not
+/// have the type that it claims is a BadMessage.
 ///
-/// Lists and dicts arrive as new ones: two references to one list become two lists. Not while
-/// another thread changes them.
+/// Lists and dicts arrive as new objects: two references to one list become two lists. No other
+/// thread may change them during the call.
 template <>
 struct Codec<c10::IValue> {
   using Wire = std::variant<std::monostate, bool, std::int64_t, double, std::string, at::Tensor,

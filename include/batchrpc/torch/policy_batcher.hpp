@@ -13,22 +13,22 @@
 
 namespace batchrpc {
 
-/// What a policy says of one observation.
+/// The answer of a policy to one observation.
 struct PolicyReply {
-  std::vector<at::Tensor> outputs{};  ///< rows of the policy's, in their order
-  std::uint64_t version = 0;          ///< of the weights that made them
+  std::vector<at::Tensor> outputs{};  ///< one row of each output of the policy, in their order
+  std::uint64_t version = 0;          ///< version of the weights that computed them
 };
 
-/// A batcher that a policy answers:
+/// Makes a batcher whose handler is a policy:
 ///
 ///     auto policy = batchrpc::load_policy("policies/atari/frozen");
 ///     auto act = batchrpc::make_policy_batcher(policy, {.max_size = 16});
 ///     node.expose("act", act);  // PolicyReply(at::Tensor)
 ///
-/// Of `options`, `parallelism` is as the policy has replicas, `device` is the policy's, and
-/// `preferred_sizes`, when empty, are those of its batch sizes that max_size allows. A row of
-/// another type or shape fails alone, with InvalidArgument. Throws InvalidArgument where the
-/// batcher does.
+/// In `options`, `parallelism` becomes the policy's replicas and `device` the policy's device. An
+/// empty `preferred_sizes` becomes the policy's batch sizes, up to max_size. A row of another type
+/// or shape fails alone, with InvalidArgument. Throws InvalidArgument if the constructor of Batcher
+/// does.
 [[nodiscard]] BATCHRPC_EXPORT Batcher<PolicyReply(at::Tensor)> make_policy_batcher(
     const std::shared_ptr<Policy>& policy, BatchOptions options = {});
 

@@ -9,15 +9,15 @@
 #include "batchrpc/base/export.hpp"
 #include "batchrpc/wire/decoder.hpp"
 
-/// What of a tensor is in a message, and the checks of it, which need no LibTorch.
+/// The part of a tensor that is in a message, and its checks. Needs no LibTorch.
 namespace batchrpc::detail {
 
-/// Most dimensions of a tensor that travels.
+/// The largest number of dimensions of a tensor that can be sent.
 inline constexpr std::size_t kMaxTensorDimensions = 64;
 
-/// What of a tensor is in the message. Its bytes, row-major and little-endian, are the payload
-/// `payload`; a tensor without elements has none. The type's numbers are our own, in
-/// src/torch/tensor_elements.hpp.
+/// The part of a tensor that is in the message. Its bytes, row-major and little-endian, are the
+/// payload with the index `payload`; a tensor without elements has no payload.
+/// src/torch/tensor_elements.hpp numbers the types.
 ///
 ///     struct Tensor {
 ///       type @0 :UInt8;           # 0: an undefined tensor, whose other fields mean nothing
@@ -32,17 +32,16 @@ struct TensorHeader {
   std::span<const std::int64_t> sizes{};
 };
 
-/// Such as "float32 [64, 4]"; "an undefined tensor".
+/// A text such as "float32 [64, 4]" or "an undefined tensor".
 [[nodiscard]] BATCHRPC_EXPORT std::string describe_header(const TensorHeader& header);
-/// Such as "[64, 4]".
+/// A text such as "[64, 4]".
 [[nodiscard]] std::string describe_shape(std::span<const std::int64_t> sizes);
 
-/// The bytes that the elements of such a tensor take. Throws BadMessage when there can be no such
-/// tensor. Allocates nothing.
+/// The number of bytes of the tensor's elements. Throws BadMessage if no such tensor can exist.
+/// Allocates nothing.
 [[nodiscard]] BATCHRPC_EXPORT std::size_t bytes_of(const TensorHeader& header);
 
-/// The payload of a tensor that has bytes. Throws BadMessage when its size is not what the header
-/// says.
+/// The payload of a tensor that has bytes. Throws BadMessage if its size contradicts the header.
 [[nodiscard]] BATCHRPC_EXPORT const Bytes& payload_of(const TensorHeader& header,
                                                       const Decoder& decoder);
 

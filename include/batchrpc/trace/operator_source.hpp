@@ -5,7 +5,7 @@
 
 #include "batchrpc/trace/call_record.hpp"
 
-/// How LibTorch's operators come into the records of calls, without LibTorch in the core.
+/// How LibTorch's operators get into the records of calls, although the core does not use LibTorch.
 namespace batchrpc::detail {
 
 class OperatorSource;
@@ -14,7 +14,7 @@ class OperatorSource;
 class OperatorSink {
  public:
   virtual void add(OperatorRecord&& record) noexcept = 0;
-  /// The clock that `begin` and `end` are of.
+  /// The time on the clock that `begin` and `end` use.
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
   /// What a thread that works for this asks for its operators; null: nothing, and none come.
   [[nodiscard]] virtual const OperatorSource* source() const noexcept { return nullptr; }
@@ -27,13 +27,14 @@ class OperatorSink {
 /// the one of LibTorch: torch_operators().
 class OperatorSource {
  public:
-  /// From now on the operators that the calling thread begins go to `sink`, which outlives that;
-  /// null: to nobody, and then they cost nothing. Returns the one before.
+  /// Sends the operators that the calling thread begins from now on to `sink`, which must outlive
+  /// this. With null no operators are reported, and they cost nothing. Returns the previous sink.
   virtual OperatorSink* exchange_sink(OperatorSink* sink) const noexcept = 0;
-  /// Whether the program itself is profiling the calling thread, as by torch::autograd::profiler.
+  /// Whether the program itself profiles the calling thread, for example with
+  /// torch::autograd::profiler.
   [[nodiscard]] virtual bool is_watched() const noexcept = 0;
-  /// A range of that name in the program's own profile, from now until it is destroyed, on any
-  /// thread. Null where there is none, or it could not be made.
+  /// Opens a range with this name in the program's own profile, from now until it is destroyed, on
+  /// any thread. Null if the program does not profile, or the range could not be created.
   [[nodiscard]] virtual std::shared_ptr<void> begin_range(const std::string& name) const = 0;
 
  protected:

@@ -13,23 +13,23 @@ class BATCHRPC_EXPORT RecordSink {
  public:
   virtual ~RecordSink();
   virtual void add(CallRecord&& record) noexcept = 0;
-  /// So many calls and operators could not be kept, for want of memory.
+  /// Reports that `events` calls and operators could not be kept, because memory ran out.
   virtual void lost(std::size_t events) noexcept = 0;
-  /// Whether the callee's side of calls is wanted.
+  /// Whether it wants the callee's side of calls.
   [[nodiscard]] virtual bool wants_record() const noexcept { return true; }
-  /// Whether the operators that a call causes are wanted, too.
+  /// Whether it also wants the operators that a call causes.
   [[nodiscard]] virtual bool wants_operators() const noexcept = 0;
 };
 
-/// How many operators and calls `record` has, with itself.
+/// The number of calls and operators in `record`, itself included.
 [[nodiscard]] BATCHRPC_EXPORT std::size_t events_of(const CallRecord& record) noexcept;
-/// And with those that were left out of it: so many are lost with it.
+/// The same, plus those that were left out of it: the number that is lost with it.
 [[nodiscard]] BATCHRPC_EXPORT std::uint64_t all_events_of(const CallRecord& record) noexcept;
 
-/// Leaves out what `record` caused, which is counted.
+/// Drops the calls and operators that `record` caused, and counts them as left out.
 BATCHRPC_EXPORT void leave_out_caused(CallRecord& record) noexcept;
 
-/// For who wants none: takes the operators out of `record`, and of what it caused.
+/// Removes all operators from `record` and from the calls that it caused.
 BATCHRPC_EXPORT void leave_out_operators(CallRecord& record) noexcept;
 
 }  // namespace batchrpc::detail

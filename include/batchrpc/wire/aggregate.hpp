@@ -6,12 +6,12 @@
 
 #include "batchrpc/wire/codable.hpp"
 
-/// How many members an aggregate has, and access to them.
+/// Counts the members of an aggregate and gives access to them.
 namespace batchrpc::detail {
 
 inline constexpr std::size_t kMaxMembers = 16;
 
-/// Stands for a value of any type, in an aggregate's braces; for members without a default.
+/// Converts to a value of any type in an aggregate's braces, for members without a default.
 struct AnyValue {
   template <class T>
   operator T() const noexcept;  // not defined
@@ -19,7 +19,7 @@ struct AnyValue {
 template <std::size_t>
 using AnyValueOf = AnyValue;
 
-/// Stands for a value of T's base class, and of no other.
+/// Converts to T's base class and to nothing else.
 template <class T>
 struct AnyBase {
   template <class Base>
@@ -37,14 +37,14 @@ constexpr std::size_t count_by_values() {
   if constexpr (takes_values<T>(std::make_index_sequence<N>{})) {
     return N;
   } else if constexpr (N == 0) {
-    return kMaxMembers + 1;  // neither: not for us
+    return kMaxMembers + 1;  // not an aggregate that we support
   } else {
     return count_by_values<T, N - 1>();
   }
 }
 
-/// The number of T's members; kMaxMembers + 1 if there are more. Empty braces stand for one member
-/// each, an array too, where other initializers would be spread over its elements.
+/// The number of T's members; kMaxMembers + 1 if there are more. Empty braces initialise one member
+/// each, even an array; other initialisers would be spread over the array's elements.
 template <class T>
 constexpr std::size_t count_members() {
   // clang-format off
@@ -73,7 +73,7 @@ constexpr std::size_t count_members() {
 template <class T>
 inline constexpr std::size_t kMemberCount = count_members<T>();
 
-/// `visit` called with T's members.
+/// Calls `visit` with T's members.
 template <class T, class Visit>
 constexpr decltype(auto) visit_members(T& value, Visit&& visit) {
   constexpr std::size_t n = kMemberCount<std::remove_const_t<T>>;
@@ -103,7 +103,7 @@ concept HasBase = requires {
   T{AnyBase<T>{}};
 };
 
-/// Aggregates that we take apart ourselves: no base classes, at most kMaxMembers members.
+/// Aggregates without base classes and with at most kMaxMembers members.
 template <class T>
 concept Aggregate =
     std::is_class_v<T> && std::is_aggregate_v<T> && !HasBase<T> && kMemberCount<T> <= kMaxMembers;

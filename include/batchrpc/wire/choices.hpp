@@ -13,10 +13,10 @@
 #include "batchrpc/wire/scalars.hpp"
 #include "batchrpc/wire/structs.hpp"
 
-/// Values that may be absent or of several types: structs that are one union.
+/// Values that may be absent or of several types. Each is a struct with one union.
 namespace batchrpc::detail {
 
-/// What optional and unique_ptr have in common; null is the absent value.
+/// The common encoding of optional and unique_ptr. The null pointer is the absent value.
 ///     struct { union { none @0 :Void; some @1 :T; } }
 template <class Derived, class Holder, class T>
 struct OptionWire : WireDefaults {
@@ -44,7 +44,7 @@ struct OptionWire : WireDefaults {
   static Holder take(Decoder& decoder, const StructView& view) {
     const auto which = load<std::uint16_t>(view.data, kLayout.discriminant);
     if (which == 0) return Holder();
-    if (which != 1) Decoder::fail("an optional value that is neither there nor absent");
+    if (which != 1) Decoder::fail("an optional value that is neither present nor absent");
     const Decoder::Nesting nesting(decoder);
     return Derived::hold(decoder, view, kLayout.offsets[1]);
   }
@@ -71,7 +71,8 @@ struct Builtin<std::unique_ptr<T>>
   }
 };
 
-/// One alternative a member of the union, in order; null is the first alternative's default.
+/// The encoding of a variant: one union member per alternative, in order. The null pointer is the
+/// first alternative's default.
 ///     struct { union { alternative0 @0 :A; alternative1 @1 :B; … } }
 template <class... T>
 struct Builtin<std::variant<T...>> : StructWire<Builtin<std::variant<T...>>, std::variant<T...>> {
@@ -89,7 +90,7 @@ struct Builtin<std::variant<T...>> : StructWire<Builtin<std::variant<T...>>, std
       return take_alternative<0>(decoder, view);
     } else {
       const auto which = load<std::uint16_t>(view.data, kLayout.discriminant);
-      if (which >= sizeof...(T)) Decoder::fail("a variant of an unknown alternative");
+      if (which >= sizeof...(T)) Decoder::fail("a variant with an unknown alternative");
       return take_at(std::index_sequence_for<T...>{}, decoder, view, which);
     }
   }

@@ -8,8 +8,8 @@
 
 namespace batchrpc {
 
-/// The one point where a program teaches batchrpc a type of its own: specialise it, right behind
-/// the type, before anything encodes one.
+/// The extension point for your own types. Specialise it directly after the type, before any code
+/// encodes one.
 ///
 ///     template <>
 ///     struct batchrpc::Codec<Temperature> {
@@ -19,11 +19,13 @@ namespace batchrpc {
 ///       static constexpr std::string_view name = "Temperature";  // optional
 ///     };
 ///
-/// `encode` may take the Encoder as its second parameter to add payloads, and `decode` the Decoder
-/// to get at them; `Wire` may be a view of what `encode` was given. `decode` refuses a value by
-/// throwing BadMessage. The type's signature is that of `Wire`, so that the two are exchangeable;
-/// with a `name` (letters, digits, `_`, `.`) it is the name, and the type is exchangeable with
-/// nothing else, but `Wire` may later gain members at its end.
+/// `encode` may take the Encoder as its second parameter, to add payloads. `decode` may take the
+/// Decoder, to read them. `Wire` may be a view of the argument of `encode`. `decode` rejects a
+/// value by throwing BadMessage.
+///
+/// Without a `name`, the type's signature is that of `Wire`, so the two are interchangeable. With a
+/// `name` (letters, digits, `_`, `.`) the signature is the name. Then no other type can take its
+/// place, but `Wire` may later gain members at its end.
 template <class T>
 struct Codec;
 
@@ -32,16 +34,16 @@ namespace detail {
 template <class... T>
 struct Types {};
 
-/// How the library itself encodes T. Specialisations have
-///   kSlot: what a field of the type occupies;  Parts: the types that it consists of;
-/// and, by kSlot,
+/// How the library itself encodes T. A specialisation has:
+/// kSlot: the space that a field of the type takes;  Parts: the types that it consists of;
+/// and, depending on kSlot:
 ///   none:     make(decoder)
 ///   pointer:  write(encoder, pointer, value), read(decoder, pointer);
 ///             those that are structs (kStruct) also kSize, fill(encoder, place, value),
 ///             take(decoder, view), for lists
 ///   others:   Raw, pack(encoder, value), unpack(decoder, raw)
 ///   sign(writer): writes the signature.
-/// What can only be encoded has kDecodable = false.
+/// A type that can only be encoded sets kDecodable = false.
 template <class T>
 struct Builtin;
 
@@ -67,21 +69,21 @@ template <HasCodec T>
 struct WireOf<T> {
   using type = CodecWire<T>;
 };
-/// How T is encoded.
+/// The wire type of T.
 template <class T>
 using Wire = typename WireOf<T>::type;
 
-/// What all ways of encoding have in common; specialisations say what differs.
+/// The defaults of all encodings; specialisations override them.
 struct WireDefaults {
   static constexpr bool kDecodable = true;
   static constexpr bool kStruct = false;
-  /// Whether encoding runs no code but ours, which leaves the encoder's words where they are.
+  /// Whether encoding runs no user code, so that the encoder's words stay in place.
   static constexpr bool kPlain = true;
-  /// Whether it is a level that `^n` in a signature counts.
+  /// Whether it counts as a level for `^n` in a signature.
   static constexpr bool kLevel = true;
 };
 
-/// A type with a Codec, by way of the codec's Wire.
+/// Encodes a type with a Codec as the codec's Wire.
 template <class T>
 struct CodecWire : WireDefaults {
   using Inner = typename Codec<T>::Wire;
@@ -131,7 +133,7 @@ struct CodecWire : WireDefaults {
   }
 };
 
-/// What a field of type T, not a pointer, is stored as.
+/// The stored type of a field of type T that is not a pointer.
 template <class T>
 struct RawOf {
   using type = typename Builtin<T>::Raw;
@@ -139,7 +141,7 @@ struct RawOf {
 template <HasCodec T>
 struct RawOf<T> : RawOf<typename Codec<T>::Wire> {};
 
-// Whether T and all its parts can be encoded (and decoded); recursive types contain themselves.
+// Whether T and all its parts can be encoded (and decoded). Recursive types contain themselves.
 template <bool Decode, class T, class... Enclosing>
 constexpr bool supported();
 
@@ -167,11 +169,12 @@ constexpr bool supported() {
 
 }  // namespace detail
 
-/// Types that can be sent: as arguments, not necessarily as parameters (`const char*` is one).
+/// Types that can be sent as arguments. Not all of them can be parameters (`const char*`, for
+/// example).
 template <class T>
 concept Encodable = detail::supported<false, std::remove_cvref_t<T>>();
 
-/// Types that can be parameters and results of remote functions: sent and received.
+/// Types that can be parameters and results of remote functions: they can be sent and received.
 template <class T>
 concept Codable = detail::supported<true, std::remove_cvref_t<T>>();
 

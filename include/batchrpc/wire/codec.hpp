@@ -17,9 +17,9 @@
 
 namespace batchrpc {
 
-/// Appends a Cap'n Proto struct with fields `arg0`, `arg1`, … to the message and lets the pointer
-/// at `words()[pointer_word]` point to it. Throws InvalidArgument when the message becomes too
-/// large, and what users' codecs throw.
+/// Appends a Cap'n Proto struct with fields `arg0`, `arg1`, … and sets the pointer at
+/// `words()[pointer_word]` to it. Throws InvalidArgument if the message becomes too large, and any
+/// exception of user codecs.
 template <class... Args>
 void encode_struct(Encoder& encoder, std::size_t pointer_word, const Args&... args) {
   (detail::require_encodable<Args>(), ...);
@@ -29,14 +29,14 @@ void encode_struct(Encoder& encoder, std::size_t pointer_word, const Args&... ar
   }
 }
 
-/// Reads the struct behind `pointer_word`, by Cap'n Proto's rules of evolution: what is absent,
-/// since the sender had fewer fields, is zero or empty; further fields are ignored. Throws
-/// BadMessage, and what users' codecs throw. Views among the values live as long as the decoder's
-/// segment and payloads.
+/// Reads the struct behind `pointer_word` by Cap'n Proto's rules of evolution: fields that an older
+/// sender lacks are zero or empty, and additional fields are ignored. Throws BadMessage, and any
+/// exception of user codecs. Views among the values are valid as long as the decoder's segment and
+/// payloads.
 template <class... Args>
 std::tuple<Args...> decode_struct(Decoder& decoder, std::size_t pointer_word) {
   static_assert((!std::is_reference_v<Args> && ...) && (!std::is_const_v<Args> && ...),
-                "batchrpc: what is decoded has no reference and no const at its top");
+                "batchrpc: decode_struct() needs types without reference and const");
   (detail::require_codable<Args>(), ...);
   if constexpr ((Codable<Args> && ...)) {
     return detail::Builtin<std::tuple<Args...>>::read(decoder, decoder.pointer(pointer_word));

@@ -13,43 +13,43 @@
 
 namespace batchrpc {
 
-/// What a message may cost its receiver. Checked before anything is allocated.
+/// Limits on what a message may cost its receiver. They are checked before anything is allocated.
 struct DecodeLimits {
-  /// Words that may be read, and of memory that decoded values may take, whatever the message says:
-  /// a part that several pointers refer to counts each time. 0: 64 MiB, or eight times the message
-  /// if that is more, which every message of an Encoder keeps unless it has millions of small
-  /// elements of lists, sets or maps, whose nodes count.
+  /// The words that may be read, and that decoded values may take in memory, whatever the message
+  /// claims. A part that several pointers refer to counts each time. 0: 64 MiB, or eight times the
+  /// message if that is more. Every message of an Encoder keeps that limit, unless it has millions
+  /// of small elements in lists, sets or maps, whose nodes count.
   std::size_t traversal_words = 0;
-  /// How deep values may be nested; matters for recursive types. Each list, map, present optional
-  /// or unique_ptr, and struct with members behind pointers, is one level, and so is a list that is
-  /// absent, since it might be there.
+  /// How deep values may be nested, which matters for recursive types. Each list, map, present
+  /// optional or unique_ptr, and struct with members behind pointers is one level. An absent list
+  /// counts too.
   unsigned nesting = 64;
-  /// Bytes of payloads that may be copied (`Bytes` and byte views share them). 0: each payload
-  /// once.
+  /// The payload bytes that may be copied (`Bytes` and byte views share them instead). 0: each
+  /// payload once.
   std::size_t payload_bytes = 0;
 };
 
 namespace detail {
 
-/// A pointer's word and its place; zero is the null pointer.
+/// A pointer's word and its position. Zero is the null pointer.
 struct PointerRef {
   std::size_t at = 0;
   Word word = 0;
 };
 
-/// A struct that was checked. `data` has at least the words that the reader expects.
+/// A checked struct. `data` has at least the words that the reader expects.
 struct StructView {
   const Word* data = nullptr;
   std::size_t first_pointer = 0;
   std::uint32_t pointer_count = 0;
 };
 
-/// A list that was checked.
+/// A checked list.
 struct ListView {
-  std::size_t first = 0;  ///< the place of the first element
+  std::size_t first = 0;  ///< position of the first element
   std::uint32_t count = 0;
   ElementSize size = ElementSize::none;
-  StructSize element;  ///< of a composite list
+  StructSize element;  ///< for a composite list
 };
 
 template <class Raw>
@@ -70,13 +70,13 @@ template <>
 
 }  // namespace detail
 
-/// Reads one single-segment Cap'n Proto message and trusts nothing in it: whatever is out of
-/// bounds, out of a limit, or not of the expected kind is a BadMessage. Pointers to other segments
-/// and capabilities are, too. Views into segment and payloads that it hands out live as long as
-/// those do. Not thread-safe.
+/// Reads one single-segment Cap'n Proto message and trusts nothing in it. Anything out of bounds,
+/// beyond a limit, or of an unexpected kind is a BadMessage; so are pointers to other segments and
+/// capabilities. Views that it returns are valid as long as the segment and the payloads. Not
+/// thread-safe.
 class Decoder {
  public:
-  /// Of one message and what travelled beside it; both stay as long as the decoder and its views.
+  /// Takes a message and its payloads; both must outlive the decoder and its views.
   Decoder(std::span<const Word> segment, std::span<const Bytes> payloads,
           const DecodeLimits& limits = {}) noexcept
       : segment_(segment),
@@ -86,47 +86,48 @@ class Decoder {
         payload_bytes_(limits.payload_bytes),
         nesting_left_(limits.nesting) {}
 
-  /// What travelled beside the message at `index`. Throws BadMessage when there is no such payload.
+  /// The payload at `index`. Throws BadMessage if there is none.
   [[nodiscard]] const Bytes& payload(std::uint32_t index) const {
     if (index >= payloads_.size()) [[unlikely]]
-      fail("a payload that did not come");
+      fail("a reference to a payload that it does not have");
     return payloads_[index];
   }
 
-  /// To be called before `bytes` of a payload are copied; throws BadMessage beyond the limit.
+  /// Charges `bytes` of a payload; call it before you copy them. Throws BadMessage beyond the
+  /// limit.
   BATCHRPC_EXPORT void charge_payload(std::size_t bytes);
 
-  /// To be called before memory of `words` words is taken for what the message claims; throws
+  /// Charges `words` words; call it before you allocate memory for what the message claims. Throws
   /// BadMessage beyond the limit.
   void charge(std::uint64_t words) {
     if (words > words_left_) [[unlikely]]
-      fail("more than the traversal limit allows");
+      fail("more data than the traversal limit allows");
     words_left_ -= words;
   }
 
-  /// Throws BadMessage.
+  /// Throws BadMessage; `what` completes the sentence "it has …".
   [[noreturn]] BATCHRPC_EXPORT static void fail(std::string_view what);
 
-  // What follows serves the codecs of this layer.
+  // The functions below serve the codecs of this layer.
 
-  /// The segment.
+  /// The segment's words.
   [[nodiscard]] const Word* words() const noexcept { return segment_.data(); }
 
-  /// The pointer at word `at`; throws BadMessage beyond the segment.
+  /// The pointer at word `at`. Throws BadMessage beyond the segment.
   [[nodiscard]] detail::PointerRef pointer(std::size_t at) const {
     if (at >= segment_.size()) [[unlikely]]
       fail("a pointer beyond its end");
     return {at, segment_[at]};
   }
-  /// The pointer `index` of a struct; null beyond those that it has.
+  /// The pointer `index` of a struct; null if the struct has fewer.
   [[nodiscard]] detail::PointerRef pointer(const detail::StructView& view,
                                            std::uint32_t index) const noexcept {
     if (index >= view.pointer_count) return {};
     return {view.first_pointer + index, segment_[view.first_pointer + index]};
   }
 
-  /// The struct behind `pointer`. A data section that is shorter than `expected` is copied to
-  /// `room` (as many words as `expected` has) and zeroes follow it.
+  /// The struct behind `pointer`. If its data section is shorter than `expected`, it is copied to
+  /// `room`, which has the expected number of words, and filled up with zeros.
   [[nodiscard]] detail::StructView structure(detail::PointerRef pointer,
                                              detail::StructSize expected, Word* room) {
     const auto low = static_cast<std::uint32_t>(pointer.word);
@@ -141,20 +142,20 @@ class Decoder {
     return other_structure(pointer, expected, room);
   }
 
-  /// The list behind `pointer`, whose elements are of size `expected`, or structs that begin with
-  /// such a field; for `composite` also a list of the struct's first field. Charges the larger of
-  /// what it takes on the wire and `memory` bytes an element.
+  /// The list behind `pointer`. Its elements must have the size `expected`, or be structs that
+  /// begin with such a field; for `composite`, a list of the struct's first field is allowed too.
+  /// Charges the larger of its size on the wire and `memory` bytes per element.
   [[nodiscard]] BATCHRPC_EXPORT detail::ListView list(detail::PointerRef pointer,
                                                       detail::ElementSize expected,
                                                       std::size_t memory);
 
-  /// Element `index` of a list of structs; `room` as in `structure`.
+  /// The element `index` of a list of structs; `room` as in `structure`.
   [[nodiscard]] BATCHRPC_EXPORT detail::StructView element(const detail::ListView& list,
                                                            std::uint32_t index,
                                                            detail::StructSize expected,
                                                            Word* room) const;
 
-  /// Element `index` of a list of pointers.
+  /// The element `index` of a list of pointers.
   [[nodiscard]] detail::PointerRef pointer_element(const detail::ListView& list,
                                                    std::uint32_t index) const noexcept {
     std::size_t at = list.first + index;
@@ -164,16 +165,16 @@ class Decoder {
     return {at, segment_[at]};
   }
 
-  /// The data section's first word of element `index` of a list of structs.
+  /// The first data word of element `index` of a list of structs.
   [[nodiscard]] const Word* data_element(const detail::ListView& list,
                                          std::uint32_t index) const noexcept {
     return segment_.data() + list.first + index * list.element.words();
   }
 
-  /// Text without its NUL; a view into the segment.
+  /// Text without its NUL, as a view into the segment.
   [[nodiscard]] BATCHRPC_EXPORT std::string_view text(detail::PointerRef pointer);
 
-  /// One level of nesting, for as long as this lives.
+  /// Counts one level of nesting for as long as it exists.
   class Nesting {
    public:
     /// Throws BadMessage beyond the limit.
@@ -195,7 +196,7 @@ class Decoder {
     constexpr std::uint64_t kLeast = std::uint64_t{8} << 20;
     return segment > kLeast / 8 ? std::uint64_t{segment} * 8 : kLeast;
   }
-  // Wraps to a huge number when it points before the beginning.
+  // Wraps to a huge number if the pointer points before the beginning.
   static std::uint64_t target_of(detail::PointerRef pointer) noexcept {
     const auto offset = static_cast<std::int32_t>(static_cast<std::uint32_t>(pointer.word)) >> 2;
     return std::uint64_t{pointer.at} + 1 + static_cast<std::uint64_t>(std::int64_t{offset});

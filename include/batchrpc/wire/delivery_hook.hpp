@@ -7,8 +7,9 @@
 
 namespace batchrpc {
 
-/// What a message keeps alive: a call until it has ended, a result until it was sent, its payloads
-/// included. Destroyed then, on any thread, perhaps under a lock of the library's.
+/// An object that a message keeps alive: a call until it has ended, a result until it has been
+/// sent, including its payloads. It is then destroyed, on any thread, perhaps under a lock of the
+/// library.
 class BATCHRPC_EXPORT DeliveryHook {
  public:
   DeliveryHook() = default;
@@ -16,11 +17,11 @@ class BATCHRPC_EXPORT DeliveryHook {
   DeliveryHook(const DeliveryHook&) = delete;
   DeliveryHook& operator=(const DeliveryHook&) = delete;
 
-  /// The message goes to the node of that name and incarnation (0: not known yet). At most once;
-  /// under a lock of the library's.
+  /// The message is being sent to the node with that name and incarnation (0: not known yet).
+  /// Called at most once, under a lock of the library.
   virtual void sent_to(std::string_view peer, std::uint64_t incarnation,
                        bool as_reply) noexcept = 0;
-  /// It was taken back, or refused: nobody has it.
+  /// The message was withdrawn or refused; no node has it.
   virtual void taken_back() noexcept = 0;
 };
 

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <span>
 
-/// Where Cap'n Proto puts a struct's fields, computed at compile time: what its compiler does for
-/// fields in the order of their ordinals (NodeTranslator::StructLayout), so that a printed schema
-/// has these offsets.
+/// Computes the offsets of a struct's fields at compile time, as the Cap'n Proto compiler does for
+/// fields in the order of their ordinals (NodeTranslator::StructLayout). So a printed schema has
+/// the same offsets.
 namespace batchrpc::detail {
 
-/// What a field occupies: for data, the logarithm of its size in bits.
+/// The space of a field; for data, the logarithm of its size in bits.
 enum class Slot : std::uint8_t {
   bit = 0,
   bits8 = 3,
@@ -21,7 +21,7 @@ enum class Slot : std::uint8_t {
   none = 8,
 };
 
-/// The words of a struct's two sections.
+/// The sizes of a struct's two sections, in words.
 struct StructSize {
   std::uint16_t data = 0;
   std::uint16_t pointers = 0;
@@ -36,28 +36,29 @@ struct StructSize {
   friend constexpr bool operator==(StructSize, StructSize) = default;
 };
 
-/// Fields' offsets in units of their own size, or indices into the pointers.
+/// The offsets of fields, in units of their own size, or indices into the pointers.
 template <std::size_t N>
 struct StructLayout {
   StructSize size;
   std::array<std::uint32_t, N == 0 ? 1 : N> offsets{};
 };
 
-/// As StructLayout, for a struct that is one union.
+/// The same for a struct that is one union.
 template <std::size_t N>
 struct UnionLayout {
   StructSize size;
-  std::uint32_t discriminant = 0;  ///< in units of 16 bits; there is one from two alternatives on
+  std::uint32_t discriminant =
+      0;  ///< in units of 16 bits; used if there are at least two alternatives
   std::array<std::uint32_t, N == 0 ? 1 : N> offsets{};
 };
 
-/// The data section while fields are added: whole words and, of each smaller size, at most one
-/// hole.
+/// A data section to which fields are added. It has whole words and at most one hole of each
+/// smaller size.
 class DataSection {
  public:
-  /// Finds room for a field of 2^`size` bits; returns its offset in units of that size.
+  /// Finds room for a field of 2^`size` bits. Returns its offset in units of that size.
   constexpr std::uint32_t add(unsigned size) {
-    // The smallest hole that is large enough, else a new word.
+    // Takes the smallest hole that is large enough, else a new word.
     unsigned found = size;
     while (found < kSizes && holes_[found] == 0)
       ++found;
@@ -69,7 +70,7 @@ class DataSection {
       offset = words_++;
       found = kSizes;
     }
-    // Halve it until it fits; each upper half remains as a hole.
+    // Halves it until it fits. Each upper half remains as a hole.
     while (found > size) {
       --found;
       offset *= 2;
@@ -78,7 +79,7 @@ class DataSection {
     return offset;
   }
 
-  /// Makes the field of 2^`size` bits at `offset` larger, to 2^`wanted`, if what follows it is
+  /// Enlarges the field of 2^`size` bits at `offset` to 2^`wanted` bits, if the space behind it is
   /// unused.
   constexpr bool expand(unsigned size, std::uint32_t offset, unsigned wanted) {
     std::uint32_t at = offset;
@@ -94,12 +95,12 @@ class DataSection {
 
  private:
   static constexpr unsigned kSizes = 6;
-  // Offset zero is never a hole, so zero stands for none.
+  // Offset zero is never a hole, so zero means none.
   std::array<std::uint32_t, kSizes> holes_{};
   std::uint32_t words_ = 0;
 };
 
-/// Writes the offsets of fields that occupy `slots`, as many.
+/// Writes the offsets of the fields in `slots` to `offsets`, which has the same length.
 constexpr StructSize place_fields(std::span<const Slot> slots, std::span<std::uint32_t> offsets) {
   DataSection data;
   std::uint32_t pointers = 0;
@@ -120,8 +121,8 @@ constexpr StructLayout<N> struct_layout(const std::array<Slot, N>& slots) {
   return layout;
 }
 
-/// Alternatives share their room: an alternative takes the tightest place of those before it, else
-/// it expands one, else it has a new one. The discriminant comes with the second alternative.
+/// Alternatives share their room. An alternative takes the tightest place of the earlier ones; else
+/// it expands one; else it gets a new place. The discriminant is added with the second alternative.
 template <std::size_t N>
 constexpr UnionLayout<N> union_layout(const std::array<Slot, N>& slots) {
   struct Place {

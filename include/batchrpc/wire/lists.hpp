@@ -12,10 +12,10 @@
 #include "batchrpc/wire/codable.hpp"
 #include "batchrpc/wire/scalars.hpp"
 
-/// Lists: sequences (vector, deque, list), std::array and C arrays, spans of numbers.
+/// Encodes lists: sequences (vector, deque, list), std::array and C arrays, spans of numbers.
 namespace batchrpc::detail {
 
-/// What a list's elements of type T are stored as.
+/// How a list's elements of type T are stored.
 template <class T>
 constexpr ElementSize element_size() {
   if constexpr (Wire<T>::kStruct) {
@@ -44,11 +44,11 @@ constexpr ElementSize element_size() {
 template <class T>
 inline constexpr bool kCopiedAsBlock = is_block_element<T>();
 
-/// Writes `count` elements from `first` on.
+/// Writes `count` elements, starting with `first`.
 template <class T, class Iterator>
 void write_elements(Encoder& encoder, std::size_t pointer, Iterator first, std::size_t count) {
   using W = Wire<T>;
-  if (count == 0) return;  // null is the empty list
+  if (count == 0) return;  // the null pointer is the empty list
   if constexpr (W::kStruct) {
     constexpr StructSize size = W::kSize;
     std::size_t place = encoder.add_structs(pointer, count, size);
@@ -77,7 +77,7 @@ void write_block(Encoder& encoder, std::size_t pointer, std::span<const T> value
                     values.size_bytes());
 }
 
-/// Element `index` of a list that Decoder::list has checked.
+/// The element `index` of a list that Decoder::list has checked.
 template <class T>
 T read_element(Decoder& decoder, const ListView& list, std::uint32_t index) {
   using W = Wire<T>;
@@ -98,7 +98,7 @@ T read_element(Decoder& decoder, const ListView& list, std::uint32_t index) {
   }
 }
 
-/// The elements of a list of numbers, if they lie one behind the other.
+/// The elements of a list of numbers, if they are contiguous; else null.
 template <class T>
 const T* block_of(const Decoder& decoder, const ListView& list) {
   if (list.size == ElementSize::composite) return nullptr;
@@ -109,7 +109,7 @@ struct ListWire : WireDefaults {
   static constexpr Slot kSlot = Slot::pointer;
 };
 
-// Containers are known by what they have, so that their headers need not be included.
+// Containers are recognised by their members, so that their headers need not be included.
 template <class C>
 concept Container = requires(const C& c) {
   typename C::value_type;
@@ -145,22 +145,22 @@ concept HasShrink = requires(C& c) {
 /// Containers like vector.
 template <class C>
 concept Sequence = Container<C> && HasPushBack<C> && !HasTraits<C>;
-/// Sets, ordered or not.
+/// Sets, ordered or unordered.
 template <class C>
 concept Set = Container<C> && HasKey<C> && !HasMapped<C>;
-/// Maps, ordered or not.
+/// Maps, ordered or unordered.
 template <class C>
 concept Map = Container<C> && HasKey<C> && HasMapped<C>;
 
-/// A deque takes memory before it has an element.
+/// A deque allocates memory even without elements.
 template <class C>
 concept Deque = Sequence<C> && HasShrink<C> && !HasReserve<C>;
 inline constexpr std::size_t kDequeWords = 80;
 
-/// What a node of a list, set or map takes beside its value.
+/// The memory of a node of a list, set or map besides its value.
 inline constexpr std::size_t kNodeBytes = 48;
 
-/// What an element of a sequence takes in memory.
+/// The memory of one element of a sequence.
 template <Sequence C>
 constexpr std::size_t memory_of_element() {
   constexpr std::size_t kSize = sizeof(typename C::value_type);
@@ -217,8 +217,8 @@ struct Builtin<C> : ListWire {
   }
 };
 
-/// A span can be sent. Received, a span of constant numbers views the message: it lives as long as
-/// the handler's call.
+/// A span can be sent. A received span of constant numbers is a view into the message and is valid
+/// during the handler's call.
 template <class T>
 struct Builtin<std::span<T>> : ListWire {
   using Element = std::remove_cv_t<T>;
@@ -235,7 +235,7 @@ struct Builtin<std::span<T>> : ListWire {
   static std::span<T> read(Decoder& decoder, PointerRef pointer) {
     const ListView list = decoder.list(pointer, element_size<Element>(), sizeof(T));
     const T* first = block_of<Element>(decoder, list);
-    if (first == nullptr) Decoder::fail("structs where a view of numbers was to be");
+    if (first == nullptr) Decoder::fail("structs where numbers are expected");
     return {first, list.count};
   }
   template <class Writer>
@@ -246,7 +246,7 @@ struct Builtin<std::span<T>> : ListWire {
   }
 };
 
-/// Arrays are lists of exactly so many elements; the null pointer is as many defaults.
+/// Arrays are lists with exactly N elements. The null pointer means N default values.
 template <class T, std::size_t N>
 struct ArrayWire : ListWire {
   using Parts = Types<T>;
@@ -320,7 +320,8 @@ struct Builtin<std::array<T, N>> : ArrayWire<T, N> {
   }
 };
 
-/// Arrays as members of aggregates: neither of char (text or numbers?) nor of arrays.
+/// Arrays as members of aggregates. Not arrays of char, which could be text or numbers, and not
+/// arrays of arrays.
 template <NotArray T, std::size_t N>
 struct Builtin<T[N]> : ArrayWire<T, N> {
   using Base = ArrayWire<T, N>;

@@ -7,18 +7,18 @@
 #include "batchrpc/wire/lists.hpp"
 #include "batchrpc/wire/structs.hpp"
 
-/// Sets are lists; maps are lists of entries with `key` and `value`.
+/// Encodes sets as lists, and maps as lists of entries with `key` and `value`.
 namespace batchrpc::detail {
 
-/// Keys may be chosen so that all fall into one bucket, where each takes longer than the one
-/// before. More than this in one is no accident.
+/// The limit of elements in one bucket. A hostile peer may choose keys that all fall into one
+/// bucket, where each insertion takes longer than the one before.
 inline constexpr std::size_t kMaxBucket = 256;
 
 template <class C>
 concept Hashed = requires(C& c, const typename C::key_type& key) {
   c.reserve(c.bucket_size(c.bucket(key)));
 };
-/// Not multi: there, equal keys share a bucket.
+/// Not for multi containers, in which equal keys share a bucket.
 template <class C>
 concept HashedOnce = Hashed<C> && requires(C& c, typename C::value_type&& value) {
   c.insert(std::move(value)).second;
@@ -29,12 +29,12 @@ void check_bucket([[maybe_unused]] const C& result,
                   [[maybe_unused]] const typename C::key_type& key) {
   if constexpr (HashedOnce<C>) {
     if (result.bucket_size(result.bucket(key)) > kMaxBucket) {
-      Decoder::fail("keys whose hashes are all alike");
+      Decoder::fail("too many keys with the same hash");
     }
   }
 }
 
-/// An element that is there already is a BadMessage unless the set may hold it (multiset).
+/// A duplicate element is a BadMessage unless the set allows it (multiset).
 template <Set C>
 struct Builtin<C> : ListWire {
   using T = typename C::key_type;
@@ -51,7 +51,7 @@ struct Builtin<C> : ListWire {
     for (std::uint32_t i = 0; i < list.count; ++i) {
       const auto before = result.size();
       const auto at = result.insert(result.end(), read_element<T>(decoder, list, i));
-      if (result.size() == before) Decoder::fail("an element of a set twice");
+      if (result.size() == before) Decoder::fail("a set with a duplicate element");
       check_bucket(result, *at);
     }
     return result;
@@ -64,8 +64,8 @@ struct Builtin<C> : ListWire {
   }
 };
 
-/// A key that is there already is a BadMessage unless the map may hold it (multimap). Unordered
-/// maps arrive equal, not necessarily in the same order.
+/// A duplicate key is a BadMessage unless the map allows it (multimap). Unordered maps arrive
+/// equal, but not necessarily in the same order.
 template <Map C>
 struct Builtin<C> : ListWire {
   using Key = typename C::key_type;
@@ -96,7 +96,7 @@ struct Builtin<C> : ListWire {
       const auto before = result.size();
       const auto at =
           result.emplace_hint(result.end(), std::move(key), Entry::template get<1>(decoder, view));
-      if (result.size() == before) Decoder::fail("a key of a map twice");
+      if (result.size() == before) Decoder::fail("a map with a duplicate key");
       check_bucket(result, at->first);
     }
     return result;

@@ -13,8 +13,8 @@
 
 #include "batchrpc/wire/codable.hpp"
 
-/// Numbers, enums, std::byte, std::monostate, durations and time points: what lies in the data
-/// section.
+/// Encodes values that lie in the data section: numbers, enums, std::byte, std::monostate,
+/// durations and time points.
 namespace batchrpc::detail {
 
 template <std::size_t Bytes>
@@ -40,7 +40,8 @@ template <class T>
 concept Number = (std::integral<T> && !std::same_as<T, bool> && sizeof(T) <= 8) ||
                  std::same_as<T, float> || std::same_as<T, double>;
 
-/// What is in memory as it is on the wire, so that lists of it can be copied as a whole.
+/// Whether T has the same form in memory and on the wire, so that lists of it can be copied as a
+/// whole.
 template <class T>
 constexpr bool is_block_element() {
   if constexpr (HasCodec<T>) {
@@ -90,7 +91,8 @@ struct Builtin<bool> : WireDefaults {
 template <class T>
 concept Enum = std::is_enum_v<T> && HasBuiltin<std::underlying_type_t<T>>;
 
-/// Enums, std::byte among them, are their underlying integer. Any of its values may arrive.
+/// Enums, including std::byte, are encoded as their underlying integer. Any of its values may
+/// arrive.
 template <Enum T>
 struct Builtin<T> : WireDefaults {
   using Parts = Types<>;
@@ -122,7 +124,7 @@ struct Builtin<std::monostate> : WireDefaults {
   }
 };
 
-/// A count of the duration's own period: 64 bits, whatever the representation's size.
+/// A count of the duration's own period, as 64 bits whatever the representation's size.
 template <Number Rep, class Period>
 struct Builtin<std::chrono::duration<Rep, Period>> : WireDefaults {
   using Parts = Types<>;
@@ -130,7 +132,7 @@ struct Builtin<std::chrono::duration<Rep, Period>> : WireDefaults {
   using Duration = std::chrono::duration<Rep, Period>;
   using Count = std::conditional_t<std::floating_point<Rep>, double, std::int64_t>;
   static_assert(std::floating_point<Rep> || std::is_signed_v<Rep>,
-                "batchrpc: a duration's representation is a signed integer, float or double");
+                "batchrpc: a duration's representation must be a signed integer, float or double");
   static constexpr Slot kSlot = Slot::bits64;
 
   static Raw pack(Encoder&, const Duration& value) noexcept {
@@ -161,7 +163,7 @@ struct Builtin<std::chrono::duration<Rep, Period>> : WireDefaults {
   }
 };
 
-/// The duration since the clock's epoch. A steady clock's epoch is the machine's own.
+/// The duration since the clock's epoch. A steady clock's epoch differs between machines.
 template <class Clock, HasBuiltin Duration>
 struct Builtin<std::chrono::time_point<Clock, Duration>> : WireDefaults {
   using Parts = Types<>;

@@ -13,9 +13,9 @@ namespace detail {
                                                       std::string_view function_name);
 }  // namespace detail
 
-/// The Cap'n Proto schema with which the `capnp` tool reads a captured call: structs `Arguments`
-/// (arg0, arg1, …) and `Result` (result), and what they are made of. A file of its own, with an id
-/// that depends on the function's name and types alone.
+/// The Cap'n Proto schema with which the `capnp` tool reads a captured call: the structs
+/// `Arguments` (arg0, arg1, …) and `Result` (result) and their parts. It is a complete file. Its id
+/// depends only on the function's name and types.
 template <class R, class... Args>
 std::string schema_text(std::string_view function_name) {
   if constexpr ((detail::require_in_signature<R>() && ... &&

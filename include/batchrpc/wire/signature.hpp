@@ -30,10 +30,10 @@ constexpr bool is_type_name(std::string_view name) {
   return !name.empty() && !(name.front() >= '0' && name.front() <= '9');
 }
 
-/// Composes signatures, at compile time: counts characters, or writes them, too.
+/// Composes signatures at compile time. It counts the characters, or also writes them.
 class SignatureWriter {
  public:
-  /// The writer inside of types, the innermost first.
+  /// The enclosing types, the innermost first.
   template <class... Enclosing>
   struct Level {
     SignatureWriter& writer;
@@ -45,7 +45,7 @@ class SignatureWriter {
     }
   };
 
-  /// With `structure`, what is behind the names of codecs is written, too: `name<wire>`.
+  /// With `structure`, the wire type of named codecs is written too: `name<wire>`.
   constexpr explicit SignatureWriter(bool structure, char* out = nullptr)
       : out_(out), structure_(structure) {}
 
@@ -60,13 +60,13 @@ class SignatureWriter {
     const char digit = static_cast<char>('0' + value % 10);
     text({&digit, 1});
   }
-  /// T's signature; a type inside itself is `^n`, n levels up.
+  /// Writes T's signature. A type inside itself is `^n`, n levels up.
   template <class T, class... Enclosing>
   constexpr void type() {
     if constexpr (Named<T>) {
-      static_assert(
-          is_type_name(Codec<T>::name),
-          "batchrpc: a codec's name has letters, digits, _ and ., and is no built-in type's");
+      static_assert(is_type_name(Codec<T>::name),
+                    "batchrpc: a codec's name may have letters, digits, _ and ., and must not be a "
+                    "built-in type's");
       text(Codec<T>::name);
       if (structure_) {
         text("<");
@@ -136,10 +136,10 @@ constexpr bool require_in_signature() {
 
 }  // namespace detail
 
-/// What caller and callee compare: a function's result and parameters as they are on the wire, the
-/// same for every compiler. `i32(i32,[str],i64?)` is `int (int, const std::vector<std::string>&,
-/// std::optional<long>)`. docs/wire.md has the grammar. The text ends with a NUL and lives for
-/// ever.
+/// The text that caller and callee compare: a function's result and parameters as they are on the
+/// wire, the same for every compiler. `i32(i32,[str],i64?)` is `int (int, const
+/// std::vector<std::string>&, std::optional<long>)`. docs/wire.md has the grammar. The text ends
+/// with a NUL and lives for ever.
 template <class R, class... Args>
 constexpr std::string_view signature() {
   if constexpr ((detail::require_in_signature<R>() && ... &&
@@ -151,7 +151,7 @@ constexpr std::string_view signature() {
   }
 }
 
-/// Whether A and B are the same on the wire, so that an argument of type A can be encoded as it is
+/// Whether A and B have the same wire form, so that an argument of type A can be encoded directly
 /// for a parameter of type B.
 template <class A, class B>
 constexpr bool same_wire() {

@@ -10,10 +10,10 @@
 #include "batchrpc/base/bytes.hpp"
 #include "batchrpc/wire/codable.hpp"
 
-/// Text and bytes.
+/// Encodes text and bytes.
 namespace batchrpc::detail {
 
-/// Text may hold any bytes, NULs included; Cap'n Proto's tools expect UTF-8.
+/// Text may contain any bytes, even NULs. Cap'n Proto's tools expect UTF-8.
 template <class T>
 struct TextWire : WireDefaults {
   using Parts = Types<>;
@@ -34,7 +34,7 @@ template <class Traits, class Allocator>
 struct Builtin<std::basic_string<char, Traits, Allocator>>
     : TextWire<std::basic_string<char, Traits, Allocator>> {};
 
-/// A view that is received looks into the message: it lives as long as the handler's call.
+/// A received view refers to the message and is valid during the handler's call.
 template <>
 struct Builtin<std::string_view> : TextWire<std::string_view> {};
 
@@ -44,7 +44,7 @@ struct Builtin<const char*> : TextWire<const char*> {
 };
 template <>
 struct Builtin<char*> : Builtin<const char*> {};
-/// Literals: up to the first NUL.
+/// Encodes literals up to the first NUL.
 template <std::size_t N>
 struct Builtin<char[N]> : Builtin<const char*> {
   static void write(Encoder& encoder, std::size_t pointer, const char (&value)[N]) {
@@ -55,7 +55,7 @@ struct Builtin<char[N]> : Builtin<const char*> {
 template <std::size_t N>
 struct Builtin<const char[N]> : Builtin<char[N]> {};
 
-/// Up to this many bytes lie in the message, more travel beside it.
+/// Up to this size bytes are part of the message; larger ones are payloads.
 inline constexpr std::size_t kInlineBytes = 16 * 1024;
 
 /// Bytes are a struct:
@@ -63,7 +63,7 @@ inline constexpr std::size_t kInlineBytes = 16 * 1024;
 ///       union { inline @0 :Data; payload @1 :UInt32; }
 ///       size @2 :UInt64;
 ///     }
-/// where `payload` is an index among what travels beside the message.
+/// in which `payload` is the index of a payload.
 struct BytesWireBase : WireDefaults {
   using Parts = Types<>;
   static constexpr Slot kSlot = Slot::pointer;
@@ -76,7 +76,7 @@ struct BytesWireBase : WireDefaults {
   }
 
  protected:
-  /// Bytes in the message, or a payload.
+  /// Received bytes: in the message, or a payload.
   struct Received {
     std::span<const std::byte> bytes;
     const Bytes* payload = nullptr;
@@ -98,10 +98,10 @@ struct BytesWire : BytesWireBase {
   }
 };
 
-/// What Bytes take beside the bytes themselves: the owner, and alignment.
+/// The cost of a Bytes besides its bytes: the owner, and alignment.
 inline constexpr std::size_t kBytesWords = 16;
 
-/// Large ones are sent from where they lie; received ones share what was received.
+/// Large values are sent from their own memory. Received values share the receive buffer.
 template <>
 struct Builtin<Bytes> : BytesWire<Builtin<Bytes>, Bytes> {
   static void fill(Encoder& encoder, std::size_t place, const Bytes& value) {
@@ -119,9 +119,8 @@ struct Builtin<Bytes> : BytesWire<Builtin<Bytes>, Bytes> {
   }
 };
 
-/// Large ones are sent from where they lie, which must stay as it is until the call has completed.
-/// A view that is received looks into the message or payload: it lives as long as the handler's
-/// call.
+/// Large values are sent from their own memory, which must not change until the call has completed.
+/// A received view refers to the message or payload and is valid during the handler's call.
 template <>
 struct Builtin<std::span<const std::byte>>
     : BytesWire<Builtin<std::span<const std::byte>>, std::span<const std::byte>> {
@@ -138,13 +137,13 @@ struct Builtin<std::span<const std::byte>>
   }
 };
 
-/// As the span of constant bytes; cannot be received.
+/// Sent like a span of constant bytes; cannot be received.
 template <>
 struct Builtin<std::span<std::byte>> : Builtin<std::span<const std::byte>> {
   static constexpr bool kDecodable = false;
 };
 
-/// Copied, on both sides.
+/// Copied on both sides.
 template <class Allocator>
 struct Builtin<std::vector<std::byte, Allocator>>
     : BytesWire<Builtin<std::vector<std::byte, Allocator>>, std::vector<std::byte, Allocator>> {

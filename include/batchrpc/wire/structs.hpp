@@ -9,7 +9,7 @@
 #include "batchrpc/wire/aggregate.hpp"
 #include "batchrpc/wire/codable.hpp"
 
-/// Structs: of arguments, pairs, tuples, aggregates.
+/// Encodes structs: arguments, pairs, tuples, aggregates.
 namespace batchrpc::detail {
 
 /// Reads the field of type T at `offset` of `view`.
@@ -26,7 +26,7 @@ T read_field(Decoder& decoder, const StructView& view, std::uint32_t offset) {
 }
 
 /// Writes the field of type T at `offset` of the struct at `place`, whose data section has
-/// `data_words`.
+/// `data_words` words.
 template <class T>
 void write_field(Encoder& encoder, std::size_t place, std::size_t data_words, std::uint32_t offset,
                  const T& value) {
@@ -61,7 +61,7 @@ struct Fields {
   static void fill_at(std::index_sequence<I...>, Encoder& encoder, std::size_t place,
                       const Field&... value) {
     if constexpr (kSize.data > 0) {
-      // First what runs no foreign code and leaves the words where they are.
+      // First the fields whose encoding runs no user code and leaves the words in place.
       Word* const data = encoder.words().data() + place;
       (store_plain<Field>(encoder, data, kLayout.offsets[I], value), ...);
     }
@@ -83,7 +83,7 @@ struct Fields {
   }
 };
 
-/// What all encodings that are structs do with a pointer. Derived has kSize, fill and take.
+/// The pointer handling of all encodings that are structs. Derived has kSize, fill and take.
 template <class Derived, class T>
 struct StructWire : WireDefaults {
   static constexpr Slot kSlot = Slot::pointer;
@@ -165,7 +165,7 @@ struct FieldsOf<Types<T...>> {
   static constexpr bool kHasArrays = (std::is_array_v<T> || ...);
 };
 
-/// Members in their order; default member initializers play no part in decoding.
+/// Encodes members in their order. Decoding ignores default member initialisers.
 template <Aggregate T>
 struct Builtin<T> : StructWire<Builtin<T>, T> {
   using Parts = MemberTypes<T>;
