@@ -7,7 +7,8 @@
 
 namespace batchrpc::detail {
 
-void BatcherHost::adopt(const std::shared_ptr<Host>& host, const BatchOptions& options, Callbacks callbacks) {
+void BatcherHost::adopt(const std::shared_ptr<Host>& host, const BatchOptions& options,
+                        Callbacks callbacks) {
   check_host(options, *host);
   host_ = host;
   executor_ = options.executor        ? options.executor

@@ -5,6 +5,7 @@
 
 #include "base/per_thread.hpp"
 #include "batchrpc/base/block_pool.hpp"
+#include "batchrpc/base/call_diagnostics.hpp"
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/call/call_extras.hpp"
 #include "batchrpc/call/call_recording.hpp"

@@ -32,7 +32,7 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
       RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));
       return;
     }
-    peers_->session(peer)->submit(function, std::move(options), encoder, std::move(handler));
+    peers_->session(peer)->outgoing().submit(function, std::move(options), encoder, std::move(handler));
   } catch (Error& error) {
     report_refusal(error, shown_name(function), peer, loop_->now());
     const bool is_known = error.code() != ErrorCode::not_found || peers_->is_known(peer);
@@ -45,7 +45,7 @@ Future<void> NodeCore::wait_for_credit(std::string_view peer, std::size_t bytes)
   fork_mark_->refuse_forked_copy(options_.name);
   if (const std::exception_ptr refused = refusal()) std::rethrow_exception(refused);
   WaitContext::suggest(context_);
-  return peers_->session(peer)->wait_for_credit(bytes);
+  return peers_->session(peer)->outgoing().wait_for_credit(bytes);
 }
 
 }  // namespace batchrpc

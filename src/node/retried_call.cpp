@@ -181,20 +181,17 @@ void RetriedCall::shut_down() {
   const auto core = core_.lock();
   end_between(std::make_exception_ptr(
       ShutDown("node " + (core ? core->name() : std::string()) + " was shut down while '" +
-                   request_.shown_function() + "' on " + request_.peer() +
-                   " was to be tried again",
+                   request_.shown_function() + "' on " + request_.peer() + " was to be tried again",
                failures_.may_have_run())));
 }
 
-std::string RetriedCall::text() const {
-  return request_.peer() + ": " + request_.shown_function();
-}
+std::string RetriedCall::text() const { return request_.peer() + ": " + request_.shown_function(); }
 
 void RetriedCall::end_cancelled() {
-  end_between(std::make_exception_ptr(Cancelled("'" + request_.shown_function() +
-                                                    "' on " + request_.peer() +
-                                                    " was cancelled between two attempts",
-                                                failures_.may_have_run())));
+  end_between(
+      std::make_exception_ptr(Cancelled("'" + request_.shown_function() + "' on " +
+                                            request_.peer() + " was cancelled between two attempts",
+                                        failures_.may_have_run())));
 }
 
 void RetriedCall::end_between(const std::exception_ptr& error) {

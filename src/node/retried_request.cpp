@@ -32,7 +32,8 @@ void RetriedRequest::submit(NodeCore& core, Duration timeout, detail::ReplyHandl
   const detail::EncoderLease copy;
   (*copy).words() = words_;
   (*copy).payloads() = payloads_;
-  core.submit(peer_, {function_, signature_, hash_, shown_}, std::move(options), *copy, std::move(handler));
+  core.submit(peer_, {function_, signature_, hash_, shown_}, std::move(options), *copy,
+              std::move(handler));
 }
 
 }  // namespace batchrpc

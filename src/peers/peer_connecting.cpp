@@ -300,7 +300,7 @@ std::shared_ptr<Session> PeerTable::connect_to(const Address& address) {
           std::unique_ptr<Stream> stream, std::error_code error) {
         const auto host = weak_host.lock();
         const auto waiting = weak_session.lock();
-        if (!host || !waiting || waiting->is_closed()) return;
+        if (!host || !waiting || waiting->outgoing().is_closed()) return;
         if (stream) {
           waiting->start(std::move(stream), false);
         } else {

@@ -150,8 +150,8 @@ PeerInfo PeerTable::info_of(const Peer& peer) {
     listed = listed || session == peer.current;
   }
   if (peer.current && !listed) add_up(info, *peer.current);
-  if (peer.current && peer.current->round_trip() != Duration::zero()) {
-    info.round_trip = peer.current->round_trip();
+  if (peer.current && peer.current->liveness().round_trip() != Duration::zero()) {
+    info.round_trip = peer.current->liveness().round_trip();
   }
   return info;
 }

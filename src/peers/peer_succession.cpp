@@ -21,7 +21,7 @@ void PeerTable::check_succession(const Peer& peer, const wire::Hello& hello) con
   }
   if (self_.rank != 0) return;  // the root has let it in, or it would not know of this node
   const bool lives = std::any_of(peer.sessions.begin(), peer.sessions.end(), [](const auto& open) {
-    return open->is_attached() && open->silent_ticks() < kSilentTicks;
+    return open->is_attached() && open->liveness().silent_ticks() < kSilentTicks;
   });
   if (!lives) return;
   throw Overloaded("the name '" + hello.name + "' is taken by a node" +

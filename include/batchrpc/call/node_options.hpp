@@ -29,7 +29,6 @@ class OperatorSource;
 class StatusPageFactory;
 }  // namespace detail
 
-
 /// Which of the calls that wait starts next.
 enum class QueueOrder : unsigned char {
   fifo,               ///< the one that came first

@@ -356,8 +356,8 @@ class BATCHRPC_EXPORT Node {
   [[nodiscard]] std::shared_ptr<Executor> workers() const;
 
   /// What a callable that is exposed here, under that name, may use.
-  [[nodiscard]] std::shared_ptr<Host> host(
-      std::string exposed_as = {}, std::shared_ptr<AsyncMutex> exclusive = nullptr) const;
+  [[nodiscard]] std::shared_ptr<Host> host(std::string exposed_as = {},
+                                           std::shared_ptr<AsyncMutex> exclusive = nullptr) const;
 
   /// For parts of the library.
   [[nodiscard]] const std::shared_ptr<NodeCore>& core() const {
