@@ -26,7 +26,7 @@ void PeerTable::tick() {
     const int silent = session->tick();
     if (silent < silent_limit) {
       report_silence(*session, before);
-      if (silent > 0 && silent == silent_limit / 2 && session->can_go_on_elsewhere()) {
+      if (silent > 0 && silent == silent_limit / 2 && !session->was_accepted()) {
         // By now TCP tries more rarely than is left of the time: a new connection begins afresh.
         session->connection().break_off("it is silent");
       }

@@ -88,9 +88,9 @@ std::unique_ptr<Stream> Connection::release() {
   return std::move(stream_);
 }
 
-void Connection::open(const OutputQueue::Agreed& agreed) {
+void Connection::open() {
   open_ = true;
-  output_.open(agreed);
+  output_.open();
   flush();
 }
 

@@ -62,7 +62,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] std::unique_ptr<Stream> release();
 
   /// The handshake is over: frames that waited are sent, larger ones are accepted.
-  void open(const OutputQueue::Agreed& agreed);
+  void open();
 
   [[nodiscard]] OutputQueue& output() noexcept { return output_; }
 

@@ -84,10 +84,9 @@ void OutputQueue::attach(Stream* stream) {
   stream_ = stream;
 }
 
-void OutputQueue::open(const Agreed& agreed) {
+void OutputQueue::open() {
   const std::lock_guard lock(mutex_);
   open_ = true;
-  agreed_ = agreed;
 }
 
 void OutputQueue::wait_for_writer(std::unique_lock<std::mutex>& lock) {
@@ -300,8 +299,7 @@ void OutputQueue::take_chunk(WriteBatch& round) {
 
 // What may leave of it before the peer asks for the rest.
 std::size_t OutputQueue::eager_left(const LargePayloads& sender) const {
-  if (!agreed_.answers || sender.of_reply || sender.answered)
-    return std::numeric_limits<std::size_t>::max();
+  if (sender.of_reply || sender.answered) return std::numeric_limits<std::size_t>::max();
   return wire::kEagerBytes - std::min(wire::kEagerBytes, sender.bytes - sender.rest());
 }
 
@@ -342,7 +340,7 @@ void OutputQueue::advance(std::size_t bytes) {
 
 // Drops the rounds that nobody will need again; never one that is being written.
 void OutputQueue::drop_acknowledged() {
-  while (next_ > 0 && (!agreed_.keeps || batches_.front().last <= acknowledged_)) {
+  while (next_ > 0 && batches_.front().last <= acknowledged_) {
     drop_at(0);
     --next_;
   }

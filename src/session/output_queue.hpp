@@ -56,7 +56,7 @@ class OutputQueue {
   /// without effect; its payloads are moved to `payloads`. By who holds mutex().
   bool retract_locked(Place place, std::vector<Bytes>& payloads);
   /// Has what is left of a call's payloads wait; the chunk that is being written leaves. Or has it
-  /// go on, also beyond wire::kUnaskedBytes. Nothing happens where none is left. By who holds
+  /// go on, also beyond wire::kEagerBytes. Nothing happens where none is left. By who holds
   /// mutex().
   void pause_locked(std::uint64_t call);
   void resume_locked(std::uint64_t call);
@@ -72,15 +72,9 @@ class OutputQueue {
   /// Appends a frame that tells what was received, unless another is queued, which will.
   void append_acknowledgement(std::span<const Word> frame);
 
-  /// What both sides have agreed on.
-  struct Agreed {
-    bool keeps = false;    ///< what is written is kept until it is acknowledged
-    bool answers = false;  ///< each call with more payload than wire::kUnaskedBytes gets a credit:
-                           ///< the rest waits for it
-  };
   /// Writes to `stream`, until detach(): what append_first() brings, and from open() on the rest.
   void attach(Stream* stream);
-  void open(const Agreed& agreed);
+  void open();
   /// The stream is of no more use; frames wait for the next one. When this returns, no thread is
   /// inside a try_write.
   void detach();
@@ -242,7 +236,6 @@ class OutputQueue {
   std::uint64_t held_paused_ = 0;
   std::atomic<std::uint64_t> held_replies_{0};  // changed with the lock
   bool open_ = false;
-  Agreed agreed_;
   bool closed_ = false;
   bool busy_ = false;         // a writer is at work, or waits for the stream to become writable
   bool blocked_ = false;      // it waits

@@ -30,7 +30,7 @@ std::size_t OutputQueue::queued_bytes() const {
   for (std::size_t i = next_; i < batches_.size(); ++i)
     bytes += batches_[i].size();
   bytes += rest_of(large_);
-  return error_ && !agreed_.keeps ? 0 : bytes;
+  return bytes;
 }
 
 std::size_t OutputQueue::kept_bytes() const {
@@ -53,7 +53,7 @@ std::uint64_t OutputQueue::unacknowledged() const {
 
 std::size_t OutputQueue::unanswered_bytes() const {
   const std::lock_guard lock(mutex_);
-  return error_ && !agreed_.keeps ? 0 : rest_of(unanswered_);
+  return rest_of(unanswered_);
 }
 
 std::size_t OutputQueue::paused_bytes() const {

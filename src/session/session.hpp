@@ -38,9 +38,9 @@ inline constexpr std::size_t kMaxFunctions = 65536;
 inline constexpr std::size_t kMaxDefinitions = std::size_t{16} << 20;
 
 /// A conversation with a peer: calls and replies in both directions, over one connection after the
-/// other. Who made the first one makes the others, too; until there is one, calls wait. Between
-/// peers that count their frames (wire::kMinorWithSessions) nothing is lost or comes twice; with
-/// others the session ends with its connection. Calls may be submitted from the start.
+/// other. Who made the first one makes the others, too; until there is one, calls wait. Both sides
+/// count their frames, so that nothing is lost or comes twice. Calls may be submitted from the
+/// start.
 class Session final : public FrameSink,
                       public detail::ReplySink,
                       public detail::Submitter,
@@ -92,9 +92,6 @@ class Session final : public FrameSink,
   void close();
   /// Says goodbye and closes. On the loop.
   void say_goodbye(ErrorCode code, const std::string& reason);
-
-  /// Whether this side could make another connection in place of the one there is. On the loop.
-  [[nodiscard]] bool can_go_on_elsewhere() const noexcept { return !accepted_ && resumable_; }
 
   /// Once a ping interval, on the loop, while open: asks the peer whether it lives; returns for how
   /// many intervals it has been silent.
@@ -320,7 +317,6 @@ class Session final : public FrameSink,
   std::atomic<bool> open_{false};
   std::atomic<bool> attached_{false};
   bool accepted_ = false;
-  bool resumable_ = false;
   bool broke_protocol_ = false;
   std::uint64_t received_ = 0;           // reliable frames
   std::uint64_t received_at_start_ = 0;  // of this connection
@@ -360,7 +356,6 @@ class Session final : public FrameSink,
   std::pair<std::uint64_t, std::uint32_t> last_number_{};     // an entry of these
   std::vector<std::string> names_;                            // by number
   std::size_t defined_bytes_ = 0;                             // of names and signatures
-  std::uint16_t peer_minor_ = 0;                              // its protocol version
   TimerId timer_ = 0;
   TimePoint timer_at_ = TimePoint::max();
   std::array<CreditLine, 2> credit_lines_;

@@ -161,7 +161,6 @@ std::uint64_t Session::ping_id() const {
   return kEcho | static_cast<std::uint64_t>((loop_->now() - attached_at_).count());
 }
 
-// A peer of an older version does not send the ping's id back.
 void Session::measure(std::uint64_t pong) {
   if ((pong & kEcho) == 0) return;
   const auto now = static_cast<std::uint64_t>((loop_->now() - attached_at_).count());

@@ -59,7 +59,7 @@ void Session::attached() {
         .count = sent_again_});
   attached_.store(true, std::memory_order_release);
   open_.store(true, std::memory_order_release);
-  connection_->open({.keeps = resumable_, .answers = peer_minor_ >= wire::kMinorWithAnswers});
+  connection_->open();
 }
 
 void Session::handle_handshake(const wire::FrameView& frame) {
@@ -95,8 +95,8 @@ void Session::handle_hello(const wire::Hello& hello) {
     if (!expected_peer_.empty() && hello.name != expected_peer_) {
       throw NotFound("where " + expected_peer_ + " was, there is now " + hello.name);
     }
-    const bool has_session = hello.minor >= wire::kMinorWithSessions && hello.session != 0;
-    if (accepted_ && has_session) {
+    if (accepted_) {
+      if (hello.session == 0) throw BadMessage("the hello of " + hello.name + " names no session");
       if (const auto known = host_->find_session(*this, hello)) {
         known->resume(connection_->release(), hello);
         return;
@@ -106,14 +106,13 @@ void Session::handle_hello(const wire::Hello& hello) {
         throw Unknown("node " + host_->options().name + " does not know this session any more");
       }
       id_ = hello.session;
+    } else if (hello.session != id_) {
+      throw BadMessage(hello.name + " answers for another session than the one that has begun");
     }
-    resumable_ = has_session && hello.session == id_;
     if (hello.resumed && !connection_->output().rewind(hello.received)) {
       throw BadMessage("a session goes on where it never was");
     }
     host_->admit(*this, hello);
-    const std::lock_guard lock(mutex_);
-    peer_minor_ = hello.minor;
   } catch (const Error& error) {
     refuse(error);
     return;
@@ -154,7 +153,7 @@ void Session::refuse(const Error& error) {
 void Session::count_received(std::uint64_t bytes) {
   connection_->output().set_received(++received_);
   unacknowledged_ += bytes;
-  if (unacknowledged_ < kAcknowledgeBytes || !resumable_) return;
+  if (unacknowledged_ < kAcknowledgeBytes) return;
   unacknowledged_ = 0;
   connection_->output().append_acknowledgement(
       wire::plain_frame({.kind = wire::FrameKind::acknowledge}));
@@ -162,7 +161,7 @@ void Session::count_received(std::uint64_t bytes) {
 }
 
 void Session::note_acknowledged(const wire::FrameHeader& header) {
-  if (header.acknowledged <= acknowledged_ || !resumable_) return;
+  if (header.acknowledged <= acknowledged_) return;
   acknowledged_ = header.acknowledged;
   if (!connection_->output().acknowledge(acknowledged_)) {
     throw BadMessage("an acknowledgement of what was never sent");
@@ -184,7 +183,7 @@ TimePoint Session::heard_at() const {
 // Whether another connection may take the place of one that has ended.
 bool Session::may_return() const {
   if (goodbye_ || host_->is_forked_copy()) return false;
-  return is_open() ? resumable_ : !accepted_ && !expected_peer_.empty();
+  return is_open() || (!accepted_ && !expected_peer_.empty());
 }
 
 void Session::on_closed(const std::string& why, bool protocol_error) {

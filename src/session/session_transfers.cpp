@@ -13,14 +13,9 @@ namespace batchrpc {
 // Whether a call that has ended surely never runs: what is not sent of it never is. By who holds
 // the lock.
 bool Session::take_back(const PendingCall& call, std::vector<Bytes>& payloads) {
-  OutputQueue& output = connection_->output();
-  if (output.retract_locked(call.place, payloads)) return true;
-  if (peer_minor_ >= 1) {
-    if (cut_off(call.id, payloads)) return true;
-    notify_cancelled(call.id);
-    return false;
-  }
-  output.resume_locked(call.id);  // or that peer would keep for ever what it has of the call
+  if (connection_->output().retract_locked(call.place, payloads)) return true;
+  if (cut_off(call.id, payloads)) return true;
+  notify_cancelled(call.id);
   return false;
 }
 
@@ -100,9 +95,9 @@ void Session::expect_call(const wire::FrameView& frame) {
   detail::ReceivePlan receive_plan = announce(frame, deadline, gate);
   if (receive_plan.held) gate->hold();
   const bool is_shut = gate->is_shut();
-  const bool waits = bytes > wire::kEagerBytes && peer_minor_ >= wire::kMinorWithAnswers;
+  const bool waits = bytes > wire::kEagerBytes;
   if (waits && !is_shut) send_credit(id, wire::kAllCredit);
-  if (waits || receive_plan.held) connection_->flush();  // soon its sender stops, or sends too much
+  if (waits || receive_plan.held) connection_->flush();  // its sender waits for it
   assembler_.receive(id, std::move(receive_plan), is_shut ? std::move(gate) : nullptr);
 }
 

@@ -61,7 +61,7 @@ struct CallRecord {
   TimePoint replied{};  ///< the reply was there, as a whole
   TimePoint ended{};    ///< it was decoded, or the call had failed
   /// @}
-  /// On the callee's clock; all zero if the callee did not tell: one of an older version, or the
+  /// On the callee's clock; all zero if the callee did not tell (NodeOptions::profiling), or the
   /// call has failed before.
   /// @{
   TimePoint received{};  ///< the call was there, as a whole
