@@ -16,7 +16,7 @@ if [ $# -gt 0 ]; then
 fi
 program=$(mktemp)
 "${CXX:-g++}" -std=c++20 -I"$source/include" -I"$source/src" -Itests/support -o "$program" tests/helpers/record_frames.cpp \
-  "$source"/src/wire/{decoder,encoder,frame,strings}.cpp \
+  "$source"/src/wire/{decoder,encoder,frame,record,strings}.cpp \
   "$source"/src/base/{bytes,error,result}.cpp
 "$program" tests/recorded
 rm "$program"

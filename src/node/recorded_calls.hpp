@@ -10,8 +10,7 @@
 namespace batchrpc::recorded_calls {
 
 inline constexpr std::string_view kRecorded = "batchrpc.recorded";
-/// A page of the rest of a store: without the calls, which are counted in `left_out`. Nodes of
-/// older versions do not have it.
+/// A page of the rest of a store: without the calls, which are counted in `left_out`.
 inline constexpr std::string_view kRest = "batchrpc.recorded.rest";
 
 /// A part of it.

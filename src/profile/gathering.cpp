@@ -75,7 +75,6 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
   Told told;
   std::size_t room = max_events;
   std::set<std::uint64_t> kept;  // spans; other profilers of the peer have the same calls
-  bool can_count = true;         // nodes of older versions can not
   std::uint64_t from_store = 0;
   std::uint64_t from_call = 0;
   const auto take_page = [&](Page& page) {
@@ -104,16 +103,11 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
       if (room == 0) break;  // only counting takes too long
       throw TimedOut("it took too long to tell all", false);
     }
-    const bool counts = room == 0 && can_count;
     std::optional<Page> page;
     try {
-      auto asked = ask(*node, peer, counts ? recorded_calls::kRest : recorded_calls::kRecorded,
+      auto asked = ask(*node, peer, room == 0 ? recorded_calls::kRest : recorded_calls::kRecorded,
                        from_store, from_call, deadline - sent);
       page = co_await std::move(asked);
-    } catch (const NotFound&) {
-      if (!counts) throw;
-      can_count = false;
-      continue;
     } catch (const TimedOut&) {
       if (room == 0) break;
       throw;

@@ -10,9 +10,6 @@ namespace batchrpc {
 namespace {
 
 constexpr std::size_t kMaxAssemblies = 4096;
-// What may be set aside of a held call. A peer that awaits our answer sends wire::kUnaskedBytes; of
-// others more than is on its way when they learn of it, unless sockets hold more.
-constexpr std::uint64_t kMaxEarlyBytes = std::uint64_t{8} << 20;
 
 std::uint64_t key_of(std::uint64_t id, bool of_reply) { return id * 2 + (of_reply ? 1 : 0); }
 
@@ -107,14 +104,18 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
     assembly.early.pop_back();
   }
   if (assembly.gate) {
-    if (assembly.gate->is_shut() && chunk.value <= kMaxEarlyBytes - assembly.early_bytes) {
+    if (assembly.gate->is_shut()) {
+      if (chunk.value > wire::kEagerBytes - assembly.early_bytes) {
+        throw BadMessage("more than " + std::to_string(wire::kEagerBytes) +
+                         " bytes of a call's payloads came before they were asked for");
+      }
       assembly.early.push_back(
           {.payload = chunk.number, .offset = offset, .bytes = Bytes::allocate(chunk.value)});
       assembly.early_bytes += chunk.value;
       assembly.last_is_early = true;
       return {assembly.early.back().bytes.mutable_data(), chunk.value};
     }
-    assembly.gate = nullptr;  // open; or its sender does not wait
+    assembly.gate = nullptr;  // it is open
     settle(assembly);
   }
   return {memory_of(assembly, chunk.number) + offset, chunk.value};

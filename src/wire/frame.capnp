@@ -46,7 +46,7 @@ struct Hello {
   minor @1 :UInt16;
   rank @2 :Int32;           # -1: none
   incarnation @3 :UInt64;   # differs between two nodes of one name
-  session @4 :UInt64;       # chosen by who connects; 0: ends with its connection
+  session @4 :UInt64;       # chosen by who connects, never 0; 0 in the answer that does not know the session
   received @5 :UInt64;      # how many reliable frames of this session
   name @6 :Text;
   job @7 :Text;

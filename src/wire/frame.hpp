@@ -17,12 +17,10 @@
 /// Frames: the envelope of src/wire/frame.capnp, written at fixed offsets and read with checks.
 namespace batchrpc::wire {
 
+/// The version of the protocol. A peer of another major version is refused. Between two minor
+/// versions the smaller one holds: a later node sends nothing that an earlier peer does not know.
 inline constexpr std::uint16_t kMajor = 1;
-inline constexpr std::uint16_t kMinor = 3;
-/// From this minor version on, a session outlives its connection.
-inline constexpr std::uint16_t kMinorWithSessions = 2;
-/// From this minor version on, a credit answers each call with more payload than kUnaskedBytes.
-inline constexpr std::uint16_t kMinorWithAnswers = 3;
+inline constexpr std::uint16_t kMinor = 0;
 
 enum class FrameKind : std::uint16_t {
   hello,
@@ -79,7 +77,7 @@ struct Hello {
   std::uint16_t minor = kMinor;
   std::int32_t rank = -1;
   std::uint64_t incarnation = 0;
-  std::uint64_t session = 0;   ///< chosen by the connecting node; 0: ends with its connection
+  std::uint64_t session = 0;   ///< chosen by the connecting node, never 0
   std::uint64_t received = 0;  ///< reliable frames of the session so far
   bool resumed = false;        ///< continues a session that both sides had agreed on
   std::string name{};

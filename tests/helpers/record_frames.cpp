@@ -97,7 +97,7 @@ void record(const Recording& to) {
                       .incarnation = 41,
                       .host = "elsewhere",
                       .addresses = {"inproc://recorded"}};
-  to.write("hello", {wire::hello_frame({.incarnation = 41, .name = "recorded"})});
+  to.write("hello", {wire::hello_frame({.incarnation = 41, .session = 43, .name = "recorded"})});
   to.write("define", {define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()),
                       define(1, "twice", signature<int, int>()),
                       define(2, "size", signature<std::size_t, Bytes>()),
@@ -125,15 +125,13 @@ void record(const Recording& to) {
   to.write("ping", {wire::plain_frame({.kind = FrameKind::ping})});
   to.write("pong", {wire::plain_frame({.kind = FrameKind::pong})});
   to.write("goodbye", {wire::goodbye_frame({.code = 12, .reason = "recorded shuts down"})});
-  if (wire::kMinor >= 1) {
-    Words cut = whole({.kind = FrameKind::call, .number = 2, .id = 107}, counted(17'001));
-    const Words second = chunk(107, 0, counted(17'001).span().subspan(10'000));
-    cut.resize(cut.size() - second.size());
-    to.write("call_cancelled", {cut, wire::plain_frame({.kind = FrameKind::cancel, .id = 107})});
-    to.write("credit_none", {wire::plain_frame({.kind = FrameKind::credit, .id = 1, .value = 0})});
-    to.write("credit_all",
-             {wire::plain_frame({.kind = FrameKind::credit, .id = 1, .value = ~std::uint64_t{0}})});
-  }
+  Words cut = whole({.kind = FrameKind::call, .number = 2, .id = 107}, counted(17'001));
+  const Words second = chunk(107, 0, counted(17'001).span().subspan(10'000));
+  cut.resize(cut.size() - second.size());
+  to.write("call_cancelled", {cut, wire::plain_frame({.kind = FrameKind::cancel, .id = 107})});
+  to.write("credit_none", {wire::plain_frame({.kind = FrameKind::credit, .id = 1, .value = 0})});
+  to.write("credit_all",
+           {wire::plain_frame({.kind = FrameKind::credit, .id = 1, .value = ~std::uint64_t{0}})});
 }
 
 }  // namespace

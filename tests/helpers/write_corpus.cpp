@@ -136,7 +136,8 @@ Words call_with_context(wire::FrameHeader header, wire::RecordWish wish, int ent
 }
 
 void write_frames(const Folder& folder) {
-  folder.write("hello", "", {wire::hello_frame({.incarnation = 3, .name = "a", .job = "job"})});
+  folder.write("hello", "",
+               {wire::hello_frame({.incarnation = 3, .session = 4, .name = "a", .job = "job"})});
   folder.write("define", "", {define(1, "add", "i32(i32,i32)")});
   folder.write("call", "", {call_frame({.number = 1, .id = 5, .value = 1000}, 7)});
   folder.write("call-payload", "", {call_frame({.number = 1, .id = 5}, large())});
@@ -190,7 +191,7 @@ void write_conversations(const Folder& folder) {
   const auto first = [](unsigned manner, unsigned piece) {
     return std::string{static_cast<char>(manner), static_cast<char>(piece)};
   };
-  const auto hello = wire::hello_frame({.incarnation = 3, .name = "stranger"});
+  const auto hello = wire::hello_frame({.incarnation = 3, .session = 4, .name = "stranger"});
   const std::vector<Words> stranger{hello, define(0, "twice", signature<int, int>()),
                                     call_frame({.number = 0, .id = 8}, 21),
                                     wire::plain_frame({.kind = FrameKind::ping})};
@@ -198,8 +199,10 @@ void write_conversations(const Folder& folder) {
   folder.write("stranger-pieces", first(kReads, 3), stranger);
   folder.write("two-hellos", first(kReads, 0), {hello, hello});
   folder.write("other-major", first(0, 0), {wire::hello_frame({.major = 2, .name = "new"})});
+  folder.write("no-session", first(kReads, 0),
+               {wire::hello_frame({.incarnation = 3, .name = "stranger"})});
   folder.write("newer", first(kReads, 0),
-               {wire::hello_frame({.minor = 9, .incarnation = 5, .name = "newer"}),
+               {wire::hello_frame({.minor = 9, .incarnation = 5, .session = 4, .name = "newer"}),
                 wire::plain_frame({.kind = FrameKind::acknowledge, .id = 5})});
   folder.write("http", first(0, 0), {}, "GET / HTTP/1.1\r\nHost: here\r\n\r\n");
 

@@ -7,7 +7,7 @@
 #include "node/raw_target.hpp"
 #include "peers/member.hpp"
 
-// Peers of another minor version, or that say what they want of transfers.
+// Peers that say what they want of transfers.
 
 namespace batchrpc {
 namespace held_peers_test {
@@ -25,13 +25,13 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 /// A node and a peer of its group that sends what a test wants.
 struct Target {
-  explicit Target(std::uint16_t minor = wire::kMinor) {
+  Target() {
     const test::Swallower swallower;
     announced = swallower.announced;
     announced->holds = true;
     node.expose("swallow", swallower, {.short_handler = true});
     node.expose("twice", test::twice);
-    peer.send(wire::hello_frame({.minor = minor, .incarnation = 1, .name = "raw"}));
+    peer.say_hello();
     peer.send(define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
     Encoder encoder(wire::kEnvelopeWords);
     encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer,
@@ -99,22 +99,19 @@ TEST_CASE("a sender is told to wait, then to send") {
   CHECK_FALSE(target.peer.frame(FrameKind::credit));
 }
 
-TEST_CASE("a sender is asked for calls of more than 1 MiB, from minor version 3 on") {
-  for (const std::uint16_t minor : {wire::kMinorWithAnswers, wire::kMinorWithSessions}) {
-    Target target(minor);
-    target.announced->holds = false;
-    target.call_with_payload(5, 1, kMiB);
-    target.call_with_payload(6, 2, kMiB + 1);
-    const auto credit = target.peer.frame(FrameKind::credit);
-    REQUIRE(credit.has_value() == (minor == wire::kMinorWithAnswers));
-    if (!credit) continue;
-    CHECK(wire::parse_frame(*credit).header.id == 6);
-    CHECK(wire::parse_frame(*credit).header.value == wire::kAllCredit);
-    CHECK_FALSE(target.peer.frame(FrameKind::credit));
-    target.call_with_payload(7, 3, 2 * kMiB);
-    target.announced->calls.at(3).gate->open();  // which was not shut
-    CHECK(target.received(FrameKind::credit).first == std::vector<std::uint64_t>{7});
-  }
+TEST_CASE("a sender is asked for calls of more than 1 MiB") {
+  Target target;
+  target.announced->holds = false;
+  target.call_with_payload(5, 1, kMiB);
+  target.call_with_payload(6, 2, kMiB + 1);
+  const auto credit = target.peer.frame(FrameKind::credit);
+  REQUIRE(credit);
+  CHECK(wire::parse_frame(*credit).header.id == 6);
+  CHECK(wire::parse_frame(*credit).header.value == wire::kAllCredit);
+  CHECK_FALSE(target.peer.frame(FrameKind::credit));
+  target.call_with_payload(7, 3, 2 * kMiB);
+  target.announced->calls.at(3).gate->open();  // which was not shut
+  CHECK(target.received(FrameKind::credit).first == std::vector<std::uint64_t>{7});
 }
 
 TEST_CASE("a call is sent to 1 MiB, and to its end when its receiver asks, or it times out") {
@@ -139,9 +136,9 @@ TEST_CASE("a call is sent to 1 MiB, and to its end when its receiver asks, or it
   }
 }
 
-TEST_CASE("a sender of minor version 0 does not wait, and its call runs all the same") {
-  Target target(0);
-  for (const std::size_t chunks : {std::size_t{1}, std::size_t{20}, std::size_t{100}}) {
+TEST_CASE("a held call of no more than 1 MiB that comes as a whole runs all the same") {
+  Target target;
+  for (const std::size_t chunks : {std::size_t{1}, std::size_t{4}}) {
     const auto number = static_cast<int>(chunks);
     const std::size_t size = chunks * 256 * 1024;
     target.call_with_payload(chunks, number, size);
@@ -161,19 +158,17 @@ TEST_CASE("a sender of minor version 0 does not wait, and its call runs all the 
   }
 }
 
-TEST_CASE("a receiver of minor version 0 gets the rest of a call that has timed out") {
-  for (const std::uint16_t minor : {std::uint16_t{0}, std::uint16_t{1}}) {
-    Target target(minor);
-    auto call = target.node.call_with<Swallow>({.timeout = 2s}, "raw", "swallow", 1,
-                                               Bytes::allocate(4 * kMiB));
-    target.world.run_for(3s);  // the peer does not read
-    const auto result = outcome(std::move(call));
-    CHECK(result.code() == ErrorCode::timed_out);
-    CHECK(test::may_have_run(result.error()) == (minor == 0));
-    const auto [cancelled, bytes] = target.received(FrameKind::cancel);
-    CHECK(cancelled.size() == minor);
-    CHECK((bytes == 4 * kMiB) == (minor == 0));
-  }
+TEST_CASE("who sends more than 1 MiB of a held call before it was asked breaks the protocol") {
+  Target target;
+  target.call_with_payload(5, 1, 20 * kMiB);
+  for (int i = 0; i < 4; ++i)
+    target.send_chunk(5, 256 * 1024, i);
+  REQUIRE_FALSE(target.peer.closed());
+  target.send_chunk(5, 8, 4);
+  CHECK(target.peer.closed());
+  CHECK(target.told->calls.at(1).asked == 0);
+  CHECK_FALSE(target.told->calls.at(1).ran);
+  CHECK(target.world.log.contain("came before they were asked for"));
 }
 
 TEST_CASE("what a call that was answered has yet to send is not sent") {
@@ -191,7 +186,7 @@ TEST_CASE("what a call that was answered has yet to send is not sent") {
     target.peer.send(wire::error_frame(id, std::make_exception_ptr(Overloaded("no room")), false));
     CHECK(outcome(std::move(call)).code() == ErrorCode::overloaded);
     CHECK(target.received(FrameKind::cancel).first == std::vector<std::uint64_t>{id});
-    target.world.run_for(1s);
+    target.peer.acknowledge();
     CHECK(watch.expired());
     CHECK_FALSE(target.peer.closed());
   }
@@ -277,12 +272,14 @@ TEST_CASE("any credits and cancels leave a node as it is") {
       const auto header = wire::parse_frame(words).header;
       if (header.kind == FrameKind::call) ids.push_back(header.id);
     }
+    target.peer.acknowledge();
     if (ids.size() > 40) ids.erase(ids.begin() + 4, ids.begin() + 20);
     std::erase_if(calls, [](const auto& call) { return call.ready(); });
   }
   REQUIRE_FALSE(target.peer.closed());
   target.world.run_for(2s);
   (void)target.peer.frames();
+  target.peer.acknowledge();
   for (auto& call : calls)
     CHECK(call.ready());
   calls.clear();

@@ -150,7 +150,7 @@ TEST_CASE("a peer that tells more than any node of ours would is not believed") 
   CHECK(kept.left_out == 20'000);
 }
 
-TEST_CASE("a callee of an older version, which knows of no records, leaves its side open") {
+TEST_CASE("a callee that tells no record leaves its side open") {
   World world;
   const Profiler profiler(world.node);
   auto answer = world.node.call<int(int)>("raw", "theirs", 1);

@@ -116,9 +116,17 @@ struct OutputFixture {
     sink.room = std::size_t{1} << 40;
     CHECK(queue.flush_blocked() == OutputQueue::Flushed::all);
   }
+  /// The peer asks for the payloads of a call.
+  void ask_for(std::uint64_t call) { queue.resume(call); }
+  /// The peer acknowledges all that has left.
+  void acknowledge_all() {
+    acknowledged += queue.unacknowledged();
+    CHECK(queue.acknowledge(acknowledged));
+  }
   bool retract(OutputQueue::Place place) { return queue.retract(place, payloads); }
 
   std::vector<Bytes> payloads;  // taken back
+  std::uint64_t acknowledged = 0;
 };
 
 }  // namespace batchrpc::test

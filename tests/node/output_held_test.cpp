@@ -15,7 +15,7 @@ using test::filled;
 using test::ping;
 
 struct Fixture : test::OutputFixture {
-  Fixture() { queue.open({.keeps = true}); }
+  Fixture() { queue.open(); }
   [[nodiscard]] std::uint64_t calls() { return queue.held().calls(); }
   [[nodiscard]] std::uint64_t paused() { return queue.held().paused(); }
   void reply(std::uint64_t id, std::size_t bytes) {
@@ -107,7 +107,7 @@ TEST_CASE("frames that are not sent again are not kept behind those that are") {
   CHECK(f.queue.rewind(1));
   CHECK(f.queue.queued_bytes() == kept);
   f.queue.attach(&f.sink);
-  f.queue.open({.keeps = true});
+  f.queue.open();
   f.drain(std::size_t{1} << 40);
   CHECK(f.queue.acknowledge(2));
   CHECK(f.queue.kept_bytes() == 0);

@@ -13,9 +13,8 @@ using test::filled;
 using test::ping;
 
 struct Fixture : test::OutputFixture {
-  explicit Fixture(bool answers = false) { queue.open({.answers = answers}); }
+  Fixture() { queue.open(); }
   void pause(std::uint64_t call) { queue.pause(call); }
-  void resume(std::uint64_t call) { queue.resume(call); }
   bool cut_off(std::uint64_t call) { return queue.cut_off(call, payloads); }
   /// How many bytes of payloads have left, by call.
   [[nodiscard]] std::map<std::uint64_t, std::uint64_t> sent() const {
@@ -47,19 +46,20 @@ TEST_CASE("payloads that wait let all others pass, and go on where they were") {
   append_call(f.queue, 3, {filled(100'000, 3)});
   f.write_all();
   CHECK(f.sent().at(3) == 100'000);
-  f.resume(1);
+  f.ask_for(1);
   CHECK(f.queue.paused_bytes() == 0);
   f.write_all();
   CHECK(f.sent().at(1) == 1'000'000);
 }
 
-TEST_CASE("a peer that answers gets 1 MiB of a call's payloads before it has asked for them") {
+TEST_CASE("a peer gets 1 MiB of a call's payloads before it has asked for them") {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
-  Fixture f(true);
+  Fixture f;
   append_call(f.queue, 1, {filled(400'000, 1), filled(3 * kMiB, 1)});
   append_call(f.queue, 2, {filled(kMiB, 2)});
   const auto held = [&f] { return std::pair(f.queue.held().calls(), f.queue.held().paused()); };
   f.write_all();
+  f.acknowledge_all();
   const std::uint64_t before = f.sent().at(1);
   CHECK(before == kMiB);
   CHECK(f.sent().at(2) == kMiB);
@@ -68,28 +68,29 @@ TEST_CASE("a peer that answers gets 1 MiB of a call's payloads before it has ask
   CHECK(f.queue.paused_bytes() == 0);
   CHECK(held().first == 400'000 + 3 * kMiB);  // unlike those that the peer has wait
   CHECK(held().second == 0);
-  SECTION("they go on when it asks") { f.resume(1); }
+  SECTION("they go on when it asks") { f.ask_for(1); }
   SECTION("they may have to wait first, or longer") {
     f.pause(1);
     CHECK(held().second == 400'000 + 3 * kMiB);
     f.write_all();
     CHECK(f.sent().at(1) == before);
-    f.resume(1);
+    f.ask_for(1);
     f.pause(1);
     f.write_all();
     CHECK(f.sent().at(1) == before);
-    f.resume(1);
+    f.ask_for(1);
   }
   f.write_all();
+  f.acknowledge_all();
   CHECK(f.sent().at(1) == 400'000 + 3 * kMiB);
   CHECK(f.queue.ungranted_bytes() + f.queue.paused_bytes() == 0);
   CHECK(held() == std::pair(std::uint64_t{0}, std::uint64_t{0}));
 }
 
 TEST_CASE("who is asked early sends all at once, and replies need not be asked for") {
-  Fixture f(true);
+  Fixture f;
   append_call(f.queue, 1, {filled(3'000'000, 1)});
-  f.resume(1);
+  f.ask_for(1);
   Encoder encoder(wire::kEnvelopeWords);
   encoder.payloads().push_back(filled(2'000'000, 4));
   wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = 4});
@@ -100,12 +101,13 @@ TEST_CASE("who is asked early sends all at once, and replies need not be asked f
 
 TEST_CASE("what has yet to be asked for is cut off, or let go at the end") {
   for (const bool closed : {true, false}) {
-    Fixture f(true);
+    Fixture f;
     auto owner = std::make_shared<std::vector<std::byte>>(3'000'000);
     const std::weak_ptr<void> watch = owner;
     append_call(f.queue, 1, {Bytes(owner, std::span<const std::byte>(*owner))});
     owner.reset();
     f.write_all();
+    f.acknowledge_all();
     CHECK_FALSE(watch.expired());
     if (closed) {
       f.queue.close();
@@ -123,8 +125,8 @@ TEST_CASE("to have payloads wait or go on that are not there does nothing") {
   Fixture f;
   append_call(f.queue, 1, {filled(100'000, 1)});
   f.pause(2);
-  f.resume(1);
-  f.resume(3);
+  f.ask_for(1);
+  f.ask_for(3);
   f.write_all();
   f.pause(1);
   CHECK(f.queue.paused_bytes() == 0);
@@ -196,7 +198,7 @@ TEST_CASE("a queue that is closed lets go of what waits") {
   f.queue.close();
   CHECK(watch.expired());
   CHECK(f.queue.paused_bytes() == 0);
-  f.resume(1);
+  f.ask_for(1);
 }
 
 }  // namespace output_pausing_test

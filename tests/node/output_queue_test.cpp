@@ -27,7 +27,7 @@ TEST_CASE("frames wait for the handshake, which goes before them") {
   f.queue.append_first(wire::hello_frame({.name = "me"}));
   f.queue.flush();
   CHECK(f.sink.pieces().size() == 1);
-  f.queue.open({});
+  f.queue.open();
   f.queue.flush();
   const auto pieces = f.sink.pieces();
   REQUIRE(pieces.size() == 2);
@@ -38,7 +38,7 @@ TEST_CASE("frames wait for the handshake, which goes before them") {
 
 TEST_CASE("frames that gather leave in one write") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   for (std::uint64_t i = 0; i < 100; ++i)
     f.queue.append(ping(i), 0, false, {});
   CHECK(f.queue.flush() == OutputQueue::Flushed::all);
@@ -53,7 +53,7 @@ TEST_CASE("a call is taken back until a write has begun, and leaves as a frame w
   const auto first = append_call(f.queue, 1, {});
   CHECK(f.retract(first));
   const auto second = append_call(f.queue, 2, {});
-  f.queue.open({});
+  f.queue.open();
   f.queue.flush();
   CHECK_FALSE(f.retract(second));
   f.sink.room = 0;
@@ -74,7 +74,7 @@ TEST_CASE("a call is taken back until a write has begun, and leaves as a frame w
 
 TEST_CASE("the payloads of a call that is taken back are given back, and never sent") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   f.sink.room = 0;
   append_call(f.queue, 1, {});
   CHECK(f.queue.flush() == OutputQueue::Flushed::blocked);
@@ -102,7 +102,7 @@ TEST_CASE("a stream that takes one byte at a time gets every byte, once and in o
   Fixture slow;
   for (Fixture* f : {&whole, &slow}) {
     random.seed(5);
-    f->queue.open({});
+    f->queue.open();
     for (std::uint64_t i = 1; i < 20; ++i) {
       f->queue.append(ping(i), 0, false, {});
       append_call(f->queue, 100 + i, {filled(random() % 100, static_cast<int>(i))});
@@ -117,10 +117,12 @@ TEST_CASE("a stream that takes one byte at a time gets every byte, once and in o
 
 TEST_CASE("large payloads go in chunks, in turn, and a small frame overtakes them") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   constexpr std::size_t kSize = 12 * 1024 * 1024 + 5;
   append_call(f.queue, 1, {filled(kSize, 1)});
   append_call(f.queue, 2, {filled(kSize, 2), filled(17'000, 3)});
+  f.ask_for(1);
+  f.ask_for(2);
   f.sink.room = 300'000;
   CHECK(f.queue.flush() == OutputQueue::Flushed::blocked);
   f.queue.append(ping(77), 0, false, {});
@@ -159,12 +161,13 @@ TEST_CASE("large payloads go in chunks, in turn, and a small frame overtakes the
 
 TEST_CASE("chunks become as large as what the stream takes without a wait, 16 KiB to 1 MiB") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   constexpr std::size_t kKiB = 1024;
   // Sizes of the chunks of a payload, of which the stream takes so much at a time.
   const auto chunks = [&f](std::size_t size, std::size_t room) {
     const std::size_t before = f.sink.pieces().size();
     append_call(f.queue, 1, {filled(size, 1)});
+    f.ask_for(1);
     f.drain(room);
     std::vector<std::uint64_t> sizes;
     const auto pieces = f.sink.pieces();
@@ -190,7 +193,7 @@ TEST_CASE("chunks become as large as what the stream takes without a wait, 16 Ki
 TEST_CASE("a payload that was sent at once is one chunk the next time, whatever its size") {
   const auto size = static_cast<std::size_t>(GENERATE(300'000, 1'000'000, 1'048'575));
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   f.sink.room = std::size_t{1} << 40;
   for (int i = 0; i < 3; ++i) {
     append_call(f.queue, 1, {filled(size, 1)});
@@ -203,7 +206,7 @@ TEST_CASE("a payload that was sent at once is one chunk the next time, whatever 
 
 TEST_CASE("payloads without bytes beside large ones send no chunks of their own") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   append_call(f.queue, 1, {filled(0, 0), filled(20'000, 1), filled(0, 0)});
   f.drain(1000);
   const auto pieces = f.sink.pieces();
@@ -214,7 +217,7 @@ TEST_CASE("payloads without bytes beside large ones send no chunks of their own"
 
 TEST_CASE("a large frame of which all payloads are empty stops no other's payloads") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   append_call(f.queue, 1, {filled(600'000, 1)});
   append_call(f.queue, 2, {filled(0, 0)}, 5000);
   CHECK(f.queue.flush() == OutputQueue::Flushed::all);
@@ -226,9 +229,9 @@ TEST_CASE("a large frame of which all payloads are empty stops no other's payloa
   CHECK(f.queue.queued_bytes() == 0);
 }
 
-TEST_CASE("a payload's memory is let go when it has been sent") {
+TEST_CASE("a payload's memory is let go when the peer has acknowledged it") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   auto owner = std::make_shared<std::vector<std::byte>>(300'000);
   const std::weak_ptr<void> weak = owner;
   append_call(f.queue, 1, {Bytes(owner, std::span<const std::byte>(*owner))});
@@ -238,12 +241,14 @@ TEST_CASE("a payload's memory is let go when it has been sent") {
   CHECK_FALSE(weak.expired());
   f.sink.room = 100'000;
   CHECK(f.queue.flush_blocked() == OutputQueue::Flushed::all);
+  CHECK_FALSE(weak.expired());
+  f.acknowledge_all();
   CHECK(weak.expired());
 }
 
 TEST_CASE("a closed queue sends nothing, keeps nothing and forgets what comes") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   auto owner = std::make_shared<std::vector<std::byte>>(300'000);
   const std::weak_ptr<void> weak = owner;
   append_call(f.queue, 1, {Bytes(owner, std::span<const std::byte>(*owner))});
@@ -259,7 +264,7 @@ TEST_CASE("a closed queue sends nothing, keeps nothing and forgets what comes") 
 
 TEST_CASE("an error of the stream is reported and kept") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   f.sink.broken = true;
   f.queue.append(ping(1), 0, false, {});
   CHECK(f.queue.flush() == OutputQueue::Flushed::failed);
@@ -270,7 +275,7 @@ TEST_CASE("an error of the stream is reported and kept") {
 TEST_CASE("what a burst has left behind is given back") {
   const auto allocated = [] { return mallinfo2().uordblks + mallinfo2().hblkhd; };
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   const auto before = allocated();
   for (std::uint64_t i = 0; i < 10'000; ++i)
     f.queue.append(ping(i), 0, false, {});
@@ -292,7 +297,7 @@ TEST_CASE("what a burst has left behind is given back") {
 
 TEST_CASE("many threads append and flush, and every frame is written once and whole") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   constexpr int kThreads = 4;
   constexpr std::uint64_t kFrames = 2000;
   std::atomic<int> held_up{0};  // checks are not for several threads at once
@@ -322,13 +327,13 @@ TEST_CASE("many threads append and flush, and every frame is written once and wh
   CHECK(pings == kThreads * kFrames);
 }
 
-TEST_CASE("memory that was sent, or never will be, is given back without a lock") {
+TEST_CASE("memory that was acknowledged, or never will be sent, is given back without a lock") {
   constexpr std::size_t kSize = 1 << 20;
   for (const bool sent : {true, false}) {
     Sink sink;
     OutputQueue queue;
     queue.attach(&sink);
-    queue.open({});
+    queue.open();
     const std::vector<std::byte> memory(kSize);
     int given_back = 0;
     const auto owner = [&](int* count) {
@@ -345,6 +350,7 @@ TEST_CASE("memory that was sent, or never will be, is given back without a lock"
     }
     sink.room = sent ? 4 * kSize : kSize / 2;
     (void)queue.flush();
+    if (sent) CHECK(queue.acknowledge(queue.unacknowledged()));
     CHECK(given_back == (sent ? 2 : 0));
     queue.give_back();
     queue.close();

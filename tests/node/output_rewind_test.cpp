@@ -17,7 +17,7 @@ using wire::FrameKind;
 
 /// A queue whose stream breaks, and the next one.
 struct Fixture : OutputFixture {
-  Fixture() { queue.open({.keeps = true}); }
+  Fixture() { queue.open(); }
   Sink next;
 
   /// The pieces that come by the next stream.
@@ -25,7 +25,7 @@ struct Fixture : OutputFixture {
     queue.detach();
     queue.attach(&next);
     REQUIRE(queue.rewind(received));
-    queue.open({.keeps = true});
+    queue.open();
     CHECK(queue.flush() == OutputQueue::Flushed::all);
     return next.pieces();
   }
@@ -133,7 +133,7 @@ TEST_CASE("the handshake goes before what waits, and is never repeated") {
   CHECK(f.queue.flush() == OutputQueue::Flushed::all);
   CHECK(ids(f.next.pieces()) == std::vector<std::uint64_t>{51});
   CHECK(f.queue.rewind(0));
-  f.queue.open({.keeps = true});
+  f.queue.open();
   CHECK(f.queue.flush() == OutputQueue::Flushed::all);
   CHECK(ids(f.next.pieces()) == std::vector<std::uint64_t>{51, 1, 2});
 }
@@ -154,7 +154,7 @@ TEST_CASE("whatever is broken off, each frame arrives once, in order") {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     std::mt19937_64 random(seed);
     auto f = std::make_unique<OutputFixture>();
-    f->queue.open({.keeps = true});
+    f->queue.open();
     std::vector<std::uint64_t> received;  // reliable frames, by their numbers below
     std::uint64_t next = 1;
     Sink* sink = &f->sink;
@@ -188,7 +188,7 @@ TEST_CASE("whatever is broken off, each frame arrives once, in order") {
       f->queue.attach(sink);
       INFO("seed " << seed);
       REQUIRE(f->queue.rewind(received.size()));
-      f->queue.open({.keeps = true});
+      f->queue.open();
     }
     sink->room = std::size_t{1} << 40;
     (void)(f->queue.is_blocked() ? f->queue.flush_blocked() : f->queue.flush());

@@ -33,7 +33,7 @@ TEST_CASE("who watches a frame is told when it is given to the stream, each once
   append(f.queue, 1, [&] { told.push_back(1); });
   f.queue.flush();
   CHECK(told.empty());  // the handshake has not ended
-  f.queue.open({});
+  f.queue.open();
   append(f.queue, 2, [&] { told.push_back(2); });
   f.queue.flush();
   CHECK(told == std::vector{1, 2});
@@ -46,7 +46,7 @@ TEST_CASE("who watches a frame is told when it is given to the stream, each once
 
 TEST_CASE("who watches is told before the stream has the frame, and without the lock") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   std::size_t written = 1;
   bool unlocked = false;
   append(f.queue, 1, [&] {
@@ -61,7 +61,7 @@ TEST_CASE("who watches is told before the stream has the frame, and without the 
 
 TEST_CASE("behind a stream that takes no more nobody is told") {
   Fixture f;
-  f.queue.open({});
+  f.queue.open();
   bool told = false;
   f.sink.room = 8;
   f.queue.append(ping(1), 0, false, {});

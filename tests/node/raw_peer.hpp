@@ -39,9 +39,9 @@ class RawPeer {
   }
   void send(const std::vector<Word>& words) { send(std::as_bytes(std::span(words))); }
 
-  /// Says hello as a node would.
+  /// Says hello as a node would that begins a session.
   void say_hello(const std::string& name = "raw", std::uint64_t incarnation = 1) {
-    send(wire::hello_frame({.incarnation = incarnation, .name = name}));
+    send(wire::hello_frame({.incarnation = incarnation, .session = 1, .name = name}));
   }
 
   /// Whether the node has closed the connection.
@@ -69,10 +69,15 @@ class RawPeer {
           bytes += wire::padded(payload);
       }
       if (bytes > received_.size()) break;
+      if (wire::is_reliable(frame.header.kind)) ++reliable_;
       received_.erase(received_.begin(), received_.begin() + static_cast<std::ptrdiff_t>(bytes));
       all.push_back(std::move(words));
     }
     return all;
+  }
+  /// Acknowledges all that frames() has taken, of one session.
+  void acknowledge() {
+    send(wire::plain_frame({.kind = wire::FrameKind::acknowledge, .acknowledged = reliable_}));
   }
   /// The first frame of this kind that has come.
   std::optional<std::vector<Word>> frame(wire::FrameKind kind) {
@@ -101,6 +106,7 @@ class RawPeer {
   std::shared_ptr<Transport> transport_;
   std::unique_ptr<Stream> stream_;
   std::vector<std::byte> received_;
+  std::uint64_t reliable_ = 0;  // frames
   bool ended_ = false;
 };
 

@@ -317,23 +317,36 @@ TEST_CASE("the session of another life of a node is nobody's") {
   f.target.next_call_works();
 }
 
-TEST_CASE("the sessions of a peer of before minor version 2 end with their connections") {
-  test::RawTarget target;
-  {
-    RawPeer first(target.world);
-    first.send(wire::hello_frame({.minor = 1, .incarnation = 1, .name = "old"}));
-    const auto hello = first.frame(FrameKind::hello);
-    REQUIRE(hello);
-    CHECK(wire::read_hello(wire::parse_frame(*hello)).session == 0);
-    first.send(test::define(0, "twice", signature<int, int>()));
+TEST_CASE("a hello that names no session is refused, also one that goes on with it") {
+  for (const bool resumed : {false, true}) {
+    Resuming f;
+    f.session = 0;
+    RawPeer peer(f.target.world);
+    f.say_hello(peer, 0, resumed);
+    const auto goodbye = peer.frame(FrameKind::goodbye);
+    REQUIRE(goodbye);
+    CHECK_THAT(wire::read_goodbye(wire::parse_frame(*goodbye)).reason,
+               Catch::Contains("the hello of raw names no session"));
+    CHECK(peer.closed());
+    f.target.next_call_works();
   }
-  target.world.run_for(100ms);
-  RawPeer second(target.world);
-  second.send(wire::hello_frame({.minor = 1, .incarnation = 1, .name = "old"}));
-  REQUIRE(second.frame(FrameKind::hello));
-  second.send(test::define(0, "twice", signature<int, int>()));  // a session of its own
-  second.send(test::call_frame({.number = 0, .id = 9}, 21));
-  CHECK(second.frame(FrameKind::result));
+}
+
+TEST_CASE("who answers for another session than the one that has begun is refused") {
+  const test::VirtualWorld world;
+  const auto transport = world.network->transport(world.loop, "odd");
+  std::vector<std::unique_ptr<Stream>> streams;
+  const auto listener =
+      transport->listen(Address::parse("inproc://world"), [&](std::unique_ptr<Stream> stream) {
+        const auto hello = wire::hello_frame({.incarnation = 1, .session = 2, .name = "odd"});
+        const std::array<std::span<const std::byte>, 1> buffers{std::as_bytes(std::span(hello))};
+        CHECK(stream->try_write(buffers).bytes == hello.size() * sizeof(Word));
+        streams.push_back(std::move(stream));
+      });
+  NodeOptions options = world.joining("late");
+  options.join_timeout = 3s;
+  CHECK_THROWS_AS(Node(std::move(options)), JoinFailed);
+  CHECK(streams.size() > 0);
 }
 
 TEST_CASE("who only receives acknowledges every 64 KiB, and with each ping") {

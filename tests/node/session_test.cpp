@@ -81,9 +81,9 @@ TEST_CASE("what is no hello at the beginning ends the connection") {
       call_frame({.number = 0, .id = 1}, 1),
       wire::plain_frame({.kind = FrameKind::chunk, .value = 8}),
       wire::plain_frame({.kind = static_cast<FrameKind>(12)}),
-      wire::hello_frame({.name = ""}),
-      wire::hello_frame({.name = std::string(256, 'x')}),
-      wire::hello_frame({.name = std::string(70'000, 'x')}),
+      wire::hello_frame({.session = 1, .name = ""}),
+      wire::hello_frame({.session = 1, .name = std::string(256, 'x')}),
+      wire::hello_frame({.session = 1, .name = std::string(70'000, 'x')}),
       {0x2f20544547, 0x4547},  // an HTTP request
       {~Word{0}},
       {0},

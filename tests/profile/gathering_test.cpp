@@ -4,16 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "batchrpc/batchrpc.hpp"
 #include "batchrpc/profile.hpp"
-#include "node/raw_frames.hpp"
-#include "node/raw_peer.hpp"
-#include "node/recorded_calls.hpp"
-#include "peers/member.hpp"
+#include "batchrpc/profile/clock_alignment.hpp"
 #include "profile/gathering.hpp"
 #include "profile/profiled_pair.hpp"
 #include "profile/sample_records.hpp"
 
-// Profiler::gather(): what it keeps and counts, of peers of any version, and of any clock.
+// Profiler::gather(): what it keeps and counts, of peers of any clock.
 namespace batchrpc {
 namespace gathering_test {
 
@@ -152,87 +150,6 @@ TEST_CASE("stores that there was no time to ask are not counted twice") {
   told.stores[1].left_out = 11;
   peer.take(1, std::move(told));
   CHECK(peer.recording().left_out == 31);
-}
-
-// A member of the group that answers as a node of an older version.
-class OlderPeer {
- public:
-  // With so many calls recorded; less than zero: it knows of no records.
-  explicit OlderPeer(int calls) : calls_(calls) {
-    raw_.say_hello();
-    raw_.send(test::define(0, "batchrpc.join", signature<JoinReply, Member, std::int32_t>()));
-    Encoder encoder(wire::kEnvelopeWords);
-    encode_struct<Member, std::int32_t>(encoder, wire::kBodyPointer,
-                                        Member{.name = "raw", .incarnation = 1}, 0);
-    wire::finish_frame(encoder, {.kind = wire::FrameKind::call, .id = 99});
-    raw_.send(encoder.words());
-    REQUIRE(raw_.frame(wire::FrameKind::result));
-    look();
-  }
-
-  test::VirtualWorld world;
-  Node node = world.root("a");
-  int asked = 0;
-
- private:
-  void look() {
-    for (const auto& words : raw_.frames()) {
-      const wire::FrameView frame = wire::parse_frame(words);
-      if (frame.header.kind == wire::FrameKind::define) {
-        const auto [number, name, signature] = wire::read_definition(frame);
-        names_.resize(std::max<std::size_t>(names_.size(), number + 1));
-        names_[number] = name;
-      } else if (frame.header.kind == wire::FrameKind::call) {
-        answer(frame.header.id, names_.at(frame.header.number));
-      }
-    }
-    world.loop->schedule(world.loop->now() + 1ms, [this, lives = std::weak_ptr(alive_)] {
-      if (!lives.expired()) look();
-    });
-  }
-  void answer(std::uint64_t id, const std::string& function) {
-    if (calls_ < 0 || function != recorded_calls::kRecorded) {
-      raw_.send(wire::error_frame(id, std::make_exception_ptr(NotFound("no function")), false));
-      return;
-    }
-    ++asked;
-    recorded_calls::Page page;
-    page.calls.resize(10);
-    page.next_call = 10 * static_cast<std::uint64_t>(asked);
-    page.more = 10 * asked < calls_;
-    if (!page.more) {
-      page.next_store = 1;
-      page.next_call = 0;
-      page.left_out = 7;
-    }
-    Encoder encoder(wire::kEnvelopeWords);
-    encode_struct<recorded_calls::Page>(encoder, wire::kBodyPointer, page);
-    wire::finish_frame(encoder, {.kind = wire::FrameKind::result, .id = id});
-    raw_.send(encoder.words());
-  }
-
-  const int calls_;
-  test::RawPeer raw_{world};
-  std::vector<std::string> names_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>();
-};
-
-TEST_CASE("a node of an older version, which knows of no records, is listed as missing") {
-  OlderPeer peer(-1);
-  Profiler profiler(peer.node);
-  const auto missing = profiler.gather();
-  REQUIRE(missing.size() == 1);
-  CHECK(missing[0].starts_with("raw: "));
-  CHECK(missing[0].find("no function") != std::string::npos);
-  check_kept(profiler, 0, 0);
-}
-
-TEST_CASE("of an older node that cannot count its records they are counted as it tells them") {
-  OlderPeer peer(50);
-  Profiler profiler(peer.node, {.max_events = 15});
-  CHECK(profiler.gather().empty());
-  CHECK(peer.asked == 5);
-  check_kept(profiler, 15, 35 + 7);
 }
 
 TEST_CASE(

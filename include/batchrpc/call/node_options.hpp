@@ -239,8 +239,7 @@ struct PeerInfo {
   std::uint64_t reconnects = 0;          ///< how often a session with it has got a new connection
   std::string last_error{};  ///< why a connection ended, was not made, or the peer is lost, last
   /// How long a ping takes there and back, as last measured: smoothed as TCP does. Zero: not
-  /// measured yet; a peer of protocol 1.1 or older never is. Peers with much to send do not answer
-  /// at once, and are then not measured.
+  /// measured yet. Peers with much to send do not answer at once, and are then not measured.
   Duration round_trip{};
   /// What went over its connections since this node has known the name, in bytes: frames, payloads
   /// and handshakes.

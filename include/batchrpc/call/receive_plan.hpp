@@ -24,17 +24,17 @@ class BATCHRPC_EXPORT TransferGate {
 /// What a function says of a call whose payloads have yet to come.
 ///
 /// A call that is held costs its sender the memory of its payloads, and this node next to none: the
-/// first chunks, at most 1 MiB, are set aside, and copied when the gate is open; of senders before
-/// protocol 1.3, 8 MiB. A sender of protocol 1.0 does not wait: its call comes, and runs, though
-/// the gate is shut.
+/// first chunks, at most 1 MiB, are set aside, and copied when the gate is open. A call of no more
+/// than that may come as a whole before its sender hears that it is to wait: it runs, though the
+/// gate is shut.
 struct ReceivePlan {
   /// Comes back with the call (IncomingCall::take_receive_plan). Let go of when that will never be:
   /// it was cancelled, or its connection ended; on the driving thread, without a lock, as `target`
   /// is.
   std::shared_ptr<void> kept{};
   /// Where the payloads go; null: to memory of the library's. Those that it has chosen memory for
-  /// own it, so that it lives as long as they do. Of a held call it is asked when the gate is open;
-  /// else when the call has come all the same, or more of it than is set aside.
+  /// own it, so that it lives as long as they do. Of a held call it is asked when the gate is open,
+  /// or when the call has come all the same.
   std::shared_ptr<PayloadTarget> target{};
   /// The sender is to wait until the gate is opened.
   bool held = false;
