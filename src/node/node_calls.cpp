@@ -32,7 +32,8 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
       RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));
       return;
     }
-    peers_->session(peer)->outgoing().submit(function, std::move(options), encoder, std::move(handler));
+    peers_->session(peer)->outgoing().submit(function, std::move(options), encoder,
+                                             std::move(handler));
   } catch (Error& error) {
     report_refusal(error, shown_name(function), peer, loop_->now());
     const bool is_known = error.code() != ErrorCode::not_found || peers_->is_known(peer);
