@@ -9,7 +9,7 @@
 namespace batchrpc {
 namespace {
 
-constexpr std::size_t kFewest = 16;  // buckets
+constexpr std::size_t kFewestBuckets = 16;  // buckets
 
 // Drawn anew by each process, since the peer chooses the ids.
 std::uint64_t odd_multiplier() {
@@ -38,7 +38,7 @@ void InFlightCalls::resize(std::size_t buckets) {
 bool InFlightCalls::add(detail::CallState& call) {
   const std::lock_guard lock(mutex_);
   if (closed_) return false;
-  if (size_ >= buckets_.size()) resize(buckets_.empty() ? kFewest : 2 * buckets_.size());
+  if (size_ >= buckets_.size()) resize(buckets_.empty() ? kFewestBuckets : 2 * buckets_.size());
   ++size_;
   Link& first = buckets_[bucket_of(call.id)];
   call.next_kept_ = std::exchange(first, &call);

@@ -166,8 +166,8 @@ TEST_CASE("who sends more than 1 MiB of a held call before it was asked breaks t
   REQUIRE_FALSE(target.peer.closed());
   target.send_chunk(5, 8, 4);
   CHECK(target.peer.closed());
-  CHECK(target.told->calls.at(1).asked == 0);
-  CHECK_FALSE(target.told->calls.at(1).ran);
+  CHECK(target.announced->calls.at(1).asked == 0);
+  CHECK_FALSE(target.announced->calls.at(1).ran);
   CHECK(target.world.log.contain("came before they were asked for"));
 }
 

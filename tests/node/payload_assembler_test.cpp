@@ -34,7 +34,7 @@ struct Fixture {
   }
   /// The call is held: by a gate of no session, so that nobody is told.
   std::shared_ptr<FlowControl> hold() {
-    auto gate = std::make_shared<FlowControl>(std::weak_ptr<Session>(), 5, 0);
+    auto gate = std::make_shared<FlowControl>(std::weak_ptr<IncomingCalls>(), 5, 0);
     gate->hold();
     assembler.receive(5,
                       {.kept = kept,

@@ -6,6 +6,7 @@
 #include "future/virtual_wait.hpp"
 #include "node/raw_peer.hpp"
 #include "recording/call_tracer.hpp"
+#include "session/function_limits.hpp"
 #include "session/session.hpp"
 
 // What a stream of calls costs the session that answers it.
