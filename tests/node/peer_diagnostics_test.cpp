@@ -123,7 +123,7 @@ TEST_CASE(
   CHECK(at_once <= 21);
   w.run_for(1min);
   cut();
-  CHECK_THAT(w.reported.take().at(0), Contains("lines like it were left out before)"));
+  CHECK_THAT(w.reported.take().at(0), Contains("similar lines were suppressed before)"));
 }
 
 TEST_CASE("the log of a peer that is silent, and is connected to again") {
