@@ -112,7 +112,7 @@ class OutputQueue {
 
   /// What the stream has yet to take, but for payloads that wait; those that wait for the peer's
   /// credit; those that it has told to; what the stream has taken that may still be lost; and what
-  /// is kept until it is acknowledged. Zero when it takes no more.
+  /// is kept until it is acknowledged. Zero when it is closed.
   [[nodiscard]] std::size_t queued_bytes() const;
   [[nodiscard]] std::size_t unanswered_bytes() const;
   [[nodiscard]] std::size_t paused_bytes() const;

@@ -58,7 +58,7 @@ std::size_t OutputQueue::unanswered_bytes() const {
 
 std::size_t OutputQueue::paused_bytes() const {
   const std::lock_guard lock(mutex_);
-  return error_ ? 0 : rest_of(paused_);
+  return rest_of(paused_);
 }
 
 std::size_t OutputQueue::unconfirmed_bytes() const {
