@@ -207,7 +207,7 @@ std::size_t OutputQueue::ungranted_bytes() const {
 
 std::size_t OutputQueue::paused_bytes() const {
   const std::lock_guard lock(mutex_);
-  return error_ ? 0 : payloads_.paused_bytes();
+  return payloads_.paused_bytes();
 }
 
 std::size_t OutputQueue::unconfirmed_bytes() const {
