@@ -70,7 +70,7 @@ Aggregator::~Aggregator() {
 // --- without the mutex: what runs code of others
 
 // That may drop the last handle: then nothing of this is used any more.
-void Aggregator::perform(Deferred todo) {
+void Aggregator::perform(Deferred&& todo) {
   for (const auto& gate : todo.gates)
     gate->open();
   if (todo.begins_here) {
@@ -114,10 +114,10 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
     expired = drop_expired(now);
     batch = take_batch(now);
     if (batch.calls.empty()) {  // they were dropped
-      todo = start_if_due(now);
+      start_if_due(now, todo);
       report_if_closed(todo);
     } else if (options_->parallelism > 1) {
-      todo = start_if_due(now);
+      start_if_due(now, todo);
     } else {
       let_transfers_come(todo);
     }
@@ -154,7 +154,7 @@ void Aggregator::ended(const BatchOutcome& outcome, TimePoint started, std::size
     const TimePoint now = host_.now();
     counts_.ended(outcome, started, now, arrivals);
     starts_.ended(started, now, rows, waiting_.rows(), arrivals);
-    todo = start_if_due(now);
+    start_if_due(now, todo);
     if (!closing_.is_open()) report_if_closed(todo);
   }
   perform(std::move(todo));
@@ -168,7 +168,7 @@ void Aggregator::look_again() {
     timer_.fired();
     const TimePoint now = host_.now();
     expired = drop_expired(now);
-    todo = start_if_due(now);
+    start_if_due(now, todo);
   }
   tell_and_perform(std::move(todo), std::move(expired));
 }
@@ -190,8 +190,7 @@ void Aggregator::flush_if_full(TimePoint now) {
 
 // `may_run_here`: a batch that is complete need not wait for the messages which the calling thread
 // has yet to read.
-Aggregator::Deferred Aggregator::start_if_due(TimePoint now, bool may_run_here) {
-  Deferred todo;
+void Aggregator::start_if_due(TimePoint now, Deferred& todo, bool may_run_here) {
   let_transfers_come(todo);
   if (waits_for_room()) flush_if_full(now);
   if (accumulation_.is_used()) {
@@ -199,7 +198,7 @@ Aggregator::Deferred Aggregator::start_if_due(TimePoint now, bool may_run_here) 
     if (accumulation_.has_task() || any) {
       todo.accumulates = accumulation_.needs_task();
       arm_timer_at(waiting_.earliest_deadline());
-      return todo;
+      return;
     }
   }
   const BatchStarts::Starting starting = starts_.start(waiting_, now);
@@ -208,7 +207,6 @@ Aggregator::Deferred Aggregator::start_if_due(TimePoint now, bool may_run_here) 
   todo.begins_here =
       may_run_here && starting.complete && starting.batches == 1 && !host_.exclusive();
   if (!todo.begins_here) todo.begins = starting.batches;
-  return todo;
 }
 
 // Empty, when the calls are gone, or must not run any more.

@@ -50,12 +50,17 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   using Counter = std::uint64_t BatchStatistics::*;
 
   /// What is to be done when the mutex has been released, since it runs code of others.
-  struct [[nodiscard]] Deferred {
+  /// Functions that find something add it to theirs.
+  struct Deferred {
     std::size_t begins = 0;               // tasks to post, each of which begins a batch
     bool begins_here = false;             // a batch is to begin on this thread
     bool accumulates = false;             // a task to post, which accumulates
     IncomingTransfers::Gates gates{};     // to open
     std::vector<Promise<void>> closed{};  // to keep
+
+    [[nodiscard]] bool any() const noexcept {
+      return begins > 0 || begins_here || accumulates || !gates.empty() || !closed.empty();
+    }
   };
   /// Calls that were taken out and counted, and are to be told without the mutex.
   struct [[nodiscard]] Dropped {
@@ -76,9 +81,9 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   // Coming in; aggregator_intake.cpp.
   void adopt(const std::shared_ptr<Host>& host);
   void ensure_host();
-  [[nodiscard]] Arrival take_in(std::unique_ptr<BatchCall>& call,
-                                const std::shared_ptr<void>& announced);
-  [[nodiscard]] Deferred follow(const Arrival& arrival);
+  void take_in(std::unique_ptr<BatchCall>& call, const std::shared_ptr<void>& announced,
+               Arrival& arrival);
+  void follow(const Arrival& arrival, Deferred& todo);
   [[nodiscard]] Refusal refusal(BatchCall& call);
   [[nodiscard]] std::exception_ptr overloaded(const std::string& limit) const;
   [[nodiscard]] std::exception_ptr too_large(const BatchCall& call) const;
@@ -91,7 +96,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   [[nodiscard]] Dropped drop_too_large();
 
   // Starting and ending batches; aggregator.cpp.
-  [[nodiscard]] Deferred start_if_due(TimePoint now, bool may_run_here = false);
+  void start_if_due(TimePoint now, Deferred& todo, bool may_run_here = false);
   [[nodiscard]] TakenBatch take_batch(TimePoint now);
   [[nodiscard]] bool waits_for_room() const noexcept;
   void flush_if_full(TimePoint now);
@@ -108,9 +113,10 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
 
   // The caller must not hold the mutex for what follows.
 
-  void perform(Deferred todo);
-  void tell(Dropped gone);
-  void tell_and_perform(Deferred todo, Dropped gone);
+  void perform(Deferred&& todo);
+  void tell(Dropped&& gone);
+  void tell_and_perform(Deferred&& todo, Dropped&& gone);
+  void tell_and_follow(Arrival& arrival);
   void post_exclusively(PostedTask task);
   void post(PostedTask task, AsyncMutex::Guard guard);
   void begin(AsyncMutex::Guard guard);

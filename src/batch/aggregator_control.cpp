@@ -33,7 +33,7 @@ void Aggregator::set_options(BatchOptions options) {
     waiting_.configure(*options_, host_.is_live());
     gone = drop_too_large();
     waiting_.admit_held();
-    todo = start_if_due(host_.now());
+    start_if_due(host_.now(), todo);
   }
   tell_and_perform(std::move(todo), std::move(gone));
 }
@@ -44,7 +44,7 @@ void Aggregator::flush() {
     const std::lock_guard lock(mutex_);
     if (starts_.is_paused() || waiting_.is_queue_empty()) return;
     waiting_.flush();
-    todo = start_if_due(host_.now());
+    start_if_due(host_.now(), todo);
   }
   perform(std::move(todo));
 }
@@ -59,7 +59,7 @@ void Aggregator::resume() {
   {
     const std::lock_guard lock(mutex_);
     if (!starts_.resume() || !host_) return;
-    todo = start_if_due(host_.now());
+    start_if_due(host_.now(), todo);
   }
   perform(std::move(todo));
 }
@@ -74,7 +74,7 @@ Future<void> Aggregator::close(BatchClose how) {
     closing_.close("the batcher is closed");
     if (how == BatchClose::drain && host_) {
       starts_.drain();
-      todo = start_if_due(host_.now());
+      start_if_due(host_.now(), todo);
     }
     report_if_closed(todo);
   }

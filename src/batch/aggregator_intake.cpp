@@ -63,26 +63,34 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   const std::shared_ptr<void> announced = std::move(call->transfer);
   Arrival arrival;
   Deferred todo;
-  std::shared_ptr<Aggregator> self;  // callbacks of rows that fail may drop the last handle
   {
     const std::lock_guard lock(mutex_);
-    arrival = take_in(call, announced);
-    if (!arrival.dropped_any()) todo = follow(arrival);
+    take_in(call, announced, arrival);
+    if (!arrival.dropped_any()) follow(arrival, todo);
   }
   if (arrival.dropped_any()) {
-    self = shared_from_this();
-    tell(std::move(arrival.expired));
-    tell(std::move(arrival.displaced));
-    const std::lock_guard lock(mutex_);
-    todo = follow(arrival);
+    tell_and_follow(arrival);
+  } else if (todo.any()) {
+    perform(std::move(todo));
   }
-  perform(std::move(todo));
   return arrival.error;
 }
 
-Aggregator::Arrival Aggregator::take_in(std::unique_ptr<BatchCall>& call,
-                                        const std::shared_ptr<void>& announced) {
-  Arrival arrival;
+// Those that were dropped for a call, or expired, are told before anything starts.
+void Aggregator::tell_and_follow(Arrival& arrival) {
+  const auto self = shared_from_this();  // callbacks of rows that fail may drop the last handle
+  tell(std::move(arrival.expired));
+  tell(std::move(arrival.displaced));
+  Deferred todo;
+  {
+    const std::lock_guard lock(mutex_);
+    follow(arrival, todo);
+  }
+  perform(std::move(todo));
+}
+
+void Aggregator::take_in(std::unique_ptr<BatchCall>& call, const std::shared_ptr<void>& announced,
+                         Arrival& arrival) {
   const bool let_in = was_let_in(announced);
   counts_.add(&BatchStatistics::rows, call->rows);
   Refusal refused = refusal(*call);
@@ -107,7 +115,7 @@ Aggregator::Arrival Aggregator::take_in(std::unique_ptr<BatchCall>& call,
   if (refused.error) {
     counts_.add(refused.as, call->rows);
     arrival.error = std::move(refused.error);
-    return arrival;
+    return;
   }
   starts_.arrived(arrival.now, call->rows);
   if (held) {
@@ -117,22 +125,20 @@ Aggregator::Arrival Aggregator::take_in(std::unique_ptr<BatchCall>& call,
   }
   if (arrival.displaced.any()) waiting_.admit_held();  // what gave way may have been larger
   if (arrival.dropped_any()) arrival.lane = nullptr;
-  return arrival;
 }
 
 // A call that joins a lane which goes on waiting changes nothing else; so it needs no look at the
 // others.
-Aggregator::Deferred Aggregator::follow(const Arrival& arrival) {
-  if (!host_) return {};
+void Aggregator::follow(const Arrival& arrival, Deferred& todo) {
+  if (!host_) return;
   if (arrival.lacks_room) flush_if_full(arrival.now);
   const BatchLane* const lane = arrival.lane;
   const bool complete = waiting_.group_complete();
   if (lane == nullptr || accumulation_.is_used() || complete || waits_for_room() ||
       starts_.due(*lane, complete, arrival.now)) {
-    return start_if_due(arrival.now, arrival.may_run_here);
+    return start_if_due(arrival.now, todo, arrival.may_run_here);
   }
   arm_timer_at(std::min(arrival.deadline, starts_.due_at(*lane)));
-  return {};
 }
 
 // Where a call may not come in, whatever room there is.

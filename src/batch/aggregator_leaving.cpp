@@ -20,7 +20,7 @@ Aggregator::Dropped Aggregator::drop(BatchCalls calls, Counter as, std::exceptio
   return {.calls = std::move(calls), .error = std::move(error), .began = began};
 }
 
-void Aggregator::tell(Dropped gone) {
+void Aggregator::tell(Dropped&& gone) {
   if (!gone.any()) return;
   {
     const OutsideOfCalls none;
@@ -39,7 +39,7 @@ void Aggregator::tell(Dropped gone) {
 
 // What starts does so first; callbacks of a batch that ran meanwhile may have dropped the last
 // handle.
-void Aggregator::tell_and_perform(Deferred todo, Dropped gone) {
+void Aggregator::tell_and_perform(Deferred&& todo, Dropped&& gone) {
   if (!gone.any()) return perform(std::move(todo));
   const auto self = shared_from_this();
   perform(std::move(todo));
@@ -90,7 +90,7 @@ void Aggregator::drop_those_who_left() {
                 std::make_exception_ptr(PeerLost("the row's caller is gone", false)));
     waiting_.admit_held();
     waiting_.refresh(host_.is_live());
-    todo = start_if_due(host_.now());
+    start_if_due(host_.now(), todo);
   }
   tell_and_perform(std::move(todo), std::move(gone));
 }
@@ -112,7 +112,7 @@ void Aggregator::cancel(std::uint64_t ticket) {
                   std::make_exception_ptr(
                       Cancelled("the row was taken back before its batch started", false)));
     }
-    todo = start_if_due(host_.now());
+    start_if_due(host_.now(), todo);
   }
   tell_and_perform(std::move(todo), std::move(gone));
 }

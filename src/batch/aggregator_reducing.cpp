@@ -14,7 +14,7 @@ void Aggregator::accumulate(AsyncMutex::Guard guard) {
   {
     const std::lock_guard lock(mutex_);
     accumulation_.task_ended();
-    todo = start_if_due(host_.now());
+    start_if_due(host_.now(), todo);
     report_if_closed(todo);
   }
   perform(std::move(todo));

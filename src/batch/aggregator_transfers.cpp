@@ -40,7 +40,7 @@ std::shared_ptr<void> Aggregator::expect_transfer(std::size_t bytes,
     const std::lock_guard lock(mutex_);
     transfers_.begin(transfer->incoming, caller.get(), transfer_room());
     held = transfer->incoming.held;
-    if (held && host_) todo = start_if_due(host_.now());  // what is full waits for no more
+    if (held && host_) start_if_due(host_.now(), todo);  // what is full waits for no more
   }
   perform(std::move(todo));
   return transfer;
@@ -83,7 +83,7 @@ void Aggregator::transfer_ended(Transfer& transfer) {
     const std::lock_guard lock(mutex_);
     if (transfer.incoming.over) return;
     transfers_.end(transfer.incoming);
-    if (host_) todo = start_if_due(host_.now());
+    if (host_) start_if_due(host_.now(), todo);
   }
   perform(std::move(todo));
 }
