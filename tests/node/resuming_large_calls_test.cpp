@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "batchrpc/batchrpc.hpp"
+#include "node/raw_target.hpp"
 #include "node/virtual_world.hpp"
 
 // Large calls, which wait to be asked for, when their connection breaks or their node ends.

@@ -1,7 +1,4 @@
-#include <algorithm>
 #include <catch2/catch.hpp>
-#include <map>
-#include <random>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,5 @@
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <future>
-#include <latch>
-#include <thread>
 
 #include "batchrpc/batchrpc.hpp"
 #include "node/real_nodes.hpp"
