@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "batchrpc/call/call_context.hpp"
@@ -27,6 +28,10 @@ class IncomingCalls final : public detail::ReplySink,
                             public std::enable_shared_from_this<IncomingCalls> {
  public:
   explicit IncomingCalls(std::shared_ptr<SessionLink> link);
+
+  /// Calls that outlive their message keep `session`, which owns this, until they are answered: its
+  /// node waits for them when it ends.
+  void belong_to(std::weak_ptr<const void> session) { session_ = std::move(session); }
 
   /// The peer numbers a function for its calls. Throws BadMessage.
   void define(const wire::FrameView& frame);
@@ -91,6 +96,7 @@ class IncomingCalls final : public detail::ReplySink,
   void send_delivery_hooks(Encoder& encoder);
 
   const std::shared_ptr<SessionLink> link_;
+  std::weak_ptr<const void> session_;
   CallSink& sink_;
   const std::uint64_t reply_limit_;  // NodeOptions::max_outstanding_bytes
   std::deque<CalledFunction>

@@ -172,7 +172,8 @@ std::shared_ptr<detail::ReplySink> IncomingCalls::keep(const detail::Ref<detail:
                                                        bool wants_reply) {
   answering_.fetch_add(1, std::memory_order_relaxed);
   if (!in_flight_.add(*call) && wants_reply) call->cancel();
-  return shared_from_this();
+  const auto session = session_.lock();
+  return session ? std::shared_ptr<detail::ReplySink>(session, this) : shared_from_this();
 }
 
 void IncomingCalls::answered(const detail::CallState& call) {

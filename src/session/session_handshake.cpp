@@ -16,6 +16,7 @@ wire::Hello Session::own_hello() const {
 
 void Session::start(std::unique_ptr<Stream> stream, bool accepted) {
   accepted_ = accepted;
+  incoming_->belong_to(weak_from_this());
   link_->connection().start(std::move(stream), weak_from_this());
   if (accepted) return;
   link_->output().append_first(wire::hello_frame(own_hello()));
