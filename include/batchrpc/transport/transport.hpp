@@ -39,7 +39,7 @@ struct ListenPlan {
 
 /// The priorities of the library's own transports. Others lie between them, above or below.
 struct TransportPriority {
-  static constexpr int tcp = 100;
+  static constexpr int tcp = 100;          ///< to any node
   static constexpr int unix_socket = 200;  ///< between nodes of one host
   static constexpr int inproc = 300;       ///< between nodes of one InprocNetwork
 };
