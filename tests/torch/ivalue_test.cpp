@@ -130,12 +130,12 @@ TEST_CASE("elements that are not of the claimed type are a BadMessage", "[ivalue
     return message_of<BadMessage>([&] { send(wire).decode<IValue>(); });
   };
   CHECK_THAT(refusal(detail::IValueList{{ElementKind::string, {}}, {IValue(1)}}),
-             Contains("int") && Contains("claims str"));
+             Contains("int") && Contains("in a container of str"));
   CHECK_THAT(refusal(detail::IValueList{{ElementKind::tensor, {}}, {IValue(1)}}),
-             Contains("claims Tensor"));
+             Contains("in a container of Tensor"));
   CHECK_THAT(refusal(detail::IValueList{{ElementKind::list, {{ElementKind::integer, {}}}},
                                         {IValue(std::vector<double>{1})}}),
-             Contains("claims int[]"));
+             Contains("in a container of int[]"));
   CHECK_THAT(refusal(detail::IValueList{{ElementKind::list, {}}, {}}), Contains("missing parts"));
   CHECK_THAT(refusal(detail::IValueList{{static_cast<ElementKind>(99), {}}, {}}),
              Contains("unknown type 99"));
@@ -143,7 +143,7 @@ TEST_CASE("elements that are not of the claimed type are a BadMessage", "[ivalue
              Contains("a key type that is not allowed"));
   CHECK_THAT(refusal(detail::IValueDict{
                  {ElementKind::integer, {}}, {ElementKind::any, {}}, {{IValue("k"), IValue(1)}}}),
-             Contains("claims int"));
+             Contains("in a container of int"));
   CHECK_THAT(refusal(detail::IValueDict{{ElementKind::integer, {}},
                                         {ElementKind::any, {}},
                                         {{IValue(1), IValue(1)}, {IValue(1), IValue(2)}}}),

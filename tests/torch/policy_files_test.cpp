@@ -106,7 +106,8 @@ TEST_CASE("TorchScript keeps to what it says of itself", "[policy]") {
   CHECK_THAT(refused(path, {.updatable = true}), Contains("two.pt is frozen"));
   CHECK(load_policy(path)->info().weights.empty());
   describe("batch any\nweights updatable\nweight first float32 [2]\n");
-  CHECK_THAT(refused(path, {.updatable = true}), Contains("two.pt has other weights than it says"));
+  CHECK_THAT(refused(path, {.updatable = true}),
+             Contains("two.pt has other weights than its description"));
   describe("batch any\nweights updatable\nweight first float32 [1]\nweight second float32 [1]\n");
   CHECK(load_policy(path, {.updatable = true})->info().weights.size() == 2);
   describe("batch 2\nweights updatable\n");
