@@ -19,11 +19,8 @@
 
 #include "common/command_line.hpp"
 #include "common/process.hpp"
-#include "common/sockets.hpp"
 #include "tensor_benchmark/child.hpp"
 #include "tensor_benchmark/copies.hpp"
-#include "tensor_benchmark/floor.hpp"
-#include "tensor_benchmark/floor_stream.hpp"
 #include "tensor_benchmark/options.hpp"
 #include "tensor_benchmark/report.hpp"
 #include "tensor_benchmark/rounds.hpp"

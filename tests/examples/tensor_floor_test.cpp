@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/sockets.hpp"
+#include "tensor_benchmark/child.hpp"
 #include "tensor_benchmark/copies.hpp"
 #include "tensor_benchmark/floor.hpp"
 #include "tensor_benchmark/floor_stream.hpp"
