@@ -29,7 +29,8 @@ std::string observer_name(int index) { return "observer" + std::to_string(index)
 
 rpc::NodeOptions node_options(batchrpc_examples::TransportChoice transport) {
   rpc::NodeOptions options;
-  options.transports = batchrpc_examples::transports_of(transport);
+  options.transports =
+      batchrpc_examples::transports_of(transport, {});  // meets where its sockets are
   options.join_timeout = kPatience;
   options.call_timeout = rpc::Duration::max();  // a sample may take any time
   return options;

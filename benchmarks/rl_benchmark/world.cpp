@@ -55,7 +55,7 @@ rpc::NodeOptions node_options(const Setting& setting, int rank) {
   options.rank = rank;
   options.world_size = setting.world_size;
   options.join = meeting_place(setting);
-  options.transports = batchrpc_examples::transports_of(setting.transport);
+  options.transports = batchrpc_examples::transports_of(setting.transport, options.join);
   options.num_worker_threads = std::max(setting.num_worker_threads, 1);
   options.busy_poll = setting.busy_poll;
   options.log_level = rpc::LogLevel::error;  // the coordinator reports losses itself

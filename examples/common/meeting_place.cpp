@@ -6,9 +6,11 @@
 
 namespace batchrpc_examples {
 
-std::vector<batchrpc::TransportFactory> transports_of(TransportChoice choice) {
+std::vector<batchrpc::TransportFactory> transports_of(TransportChoice choice,
+                                                      const std::string& join) {
   if (choice == TransportChoice::tcp) return {batchrpc::tcp_transport()};
-  if (choice == TransportChoice::unix_socket) return {batchrpc::unix_transport()};
+  const bool meets_by_tcp = join.starts_with("tcp:") || join.starts_with("env:");
+  if (choice == TransportChoice::unix_socket && !meets_by_tcp) return {batchrpc::unix_transport()};
   return batchrpc::built_in_transports();
 }
 

@@ -11,8 +11,10 @@ namespace batchrpc_examples {
 /// TCP, or one of the two alone.
 enum class TransportChoice : unsigned char { automatic, tcp, unix_socket };
 
-/// For NodeOptions::transports.
-std::vector<batchrpc::TransportFactory> transports_of(TransportChoice choice);
+/// For NodeOptions::transports of a node that joins at `join`: the sockets of the choice, and TCP
+/// beside Unix sockets where the group meets at a TCP address.
+std::vector<batchrpc::TransportFactory> transports_of(TransportChoice choice,
+                                                      const std::string& join);
 
 /// Where a group of processes of this host alone can meet, new with each call; of a Unix socket
 /// that is a name that begins with the program's.

@@ -254,7 +254,7 @@ batchrpc::NodeOptions node_options(const ParameterServerOptions& options) {
   node.name = options.is_server() ? server_name(rank) : trainer_name(options.trainer_index());
   node.rank = rank;
   node.join = options.join;
-  node.transports = transports_of(options.transport);
+  node.transports = transports_of(options.transport, node.join);
   node.call_timeout = batchrpc::Duration::max();  // an iteration takes what it takes
   node.log_level = batchrpc::LogLevel::error;     // the program tells of losses itself
   node.expose_within = std::chrono::seconds(60);  // servers agree on a checkpoint first

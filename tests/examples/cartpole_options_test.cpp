@@ -225,7 +225,7 @@ TEST_CASE("a process of a launcher does not sweep") {
 TEST_CASE("an address that no process could join at is answered with the usage") {
   refuse({"--rank", "1", "--join", "foo://x"}, "--join: address 'foo://x'");
   refuse({"--rank", "1", "--join", "tcp://127.0.0.1"}, "the port is missing");
-  refuse({"--rank", "1", "--join", "tcp://127.0.0.1:0"}, "only rank 0 would learn the port");
+  refuse({"--rank", "1", "--join", "tcp://127.0.0.1:0"}, "only rank 0 knows the port");
   refuse({"--rank", "1", "--join", "file://here"}, "file://here");
   refuse({"--rank", "0", "--join", "inproc://x"}, "inproc://x");
   refuse({"--rank", "0", "--join", "env://"}, "exclude each other");
@@ -236,7 +236,7 @@ TEST_CASE("an address that no process could join at is answered with the usage")
     CAPTURE(port);
     const Environment environment{
         {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}};
-    refuse({}, "MASTER_PORT is no ");
+    refuse({}, "MASTER_PORT is not a ");
   }
   const Environment environment{
       {"RANK", "1"}, {"WORLD_SIZE", "3"}, {"MASTER_ADDR", "no host"}, {"MASTER_PORT", "29500"}};
