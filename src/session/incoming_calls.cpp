@@ -17,6 +17,7 @@
 
 // How the peer's calls come in: in order, with their payloads, and to the function.
 namespace batchrpc {
+
 IncomingCalls::IncomingCalls(std::shared_ptr<SessionLink> link)
     : link_(std::move(link)),
       sink_(link_->parts().calls),
@@ -36,33 +37,34 @@ void IncomingCalls::define(const wire::FrameView& frame) {
   if (defined_bytes_ > kMaxDefinitions) {
     throw BadMessage("the names and signatures of functions are more than 16 MiB");
   }
-  functions_.push_back(sink_.define(std::move(definition.name), std::move(definition.signature)));
+  functions_.push_back(std::make_unique<CalledFunction>(
+      sink_.define(std::move(definition.name), std::move(definition.signature))));
 }
 
 CalledFunction& IncomingCalls::function_of(const wire::FrameView& frame) {
   const std::uint32_t number = frame.header.number;
   if (number >= functions_.size()) throw BadMessage("a call of an undefined function");
-  return functions_[number];
+  return *functions_[number];
 }
 
 // --- order
 
 // The key by which a call starts in order; nothing: it starts when it is there.
-std::optional<CallOrder::Key> IncomingCalls::ordering_key_of(const wire::FrameView& frame) {
-  const CalledFunction& called = function_of(frame);
-  if (called.ordering_key == nullptr) return std::nullopt;
+std::optional<CallOrder::Key> IncomingCalls::ordering_key_of(const CalledFunction& function,
+                                                             const wire::FrameView& frame) {
+  if (function.ordering_key == nullptr) return std::nullopt;
   try {
     Decoder decoder(frame.segment(), {});
-    return called.ordering_key(decoder);
+    return function.ordering_key(decoder);
   } catch (const BadMessage&) {  // its function will refuse it
     return std::nullopt;
   }
 }
 
 void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
-  (void)function_of(frame);
+  CalledFunction& function = function_of(frame);
   if (!order_.empty()) {
-    if (const auto key = ordering_key_of(frame); key && order_.has(*key)) {
+    if (const auto key = ordering_key_of(function, frame); key && order_.has(*key)) {
       detail::own_payloads(payloads);
       order_.append(*key, {.words = {frame.words.begin(), frame.words.end()},
                            .payloads = std::move(payloads),
@@ -77,19 +79,19 @@ void IncomingCalls::take(const wire::FrameView& frame, std::vector<Bytes>& paylo
       return;
     }
   }
-  dispatch(frame, payloads, deadline_of(frame));
+  dispatch(function, frame, payloads, deadline_of(frame));
 }
 
 void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assembler) {
-  (void)function_of(frame);
+  CalledFunction& function = function_of(frame);
   const std::uint64_t id = frame.header.id;
   const auto deadline = deadline_of(frame);
   assembler.begin(frame, deadline, nullptr);
-  if (const auto key = ordering_key_of(frame)) order_.reserve(*key, id);
+  if (const auto key = ordering_key_of(function, frame)) order_.reserve(*key, id);
   const auto& sizes = frame.payload_sizes;  // whose sum begin() has checked
   const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   auto gate = std::make_shared<FlowControl>(weak_from_this(), id, bytes);
-  detail::ReceivePlan plan = announce(frame, deadline, gate);
+  detail::ReceivePlan plan = announce(function, frame, deadline, gate);
   if (plan.held) gate->hold();
   const bool is_shut = gate->is_shut();
   const bool waits = bytes > wire::kEagerBytes;
@@ -98,7 +100,7 @@ void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assem
   assembler.receive(id, std::move(plan), is_shut ? std::move(gate) : nullptr);
 }
 
-detail::ReceivePlan IncomingCalls::announce(const wire::FrameView& frame,
+detail::ReceivePlan IncomingCalls::announce(CalledFunction& function, const wire::FrameView& frame,
                                             std::optional<TimePoint> deadline,
                                             const std::shared_ptr<FlowControl>& gate) {
   try {
@@ -106,7 +108,7 @@ detail::ReceivePlan IncomingCalls::announce(const wire::FrameView& frame,
     const detail::ContextScope scope(context);
     const detail::CurrentNode current(link_->node());
     Decoder decoder(frame.segment(), {});
-    return sink_.announce(function_of(frame), decoder, gate);
+    return sink_.announce(function, decoder, gate);
   } catch (...) {  // the call itself will get the error
     return {};
   }
@@ -114,7 +116,7 @@ detail::ReceivePlan IncomingCalls::announce(const wire::FrameView& frame,
 
 void IncomingCalls::take_whole(PayloadAssembler::Whole call) {
   const wire::FrameView frame = wire::parse_frame(call.words);
-  const auto key = ordering_key_of(frame);
+  const auto key = ordering_key_of(function_of(frame), frame);
   if (!key) return dispatch_late(std::move(call));
   order_.fill(*key, frame.header.id, std::move(call));
   run_in_turn(*key);
@@ -122,7 +124,7 @@ void IncomingCalls::take_whole(PayloadAssembler::Whole call) {
 
 void IncomingCalls::give_up(const PayloadAssembler::Whole& call) {
   const wire::FrameView frame = wire::parse_frame(call.words);
-  const auto key = ordering_key_of(frame);
+  const auto key = ordering_key_of(function_of(frame), frame);
   if (!key) return;
   order_.give_up(*key, frame.header.id);
   run_in_turn(*key);
@@ -145,13 +147,13 @@ std::optional<TimePoint> IncomingCalls::deadline_of(const wire::FrameView& frame
   return loop.now() + left;
 }
 
-void IncomingCalls::dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
-                             std::optional<TimePoint> deadline) {
-  if (refuses_for_replies(frame)) return;
+void IncomingCalls::dispatch(CalledFunction& function, const wire::FrameView& frame,
+                             std::vector<Bytes>& payloads, std::optional<TimePoint> deadline) {
+  if (refuses_for_replies(function, frame)) return;
   detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,
-                            context_of(frame, deadline), arguments);
-  hand_over(frame, call);
+                            context_of(function, frame, deadline), arguments);
+  hand_over(function, call);
 }
 
 // A call that has waited since its frame came.
@@ -159,19 +161,19 @@ void IncomingCalls::dispatch_late(PayloadAssembler::Whole whole) {
   const wire::FrameView frame = wire::parse_frame(whole.words);
   const bool wants_reply = (frame.header.flags & wire::kNoReply) == 0;
   if (caller_gone_ && wants_reply) return;
-  if (refuses_for_replies(frame)) return;
+  CalledFunction& function = function_of(frame);
+  if (refuses_for_replies(function, frame)) return;
   detail::CallArguments arguments{.segment = frame.segment(),
                                   .payloads = std::move(whole.payloads),
                                   .receive_plan = std::move(whole.kept)};
-  detail::IncomingCall call(*this, frame.header.id, wants_reply, context_of(frame, whole.deadline),
-                            arguments);
+  detail::IncomingCall call(*this, frame.header.id, wants_reply,
+                            context_of(function, frame, whole.deadline), arguments);
   call.set_waited();
-  hand_over(frame, call);
+  hand_over(function, call);
 }
 
-void IncomingCalls::hand_over(const wire::FrameView& frame, detail::IncomingCall& call) {
-  sink_.take(function_of(frame), call,
-             {.node = link_->node(), .at = link_->connection().read_at()});
+void IncomingCalls::hand_over(CalledFunction& function, detail::IncomingCall& call) {
+  sink_.take(function, call, {.node = link_->node(), .at = link_->connection().read_at()});
 }
 
 // --- the end of calls

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,21 +76,24 @@ class IncomingCalls final : public detail::ReplySink,
 
  private:
   [[nodiscard]] CalledFunction& function_of(const wire::FrameView& frame);
-  [[nodiscard]] std::optional<CallOrder::Key> ordering_key_of(const wire::FrameView& frame);
+  [[nodiscard]] static std::optional<CallOrder::Key> ordering_key_of(const CalledFunction& function,
+                                                                     const wire::FrameView& frame);
   void run_in_turn(const CallOrder::Key& key);
   [[nodiscard]] std::optional<TimePoint> deadline_of(const wire::FrameView& frame) const;
-  void dispatch(const wire::FrameView& frame, std::vector<Bytes>& payloads,
-                std::optional<TimePoint> deadline);
+  void dispatch(CalledFunction& function, const wire::FrameView& frame,
+                std::vector<Bytes>& payloads, std::optional<TimePoint> deadline);
   void dispatch_late(PayloadAssembler::Whole call);
-  void hand_over(const wire::FrameView& frame, detail::IncomingCall& call);
-  [[nodiscard]] bool refuses_for_replies(const wire::FrameView& frame);
-  [[nodiscard]] detail::ReceivePlan announce(const wire::FrameView& frame,
+  void hand_over(CalledFunction& function, detail::IncomingCall& call);
+  [[nodiscard]] bool refuses_for_replies(const CalledFunction& function,
+                                         const wire::FrameView& frame);
+  [[nodiscard]] detail::ReceivePlan announce(CalledFunction& function, const wire::FrameView& frame,
                                              std::optional<TimePoint> deadline,
                                              const std::shared_ptr<FlowControl>& gate);
-  [[nodiscard]] CallContext context_of(const wire::FrameView& frame,
-                                       std::optional<TimePoint> deadline);
+  [[nodiscard]] CallContext context_of(const CalledFunction& function, const wire::FrameView& frame,
+                                       std::optional<TimePoint> deadline) const;
   [[nodiscard]] detail::Ref<const detail::CallExtras> extras_of(
-      const wire::FrameView& frame, std::shared_ptr<detail::RecordSink> sink);
+      const CalledFunction& function, const wire::FrameView& frame,
+      std::shared_ptr<detail::RecordSink> sink) const;
   void add_record(Encoder& encoder, detail::CallRecording& recording) const;
   void send_delivery_hooks(Encoder& encoder);
 
@@ -99,7 +101,7 @@ class IncomingCalls final : public detail::ReplySink,
   std::weak_ptr<const void> session_;
   CallSink& sink_;
   const std::uint64_t reply_limit_;  // NodeOptions::max_outstanding_bytes
-  std::deque<CalledFunction>
+  std::vector<std::unique_ptr<CalledFunction>>
       functions_;                    // by number; a handler that waits may see more of them come
   std::size_t defined_bytes_ = 0;    // of their names and signatures
   std::uint64_t refused_bytes_ = 0;  // of errors, since a call was last admitted

@@ -19,18 +19,18 @@ constexpr std::uint64_t kRefusalBytes = std::uint64_t{16} << 20;
 
 // --- context
 
-CallContext IncomingCalls::context_of(const wire::FrameView& frame,
-                                      std::optional<TimePoint> deadline) {
+CallContext IncomingCalls::context_of(const CalledFunction& function, const wire::FrameView& frame,
+                                      std::optional<TimePoint> deadline) const {
   CallContext context(link_->identity(), deadline);
-  const bool of_program = function_of(frame).of_program;
-  auto sink = of_program ? link_->parts().tracer.sink_of_answered() : nullptr;
-  if (frame.has_context() || sink) context.set_extras(extras_of(frame, std::move(sink)));
+  auto sink = function.of_program ? link_->parts().tracer.sink_of_answered() : nullptr;
+  if (frame.has_context() || sink) context.set_extras(extras_of(function, frame, std::move(sink)));
   return context;
 }
 
 // What has come with the call, which is recorded for `sink` as well, if that is not null.
 detail::Ref<const detail::CallExtras> IncomingCalls::extras_of(
-    const wire::FrameView& frame, std::shared_ptr<detail::RecordSink> sink) {
+    const CalledFunction& function, const wire::FrameView& frame,
+    std::shared_ptr<detail::RecordSink> sink) const {
   wire::CallContextBody body;
   if (frame.has_context()) body = wire::read_context(frame);
   detail::Ref<detail::CallExtras> extras(new detail::CallExtras);
@@ -44,7 +44,7 @@ detail::Ref<const detail::CallExtras> IncomingCalls::extras_of(
   if (sink) {
     const wire::Hello self = link_->host().own_hello();
     CallRecord record;
-    record.function = function_of(frame).shown;
+    record.function = function.shown;
     const PeerIdentity& caller = *link_->identity();
     record.caller = {.node = caller.name, .rank = caller.rank};
     record.callee = {.node = self.name, .rank = self.rank};
@@ -136,14 +136,14 @@ std::uint64_t IncomingCalls::send_error(std::uint64_t call, const std::exception
 
 // Whether a call is refused since the peer has not taken the replies to others. Throws BadMessage
 // when it takes none for too long.
-bool IncomingCalls::refuses_for_replies(const wire::FrameView& frame) {
+bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
+                                        const wire::FrameView& frame) {
   const std::uint64_t held = link_->output().held().replies();
   if (held <= reply_limit_) {
     refused_bytes_ = 0;
     return false;
   }
   if ((frame.header.flags & wire::kNoReply) != 0) return false;
-  const CalledFunction& function = function_of(frame);
   if (!function.of_program) return false;
   const auto error = wire::error_frame(
       frame.header.id,

@@ -12,6 +12,14 @@
 
 namespace batchrpc {
 
+/// The bytes of all payloads.
+[[nodiscard]] inline std::uint64_t bytes_of(const std::vector<Bytes>& payloads) noexcept {
+  std::uint64_t bytes = 0;
+  for (const Bytes& payload : payloads)
+    bytes += payload.size();
+  return bytes;
+}
+
 /// A piece of a large payload that leaves behind its header.
 struct PayloadChunk {
   Bytes owner;

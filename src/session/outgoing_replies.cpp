@@ -21,7 +21,7 @@ std::optional<PendingCall> OutgoingCalls::take_answered(std::uint64_t id,
   {
     const std::lock_guard lock(mutex_);
     call = calls_.take(id);
-    if (call) cut = cut_off(id, payloads);
+    if (call && call->place.has_chunks) cut = cut_off(id, payloads);
     if (call && result_bytes > 0) {  // an error is counted by fail()
       const std::uint64_t took =
           stopwatch_.between(call->called_ticks, link_->connection().read_at());

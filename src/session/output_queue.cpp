@@ -18,13 +18,6 @@ void append_bytes(std::vector<std::byte>& to, std::span<const std::byte> bytes) 
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-std::uint64_t sum_of(const std::vector<Bytes>& payloads) {
-  std::uint64_t bytes = 0;
-  for (const Bytes& payload : payloads)
-    bytes += payload.size();
-  return bytes;
-}
-
 }  // namespace
 
 // The caller must hold the lock.
@@ -50,11 +43,13 @@ OutputQueue::Place OutputQueue::append(std::span<const Word> frame, std::uint64_
                      std::span(kZeros).first(wire::padded(payload.size()) - payload.size()));
       }
     } else {
-      large_bytes = sum_of(payloads);
+      large_bytes = bytes_of(payloads);
       payloads_.add(call, of_reply, std::move(payloads), large_bytes);
     }
   }
-  const Place place{.begin = appended_, .size = queued_.frames.size() - before};
+  const Place place{.begin = appended_,
+                    .size = queued_.frames.size() - before,
+                    .has_chunks = large_bytes > 0};
   appended_ += place.size;
   const wire::FrameKind kind = wire::kind_of(frame);
   if (kind == wire::FrameKind::call) {

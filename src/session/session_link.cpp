@@ -16,19 +16,13 @@ ConnectionLimits limits_of(const NodeOptions& options) {
 
 }  // namespace
 
-std::uint64_t bytes_of(const std::vector<Bytes>& payloads) noexcept {
-  std::uint64_t bytes = 0;
-  for (const Bytes& payload : payloads)
-    bytes += payload.size();
-  return bytes;
-}
-
 SessionLink::SessionLink(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
                          std::shared_ptr<WaitContext> context, std::string expected_peer)
     : host_(std::move(host)),
+      parts_(host_->parts()),
       node_(host_->node()),
       loop_(std::move(loop)),
-      counters_(host_->parts().counters),
+      counters_(parts_.counters),
       connection_(
           std::make_shared<Connection>(loop_, std::move(context), limits_of(host_->options()))),
       expected_peer_(std::move(expected_peer)),

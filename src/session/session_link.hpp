@@ -24,7 +24,7 @@ class SessionLink {
               std::shared_ptr<WaitContext> context, std::string expected_peer);
 
   [[nodiscard]] SessionHost& host() const noexcept { return *host_; }
-  [[nodiscard]] const SessionParts& parts() const noexcept { return host_->parts(); }
+  [[nodiscard]] const SessionParts& parts() const noexcept { return parts_; }
   [[nodiscard]] const NodeOptions& options() const noexcept { return parts().options; }
   /// The node, for codecs (detail::CurrentNode).
   [[nodiscard]] const std::shared_ptr<LocalNode>& node() const noexcept { return node_; }
@@ -78,6 +78,7 @@ class SessionLink {
   [[noreturn]] void refuse_size(const Encoder& encoder, const std::string& what) const;
 
   const std::shared_ptr<SessionHost> host_;
+  const SessionParts& parts_;  // the host's
   const std::shared_ptr<LocalNode> node_;
   const std::shared_ptr<Loop> loop_;
   NodeCounters* const counters_;
@@ -90,8 +91,5 @@ class SessionLink {
   std::deque<std::shared_ptr<const PeerIdentity>> identities_;
   std::atomic<const std::shared_ptr<const PeerIdentity>*> identity_{nullptr};
 };
-
-/// The bytes of all payloads.
-[[nodiscard]] std::uint64_t bytes_of(const std::vector<Bytes>& payloads) noexcept;
 
 }  // namespace batchrpc
