@@ -13,10 +13,7 @@ const Ambient*& this_threads() noexcept {
 }
 
 // Has the calling thread's operators go where its work belongs now.
-void follow_operators(const Ambient* before, const Ambient* now) noexcept {
-  OperatorSink* const from = before != nullptr ? before->operators() : nullptr;
-  OperatorSink* const to = now != nullptr ? now->operators() : nullptr;
-  if (from == to) return;
+void follow_operators(OperatorSink* from, OperatorSink* to) noexcept {
   const OperatorSource* const left = from != nullptr ? from->source() : nullptr;
   const OperatorSource* const entered = to != nullptr ? to->source() : nullptr;
   if (left != nullptr && left != entered) (void)left->exchange_sink(nullptr);
@@ -31,7 +28,11 @@ const Ambient* Ambient::current() noexcept { return this_threads(); }
 
 const Ambient* Ambient::exchange_current(const Ambient* ambient) noexcept {
   const Ambient* const before = std::exchange(this_threads(), ambient);
-  if (before != ambient) follow_operators(before, ambient);
+  OperatorSink* const from =
+      before != nullptr && before->has_operators_ ? before->operators() : nullptr;
+  OperatorSink* const to =
+      ambient != nullptr && ambient->has_operators_ ? ambient->operators() : nullptr;
+  if (from != to) follow_operators(from, to);
   return before;
 }
 

@@ -40,6 +40,57 @@ void check(const detail::FunctionKey& function) {
 
 }  // namespace
 
+// Inlined, since every call comes by.
+[[gnu::always_inline]] inline OutgoingCalls::Prepared OutgoingCalls::prepare(
+    const detail::FunctionKey& function, detail::OutgoingOptions& options, Encoder& encoder,
+    detail::ReplyHandler&& handler) {
+  const Duration timeout = timeout_of(function, options, call_timeout_);
+  Loop& loop = *link_->loop();
+  const TimePoint now = timeout < kCoarseFrom ? loop.now() : loop.coarse_now();
+  const bool waits_for_ever = timeout >= TimePoint::max() - now;
+  const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)
+                                           : std::chrono::ceil<std::chrono::microseconds>(std::max(
+                                                 timeout, Duration(std::chrono::microseconds(1))));
+  Prepared prepared;
+  if (options.extras) prepared.probe = send_along(function, options, encoder);
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::call,
+                               .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
+                               .value = static_cast<std::uint64_t>(microseconds.count())});
+  link_->check_size(encoder, [&] {
+    return "the call of '" + std::string(shown_name(function)) + "' to " + link_->peer_name();
+  });
+  check(function);
+  PendingCall& call = prepared.call;
+  call.handler = std::move(handler);
+  call.deadline = waits_for_ever ? TimePoint::max() : now + timeout;
+  call.called_at = now;
+  call.called_ticks = stopwatch_.ticks();
+  call.bytes = encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads());
+  if (prepared.probe) prepared.probe->set_bytes_out(call.bytes);
+  if (!options.wants_reply) return prepared;
+  call.kept = std::move(options.kept);
+  if (options.payload_target || prepared.probe || encoder.one_use()) {
+    CallBelongings& own = call.own();  // with its delivery hooks, once it is taken
+    own.payload_target = std::move(options.payload_target);
+    own.probe = prepared.probe;
+  }
+  if (!options.detached) {
+    if (auto outer = NestedCall::call_around()) call.own().nested.emplace(std::move(outer));
+  }
+  return prepared;
+}
+
+// False when the call in which it was made was cancelled meanwhile. The caller must hold the lock.
+[[gnu::always_inline]] inline bool OutgoingCalls::note_submitted(PendingCall& call,
+                                                                 bool cancel_when_dropped) {
+  if (as_submitter_.expired()) as_submitter_ = weak_from_this();
+  detail::SubmittedCall submitted{as_submitter_, call.id};
+  const bool nested = call.belongings && call.belongings->nested;
+  const bool goes_on = !nested || call.belongings->nested->follow(submitted);
+  call.handler.receiver().submitted(std::move(submitted), cancel_when_dropped);
+  return goes_on;
+}
+
 void OutgoingCalls::submit(const detail::FunctionKey& function, detail::OutgoingOptions&& options,
                            Encoder& encoder, detail::ReplyHandler&& handler) {
   auto [call, probe] = prepare(function, options, encoder, std::move(handler));
@@ -97,45 +148,6 @@ void OutgoingCalls::submit(const detail::FunctionKey& function, detail::Outgoing
   }
 }
 
-OutgoingCalls::Prepared OutgoingCalls::prepare(const detail::FunctionKey& function,
-                                               detail::OutgoingOptions& options, Encoder& encoder,
-                                               detail::ReplyHandler&& handler) {
-  const Duration timeout = timeout_of(function, options, call_timeout_);
-  Loop& loop = *link_->loop();
-  const TimePoint now = timeout < kCoarseFrom ? loop.now() : loop.coarse_now();
-  const bool waits_for_ever = timeout >= TimePoint::max() - now;
-  const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)
-                                           : std::chrono::ceil<std::chrono::microseconds>(std::max(
-                                                 timeout, Duration(std::chrono::microseconds(1))));
-  Prepared prepared;
-  if (options.extras) prepared.probe = send_along(function, options, encoder);
-  wire::finish_frame(encoder, {.kind = wire::FrameKind::call,
-                               .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
-                               .value = static_cast<std::uint64_t>(microseconds.count())});
-  link_->check_size(encoder, [&] {
-    return "the call of '" + std::string(shown_name(function)) + "' to " + link_->peer_name();
-  });
-  check(function);
-  PendingCall& call = prepared.call;
-  call.handler = std::move(handler);
-  call.deadline = waits_for_ever ? TimePoint::max() : now + timeout;
-  call.called_at = now;
-  call.called_ticks = stopwatch_.ticks();
-  call.bytes = encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads());
-  if (prepared.probe) prepared.probe->set_bytes_out(call.bytes);
-  if (!options.wants_reply) return prepared;
-  call.kept = std::move(options.kept);
-  if (options.payload_target || prepared.probe || encoder.one_use()) {
-    CallBelongings& own = call.own();  // with its delivery hooks, once it is taken
-    own.payload_target = std::move(options.payload_target);
-    own.probe = prepared.probe;
-  }
-  if (!options.detached) {
-    if (auto outer = NestedCall::call_around()) call.own().nested.emplace(std::move(outer));
-  }
-  return prepared;
-}
-
 // Adds to a call what travels with it beside its arguments. Returns what records the call; null:
 // nobody does.
 std::shared_ptr<detail::CallProbe> OutgoingCalls::send_along(const detail::FunctionKey& function,
@@ -170,22 +182,13 @@ std::shared_ptr<detail::CallProbe> OutgoingCalls::send_along(const detail::Funct
                                              options.wants_reply);
 }
 
-// False when the call in which it was made was cancelled meanwhile. The caller must hold the lock.
-bool OutgoingCalls::note_submitted(PendingCall& call, bool cancel_when_dropped) {
-  if (as_submitter_.expired()) as_submitter_ = weak_from_this();
-  detail::SubmittedCall submitted{as_submitter_, call.id};
-  const bool nested = call.belongings && call.belongings->nested;
-  const bool goes_on = !nested || call.belongings->nested->follow(submitted);
-  call.handler.receiver().submitted(std::move(submitted), cancel_when_dropped);
-  return goes_on;
-}
-
 // Answers a call that was not taken, or that wants no reply.
 void OutgoingCalls::answer_refused(PendingCall& call, Refusal refusal,
                                    const detail::FunctionKey& function, TimePoint now,
                                    detail::CallProbe* probe) {
   detail::Reply reply;
-  if (refusal == Refusal::closed) {
+  if (refusal == Refusal::closed && link_->node()) reply.error = link_->node()->refusal();
+  if (refusal == Refusal::closed && reply.error == nullptr) {
     const std::string name(shown_name(function));
     const std::string peer = link_->peer_name();
     NotSent error("the connection to " + peer + " has just broken: '" + name +

@@ -47,9 +47,8 @@ OutputQueue::Place OutputQueue::append(std::span<const Word> frame, std::uint64_
       payloads_.add(call, of_reply, std::move(payloads), large_bytes);
     }
   }
-  const Place place{.begin = appended_,
-                    .size = queued_.frames.size() - before,
-                    .has_chunks = large_bytes > 0};
+  const Place place{
+      .begin = appended_, .size = queued_.frames.size() - before, .has_chunks = large_bytes > 0};
   appended_ += place.size;
   const wire::FrameKind kind = wire::kind_of(frame);
   if (kind == wire::FrameKind::call) {

@@ -33,7 +33,8 @@ class OutputQueue {
   struct Place {
     std::uint64_t begin = 0;
     std::uint64_t size = 0;
-    bool has_chunks = false;  ///< whether payloads leave behind it in chunks: only these can be cut off
+    bool has_chunks =
+        false;  ///< whether payloads leave behind it in chunks: only these can be cut off
   };
 
   /// Appends a finished frame, followed by `payloads`: those that it declares as inline are copied,

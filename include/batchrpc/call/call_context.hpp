@@ -51,6 +51,7 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
         extras_(other.extras_) {}
   CallContext(CallContext&&) noexcept = default;
   CallContext& operator=(CallContext other) noexcept {
+    detail::Ambient::operator=(other);
     lender_ = other.lender_;
     owner_ = std::move(other.owner_);
     deadline_ = other.deadline_;
@@ -110,6 +111,7 @@ class BATCHRPC_EXPORT CallContext final : public detail::Ambient {
   /// @{
   void set_extras(detail::Ref<const detail::CallExtras> extras) noexcept {
     extras_ = std::move(extras);
+    set_has_operators(static_cast<bool>(extras_));
   }
   [[nodiscard]] const detail::Ref<const detail::CallExtras>& extras() const noexcept {
     return extras_;

@@ -27,13 +27,20 @@ class BATCHRPC_EXPORT Ambient {
   static const Ambient* exchange_current(const Ambient* ambient) noexcept;
 
   /// The sink for the operators that a thread runs for this work; null if there is none. It lives
-  /// as long as this object.
+  /// as long as this object. Only asked for after set_has_operators(true).
   [[nodiscard]] virtual OperatorSink* operators() const noexcept = 0;
 
   [[nodiscard]] static std::shared_ptr<const Ambient> share_current() {
     const Ambient* const ambient = current();
     return ambient != nullptr ? ambient->share() : nullptr;
   }
+
+ protected:
+  /// Says whether operators() may return a sink. Most work has none, and threads change work often.
+  void set_has_operators(bool has_operators) noexcept { has_operators_ = has_operators; }
+
+ private:
+  bool has_operators_ = false;
 };
 
 /// Makes `ambient` the calling thread's Ambient for the duration of the scope. It may be null, and
