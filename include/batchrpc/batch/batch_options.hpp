@@ -54,7 +54,7 @@ struct BatchOptions {
   /// InvalidArgument.
   std::size_t max_size = 64;
 
-  /// Longest wait of a batch's oldest row, counted from its arrival. Zero: no limit.
+  /// Longest wait of a batch's oldest row, counted from its arrival. Zero: not used.
   Duration max_wait{};
 
   /// A batch starts at this number of rows once the handler is idle. 1 has no effect. At most the
