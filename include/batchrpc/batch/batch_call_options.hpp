@@ -6,12 +6,12 @@
 
 namespace batchrpc {
 
-/// How one call of this process is made; a peer's has its CallOptions.
+/// Options of one call made in this process. A peer's call has its CallOptions instead.
 struct BatchCallOptions {
-  /// A row that has not started by then fails with TimedOut; zero: it waits for ever, or as long as
-  /// the call does that the calling thread is answering.
+  /// A row that has not started after this time fails with TimedOut. Zero: no timeout of its own;
+  /// inside a handler, the deadline of the call that the thread is answering still applies.
   Duration timeout{};
-  /// Takes the row back: one that has not started fails with Cancelled.
+  /// Cancels the row: if it has not started, it fails with Cancelled.
   std::stop_token stop{};
 };
 

@@ -9,120 +9,125 @@
 
 namespace batchrpc {
 
-/// What becomes of a row for which there is no room.
+/// What happens to a row that finds no room.
 enum class OnFull : unsigned char {
-  /// It fails with Overloaded, whose retry_after() says when there may be room.
+  /// The row fails with Overloaded. Its retry_after() estimates when there will be room.
   reject,
-  /// Its caller's reply is held back until there is room: no thread waits. As many rows as
-  /// `max_queue` are held, and none beyond `max_queue_bytes`; then it is as with `reject`.
+  /// The caller's reply is held back until there is room; no thread waits. At most `max_queue` rows
+  /// are held back, and none beyond `max_queue_bytes`. Further rows are rejected.
   wait,
 };
 
-/// What is done with a batch whose handler throws.
+/// What happens to a batch whose handler throws.
 enum class Isolate : unsigned char {
-  none,  ///< every row fails with what was thrown
-  /// The batch is run again in halves until those rows alone have failed whose presence makes the
-  /// handler throw; for handlers that may be run again. Rows are copied.
+  none,  ///< every row fails with the error that was thrown
+  /// The batch runs again in halves until only the rows that make the handler throw have failed.
+  /// Use it only for handlers that may run again. Rows are copied.
   bisect,
 };
 
-/// What an adaptive batcher aims at: that this share of the rows is answered within `latency`,
-/// counted from their arrival at the batcher to the end of their handler.
+/// The goal of an adaptive batcher: this share of the rows is answered within `latency`, counted
+/// from a row's arrival at the batcher to the end of its handler.
 struct LatencyTarget {
   Duration latency{};        ///< zero: the batcher does not adapt
   double percentile = 0.99;  ///< above 0, below 1
 };
 
 /// When a batch starts, what goes into it, how it runs, and how much may wait. docs/batching.md
-/// says how to choose each. All but `short_handler` and `executor` can be changed while the batcher
-/// runs (Batcher::set_options).
+/// explains how to choose each option. All but `short_handler` and `executor` can be changed while
+/// the batcher runs (Batcher::set_options).
 ///
-/// With neither `max_wait`, `min_size`, `all_of` nor `latency_target`, a batch starts as soon as
-/// the handler is idle, with what has gathered meanwhile: batches form by themselves under load,
-/// and a lone caller waits for nobody. Otherwise it starts when the first of
-/// these is true: `max_size` rows are there, or the largest of `preferred_sizes`; `min_size` rows
-/// are there; every live member of the group has a row that waits, of whatever key; its oldest row
-/// has waited for `max_wait`; a call finds no room in the queue while nothing runs that would make
-/// some.
+/// Without `max_wait`, `min_size`, `all_of` and `latency_target`, a batch starts as soon as the
+/// handler is idle, with all waiting rows. Batches form by themselves under load, and a lone caller
+/// never waits for others. Otherwise a batch starts as soon as one of these is true:
+///
+/// - `max_size` rows are waiting, or the largest of `preferred_sizes`;
+/// - `min_size` rows are waiting and the handler is idle;
+/// - every live member of the group has a waiting row, of any key;
+/// - the oldest row has waited for `max_wait`;
+/// - a call finds no room in the queue, and no batch is running that would make room.
 struct BatchOptions {
-  // --- when
+  // --- when a batch starts
 
-  /// Most rows of one batch, and so of one call; at least 1. (Where there are preferred_sizes, the
-  /// largest of them.) Calls that wait and have more when it becomes smaller fail with
+  /// Maximum number of rows in a batch, and so in one call; at least 1. With preferred_sizes, the
+  /// largest of them is the limit. If you lower it, waiting calls with more rows fail with
   /// InvalidArgument.
   std::size_t max_size = 64;
 
-  /// Longest wait of a batch's oldest row, counted from its arrival; zero: no such wait.
+  /// Longest wait of a batch's oldest row, counted from its arrival. Zero: not used.
   Duration max_wait{};
 
-  /// With so many rows a batch starts, when the handler is idle; 1: as if it were not there. At
-  /// most as many as a batch has.
+  /// A batch starts at this number of rows once the handler is idle. 1 has no effect. At most the
+  /// maximum size of a batch.
   std::size_t min_size = 1;
 
-  /// Names of peers: when each of those that live has a row that waits, of whatever key, all that
-  /// waits starts. A peer that dies is not waited for, from the moment when that is noticed; one
-  /// that joins (again) is. Rows of this process go along, and are waited for where the names have
-  /// the node's own. In a group of a fixed size all names must be those of its nodes; in an open
-  /// one, a name that nobody has is waited for when somebody with it has joined. At most as many
-  /// names as a batch has rows.
+  /// Names of peers: when each live one has a waiting row, of any key, all waiting rows start. A
+  /// peer that dies is not waited for once its death is detected; one that joins (again) is. Rows
+  /// of this process join the batch; they are waited for only if the node's own name is listed. In
+  /// a group of a fixed size, all names must be names of its nodes. In an open group, a name counts
+  /// once a node with that name has joined. At most as many names as a batch has rows.
   std::vector<std::string> all_of{};
 
-  /// Sizes that the handler is compiled for, ascending, the last at most max_size: a batch is cut
-  /// at one of them, or padded up to one with copies of its last row, whose results nobody gets. It
-  /// is padded when more than half of the larger size is filled, or nothing fits the smaller one.
+  /// Sizes that the handler is compiled for, ascending; the last is at most max_size. A batch is
+  /// cut to one of these sizes, or padded up to one with copies of its last row, whose results are
+  /// discarded. It is padded if it fills more than half of the larger size, or if no smaller size
+  /// fits.
   std::vector<std::size_t> preferred_sizes{};
 
-  /// Lets the batcher choose the wait and the size itself, from the rate of arrivals and the
-  /// handler's measured costs; max_size stays the bound. Excludes max_wait, min_size and groups.
+  /// Lets the batcher choose the wait and the size from the arrival rate and the measured cost of
+  /// the handler. max_size stays the limit. Excludes max_wait, min_size and groups.
   LatencyTarget latency_target{};
 
   // --- what goes together
 
-  /// Rows lie in the order of their callers' ranks, and each caller's in the order of their
-  /// arrival, so that a run can be repeated exactly. Off: in the order of their arrival; tensors
-  /// that were received side by side in that in which they began to arrive.
+  /// Orders rows by their callers' ranks, and each caller's rows by arrival, so that a run can be
+  /// repeated exactly. If false, rows are in order of arrival. Tensors that were received side by
+  /// side then keep the order in which they began to arrive.
   bool order_by_peer = false;
 
-  /// By how many calls that came later, of the same key and of higher priority, a call is overtaken
-  /// at the most; those that are dropped meanwhile count.
+  /// The maximum number of later calls, of the same key and of higher priority, that may overtake a
+  /// call. Overtaking calls that are dropped count too.
   std::size_t max_overtaking = 256;
 
   // --- how much waits
 
-  /// Rows that may wait, those of running batches not counted. At least max_size.
+  /// Maximum number of waiting rows, without those of running batches. At least max_size.
   std::size_t max_queue = 1024;
 
-  /// Bytes that the arguments of waiting rows may take, held rows included; about.
+  /// Approximate maximum number of bytes of the arguments of waiting rows, including rows that are
+  /// held back.
   std::size_t max_queue_bytes = std::size_t{1} << 30;
 
-  /// What becomes of a row beyond that. When what is full is full of one caller's rows, those of
-  /// others still find their share of it: the newest of that caller's give way, and fail with
-  /// Overloaded. With `wait` the callers of held rows come in turn.
+  /// What happens to a row beyond these limits. If one caller's rows fill the queue, other callers
+  /// still get their share: that caller's newest rows are dropped, and fail with Overloaded. With
+  /// `wait`, the callers whose rows are held back take turns.
   OnFull on_full = OnFull::reject;
 
   // --- how it runs
 
-  /// How many batches run at once; with 1 the handler never runs concurrently. Handlers that are
-  /// not asynchronous need as many threads: those of the node's workers, or of `executor`. A
-  /// batcher that is exposed with a lock (ExposeOptions::exclusive) has one.
+  /// Maximum number of batches that run at once; with 1 the handler never runs concurrently.
+  /// Handlers that are not asynchronous need as many threads, among the node's workers or in
+  /// `executor`. A batcher that is exposed with a lock (ExposeOptions::exclusive) needs 1.
   std::size_t parallelism = 1;
 
-  /// What is done with a batch whose handler throws.
+  /// What happens to a batch whose handler throws.
   Isolate isolate = Isolate::none;
 
-  /// Of batches of tensors: where the handler gets them, such as "cuda:0"; empty: where the rows
-  /// are. For a GPU, rows are received into pinned memory.
+  /// For batches of tensors: the device on which the handler gets them, such as "cuda:0". Empty:
+  /// the device of the rows. For a GPU, rows are received into pinned memory.
   std::string device{};
 
-  /// The handler is short (docs/threading.md): it runs on the driving thread, after the messages
-  /// that are there have been read, or, of a batch that takes no more rows, with the last of its
-  /// rows. Without a node: on whatever thread makes a batch start, by a row, by the end of the
-  /// batch before, or by flush() and its kin; on the batcher's own when a wait is over.
+  /// Declares the handler short (docs/threading.md). It runs on the driving thread, after all
+  /// messages that have arrived have been read, or with the row that completes the batch. Without a
+  /// node it runs on the thread that makes a batch start: by a row, by the end of the previous
+  /// batch, or by a call such as flush(). When a wait is over it then runs on the batcher's own
+  /// thread.
   bool short_handler = false;
 
-  /// Where the handler runs; null: on the workers of the node that the batcher is exposed on, else
-  /// on a thread of the batcher's own. It runs each task or, when it stops, destroys it, which ends
-  /// the batcher: rows fail with ShutDown. Its last handle may go on one of its own threads.
+  /// Where the handler runs. Null: on the workers of the node on which the batcher is exposed,
+  /// otherwise on a thread of the batcher's own. The executor must run each task, or destroy it
+  /// when it stops. Destroying one ends the batcher: its rows fail with ShutDown. The last handle
+  /// of the executor may be released on one of its own threads.
   std::shared_ptr<Executor> executor{};
 };
 

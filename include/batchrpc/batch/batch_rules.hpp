@@ -9,9 +9,9 @@
 
 namespace batchrpc {
 
-/// What rows have in common that go into one batch: made of a text, a number or an enumerator.
+/// A key that the rows of one batch share. It can be a text, a number or an enumerator.
 struct BatchKey {
-  /// Of whatever names a key.
+  /// Converts from anything that names a key.
   /// @{
   BatchKey(std::string key) : text(std::move(key)) {}              // NOLINT: implicit
   BatchKey(std::string_view key) : text(key) {}                    // NOLINT: implicit
@@ -25,18 +25,19 @@ struct BatchKey {
   std::string text;  ///< equal texts are equal keys; BatchInfo::key
 };
 
-/// A function that throws, or does nothing. A predicate is none: what it returns would be lost.
+/// A function that throws or does nothing. A predicate is refused, because its result would be
+/// lost.
 template <class... Args>
 class RowCheck {
  public:
   RowCheck() = default;
-  /// Of whatever can be called with a row.
+  /// Takes anything that can be called with a row.
   template <class F>
   requires std::is_invocable_v<F&, const Args&...> RowCheck(F check)  // NOLINT: implicit
       : check_(std::move(check)) {
     static_assert(std::is_void_v<std::invoke_result_t<F&, const Args&...>>,
-                  "BatchRules::check returns nothing: it throws what a row that does not fit fails "
-                  "with, such as InvalidArgument");
+                  "BatchRules::check must return void: to refuse a row it throws an error "
+                  "such as InvalidArgument");
   }
   explicit operator bool() const noexcept { return static_cast<bool>(check_); }
   void operator()(const Args&... row) const { check_(row...); }
@@ -45,18 +46,19 @@ class RowCheck {
   std::function<void(const Args&... row)> check_;
 };
 
-/// What a batcher asks of each row when it comes, on the thread that brings it: these are short,
-/// and may run on several threads at once. Where they throw, the row fails with that, alone.
-/// CallContext::current() tells who calls. Of a call of many rows each is asked; its rows have one
-/// key, and its priority is the highest of theirs.
+/// Functions that a batcher calls for each row when it arrives, on the thread that adds it. They
+/// must be short, and may run on several threads at once. If one throws, that row fails alone with
+/// the error. CallContext::current() identifies the caller. For a call of many rows, each row is
+/// checked. All must have the same key, and the call gets their highest priority.
 template <class... Args>
 struct BatchRules {
-  /// Throws what a row that does not fit is to fail with: InvalidArgument, which says what was
-  /// expected and what came. `batchrpc::require_row` does that for tensors.
+  /// Throws the error with which a row that does not fit is to fail: usually InvalidArgument that
+  /// names what was expected and what was received. `batchrpc::require_row` does that for tensors.
   RowCheck<Args...> check{};
-  /// Only rows of one key go into one batch. Without it: tensors of one type, shape and device.
+  /// Only rows with the same key go into one batch. Without it, tensors are grouped by type, shape
+  /// and device.
   std::function<BatchKey(const Args&... row)> key{};
-  /// Rows of higher priority go first; without it all have 0.
+  /// Rows of higher priority go first. Without it, all rows have priority 0.
   std::function<int(const Args&... row)> priority{};
 };
 

@@ -22,15 +22,15 @@
 
 namespace batchrpc::detail {
 
-/// What `handler` returns for stacked rows; it may take a BatchInfo.
+/// Calls the handler with the stacked rows, and with the BatchInfo if it takes one.
 template <class Handler, class... Stacked>
 decltype(auto) call_handler(Handler& handler, std::tuple<Stacked...>& columns,
                             const BatchInfo& info) {
   static_assert(std::is_invocable_v<Handler&, Stacked...> ||
                     std::is_invocable_v<Handler&, Stacked..., const BatchInfo&>,
-                "the handler of a Batcher<R(A, B)> takes all rows at once, one argument for each "
-                "of the function's: (std::vector<A>, std::vector<B>), or at::Tensor where A is "
-                "one (include batchrpc/torch.hpp); and, if it likes, a const BatchInfo& behind");
+                "the handler of a Batcher<R(A, B)> takes all rows at once, with one parameter for "
+                "each argument: (std::vector<A>, std::vector<B>), or at::Tensor where A is "
+                "one (include batchrpc/torch.hpp); a const BatchInfo& may be the last parameter");
   return std::apply(
       [&](auto&&... column) -> decltype(auto) {
         if constexpr (std::is_invocable_v<Handler&, Stacked..., const BatchInfo&>) {
@@ -42,23 +42,22 @@ decltype(auto) call_handler(Handler& handler, std::tuple<Stacked...>& columns,
       std::move(columns));
 }
 
-/// The kind of most of them; of equally common ones the first.
+/// Returns the most frequent kind; the first of them if several are equally frequent.
 [[nodiscard]] BATCHRPC_EXPORT const std::string& most_common(const std::vector<std::string>& kinds);
 
-/// Of the calls [first, last) of a batch.
+/// Describes the calls [first, last) of a batch.
 [[nodiscard]] BATCHRPC_EXPORT BatchInfo describe_batch(const TakenBatch& batch, std::size_t first,
                                                        std::size_t last, std::size_t padding);
 
-/// One batch from when it is taken until all its calls are completed. Shared by what waits for the
-/// handler's futures.
+/// One batch, from when it is taken until all its calls are completed. Callbacks of the handler's
+/// futures share it.
 template <class Handler, class R, class... Args>
 class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args...>> {
   using Call = TypedCall<R, Args...>;
   using Columns = std::tuple<ManyRows<Args>...>;
 
  public:
-  /// `keyed`: what the calls have in common is a BatchRules::key, so that they may be of several
-  /// kinds.
+  /// `keyed`: the calls have a BatchRules::key in common, so they may be of several kinds.
   BatchRun(std::shared_ptr<Handler> handler, TakenBatch batch, bool keyed)
       : handler_(std::move(handler)), batch_(std::move(batch)), keyed_(keyed) {}
 
@@ -80,7 +79,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   }
 
  private:
-  /// What a handler refers to while it runs.
+  /// Everything that a handler may refer to while it runs.
   struct Arguments {
     BatchInfo info;
     std::optional<Columns> columns;
@@ -89,7 +88,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
 
   static Call& call_of(const std::unique_ptr<BatchCall>& call) { return static_cast<Call&>(*call); }
 
-  // Those of another kind than most cannot be stacked with them.
+  // Fails the calls that cannot be stacked because their kind differs from that of most others.
   void fail_misfits() {
     std::vector<std::string> kinds;
     for (const auto& call : batch_.calls)
@@ -110,7 +109,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     try {
       throw InvalidArgument("a row of a batch is " + shape_of(call) + ", but the others are " +
                             wanted + "; all rows of one key have one shape, type and device");
-    } catch (...) {  // or what the program's description of a row throws
+    } catch (...) {  // or the error that the program's description of a row throws
       return std::current_exception();
     }
   }
@@ -133,7 +132,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     return shape;
   }
 
-  // Rows that were received side by side come in the order in which they lie there.
+  // Rows that were received side by side keep the order in which they lie in memory.
   void in_place_order() {
     using T = std::tuple_element_t<0, std::tuple<Args...>>;
     if constexpr (requires(const T& row) { BatchTraits<T>::place(row); }) {
@@ -172,17 +171,18 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     }
   }
 
-  // Runs the handler on calls [first, last), and completes them; does not throw. Empty: that is
-  // done.
+  // Runs the handler on the calls [first, last), and completes them. Does not throw. Returns an
+  // invalid future if that is done already.
   Future<void> run(std::size_t first, std::size_t last) noexcept {
     const bool again = is_divisible(first, last);
     std::exception_ptr error;
     try {
       using Results = decltype(call_handler(*handler_, std::declval<Columns&>(),
                                             std::declval<const BatchInfo&>()));
-      static_assert(!std::is_void_v<Results>,
-                    "the handler of a Batcher<R(...)> returns the results of all rows, such as a "
-                    "std::vector<R>; this one returns nothing");
+      static_assert(
+          !std::is_void_v<Results>,
+          "the handler of a Batcher<R(...)> must return the results of all rows, such as a "
+          "std::vector<R>; this one returns nothing");
       if constexpr (Unwrapped<std::remove_cvref_t<Results>>::kAsynchronous) {
         const auto arguments = std::make_shared<Arguments>();
         auto future = call_with(*arguments, first, last, again);
@@ -201,7 +201,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
               return make_ready_future();
             })
             .on_error([self, first, last](const std::exception_ptr& thrown) {
-              self->fail(first, last, thrown);  // one result for all, which cannot be moved, say
+              self->fail(first, last, thrown);  // such as a result for all that cannot be moved
             });
       } else {
         Arguments arguments;
@@ -238,7 +238,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   }
 
   Future<void> run_bisected(std::size_t first, std::size_t last) noexcept {
-    report_rows(batch_, first, last);  // what the run that has failed caused
+    report_rows(batch_, first, last);  // of the run that failed
     const std::size_t middle = first + (last - first) / 2;
     Future<void> half = run(first, middle);
     if (!half.valid()) return run(middle, last);
@@ -247,8 +247,8 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     });
   }
 
-  // Has the batcher's executor take `step`: whoever completes a handler's future does not run the
-  // handler again.
+  // Runs `step` on the batcher's executor, so that the thread that completes a handler's future
+  // does not run the handler again.
   Future<void> post(Future<void> (BatchRun::*step)(std::size_t, std::size_t) noexcept,
                     std::size_t first, std::size_t last) {
     Promise<void> taken;
@@ -265,8 +265,9 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     } catch (...) {  // NOLINT: the promise went with the task, as when a task is dropped
     }
     return std::move(done).on_error([self, first, last](const std::exception_ptr&) {
-      self->fail(first, last,
-                 std::make_exception_ptr(ShutDown("what ran the batcher's handler is gone")));
+      self->fail(
+          first, last,
+          std::make_exception_ptr(ShutDown("the executor of the batcher's handler has stopped")));
     });
   }
 
@@ -281,7 +282,7 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     return rows;
   }
 
-  // What of the batch is stacked; `keep`: it may be stacked again.
+  // The part of the batch that is stacked. `keep`: it may be stacked again.
   struct Share {
     std::size_t first;
     std::size_t last;
@@ -328,7 +329,8 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
   template <class Value>
   void answer(std::size_t first, std::size_t last, std::size_t /*padding*/,
               ForAll<Value>&& result) {
-    static_assert(std::is_convertible_v<Value, R>, "ForAll has one result, of the batcher's type");
+    static_assert(std::is_convertible_v<Value, R>,
+                  "the result in ForAll must convert to the batcher's result type");
     const R value = static_cast<R>(std::move(result.value));
     complete_all<Call>(batch_, first, last, value, outcome_);
   }
@@ -338,14 +340,14 @@ class BatchRun : public std::enable_shared_from_this<BatchRun<Handler, R, Args..
     using Split = BatchSplit<R, std::remove_cvref_t<Results>>;
     static_assert(
         std::is_constructible_v<Split, std::remove_cvref_t<Results>&&>,
-        "the handler of a Batcher<R(...)> returns the results of all rows: a std::vector<R>, a "
+        "the handler of a Batcher<R(...)> must return one of: a std::vector<R>, a "
         "std::vector<Result<R>>, or an at::Tensor [rows, ...] (include batchrpc/torch.hpp); or a "
-        "ForAll of one for all; or a Future of these");
+        "ForAll with one result for all rows, or a Future of these");
     std::optional<Split> split;
     try {
       split.emplace(std::forward<Results>(results));
       check_count(split->size(), rows_of(first, last), padding);
-    } catch (...) {  // of the whole batch: running it again would not help
+    } catch (...) {  // affects the whole batch: running it again would not help
       return fail(first, last, std::current_exception());
     }
     report_rows(batch_, first, last);

@@ -15,14 +15,14 @@
 namespace batchrpc {
 namespace detail {
 
-/// What stacking may look at, and what it tells.
+/// What stacking needs to know, and what it reports.
 struct Stacking {
   const std::string& device;  ///< BatchOptions::device
   BatchOutcome& outcome;      ///< counts copies
-  bool keep = false;          ///< the rows may be stacked again, and so must not change
+  bool keep = false;          ///< the rows may be stacked again, so they must not change
 };
 
-/// The bytes of a value, as far as they are easily told.
+/// Returns the size of a value in bytes, as far as it is easy to find out.
 template <class T>
 std::size_t footprint(const T& value) {
   if constexpr (requires { sizeof(value[0]) * value.size(); }) {
@@ -34,27 +34,27 @@ std::size_t footprint(const T& value) {
 
 }  // namespace detail
 
-/// How values of `T`, one a row, become one argument of a handler. The default is a vector;
+/// How values of `T`, one per row, become one argument of a handler. The default is a vector;
 /// `batchrpc/torch.hpp` stacks tensors.
 template <class T>
 struct BatchTraits {
-  /// The handler's argument; also what a caller of many rows sends and, where `T` is the result,
-  /// gets.
+  /// The type of the handler's argument. A caller of many rows also sends this type, and gets it if
+  /// `T` is the result.
   using Stacked = std::vector<T>;
 
   /// Gathers the rows of a batch, in their order. Used by the thread that runs the batch.
   class Builder {
    public:
-    /// Of so many rows, padding included.
+    /// `rows` is the number of rows, including padding.
     Builder(std::size_t rows, const detail::Stacking& /*how*/) { stacked_.reserve(rows); }
-    /// The next row.
+    /// Adds the next row.
     void add(T&& row) { stacked_.push_back(std::move(row)); }
-    /// The next rows, of a caller of many.
+    /// Adds the next rows, from a caller of many.
     void add_all(Stacked&& rows) {
       stacked_.insert(stacked_.end(), std::make_move_iterator(rows.begin()),
                       std::make_move_iterator(rows.end()));
     }
-    /// All rows, followed by `padding` copies of the last.
+    /// Returns all rows, followed by `padding` copies of the last.
     Stacked finish(std::size_t padding) {
       if constexpr (std::is_copy_constructible_v<T>) {
         for (; padding > 0; --padding) {
@@ -69,15 +69,16 @@ struct BatchTraits {
     Stacked stacked_;
   };
 
-  /// How many rows a caller of many has sent; throws InvalidArgument when it has none to count.
+  /// Returns the number of rows that a caller of many has sent. Throws InvalidArgument if the value
+  /// has no rows to count.
   static std::size_t rows(const Stacked& stacked) { return stacked.size(); }
-  /// One row of many.
+  /// Returns one of many rows.
   static typename Stacked::const_reference row(const Stacked& stacked, std::size_t index) {
     return stacked[index];
   }
-  /// The same value for each of many rows.
+  /// Returns the same value for each of many rows.
   static Stacked repeat(const T& value, std::size_t rows) { return Stacked(rows, value); }
-  /// The bytes that a row, or many, take; about.
+  /// Returns the approximate size in bytes of one row, or of many.
   /// @{
   static std::size_t bytes(const T& row) { return detail::footprint(row); }
   static std::size_t bytes_of_all(const Stacked& rows) {
@@ -87,35 +88,35 @@ struct BatchTraits {
     return bytes;
   }
   /// @}
-  /// Appends what rows must have in common to be stacked, by which they go into different batches
-  /// where there is no BatchRules::key; nothing for values. May throw what the call is to fail
-  /// with.
+  ///
+  /// Appends what rows must have in common to be stacked (for plain values: nothing). Without a
+  /// BatchRules::key, rows with different kinds go into different batches. May throw the error with
+  /// which the call is to fail.
   /// @{
   static void append_kind(const T& /*row*/, std::string& /*kind*/) {}
   static void append_kind_of_all(const Stacked& /*rows*/, std::string& /*kind*/) {}
   /// @}
 };
 
-/// The rows of a caller that sends many at once, and its results: a `std::vector<T>`, or a stacked
-/// tensor.
+/// The rows that one call sends at once, or their results: a `std::vector<T>`, or a stacked tensor.
 template <class T>
 using ManyRows = typename BatchTraits<T>::Stacked;
 
-/// What a handler returns that has one result for all callers. It is encoded once; the same bytes
-/// are in every reply.
+/// The return type of a handler that has one result for all callers. The result is encoded once,
+/// and every reply has the same bytes.
 ///
 ///     return batchrpc::ForAll(model.parameters());
 template <class R>
 struct ForAll {
-  /// Of that result.
+  /// Wraps that result.
   explicit ForAll(R result) : value(std::move(result)) {}
   R value;  ///< copied for callers of this process
 };
 
-/// How a handler's results, one for each row of its batch, become the callers' values of `R`. Made
-/// of them; `size()` tells how many there are; each is then taken once, by `row(i)` or, for a
-/// caller of many, `rows(first, count)`. The default takes a vector; `batchrpc/torch.hpp` splits
-/// tensors.
+/// How a handler's results, one for each row of its batch, become the callers' values of `R`. It is
+/// constructed from the results, and `size()` returns their number. Each result is then taken once,
+/// by `row(i)` or, for a caller of many, `rows(first, count)`. The default takes a vector;
+/// `batchrpc/torch.hpp` splits tensors.
 template <class R, class Results>
 class BatchSplit;
 
@@ -137,7 +138,7 @@ class BatchSplit<R, std::vector<R>> {
       many.reserve(count);
       for (std::size_t i = first; i < first + count; ++i)
         many.push_back(row(i));
-    } else {  // a vector of tensors, say
+    } else {  // for example a vector of tensors
       BatchOutcomeSink sink;
       typename BatchTraits<R>::Builder builder(count, {sink.device, sink.outcome});
       for (std::size_t i = first; i < first + count; ++i)
@@ -155,7 +156,8 @@ class BatchSplit<R, std::vector<R>> {
   std::vector<R> results_;
 };
 
-/// An outcome a row. A caller of many gets its rows' results, or the first error among them.
+/// One outcome per row. A caller of many gets the results of its rows, or the first error among
+/// them.
 template <class R>
 class BatchSplit<R, std::vector<Result<R>>> {
  public:
@@ -175,7 +177,7 @@ class BatchSplit<R, std::vector<Result<R>>> {
   std::vector<Result<R>> results_;
 };
 
-/// A tuple of batches, tensors or vectors, is a batch of tuples: a handler of
+/// A tuple of batches (tensors or vectors) is a batch of tuples. So a handler of
 /// `Batcher<std::tuple<at::Tensor, float>(at::Tensor)>` may return a tuple of a tensor [B, d…] and
 /// a tensor [B].
 template <class... R, class... Stacked>

@@ -25,61 +25,68 @@ template <class Function>
 class Batcher;
 
 /// Gathers calls into batches: one run of the handler answers them all, and each caller gets its
-/// row.
+/// row of the result.
 ///
 ///     batchrpc::Batcher<float(float)> squares({.max_size = 64}, [](std::vector<float> xs) {
 ///       for (float& x : xs) x *= x;
 ///       return xs;
 ///     });
-///     node.expose("square", squares);             // for others
+///     node.expose("square", squares);             // for peers
 ///     batchrpc::Future<float> nine = squares(3);  // for this process
 ///
-/// The handler is a function, a lambda, or a method with its object. It takes one argument for each
-/// of the function's, each holding the rows in the order of their arrival: a `std::vector`, or a
-/// stacked tensor [rows, …] (`batchrpc/torch.hpp`); and, if it likes, a `const BatchInfo&` behind.
-/// It returns the results in the same order, as many as rows came in (else every row fails with
-/// InvalidArgument): a `std::vector<R>`, a tensor [rows, …], a `std::vector<Result<R>>` for an
-/// outcome a row, a ForAll for one result for all; or a Future of any of these (a coroutine, which
-/// may take its arguments by reference). If it throws, its rows fail with what it threw, and the
-/// next batch works. `reduce()` makes a handler that takes rows one by one.
+/// The handler is a function, a lambda, or a method with its object. For each argument of the
+/// function it takes all rows in order of arrival, as a `std::vector` or as a stacked tensor [rows,
+/// …] (`batchrpc/torch.hpp`). Its last parameter may be a `const BatchInfo&`.
 ///
-/// Copies are handles of one batcher; when the last is gone, rows that wait fail with ShutDown. A
-/// peer's call has one until it is done. Thread-safe. docs/batching.md tells of all of it.
+/// The handler returns as many results as there were rows, in the same order. Otherwise every row
+/// fails with InvalidArgument. The result may be
+///
+/// - a `std::vector<R>` or a tensor [rows, …];
+/// - a `std::vector<Result<R>>` for one outcome per row;
+/// - a ForAll for one result for all rows;
+/// - a Future of any of these (a coroutine may take its arguments by reference).
+///
+/// If the handler throws, its rows fail with that error, and the next batch runs as usual.
+/// `reduce()` makes a handler that takes rows one by one.
+///
+/// Copies are handles of the same batcher. When the last handle is destroyed, waiting rows fail
+/// with ShutDown; a peer's call keeps a handle until it is done. Thread-safe. See docs/batching.md.
 template <class R, class... Args>
 class Batcher<R(Args...)> {
-  static_assert(!std::is_void_v<R>, "a batcher answers: let it return what its callers wait for");
+  static_assert(!std::is_void_v<R>,
+                "a batcher's function must not return void: its callers wait for a result");
   static_assert((std::is_same_v<Args, std::remove_cvref_t<Args>> && ...),
-                "a batcher's rows are values: no references");
+                "the arguments of a batcher's function must be values, not references");
 
   using State = detail::BatcherState<R, Args...>;
 
  public:
-  /// Throws InvalidArgument when an option is out of its range, or does not go with these types.
+  /// Throws InvalidArgument if an option is out of range, or does not suit these types.
   template <class Handler>
   Batcher(BatchOptions options, Handler handler, BatchRules<Args...> rules = {})
       : state_(std::make_shared<State>()) {
     state_->rules = std::move(rules);
     state_->core = detail::BatchCore::make(std::move(options), work(std::move(handler)));
   }
-  /// The same with a method; `object` is a pointer to it, perhaps a shared one, which is kept.
+  /// The same with a method. `object` is a pointer to its object; a shared pointer is kept.
   template <class Method, class Object>
   requires std::is_member_function_pointer_v<Method> Batcher(BatchOptions options, Method method,
                                                              Object object,
                                                              BatchRules<Args...> rules = {})
       : Batcher(std::move(options), std::bind_front(method, std::move(object)), std::move(rules)) {}
 
-  /// Queues a row; its future has this row's result, or what the handler threw; Overloaded,
-  /// ShutDown, TimedOut or Cancelled, when it never ran.
+  /// Queues a row. Its future gets the row's result or the handler's error. If the row never ran,
+  /// it fails with Overloaded, InvalidArgument, ShutDown, TimedOut or Cancelled.
   Future<R> operator()(Args... args) const { return call_with({}, std::move(args)...); }
-  /// The same with options of its own.
+  /// The same with options for this call.
   Future<R> call_with(const BatchCallOptions& options, Args... args) const {
     return state_->template submit<R>(options, detail::kOfOne,
                                       std::tuple<Args...>(std::move(args)...));
   }
 
-  /// For callers of many rows at once, which stay together, in one batch with others': takes
-  /// `std::vector`s or tensors [k, …], all of the same k, and gives the k results. Exposed under a
-  /// name of its own:
+  /// For callers of many rows at once. Takes `std::vector`s or tensors [k, …], all with the same k,
+  /// and returns the k results. The rows stay together, in one batch with other callers' rows.
+  /// Expose it under a name of its own:
   ///
   ///     node.expose("squares", squares.many());
   class Many {
@@ -87,7 +94,7 @@ class Batcher<R(Args...)> {
     Future<ManyRows<R>> operator()(ManyRows<Args>... rows) const {
       return call_with({}, std::move(rows)...);
     }
-    /// The same with options of its own.
+    /// The same with options for this call.
     Future<ManyRows<R>> call_with(const BatchCallOptions& options, ManyRows<Args>... rows) const {
       return state_->template submit<ManyRows<R>>(
           options, detail::kOfMany, std::tuple<ManyRows<Args>...>(std::move(rows)...));
@@ -112,42 +119,42 @@ class Batcher<R(Args...)> {
   };
   [[nodiscard]] Many many() const requires(sizeof...(Args) > 0) { return Many(state_); }
 
-  /// Starts what waits, as soon as the handler is free; what is held back (OnFull::wait) as soon as
-  /// there is room.
+  /// Starts the waiting rows as soon as the handler is free. Rows that are held back (OnFull::wait)
+  /// start as soon as there is room.
   void flush() const { state_->core->flush(); }
-  /// Starts no batch until resume(); rows wait, and those that run go on.
+  /// Starts no batch until resume(). Rows wait; batches that are running continue.
   void pause() const { state_->core->pause(); }
   /// Ends a pause.
   void resume() const { state_->core->resume(); }
-  /// New rows fail with ShutDown; those that wait do, too, or run now. The future is ready when
-  /// none waits or runs any more, and all have been told: so neither the handler nor a row's
-  /// callback waits for it. (Callbacks that their thread puts off, since it is inside of another
-  /// one, may come later.)
+  /// Closes the batcher: new rows fail with ShutDown; waiting rows fail too, or run now. The future
+  /// is ready when no row waits or runs any more and all rows are completed. So do not wait for it
+  /// in the handler or in a row's callback. (Callbacks that a thread postpones because it is inside
+  /// another one may run later.)
   Future<void> close(BatchClose how = BatchClose::fail) const { return state_->core->close(how); }
 
-  /// The options in force.
+  /// Returns the options in force.
   [[nodiscard]] BatchOptions options() const { return *state_->core->options(); }
-  /// Changes them, from the next batch on. Throws InvalidArgument that names the option that is out
-  /// of its range, or that cannot be changed; then nothing is.
+  /// Changes the options, from the next batch on. Throws InvalidArgument that names an option that
+  /// is out of range or cannot be changed; then nothing changes.
   void set_options(BatchOptions options) const { state_->core->set_options(std::move(options)); }
 
-  /// What it has done so far.
+  /// Returns the statistics so far.
   [[nodiscard]] BatchStatistics statistics() const { return state_->core->statistics(); }
 
-  /// By a node that it is exposed on: from then on it uses that node's clock and workers, and its
-  /// groups are that node's peers. The first node counts: exposed on a second one, or after a row
-  /// of this process that came before any node, it answers there, but runs where it did; and the
-  /// end of the first node ends it. A lock (Host::exclusive) is the first node's, too: another one
-  /// is refused with InvalidArgument.
+  /// Called by a node on which the batcher is exposed. From then on the batcher uses that node's
+  /// clock and workers, and its groups refer to that node's peers. Only the first node counts. On a
+  /// second node, or after a row of this process that came before any node, the batcher answers
+  /// calls but runs where it did before. The batcher ends with its first node. A lock
+  /// (Host::exclusive) belongs to the first node, too: another one is refused with InvalidArgument.
   void exposed_on(const std::shared_ptr<Host>& host) const { state_->core->exposed_on(host); }
-  /// By a node: a peer's call, which has `First` before its own arguments; `owner` lives until it
-  /// is answered.
+  /// Called by a node: takes a peer's call, which has `First` before its own arguments. `owner` is
+  /// kept until the call is answered.
   template <class... First>
   void take_call(detail::IncomingCall&& call, std::shared_ptr<const void> owner = nullptr) const {
     state_->template take<R, Args...>(detail::kOfOne, detail::Before<First...>{}, std::move(call),
                                       std::move(owner));
   }
-  /// By a node: such a call is coming in.
+  /// Called by a node: announces that such a call is arriving.
   template <class... First>
   [[nodiscard]] detail::ReceivePlan announce(
       Decoder& arguments, const std::shared_ptr<detail::TransferGate>& gate) const {
@@ -189,7 +196,7 @@ class Batcher<R(Args...)> {
   detail::BatchWork reducer_work(Reducer&& reducer) const {
     if (state_->rules.key || state_->rules.priority) {
       throw InvalidArgument(
-          "BatchRules: a reducer has one batch at a time, without key or priority");
+          "BatchRules::key and priority do not work with a reducer: it has one batch at a time");
     }
     state_->reduces = true;
     using Run = detail::ReduceRun<std::remove_cvref_t<Reducer>, R, Args...>;

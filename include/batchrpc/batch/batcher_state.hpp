@@ -23,7 +23,7 @@
 
 namespace batchrpc::detail {
 
-/// What gives rows of type T memory to be received into; nothing does for most types.
+/// The type that gives rows of type T memory to be received into. Most types have none.
 struct NoReceiver {};
 template <class T>
 struct ReceiverOf {
@@ -37,11 +37,11 @@ struct ReceiverOf<T> {
   using Announced = typename BatchTraits<T>::Announced;
 };
 
-/// What is encoded before a call's own arguments; of which memory is to be chosen for none.
+/// The arguments that are encoded before a call's own. No memory is chosen for them.
 template <class... T>
 struct Before {};
 
-/// The last of `all`, without the first N.
+/// Returns `all` without its first N elements.
 template <std::size_t N, class... T>
 auto without_first(std::tuple<T...>&& all) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -51,8 +51,8 @@ auto without_first(std::tuple<T...>&& all) {
   (std::make_index_sequence<sizeof...(T) - N>());
 }
 
-/// What the copies of one batcher share: takes calls of this process and of peers, has them looked
-/// at by the rules, and gives them to the core.
+/// The state that the copies of one batcher share. Takes calls of this process and of peers,
+/// applies the rules to them, and passes them to the core.
 template <class R, class... Args>
 class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...>> {
   using Call = TypedCall<R, Args...>;
@@ -62,7 +62,8 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
   std::shared_ptr<BatchCore> core;
   bool reduces = false;
 
-  /// A large call is coming in: when, and where to. The node's `arguments` have no payloads.
+  /// Announces that a large call is arriving, and returns when and where to receive it. The node's
+  /// `arguments` have no payloads.
   template <class Kind, class... First>
   [[nodiscard]] ReceivePlan announce(Kind /*kind*/, Before<First...> before,
                                      [[maybe_unused]] Decoder& arguments,
@@ -75,13 +76,14 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
         const auto row = decode_announced(before, arguments);
         auto parts = parts_of(row, std::index_sequence_for<Args...>{});
         if (!parts.empty()) receive_plan.target = RowMemories::target(std::move(parts));
-      } catch (const Error&) {  // others of the arguments are payloads: to the library's memory
+      } catch (const Error&) {  // other arguments are payloads: they are received into the
+                                // library's memory
       }
     }
     return receive_plan;
   }
 
-  // Of a call of this process.
+  // Takes a call of this process.
   template <class Value, class Kind, class Arguments>
   Future<Value> submit(const BatchCallOptions& options, Kind kind, Arguments&& arguments) const {
     using Made = AnsweredCall<LocalReply<Value>, R, Args...>;
@@ -109,7 +111,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     return future;
   }
 
-  // Of a peer's call. `owner` lives until that is answered.
+  // Takes a peer's call. `owner` lives until that is answered.
   template <class Value, class... Wire, class Kind, class... First>
   void take(Kind kind, Before<First...> before, IncomingCall&& incoming,
             std::shared_ptr<const void> owner) const noexcept {
@@ -164,7 +166,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
                        }});
     }
   }
-  // A reducer's rows lie alone, in memory that the next ones use again.
+  // A reducer's rows lie alone, in memory that later rows use again.
   template <class Receiver>
   RowMemory memory_for(const Receiver& receiver, std::size_t bytes) const {
     const auto options = core->options();
@@ -179,14 +181,14 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
     return without_first<sizeof...(First)>(Announced::decode(arguments));
   }
 
-  // Copies small payloads, which are there already, to where their batch will be.
+  // Copies small payloads, which have arrived already, to their place in the batch.
   template <std::size_t... I, class... First>
   void place_payloads([[maybe_unused]] Before<First...> before, IncomingCall& call,
                       std::index_sequence<I...>) const {
     if constexpr ((requires { typename BatchTraits<Args>::Receiver; } || ...)) {
       auto& payloads = call.payloads();
       if (payloads.empty()) return;
-      if constexpr (sizeof...(Args) == 1) {  // no need to look whose it is
+      if constexpr (sizeof...(Args) == 1) {  // no need to find out which argument it belongs to
         if (payloads.size() == 1) return place(std::get<0>(receivers_), payloads[0]);
       }
       Decoder decoder = call.arguments();
@@ -222,7 +224,7 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
       apply_rules(static_cast<Call&>(*call));
       if (taken_back) {
         count = &BatchStatistics::cancelled;
-        throw Cancelled("the row was taken back before it came", false);
+        throw Cancelled("the row was cancelled before it reached the batcher", false);
       }
     } catch (...) {
       refused = std::current_exception();
@@ -277,10 +279,12 @@ class BatcherState : public std::enable_shared_from_this<BatcherState<R, Args...
           const std::size_t counts[] = {BatchTraits<Args>::rows(column)...};
           for (const std::size_t count : counts) {
             if (count == counts[0]) continue;
-            throw InvalidArgument("a call of many rows has " + std::to_string(counts[0]) + " and " +
-                                  std::to_string(count) + " of them in its arguments");
+            throw InvalidArgument("the arguments of a call of many rows have " +
+                                  std::to_string(counts[0]) + " and " + std::to_string(count) +
+                                  " rows; they must have the same number");
           }
-          if (counts[0] == 0) throw InvalidArgument("a call of many rows has none");
+          if (counts[0] == 0)
+            throw InvalidArgument("a call of many rows has no rows; it needs at least one");
           return counts[0];
         },
         many);

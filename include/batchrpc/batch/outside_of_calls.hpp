@@ -4,8 +4,8 @@
 
 namespace batchrpc::detail {
 
-/// While it lives, its thread is in no remote call, whosever call it runs in: handlers and
-/// callbacks of a batch's rows are no part of the call that happens to run them.
+/// While it exists, its thread is not part of any remote call. Handlers and callbacks of a batch's
+/// rows do not belong to the call whose thread happens to run them.
 class OutsideOfCalls {
  public:
   OutsideOfCalls() = default;

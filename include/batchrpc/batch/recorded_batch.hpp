@@ -7,11 +7,11 @@
 #include "batchrpc/batch/batch_row.hpp"
 #include "batchrpc/call/call_extras.hpp"
 
-/// What is recorded of a batch, for the rows that are calls which are recorded.
+/// Records a batch, for those of its rows that are recorded calls.
 namespace batchrpc::detail {
 
-/// While it lives, what the calling thread runs is recorded there, and is part of no call. Null:
-/// nothing changes.
+/// While it exists, the calling thread's work is recorded in `recorded`, and is part of no call.
+/// Null: nothing changes.
 class BATCHRPC_EXPORT RecordingScope {
  public:
   explicit RecordingScope(const Ref<const CallExtras>& recorded);
@@ -24,12 +24,12 @@ class BATCHRPC_EXPORT RecordingScope {
   const CallContext* outer_ = nullptr;
 };
 
-/// The handler is to run for the calls [first, last). If one of them is recorded, so is the run,
-/// and what it calls is of the trace of the first of these.
+/// Call it before the handler runs for the calls [first, last). If one of them is recorded, so is
+/// the run; calls that the handler makes then belong to the trace of the first recorded one.
 BATCHRPC_EXPORT void record_run(TakenBatch& batch, std::size_t first, std::size_t last);
 
-/// The run of the handler for the calls [first, last) is done: what it caused is theirs. Before
-/// they are answered.
+/// Call it after the handler's run for the calls [first, last), before they are answered. What the
+/// run caused is then recorded with these calls.
 BATCHRPC_EXPORT void report_rows(const TakenBatch& batch, std::size_t first,
                                  std::size_t last) noexcept;
 

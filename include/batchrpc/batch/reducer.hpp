@@ -28,10 +28,10 @@ inline constexpr bool kIsReduce<Reduce<Reducer>> = true;
 
 }  // namespace detail
 
-/// A batcher's handler for rows that are combined rather than stacked, such as gradients:
+/// Makes a batcher's handler for rows that are combined rather than stacked, such as gradients:
 ///
 ///     struct Sum {
-///       void begin() { sum.zero_(); }                        // may be left out
+///       void begin() { sum.zero_(); }                        // optional
 ///       void accumulate(const at::Tensor& gradient) { sum += gradient; }
 ///       at::Tensor finish(const batchrpc::BatchInfo& batch) {
 ///         return sum / static_cast<double>(batch.rows);
@@ -41,18 +41,21 @@ inline constexpr bool kIsReduce<Reduce<Reducer>> = true;
 ///     batchrpc::Batcher<at::Tensor(at::Tensor)> mean({.all_of = trainers},
 ///                                                    batchrpc::reduce(Sum{…}));
 ///
-/// `accumulate(row)` runs for each row soon after its arrival, while others are still coming in,
-/// and the row's memory is given back right after it. `finish()`, when the batch is complete, makes
-/// the one result for all callers, or a Future of it; it may take the BatchInfo. `begin()` runs
-/// before a batch's first row. None of them run at the same time. A row whose accumulate() throws
-/// fails alone: it must then have changed nothing. A call of many rows of which a later one throws
-/// fails as a whole, and its earlier rows stay in the result. One that has been accumulated stays
-/// part of its batch, also when its caller is gone. With BatchOptions::order_by_peer rows are
-/// accumulated when the batch is complete, in the order of their callers' ranks.
+/// - `begin()` runs before a batch's first row.
+/// - `accumulate(row)` runs for each row soon after its arrival, while others are still arriving.
+///   The row's memory is released right after it.
+/// - `finish()` runs when the batch is complete. It returns the one result for all callers, or a
+///   Future of it. It may take the BatchInfo.
 ///
-/// Large rows of peers are taken in two at a time: while one is accumulated the next comes in, and
-/// the others wait at their senders, but for at most 1 MiB of each. So
-/// memory does not grow with the number of callers; but with order_by_peer it does.
+/// None of them run at the same time. If accumulate() throws, that row fails alone; accumulate()
+/// must then have changed nothing. A call of many rows fails as a whole if one row throws, but the
+/// rows before it stay in the result. A row that has been accumulated stays part of its batch, even
+/// if its caller leaves. With BatchOptions::order_by_peer, rows are accumulated when the batch is
+/// complete, in the order of their callers' ranks.
+///
+/// Large rows of peers are received two at a time: while one is accumulated, the next one arrives.
+/// The others wait at their senders, except for at most 1 MiB of each. So memory does not grow with
+/// the number of callers, unless order_by_peer is set.
 template <class Reducer>
 detail::Reduce<std::remove_cvref_t<Reducer>> reduce(Reducer&& reducer) {
   return {std::forward<Reducer>(reducer)};
@@ -68,16 +71,16 @@ class ReduceRun {
  public:
   static_assert(
       requires(Reducer & reducer, Args... row) { reducer.accumulate(std::move(row)...); },
-      "a reducer of a Batcher<R(A, B)> has a member void accumulate(A, B), for each row");
+      "a reducer of a Batcher<R(A, B)> needs a member void accumulate(A, B), for each row");
   static_assert(
       requires(Reducer & reducer) { reducer.finish(); } ||
           requires(Reducer & reducer, const BatchInfo& info) { reducer.finish(info); },
-      "a reducer of a Batcher<R(...)> has a member R finish() or R finish(const "
+      "a reducer of a Batcher<R(...)> needs a member R finish() or R finish(const "
       "BatchInfo&), which may return a Future of R");
 
   explicit ReduceRun(Reducer reducer) : reducer_(std::move(reducer)) {}
 
-  /// Throws what accumulate() does.
+  /// Throws the errors of accumulate().
   void accumulate(BatchCall& base) {
     auto& call = static_cast<Call&>(base);
     const RecordingScope scope(base.extras);
@@ -110,7 +113,7 @@ class ReduceRun {
     try {
       using Finished = decltype(finish(state->batch, state->info));
       static_assert(std::is_convertible_v<typename Unwrapped<Finished>::Type, R>,
-                    "finish() of a Batcher<R(...)>'s reducer returns an R, or a Future of one");
+                    "finish() of a Batcher<R(...)>'s reducer must return an R or a Future of R");
       if constexpr (Unwrapped<Finished>::kAsynchronous) {
         auto future = finish(state->batch, state->info);
         if (!future.valid()) throw InvalidArgument("finish() returned an empty future");
@@ -139,7 +142,8 @@ class ReduceRun {
       for (std::size_t row = 0; row < call.rows; ++row)
         reducer_.accumulate(Args(BatchTraits<Args>::row(std::get<I>(call.many()), row))...);
     } else {
-      throw InvalidArgument("rows that cannot be copied come to a reducer one by one");
+      throw InvalidArgument(
+          "a reducer's rows cannot be copied: call the batcher with one row, not with many()");
     }
   }
 

@@ -14,20 +14,20 @@
 
 namespace batchrpc::detail {
 
-/// Memory for a row's payload: a slot of what holds a whole batch's.
+/// Memory for a row's payload: a slot in the memory of a whole batch.
 struct RowMemory {
   std::span<std::byte> room{};
-  std::shared_ptr<const void> owner{};  ///< keeps it
+  std::shared_ptr<const void> owner{};  ///< keeps the memory alive
 };
 
-/// A payload that is announced.
+/// An announced payload.
 struct AnnouncedPayload {
-  std::uint32_t index = 0;  ///< in its call
+  std::uint32_t index = 0;  ///< its index in the call
   std::size_t bytes = 0;
 };
 
-/// Where the payloads of one call are received. Memory is taken when a payload begins to come, so
-/// that calls which wait at their senders take none.
+/// Where the payloads of one call are received. Memory is taken when a payload begins to arrive, so
+/// calls that wait at their senders use none.
 class RowMemories {
  public:
   struct Part {
@@ -36,14 +36,14 @@ class RowMemories {
     RowMemory memory{};
   };
 
-  /// For the node, which receives the payloads there.
+  /// Returns the target into which the node receives the payloads.
   [[nodiscard]] BATCHRPC_EXPORT static std::shared_ptr<PayloadTarget> target(
       std::vector<Part> parts);
 
-  /// Where `bytes` were received so; null, where they were not.
+  /// Returns the memory in which `bytes` were received; null if they were received elsewhere.
   [[nodiscard]] BATCHRPC_EXPORT static const RowMemory* of(const Bytes& bytes);
 
-  /// As the deleter of a target, by which it is found again.
+  /// The deleter of a target; of() finds the target by it.
   void operator()(const PayloadTarget* target) const noexcept { delete target; }
 
  private:

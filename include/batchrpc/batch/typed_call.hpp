@@ -20,10 +20,10 @@
 #include "batchrpc/call/exposed.hpp"
 #include "batchrpc/future/promise.hpp"
 
-/// A batcher's calls with their types: what waits in the queue, and how it is answered.
+/// A batcher's calls with their types: the elements of the queue, and how they are answered.
 namespace batchrpc::detail {
 
-/// One result for many calls, encoded when the first remote one asks for it.
+/// One result for many calls, encoded when the first remote call needs it.
 template <class Value>
 class SharedReply {
  public:
@@ -34,7 +34,7 @@ class SharedReply {
   void encode(Encoder& encoder) {
     if (!master_) {
       encode_result<Value>(encoder, value_);
-      if (encoder.one_use()) return;  // references, which are counted by the message
+      if (encoder.one_use()) return;  // references are counted by the message
       master_.emplace(wire::kEnvelopeWords);
       master_->words() = encoder.words();
       master_->payloads() = encoder.payloads();
@@ -49,7 +49,7 @@ class SharedReply {
   std::optional<Encoder> master_;
 };
 
-/// Kinds of calls.
+/// The kinds of calls.
 inline constexpr std::in_place_index_t<0> kOfOne{};
 inline constexpr std::in_place_index_t<1> kOfMany{};
 
@@ -58,39 +58,41 @@ template <class... Args>
 struct ManyArguments {
   using type = std::tuple<ManyRows<Args>...>;
 };
-/// Rows without values do not say how many they are: there are no such calls.
+/// Rows without arguments cannot tell how many they are, so there are no such calls.
 struct NoSuchCall {};
 template <>
 struct ManyArguments<> {
   using type = NoSuchCall;
 };
 
-/// A call of a batcher for functions R(Args...): of one row, or of many.
+/// A call of a batcher for functions R(Args...), with one row or many.
 template <class R, class... Args>
 class TypedCall : public BatchCall {
  public:
   using One = std::tuple<Args...>;
   using Many = typename ManyArguments<Args...>::type;
 
-  /// Of one row (kOfOne) or of many (kOfMany).
+  /// Creates a call of one row (kOfOne) or of many (kOfMany).
   template <std::size_t Kind, class Arguments>
   TypedCall(std::in_place_index_t<Kind> kind, Arguments&& row_or_rows)
       : of_one(Kind == 0), arguments_(kind, std::forward<Arguments>(row_or_rows)) {}
 
-  /// Whichever it is of; not after drop_arguments().
+  /// Return the arguments; use the one that matches the kind. Not valid after drop_arguments().
   /// @{
   [[nodiscard]] One& one() { return std::get<0>(arguments_); }
   [[nodiscard]] Many& many() { return std::get<1>(arguments_); }
   /// @}
 
-  /// By whichever has the kind of the call. Whether the caller gets a result: else it gets an
-  /// error, that which was given, or why the result cannot be moved or encoded.
+  /// Complete the call; use the one that matches its kind. Return whether the caller gets a result.
+  /// Otherwise it gets an error: the given one, or the reason why the result cannot be moved or
+  /// encoded.
   /// @{
   virtual bool complete(Result<R>&& /*result*/) noexcept { return false; }
   virtual bool complete_many(Result<ManyRows<R>>&& /*results*/) noexcept { return false; }
   virtual bool complete_shared(SharedReply<R>& /*reply*/) noexcept { return false; }
   /// @}
-  /// The arguments have been used: gives their memory back.
+  ///
+  /// Releases the memory of the arguments, which have been used.
   virtual void drop_arguments() noexcept { arguments_.template emplace<2>(); }
 
   const bool of_one;
@@ -99,8 +101,8 @@ class TypedCall : public BatchCall {
   std::variant<One, Many, std::monostate> arguments_;
 };
 
-/// What the call's rows have in common, by which they can be stacked with others'. Throws what the
-/// call is to fail with.
+/// Returns what the call's rows must have in common with others to be stacked with them. Throws the
+/// error with which the call is to fail.
 template <class R, class... Args>
 std::string kind_of(TypedCall<R, Args...>& call) {
   std::string kind;
@@ -119,7 +121,8 @@ std::string kind_of(TypedCall<R, Args...>& call) {
 template <class Call, class R>
 void complete_all(const TakenBatch& batch, std::size_t first, std::size_t last, const R& value,
                   BatchOutcome& outcome) {
-  static_assert(std::is_copy_constructible_v<R>, "one result for all callers is copied for each");
+  static_assert(std::is_copy_constructible_v<R>,
+                "one result for all callers must be copyable: each caller gets a copy");
   report_rows(batch, first, last);
   SharedReply<R> reply(value);
   for (std::size_t i = first; i < last; ++i) {
@@ -136,7 +139,7 @@ void complete_all(const TakenBatch& batch, std::size_t first, std::size_t last, 
   }
 }
 
-/// Completes them with an error of the handler's.
+/// Completes the calls [first, last) with an error of the handler.
 inline void fail_all(const TakenBatch& batch, std::size_t first, std::size_t last,
                      const std::exception_ptr& error, BatchOutcome& outcome) {
   report_rows(batch, first, last);
@@ -146,7 +149,7 @@ inline void fail_all(const TakenBatch& batch, std::size_t first, std::size_t las
   }
 }
 
-/// Where a result goes: to a future of this process.
+/// A reply that completes a future of this process.
 template <class Value>
 class LocalReply {
  public:
@@ -156,7 +159,7 @@ class LocalReply {
     try {
       promise_.set_result(std::move(result));
       return has_value;
-    } catch (...) {  // it cannot be moved
+    } catch (...) {  // the result cannot be moved
       fail(std::current_exception(), true);
       return false;
     }
@@ -179,7 +182,7 @@ class LocalReply {
   Promise<Value> promise_;
 };
 
-/// Or to a peer, whose call keeps the batcher.
+/// A reply to a peer; its call keeps the batcher.
 template <class Value>
 class RemoteReply {
  public:
@@ -215,7 +218,7 @@ class RemoteReply {
   }
 
   std::shared_ptr<const void> batcher_;
-  std::shared_ptr<const void> owner_;  // the object whose method the batcher is, if it is one
+  std::shared_ptr<const void> owner_;  // the object whose method the batcher is, if any
   IncomingCall call_;
 };
 
@@ -223,7 +226,7 @@ class RemoteReply {
 class RowHook final : public CancelHook {
  public:
   ~RowHook() override { detach(); }
-  /// False when that was cancelled before.
+  /// Returns false if that call was cancelled before.
   [[nodiscard]] bool follow(Ref<CallState> call, const std::shared_ptr<BatchCore>& core,
                             std::uint64_t ticket) {
     core_ = core;
@@ -242,13 +245,13 @@ class RowHook final : public CancelHook {
   std::uint64_t ticket_ = 0;
 };
 
-/// A call with its arguments and the way its result goes: a Reply of R, or of ManyRows<R>.
+/// A call with its arguments and its reply: a Reply of R, or of ManyRows<R>.
 template <class Reply, class R, class... Args>
 class AnsweredCall final : public TypedCall<R, Args...> {
   using Base = TypedCall<R, Args...>;
 
  public:
-  /// `made`: of what the reply is made.
+  /// `made`: the constructor arguments of the reply.
   template <std::size_t Kind, class Arguments, class... Made>
   AnsweredCall(std::in_place_index_t<Kind> kind, Arguments&& row_or_rows, Made&&... made)
       : Base(kind, std::forward<Arguments>(row_or_rows)), reply(std::forward<Made>(made)...) {}
@@ -274,7 +277,7 @@ class AnsweredCall final : public TypedCall<R, Args...> {
   }
 
   Reply reply;
-  /// Takes the call back when its caller asks for that.
+  /// Cancels the call when its caller's stop token asks for it.
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
   RowHook on_cancel;
 };

@@ -14,10 +14,11 @@
 #include "batchrpc/rref/object_names.hpp"
 #include "batchrpc/rref/reference.hpp"
 
-/// What an owner exposes for objects behind RRefs: how they are made, and how their methods run.
+/// Functions that an owner exposes for objects behind RRefs: how they are created, and how their
+/// methods run.
 namespace batchrpc::detail {
 
-// As printed_name of functions.
+// Works as printed_name does for functions.
 template <class T>
 constexpr auto printed_type() {
   std::string_view text = __PRETTY_FUNCTION__;
@@ -26,13 +27,14 @@ constexpr auto printed_type() {
   return text.substr(0, text.find_first_of(";]"));
 }
 
-/// The qualified name of a class.
+/// Returns the qualified name of a class.
 template <class T>
 constexpr std::string_view class_name() {
   constexpr std::string_view kName = printed_type<T>();
-  static_assert(is_plain_name(kName),
-                "this class has no name that another program could know: name it, outside of any "
-                "anonymous namespace or template");
+  static_assert(
+      is_plain_name(kName),
+      "this class has no name that another program could use: give it a name outside of any "
+      "anonymous namespace or template");
   return kName;
 }
 
@@ -48,19 +50,20 @@ std::string value_name() {
 inline std::string method_name(std::string_view name) {
   return std::string(kMethodPrefix).append(name);
 }
-// What errors call the constructor that makes a T, or an implementation of it.
+// Returns the name that errors give to the constructor of a T, or of an implementation of T.
 template <class T>
 std::string_view constructor_text() {
   static const auto& text = *new std::string("the constructor of " + std::string(class_name<T>()));
   return text;
 }
-// The name under which what `F` makes is created: of a function, or of a method of an object.
+// Returns the name on the wire of the factory `F`: a function, or a method of an object.
 template <auto F>
 std::string factory_name() {
   return std::string(std::is_member_function_pointer_v<decltype(F)> ? kOpenPrefix : kCreatePrefix)
       .append(function_name<F>());
 }
-// The class of the object that a factory makes, from what it returns: the object, or a pointer.
+// Finds the class of the object that a factory creates from its return type: the object or a
+// pointer.
 template <class R>
 struct MadeObject {
   using Class = R;
@@ -81,7 +84,7 @@ struct MadeObject<std::unique_ptr<T>> {
 template <class R>
 struct MadeObject<Future<R>> : MadeObject<R> {};
 
-// What a factory returns as an object that is there, or will be.
+// Converts a factory's result to a future of the object.
 template <class R>
 Future<std::shared_ptr<void>> object_of(R&& made) {
   return make_ready_future<std::shared_ptr<void>>(MadeObject<R>::wrap(std::move(made)));
@@ -96,7 +99,7 @@ std::shared_ptr<void> upcast(const std::shared_ptr<void>& object) {
   return std::shared_ptr<Base>(std::static_pointer_cast<Derived>(object));
 }
 
-// What a peer's creation of an object calls: makes it by `make(arguments)`, which gives a
+// The function behind a peer's creation of an object. `make(arguments)` creates it, and returns a
 // Future<std::shared_ptr<void>>.
 template <class T, class Make, class... Params>
 struct Creation {
@@ -123,7 +126,7 @@ struct Creation {
   }
 };
 
-// The same by a method of another object, which the call names first.
+// The same for a factory that is a method of another object, which the call names first.
 template <class T, class Make, class... Params>
 struct MemberCreation {
   Make make;  // (object, arguments...): Future<std::shared_ptr<void>>
@@ -141,8 +144,7 @@ struct MemberCreation {
   }
 };
 
-// Runs `method(object)` on an object when its turn comes, and completes the future with what it
-// returns.
+// Runs `method(object)` on an object when its turn comes, and completes the future with the result.
 template <class R, class T, class Method>
 Future<R> call_object(ObjectId id, Method method) {
   Promise<R> promise;
@@ -167,8 +169,8 @@ Future<R> call_object(ObjectId id, Method method) {
                       method(*self);
                       promise.set_value();
                     } else if constexpr (Unwrapped<decltype(method(*self))>::kAsynchronous) {
-                      // The object lives until the future is ready, and so do the arguments, in
-                      // their place: a coroutine may refer to them.
+                      // The object and the arguments live until the future is ready: a coroutine
+                      // may refer to them.
                       auto running = std::make_unique<Method>(std::move(method));
                       Future<R> pending = (*running)(*self);
                       scope.reset();
@@ -187,13 +189,13 @@ Future<R> call_object(ObjectId id, Method method) {
   return future;
 }
 
-// A method that is a Batcher, or the like: a member that takes calls and answers them later. Each
-// goes to it when its turn on the object comes.
+// A method that is a Batcher or a similar member that takes calls and answers them later. Each call
+// is passed on when its turn on the object comes.
 template <auto M, class T, class R, class... Params>
 struct BatchedMethod {
   std::shared_ptr<Host> host;
 
-  Future<R> operator()(ObjectId object, Params... arguments) const;  // says the signature
+  Future<R> operator()(ObjectId object, Params... arguments) const;  // only states the signature
 
   void exposed_on(const std::shared_ptr<Host>& /*host*/) const {}
   void take_call(IncomingCall&& incoming) const {
@@ -222,7 +224,7 @@ struct BatchedMethod {
                                      const std::shared_ptr<TransferGate>& gate) const {
     const auto [object] = decode_struct<ObjectId>(arguments, wire::kBodyPointer - 1);
     const auto self = std::static_pointer_cast<T>(find_object(object, class_name<T>()));
-    if (!self) return {};  // not made yet: it comes as other calls do
+    if (!self) return {};  // not created yet: received as other calls are
     ((*self).*M).exposed_on(host);
     return ((*self).*M).template announce<ObjectId>(arguments, gate);
   }

@@ -8,8 +8,8 @@
 
 namespace batchrpc::detail {
 
-/// Names an object for all nodes and times: the incarnations of the node that owns it and of the
-/// node that had it made, and a count of the latter's.
+/// Identifies an object on all nodes, for all time. Consists of the incarnation of its owner, the
+/// incarnation of the node that requested its creation, and a count of that node.
 struct ObjectId {
   std::uint64_t owner = 0;
   std::uint64_t creator = 0;
@@ -18,7 +18,7 @@ struct ObjectId {
   friend auto operator<=>(const ObjectId&, const ObjectId&) = default;
 };
 
-/// Another one in each process, since peers choose the ids.
+/// The hash differs in each process, since peers choose the ids.
 struct ObjectIdHash {
   BATCHRPC_EXPORT std::size_t operator()(const ObjectId& id) const noexcept;
 };

@@ -13,12 +13,12 @@
 #include "batchrpc/rref/object_id.hpp"
 #include "batchrpc/rref/object_names.hpp"
 
-/// What is under RRef<T>, without types. The protocol is the note in docs/rref-protocol.md, whose
-/// rules R1 to R9 are cited in the code.
+/// The part of RRef<T> that does not know types. docs/rref-protocol.md describes the protocol; the
+/// code cites its rules R1 to R9.
 namespace batchrpc::detail {
 
-/// One handle on its way: the incarnation of the node that sends it, its parent, and that one's
-/// count.
+/// One handle in transit: the incarnation of the node that sends it (its parent), and a count of
+/// the parent.
 struct Fork {
   std::uint64_t parent = 0;
   std::uint64_t number = 0;
@@ -26,8 +26,8 @@ struct Fork {
   friend auto operator<=>(const Fork&, const Fork&) = default;
 };
 
-/// A handle as it travels. The parent keeps the object alive until the owner knows of the new
-/// holder (R2).
+/// A handle as it travels. The parent keeps the object alive until the owner knows the new holder
+/// (R2).
 struct WireReference {
   std::string owner{};
   ObjectId object{};
@@ -37,8 +37,8 @@ struct WireReference {
 
 class OwnerLink;
 
-/// That this node refers to an object: what the RRefs of a node to it share. The owner is told when
-/// the first comes and when the last goes. Thread-safe.
+/// A node's reference to an object, shared by all its RRefs to that object. The owner is notified
+/// when the first RRef is created and when the last one is destroyed. Thread-safe.
 class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference> {
  public:
   Reference(std::shared_ptr<LocalNode> node, std::shared_ptr<OwnerLink> link, ObjectId object);
@@ -46,32 +46,33 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   Reference(const Reference&) = delete;
   Reference& operator=(const Reference&) = delete;
 
-  /// For an object that is being created by a call of this process.
+  /// Returns the reference to an object that a call of this process is creating.
   [[nodiscard]] static std::shared_ptr<Reference> to_new_object(
       const std::shared_ptr<LocalNode>& node, std::string_view owner);
-  /// That a peer has sent; on a thread that decodes for a node.
+  /// Returns the reference that a peer has sent. Call it on a thread that decodes for a node.
   [[nodiscard]] static std::shared_ptr<Reference> received(const WireReference& wire);
 
-  /// A handle to be sent with the message that is being encoded.
+  /// Returns a handle to be sent with the message that is being encoded.
   [[nodiscard]] WireReference fork(Encoder& message);
 
   [[nodiscard]] const ObjectId& object() const noexcept { return object_; }
   [[nodiscard]] const std::shared_ptr<LocalNode>& node() const noexcept { return node_; }
   [[nodiscard]] const std::shared_ptr<OwnerLink>& link() const noexcept { return link_; }
-  /// The name of the node that owns the object.
+  /// Returns the name of the node that owns the object.
   [[nodiscard]] const std::string& owner() const noexcept;
   [[nodiscard]] bool is_owner() const noexcept;
-  /// The object as a `type`, on its owner, once it is constructed. Throws what its constructor
-  /// threw; NotFound before; OwnerLost of a former self; InvalidArgument elsewhere.
+  /// On the owner, returns the object as a `type` once it is constructed. Throws the constructor's
+  /// error; NotFound before the object is constructed; OwnerLost if it belonged to an earlier
+  /// incarnation of this node; InvalidArgument on other nodes.
   [[nodiscard]] std::shared_ptr<void> local(std::string_view type) const;
 
-  /// Calls the owner. Fails at once when there is no object any more, or will be none.
+  /// Calls the owner. Fails at once if the object no longer exists or will never exist.
   void submit(const FunctionKey& function, OutgoingOptions&& options, Encoder& encoder,
               ReplyHandler&& handler) const;
 
-  /// The creation, by `maker`, was answered with an error: calls fail with it from now on.
+  /// Reports that the creation by `maker` failed: from now on calls fail with its error.
   void creation_failed(const std::exception_ptr& error, std::string_view maker);
-  /// There is no such object: calls fail with `error`, unless they fail already.
+  /// Reports that there is no such object: calls fail with `error`, unless they fail already.
   void fail(std::exception_ptr error);
 
  private:
@@ -82,36 +83,36 @@ class BATCHRPC_EXPORT Reference : public std::enable_shared_from_this<Reference>
   std::exception_ptr failed_;
 };
 
-/// What runs on an object: it gets the object, or the error in its place. Must not throw.
+/// A job that runs on an object. It gets the object, or an error in its place. Must not throw.
 using ObjectJob = UniqueFunction<void(Result<std::shared_ptr<void>>)>;
-/// Makes an object.
+/// Creates an object.
 using MakeObject = UniqueFunction<Future<std::shared_ptr<void>>()>;
-/// The same object as one of its base classes.
+/// Converts an object to one of its base classes.
 using Upcast = std::shared_ptr<void> (*)(const std::shared_ptr<void>&);
 
-/// The objects that a node owns. The creation of an object and the calls of its methods are put
-/// into the object's own queue in the order in which they were read (of one peer: in the order in
-/// which it sent them, whatever is large), and run on the workers one at a time. `type` is the
-/// class's name on the wire; `maker`, which lives for ever, is what errors call the function or
-/// constructor that makes it. `done` is called when the object is there, or will never be.
+/// Creates an object that this node owns. The object has a queue of its own: its creation and the
+/// calls of its methods run one at a time on the workers, in the order in which they were read. For
+/// one peer that is the order of sending, whatever their size. `type` is the class's name on the
+/// wire. `maker` is the function or constructor as errors name it, and must live for ever. `done`
+/// is called when the object exists, or when its creation failed.
 BATCHRPC_EXPORT void create_object(ObjectId object, std::string_view type, std::string_view maker,
                                    MakeObject make, UniqueFunction<void(Result<void>)> done);
-/// The object's creation is on its way; until what is returned is dropped, calls wait for it.
+/// Reports that the object's creation is arriving. Calls wait for it until the result is dropped.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<void> expect_object(ObjectId object);
-/// The object as a `type`; null where it is not there yet, or of another type.
+/// Returns the object as a `type`; null if it does not exist yet or has another type.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<void> find_object(ObjectId object,
                                                                 std::string_view type);
-/// `type` empty: whatever it is.
+/// Runs `job` on the object. An empty `type` accepts any type.
 BATCHRPC_EXPORT void run_on_object(ObjectId object, std::string_view type, ObjectJob job);
 /// Takes over an object of this process; returns the first reference.
 [[nodiscard]] BATCHRPC_EXPORT std::shared_ptr<Reference> own_object(
     const std::shared_ptr<LocalNode>& node, std::string_view type,
     const std::shared_ptr<void>& object);
-/// Objects of the class `type` may be used as `base`.
+/// Allows objects of the class `type` to be used as `base`.
 BATCHRPC_EXPORT void allow_as(const std::shared_ptr<LocalNode>& node, std::string_view type,
                               std::string_view base, Upcast cast);
 
-/// Makes the node ready for objects; whatever exposes, creates or owns calls it first.
+/// Prepares the node for objects. Must be called before anything is exposed, created or owned.
 BATCHRPC_EXPORT void use_objects(const std::shared_ptr<LocalNode>& node);
 
 }  // namespace batchrpc::detail

@@ -19,26 +19,32 @@
 
 namespace batchrpc {
 
-/// A handle to an object that lives on one node, its owner, and may be used from all. Made by
-/// Node::create or Node::own, copied, passed as an argument, returned as a result.
+/// A handle to an object that lives on one node, its owner, and can be used from all nodes. It is
+/// made by Node::create or Node::own, and can be copied, passed as an argument and returned as a
+/// result.
 ///
-/// The object lives while a handle to it does, anywhere; then its owner destroys it. Its methods
-/// run one at a time, after the constructor. Those that one thread calls on one handle start in the
-/// order in which it called them, however large the arguments; those of different nodes in the
-/// order in which they have arrived as a whole. A method that returns a Future makes room for the
-/// next when it returns, not when the future is ready. If the constructor throws, every call fails
-/// with what it threw. What may be created and called is what the owner has exposed with
-/// Node::expose_class and Node::expose.
+/// The object lives as long as any node has a handle to it; then its owner destroys it. Its methods
+/// run one at a time, after the constructor. Calls that one thread makes on one handle start in the
+/// order in which they were made, however large their arguments are. Calls of different nodes start
+/// in the order in which they have fully arrived. A method that returns a Future makes room for the
+/// next call when it returns, not when the future is ready. If the constructor throws, every call
+/// fails with its error. Only what the owner has exposed with Node::expose_class and Node::expose
+/// can be created and called.
 ///
-/// Thread-safe like a shared_ptr: copies may be used on several threads, one handle on one thread
-/// at a time.
+/// As thread-safe as a shared_ptr: different threads may use copies, but only one thread at a time
+/// may use one handle.
 ///
-/// Calls fail as Node::call does, and beside that with OwnerLost (the owner has ended, or was
-/// restarted: there is no object any more), RRefExpired (this node was out of the owner's reach for
-/// longer than NodeOptions::rref_lease, and the object is gone), InvalidArgument (the object is no
-/// T), and NotFound (the object's creation never came to its owner, or failed there); none of them
-/// has run then. When the owner dies, calls end with PeerLost or NotSent, and with OwnerLost once
-/// another incarnation of it is known.
+/// Calls fail as Node::call does. They can also fail with the following errors; the call has then
+/// not run:
+///
+/// - OwnerLost: the owner has ended or was restarted, so the object no longer exists;
+/// - RRefExpired: this node was out of the owner's reach for longer than NodeOptions::rref_lease,
+///   and the object no longer exists;
+/// - InvalidArgument: the object is not a T;
+/// - NotFound: the object's creation never reached its owner, or failed there.
+///
+/// When the owner dies, calls fail with PeerLost or NotSent. Once another incarnation of the owner
+/// is known, they fail with OwnerLost.
 template <class T>
 class RRef {
  public:
@@ -47,8 +53,8 @@ class RRef {
   /// Refers to nothing.
   RRef() noexcept = default;
 
-  /// To the same object as one of its base classes. The owner must know that it may be used so:
-  /// Node::expose_class<Derived(...), Base>(), or conversion of a handle there.
+  /// Refers to the same object as one of its base classes. The owner must allow this use, by
+  /// Node::expose_class<Derived(...), Base>() or by converting a handle there.
   template <class Derived>
   requires(std::is_base_of_v<T, Derived> && !std::is_same_v<T, Derived>)
       RRef(const RRef<Derived>& other)  // NOLINT: implicit
@@ -59,19 +65,20 @@ class RRef {
     }
   }
 
-  /// Whether it refers to an object.
+  /// Returns whether it refers to an object.
   [[nodiscard]] explicit operator bool() const noexcept { return reference_ != nullptr; }
 
-  /// The name of the node where the object lives. Throws InvalidArgument when empty, as do all
-  /// below.
+  /// Returns the name of the node where the object lives. Throws InvalidArgument if the handle is
+  /// empty, as do all functions below.
   [[nodiscard]] const std::string& owner() const { return get().owner(); }
-  /// Whether the object lives in the node that this handle came to, or was made in.
+  /// Returns whether the object lives on the node that received or made this handle.
   [[nodiscard]] bool is_owner() const { return get().is_owner(); }
 
-  /// On the owner, the object itself, which lives as long as what is returned does. Throws
-  /// InvalidArgument elsewhere and where the object is no T, NotFound before it is constructed,
-  /// what its constructor threw, ShutDown after the node's end, and OwnerLost where it was of the
-  /// node's former self, before a restart.
+  /// On the owner, returns the object itself and keeps it alive. Throws
+  /// - InvalidArgument on other nodes, or if the object is not a T;
+  /// - NotFound before it is constructed, or the constructor's error;
+  /// - ShutDown after the node's end;
+  /// - OwnerLost if the object belonged to the node before a restart.
   [[nodiscard]] std::shared_ptr<T> local() const {
     return std::static_pointer_cast<T>(get().local(detail::class_name<T>()));
   }
@@ -81,7 +88,7 @@ class RRef {
   auto call(Args&&... args) const {
     return call_with<M>(CallOptions{}, std::forward<Args>(args)...);
   }
-  /// The same with a time-out of its own, and retries, which do not keep the order of calls.
+  /// The same with a timeout of its own, and retries, which do not keep the order of calls.
   template <auto M, class... Args>
   auto call_with(const CallOptions& options, Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(M)>;
@@ -90,13 +97,13 @@ class RRef {
                                          static_cast<typename Traits::Arguments*>(nullptr),
                                          std::forward<Args>(args)...);
   }
-  /// The same of a method that has a name: `handle.call<int(int)>("add", 1)` (Node::expose_as).
+  /// The same for a method that has a name: `handle.call<int(int)>("add", 1)` (Node::expose_as).
   template <class Function, class... Args>
   requires std::is_function_v<Function>
   auto call(std::string_view method, Args&&... args) const {
     return call_with<Function>(CallOptions{}, method, std::forward<Args>(args)...);
   }
-  /// The same with a time-out of its own.
+  /// The same with a timeout of its own.
   template <class Function, class... Args>
   requires std::is_function_v<Function>
   auto call_with(const CallOptions& options, std::string_view method, Args&&... args) const {
@@ -106,7 +113,7 @@ class RRef {
                                          std::forward<Args>(args)...);
   }
 
-  /// Sends a call whose result nobody waits for, as Node::notify does, in order with other calls.
+  /// Sends a call without a result, as Node::notify does, in order with other calls.
   template <auto M, class... Args>
   void notify(Args&&... args) const {
     using Traits = detail::FunctionTraits<decltype(M)>;
@@ -115,7 +122,7 @@ class RRef {
                                          static_cast<typename Traits::Arguments*>(nullptr),
                                          std::forward<Args>(args)...);
   }
-  /// The same of a method that has a name.
+  /// The same for a method that has a name.
   template <class Function, class... Args>
   requires std::is_function_v<Function>
   void notify(std::string_view method, Args&&... args) const {
@@ -125,30 +132,32 @@ class RRef {
                                          std::forward<Args>(args)...);
   }
 
-  /// A handle to the object that the method `M` makes, at once: it stays with the owner, which has
-  /// exposed M with Node::expose_factory. Methods may be called on the handle at once. They fail as
-  /// those of Node::create do, and with the error of this object, where that could not be made.
+  /// Returns at once a handle to the object that the method `M` creates. That object stays with the
+  /// owner, which must have exposed M with Node::expose_factory. Its methods can be called at once.
+  /// They fail as those of Node::create do. If creating this object failed, they fail with the same
+  /// error.
   template <auto M, class... Args>
   auto create(Args&&... args) const;
 
-  /// Ready when the object is constructed; fails with what its constructor threw, and as call()
-  /// does.
+  /// Returns a future that is ready when the object is constructed. It fails with the constructor's
+  /// error, and as call() does.
   [[nodiscard]] Future<void> ready() const {
     return send_to<void, std::tuple<>>({detail::kReady, detail::kShownReady}, CallOptions{});
   }
 
-  /// A copy of the object, of a class that can travel; fails as call() does.
+  /// Returns a copy of the object, whose class must be serializable. Fails as call() does.
   [[nodiscard]] Future<T> to_here() const {
     return send_to<T, std::tuple<>>({detail::value_name<T>()}, CallOptions{});
   }
 
-  /// Whether both refer to one object.
+  /// Returns whether both refer to the same object.
   friend bool operator==(const RRef& a, const RRef& b) noexcept {
     if (!a.reference_ || !b.reference_) return a.reference_ == b.reference_;
     return a.reference_->object() == b.reference_->object();
   }
 
-  /// For parts of the library: what is behind it; throws InvalidArgument when empty.
+  /// For parts of the library: returns the reference behind the handle. Throws InvalidArgument if
+  /// it is empty.
   [[nodiscard]] detail::Reference& reference() const { return get(); }
 
  private:
@@ -162,16 +171,17 @@ class RRef {
       : reference_(std::move(reference)) {}
 
   [[nodiscard]] detail::Reference& get() const {
-    if (!reference_) throw InvalidArgument("this RRef refers to nothing");
+    if (!reference_) throw InvalidArgument("this RRef is empty: it refers to no object");
     return *reference_;
   }
 
   template <auto M>
   static constexpr void check_class() {
     using Class = std::remove_const_t<typename detail::FunctionTraits<decltype(M)>::Class>;
-    static_assert(std::is_base_of_v<Class, T>,
-                  "the method belongs to another class; a method of a derived class is called on "
-                  "an RRef to that");
+    static_assert(
+        std::is_base_of_v<Class, T>,
+        "the method belongs to another class; to call a method of a derived class, use an "
+        "RRef of the derived class");
   }
 
   template <class R, class... Params, class... Args>
@@ -181,7 +191,7 @@ class RRef {
     return send_to<R, std::tuple<Params...>>({name}, options, std::forward<Args>(args)...);
   }
 
-  // A function's name on the wire, and as people know it where that does not follow from it.
+  // A function's name on the wire, and the name shown to users if it differs.
   struct Name {
     std::string_view text;
     std::string_view shown{};
@@ -210,7 +220,7 @@ class RRef {
       const detail::EncoderLease encoder;
       encode_struct<detail::ObjectId, Params...>(*encoder, wire::kBodyPointer, get().object(),
                                                  arguments...);
-      // Payloads may come later than the release of this handle, which the call then holds back.
+      // Payloads may arrive after the release of this handle, so the call delays the release.
       if ((*encoder).payloads().empty()) {
         detail::send_unanswered(submitter(), key, *encoder, std::move(how));
       } else {
