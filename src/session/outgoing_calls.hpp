@@ -94,14 +94,6 @@ class OutgoingCalls final : public detail::Submitter,
   // Why a call was not taken.
   enum class Refusal : std::uint8_t { none, closed, overloaded };
 
-  // A call with its finished message, and what records it; null: nobody does.
-  struct Prepared {
-    PendingCall call;
-    std::shared_ptr<detail::CallProbe> probe;
-  };
-  [[nodiscard]] Prepared prepare(const detail::FunctionKey& function,
-                                 detail::OutgoingOptions& options, Encoder& encoder,
-                                 detail::ReplyHandler&& handler);
   [[nodiscard]] std::shared_ptr<detail::CallProbe> send_along(
       const detail::FunctionKey& function, const detail::OutgoingOptions& options,
       Encoder& encoder);

@@ -38,49 +38,41 @@ void check(const detail::FunctionKey& function) {
                         std::string(function.name.substr(0, 100)) + " are longer");
 }
 
-}  // namespace
+// When a call is made, and until when its caller waits.
+struct Times {
+  TimePoint now{};
+  TimePoint deadline = TimePoint::max();
+  std::uint64_t microseconds = 0;  // of the time-out; 0: none
+};
 
-// Inlined, since every call comes by.
-[[gnu::always_inline]] inline OutgoingCalls::Prepared OutgoingCalls::prepare(
-    const detail::FunctionKey& function, detail::OutgoingOptions& options, Encoder& encoder,
-    detail::ReplyHandler&& handler) {
-  const Duration timeout = timeout_of(function, options, call_timeout_);
-  Loop& loop = *link_->loop();
+Times times_of(Loop& loop, Duration timeout) {
   const TimePoint now = timeout < kCoarseFrom ? loop.now() : loop.coarse_now();
-  const bool waits_for_ever = timeout >= TimePoint::max() - now;
-  const auto microseconds = waits_for_ever ? std::chrono::microseconds(0)
-                                           : std::chrono::ceil<std::chrono::microseconds>(std::max(
-                                                 timeout, Duration(std::chrono::microseconds(1))));
-  Prepared prepared;
-  if (options.extras) prepared.probe = send_along(function, options, encoder);
-  wire::finish_frame(encoder, {.kind = wire::FrameKind::call,
-                               .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
-                               .value = static_cast<std::uint64_t>(microseconds.count())});
-  link_->check_size(encoder, [&] {
-    return "the call of '" + std::string(shown_name(function)) + "' to " + link_->peer_name();
-  });
-  check(function);
-  PendingCall& call = prepared.call;
-  call.handler = std::move(handler);
-  call.deadline = waits_for_ever ? TimePoint::max() : now + timeout;
-  call.called_at = now;
-  call.called_ticks = stopwatch_.ticks();
-  call.bytes = encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads());
-  if (prepared.probe) prepared.probe->set_bytes_out(call.bytes);
-  if (!options.wants_reply) return prepared;
+  if (timeout >= TimePoint::max() - now) return {.now = now};
+  const auto microseconds = std::chrono::ceil<std::chrono::microseconds>(
+      std::max(timeout, Duration(std::chrono::microseconds(1))));
+  return {.now = now,
+          .deadline = now + timeout,
+          .microseconds = static_cast<std::uint64_t>(microseconds.count())};
+}
+
+// Keeps with the call what it needs until its reply.
+void keep_for_reply(PendingCall& call, detail::OutgoingOptions& options, const Encoder& encoder,
+                    const std::shared_ptr<detail::CallProbe>& probe) {
   call.kept = std::move(options.kept);
-  if (options.payload_target || prepared.probe || encoder.one_use()) {
+  if (options.payload_target || probe || encoder.one_use()) {
     CallBelongings& own = call.own();  // with its delivery hooks, once it is taken
     own.payload_target = std::move(options.payload_target);
-    own.probe = prepared.probe;
+    own.probe = probe;
   }
   if (!options.detached) {
     if (auto outer = NestedCall::call_around()) call.own().nested.emplace(std::move(outer));
   }
-  return prepared;
 }
 
+}  // namespace
+
 // False when the call in which it was made was cancelled meanwhile. The caller must hold the lock.
+// Inlined, since every call comes by.
 [[gnu::always_inline]] inline bool OutgoingCalls::note_submitted(PendingCall& call,
                                                                  bool cancel_when_dropped) {
   if (as_submitter_.expired()) as_submitter_ = weak_from_this();
@@ -93,8 +85,22 @@ void check(const detail::FunctionKey& function) {
 
 void OutgoingCalls::submit(const detail::FunctionKey& function, detail::OutgoingOptions&& options,
                            Encoder& encoder, detail::ReplyHandler&& handler) {
-  auto [call, probe] = prepare(function, options, encoder, std::move(handler));
-  const TimePoint now = call.called_at;
+  const Times times = times_of(*link_->loop(), timeout_of(function, options, call_timeout_));
+  const auto probe = options.extras ? send_along(function, options, encoder) : nullptr;
+  wire::finish_frame(encoder, {.kind = wire::FrameKind::call,
+                               .flags = options.wants_reply ? std::uint16_t{0} : wire::kNoReply,
+                               .value = times.microseconds});
+  link_->check_size(encoder, [&] {
+    return "the call of '" + std::string(shown_name(function)) + "' to " + link_->peer_name();
+  });
+  check(function);
+  PendingCall call{.handler = std::move(handler),
+                   .deadline = times.deadline,
+                   .called_at = times.now,
+                   .called_ticks = stopwatch_.ticks(),
+                   .bytes = encoder.words().size() * sizeof(Word) + bytes_of(encoder.payloads())};
+  if (probe) probe->set_bytes_out(call.bytes);
+  if (options.wants_reply) keep_for_reply(call, options, encoder, probe);
   std::uint64_t cancelled = 0;  // an id: the call in which this one is made was cancelled meanwhile
   bool at_once = false;
   Refusal refusal = Refusal::none;
@@ -105,7 +111,6 @@ void OutgoingCalls::submit(const detail::FunctionKey& function, detail::Outgoing
     } else if (!credit_.admit(call.bytes, is_of_library(function.name), usage())) {
       refusal = Refusal::overloaded;
     } else {
-      const TimePoint deadline = call.deadline;
       call.waited = !link_->is_attached() || link_->output().is_blocked();
       const std::uint32_t number = number_of(function);
       call.function = number;
@@ -131,12 +136,12 @@ void OutgoingCalls::submit(const detail::FunctionKey& function, detail::Outgoing
           link_->notify_sent(pending->delivery_hooks(), false);
         }
         if (!note_submitted(*pending, options.cancel_when_dropped)) cancelled = id;
-        if (deadline < timer_at_) arm_timer(deadline);
+        if (times.deadline < timer_at_) arm_timer(times.deadline);
       }
     }
   }
   if (call.handler) {  // it was not taken, or wants no reply
-    answer_refused(call, refusal, function, now, probe.get());
+    answer_refused(call, refusal, function, times.now, probe.get());
     if (refusal != Refusal::none) return;
   }
   if (cancelled != 0) cancel_call(cancelled);

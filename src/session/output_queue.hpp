@@ -41,7 +41,7 @@ class OutputQueue {
   /// others are kept and sent in chunks. Before open(), frames wait. Notifies `watch`, if given,
   /// when the frame leaves; drops it when the frame never will.
   Place append(std::span<const Word> frame, std::uint64_t call, bool of_reply,
-               std::vector<Bytes>&& payloads, std::shared_ptr<FrameWatch> watch = nullptr);
+               std::vector<Bytes>&& payloads, const std::shared_ptr<FrameWatch>& watch = nullptr);
   /// Removes the frame of a call, unless it has been taken to be written: then false. It leaves
   /// without effect; its payloads are moved to `payloads`.
   bool retract(Place place, std::vector<Bytes>& payloads);

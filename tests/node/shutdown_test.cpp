@@ -2,8 +2,10 @@
 #include <catch2/catch.hpp>
 
 #include "batchrpc/batchrpc.hpp"
+#include "node/node_core.hpp"
 #include "node/real_nodes.hpp"
 #include "node/virtual_world.hpp"
+#include "session/session.hpp"
 
 // The end of a node: it refuses, drains, names what is left, and never hangs.
 
@@ -47,6 +49,25 @@ struct Pair : test::NodePair {
     }
   }
 };
+
+TEST_CASE("a call that meets a session which the end of its own node has closed gets ShutDown") {
+  Pair pair;
+  const std::shared_ptr<NodeCore> core = pair.a.core();
+  const auto session = std::make_shared<Session>(core, core->loop(), core->context(), "b", 1);
+  const auto call = [&] {  // by a thread that found the session before it was closed
+    return detail::send_call<int, int, int>(
+        [&](const detail::FunctionKey& function, detail::OutgoingOptions&& options,
+            Encoder& encoder, detail::ReplyHandler&& handler) {
+          session->outgoing().submit(function, std::move(options), encoder, std::move(handler));
+        },
+        detail::function_key("endings::add", "int(int, int)"),
+        detail::outgoing(CallOptions{}, core.get()), 1, 2);
+  };
+  CHECK(session->outgoing().close());
+  CHECK(outcome(call()).code() == ErrorCode::not_sent);
+  pair.a.shutdown(1s);
+  CHECK(outcome(call()).code() == ErrorCode::shut_down);
+}
 
 TEST_CASE("a shutdown waits for calls under way, and leaves nothing") {
   Pair pair;
