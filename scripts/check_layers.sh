@@ -31,7 +31,8 @@ git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp
       public = part[1] == "include"
       layer = public ? part[3] : part[2]
       sub(/\.hpp$/, "", layer)  # include/batchrpc/torch.hpp belongs to torch
-      if (!(layer in rank)) layer = ""  # include/batchrpc/batchrpc.hpp: above all layers of the core
+      if (layer == "batchrpc") layer = ""  # include/batchrpc/batchrpc.hpp: above all layers of the core
+      else if (!(layer in rank)) complain(layer " has no rank: give it one in scripts/check_layers.sh")
       own = layer in links ? layer : "the core"
       core_header = public && layer != "torch"
       may_asio = FILENAME ~ /batchrpc\/future\/asio\.hpp$/ || !public
@@ -60,7 +61,7 @@ git ls-files -z -co --exclude-standard 'include/**.hpp' 'src/**.hpp' 'src/**.cpp
         complain("includes " header ", which is above it")
       if ((target in links) && target != own && (own == "the core" || index(links[own], " " target " ") == 0))
         complain(own " includes " header ", of a component that it does not link")
-      else if (layer != "" && (target in rank) && target != layer && rank[target] >= rank[layer])
+      else if ((layer in rank) && (target in rank) && target != layer && rank[target] >= rank[layer])
         complain(layer " includes " header ", which is not below it")
       if (core_header && header ~ library_header)
         complain("a core header includes " header)

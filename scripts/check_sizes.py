@@ -23,8 +23,6 @@ STILL_TO_SPLIT = {
     "batchrpc::NodeCore": 37,
     "batchrpc::Connection": 23,
     "include/batchrpc/node/node.hpp": 490,
-    "src/peers/peer_table.cpp": 401,
-    "tests/batch/batch_handlers_test.cpp": 432,
 }
 
 

@@ -1,7 +1,6 @@
 #include "peers/peer_table.hpp"
 
 #include <algorithm>
-#include <system_error>
 
 #include "base/per_thread.hpp"
 #include "batchrpc/base/error.hpp"

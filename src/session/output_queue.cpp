@@ -20,16 +20,18 @@ void append_bytes(std::vector<std::byte>& to, std::span<const std::byte> bytes) 
 
 }  // namespace
 
-// The caller must hold the lock. Inlined, since every frame comes by.
-[[gnu::always_inline]] inline void OutputQueue::append_frame(std::span<const Word> frame) {
+// The caller must hold the lock.
+void OutputQueue::append_frame(std::span<const Word> frame) {
   queued_.last_frame = queued_.frames.size();
   append_bytes(queued_.frames, std::as_bytes(frame));
   if (wire::is_reliable(wire::kind_of(frame))) ++queued_.count;
 }
 
-OutputQueue::Place OutputQueue::append(std::span<const Word> frame, std::uint64_t call,
-                                       bool of_reply, std::vector<Bytes>&& payloads,
-                                       const std::shared_ptr<FrameWatch>& watch) {
+// Flattened, that is with everything that it calls inlined, since every frame comes by.
+[[gnu::flatten]] OutputQueue::Place OutputQueue::append(std::span<const Word> frame,
+                                                        std::uint64_t call, bool of_reply,
+                                                        std::vector<Bytes>&& payloads,
+                                                        const std::shared_ptr<FrameWatch>& watch) {
   const std::lock_guard lock(mutex_);
   if (state_ == State::closed) return {.begin = appended_};
   const std::size_t before = queued_.frames.size();

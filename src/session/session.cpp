@@ -43,6 +43,26 @@ void Session::set_peer(std::shared_ptr<const PeerIdentity> peer) {
 
 // --- frames
 
+// The next two are inlined, since every frame comes by.
+[[gnu::always_inline]] inline void Session::note_acknowledged(const wire::FrameHeader& header) {
+  if (header.acknowledged <= acknowledged_) return;
+  acknowledged_ = header.acknowledged;
+  if (!link_->output().acknowledge(acknowledged_)) {
+    throw BadMessage("the peer acknowledged frame " + std::to_string(acknowledged_) +
+                     ", which was never sent");
+  }
+  outgoing_->serve_credit_soon();
+}
+
+[[gnu::always_inline]] inline void Session::count_received(std::uint64_t bytes) {
+  link_->output().set_received(++received_.frames);
+  received_.unacknowledged += bytes;
+  if (received_.unacknowledged < kAcknowledgeBytes) return;
+  received_.unacknowledged = 0;
+  link_->output().append_acknowledgement(wire::plain_frame({.kind = wire::FrameKind::acknowledge}));
+  link_->flush();
+}
+
 void Session::on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) {
   if (!is_attached()) return handle_handshake(frame);
   note_acknowledged(frame.header);
@@ -130,25 +150,6 @@ void Session::on_chunk(const wire::FrameHeader& chunk) {
   } else {
     incoming_->take_whole(*std::move(whole));
   }
-}
-
-void Session::count_received(std::uint64_t bytes) {
-  link_->output().set_received(++received_.frames);
-  received_.unacknowledged += bytes;
-  if (received_.unacknowledged < kAcknowledgeBytes) return;
-  received_.unacknowledged = 0;
-  link_->output().append_acknowledgement(wire::plain_frame({.kind = wire::FrameKind::acknowledge}));
-  link_->flush();
-}
-
-void Session::note_acknowledged(const wire::FrameHeader& header) {
-  if (header.acknowledged <= acknowledged_) return;
-  acknowledged_ = header.acknowledged;
-  if (!link_->output().acknowledge(acknowledged_)) {
-    throw BadMessage("the peer acknowledged frame " + std::to_string(acknowledged_) +
-                     ", which was never sent");
-  }
-  outgoing_->serve_credit_soon();
 }
 
 int Session::tick() {
