@@ -147,8 +147,11 @@ std::optional<TimePoint> IncomingCalls::deadline_of(const wire::FrameView& frame
   return loop.now() + left;
 }
 
-void IncomingCalls::dispatch(CalledFunction& function, const wire::FrameView& frame,
-                             std::vector<Bytes>& payloads, std::optional<TimePoint> deadline) {
+// Flattened: every call that comes in comes by.
+[[gnu::flatten]] void IncomingCalls::dispatch(CalledFunction& function,
+                                              const wire::FrameView& frame,
+                                              std::vector<Bytes>& payloads,
+                                              std::optional<TimePoint> deadline) {
   if (refuses_for_replies(function, frame)) return;
   detail::CallArguments arguments{.segment = frame.segment(), .payloads = std::move(payloads)};
   detail::IncomingCall call(*this, frame.header.id, (frame.header.flags & wire::kNoReply) == 0,

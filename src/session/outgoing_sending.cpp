@@ -72,9 +72,7 @@ void keep_for_reply(PendingCall& call, detail::OutgoingOptions& options, const E
 }  // namespace
 
 // False when the call in which it was made was cancelled meanwhile. The caller must hold the lock.
-// Inlined, since every call comes by.
-[[gnu::always_inline]] inline bool OutgoingCalls::note_submitted(PendingCall& call,
-                                                                 bool cancel_when_dropped) {
+bool OutgoingCalls::note_submitted(PendingCall& call, bool cancel_when_dropped) {
   if (as_submitter_.expired()) as_submitter_ = weak_from_this();
   detail::SubmittedCall submitted{as_submitter_, call.id};
   const bool nested = call.belongings && call.belongings->nested;
@@ -83,8 +81,10 @@ void keep_for_reply(PendingCall& call, detail::OutgoingOptions& options, const E
   return goes_on;
 }
 
-void OutgoingCalls::submit(const detail::FunctionKey& function, detail::OutgoingOptions&& options,
-                           Encoder& encoder, detail::ReplyHandler&& handler) {
+// Flattened: every call that is made comes by.
+[[gnu::flatten]] void OutgoingCalls::submit(const detail::FunctionKey& function,
+                                            detail::OutgoingOptions&& options, Encoder& encoder,
+                                            detail::ReplyHandler&& handler) {
   const Times times = times_of(*link_->loop(), timeout_of(function, options, call_timeout_));
   const auto probe = options.extras ? send_along(function, options, encoder) : nullptr;
   wire::finish_frame(encoder, {.kind = wire::FrameKind::call,

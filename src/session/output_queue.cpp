@@ -27,7 +27,7 @@ void OutputQueue::append_frame(std::span<const Word> frame) {
   if (wire::is_reliable(wire::kind_of(frame))) ++queued_.count;
 }
 
-// Flattened, that is with everything that it calls inlined, since every frame comes by.
+// Flattened (the compiler inlines all that it calls): every frame comes by.
 [[gnu::flatten]] OutputQueue::Place OutputQueue::append(std::span<const Word> frame,
                                                         std::uint64_t call, bool of_reply,
                                                         std::vector<Bytes>&& payloads,
