@@ -4,8 +4,7 @@
 #
 #   scripts/instructions.sh [--base <revision>|none]
 #
-# Compares them with the base: by default the commit where this branch left origin's main branch or, on that
-# branch itself, the commit before. A case that needs over 5 % more fails, unless CHANGELOG.md has a new line
+# Compares them with the base, by default that of scripts/base_revision.sh. A case that needs over 5 % more fails, unless CHANGELOG.md has a new line
 # with "instructions a call". The last line is "N passed, M failed".
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,16 +21,6 @@ elif [ $# != 0 ]; then
   exit 2
 fi
 command -v valgrind >/dev/null || { echo "instructions: valgrind is missing; scripts/setup.sh --ci installs it" >&2 && exit 1; }
-
-find_base() {
-  local branch found head
-  head=$(git rev-parse HEAD)
-  for branch in origin/HEAD origin/main origin/master; do
-    found=$(git merge-base HEAD "$branch" 2>/dev/null) || continue
-    [ "$found" = "$head" ] || { echo "$found" && return; }
-  done
-  git rev-parse --verify --quiet HEAD~1 || echo none
-}
 
 # Like the preset release, and at the same depth as build/release, so that ccache has most files.
 build() {  # <source folder>
@@ -52,7 +41,8 @@ count() {  # <source folder> <case>: instructions a call
 
 build .
 
-base=${base:-$(find_base)}
+base=${base:-$(scripts/base_revision.sh)}
+base=${base:-none}
 there=
 if [ "$base" = none ]; then
   echo "the base is unknown: nothing to compare with"
