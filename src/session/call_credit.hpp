@@ -23,9 +23,9 @@ class CallCredit {
 
   /// The bytes that are in use.
   struct Usage {
-    std::uint64_t unsent = 0;   ///< The bytes of calls that are not sent or not acknowledged.
-    std::uint64_t paused = 0;   ///< The bytes of payloads that the peer has paused.
-    std::uint64_t pending = 0;  ///< The bytes of calls that wait for their reply.
+    std::uint64_t unsent = 0;   ///< the bytes of calls that are not sent or not acknowledged
+    std::uint64_t paused = 0;   ///< the bytes of payloads that the peer has paused
+    std::uint64_t pending = 0;  ///< the bytes of calls that wait for their reply
 
     [[nodiscard]] std::uint64_t of(Of whose) const noexcept;
   };
@@ -34,7 +34,7 @@ class CallCredit {
   struct Wait {
     std::uint64_t bytes = 0;
     Promise<void> promise;
-    std::optional<CallContext> context;  ///< The context of the handler that waits.
+    std::optional<CallContext> context;  ///< the context of the handler that waits
   };
 
   explicit CallCredit(std::uint64_t limit) : limit_(limit) {}

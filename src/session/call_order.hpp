@@ -48,7 +48,7 @@ class CallOrder {
 
  private:
   struct Place {
-    std::uint64_t id;  // The id of a call that is coming in.
+    std::uint64_t id;  // the id of a call that is coming in
     std::optional<Call> call;
   };
 

@@ -17,18 +17,18 @@ namespace batchrpc {
 struct CalledFunction {
   std::string name;
   std::string signature;
-  std::string shown;        ///< The name as users know it.
-  bool of_program = false;  ///< Not one of the library's own functions.
+  std::string shown;        ///< the name as users know it
+  bool of_program = false;  ///< not one of the library's own functions
   /// Reads the key by which its calls are ordered (FunctionKind). Null: the order is free.
   std::optional<detail::OrderingKey> (*ordering_key)(Decoder& arguments) = nullptr;
   std::weak_ptr<detail::ExposedFunction>
-      exposed{};  ///< The function that the CallSink found for it last.
+      exposed{};  ///< the function that the CallSink found for it last
 };
 
 /// The node at which a call has arrived, and the time.
 struct CallArrival {
-  const std::shared_ptr<LocalNode>& node;  ///< The node whose function runs, for codecs.
-  std::uint64_t at = 0;                    ///< In ticks of Loop::ticks().
+  const std::shared_ptr<LocalNode>& node;  ///< the node whose function runs, for codecs
+  std::uint64_t at = 0;                    ///< in ticks of Loop::ticks()
 };
 
 /// Takes the calls that sessions have read, and gets them answered. A session uses it on its loop.

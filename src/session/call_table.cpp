@@ -24,7 +24,7 @@ void CallTable::shrink() {
   std::uint32_t last = first_generation_;
   for (const Slot& slot : slots_)
     last = std::max(last, slot.generation);
-  first_generation_ = last;  // No call has had this one yet.
+  first_generation_ = last;  // no call has had this one yet
   slots_ = std::vector<Slot>();
   first_free_ = kNone;
 }

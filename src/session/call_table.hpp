@@ -19,9 +19,9 @@ namespace batchrpc {
 /// Data that only few calls have.
 struct CallBelongings : detail::Pooled {
   std::unique_ptr<detail::PayloadTarget> payload_target{};
-  std::optional<NestedCall> nested{};  ///< Set for a call that was made by a handler.
+  std::optional<NestedCall> nested{};  ///< set for a call that was made by a handler
   std::vector<std::shared_ptr<DeliveryHook>> delivery_hooks{};
-  std::shared_ptr<detail::CallProbe> probe{};  ///< Null: the call is not recorded.
+  std::shared_ptr<detail::CallProbe> probe{};  ///< null: the call is not recorded
 };
 
 /// A call that waits for its reply.
@@ -29,14 +29,14 @@ struct PendingCall {
   detail::ReplyHandler handler;
   TimePoint deadline = TimePoint::max();
   TimePoint called_at{};
-  std::uint64_t called_ticks = 0;  ///< The same time in Loop::ticks().
-  std::uint64_t id = 0;            ///< Assigned by the table.
-  OutputQueue::Place place{};      ///< The place of its frame in the connection's output.
+  std::uint64_t called_ticks = 0;  ///< the same time in Loop::ticks()
+  std::uint64_t id = 0;            ///< assigned by the table
+  OutputQueue::Place place{};      ///< the place of its frame in the connection's output
   std::uint32_t function = 0;
-  bool waited = false;      ///< It waited for a connection, or behind other output.
-  std::uint64_t bytes = 0;  ///< The size of its frame and payloads.
+  bool waited = false;      ///< it waited for a connection, or behind other output
+  std::uint64_t bytes = 0;  ///< the size of its frame and payloads
   std::shared_ptr<const void> kept{};
-  std::unique_ptr<CallBelongings> belongings{};  ///< Null: it has none.
+  std::unique_ptr<CallBelongings> belongings{};  ///< null: it has none
 
   [[nodiscard]] CallBelongings& own() {
     if (!belongings) belongings = std::make_unique<CallBelongings>();

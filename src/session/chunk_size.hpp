@@ -19,7 +19,7 @@ class ChunkSize {
     std::size_t steps = bytes_ / kStep;
     if (blocked) {
       steps = std::max(steps / 2, std::exchange(at_once_, 0) / kStep);
-    } else {  // All that was sent at once may be one chunk the next time.
+    } else {  // all that was sent at once may be one chunk the next time
       steps = std::max(steps, (at_once_ + kStep - 1) / kStep);
     }
     bytes_ = std::clamp(steps * kStep, kStep, kMost);
@@ -28,13 +28,13 @@ class ChunkSize {
   void all_sent() noexcept { at_once_ = 0; }
 
  private:
-  static constexpr std::size_t kStep = 16 * 1024;  // Also the smallest size.
+  static constexpr std::size_t kStep = 16 * 1024;  // also the smallest size
   static constexpr std::size_t kFirst = 256 * 1024;
   static constexpr std::size_t kMost = 1024 * 1024;
 
   std::size_t bytes_ = kFirst;
   std::size_t at_once_ =
-      0;  // The bytes written since the stream blocked, or since everything was sent.
+      0;  // the bytes written since the stream blocked, or since everything was sent
 };
 
 }  // namespace batchrpc

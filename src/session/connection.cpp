@@ -37,9 +37,9 @@ class Connection::Batch {
   Batch& operator=(const Batch&) = delete;
 
   FrameSink& sink;
-  std::span<const std::byte> rest;   // Read, but not consumed.
-  std::span<const std::byte> frame;  // The frame that is being consumed, and all bytes behind it.
-  std::vector<Word> large_frame;     // The same, if the frame bypassed the buffer.
+  std::span<const std::byte> rest;   // read, but not consumed
+  std::span<const std::byte> frame;  // the frame that is being consumed, and all bytes behind it
+  std::vector<Word> large_frame;     // the same, if the frame bypassed the buffer
 
   /// Whether the stream has ended, or another round of reading has taken over. Do not touch the
   /// connection then.
@@ -121,7 +121,7 @@ void Connection::read_ready() {
       if (batch.is_over()) return;
       if (!more) break;
     }
-  } catch (const std::exception& bad) {  // BadMessage, or no memory for the size that it declares.
+  } catch (const std::exception& bad) {  // BadMessage, or no memory for the size that it declares
     if (batch.is_over()) return;
     if (!batch.frame.empty()) offence_ = "; " + first_bytes_text(batch.frame);
     fail(bad.what(), true);

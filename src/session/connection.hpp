@@ -42,9 +42,9 @@ class FrameSink {
 
 struct ConnectionLimits {
   std::uint64_t before_hello_bytes =
-      64 * 1024;  ///< The size of all frames before the peer is known.
+      64 * 1024;  ///< the size of all frames before the peer is known
   std::uint64_t frame_bytes =
-      64 * 1024 * 1024;  ///< The size of the largest frame, inline payloads included.
+      64 * 1024 * 1024;  ///< the size of the largest frame, inline payloads included
 };
 
 /// Sends and receives frames over a stream. Reads in batches, writes all that is queued at once,
@@ -134,14 +134,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   enum class Direct : std::uint8_t { none, chunk, dropped, frame };
   Direct direct_ = Direct::none;
   std::span<std::byte> direct_rest_;
-  std::uint64_t direct_skip_ = 0;  // Padding behind them, or all of a dropped chunk.
+  std::uint64_t direct_skip_ = 0;  // padding behind them, or all of a dropped chunk
   wire::FrameHeader chunk_;
   std::vector<Word> large_frame_;
 
   std::uint64_t read_at_ = 0;
-  unsigned streams_ = 0;         // The number of streams so far.
-  bool live_ = false;            // Whether the last of them has not ended.
-  bool waits_to_write_ = false;  // Waits until the stream is writable.
+  unsigned streams_ = 0;         // the number of streams so far
+  bool live_ = false;            // whether the last of them has not ended
+  bool waits_to_write_ = false;  // waits until the stream is writable
   std::uint64_t bytes_before_hello_ = 0;
   std::string offence_;
   bool open_ = false;

@@ -26,7 +26,7 @@ class ConnectionLog {
   static constexpr std::size_t kKept = 16;
 
   mutable std::mutex mutex_;
-  Events events_;  // May be shared with readers, so each change makes a new one.
+  Events events_;  // may be shared with readers, so each change makes a new one
 };
 
 }  // namespace batchrpc

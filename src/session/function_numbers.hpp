@@ -28,10 +28,10 @@ class FunctionNumbers {
   [[nodiscard]] const std::string& name_of(std::uint32_t number) const { return names_[number]; }
 
  private:
-  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // By FunctionKey::hash.
-  std::pair<std::uint64_t, std::uint32_t> last_{};            // The entry that was used last.
-  std::vector<std::string> names_;                            // By number.
-  std::size_t bytes_ = 0;                                     // The bytes of names and signatures.
+  std::unordered_map<std::uint64_t, std::uint32_t> numbers_;  // by FunctionKey::hash
+  std::pair<std::uint64_t, std::uint32_t> last_{};            // the entry that was used last
+  std::vector<std::string> names_;                            // by number
+  std::size_t bytes_ = 0;                                     // the bytes of names and signatures
 };
 
 }  // namespace batchrpc

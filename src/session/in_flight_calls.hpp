@@ -34,7 +34,7 @@ class InFlightCalls {
   void resize(std::size_t buckets);
   void unlink(Link& link);
 
-  std::mutex mutex_;           // Guards the members below.
+  std::mutex mutex_;           // guards the members below
   std::vector<Link> buckets_;  // A power of two. Each bucket is a list by CallState::next_kept_.
   std::size_t size_ = 0;
   bool closed_ = false;
