@@ -21,8 +21,7 @@ struct CalledFunction {
   bool of_program = false;  ///< not one of the library's own functions
   /// Reads the key by which its calls are ordered (FunctionKind). Null: the order is free.
   std::optional<detail::OrderingKey> (*ordering_key)(Decoder& arguments) = nullptr;
-  std::weak_ptr<detail::ExposedFunction>
-      exposed{};  ///< the function that the CallSink found for it last
+  std::weak_ptr<detail::ExposedFunction> exposed{};  ///< found for it by the CallSink last
 };
 
 /// The node at which a call has arrived, and the time.

@@ -33,8 +33,7 @@ class ChunkSize {
   static constexpr std::size_t kMost = 1024 * 1024;
 
   std::size_t bytes_ = kFirst;
-  std::size_t at_once_ =
-      0;  // the bytes written since the stream blocked, or since everything was sent
+  std::size_t at_once_ = 0;  // bytes written since the stream blocked, or had sent everything
 };
 
 }  // namespace batchrpc

@@ -41,10 +41,8 @@ class FrameSink {
 };
 
 struct ConnectionLimits {
-  std::uint64_t before_hello_bytes =
-      64 * 1024;  ///< the size of all frames before the peer is known
-  std::uint64_t frame_bytes =
-      64 * 1024 * 1024;  ///< the size of the largest frame, inline payloads included
+  std::uint64_t before_hello_bytes = 64 * 1024;  ///< of all frames before the peer is known
+  std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< the largest frame, with inline payloads
 };
 
 /// Sends and receives frames over a stream. Reads in batches, writes all that is queued at once,

@@ -194,7 +194,7 @@ void IncomingCalls::send_credit(std::uint64_t call, std::uint64_t credit) {
   const auto frame =
       wire::plain_frame({.kind = wire::FrameKind::credit, .id = call, .value = credit});
   link_->output().append(frame, 0, false, {});
-  link_->connection().flush_soon();  // sent even if this thread continues computing, or holds a lock
+  link_->connection().flush_soon();  // this thread may compute for long, or hold a lock
 }
 
 }  // namespace batchrpc

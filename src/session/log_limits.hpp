@@ -8,7 +8,8 @@ namespace batchrpc {
 struct LogLimits {
   LogLimit broke_protocol;         ///< connections that were dropped for their contents
   LogLimit no_hello;               ///< connections that ended before a hello
-  LogLimit dropped_notifications;  ///< notifications for which no function of that name and signature exists
+  LogLimit dropped_notifications;  ///< notifications for which no function of that name and
+                                   ///< signature exists
 };
 
 /// The log limits of a peer, whose connection may break again and again. Several lines may belong

@@ -14,7 +14,7 @@ OutputQueue::Flushed OutputQueue::flush() {
 
 OutputQueue::Flushed OutputQueue::flush_blocked() {
   std::unique_lock lock(mutex_);
-  if (writer_ != Writer::blocked) return Flushed::all;  // An earlier stream was blocked.
+  if (writer_ != Writer::blocked) return Flushed::all;  // an earlier stream was blocked
   writer_ = Writer::none;
   return write_out(std::move(lock));
 }
@@ -38,7 +38,7 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex> lock) {
     lock.lock();
     writer_ = Writer::none;
     if (state_ == State::closed ||
-        stream_ != stream) {  // close() or detach() waits for this thread.
+        stream_ != stream) {  // close() or detach() waits for this thread
       idle_.notify_all();
       return Flushed::all;
     }
@@ -56,7 +56,7 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex> lock) {
   }
   chunk_size_.all_sent();
   const std::vector<Bytes> released = std::exchange(released_, {});
-  lock.unlock();  // Unlocks before these are destroyed.
+  lock.unlock();  // unlocks before these are destroyed
   return Flushed::all;
 }
 
@@ -74,7 +74,7 @@ bool OutputQueue::take_batch() {
   batch.held = std::exchange(queued_.held, {});
   taken_ = appended_;
   take_chunk(batch);
-  if (batch.frames.empty()) {  // The payloads were empty.
+  if (batch.frames.empty()) {  // the payloads were empty
     batches_.give_spare(std::exchange(queued_.frames, std::move(batch.frames)));
     queued_.held = batch.held;
     return false;

@@ -49,7 +49,7 @@ void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoi
 void PayloadAssembler::receive(std::uint64_t call, detail::ReceivePlan receive_plan,
                                std::shared_ptr<const FlowControl> gate) {
   const auto at = assemblies_.find(key_of(call, false));
-  if (at == assemblies_.end()) return;  // Its function waited, and the call was dropped meanwhile.
+  if (at == assemblies_.end()) return;  // its function waited, and the call was dropped meanwhile
   at->second.whole.kept = std::move(receive_plan.kept);
   at->second.target = std::move(receive_plan.target);
   at->second.gate = std::move(gate);
@@ -67,7 +67,7 @@ std::byte* PayloadAssembler::memory_of(Assembly& assembly, std::size_t index) {
       room = {};
     }
     if (room.size() == size) {
-      payload = Bytes(assembly.target, room);  // The target keeps its memory alive.
+      payload = Bytes(assembly.target, room);  // the target keeps its memory alive
     } else {
       payload = memory_ ? memory_->allocate(size) : Bytes::allocate(size);
     }
@@ -115,7 +115,7 @@ std::span<std::byte> PayloadAssembler::room_for(const wire::FrameHeader& chunk) 
       assembly.last_is_early = true;
       return {assembly.early.back().bytes.mutable_data(), chunk.value};
     }
-    assembly.gate = nullptr;  // It is open.
+    assembly.gate = nullptr;  // it is open
     settle(assembly);
   }
   return {memory_of(assembly, chunk.number) + offset, chunk.value};
@@ -149,7 +149,7 @@ std::vector<std::uint64_t> PayloadAssembler::calls() const {
 }
 
 void PayloadAssembler::clear() {
-  const auto dropped = std::exchange(assemblies_, {});  // Destroying it may run any code.
+  const auto dropped = std::exchange(assemblies_, {});  // destroying it may run any code
 }
 
 }  // namespace batchrpc

@@ -30,8 +30,8 @@ class PayloadAssembler {
   struct Whole {
     std::vector<Word> words{};
     std::vector<Bytes> payloads{};
-    std::optional<TimePoint> deadline{};  ///< The deadline, for a call.
-    std::shared_ptr<void> kept{};         ///< The `kept` of its ReceivePlan.
+    std::optional<TimePoint> deadline{};  ///< the deadline, for a call
+    std::shared_ptr<void> kept{};         ///< the `kept` of its ReceivePlan
   };
 
   /// Expects the payloads of a frame. They go to memory of `target` (may be null), or else to
@@ -70,10 +70,9 @@ class PayloadAssembler {
     std::vector<Payload> payloads;
     std::uint64_t missing = 0;
     std::shared_ptr<detail::PayloadTarget> target;
-    std::shared_ptr<const FlowControl> gate;  // Null once it was found open.
-    std::vector<Early> early;                 // Came while it was shut.
-    bool last_is_early =
-        false;  // Whether the chunk that is being received is the last one of these.
+    std::shared_ptr<const FlowControl> gate;  // null once it was found open
+    std::vector<Early> early;                 // came while it was shut
+    bool last_is_early = false;               // the chunk that is being received is one of these
     std::uint64_t early_bytes = 0;
   };
 
@@ -82,7 +81,7 @@ class PayloadAssembler {
 
   const std::uint64_t limit_;
   const std::shared_ptr<PayloadMemory> memory_;
-  std::unordered_map<std::uint64_t, Assembly> assemblies_;  // By id * 2, + 1 for replies.
+  std::unordered_map<std::uint64_t, Assembly> assemblies_;  // by id * 2, + 1 for replies
 };
 
 }  // namespace batchrpc

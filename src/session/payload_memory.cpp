@@ -88,7 +88,7 @@ void PayloadMemory::take_back(Block block) noexcept {
       ASAN_POISON_MEMORY_REGION(block.memory, block.capacity);
       return;
     }
-  } catch (const std::bad_alloc&) {  // The block is not kept then.
+  } catch (const std::bad_alloc&) {  // the block is not kept then
   }
   free(block);
 }
@@ -130,7 +130,7 @@ std::size_t PayloadMemory::kept_bytes() const {
 // Maps the memory directly. The heap would keep it when it is freed.
 PayloadMemory::Block PayloadMemory::make(std::size_t size) {
   const std::size_t capacity = whole_pages(size);
-  const std::size_t mapped = capacity + kHugePage;  // An aligned piece is cut out of it.
+  const std::size_t mapped = capacity + kHugePage;  // an aligned piece is cut out of it
   void* const map =
       ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED) throw std::bad_alloc();
@@ -139,7 +139,7 @@ PayloadMemory::Block PayloadMemory::make(std::size_t size) {
       (kHugePage - reinterpret_cast<std::uintptr_t>(map) % kHugePage) % kHugePage;
   if (before > 0) ::munmap(begin, before);
   if (before < kHugePage) ::munmap(begin + before + capacity, kHugePage - before);
-  ::madvise(begin + before, capacity, MADV_HUGEPAGE);  // If huge pages are available.
+  ::madvise(begin + before, capacity, MADV_HUGEPAGE);  // if huge pages are available
   return {.memory = begin + before, .capacity = capacity};
 }
 

@@ -52,11 +52,11 @@ class PayloadMemory : public std::enable_shared_from_this<PayloadMemory> {
   static void free(Block block) noexcept;
 
   mutable std::mutex mutex_;
-  std::vector<Block> kept_;  // The block that was freed last is at the end.
+  std::vector<Block> kept_;  // the block that was freed last is at the end
   std::size_t kept_bytes_ = 0;
   std::size_t in_use_ = 0;
-  std::size_t most_in_use_ = 0;         // Since the last tick.
-  std::size_t most_in_use_before_ = 0;  // Between the last two ticks.
+  std::size_t most_in_use_ = 0;         // since the last tick
+  std::size_t most_in_use_before_ = 0;  // between the last two ticks
   bool closed_ = false;
 };
 

@@ -73,14 +73,14 @@ void Session::dispatch_frame(const wire::FrameView& frame, std::vector<Bytes>& i
       return answer_ping(frame.header.id);
     case FrameKind::pong:
       return liveness_.pong(frame.header.id);
-    case FrameKind::acknowledge:  // Its header does that.
+    case FrameKind::acknowledge:  // its header does that
       return;
     case FrameKind::goodbye:
       goodbye_ = wire::read_goodbye(frame);
       return;
     case FrameKind::hello:
       throw BadMessage("a second hello");
-    case FrameKind::chunk:  // Handled by chunk_target().
+    case FrameKind::chunk:  // handled by chunk_target()
       break;
   }
   throw BadMessage("a frame of the unknown kind " +
@@ -109,15 +109,14 @@ void Session::handle_cancel(std::uint64_t call) {
 // Makes room for the payloads of a result. They go to the memory that the caller has chosen.
 void Session::expect_result(const wire::FrameView& frame) {
   auto target = outgoing_->target_of_result(frame.header.id);
-  if (target)
-    assembler_.begin(frame, std::nullopt, *std::move(target));  // Otherwise its chunks are dropped.
+  if (target) assembler_.begin(frame, std::nullopt, *std::move(target));  // else chunks are dropped
 }
 
 std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
   if (!is_attached()) throw BadMessage("a chunk before the hello");
   note_acknowledged(chunk);
   const auto room = assembler_.room_for(chunk);
-  if (room.empty()) count_received(chunk.value);  // It is dropped, whether it comes or not.
+  if (room.empty()) count_received(chunk.value);  // it is dropped, whether it comes or not
   return room;
 }
 

@@ -94,8 +94,8 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   // The reliable frames that have come.
   struct Received {
     std::uint64_t frames = 0;
-    std::uint64_t at_start = 0;        // When this connection began.
-    std::uint64_t unacknowledged = 0;  // The bytes of frames since the last acknowledgement.
+    std::uint64_t at_start = 0;        // when this connection began
+    std::uint64_t unacknowledged = 0;  // the bytes of frames since the last acknowledgement
   };
 
   void handle_handshake(const wire::FrameView& frame);
@@ -126,7 +126,7 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   bool accepted_ = false;
   bool broke_protocol_ = false;
   Received received_;
-  std::uint64_t acknowledged_ = 0;  // The frames of this side that the peer has acknowledged.
+  std::uint64_t acknowledged_ = 0;  // the frames of this side that the peer has acknowledged
   std::uint64_t sent_again_ = 0;
   std::string dialled_;
   std::optional<wire::Goodbye> goodbye_;

@@ -91,7 +91,7 @@ void Session::handle_hello(const wire::Hello& hello) {
         known->resume(link_->connection().release(), hello);
         return;
       }
-      if (hello.resumed) {  // Its sender learns which node does not know the session.
+      if (hello.resumed) {  // its sender learns which node does not know the session
         link_->output().append_first(wire::hello_frame(link_->host().own_hello()));
         throw Unknown("node " + own.name + " does not know this session any more");
       }

@@ -24,8 +24,8 @@ struct SessionParts {
   const Log& log;
   LogLimits& log_limits;
   CallTracer& tracer;
-  CallSink& calls;                   ///< Takes the calls that peers make.
-  NodeCounters* counters = nullptr;  ///< Null: the node's calls are not counted.
+  CallSink& calls;                   ///< takes the calls that peers make
+  NodeCounters* counters = nullptr;  ///< null: the node's calls are not counted
   /// The memory for received large payloads; null: the allocator is used.
   std::shared_ptr<PayloadMemory> payload_memory{};
 };

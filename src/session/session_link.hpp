@@ -78,13 +78,13 @@ class SessionLink {
   [[noreturn]] void refuse_size(const Encoder& encoder, const std::string& what) const;
 
   const std::shared_ptr<SessionHost> host_;
-  const SessionParts& parts_;  // Owned by the host.
+  const SessionParts& parts_;  // owned by the host
   const std::shared_ptr<LocalNode> node_;
   const std::shared_ptr<Loop> loop_;
   NodeCounters* const counters_;
   const std::shared_ptr<Connection> connection_;
   const std::string expected_peer_;
-  const std::size_t small_frame_words_;  // Frames up to this size are surely within the limits.
+  const std::size_t small_frame_words_;  // frames up to this size are surely within the limits
   ConnectionLog log_;
   std::atomic<bool> attached_{false};
   // The identities that the peer has reported, the latest last. Calls borrow them, so all of them

@@ -18,7 +18,7 @@ class WindowPace {
 
   /// A reply came, and `under_way` calls are still in flight. Returns whether to send now.
   bool is_due(std::size_t under_way) noexcept {
-    constexpr std::size_t kFewest = 16;  // With fewer, sending costs more than it gains.
+    constexpr std::size_t kFewest = 16;  // with fewer, sending costs more than it gains
     constexpr std::size_t kParts = 3;
     if (++answered_ < std::max(kFewest, under_way / kParts)) return false;
     answered_ = 0;

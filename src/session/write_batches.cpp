@@ -58,7 +58,7 @@ void WriteBatches::advance(std::size_t bytes, Dropped dropped) {
   written_ += bytes;
   if (written_ < batches_[next_].size()) return;
   written_ = 0;
-  if (batches_[next_].count == 0) {  // Nothing in it is ever sent again.
+  if (batches_[next_].count == 0) {  // nothing in it is ever sent again
     drop_at(next_, dropped);
   } else {
     ++next_;

@@ -15,11 +15,11 @@ namespace batchrpc {
 
 /// Frames that are written at once, and the chunk behind them.
 struct WriteBatch {
-  std::vector<std::byte> frames;  ///< Includes the header of the chunk.
+  std::vector<std::byte> frames;  ///< includes the header of the chunk
   std::optional<PayloadChunk> chunk;
-  std::uint64_t count = 0;  ///< The number of reliable frames in it.
-  std::uint64_t last = 0;   ///< The number of all reliable frames so far, including these.
-  HeldBytes::Part held;     ///< The bytes that are released when the batch is dropped.
+  std::uint64_t count = 0;  ///< the number of reliable frames in it
+  std::uint64_t last = 0;   ///< the number of all reliable frames so far, including these
+  HeldBytes::Part held;     ///< the bytes that are released when the batch is dropped
 
   [[nodiscard]] std::size_t size() const {
     return frames.size() + (chunk ? chunk->bytes.size() + chunk->padding : 0);
@@ -73,11 +73,11 @@ class WriteBatches {
   void drop_acknowledged(Dropped dropped);
 
   std::deque<WriteBatch> batches_;
-  std::size_t next_ = 0;            // The first one that is not written completely.
-  std::size_t written_ = 0;         // The bytes of it that are written.
-  std::uint64_t sequence_ = 0;      // The number of reliable frames in all batches so far.
-  std::uint64_t acknowledged_ = 0;  // How many of these the peer has acknowledged.
-  std::vector<std::vector<std::byte>> spare_;  // Empty buffers.
+  std::size_t next_ = 0;            // the first one that is not written completely
+  std::size_t written_ = 0;         // the bytes of it that are written
+  std::uint64_t sequence_ = 0;      // the number of reliable frames in all batches so far
+  std::uint64_t acknowledged_ = 0;  // how many of these the peer has acknowledged
+  std::vector<std::vector<std::byte>> spare_;  // empty buffers
 };
 
 /// Appends the part of `bytes` behind the first `skip` bytes to `buffers`. Reduces `skip` by the
