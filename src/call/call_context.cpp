@@ -13,7 +13,7 @@ namespace batchrpc {
 
 namespace {
 
-// There are no other Ambients.
+// All Ambients are CallContexts.
 const CallContext* ambient() noexcept {
   return static_cast<const CallContext*>(detail::Ambient::current());
 }
@@ -60,7 +60,7 @@ const CallContext* CallContext::exchange_current(const CallContext* context) noe
 std::shared_ptr<const detail::Ambient> CallContext::share() const {
   if (call_) return std::make_shared<const CallContext>(*this);
   if (!extras_) return nullptr;
-  // Of a call that is answered at once: what goes on is part of its trace, but not of the call.
+  // The call is answered at once: later work is part of its trace, but not of the call.
   auto rest = std::make_shared<CallContext>();
   rest->set_extras(extras_);
   return rest;

@@ -13,11 +13,11 @@
 
 namespace batchrpc {
 
-/// The promise by which a call ends in an error of this code, where nothing else is known.
+/// The guarantee for a call that ends in an error of this code, if nothing more is known.
 [[nodiscard]] Guarantee guarantee_of(ErrorCode code) noexcept;
 
-/// Puts the story into `error`, which nobody else has yet; where it has no promise, the one of the
-/// error's code. Does nothing for what is no Error.
+/// Attaches the diagnostics to `error`, which no other thread has yet. If they name no guarantee,
+/// sets the one of the error's code. Does nothing if the exception is no Error.
 void report_diagnostics(const std::exception_ptr& error,
                         std::shared_ptr<CallDiagnostics> diagnostics) noexcept;
 
@@ -25,7 +25,7 @@ void report_diagnostics(const std::exception_ptr& error,
 void report_refusal(Error& error, std::string_view function, std::string_view peer, TimePoint now,
                     Guarantee guarantee = Guarantee::none);
 
-/// "add (3 calls)", for each name with its count.
+/// Returns a text such as "add (3 calls)" for each name and count.
 [[nodiscard]] std::vector<std::string> count_texts(
     const std::map<std::string, std::size_t>& counts);
 

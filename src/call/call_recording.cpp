@@ -8,7 +8,8 @@
 namespace batchrpc::detail {
 namespace {
 
-// Leaves out the calls that are more than so many levels below it.
+// Removes the calls that are more than `levels` levels below the record, and counts them as left
+// out.
 void prune(CallRecord& record, unsigned levels) {
   if (levels > 0) {
     for (CallRecord& call : record.calls)
@@ -28,7 +29,7 @@ CallRecording::CallRecording(std::shared_ptr<Loop> clock, bool operators,
   record_.received = clock_->now();
 }
 
-// By who holds the lock.
+// The caller must hold the lock.
 bool CallRecording::has_room(std::size_t events) {
   if (finished_ || events_ + events > kMaxEvents) return false;
   events_ += events;
@@ -119,7 +120,7 @@ CallRecord CallRecording::finish(std::string error) {
   {
     const TimePoint now = clock_->now();
     const std::lock_guard lock(mutex_);
-    if (std::exchange(finished_, true)) {  // perhaps with a result that then could not be sent
+    if (std::exchange(finished_, true)) {  // perhaps with a result that could not be sent then
       if (own_ && own_->error.empty()) own_->error = std::move(error);
       return record;
     }

@@ -12,7 +12,7 @@ bool CancelHook::attach(Ref<CallState> call) {
   const std::lock_guard lock(call->mutex_);
   const std::uint8_t state = call->look();
   if (CallState::phase_of(state) == CallState::Phase::cancelled) return false;
-  if (!CallState::is_under_way(state)) return true;  // and never will be cancelled
+  if (!CallState::is_under_way(state)) return true;  // and it never will be cancelled
   next_ = std::exchange(call->hooks_, this);
   if (next_ != nullptr) next_->previous_ = this;
   attached_ = true;
@@ -54,12 +54,12 @@ void CallState::end() noexcept {
          !state_.compare_exchange_weak(seen, Phase::ended, std::memory_order_acq_rel)) {
   }
   if (seen == Phase::running || phase_of(seen) == Phase::ended) return;
-  CallArguments arguments;  // of a call that failed without having run
+  CallArguments arguments;  // the call may have failed without running
   if (phase_of(seen) == Phase::waiting) arguments = std::move(arguments_);
   std::unique_ptr<Watch> watch;
   {
     const std::lock_guard lock(mutex_);
-    if (phase_of(seen) == Phase::cancelled) return;  // who did that has looked
+    if (phase_of(seen) == Phase::cancelled) return;  // cancel() handles the watch
     while (hooks_ != nullptr)
       std::exchange(hooks_, hooks_->next_)->attached_ = false;
     watch.swap(watch_);
@@ -103,7 +103,7 @@ bool CallState::cancel(bool also_started) noexcept {
   return true;
 }
 
-// Under the lock.
+// The caller must hold the lock.
 CallState::Watch& CallState::watch() {
   if (!watch_) watch_ = std::make_unique<Watch>();
   return *watch_;

@@ -6,8 +6,8 @@
 
 namespace batchrpc {
 
-/// From this time-out on, a deadline may be set by the coarse clock, which is off by less than a
-/// hundredth of it.
+/// From this time-out on, a deadline may be set by the coarse clock. Its error is less than a
+/// hundredth of the time-out.
 inline constexpr Duration kCoarseFrom = std::chrono::seconds(1);
 
 }  // namespace batchrpc

@@ -7,8 +7,8 @@
 
 namespace batchrpc {
 
-/// Has a call that waits somewhere leave when it is cancelled: `place->drop(key)` is called then,
-/// without a lock.
+/// Removes a waiting call from its queue when it is cancelled: calls `place->drop(key)`, without a
+/// lock.
 template <class Place, class Key>
 class DropHook final : public detail::CancelHook {
  public:

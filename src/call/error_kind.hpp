@@ -8,8 +8,8 @@
 
 namespace batchrpc::detail {
 
-/// As CallRecord::error has it: "TimedOut"; of what a function threw, "RemoteError:
-/// std::out_of_range" for its caller, and "std::out_of_range" where it ran.
+/// Names an error as CallRecord::error does: "TimedOut". For an exception of a function, this is
+/// "RemoteError: std::out_of_range" at its caller, and "std::out_of_range" where it ran.
 inline std::string kind_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);

@@ -30,7 +30,7 @@ std::string_view title_of(Guarantee guarantee) {
   return number < kTitles.size() ? kTitles[number] : "";
 }
 
-// What a promise says of a call that ended in this error.
+// Returns what a guarantee means for a call that ended in this error.
 std::string_view meaning_of(Guarantee guarantee, const Error& error) {
   const bool may_have_run = error.may_have_run();
   switch (guarantee) {
@@ -74,8 +74,9 @@ std::string_view meaning_of(Guarantee guarantee, const Error& error) {
   return may_have_run ? "it may have run" : "it never ran";
 }
 
-// Which node it was that ended, where that is known: a call that had not left was refused by its
-// own; one that had, and surely never ran, by the callee. Between two attempts it may be either.
+// Says which node has shut down, if that is known. A call that was not sent was refused by its own
+// node. One that was sent, and surely never ran, was refused by the callee. Between two attempts it
+// may be either.
 std::string_view advice_of_shut_down(const Error& error, const CallDiagnostics* diagnostics) {
   if (diagnostics != nullptr && !diagnostics->left) return "make a new node";
   if (diagnostics != nullptr && !error.may_have_run() && diagnostics->attempts <= 1) {
@@ -149,7 +150,7 @@ std::string at(TimePoint when, const CallDiagnostics& diagnostics) {
   return std::string(seconds.size() < kWidth ? kWidth - seconds.size() : 0, ' ') + seconds + "  ";
 }
 
-// "; attempt 3 of 6, 1.234 s after the first one": of a call that may be tried again.
+// Returns "; attempt 3 of 6, 1.234 s after the first one", for a call that may be tried again.
 std::string attempt_of(const CallDiagnostics& diagnostics) {
   if (diagnostics.attempts <= 1) return "";
   return "; attempt " + std::to_string(diagnostics.attempt) + " of " +
@@ -186,7 +187,7 @@ struct Line {
   std::string text;
 };
 
-// The events during the call, and the ones before by which it had no connection that worked.
+// Lists the events during the call, and the earlier ones that left it without a working connection.
 std::vector<Line> lines_of(const CallDiagnostics& diagnostics) {
   const bool left_at_once = diagnostics.left_at == diagnostics.called_at;
   const bool has_time_out = diagnostics.deadline != TimePoint::max();

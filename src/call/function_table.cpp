@@ -10,7 +10,7 @@
 namespace batchrpc {
 namespace {
 
-// Levenshtein's distance.
+// The Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -51,7 +51,7 @@ std::string_view counted_name(std::string_view name) {
 std::string suggest(std::string_view name, const std::vector<std::string>& candidates,
                     const Stem& stem) {
   const auto compared = [&](std::string_view any) { return last_part(stem ? stem(any) : any); };
-  constexpr std::size_t kLongest = 256;  // a name from the wire may be anything
+  constexpr std::size_t kLongest = 256;  // a name from the wire may be of any length
   std::vector<std::pair<std::size_t, std::string_view>> near;
   if (name.size() > kLongest) return {};
   for (const std::string& candidate : candidates) {
@@ -180,7 +180,8 @@ std::string FunctionTable::why_not_found(std::string_view name, std::string_view
          (kind.hint != nullptr ? kind.hint(known) : "");
 }
 
-// As what a function is exposed that was called as an ordinary one; empty: as nothing.
+// Returns the kind as which a function is exposed that was called as an ordinary one; empty: it is
+// not exposed.
 std::string_view FunctionTable::used_as(std::string_view name) const {
   if (name.starts_with(kReservedPrefix)) return {};
   const std::shared_lock lock(mutex_);
@@ -192,7 +193,8 @@ std::string_view FunctionTable::used_as(std::string_view name) const {
   return {};
 }
 
-// Of functions of the same kind: methods, factories, or what has no reserved name.
+// Returns the names of functions of the same kind: methods, factories, or names without a reserved
+// prefix.
 std::vector<std::string> FunctionTable::shown_names_like(std::string_view name) const {
   const auto kind = name.substr(0, name.size() - shown_name(name).size());
   std::vector<std::string> alike;

@@ -13,38 +13,39 @@
 
 namespace batchrpc {
 
-/// What the names of the library's own functions begin with. A layer that gives the program's
-/// functions names of its own puts its kind before them: "batchrpc.kind:name".
+/// The prefix of the names of the library's own functions. A layer that renames the program's
+/// functions puts its kind before them: "batchrpc.kind:name".
 inline constexpr std::string_view kReservedPrefix = "batchrpc.";
 
-/// What a node has exposed, by name. Thread-safe.
+/// The functions that a node has exposed, by name. Thread-safe.
 class FunctionTable {
  public:
-  /// Has functions of that kind be named, ordered and explained so.
+  /// Sets how functions of that kind are named, ordered and explained.
   void add_kind(const detail::FunctionKind& kind);
-  /// The kind that a function of that name is of, exposed or not.
+  /// Returns the kind of a function of that name, exposed or not.
   [[nodiscard]] detail::FunctionKind kind_of(std::string_view name) const;
-  /// The name as people know it.
+  /// Returns the name as users know it.
   [[nodiscard]] std::string shown(std::string_view name) const;
-  /// The signature of a function of that name without the parameters that its kind puts first.
+  /// Returns the signature of a function of that name without the parameters that its kind puts
+  /// first.
   [[nodiscard]] std::string shown_signature(std::string_view name,
                                             std::string_view signature) const;
-  /// As batchrpc::suggest, by what counts of names of their kinds.
+  /// Like batchrpc::suggest, comparing the part of the names that matters for their kinds.
   [[nodiscard]] std::string suggest(std::string_view name,
                                     const std::vector<std::string>& candidates) const;
 
   /// Adds the function, and its kind. Throws InvalidArgument when the name is taken or empty.
   void add(std::shared_ptr<detail::ExposedFunction> function);
-  /// Calls under way finish. Returns whether there was one.
+  /// Removes the function. Calls in progress finish. Returns whether there was one.
   bool remove(std::string_view name);
 
-  /// Throws NotFound (with near names) or BadSignature (with both signatures). `node` is for the
+  /// Throws NotFound (with similar names) or BadSignature (with both signatures). `node` is for the
   /// message.
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> resolve(std::string_view name,
                                                                  std::string_view signature,
                                                                  std::string_view node) const;
   [[nodiscard]] std::shared_ptr<detail::ExposedFunction> find(std::string_view name) const;
-  /// In order.
+  /// Returns the names, sorted.
   [[nodiscard]] std::vector<std::string> names() const;
   void clear();
 
@@ -60,13 +61,13 @@ class FunctionTable {
   std::vector<detail::FunctionKind> kinds_;
 };
 
-/// Whether a function is one of the library's own, such as those that release references: not of
-/// names such as "batchrpc.kind:name", which are the program's.
+/// Whether a function is one of the library's own, such as those that release references. Names
+/// such as "batchrpc.kind:name" are the program's.
 [[nodiscard]] inline bool is_of_library(std::string_view name) noexcept {
   return name.starts_with(kReservedPrefix) && name.find(':') == std::string_view::npos;
 }
 
-/// `name` as people know it: without the kind before it.
+/// Returns `name` as users know it: without the kind before it.
 /// @{
 [[nodiscard]] std::string_view shown_name(std::string_view name);
 [[nodiscard]] inline std::string_view shown_name(const detail::FunctionKey& function) {
@@ -74,16 +75,16 @@ class FunctionTable {
 }
 /// @}
 
-/// As it is counted: the library's own together.
+/// Returns the name under which calls are counted. All functions of the library have the same one.
 [[nodiscard]] std::string_view counted_name(std::string_view name);
 
 /// Whether the parameters of `signature` begin with `parameter`.
 [[nodiscard]] bool begins_with(std::string_view signature, std::string_view parameter);
 
-/// What counts of a name, when names are compared.
+/// Returns the part of a name that matters when names are compared.
 using Stem = std::function<std::string_view(std::string_view name)>;
-/// Those of `candidates` that a person may have meant by `name`, as a text such as "did you mean
-/// 'add'?"; empty if there are none. Without `stem` all of a name counts.
+/// Returns those of `candidates` that a person may have meant by `name`, as a text such as "did you
+/// mean 'add'?"; empty if there are none. Without `stem`, whole names are compared.
 [[nodiscard]] std::string suggest(std::string_view name, const std::vector<std::string>& candidates,
                                   const Stem& stem = {});
 

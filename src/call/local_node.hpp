@@ -20,8 +20,8 @@
 
 namespace batchrpc {
 
-/// A node of this process, as layers use it that depend on calls alone, such as remote references.
-/// Lower layers hand it on and know nothing of it (detail::CurrentNode). Thread-safe.
+/// A node of this process, as used by layers that depend only on calls, such as remote references.
+/// Lower layers pass it on without knowing its type (detail::CurrentNode). Thread-safe.
 class LocalNode : public std::enable_shared_from_this<LocalNode> {
  public:
   virtual ~LocalNode();
@@ -41,7 +41,7 @@ class LocalNode : public std::enable_shared_from_this<LocalNode> {
   /// Whether this process is a child forked from the node's. Then `node` is never destroyed here.
   [[nodiscard]] static bool is_left_alone(const std::shared_ptr<LocalNode>& node);
 
-  /// Whether calls of this node may be recorded, so that it matters when they began.
+  /// Whether calls of this node may be recorded. Then their start times are needed.
   [[nodiscard]] virtual bool may_record() const noexcept = 0;
   /// Sends a call to the peer of that name; `encoder` holds the arguments. Throws InvalidArgument,
   /// NotFound, NotSent or ShutDown.
@@ -51,20 +51,22 @@ class LocalNode : public std::enable_shared_from_this<LocalNode> {
   /// Adds a function, and runs the calls that have waited for it. Throws InvalidArgument (its name
   /// is taken) or ShutDown.
   virtual void expose(std::shared_ptr<detail::ExposedFunction> function) = 0;
-  /// Runs a task where handlers run.
+  /// Runs a task on a thread that runs handlers.
   virtual void run_on_worker(Task task) = 0;
 
   using ChangeHandler = std::function<void(const PeerChange&)>;
-  /// `handler` gets every change from now on; the number takes it back.
+  /// Reports every change from now on to `handler`. Returns a number by which the handler is
+  /// removed.
   virtual std::uint64_t on_change(ChangeHandler handler) = 0;
-  /// `source` adds to the metrics whenever these are asked for.
+  /// Calls `source` whenever metrics are requested, to add its part.
   using MetricsSource = std::function<void(NodeMetrics&)>;
   virtual void on_metrics(MetricsSource source) = 0;
-  /// `report` says, at shutdown, what others still have of this node.
+  /// At shutdown, calls `report` for texts about what other nodes still hold of this node.
   using EndReport = std::function<std::vector<std::string>()>;
   virtual void on_end_report(EndReport report) = 0;
 
-  /// What a layer above keeps with a node: made at the first asking, and destroyed with the node.
+  /// Returns the data that a layer above keeps with a node. It is made on first use, and destroyed
+  /// with the node.
   template <class T>
   std::shared_ptr<T> extension() {
     const auto make = [this]() -> std::shared_ptr<void> { return std::make_shared<T>(*this); };
@@ -72,7 +74,7 @@ class LocalNode : public std::enable_shared_from_this<LocalNode> {
   }
 
  protected:
-  /// Calls `make`, under a lock, where there is none of that type.
+  /// Returns the extension of that type. If there is none, calls `make` under a lock.
   virtual std::shared_ptr<void> extension_of(
       std::type_index type, const std::function<std::shared_ptr<void>()>& make) = 0;
 };

@@ -9,17 +9,17 @@
 
 namespace batchrpc {
 
-/// How long a call may take that is made now, by the thread that answers another one, perhaps;
-/// `usual`: where its options say nothing. Throws TimedOut or Cancelled when it is not to be made
-/// at all.
+/// Returns the time-out of a call that is made now, perhaps by a thread that answers another call.
+/// `usual` applies if the options set none. Throws TimedOut or Cancelled when the call must not be
+/// made.
 [[nodiscard]] Duration timeout_of(const detail::FunctionKey& function,
                                   const detail::OutgoingOptions& options, Duration usual);
 
-/// Has a call of this node's cancelled along with the one that the calling thread is answering.
+/// Cancels a call of this node when the call that the calling thread is answering is cancelled.
 class NestedCall final : public detail::CancelHook {
  public:
-  /// The one that the calling thread answers; null where that cannot be cancelled, or where there
-  /// is none.
+  /// Returns the call that the calling thread is answering; null if there is none, or if it cannot
+  /// be cancelled.
   [[nodiscard]] static detail::Ref<detail::CallState> call_around() noexcept {
     const CallContext* const context = CallContext::current();
     return context != nullptr ? context->call() : nullptr;
@@ -27,7 +27,7 @@ class NestedCall final : public detail::CancelHook {
   explicit NestedCall(detail::Ref<detail::CallState> outer) noexcept : outer_(std::move(outer)) {}
   ~NestedCall() override { detach(); }
 
-  /// False when the outer call was cancelled before.
+  /// Returns false if the outer call was cancelled already.
   [[nodiscard]] bool follow(detail::SubmittedCall call) {
     call_ = std::move(call);
     return attach(std::move(outer_));

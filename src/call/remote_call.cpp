@@ -122,7 +122,7 @@ void IncomingCall::end() {
     record->report_own(0);  // unless there was a reply
   }
   const bool holds_something = context_.call() || lock_ || place_;
-  if (holds_something && sink->is_forked_copy()) {  // none of it is given back
+  if (holds_something && sink->is_forked_copy()) {  // none of it is released
     static_cast<void>(place_.release());
     static_cast<void>(new AsyncMutex::Guard(std::move(lock_)));
     static_cast<void>(new CallContext(std::exchange(context_, CallContext())));
@@ -152,7 +152,7 @@ void IncomingCall::reply(Encoder& encoder) {
     for (const Bytes& payload : encoder.payloads())
       bytes += payload.size();
     sink_->send_result(id_, encoder, recording());
-    bytes += encoder.words().size() * sizeof(Word);  // with the payloads' sizes
+    bytes += encoder.words().size() * sizeof(Word);  // includes the payloads' sizes
   }
   if (counters_ != nullptr) {
     if (is_cancelled) {
@@ -177,7 +177,7 @@ void IncomingCall::fail(const std::exception_ptr& error, bool began) {
   end();
 }
 
-// As the caller is told, or would be.
+// Counts the error as the caller gets it, or would get it.
 void IncomingCall::count_error(const std::exception_ptr& error, bool began,
                                std::uint64_t bytes) noexcept {
   if (counters_ == nullptr || sink_->is_forked_copy()) return;
@@ -190,17 +190,18 @@ void IncomingCall::count_error(const std::exception_ptr& error, bool began,
                                   .function = counters_->name,
                                   .peer = context_.caller().name,
                                   .text = describe(error)});
-  } catch (const std::bad_alloc&) {  // it is not remembered
+  } catch (const std::bad_alloc&) {  // it is not stored
     return;
   }
 }
 
 namespace {
 
-// Whether it is of a call that had as much time as the one whose handler made it: however soon its
-// callee, by whose clock that may pass sooner, has said that it is over.
+// Whether the error is of a nested call with as much time as the call whose handler made it. This
+// counts no matter how early the callee has reported a time-out, since time may pass faster by its
+// clock.
 bool had_as_much_time(const TimedOut& late, TimePoint deadline) {
-  constexpr auto kCoarse = std::chrono::milliseconds(100);  // of a busy machine's coarse clock
+  constexpr auto kCoarse = std::chrono::milliseconds(100);  // the lag of a coarse clock under load
   const CallDiagnostics* const diagnostics = late.diagnostics();
   if (diagnostics == nullptr) return false;
   const bool is_coarse = diagnostics->deadline - diagnostics->called_at >= kCoarseFrom - kCoarse;
@@ -211,7 +212,7 @@ bool had_as_much_time(const TimedOut& late, TimePoint deadline) {
 }  // namespace
 
 void IncomingCall::send_error(const std::exception_ptr& error, bool began) {
-  // A call that a handler has made ends with its own, or so much earlier (CallOptions::timeout).
+  // A call that a handler has made ends with its own, or this much earlier (CallOptions::timeout).
   constexpr auto kAtItsEnd = std::chrono::milliseconds(10);
   const auto send = [this](const std::exception_ptr& as, bool by_function) {
     const std::uint64_t bytes = sink_->send_error(id_, as, by_function, recording());

@@ -32,7 +32,7 @@ void CallProbe::set_callee(const PeerIdentity& callee) {
 }
 
 void CallProbe::tells(CallRecord&& callee) {
-  if (events_of(callee) > CallRecording::kMaxEvents + 1)  // no node of ours tells so much
+  if (events_of(callee) > CallRecording::kMaxEvents + 1)  // our own nodes never send as much
     leave_out_caused(callee);
   record_.callee.process = callee.callee.process;
   record_.callee.thread = callee.callee.thread;

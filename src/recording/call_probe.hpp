@@ -12,30 +12,30 @@
 
 namespace batchrpc::detail {
 
-/// A call of this node's that is being recorded. Its record goes to the sink when it ends, before
-/// the program learns of that. Used by one thread at a time, but for taken().
+/// A call of this node that is being recorded. Its record goes to the sink when the call ends,
+/// before the program learns of that. Used by one thread at a time, except taken().
 class CallProbe final : public FrameWatch {
  public:
-  /// `record` says all that is known before the call is sent.
+  /// `record` contains all that is known before the call is sent.
   CallProbe(std::shared_ptr<Loop> clock, std::shared_ptr<RecordSink> sink, CallRecord&& record,
             bool wants_reply);
-  /// One that has not ended was never sent.
+  /// A call that has not ended was never sent.
   ~CallProbe() override;
 
-  /// Of its message, with what travels beside it.
+  /// Sets the size of the call's message, including its payloads.
   void set_bytes_out(std::uint64_t bytes) noexcept { record_.bytes_out = bytes; }
-  /// The reply is there as a whole, of so many bytes.
+  /// The complete reply has come, with a size of `bytes`.
   void replied(std::uint64_t bytes);
-  /// By whom.
+  /// Sets the node that answers the call.
   void set_callee(const PeerIdentity& callee);
-  /// And tells the callee's side of the call.
+  /// Adds the callee's part of the record.
   void tells(CallRecord&& callee);
-  /// The call has failed: counts once.
+  /// The call has failed. Only the first error counts.
   void failed(const std::exception_ptr& error);
-  /// The caller is told now; of several times the first.
+  /// The caller gets the result now. Only the first call of this function counts.
   void end() noexcept;
 
-  /// Of a notification that is the end.
+  /// The message is sent. For a notification, that is the end.
   void taken() noexcept override;
 
  private:

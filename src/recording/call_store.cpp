@@ -8,14 +8,14 @@
 namespace batchrpc {
 namespace {
 
-// So many calls and operators are looked at while who adds a call waits.
+// The calls and operators that are copied or counted while a thread that adds a call waits.
 constexpr std::size_t kAtOnce = 1000;
 
 }  // namespace
 
 // A record that does not fit is destroyed without the lock.
 void CallStore::add(CallRecord&& record) noexcept {
-  if (!operators_) detail::leave_out_operators(record);  // another one may have wanted them
+  if (!operators_) detail::leave_out_operators(record);  // another sink may have wanted them
   const std::size_t events = detail::events_of(record);
   const std::lock_guard lock(mutex_);
   if (events_ + events > max_events_) {

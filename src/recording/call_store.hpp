@@ -14,7 +14,7 @@ namespace batchrpc {
 /// Keeps the records of calls, as many as there is room for. Thread-safe.
 class BATCHRPC_EXPORT CallStore final : public detail::RecordSink {
  public:
-  /// Room for so many calls and operators.
+  /// Makes a store with room for `max_events` calls and operators.
   CallStore(std::size_t max_events, bool operators)
       : max_events_(max_events), operators_(operators) {}
 
@@ -22,15 +22,16 @@ class BATCHRPC_EXPORT CallStore final : public detail::RecordSink {
   void lost(std::size_t events) noexcept override;
   [[nodiscard]] bool wants_operators() const noexcept override { return operators_; }
 
-  /// What is kept from number `first` on: whole calls, of about so many events together, at least
-  /// one.
+  /// Returns the calls from number `first` on: complete calls with about `max_events` events in
+  /// total, at least one call.
   [[nodiscard]] std::vector<CallRecord> copy(std::size_t first, std::size_t max_events) const;
-  /// All of it, a part after the other: meanwhile calls may be added.
+  /// Returns all calls. Copies in parts, so that calls may be added meanwhile.
   [[nodiscard]] std::vector<CallRecord> copy() const;
   [[nodiscard]] std::size_t size() const;
-  /// How many calls and operators are kept from number `first` on, with what was left out of them.
+  /// The number of calls and operators that are kept from number `first` on, including those that
+  /// were left out of them.
   [[nodiscard]] std::uint64_t events(std::size_t first) const;
-  /// Calls and operators that were not kept.
+  /// The number of calls and operators that were not kept.
   [[nodiscard]] std::uint64_t left_out() const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 using detail::RecordSink;
 
-// Several that want one call.
+// Passes a call on to several sinks.
 class Several final : public RecordSink {
  public:
   explicit Several(std::vector<std::shared_ptr<RecordSink>> sinks) : sinks_(std::move(sinks)) {}
@@ -46,7 +46,7 @@ class Several final : public RecordSink {
   const std::vector<std::shared_ptr<RecordSink>> sinks_;
 };
 
-// Null for none.
+// Combines the sinks into one; null if there are none.
 std::shared_ptr<RecordSink> one_of(std::vector<std::shared_ptr<RecordSink>> sinks) {
   if (sinks.empty()) return nullptr;
   if (sinks.size() == 1) return std::move(sinks.front());
@@ -154,7 +154,7 @@ CallTracer::Shown CallTracer::rest(Position from) const {
           .sampled = of.every};
 }
 
-// By chance, so that calls which come in turn are all seen.
+// Random, so that calls which alternate are all seen.
 bool CallTracer::is_sampled(const Recorder& recorder) noexcept {
   return recorder.every == 1 || next_id() % recorder.every == 0;
 }
@@ -199,7 +199,7 @@ void CallTracer::complete(std::shared_ptr<detail::OutgoingExtras>& extras, std::
 std::uint64_t CallTracer::next_id() noexcept {
   const std::uint64_t number = ids_.fetch_add(1, std::memory_order_relaxed) + 1;
   const std::uint64_t id = mixed(seed_ + number * kGolden);
-  return id != 0 ? id : 1;  // zero is no id
+  return id != 0 ? id : 1;  // zero is not a valid id
 }
 
 TraceContext CallTracer::next_span(const TraceContext& parent, bool recorded) noexcept {

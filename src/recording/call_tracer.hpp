@@ -15,37 +15,38 @@
 
 namespace batchrpc {
 
-/// Who records a node's calls, and what goes along with them beside their arguments. Thread-safe.
+/// The recorders of a node's calls, and the extras that are sent with calls beside their arguments.
+/// Thread-safe.
 class CallTracer {
  public:
-  /// `seed`: of the ids of spans. `operators`: NodeOptions::operators.
+  /// `seed`: for the ids of spans. `operators`: NodeOptions::operators.
   explicit CallTracer(std::uint64_t seed, const detail::OperatorSource* operators = nullptr)
       : seed_(seed), operators_(operators) {}
 
-  /// From now on one in `every` calls that the node makes goes to `sink`, and of those that it
-  /// answers if `answered`, until remove().
+  /// Records one in `every` calls that the node makes into `sink`, until remove(). If `answered`,
+  /// also records calls that it answers.
   BATCHRPC_EXPORT void add(std::shared_ptr<detail::RecordSink> sink, std::uint64_t every,
                            bool answered);
   BATCHRPC_EXPORT void remove(const detail::RecordSink& sink);
 
-  /// Has others see what `store` keeps, as long as that lives.
+  /// Makes the calls in `store` visible to others, as long as the store lives.
   BATCHRPC_EXPORT void show(const std::shared_ptr<CallStore>& store, std::uint64_t every);
-  /// Where in the stores that were shown: store by store.
+  /// A position in the stores that were shown: store by store.
   struct Position {
     std::uint64_t store = 0;
     std::uint64_t call = 0;
   };
-  /// Some of what they keep.
+  /// A part of the calls in those stores.
   struct Shown {
     std::vector<CallRecord> calls{};
     Position next{};
-    bool more = false;           ///< there is something at `next`
-    std::uint64_t left_out = 0;  ///< by stores of which this is the end
+    bool more = false;           ///< there are more calls at `next`
+    std::uint64_t left_out = 0;  ///< left out by the stores that end here
     std::uint64_t sampled = 1;
   };
-  /// What is at `from`, of about so many events.
+  /// Returns the calls at `from`, about `max_events` events.
   [[nodiscard]] Shown shown(Position from, std::size_t max_events) const;
-  /// The rest of the store there, without its calls, which count as left out.
+  /// Returns the rest of the store at `from`, but without its calls, which count as left out.
   [[nodiscard]] Shown rest(Position from) const;
 
   /// Whether a call that the calling thread makes now may have to be recorded.
@@ -54,17 +55,17 @@ class CallTracer {
            is_watched();
   }
 
-  /// Adds to `extras`, which say what the options of a call ask for, what goes along with it as the
-  /// calling thread makes it. Null: nothing does.
+  /// Adds the extras that are sent with a call of the calling thread to `extras`, which has those
+  /// from the options of the call. Null: there are none.
   void complete(std::shared_ptr<detail::OutgoingExtras>& extras, std::string_view caller,
                 std::string_view peer, std::string_view function);
 
-  /// Where a call of the program goes that has come in now; null: nowhere.
+  /// Returns the sink for a call of the program that has come in now; null: it is not recorded.
   [[nodiscard]] std::shared_ptr<detail::RecordSink> sink_of_answered() {
     return answered_.load(std::memory_order_relaxed) == 0 ? nullptr : next_sink_of_answered();
   }
 
-  /// The place of a call in its trace: below `parent`, or the first of a new one.
+  /// Returns the position of a call in its trace: below `parent`, or the first of a new trace.
   [[nodiscard]] TraceContext next_span(const TraceContext& parent, bool recorded) noexcept;
 
  private:
@@ -74,7 +75,7 @@ class CallTracer {
     bool answered = false;
   };
 
-  // A store that is shown and lives.
+  // A store that is shown and still lives.
   struct LivingStore {
     std::shared_ptr<CallStore> store;  // null: there is none
     std::uint64_t number = 0;
@@ -93,17 +94,17 @@ class CallTracer {
   void add_recorders(std::vector<std::shared_ptr<detail::RecordSink>>& sinks);
 
   const std::uint64_t seed_;
-  const detail::OperatorSource* const operators_;  // null: nothing tells of operators
+  const detail::OperatorSource* const operators_;  // null: operators are not recorded
   std::atomic<std::uint64_t> ids_{0};
   std::atomic<std::size_t> count_{0};
-  std::atomic<std::size_t> answered_{0};  // of these, who wants calls that are answered
+  std::atomic<std::size_t> answered_{0};  // the recorders of calls that are answered
   struct ShownStore {
     std::weak_ptr<CallStore> store;
     std::uint64_t number = 0;
     std::uint64_t every = 1;
   };
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::vector<Recorder> recorders_;
   std::vector<ShownStore> stores_;  // by their numbers
   std::uint64_t next_store_ = 0;

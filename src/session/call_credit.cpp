@@ -7,7 +7,7 @@
 namespace batchrpc {
 namespace {
 
-// What a call's frame takes beside its arguments.
+// The size of a call's frame without its arguments.
 constexpr std::uint64_t kEnvelopeBytes = 4096;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 62;
 
@@ -21,8 +21,8 @@ std::uint64_t CallCredit::Usage::of(Of whose) const noexcept {
   return whose == Of::handlers ? unsent : std::max(unsent + paused, pending);
 }
 
-// Whether `bytes` more fit beside those in use. A call that never would fit needs half of the limit
-// free.
+// Whether `bytes` more fit beside the bytes in use. A call that is larger than the limit fits when
+// half of the limit is free.
 bool CallCredit::fits(std::uint64_t used, std::uint64_t bytes) const noexcept {
   return bytes <= limit_ ? used <= limit_ - bytes : used <= limit_ / 2;
 }

@@ -39,7 +39,8 @@ std::optional<CallOrder::Call> CallOrder::take(const Key& key) {
   if (line == lines_.end()) return std::nullopt;
   auto& places = line->second;
   if (places.empty()) {
-    lines_.erase(line);  // not with its last call: what comes while that starts is behind it
+    lines_.erase(line);  // not with its last call: calls that arrive while that one starts must
+                         // queue behind it
     return std::nullopt;
   }
   if (!places.front().call) return std::nullopt;

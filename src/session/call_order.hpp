@@ -14,39 +14,41 @@
 
 namespace batchrpc {
 
-/// The calls of one peer that wait for their turn: those of one key start in the order of their
-/// frames, also when the payloads of one come later. Knows the keys for which a call waits, no
-/// others. Used by the thread that reads.
+/// The calls of one peer that wait for their turn. Calls of one key start in the order of their
+/// frames, even if the payloads of one come later. Only keys with a waiting call are stored. Used
+/// by the thread that reads.
 class CallOrder {
  public:
   using Key = detail::OrderingKey;
   using Call = PayloadAssembler::Whole;
 
   [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
-  /// How much waits, in bytes.
+  /// The bytes of the calls that wait.
   [[nodiscard]] std::uint64_t waiting_bytes() const noexcept { return waiting_bytes_; }
   [[nodiscard]] bool has(const Key& key) const { return lines_.contains(key); }
 
-  /// A call that is there, behind those before it.
+  /// Appends a call that is complete behind those before it.
   void append(const Key& key, Call call);
-  /// A place for the call `id`, which is still coming in.
+  /// Reserves a place for the call `id`, which is still coming in.
   void reserve(const Key& key, std::uint64_t id);
-  /// The call for which that place was.
+  /// Puts the call into the place that was reserved for it.
   void fill(const Key& key, std::uint64_t id, Call call);
-  /// The call whose turn it is, to be run now.
+  /// Removes and returns the call whose turn it is, to be run now.
   [[nodiscard]] std::optional<Call> take(const Key& key);
-  /// All calls that are there; none of them will run.
+  /// Removes and returns all calls that are complete. None of them will run.
   [[nodiscard]] std::vector<Call> take_all();
-  /// The call of that id, which is there and will not run; nothing, if it does not wait here.
+  /// Removes and returns the complete call of that id, which will not run. Returns nothing if it
+  /// does not wait here.
   [[nodiscard]] std::optional<Call> remove(std::uint64_t id);
-  /// The call for which that place was will never be there.
+  /// Drops the place of a call that will never be complete.
   void give_up(const Key& key, std::uint64_t id);
-  /// Nor will any that is still coming in. Returns the keys whose calls may be taken now.
+  /// Drops the places of all calls that are still coming in. Returns the keys whose calls may be
+  /// taken now.
   [[nodiscard]] std::vector<Key> give_up();
 
  private:
   struct Place {
-    std::uint64_t id;  // of a call that is coming in
+    std::uint64_t id;  // the id of a call that is coming in
     std::optional<Call> call;
   };
 

@@ -13,40 +13,40 @@
 
 namespace batchrpc {
 
-/// A function of this node's, as a peer has defined it for its calls.
+/// A function of this node, as a peer has defined it for its calls.
 struct CalledFunction {
   std::string name;
   std::string signature;
-  std::string shown;        ///< the name as people know it
-  bool of_program = false;  ///< not of the library itself
-  /// Reads the key by which its calls start in order (FunctionKind); null: in any order.
+  std::string shown;        ///< the name as users know it
+  bool of_program = false;  ///< not one of the library's own functions
+  /// Reads the key by which its calls are ordered (FunctionKind). Null: the order is free.
   std::optional<detail::OrderingKey> (*ordering_key)(Decoder& arguments) = nullptr;
-  std::weak_ptr<detail::ExposedFunction> exposed{};  ///< what the CallSink found for it last
+  std::weak_ptr<detail::ExposedFunction> exposed{};  ///< found for it by the CallSink last
 };
 
-/// Where a call has come to, and when.
+/// The node at which a call has arrived, and the time.
 struct CallArrival {
-  const std::shared_ptr<LocalNode>& node;  ///< whose function runs, for codecs
-  std::uint64_t at = 0;                    ///< by Loop::ticks()
+  const std::shared_ptr<LocalNode>& node;  ///< the node whose function runs, for codecs
+  std::uint64_t at = 0;                    ///< in ticks of Loop::ticks()
 };
 
-/// Takes the calls that sessions have read, and has them answered. A session uses it on its loop.
+/// Takes the calls that sessions have read, and gets them answered. A session uses it on its loop.
 class CallSink {
  public:
   virtual ~CallSink() = default;
 
-  /// A peer has defined a function for its calls, which is exposed or not.
+  /// A peer has defined a function for its calls. It may be exposed or not.
   [[nodiscard]] virtual CalledFunction define(std::string name, std::string signature) = 0;
-  /// Runs the call, now or later, or answers it with the reason why not. The call is moved away or
-  /// answered when this returns.
+  /// Runs the call, now or later, or answers it with the reason for the refusal. When this returns,
+  /// the call is answered or moved from.
   virtual void take(CalledFunction& called, detail::IncomingCall& call,
                     const CallArrival& arrival) = 0;
-  /// A call has come whose payloads follow: asks its function (ExposedFunction::announce), if it is
-  /// exposed and may run. Throws what the function throws, NotFound or BadSignature.
+  /// A call has come, and its payloads follow. Asks its function (ExposedFunction::announce) if
+  /// that is exposed and may run. Throws NotFound, BadSignature, or any exception of the function.
   [[nodiscard]] virtual detail::ReceivePlan announce(
       CalledFunction& called, Decoder& arguments,
       const std::shared_ptr<detail::TransferGate>& gate) = 0;
-  /// Where calls of that function are counted; null: nobody counts them.
+  /// The counters of that function; null: its calls are not counted.
   [[nodiscard]] virtual FunctionCounters* counters_of(const CalledFunction& called) = 0;
 };
 

@@ -19,12 +19,12 @@ std::vector<PendingCall> CallTable::take_expired(TimePoint now) {
   return expired;
 }
 
-// Gives the memory of a burst back. Ids that were used do not come again.
+// Frees the memory of a burst of calls. Ids that were used are not used again.
 void CallTable::shrink() {
   std::uint32_t last = first_generation_;
   for (const Slot& slot : slots_)
     last = std::max(last, slot.generation);
-  first_generation_ = last;  // which no call has had yet
+  first_generation_ = last;  // no call has had this one yet
   slots_ = std::vector<Slot>();
   first_free_ = kNone;
 }

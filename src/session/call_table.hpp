@@ -16,12 +16,12 @@
 
 namespace batchrpc {
 
-/// What few calls have.
+/// Data that only few calls have.
 struct CallBelongings : detail::Pooled {
   std::unique_ptr<detail::PayloadTarget> payload_target{};
-  std::optional<NestedCall> nested{};  ///< in the call in which it was made
+  std::optional<NestedCall> nested{};  ///< set for a call that was made by a handler
   std::vector<std::shared_ptr<DeliveryHook>> delivery_hooks{};
-  std::shared_ptr<detail::CallProbe> probe{};  ///< null: it is not recorded
+  std::shared_ptr<detail::CallProbe> probe{};  ///< null: the call is not recorded
 };
 
 /// A call that waits for its reply.
@@ -29,14 +29,14 @@ struct PendingCall {
   detail::ReplyHandler handler;
   TimePoint deadline = TimePoint::max();
   TimePoint called_at{};
-  std::uint64_t called_ticks = 0;  ///< the same by Loop::ticks()
-  std::uint64_t id = 0;            ///< given by the table
-  OutputQueue::Place place{};      ///< of its frame in the connection's output
+  std::uint64_t called_ticks = 0;  ///< the same time in Loop::ticks()
+  std::uint64_t id = 0;            ///< assigned by the table
+  OutputQueue::Place place{};      ///< the place of its frame in the connection's output
   std::uint32_t function = 0;
-  bool waited = false;      ///< for a connection, or for what was before it
-  std::uint64_t bytes = 0;  ///< of its frame and payloads
+  bool waited = false;      ///< it waited for a connection, or behind other output
+  std::uint64_t bytes = 0;  ///< the size of its frame and payloads
   std::shared_ptr<const void> kept{};
-  std::unique_ptr<CallBelongings> belongings{};  ///< null: none
+  std::unique_ptr<CallBelongings> belongings{};  ///< null: it has none
 
   [[nodiscard]] CallBelongings& own() {
     if (!belongings) belongings = std::make_unique<CallBelongings>();
@@ -51,30 +51,30 @@ struct PendingCall {
   }
 };
 
-/// The calls that wait on one session, by id: index and generation of a slot, so that neither a
-/// lock-free structure nor a hash is needed. Not thread-safe: the session locks.
+/// The calls that wait on one session, by id. An id is the index and generation of a slot, so
+/// neither a lock-free structure nor a hash is needed. Not thread-safe: the session locks.
 class CallTable {
  public:
-  /// Ids of calls are below; messages without a reply use those from here on.
+  /// Ids of calls are smaller. Messages without a reply have ids from here on.
   static constexpr std::uint64_t kNotifications = std::uint64_t{1} << 62;
 
-  /// Returns the call's id, never 0.
+  /// Adds a call. Returns its id, which is never 0.
   std::uint64_t add(PendingCall&& call);
-  /// The call, which leaves the table; nothing if it has ended.
+  /// Removes and returns the call; nothing if it has ended.
   std::optional<PendingCall> take(std::uint64_t id);
-  /// The call, which stays; null if it has ended.
+  /// Finds the call, which stays; null if it has ended.
   PendingCall* find(std::uint64_t id) noexcept;
 
-  /// Takes the calls whose deadline is at or before `now`. Afterwards `earliest_deadline()` is
+  /// Removes the calls whose deadline is at or before `now`. Afterwards `earliest_deadline()` is
   /// exact.
   std::vector<PendingCall> take_expired(TimePoint now);
   std::vector<PendingCall> take_all();
 
-  /// No call's deadline is earlier. Calls that end leave it as it is, so that they cost nothing
+  /// No call has an earlier deadline. Calls that end do not update it, so that they cost nothing
   /// here.
   [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  /// Of all calls that wait.
+  /// The bytes of all calls that wait.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
   template <class F>

@@ -6,9 +6,9 @@
 
 namespace batchrpc {
 
-/// How large the chunks of payloads are: about as large as what the stream takes without a wait. A
-/// call behind a chunk must not wait for long on a slow stream, and on a fast one the system call
-/// of a chunk must not show. Not thread-safe.
+/// The size of the chunks in which payloads are sent: about as much as the stream takes without
+/// blocking. On a slow stream, a call behind a chunk must not wait for long. On a fast one, the
+/// system call of each chunk must cost little. Not thread-safe.
 class ChunkSize {
  public:
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -19,7 +19,7 @@ class ChunkSize {
     std::size_t steps = bytes_ / kStep;
     if (blocked) {
       steps = std::max(steps / 2, std::exchange(at_once_, 0) / kStep);
-    } else {  // what was sent at once may be one chunk the next time
+    } else {  // all that was sent at once may be one chunk the next time
       steps = std::max(steps, (at_once_ + kStep - 1) / kStep);
     }
     bytes_ = std::clamp(steps * kStep, kStep, kMost);
@@ -28,12 +28,12 @@ class ChunkSize {
   void all_sent() noexcept { at_once_ = 0; }
 
  private:
-  static constexpr std::size_t kStep = 16 * 1024;  // and the smallest
+  static constexpr std::size_t kStep = 16 * 1024;  // also the smallest size
   static constexpr std::size_t kFirst = 256 * 1024;
   static constexpr std::size_t kMost = 1024 * 1024;
 
   std::size_t bytes_ = kFirst;
-  std::size_t at_once_ = 0;  // written since the stream blocked, or since everything was sent
+  std::size_t at_once_ = 0;  // bytes written since the stream blocked, or had sent everything
 };
 
 }  // namespace batchrpc

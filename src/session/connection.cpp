@@ -16,16 +16,16 @@ namespace {
 constexpr std::size_t kLargeFrameBytes = ReadBuffer::kBytes / 2;
 static_assert(kLargeFrameBytes + wire::kInlinePayloadBytes <= ReadBuffer::kBytes);
 
-// How many full buffers one connection may read before others get their turn.
+// The number of full buffers that one connection may read before others get their turn.
 constexpr int kReadsInARow = 8;
-// Of what comes behind a payload that is read into its place: the next chunk's header, say, but not
-// its bytes, which would have to be copied.
+// The most bytes to read behind a payload that is read directly into its place. They hold the
+// header of the next chunk, say, but not its bytes, which would have to be copied.
 constexpr std::size_t kReadBehind = 4096;
 
 }  // namespace
 
-// One round of reading. Knows what to do when a handler that it called waits: the rest of what was
-// read becomes the connection's again, and whoever drives meanwhile reads on.
+// One round of reading. If a handler that it called waits, the unread rest goes back to the
+// connection, and the thread that drives the loop meanwhile continues to read.
 class Connection::Batch {
  public:
   explicit Batch(Connection& connection, const std::shared_ptr<FrameSink>& frame_sink)
@@ -38,10 +38,11 @@ class Connection::Batch {
 
   FrameSink& sink;
   std::span<const std::byte> rest;   // read, but not consumed
-  std::span<const std::byte> frame;  // being consumed, with what is behind it
-  std::vector<Word> large_frame;     // the same, if it came past the buffer
+  std::span<const std::byte> frame;  // the frame that is being consumed, and all bytes behind it
+  std::vector<Word> large_frame;     // the same, if the frame bypassed the buffer
 
-  /// Whether the stream has ended, or somebody else reads on: touch the connection no more.
+  /// Whether the stream has ended, or another round of reading has taken over. Do not touch the
+  /// connection then.
   [[nodiscard]] bool is_over() const {
     return detached_ || !connection_.live_ || connection_.streams_ != stream_;
   }
@@ -98,7 +99,8 @@ std::string Connection::description() const {
   return stream_ ? stream_->description() : "a connection that is not there yet";
 }
 
-// Weak: what waits is the stream's, the stream is ours, and a loop that has ended calls nobody.
+// The reference is weak. The stream owns the waiting callback, the connection owns the stream, and
+// a loop that has ended calls nothing.
 void Connection::wait_readable() {
   stream_->wait_readable([weak = weak_from_this(), stream = streams_] {
     const auto self = weak.lock();
@@ -119,7 +121,7 @@ void Connection::read_ready() {
       if (batch.is_over()) return;
       if (!more) break;
     }
-  } catch (const std::exception& bad) {  // BadMessage, or no memory for what it declares
+  } catch (const std::exception& bad) {  // BadMessage, or no memory for the size that it declares
     if (batch.is_over()) return;
     if (!batch.frame.empty()) offence_ = "; " + first_bytes_text(batch.frame);
     fail(bad.what(), true);
@@ -136,7 +138,7 @@ void Connection::note_heard(std::size_t bytes) noexcept {
   bytes_received_.store(bytes_received() + bytes, std::memory_order_relaxed);
 }
 
-// Reads what is there and consumes it. Whether there may be more.
+// Reads the available bytes and consumes them. Returns whether there may be more.
 bool Connection::read_once(Batch& batch, std::span<std::byte> scratch) {
   const std::size_t have = partial_.size();
   std::copy(partial_.begin(), partial_.end(), scratch.begin());
@@ -185,7 +187,8 @@ bool Connection::read_once(Batch& batch, std::span<std::byte> scratch) {
   return result.bytes == offered;
 }
 
-// Reads bytes that nobody wants. Only these, so that the next frame begins where the buffer does.
+// Reads bytes that nobody wants. Reads no others, so that the next frame begins at the start of the
+// buffer.
 bool Connection::drop_rest(Batch& /*batch*/, std::span<std::byte> scratch) {
   const std::size_t want = std::min<std::uint64_t>(scratch.size(), direct_skip_);
   const std::array<std::span<std::byte>, 1> buffers{scratch.first(want)};
@@ -200,7 +203,7 @@ bool Connection::drop_rest(Batch& /*batch*/, std::span<std::byte> scratch) {
   return result.bytes == want;
 }
 
-// Takes one frame from the batch. Whether there was one.
+// Takes one frame from the batch. Returns whether there was one.
 bool Connection::consume(Batch& batch) {
   if (batch.rest.size() < sizeof(Word) || direct_ != Direct::none) return false;
   batch.frame = batch.rest;
@@ -321,7 +324,7 @@ void Connection::flush_soon() {
 }
 
 void Connection::handle_flushed(OutputQueue::Flushed flushed) {
-  // After a failed write there may be replies, and a goodbye, to be read: the reading side finds
+  // After a failed write there may still be replies, and a goodbye, to read. The reading side finds
   // the end itself.
   if (flushed != OutputQueue::Flushed::blocked) return;
   loop_->post([self = shared_from_this()] { self->wait_writable(); });

@@ -14,19 +14,19 @@ class ConnectionLog {
  public:
   using Events = std::shared_ptr<const std::vector<ConnectionEvent>>;
 
-  /// Adds an event. Attempts to connect that fail one after the other become one event.
+  /// Adds an event. Consecutive failed attempts to connect become one event.
   void add(ConnectionEvent event);
   /// Removes the silence that was added last: the peer was heard again.
   void end_silence();
 
-  /// The events so far; null: there are none. What it returns never changes.
+  /// Returns the events so far; null: there are none. The returned events never change.
   [[nodiscard]] Events events() const;
 
  private:
   static constexpr std::size_t kKept = 16;
 
   mutable std::mutex mutex_;
-  Events events_;  // others may hold the same: each change makes another
+  Events events_;  // may be shared with readers, so each change makes a new one
 };
 
 }  // namespace batchrpc

@@ -11,13 +11,13 @@ constexpr std::array<std::string_view, 10> kOfHttp{"GET ",    "HEAD ",       "PO
                                                    "DELETE ", "PATCH ",      "OPTIONS", "CONNECT",
                                                    "TRACE ",  "PRI * HTTP/2"};
 
-/// With an article; empty: nothing that is known.
+/// Names the kind of the bytes, with an article; empty: it is unknown.
 std::string_view kind_of(std::string_view text) {
   const auto is_first = [text](std::string_view word) { return text.starts_with(word); };
   if (std::any_of(kOfHttp.begin(), kOfHttp.end(), is_first)) return "an HTTP request";
   if (is_first("HTTP/")) return "an HTTP answer";
   if (is_first("SSH-")) return "SSH";
-  // A handshake record of TLS 1.0 or later; its first message.
+  // The first message of a handshake record of TLS 1.0 or later.
   if (text.size() >= 6 && is_first("\x16\x03") && text[5] == 1) return "a TLS handshake";
   return {};
 }

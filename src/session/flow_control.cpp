@@ -13,7 +13,7 @@ void FlowControl::hold() {
   if (state_.load(std::memory_order_acquire) == State::open) return;
   const auto calls = calls_.lock();
   if (calls) calls->send_credit(call_, wire::kNoCredit);
-  // Only now: so the credit of who opens it follows this one.
+  // Set only now, so that the credit sent by a concurrent open() follows this one.
   State unused = State::unused;
   const bool is_shut =
       state_.compare_exchange_strong(unused, State::shut, std::memory_order_acq_rel);

@@ -10,8 +10,8 @@ namespace batchrpc {
 
 class IncomingCalls;
 
-/// Whether the payloads of one incoming call are to come. Opened by any thread, held by the one
-/// that reads.
+/// Lets the payloads of one incoming call come, or holds them back. Any thread may open it. The
+/// thread that reads holds it.
 class FlowControl final : public detail::TransferGate {
  public:
   FlowControl(std::weak_ptr<IncomingCalls> calls, std::uint64_t call, std::uint64_t bytes)
@@ -21,7 +21,7 @@ class FlowControl final : public detail::TransferGate {
 
   void open() noexcept override;
 
-  /// Tells the sender to wait, unless the gate was opened before.
+  /// Asks the sender to wait, unless the gate was opened before.
   void hold();
   [[nodiscard]] bool is_shut() const noexcept {
     return state_.load(std::memory_order_acquire) == State::shut;

@@ -11,9 +11,9 @@ namespace batchrpc {
 
 class Connection;
 
-/// While a thread works for a node (a batch of messages, a handler, a timer): what it sends
-/// gathers, and leaves at the scope's end or before the thread waits; and when it waits, it does so
-/// by the node's context.
+/// Active while a thread works for a node (a batch of messages, a handler, a timer). Its output is
+/// collected, and sent at the scope's end or before the thread waits. The thread waits through the
+/// node's context.
 class FlushScope {
  public:
   explicit FlushScope(std::shared_ptr<WaitContext> context);
@@ -21,13 +21,13 @@ class FlushScope {
   FlushScope(const FlushScope&) = delete;
   FlushScope& operator=(const FlushScope&) = delete;
 
-  /// Notes that `connection` has something to send. False when the calling thread is in no scope.
+  /// Notes that `connection` has output to send. False when the calling thread is in no scope.
   static bool defer(Connection& connection);
 
-  /// Sends what the calling thread's scopes have gathered.
+  /// Sends the output that the calling thread's scopes have collected.
   static void flush_current();
 
-  /// For the time of which the calling thread is in no scope: those that it is in have flushed.
+  /// Hides the calling thread's scopes for its lifetime. They must have flushed.
   class Hidden {
    public:
     Hidden() : innermost_(std::exchange(innermost(), nullptr)) {}
@@ -39,7 +39,8 @@ class FlushScope {
     FlushScope* const innermost_;
   };
 
-  /// Makes the scope's end hand the sending to the loop, for a thread that has more to do at once.
+  /// Makes the loop send the output at the scope's end, for a thread that has more work to do at
+  /// once.
   void leave_to_loop() noexcept { leave_to_loop_ = true; }
 
  private:

@@ -5,9 +5,9 @@
 
 namespace batchrpc {
 
-/// How many bytes of calls and replies an output queue holds: queued, being written, or kept until
-/// they are acknowledged. Payloads that the peer has paused count apart. The queue changes the
-/// counts under its lock; any thread may read them.
+/// Counts the bytes of calls and replies that an output queue holds: queued, being written, or kept
+/// until they are acknowledged. Payloads that the peer has paused are counted separately. The queue
+/// changes the counts under its lock. Any thread may read them.
 class HeldBytes {
  public:
   struct Part {
@@ -23,7 +23,7 @@ class HeldBytes {
     change(calls_, 0 - part.calls);
     change(replies_, 0 - part.replies);
   }
-  /// Moves bytes of calls to those that are paused.
+  /// Counts bytes of calls as paused.
   void pause(std::uint64_t bytes) noexcept {
     change(calls_, 0 - bytes);
     change(paused_, bytes);
@@ -46,7 +46,7 @@ class HeldBytes {
   static std::uint64_t read(const Count& count) noexcept {
     return count.load(std::memory_order_relaxed);
   }
-  // Only the thread that holds the queue's lock writes, so this need not be one step.
+  // Only the thread that holds the queue's lock writes, so this need not be atomic.
   static void change(Count& count, std::uint64_t by) noexcept {
     count.store(read(count) + by, std::memory_order_relaxed);
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kFewestBuckets = 16;  // buckets
 
-// Drawn anew by each process, since the peer chooses the ids.
+// Random in each process, since the peer chooses the ids.
 std::uint64_t odd_multiplier() {
   static const std::uint64_t multiplier = random_odd();
   return multiplier;
@@ -66,7 +66,7 @@ detail::Ref<detail::CallState> InFlightCalls::take(std::uint64_t id) {
   return call;
 }
 
-// Takes the lock, and closes if that is asked for. In order, whatever the hash.
+// Takes the lock. Closes the table if `and_close` is true. The order does not depend on the hash.
 std::vector<detail::Ref<detail::CallState>> InFlightCalls::list(bool and_close) {
   std::vector<detail::Ref<detail::CallState>> all;
   {
@@ -86,7 +86,7 @@ std::vector<detail::Ref<detail::CallState>> InFlightCalls::list(bool and_close) 
   return all;
 }
 
-// Gives the memory of a burst back.
+// Frees the memory of a burst of calls.
 void InFlightCalls::unlink(Link& link) {
   constexpr std::size_t kKept = 4096;
   link = std::exchange(link->next_kept_, nullptr);

@@ -14,15 +14,16 @@ namespace batchrpc {
 /// removed before it is destroyed. Thread-safe.
 class InFlightCalls {
  public:
-  /// False when it is closed. Of calls with one id, one is found.
+  /// Adds a call. False when the table is closed. Lookups find one of several calls with the same
+  /// id.
   [[nodiscard]] bool add(detail::CallState& call);
-  /// Does nothing for a call that is not in it.
+  /// Removes the call. Does nothing for a call that is not in the table.
   void remove(const detail::CallState& call);
-  /// The call, which leaves; null: there is none.
+  /// Removes and returns the call; null: there is none.
   [[nodiscard]] detail::Ref<detail::CallState> take(std::uint64_t id);
-  /// All of them, by their ids.
+  /// Returns all calls, sorted by id.
   [[nodiscard]] std::vector<detail::Ref<detail::CallState>> all() { return list(false); }
-  /// The same, which leave; none comes in any more.
+  /// Removes and returns all calls, sorted by id. No more can be added.
   [[nodiscard]] std::vector<detail::Ref<detail::CallState>> close() { return list(true); }
 
  private:
@@ -33,8 +34,8 @@ class InFlightCalls {
   void resize(std::size_t buckets);
   void unlink(Link& link);
 
-  std::mutex mutex_;           // guards what follows
-  std::vector<Link> buckets_;  // a power of two; each a list, by CallState::next_kept_
+  std::mutex mutex_;           // guards the members below
+  std::vector<Link> buckets_;  // A power of two. Each bucket is a list by CallState::next_kept_.
   std::size_t size_ = 0;
   bool closed_ = false;
 };

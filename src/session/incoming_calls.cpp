@@ -15,7 +15,7 @@
 #include "session/flow_control.hpp"
 #include "session/function_limits.hpp"
 
-// How the peer's calls come in: in order, with their payloads, and to the function.
+// How the peer's calls come in: in order, with their payloads, and on to the function.
 namespace batchrpc {
 
 IncomingCalls::IncomingCalls(std::shared_ptr<SessionLink> link)
@@ -49,14 +49,14 @@ CalledFunction& IncomingCalls::function_of(const wire::FrameView& frame) {
 
 // --- order
 
-// The key by which a call starts in order; nothing: it starts when it is there.
+// Returns the key by which the call is ordered. Nothing: it starts as soon as it is complete.
 std::optional<CallOrder::Key> IncomingCalls::ordering_key_of(const CalledFunction& function,
                                                              const wire::FrameView& frame) {
   if (function.ordering_key == nullptr) return std::nullopt;
   try {
     Decoder decoder(frame.segment(), {});
     return function.ordering_key(decoder);
-  } catch (const BadMessage&) {  // its function will refuse it
+  } catch (const BadMessage&) {  // the function will refuse it
     return std::nullopt;
   }
 }
@@ -88,7 +88,7 @@ void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assem
   const auto deadline = deadline_of(frame);
   assembler.begin(frame, deadline, nullptr);
   if (const auto key = ordering_key_of(function, frame)) order_.reserve(*key, id);
-  const auto& sizes = frame.payload_sizes;  // whose sum begin() has checked
+  const auto& sizes = frame.payload_sizes;  // begin() has checked that the sum does not overflow
   const auto bytes = std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0});
   auto gate = std::make_shared<FlowControl>(weak_from_this(), id, bytes);
   detail::ReceivePlan plan = announce(function, frame, deadline, gate);
@@ -96,7 +96,7 @@ void IncomingCalls::expect(const wire::FrameView& frame, PayloadAssembler& assem
   const bool is_shut = gate->is_shut();
   const bool waits = bytes > wire::kEagerBytes;
   if (waits && !is_shut) send_credit(id, wire::kAllCredit);
-  if (waits || plan.held) link_->connection().flush();  // its sender waits for it
+  if (waits || plan.held) link_->connection().flush();  // the sender waits for it
   assembler.receive(id, std::move(plan), is_shut ? std::move(gate) : nullptr);
 }
 
@@ -135,14 +135,15 @@ void IncomingCalls::run_in_turn(const CallOrder::Key& key) {
     dispatch_late(*std::move(next));
 }
 
-// --- to the function
+// --- on to the function
 
 std::optional<TimePoint> IncomingCalls::deadline_of(const wire::FrameView& frame) const {
   if (frame.header.value == 0) return std::nullopt;
   constexpr std::uint64_t kLongest = 1'000'000ULL * 60 * 60 * 24 * 365;
   const std::chrono::microseconds left(std::min<std::uint64_t>(frame.header.value, kLongest));
   const Loop& loop = *link_->loop();
-  // Never before the caller's own deadline: nested calls would end before it, and so on.
+  // Never earlier than the caller's own deadline. Otherwise nested calls would end before it, at
+  // every level.
   if (left >= kCoarseFrom) return loop.coarse_now() + loop.coarse_lag() + left;
   return loop.now() + left;
 }
@@ -159,7 +160,7 @@ std::optional<TimePoint> IncomingCalls::deadline_of(const wire::FrameView& frame
   hand_over(function, call);
 }
 
-// A call that has waited since its frame came.
+// Runs a call that has waited since its frame came.
 void IncomingCalls::dispatch_late(PayloadAssembler::Whole whole) {
   const wire::FrameView frame = wire::parse_frame(whole.words);
   const bool wants_reply = (frame.header.flags & wire::kNoReply) == 0;
@@ -197,7 +198,7 @@ void IncomingCalls::refuse_waiting(const std::exception_ptr& error,
   for (const PayloadAssembler::Whole& call : order_.take_all())
     refuse(wire::parse_frame(call.words).header.id);
   for (const std::uint64_t call : coming_in)
-    refuse(call);  // the caller takes back what is still to come of it
+    refuse(call);  // the caller withdraws the rest of the call
 }
 
 void IncomingCalls::close() {

@@ -20,48 +20,47 @@
 namespace batchrpc {
 
 /// The calls that the peer makes over one session, from their frames to their replies. Hands each
-/// call to the node's CallSink; calls of one ordering key in the order of their frames. Everything
-/// runs on the loop but what ReplySink says, answering() and send_credit(), which are thread-safe.
-/// Owned by shared pointers.
+/// call to the node's CallSink. Calls of one ordering key are handed on in the order of their
+/// frames. Everything runs on the loop, except the functions of ReplySink, answering() and
+/// send_credit(), which are thread-safe. Owned by shared pointers.
 class IncomingCalls final : public detail::ReplySink,
                             public std::enable_shared_from_this<IncomingCalls> {
  public:
   explicit IncomingCalls(std::shared_ptr<SessionLink> link);
 
-  /// Calls that outlive their message keep `session`, which owns this, until they are answered: its
-  /// node waits for them when it ends.
+  /// Sets the session that owns this. Calls that outlive their message keep it alive until they are
+  /// answered. Its node waits for them when it ends.
   void belong_to(std::weak_ptr<const void> session) { session_ = std::move(session); }
 
-  /// The peer numbers a function for its calls. Throws BadMessage.
+  /// Defines the function that the peer has numbered for its calls. Throws BadMessage.
   void define(const wire::FrameView& frame);
-  /// A call has come as a whole. Throws BadMessage.
+  /// Takes a call that has come complete. Throws BadMessage.
   void take(const wire::FrameView& frame, std::vector<Bytes>& payloads);
-  /// A call has come whose payloads follow, for which `assembler` waits. Throws BadMessage.
+  /// Takes a call whose payloads follow; `assembler` waits for them. Throws BadMessage.
   void expect(const wire::FrameView& frame, PayloadAssembler& assembler);
-  /// The payloads of that call are there.
+  /// Takes the call after its payloads have come.
   void take_whole(PayloadAssembler::Whole call);
-  /// The payloads of that call will never be there.
+  /// Drops the call: its payloads will never come.
   void give_up(const PayloadAssembler::Whole& call);
 
-  /// The peer cancels a call that is there: in line behind one that comes in, in a queue, running.
+  /// Cancels a call that has come: it may be in line behind an incomplete one, queued, or running.
   void cancel(std::uint64_t call);
-  /// Answers the calls that have not begun with `error`: they never will. `coming_in`: the ids of
+  /// Answers the calls that have not begun with `error`. They never will. `coming_in`: the ids of
   /// those whose payloads are still to come.
   void refuse_waiting(const std::exception_ptr& error, const std::vector<std::uint64_t>& coming_in);
-  /// The caller is gone, or its session has ended: cancels all of its calls, also those that are
-  /// yet to start. Messages that have come as a whole, and that want no reply, run as they would
-  /// have.
+  /// Cancels all calls of the peer, including those that have not started: the caller is gone, or
+  /// its session has ended. Complete messages that want no reply still run.
   void close();
 
-  /// Notifies the peer whether the payloads of its call may come: soon, by the loop.
+  /// Notifies the peer whether the payloads of its call may come. The loop sends this soon.
   void send_credit(std::uint64_t call, std::uint64_t credit);
 
-  /// How many calls are being answered: those that outlive their message.
+  /// The number of calls that outlive their message and are being answered.
   [[nodiscard]] int answering() const noexcept {
     return answering_.load(std::memory_order_relaxed);
   }
-  /// The names of the functions of those, each with its count, as far as they are known; and how
-  /// many have not begun.
+  /// Lists the functions of those calls, each with its count, as far as the names are known. Also
+  /// says how many have not begun.
   [[nodiscard]] std::string answering_functions();
 
   void send_result(std::uint64_t call, Encoder& encoder, detail::CallRecording* recording) override;
@@ -102,9 +101,9 @@ class IncomingCalls final : public detail::ReplySink,
   CallSink& sink_;
   const std::uint64_t reply_limit_;  // NodeOptions::max_outstanding_bytes
   std::vector<std::unique_ptr<CalledFunction>>
-      functions_;                    // by number; a handler that waits may see more of them come
-  std::size_t defined_bytes_ = 0;    // of their names and signatures
-  std::uint64_t refused_bytes_ = 0;  // of errors, since a call was last admitted
+      functions_;                  // By number. While a handler waits, more functions may be added.
+  std::size_t defined_bytes_ = 0;  // the bytes of their names and signatures
+  std::uint64_t refused_bytes_ = 0;  // the bytes of refusals since a call was last admitted
   CallOrder order_;
   bool caller_gone_ = false;
   InFlightCalls in_flight_;

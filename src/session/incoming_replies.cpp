@@ -12,7 +12,7 @@
 namespace batchrpc {
 namespace {
 
-// How many bytes of refusals, of calls that cannot be run, a peer gets that takes no replies.
+// The most bytes of refusals that a peer gets while it does not take its replies.
 constexpr std::uint64_t kRefusalBytes = std::uint64_t{16} << 20;
 
 }  // namespace
@@ -27,7 +27,8 @@ CallContext IncomingCalls::context_of(const CalledFunction& function, const wire
   return context;
 }
 
-// What has come with the call, which is recorded for `sink` as well, if that is not null.
+// Returns the extras that have come with the call. If `sink` is not null, the call is recorded for
+// it as well.
 detail::Ref<const detail::CallExtras> IncomingCalls::extras_of(
     const CalledFunction& function, const wire::FrameView& frame,
     std::shared_ptr<detail::RecordSink> sink) const {
@@ -86,8 +87,8 @@ void IncomingCalls::send_result(std::uint64_t call, Encoder& encoder,
   link_->flush();
 }
 
-// Frames arrive in order, but payloads later: the delivery hooks of a result go with the first of
-// them.
+// Frames arrive in order, but payloads arrive later. The delivery hooks of a result are therefore
+// sent with the first of its payloads.
 void IncomingCalls::send_delivery_hooks(Encoder& encoder) {
   link_->notify_sent(encoder.delivery_hooks(), true);
   if (encoder.payloads().empty()) return;
@@ -101,7 +102,7 @@ void IncomingCalls::send_delivery_hooks(Encoder& encoder) {
   encoder.delivery_hooks().clear();
 }
 
-// The result comes first: what there is no room for behind it is left out.
+// Adds the record behind the result. Parts of it that do not fit there are left out.
 void IncomingCalls::add_record(Encoder& encoder, detail::CallRecording& recording) const {
   CallRecord record = recording.finish();
   if (!recording.is_told()) return;
@@ -121,7 +122,7 @@ void IncomingCalls::add_record(Encoder& encoder, detail::CallRecording& recordin
 
 std::uint64_t IncomingCalls::send_error(std::uint64_t call, const std::exception_ptr& error,
                                         bool began, detail::CallRecording* recording) {
-  if (link_->is_forked_copy()) return 0;  // a promise that the child's exit destroys, say
+  if (link_->is_forked_copy()) return 0;  // for example, a promise that the child's exit destroys
   if (recording == nullptr) return link_->send(wire::error_frame(call, error, began));
   CallRecord record = recording->finish(detail::kind_of(error));
   const CallRecord* const told = recording->is_told() ? &record : nullptr;
@@ -134,7 +135,7 @@ std::uint64_t IncomingCalls::send_error(std::uint64_t call, const std::exception
   return link_->send(frame);
 }
 
-// Whether a call is refused since the peer has not taken the replies to others. Throws BadMessage
+// Whether a call is refused because the peer has not taken the replies to others. Throws BadMessage
 // when it takes none for too long.
 bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
                                         const wire::FrameView& frame) {
@@ -166,7 +167,7 @@ bool IncomingCalls::refuses_for_replies(const CalledFunction& function,
   return true;
 }
 
-// --- what calls that outlive their message say
+// --- calls that outlive their message
 
 std::shared_ptr<detail::ReplySink> IncomingCalls::keep(const detail::Ref<detail::CallState>& call,
                                                        bool wants_reply) {
@@ -181,7 +182,7 @@ void IncomingCalls::answered(const detail::CallState& call) {
   in_flight_.remove(call);
 }
 
-// The coarse clock lags, by some milliseconds at most, and costs a fourth.
+// The coarse clock lags by some milliseconds at most, and costs a fourth.
 bool IncomingCalls::is_over(TimePoint deadline) const noexcept {
   const Loop& loop = *link_->loop();
   if (loop.coarse_now() + std::chrono::milliseconds(100) < deadline) return false;
@@ -193,7 +194,7 @@ void IncomingCalls::send_credit(std::uint64_t call, std::uint64_t credit) {
   const auto frame =
       wire::plain_frame({.kind = wire::FrameKind::credit, .id = call, .value = credit});
   link_->output().append(frame, 0, false, {});
-  link_->connection().flush_soon();  // also when the thread goes on computing, or holds a lock
+  link_->connection().flush_soon();  // this thread may compute for long, or hold a lock
 }
 
 }  // namespace batchrpc

@@ -3,9 +3,9 @@
 namespace batchrpc {
 namespace {
 
-// The id of a ping is this bit and the nanoseconds since its connection began; the pong has the
-// same id. The rest of a call that was retracted looks like a pong too, and has the call's id,
-// which is less.
+// Marks the id of a ping. The other bits are the nanoseconds since its connection began. The pong
+// repeats the id. The rest of a call that was retracted looks like a pong too, but has the call's
+// id, which is smaller.
 constexpr std::uint64_t kEcho = std::uint64_t{1} << 63;
 
 }  // namespace
@@ -30,7 +30,8 @@ int Liveness::tick() {
     link_.log().end_silence();
   }
   if (silent_ticks_ == 0) heard_at_ = now;
-  // Even if it was heard: so its silence is known to have lasted since the last tick.
+  // Sent even if the peer was heard. If it is silent from now on, that silence is known to have
+  // lasted since the last tick.
   const auto since = static_cast<std::uint64_t>((now - attached_at_).count());
   link_.send(wire::plain_frame({.kind = wire::FrameKind::ping, .id = kEcho | since}));
   return silent_ticks_;

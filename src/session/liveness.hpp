@@ -10,8 +10,8 @@
 
 namespace batchrpc {
 
-/// Whether the peer of a session is heard, and how long a frame takes there and back. Runs on the
-/// loop, but for round_trip(), which any thread may call.
+/// Tracks whether the peer of a session is heard, and how long a frame takes there and back. Runs
+/// on the loop, except round_trip(), which any thread may call.
 class Liveness {
  public:
   explicit Liveness(SessionLink& link) : link_(link) {}
@@ -20,20 +20,20 @@ class Liveness {
   void attached();
   /// That connection has broken.
   void broke(const std::string& why);
-  /// Once a ping interval: asks the peer whether it lives. Returns for how many intervals it has
-  /// been silent.
+  /// Sends a ping. Called once per ping interval. Returns the number of intervals for which the
+  /// peer has been silent.
   int tick();
   /// The peer has answered the ping of that id.
   void pong(std::uint64_t id);
 
-  /// For how many intervals the peer had been silent at the last tick().
+  /// The number of intervals for which the peer had been silent at the last tick().
   [[nodiscard]] int silent_ticks() const noexcept { return silent_ticks_; }
-  /// When the peer was last heard, as far as the pings tell. For as long as this node did nothing,
-  /// no ping could be answered: that time does not count.
+  /// The time at which the peer was last heard, as far as the pings show. Time in which this node
+  /// did not run does not count, since no ping could be answered.
   [[nodiscard]] TimePoint heard_at() const;
   [[nodiscard]] TimePoint attached_at() const noexcept { return attached_at_; }
   [[nodiscard]] TimePoint broke_at() const noexcept { return broke_at_; }
-  /// Smoothed over the pings that were answered; zero: none was.
+  /// The average over the answered pings, smoothed; zero: none was answered.
   [[nodiscard]] Duration round_trip() const noexcept {
     return Duration(round_trip_.load(std::memory_order_relaxed));
   }

@@ -4,17 +4,19 @@
 
 namespace batchrpc {
 
-/// Of a node: one for each kind of line that others could have it write without end.
+/// The log limits of a node: one for each kind of line that others could cause without end.
 struct LogLimits {
-  LogLimit broke_protocol;         ///< connections that were dropped for what came through them
-  LogLimit no_hello;               ///< connections of which nobody said who he is
-  LogLimit dropped_notifications;  ///< that find no function of that name and signature
+  LogLimit broke_protocol;         ///< connections that were dropped for their contents
+  LogLimit no_hello;               ///< connections that ended before a hello
+  LogLimit dropped_notifications;  ///< notifications for which no function of that name and
+                                   ///< signature exists
 };
 
-/// Of a peer, whose connection may break again and again. Several lines tell one story.
+/// The log limits of a peer, whose connection may break again and again. Several lines may belong
+/// to one event.
 struct PeerLogLimits {
   LogLimit changes{20};  ///< connections that break and are made again
-  LogLimit losses{20};   ///< what calls end by: warnings
+  LogLimit losses{20};   ///< warnings about the losses by which calls end
 };
 
 }  // namespace batchrpc

@@ -8,7 +8,7 @@
 #include "call/call_diagnostics_text.hpp"
 #include "session/flush_scope.hpp"
 
-// How a session's own calls end without a reply: by their deadline, cancelled, or with the session.
+// How a session's own calls end without a reply: timed out, cancelled, or with the session.
 namespace batchrpc {
 
 OutgoingCalls::OutgoingCalls(std::shared_ptr<SessionLink> link)
@@ -51,7 +51,7 @@ void OutgoingCalls::expire() {
     if (calls_.earliest_deadline() != TimePoint::max()) arm_timer(calls_.earliest_deadline());
   }
   serve_credit_soon();
-  link_->connection().flush();  // the peer learns which calls it has in part only
+  link_->connection().flush();  // the peer learns which calls it has only in part
   for (Ended& call : expired) {
     fail(call,
          std::make_exception_ptr(TimedOut(
@@ -118,7 +118,7 @@ OutgoingCalls::Failed OutgoingCalls::fail_all(const MakeError& error, Guarantee 
   return failed;
 }
 
-// What is left of calls that have ended. The caller must hold the lock.
+// Ends the calls, and returns what is needed to report that. The caller must hold the lock.
 std::vector<OutgoingCalls::Ended> OutgoingCalls::end_calls(std::vector<PendingCall> calls,
                                                            std::vector<Bytes>& payloads) {
   std::vector<Ended> ended;
@@ -138,8 +138,8 @@ std::vector<OutgoingCalls::Ended> OutgoingCalls::end_calls(std::vector<PendingCa
   return ended;
 }
 
-// Whether a call that has ended surely never runs. What has not been sent of it never is. The
-// caller must hold the lock.
+// Withdraws the unsent part of a call that has ended. Returns whether the call surely never runs.
+// The caller must hold the lock.
 bool OutgoingCalls::take_back(const PendingCall& call, std::vector<Bytes>& payloads) {
   if (link_->output().retract(call.place, payloads)) return true;
   if (cut_off(call.id, payloads)) return true;
@@ -147,8 +147,8 @@ bool OutgoingCalls::take_back(const PendingCall& call, std::vector<Bytes>& paylo
   return false;
 }
 
-// Whether some of a call's payloads had not been sent. They never are, and the peer drops the
-// others. The caller must hold the lock.
+// Drops the payloads of a call that are not sent yet. Returns whether there were any; the peer then
+// drops the others. The caller must hold the lock.
 bool OutgoingCalls::cut_off(std::uint64_t call, std::vector<Bytes>& payloads) {
   if (!link_->output().cut_off(call, payloads)) return false;
   notify_cancelled(call);
@@ -191,7 +191,8 @@ void OutgoingCalls::fail(Ended& call, std::exception_ptr error, Guarantee guaran
        guarantee);
 }
 
-// Reports to the caller that its call has failed, by that promise; none: by the error's own.
+// Reports to the caller that its call has failed under `guarantee`. If that is none, the guarantee
+// of the error's code applies.
 void OutgoingCalls::fail(detail::ReplyHandler& handler, std::uint32_t function,
                          detail::CallProbe* probe, std::exception_ptr error,
                          std::shared_ptr<CallDiagnostics> diagnostics, Guarantee guarantee) {

@@ -7,7 +7,7 @@
 
 namespace batchrpc {
 
-// Goes past payloads that have left. Whether anything is left to send.
+// Skips payloads that have been sent. Returns whether anything is left to send.
 bool OutgoingPayloads::Sender::skip_sent() {
   while (index < payloads.size() && offset == payloads[index].size()) {
     offset = 0;
@@ -23,7 +23,7 @@ std::size_t OutgoingPayloads::Sender::rest() const {
   return left - offset;
 }
 
-// How many bytes may leave before the peer gives credit for the rest.
+// The bytes that may be sent before the peer gives credit for the rest.
 std::size_t OutgoingPayloads::Sender::eager_left() const {
   if (of_reply || granted) return std::numeric_limits<std::size_t>::max();
   return wire::kEagerBytes - std::min<std::size_t>(wire::kEagerBytes, bytes - rest());
@@ -95,7 +95,7 @@ std::uint64_t OutgoingPayloads::resume(std::uint64_t call) {
 std::optional<OutgoingPayloads::CutOff> OutgoingPayloads::cut_off(std::uint64_t call,
                                                                   std::vector<Bytes>& payloads) {
   if (ready_.empty() && ungranted_.empty() && paused_.empty())
-    return std::nullopt;  // nearly always
+    return std::nullopt;  // the usual case
   auto taken = take(call);
   if (!taken) return std::nullopt;
   Sender& sender = taken->sender;
@@ -119,7 +119,7 @@ std::optional<OutgoingPayloads::Sender> OutgoingPayloads::take(Senders& from, st
   return taken;
 }
 
-// The payloads of a call, whether they wait or not.
+// Removes and returns the payloads of a call, in whichever list they are.
 std::optional<OutgoingPayloads::Taken> OutgoingPayloads::take(std::uint64_t call) {
   if (auto sender = take(paused_, call)) return Taken{*std::move(sender), true};
   if (auto sender = take(ungranted_, call)) return Taken{*std::move(sender)};

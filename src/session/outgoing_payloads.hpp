@@ -20,7 +20,7 @@ namespace batchrpc {
   return bytes;
 }
 
-/// A piece of a large payload that leaves behind its header.
+/// A piece of a large payload, which is sent behind its header.
 struct PayloadChunk {
   Bytes owner;
   std::span<const std::byte> bytes;
@@ -28,8 +28,8 @@ struct PayloadChunk {
 };
 
 /// The large payloads that an output queue has yet to send, in chunks. Calls and replies take
-/// turns, a chunk each. Of a call's payloads wire::kEagerBytes leave at once, the rest when the
-/// peer has granted them credit. Not thread-safe: the queue locks.
+/// turns, a chunk each. Of a call's payloads, wire::kEagerBytes are sent at once. The rest is sent
+/// when the peer has granted credit. Not thread-safe: the queue locks.
 class OutgoingPayloads {
  public:
   void add(std::uint64_t call, bool of_reply, std::vector<Bytes>&& payloads, std::uint64_t bytes);
@@ -39,32 +39,31 @@ class OutgoingPayloads {
     wire::FrameHeader header;
     PayloadChunk chunk;
     std::uint64_t finished =
-        0;  ///< the bytes of all payloads of the call or reply, if it is the last
+        0;  ///< the bytes of all payloads of the call or reply, if this is its last chunk
     bool of_reply = false;
   };
-  /// The next chunk, of at most `most` bytes; nothing if none may leave. Payloads of which nothing
-  /// is left to send are appended to `released`.
+  /// Returns the next chunk, of at most `most` bytes; nothing if none may be sent. Payloads that
+  /// are completely sent are appended to `released`.
   std::optional<Next> next(std::size_t most, std::vector<Bytes>& released);
 
-  /// Makes the rest of a call's payloads wait, or lets it leave. Returns the bytes of all its
-  /// payloads if it was not paused before, or was; else 0.
+  /// pause() holds the rest of a call's payloads back, resume() lets it be sent. Each returns the
+  /// bytes of all payloads of the call if it changed their state, else 0.
   std::uint64_t pause(std::uint64_t call);
   std::uint64_t resume(std::uint64_t call);
 
-  /// What was left of a call's payloads when it was cut off.
+  /// The state of a call's payloads when they were cut off.
   struct CutOff {
-    std::uint64_t bytes = 0;  ///< of all its payloads
-    bool was_paused = false;  ///< whether it was paused
-    bool was_begun = false;   ///< whether some of it has left
-    bool incomplete = false;  ///< whether some of it has not
+    std::uint64_t bytes = 0;  ///< the bytes of all its payloads
+    bool was_paused = false;  ///< whether they were paused
+    bool was_begun = false;   ///< whether some of them had been sent
+    bool incomplete = false;  ///< whether some of them had not
   };
-  /// Moves the payloads of a call to `payloads`: the rest of them never leaves.
+  /// Moves the payloads of a call to `payloads`. The rest of them is never sent.
   std::optional<CutOff> cut_off(std::uint64_t call, std::vector<Bytes>& payloads);
 
-  /// Whether no payload is ready to leave.
+  /// Whether no payload is ready to be sent.
   [[nodiscard]] bool none_ready() const noexcept { return ready_.empty(); }
-  /// The bytes that have not left: of those that are ready, that wait for credit, and that are
-  /// paused.
+  /// The unsent bytes of payloads that are ready, that wait for credit, and that are paused.
   [[nodiscard]] std::size_t ready_bytes() const { return rest_of(ready_); }
   [[nodiscard]] std::size_t ungranted_bytes() const { return rest_of(ungranted_); }
   [[nodiscard]] std::size_t paused_bytes() const { return rest_of(paused_); }
@@ -74,9 +73,9 @@ class OutgoingPayloads {
     std::uint64_t call = 0;
     bool of_reply = false;
     std::vector<Bytes> payloads;
-    std::size_t index = 0;    // of the payload that is being sent
-    std::size_t offset = 0;   // how much of it has left
-    std::uint64_t bytes = 0;  // of all payloads
+    std::size_t index = 0;    // the index of the payload that is being sent
+    std::size_t offset = 0;   // the bytes of it that have been sent
+    std::uint64_t bytes = 0;  // the bytes of all payloads
     bool granted = false;     // the peer has given credit for the rest
 
     bool skip_sent();
@@ -95,7 +94,7 @@ class OutgoingPayloads {
   static std::size_t rest_of(const Senders& all);
 
   std::deque<Sender> ready_;       // each sends a chunk in turn
-  std::vector<Sender> ungranted_;  // have sent what they may without credit
+  std::vector<Sender> ungranted_;  // have sent all that they may without credit
   std::vector<Sender> paused_;     // the peer does not want them yet
 };
 

@@ -11,7 +11,7 @@
 // The replies to a session's own calls.
 namespace batchrpc {
 
-// The call that was answered, unless it has ended. Its payloads that are still to be sent are
+// Removes and returns the call that was answered, unless it has ended. Its unsent payloads are
 // dropped: its function was not run, or needed none of them.
 std::optional<PendingCall> OutgoingCalls::take_answered(std::uint64_t id,
                                                         std::uint64_t result_bytes) {
@@ -69,7 +69,7 @@ void OutgoingCalls::take_error(const wire::FrameView& frame) {
   keep_pace();
 }
 
-// The error that the peer has sent, as the caller gets it.
+// Returns the error that the peer has sent, as the caller gets it.
 std::exception_ptr OutgoingCalls::error_of(const wire::ErrorBody& body,
                                            const std::string& function) const {
   const std::string peer = link_->peer_name();
@@ -79,7 +79,7 @@ std::exception_ptr OutgoingCalls::error_of(const wire::ErrorBody& body,
                                                body.function.empty() ? function : body.function,
                                                body.may_have_run));
   }
-  // A node that joins has called no function that its program knows of.
+  // The calls of a node that joins are the library's own: the program does not know their names.
   const std::string quoted = "'" + function + "'";
   const bool is_named =
       function.starts_with(kReservedPrefix) || body.message.find(quoted) != std::string::npos;
@@ -90,7 +90,7 @@ std::exception_ptr OutgoingCalls::error_of(const wire::ErrorBody& body,
   return std::make_exception_ptr(Overloaded(text, pause, body.may_have_run));
 }
 
-// Adds to the record of a call what the callee says of it in `frame`, its answer.
+// Adds the callee's part of the record, from its answer `frame`, to the record of a call.
 void OutgoingCalls::note_reply(detail::CallProbe& probe, const wire::FrameView& frame,
                                const std::vector<Bytes>& payloads) const {
   probe.replied(frame.words.size_bytes() + bytes_of(payloads));
@@ -123,7 +123,7 @@ void OutgoingCalls::take_credit(const wire::FrameHeader& credit) {
     if (waits) link_->output().pause(credit.id);
     return;
   }
-  if (credit.value != wire::kAllCredit) return;  // of a later minor version
+  if (credit.value != wire::kAllCredit) return;  // sent by a later minor version
   link_->output().resume(credit.id);
   link_->flush();
 }

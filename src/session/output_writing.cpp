@@ -3,7 +3,7 @@
 
 #include "session/output_queue.hpp"
 
-// How an output queue writes: what is queued becomes a batch, which leaves in one go.
+// How an output queue writes: the queued frames become a batch, which is written at once.
 namespace batchrpc {
 
 OutputQueue::Flushed OutputQueue::flush() {
@@ -14,12 +14,12 @@ OutputQueue::Flushed OutputQueue::flush() {
 
 OutputQueue::Flushed OutputQueue::flush_blocked() {
   std::unique_lock lock(mutex_);
-  if (writer_ != Writer::blocked) return Flushed::all;  // a stream before this one had blocked
+  if (writer_ != Writer::blocked) return Flushed::all;  // an earlier stream was blocked
   writer_ = Writer::none;
   return write_out(std::move(lock));
 }
 
-// Holds the lock but for the writes themselves.
+// Holds the lock, except during the writes themselves.
 OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex> lock) {
   if (stream_ == nullptr || state_ == State::closed) return Flushed::all;
   while (fill()) {
@@ -56,7 +56,7 @@ OutputQueue::Flushed OutputQueue::write_out(std::unique_lock<std::mutex> lock) {
   }
   chunk_size_.all_sent();
   const std::vector<Bytes> released = std::exchange(released_, {});
-  lock.unlock();  // before these are destroyed
+  lock.unlock();  // unlocks before these are destroyed
   return Flushed::all;
 }
 
@@ -113,7 +113,7 @@ void OutputQueue::advance(std::size_t bytes) {
   first_written_ = 0;
 }
 
-// The watches of frames that are in batches.
+// Removes and returns the watches of frames that are in batches.
 OutputQueue::Watches OutputQueue::take_watches() {
   if (watches_.empty()) return {};
   const auto waits = [this](const Watched& watched) { return watched.begin >= taken_; };

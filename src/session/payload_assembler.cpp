@@ -49,13 +49,13 @@ void PayloadAssembler::begin(const wire::FrameView& frame, std::optional<TimePoi
 void PayloadAssembler::receive(std::uint64_t call, detail::ReceivePlan receive_plan,
                                std::shared_ptr<const FlowControl> gate) {
   const auto at = assemblies_.find(key_of(call, false));
-  if (at == assemblies_.end()) return;  // its function waited for something, and it broke off
+  if (at == assemblies_.end()) return;  // its function waited, and the call was dropped meanwhile
   at->second.whole.kept = std::move(receive_plan.kept);
   at->second.target = std::move(receive_plan.target);
   at->second.gate = std::move(gate);
 }
 
-// The memory of a payload, which is chosen now if it has none yet.
+// Returns the memory of a payload. Chooses it now if the payload has none yet.
 std::byte* PayloadAssembler::memory_of(Assembly& assembly, std::size_t index) {
   const std::size_t size = assembly.payloads[index].size;
   Bytes& payload = assembly.whole.payloads[index];
@@ -67,7 +67,7 @@ std::byte* PayloadAssembler::memory_of(Assembly& assembly, std::size_t index) {
       room = {};
     }
     if (room.size() == size) {
-      payload = Bytes(assembly.target, room);  // the target is what keeps its memory
+      payload = Bytes(assembly.target, room);  // the target keeps its memory alive
     } else {
       payload = memory_ ? memory_->allocate(size) : Bytes::allocate(size);
     }
@@ -75,7 +75,7 @@ std::byte* PayloadAssembler::memory_of(Assembly& assembly, std::size_t index) {
   return payload.mutable_data();
 }
 
-// Copies what was set aside to where it belongs.
+// Copies the early chunks to their place.
 void PayloadAssembler::settle(Assembly& assembly) {
   for (const Early& part : assembly.early) {
     std::byte* const memory = memory_of(assembly, part.payload);
@@ -149,7 +149,7 @@ std::vector<std::uint64_t> PayloadAssembler::calls() const {
 }
 
 void PayloadAssembler::clear() {
-  const auto dropped = std::exchange(assemblies_, {});  // what it keeps may do anything
+  const auto dropped = std::exchange(assemblies_, {});  // destroying it may run any code
 }
 
 }  // namespace batchrpc

@@ -17,39 +17,39 @@
 
 namespace batchrpc {
 
-/// The calls and replies of one session whose large payloads are still coming in, chunk by chunk.
-/// Memory for a payload is there from its first chunk on. Used by the thread that reads.
+/// The calls and replies of one session whose large payloads are still coming in, chunk by chunk. A
+/// payload has memory from its first chunk on. Used by the thread that reads.
 class PayloadAssembler {
  public:
-  /// `limit`: bytes of all payloads of one call. `memory`: for what nobody has memory for; null: of
-  /// the allocator.
+  /// `limit`: the most bytes of all payloads of one call. `memory`: for payloads without memory of
+  /// their target's; null: the allocator is used.
   explicit PayloadAssembler(std::uint64_t limit, std::shared_ptr<PayloadMemory> memory = nullptr)
       : limit_(limit), memory_(std::move(memory)) {}
 
-  /// A call or reply that is there as a whole.
+  /// A call or reply that is complete.
   struct Whole {
     std::vector<Word> words{};
     std::vector<Bytes> payloads{};
-    std::optional<TimePoint> deadline{};  ///< of a call
-    std::shared_ptr<void> kept{};         ///< of its ReceivePlan
+    std::optional<TimePoint> deadline{};  ///< the deadline, for a call
+    std::shared_ptr<void> kept{};         ///< the `kept` of its ReceivePlan
   };
 
-  /// Expects the payloads of a frame: where `target` (may be null) wants them, else in memory of
-  /// our own. Throws BadMessage.
+  /// Expects the payloads of a frame. They go to memory of `target` (may be null), or else to
+  /// memory allocated here. Throws BadMessage.
   void begin(const wire::FrameView& frame, std::optional<TimePoint> deadline,
              std::shared_ptr<detail::PayloadTarget> target);
-  /// What was said of a call that has begun. While `gate` (may be null) is shut, what comes is set
-  /// aside.
+  /// Sets the receive plan of a call that has begun. While `gate` (may be null) is shut, arriving
+  /// chunks are set aside.
   void receive(std::uint64_t call, detail::ReceivePlan receive_plan,
                std::shared_ptr<const FlowControl> gate);
 
-  /// Where the bytes of a chunk go; nowhere, when its call is not awaited any more. When it is not
-  /// finished, the next one is the same again. Throws BadMessage.
+  /// Returns the memory for the bytes of a chunk; empty when its call is no longer awaited. If the
+  /// chunk is not finished, the next one is the same again. Throws BadMessage.
   [[nodiscard]] std::span<std::byte> room_for(const wire::FrameHeader& chunk);
-  /// The bytes of a chunk are there; the whole, if that was the last.
+  /// The bytes of a chunk have come. Returns the call or reply if it is complete.
   [[nodiscard]] std::optional<Whole> finish(const wire::FrameHeader& chunk);
 
-  /// Forgets a call, and returns what there is of it; nothing, if it is not coming in.
+  /// Forgets a call, and returns its received part; nothing, if it is not coming in.
   [[nodiscard]] std::optional<Whole> drop(std::uint64_t call);
   void clear();
   /// The ids of the calls that are coming in.
@@ -72,7 +72,7 @@ class PayloadAssembler {
     std::shared_ptr<detail::PayloadTarget> target;
     std::shared_ptr<const FlowControl> gate;  // null once it was found open
     std::vector<Early> early;                 // came while it was shut
-    bool last_is_early = false;               // the chunk that is being received
+    bool last_is_early = false;               // the chunk that is being received is one of these
     std::uint64_t early_bytes = 0;
   };
 

@@ -23,7 +23,7 @@
 namespace batchrpc {
 namespace {
 
-// A huge page costs a third of the small ones in its place.
+// A huge page costs a third of the small pages in its place.
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::size_t whole_pages(std::size_t size) {
@@ -50,15 +50,15 @@ Bytes PayloadMemory::allocate(std::size_t size) {
       throw;
     }
   }
-  // Where this runs out of memory, it gives the block to its deleter.
+  // If this runs out of memory, it gives the block to its deleter.
   std::shared_ptr<const void> owner(
       block.memory,
       [self = shared_from_this(), block](const void* /*memory*/) { self->take_back(block); });
   return {std::move(owner), {block.memory, size}};
 }
 
-// Of those that fit without much waste the last one, which the processor's caches may hold. Where
-// there is none, what is kept gives way for what is about to be made.
+// Takes the kept block that fits without much waste and was freed last, since the processor's
+// caches may hold it. If there is none, frees kept blocks to make room for a new one.
 PayloadMemory::Block PayloadMemory::take_kept(std::size_t size) {
   const std::lock_guard lock(mutex_);
   const auto at = std::find_if(kept_.rbegin(), kept_.rend(), [size](const Block& block) {
@@ -88,12 +88,13 @@ void PayloadMemory::take_back(Block block) noexcept {
       ASAN_POISON_MEMORY_REGION(block.memory, block.capacity);
       return;
     }
-  } catch (const std::bad_alloc&) {  // then it is not kept
+  } catch (const std::bad_alloc&) {  // the block is not kept then
   }
   free(block);
 }
 
-// Frees what is kept beyond what was in use lately, the oldest first. By who holds the lock.
+// Frees kept blocks, the oldest first, until no more is held than was in use lately. The caller
+// must hold the lock.
 void PayloadMemory::free_surplus() noexcept {
   const std::size_t most = closed_ ? 0 : std::max(most_in_use_, most_in_use_before_);
   auto at = kept_.begin();
@@ -126,10 +127,10 @@ std::size_t PayloadMemory::kept_bytes() const {
   return kept_bytes_;
 }
 
-// By itself, and not from the heap, which would keep it when it is freed.
+// Maps the memory directly. The heap would keep it when it is freed.
 PayloadMemory::Block PayloadMemory::make(std::size_t size) {
   const std::size_t capacity = whole_pages(size);
-  const std::size_t mapped = capacity + kHugePage;  // to cut an aligned piece out of
+  const std::size_t mapped = capacity + kHugePage;  // an aligned piece is cut out of it
   void* const map =
       ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (map == MAP_FAILED) throw std::bad_alloc();
@@ -138,7 +139,7 @@ PayloadMemory::Block PayloadMemory::make(std::size_t size) {
       (kHugePage - reinterpret_cast<std::uintptr_t>(map) % kHugePage) % kHugePage;
   if (before > 0) ::munmap(begin, before);
   if (before < kHugePage) ::munmap(begin + before + capacity, kHugePage - before);
-  ::madvise(begin + before, capacity, MADV_HUGEPAGE);  // if they can be had
+  ::madvise(begin + before, capacity, MADV_HUGEPAGE);  // if huge pages are available
   return {.memory = begin + before, .capacity = capacity};
 }
 

@@ -10,9 +10,9 @@
 
 namespace batchrpc {
 
-/// Memory for the large payloads that a node receives, which is used again: the system gives fresh
-/// pages more slowly than a socket gives their bytes (docs/decisions/0021). What the program has
-/// let go of is kept for what comes next, but never so much that all together would be more than
+/// Reuses memory for the large payloads that a node receives. The system provides fresh pages more
+/// slowly than a socket delivers their bytes (docs/decisions/0021). Blocks that the program has
+/// freed are kept for the next payloads. Kept and used memory together never exceed the most that
 /// was in use at one time since the tick before the last. Thread-safe.
 class PayloadMemory : public std::enable_shared_from_this<PayloadMemory> {
  public:
@@ -21,19 +21,19 @@ class PayloadMemory : public std::enable_shared_from_this<PayloadMemory> {
   PayloadMemory(const PayloadMemory&) = delete;
   PayloadMemory& operator=(const PayloadMemory&) = delete;
 
-  /// Smaller ones are allocated as any other memory: the allocator keeps these.
+  /// The smallest payload that is handled here. The allocator reuses the memory of smaller ones.
   static constexpr std::size_t kSmallest = std::size_t{1} << 20;
 
-  /// As Bytes::allocate; may be let go of on any thread, and after this is gone.
+  /// Like Bytes::allocate. The bytes may be freed on any thread, even after this object is gone.
   [[nodiscard]] BATCHRPC_EXPORT Bytes allocate(std::size_t size);
 
-  /// To be called now and then: what has not been needed since the tick before goes back to the
-  /// system.
+  /// Returns memory to the system that was not needed since the previous tick. Call it now and
+  /// then.
   void tick();
-  /// From now on nothing is kept.
+  /// From now on no memory is kept.
   void close();
 
-  /// What is kept, and what the program has, in bytes.
+  /// The bytes that are kept, and those that the program uses.
   /// @{
   [[nodiscard]] std::size_t kept_bytes() const;
   [[nodiscard]] std::size_t used_bytes() const;
@@ -52,11 +52,11 @@ class PayloadMemory : public std::enable_shared_from_this<PayloadMemory> {
   static void free(Block block) noexcept;
 
   mutable std::mutex mutex_;
-  std::vector<Block> kept_;  // the one that was let go of last at the end
+  std::vector<Block> kept_;  // the block that was freed last is at the end
   std::size_t kept_bytes_ = 0;
   std::size_t in_use_ = 0;
   std::size_t most_in_use_ = 0;         // since the last tick
-  std::size_t most_in_use_before_ = 0;  // since the one before, until the last
+  std::size_t most_in_use_before_ = 0;  // between the last two ticks
   bool closed_ = false;
 };
 

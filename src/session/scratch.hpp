@@ -10,8 +10,9 @@
 
 namespace batchrpc {
 
-/// An object lent from a store of the calling thread's own, which keeps a few for the next time:
-/// for work that may nest on one thread (a handler that waits reads on, into another buffer).
+/// An object lent from a store of the calling thread, which keeps a few objects for the next time.
+/// For work that may nest on one thread: while a handler waits, its thread reads on into another
+/// buffer.
 template <class T>
 class Lease {
  public:
@@ -46,7 +47,7 @@ class Lease {
   std::unique_ptr<T> object_;
 };
 
-/// Where a thread reads into.
+/// The buffer that a thread reads into.
 struct ReadBuffer {
   static constexpr std::size_t kBytes = 128 * 1024;
   alignas(64) std::byte bytes[kBytes];

@@ -5,15 +5,15 @@
 
 #include "batchrpc/base/error.hpp"
 
-// What a session does with the frames that come in, and how it ends.
+// How a session handles incoming frames, and how it ends.
 namespace batchrpc {
 namespace {
 
-// The peer keeps at most this much of what it has sent when nothing goes back that acknowledges it;
-// and what is left until the next ping.
+// The most bytes received without an acknowledgement, if no other frame is sent that carries one.
+// The peer keeps those bytes. The rest is acknowledged at the next ping.
 constexpr std::uint64_t kAcknowledgeBytes = 64 * 1024;
 
-// Whether no payload has to be waited for. Empty ones never come.
+// Whether all payloads have come. Empty ones never come.
 bool are_there(const wire::FrameView& frame, std::vector<Bytes>& payloads) {
   const auto sizes = frame.payload_sizes;
   if (sizes.empty() || payloads.size() == sizes.size()) return true;
@@ -100,15 +100,15 @@ void Session::dispatch_frame(const wire::FrameView& frame, std::vector<Bytes>& i
       return;
     case FrameKind::hello:
       throw BadMessage("a second hello");
-    case FrameKind::chunk:  // goes to chunk_target()
+    case FrameKind::chunk:  // handled by chunk_target()
       break;
   }
   throw BadMessage("a frame of the unknown kind " +
                    std::to_string(static_cast<unsigned>(frame.header.kind)));
 }
 
-// Frames that are queued answer a ping as well; so nothing gathers for a peer that pings and does
-// not read.
+// Queued frames answer a ping as well. So nothing accumulates for a peer that pings and does not
+// read.
 void Session::answer_ping(std::uint64_t id) {
   if (link_->output().queued_bytes() == 0) {
     link_->send(wire::plain_frame({.kind = wire::FrameKind::pong, .id = id}));
@@ -117,7 +117,7 @@ void Session::answer_ping(std::uint64_t id) {
   }
 }
 
-// The call may be coming in, or be anywhere behind that.
+// The call may still be coming in, or be at any later stage.
 void Session::handle_cancel(std::uint64_t call) {
   if (const auto dropped = assembler_.drop(call)) {
     incoming_->give_up(*dropped);
@@ -126,7 +126,7 @@ void Session::handle_cancel(std::uint64_t call) {
   }
 }
 
-// Makes room for the payloads of a result. They go where the caller wants them.
+// Makes room for the payloads of a result. They go to the memory that the caller has chosen.
 void Session::expect_result(const wire::FrameView& frame) {
   auto target = outgoing_->target_of_result(frame.header.id);
   if (target) assembler_.begin(frame, std::nullopt, *std::move(target));  // else chunks are dropped
@@ -136,7 +136,7 @@ std::span<std::byte> Session::chunk_target(const wire::FrameHeader& chunk) {
   if (!is_attached()) throw BadMessage("a chunk before the hello");
   note_acknowledged(chunk);
   const auto room = assembler_.room_for(chunk);
-  if (room.empty()) count_received(chunk.value);  // nobody wants it, whether it comes or not
+  if (room.empty()) count_received(chunk.value);  // it is dropped, whether it comes or not
   return room;
 }
 
@@ -176,7 +176,7 @@ void Session::note_failed(const std::string& why) {
   link_->log().add({.kind = ConnectionEvent::Kind::failed, .at = link_->loop()->now(), .why = why});
 }
 
-// Whether another connection may take the place of one that has ended.
+// Whether another connection may replace one that has ended.
 bool Session::may_return() const {
   if (goodbye_ || link_->is_forked_copy()) return false;
   return is_open() || (!accepted_ && !link_->expected_peer().empty());
@@ -216,7 +216,7 @@ void Session::report_broken_protocol(const std::string& why) {
                                    .peer = link_->peer_name(),
                                    .text = why});
   }
-  // A node that joins tries again and again, and warns of it once: Group.
+  // A node that joins retries many times, and warns of it once: Group.
   const bool joining = !accepted_ && !is_open() && link_->expected_peer().empty();
   link_->parts().log_limits.broke_protocol.write(
       link_->parts().log, joining ? LogLevel::debug : LogLevel::warning, now,

@@ -18,69 +18,71 @@
 
 namespace batchrpc {
 
-/// A conversation with a peer: calls and replies in both directions, over one connection after the
-/// other. The side that made the first connection makes the others, too; until there is one, calls
-/// wait. Both sides count their frames, so nothing is lost and nothing comes twice.
+/// A session with a peer: calls and replies in both directions, over one connection after the
+/// other. The side that made the first connection also makes the others. Until there is one, calls
+/// wait. Both sides count their frames, so nothing is lost or delivered twice.
 ///
-/// The session itself keeps the handshake, the resumption over another connection, the liveness of
-/// the peer, and the assembly of frames and payloads. The calls of each direction are
-/// OutgoingCalls and IncomingCalls. Owned by shared pointers. Runs on the loop, but for what says
-/// that it is thread-safe.
+/// The session itself handles the handshake, resumption over another connection, the liveness of
+/// the peer, and the assembly of frames and payloads. The calls of each direction are OutgoingCalls
+/// and IncomingCalls. Owned by shared pointers. Runs on the loop, except the functions marked
+/// thread-safe.
 class Session final : public FrameSink, public std::enable_shared_from_this<Session> {
  public:
-  /// `id`: of a session that this node begins, unique among those and not 0; 0 where the peer
-  /// begins it.
+  /// `id`: of a session that this node begins, unique among those and not 0; 0 if the peer begins
+  /// it.
   Session(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
           std::shared_ptr<WaitContext> context, std::string peer_name, std::uint64_t id);
 
-  /// The calls of this node's. Calls may be submitted from the start. Thread-safe.
+  /// The calls of this node. Calls may be submitted from the start. Thread-safe.
   [[nodiscard]] OutgoingCalls& outgoing() const noexcept { return *outgoing_; }
-  /// The calls of the peer's.
+  /// The calls of the peer.
   [[nodiscard]] IncomingCalls& incoming() const noexcept { return *incoming_; }
   [[nodiscard]] const Liveness& liveness() const noexcept { return liveness_; }
   [[nodiscard]] Connection& connection() const noexcept { return link_->connection(); }
 
-  /// Takes the connection that this node has made, the first or another one, or has accepted; says
-  /// hello in the first case.
+  /// Starts on a connection that this node has made or accepted. If it has made it, the first or
+  /// another one, it says hello.
   void start(std::unique_ptr<Stream> stream, bool accepted);
-  /// Goes on over a connection that the peer has made, and on which it has said `hello`.
+  /// Resumes over a connection that the peer has made, and on which it has said `hello`.
   void resume(std::unique_ptr<Stream> stream, const wire::Hello& hello);
   /// An attempt to connect has failed.
   void note_failed(const std::string& why);
 
-  /// Closes without a word: what the peer has sent in part never comes.
+  /// Closes without a goodbye. Messages that the peer has sent only in part never arrive.
   void close();
   /// Says goodbye and closes.
   void say_goodbye(ErrorCode code, const std::string& reason);
-  /// Answers the peer's calls that have not begun with `error`: they never will.
+  /// Answers the peer's calls that have not begun with `error`. They never will.
   void refuse_waiting(const std::exception_ptr& error) {
     incoming_->refuse_waiting(error, assembler_.calls());
   }
-  /// Once a ping interval, while open. Returns for how many intervals the peer has been silent.
+  /// Called once per ping interval, while open. Returns the number of intervals for which the peer
+  /// has been silent.
   int tick();
 
-  /// Whether the peer has once said hello; and whether there is a connection now on which it has.
-  /// Thread-safe.
+  /// is_open(): whether the peer has ever said hello. is_attached(): whether it has on the present
+  /// connection. Thread-safe.
   [[nodiscard]] bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_attached() const noexcept { return link_->is_attached(); }
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
-  /// The address at which the peer was last reached; empty: it came by itself.
+  /// The address at which the peer was last reached; empty: the peer connected to this node.
   [[nodiscard]] const std::string& dialled() const noexcept { return dialled_; }
   void set_dialled(std::string address) { dialled_ = std::move(address); }
-  /// How many frames were sent again over the last connection.
+  /// The number of frames that were sent again over the last connection.
   [[nodiscard]] std::uint64_t sent_again() const noexcept { return sent_again_; }
-  /// Whether the last connection was of use: it has brought more than the handshake, or has held
-  /// for as long as makes a peer dead.
+  /// Whether the last connection was useful: it has brought more than the handshake, or has lasted
+  /// for as long as it takes to declare a peer dead.
   [[nodiscard]] bool has_made_progress() const;
   [[nodiscard]] bool was_accepted() const noexcept { return accepted_; }
   /// The peer's goodbye, if it has said one.
   [[nodiscard]] const std::optional<wire::Goodbye>& goodbye() const noexcept { return goodbye_; }
-  /// Whether it was closed for what the peer sent.
+  /// Whether it was closed because the peer broke the protocol.
   [[nodiscard]] bool broke_protocol() const noexcept { return broke_protocol_; }
   /// Null before the handshake. Thread-safe.
   [[nodiscard]] std::shared_ptr<const PeerIdentity> peer() const { return link_->peer(); }
   void set_peer(std::shared_ptr<const PeerIdentity> peer);
-  /// Whether the peer has left more untaken than NodeOptions::max_outstanding_bytes. Thread-safe.
+  /// Whether more than NodeOptions::max_outstanding_bytes wait for the peer to take them.
+  /// Thread-safe.
   [[nodiscard]] bool is_behind() const;
 
   void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) override;
@@ -92,8 +94,8 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   // The reliable frames that have come.
   struct Received {
     std::uint64_t frames = 0;
-    std::uint64_t at_start = 0;        // of this connection
-    std::uint64_t unacknowledged = 0;  // bytes of frames since one was last acknowledged
+    std::uint64_t at_start = 0;        // when this connection began
+    std::uint64_t unacknowledged = 0;  // the bytes of frames since the last acknowledgement
   };
 
   void handle_handshake(const wire::FrameView& frame);
@@ -124,7 +126,7 @@ class Session final : public FrameSink, public std::enable_shared_from_this<Sess
   bool accepted_ = false;
   bool broke_protocol_ = false;
   Received received_;
-  std::uint64_t acknowledged_ = 0;  // frames of this side, by the peer
+  std::uint64_t acknowledged_ = 0;  // the frames of this side that the peer has acknowledged
   std::uint64_t sent_again_ = 0;
   std::string dialled_;
   std::optional<wire::Goodbye> goodbye_;

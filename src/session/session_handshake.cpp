@@ -37,7 +37,7 @@ void Session::resume(std::unique_ptr<Stream> stream, const wire::Hello& hello) {
   link_->host().session_resumed(*this);
 }
 
-// The peer has said hello: frames may leave.
+// The peer has said hello: frames may be sent.
 void Session::attached() {
   received_.at_start = received_.frames;
   received_.unacknowledged = 0;
@@ -91,7 +91,7 @@ void Session::handle_hello(const wire::Hello& hello) {
         known->resume(link_->connection().release(), hello);
         return;
       }
-      if (hello.resumed) {  // its sender learns who does not know the session
+      if (hello.resumed) {  // its sender learns which node does not know the session
         link_->output().append_first(wire::hello_frame(link_->host().own_hello()));
         throw Unknown("node " + own.name + " does not know this session any more");
       }
@@ -111,7 +111,7 @@ void Session::handle_hello(const wire::Hello& hello) {
   attached();
 }
 
-// The answer to a hello that resumes this session.
+// Handles the answer to a hello that resumes this session.
 void Session::handle_resumed(const wire::Hello& hello) {
   if (!hello.resumed || hello.session != id_) {
     const bool restarted = hello.incarnation != peer()->incarnation;
@@ -129,7 +129,8 @@ void Session::handle_resumed(const wire::Hello& hello) {
   link_->host().session_resumed(*this);
 }
 
-// The peer says that it has received more frames than were sent, or fewer than it acknowledged.
+// The error for a peer that reports more received frames than were sent, or fewer than it has
+// acknowledged.
 std::string Session::impossible_resumption(const wire::Hello& hello) const {
   return "the peer resumed at frame " + std::to_string(hello.received) + ", but only frames " +
          std::to_string(acknowledged_) + " to " +

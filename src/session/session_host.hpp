@@ -17,45 +17,47 @@ class CallSink;
 class CallTracer;
 class Session;
 
-/// What the sessions of a node use of it. What this refers to lives as long as the SessionHost.
+/// The parts of a node that its sessions use. Everything referred to lives as long as the
+/// SessionHost.
 struct SessionParts {
   const NodeOptions& options;
   const Log& log;
   LogLimits& log_limits;
   CallTracer& tracer;
-  CallSink& calls;                   ///< where the calls that peers make go
-  NodeCounters* counters = nullptr;  ///< null: nobody counts the node's calls
-  /// Where large payloads are received; null: in memory of the allocator.
+  CallSink& calls;                   ///< takes the calls that peers make
+  NodeCounters* counters = nullptr;  ///< null: the node's calls are not counted
+  /// The memory for received large payloads; null: the allocator is used.
   std::shared_ptr<PayloadMemory> payload_memory{};
 };
 
-/// The node of a session: what they share, and who is told of the session's life.
+/// The node of a session: provides the shared parts, and is notified of the session's life.
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
 
   [[nodiscard]] virtual const SessionParts& parts() const noexcept = 0;
-  /// The node, for codecs (detail::CurrentNode): sessions hand it on.
+  /// The node, for codecs (detail::CurrentNode). Sessions pass it on.
   [[nodiscard]] virtual std::shared_ptr<LocalNode> node() = 0;
   [[nodiscard]] virtual wire::Hello own_hello() const = 0;
   /// Whether this is the copy in a forked child, where locks may be held by threads of the parent.
   [[nodiscard]] virtual bool is_forked_copy() const noexcept = 0;
 
-  /// The session that the connection of `half_open`, which somebody made to this node, is to go on
-  /// with; null for a new one. On the loop.
+  /// Finds the session that is to be resumed on the connection of `half_open`, which a peer made to
+  /// this node; null for a new one. On the loop.
   virtual std::shared_ptr<Session> find_session(const Session& half_open,
                                                 const wire::Hello& hello) = 0;
-  /// The other side has said who it is. Throws an Error to refuse it. On the loop.
+  /// The peer has said its name. Throws an Error to refuse it. On the loop.
   virtual void admit(Session& session, const wire::Hello& hello) = 0;
-  /// The session has lost its connection, or a try to have one: it waits for another. On the loop.
+  /// The session has lost its connection, or failed to connect. It waits for another one. On the
+  /// loop.
   virtual void session_detached(const std::shared_ptr<Session>& session,
                                 const std::string& why) = 0;
-  /// It has another connection. On the loop.
+  /// The session has another connection. On the loop.
   virtual void session_resumed(Session& session) = 0;
   /// The session has ended; its pending calls wait for fail_calls(). On the loop.
   virtual void session_closed(const std::shared_ptr<Session>& session, const std::string& why) = 0;
 
-  /// Of the parts:
+  /// Access to the parts:
   /// @{
   [[nodiscard]] const NodeOptions& options() const noexcept { return parts().options; }
   [[nodiscard]] const Log& log() const noexcept { return parts().log; }

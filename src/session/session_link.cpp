@@ -59,7 +59,7 @@ void SessionLink::notify_sent(std::span<const std::shared_ptr<DeliveryHook>> hoo
     hook->sent_to(peer_name(), known ? known->incarnation : 0, as_reply);
 }
 
-// What the peer would refuse is refused here, where the caller learns of it.
+// Messages that the peer would refuse are refused here, where the caller learns of it.
 bool SessionLink::is_too_large(const Encoder& encoder) const {
   return encoder.words().size() > options().max_frame_bytes / sizeof(Word) ||
          bytes_of(encoder.payloads()) > options().max_payload_bytes;

@@ -16,8 +16,8 @@
 
 namespace batchrpc {
 
-/// What the parts of a session share: the connection, who the peer is, and what they use of their
-/// node. Thread-safe but for set_peer(), which runs on the loop.
+/// The data that the parts of a session share: the connection, the peer's identity, and the parts
+/// of the node that they use. Thread-safe, except set_peer(), which runs on the loop.
 class SessionLink {
  public:
   SessionLink(std::shared_ptr<SessionHost> host, std::shared_ptr<Loop> loop,
@@ -29,7 +29,7 @@ class SessionLink {
   /// The node, for codecs (detail::CurrentNode).
   [[nodiscard]] const std::shared_ptr<LocalNode>& node() const noexcept { return node_; }
   [[nodiscard]] const std::shared_ptr<Loop>& loop() const noexcept { return loop_; }
-  /// Null: nobody counts the node's calls.
+  /// Null: the node's calls are not counted.
   [[nodiscard]] NodeCounters* counters() const noexcept { return counters_; }
   [[nodiscard]] Connection& connection() const noexcept { return *connection_; }
   [[nodiscard]] OutputQueue& output() const noexcept { return connection_->output(); }
@@ -40,29 +40,29 @@ class SessionLink {
   [[nodiscard]] bool is_attached() const noexcept {
     return attached_.load(std::memory_order_acquire);
   }
-  /// Returns what it was before.
+  /// Sets whether there is such a connection. Returns the previous value.
   bool set_attached(bool attached) noexcept {
     return attached_.exchange(attached, std::memory_order_acq_rel);
   }
 
-  /// The name of the peer that this node wants to reach; empty: the peer came by itself.
+  /// The name of the peer that this node wants to reach; empty: the peer connected to this node.
   [[nodiscard]] const std::string& expected_peer() const noexcept { return expected_peer_; }
-  /// Who the peer has said that it is. Null before the handshake.
+  /// The peer's identity, from its hello. Null before the handshake.
   [[nodiscard]] std::shared_ptr<const PeerIdentity> peer() const;
   /// The same after the handshake. It stays valid for as long as the session exists.
   [[nodiscard]] const std::shared_ptr<const PeerIdentity>& identity() const noexcept {
     return *identity_.load(std::memory_order_acquire);
   }
   void set_peer(std::shared_ptr<const PeerIdentity> peer);
-  /// The peer's name, or what is known of it, for people.
+  /// The peer's name, or another description if it is not known, for people.
   [[nodiscard]] std::string peer_name() const;
 
   /// Sends a frame without payloads. Returns its size in bytes.
   std::uint64_t send(std::span<const Word> frame);
-  /// Sends what is queued: now, or when the calling thread's FlushScope ends.
+  /// Sends the queued output: now, or when the calling thread's FlushScope ends.
   void flush();
 
-  /// Notifies what travels with a message that it is sent to the peer.
+  /// Notifies the delivery hooks of a message that it is sent to the peer.
   void notify_sent(std::span<const std::shared_ptr<DeliveryHook>> hooks, bool as_reply) const;
 
   /// Throws InvalidArgument if the message is larger than the limits of NodeOptions. `what()` names
@@ -78,16 +78,17 @@ class SessionLink {
   [[noreturn]] void refuse_size(const Encoder& encoder, const std::string& what) const;
 
   const std::shared_ptr<SessionHost> host_;
-  const SessionParts& parts_;  // the host's
+  const SessionParts& parts_;  // owned by the host
   const std::shared_ptr<LocalNode> node_;
   const std::shared_ptr<Loop> loop_;
   NodeCounters* const counters_;
   const std::shared_ptr<Connection> connection_;
   const std::string expected_peer_;
-  const std::size_t small_frame_words_;  // surely within the limits
+  const std::size_t small_frame_words_;  // frames up to this size are surely within the limits
   ConnectionLog log_;
   std::atomic<bool> attached_{false};
-  // Who the peer said that it is, the latest last. Calls borrow it, so all of them stay.
+  // The identities that the peer has reported, the latest last. Calls borrow them, so all of them
+  // stay.
   std::deque<std::shared_ptr<const PeerIdentity>> identities_;
   std::atomic<const std::shared_ptr<const PeerIdentity>*> identity_{nullptr};
 };

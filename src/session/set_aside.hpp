@@ -8,8 +8,8 @@
 
 namespace batchrpc {
 
-/// While a thread waits: what it runs meanwhile is not part of the call that it serves, and sends
-/// for itself.
+/// Hides the call that a thread is answering while the thread waits. Work that runs meanwhile is
+/// not part of that call, and sends its own output.
 class SetAside {
  public:
   SetAside() : outer_(std::exchange(innermost(), this)) {}
@@ -20,7 +20,7 @@ class SetAside {
   SetAside(const SetAside&) = delete;
   SetAside& operator=(const SetAside&) = delete;
 
-  /// Whether the calling thread answers a call, also one below what it does now.
+  /// Whether the calling thread is answering a call, perhaps one that is set aside.
   [[nodiscard]] static bool is_in_handler() noexcept {
     if (CallContext::current() != nullptr) return true;
     const SetAside* aside = innermost();

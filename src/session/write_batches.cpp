@@ -8,7 +8,7 @@
 namespace batchrpc {
 namespace {
 
-// Buffers that are used again for the next batches.
+// The number of buffers that are kept for the next batches.
 constexpr std::size_t kSpares = 4;
 constexpr std::size_t kSpareBytes = 64 * 1024;
 
@@ -58,7 +58,7 @@ void WriteBatches::advance(std::size_t bytes, Dropped dropped) {
   written_ += bytes;
   if (written_ < batches_[next_].size()) return;
   written_ = 0;
-  if (batches_[next_].count == 0) {  // nothing in it is sent again
+  if (batches_[next_].count == 0) {  // nothing in it is ever sent again
     drop_at(next_, dropped);
   } else {
     ++next_;

@@ -8,7 +8,7 @@
 
 namespace batchrpc::test {
 
-/// Bytes that travel beside the message however few they are, as a tensor's do.
+/// Bytes that are sent beside the message, however few they are, like those of a tensor.
 struct Blob {
   Bytes bytes;
 };

@@ -21,13 +21,14 @@
 
 namespace batchrpc::test {
 
-/// A process that a test starts, and that does not outlive it. Its output and errors come to us;
-/// its input ends when we close it, or end ourselves.
+/// A process that a test starts, and that does not outlive the test. Its output and errors come to
+/// this process. Its input ends when this process closes it, or ends.
 class Child {
  public:
   using Words = std::vector<std::string>;
 
-  /// A program of ours by its name (tests/helpers/NAME.cpp), or any by its path.
+  /// Starts one of the test programs by its name (tests/helpers/NAME.cpp), or any program by its
+  /// path.
   explicit Child(Words command) {
     if (command.front().find('/') == std::string::npos)
       command.front() = BATCHRPC_BIN_DIR "/" + command.front();
@@ -74,23 +75,23 @@ class Child {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 
-  /// Of SIGSTOP, returns when the process has stopped.
+  /// Sends a signal. For SIGSTOP, returns when the process has stopped.
   void signal(int number) const {
     ::kill(pid_, number);
     int status = 0;
     if (number == SIGSTOP) ::waitpid(pid_, &status, WUNTRACED);
   }
 
-  /// Ends its input: what asks our helpers to end.
+  /// Ends the input of the process, which asks the test programs to end.
   void close_input() {
     if (input_ >= 0) ::close(std::exchange(input_, -1));
   }
 
-  /// What it has written so far.
+  /// The output so far.
   [[nodiscard]] const std::string& output() const { return text_; }
 
-  /// Waits until it writes a whole line that begins so, and gives the rest of that line. Throws
-  /// when it ends or takes too long instead.
+  /// Waits until the process writes a whole line that begins with `beginning`, and returns the rest
+  /// of that line. Throws when the process ends or takes too long.
   std::string line(const std::string& beginning) {
     const auto deadline = Clock::now() + kPatience;
     while (true) {
@@ -106,7 +107,8 @@ class Child {
     }
   }
 
-  /// How it ended: its exit code, or minus the signal. Reads its output to the end.
+  /// Waits for the end of the process, and reads its output to the end. Returns the exit code, or
+  /// minus the signal.
   int wait() {
     const auto deadline = Clock::now() + kPatience;
     while (read(deadline)) {
@@ -123,7 +125,7 @@ class Child {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // False at the end, and at the deadline.
+  // Reads some output. False at the end, and at the deadline.
   bool read(Clock::time_point deadline) {
     if (output_ < 0) return false;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());

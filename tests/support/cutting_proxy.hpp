@@ -32,15 +32,15 @@ struct CuttingProxyOptions {
   Address target = Address::parse("tcp://127.0.0.1:0");  ///< TCP in numbers, or a Unix socket
   Address listen = Address::parse("tcp://127.0.0.1:0");  ///< the same
   std::uint64_t seed = 1;
-  /// A connection is cut after so many bytes on average, both ways together; 0: it is not.
+  /// A connection is cut after this many bytes on average, both directions together; 0: never.
   std::uint64_t mean_bytes = 0;
-  /// Cuts reset TCP connections; false: they end in order, though too early.
+  /// Cuts reset TCP connections. False: cuts close them in order, but too early.
   bool reset = true;
 };
 
-/// Real sockets with a bad line between them: what connects here is connected to the target, and
-/// cut after a random number of bytes, in the middle of whatever is under way. Has a thread of its
-/// own. Thread-safe.
+/// A proxy for real sockets that cuts connections. It forwards each connection to the target, and
+/// cuts it after a random number of bytes, in the middle of any activity. Has a thread of its own.
+/// Thread-safe.
 class CuttingProxy {
  public:
   explicit CuttingProxy(const CuttingProxyOptions& options)
@@ -68,29 +68,29 @@ class CuttingProxy {
   CuttingProxy(const CuttingProxy&) = delete;
   CuttingProxy& operator=(const CuttingProxy&) = delete;
 
-  /// Where it listens.
+  /// The address at which it listens.
   [[nodiscard]] Address address() {
     return detail::to_address(detail::own_address(acceptor_.native_handle()));
   }
 
-  /// How many connections it has cut, and how many have come.
+  /// The number of connections that it has cut, and of those that it has accepted.
   /// @{
   [[nodiscard]] std::uint64_t cuts() const noexcept { return cuts_; }
   [[nodiscard]] std::uint64_t connections() const noexcept { return connections_; }
   /// @}
 
-  /// For connections that come from now on.
+  /// Applies to new connections.
   void set_mean_bytes(std::uint64_t mean_bytes) noexcept { mean_bytes_ = mean_bytes; }
 
-  /// Forwards nothing any more, and keeps all connections; new ones are accepted.
+  /// Stops forwarding, but keeps all connections; new ones are accepted.
   void stop_forwarding() noexcept { stopped_ = true; }
-  /// What has waited goes on.
+  /// Continues, and forwards the bytes that have waited.
   void go_on() {
     stopped_ = false;
     for_each_line([](Line& line) { line.go_on(); });
   }
 
-  /// Cuts all connections, soon.
+  /// Cuts all connections soon.
   void cut_all() {
     for_each_line([](Line& line) { line.cut(); });
   }
@@ -139,7 +139,7 @@ class CuttingProxy {
     struct Way {
       std::array<char, 16 * 1024> bytes;
       std::size_t count = 0;
-      std::shared_ptr<Line> waits;  // itself, while what was read waits
+      std::shared_ptr<Line> waits;  // the line itself, while data that was read waits
     };
 
     void read(std::size_t from) {
@@ -238,8 +238,8 @@ class CuttingProxy {
 
   asio::io_context context_;
   asio::basic_socket_acceptor<Protocol> acceptor_{context_};
-  std::mt19937_64 random_;                  // of its thread
-  std::vector<std::weak_ptr<Line>> lines_;  // of its thread
+  std::mt19937_64 random_;                  // used by its thread
+  std::vector<std::weak_ptr<Line>> lines_;  // used by its thread
   std::thread thread_;
 };
 

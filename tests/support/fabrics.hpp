@@ -22,15 +22,16 @@
 
 namespace batchrpc::test {
 
-/// Two sides of a transport under test, each with its loop, and how the test's thread waits.
+/// Two sides of a transport under test, each with its loop, and the way in which the test's thread
+/// waits.
 struct Fabric {
-  /// What runs the loops and outlives them, if it is not they themselves.
+  /// Runs the loops and outlives them. Null: the loops run themselves.
   std::shared_ptr<void> runner;
   std::shared_ptr<Loop> server_loop;
   std::shared_ptr<Loop> client_loop;
   std::shared_ptr<Transport> server;
   std::shared_ptr<Transport> client;
-  /// An address that is free; another one each time.
+  /// Returns a free address, another one each time.
   std::function<Address()> address;
 
   WaitContext& waiting() const { return *client_loop; }
@@ -83,7 +84,7 @@ inline Fabric inproc_fabric(const std::shared_ptr<InprocNetwork>& network,
   return fabric;
 }
 
-/// Connects once; the error where that failed.
+/// Connects once. Returns the error if that failed.
 inline std::pair<std::unique_ptr<Stream>, std::error_code> connect(const Fabric& fabric,
                                                                    const Address& address) {
   std::pair<std::unique_ptr<Stream>, std::error_code> result;
@@ -146,7 +147,7 @@ class Accepting {
   const std::unique_ptr<Listener> listener_;
 };
 
-/// Reads and writes as a test does: in a row, waiting where it must.
+/// Reads and writes as a test does: one after the other, waiting when needed.
 class Ends {
  public:
   explicit Ends(const Fabric& fabric) : waiting_(fabric.waiting()) {}
@@ -161,7 +162,7 @@ class Ends {
     }
   }
 
-  /// Fewer bytes only when the end or an error came first.
+  /// Reads `size` bytes. Returns fewer only when the end or an error came first.
   std::vector<std::byte> read(Stream& stream, std::size_t size, std::size_t chunk = SIZE_MAX) {
     std::vector<std::byte> bytes(size);
     std::size_t count = 0;
@@ -177,7 +178,7 @@ class Ends {
     return bytes;
   }
 
-  /// Writes to one stream what it reads from the other; returns what was read.
+  /// Writes `bytes` to one stream while it reads from the other. Returns the bytes that were read.
   std::vector<std::byte> transfer(Stream& from, Stream& to, std::span<const std::byte> bytes,
                                   std::size_t write_chunk = SIZE_MAX,
                                   std::size_t read_chunk = SIZE_MAX) {
@@ -224,13 +225,13 @@ class Ends {
     wait_for(waiting_, waiter);
   }
 
-  IoResult last;  ///< of the reads
+  IoResult last;  ///< the result of the last read
 
  private:
   WaitContext& waiting_;
 };
 
-/// Bytes that tell where they belong.
+/// Bytes that show their position in the stream.
 inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed) {
   std::vector<std::byte> bytes(size);
   std::uint64_t state = seed * 2 + 1;

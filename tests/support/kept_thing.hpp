@@ -11,7 +11,7 @@
 
 #include "batchrpc/batchrpc.hpp"
 
-/// Objects that processes make, pass on and keep, for tests that kill them in the middle of it.
+/// Objects that processes create, pass on and keep, for tests that kill those processes meanwhile.
 namespace kept {
 
 class Thing {
@@ -20,9 +20,9 @@ class Thing {
   Thing(const Thing&) = delete;
   Thing& operator=(const Thing&) = delete;
   ~Thing() { --alive; }
-  /// What it was made with: so no other object has answered.
+  /// The id that it was created with. It shows that no other object has answered.
   std::uint64_t id() { return id_; }
-  /// Only of smaller ids: those that hold each other would live for ever.
+  /// Holds only objects with smaller ids. Objects that hold each other would live forever.
   void hold(std::uint64_t other_id, batchrpc::RRef<Thing> other) {
     if (other_id < id_) held_ = std::move(other);
   }
@@ -36,7 +36,7 @@ class Thing {
 
 using Held = std::pair<std::uint64_t, batchrpc::RRef<Thing>>;
 
-/// What a node does that makes, keeps, passes on and uses such objects, at random.
+/// A node that creates, keeps, passes on and uses such objects at random.
 class Keeper : public std::enable_shared_from_this<Keeper> {
  public:
   Keeper(const batchrpc::Node& node, std::uint64_t seed) : node_(node), random_(seed) {}
@@ -52,7 +52,7 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
     node_.expose("ask", [self = shared_from_this()] { return self->some(); });
   }
 
-  /// Does something, with a peer or alone. What goes wrong is in `wrong`.
+  /// Does one random action, with a peer or alone. Records failures in `wrong`.
   void act() {
     const std::string peer = some_peer();
     if (peer.empty()) return;
@@ -88,7 +88,7 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
     }
   }
 
-  /// Gives all handles back, and keeps none any more.
+  /// Releases all handles, and keeps none from now on.
   void drop() {
     std::vector<Held> dropped;
     const std::lock_guard lock(mutex_);

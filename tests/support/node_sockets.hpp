@@ -6,10 +6,10 @@
 
 namespace batchrpc::test {
 
-/// Which sockets a node of a test has.
+/// The sockets that a node of a test has.
 enum class Sockets : unsigned char { all, tcp, unix_only };
 
-/// For NodeOptions::transports.
+/// The factories for NodeOptions::transports.
 [[nodiscard]] inline std::vector<TransportFactory> transports_of(Sockets sockets) {
   if (sockets == Sockets::tcp) return {tcp_transport()};
   if (sockets == Sockets::unix_only) return {unix_transport()};

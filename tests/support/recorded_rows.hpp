@@ -10,8 +10,8 @@
 
 namespace batchrpc::test {
 
-/// The lines behind the first one of a file of comma-separated fields, `fields` in each; `path` is
-/// in the repository. Throws std::runtime_error.
+/// Reads a file of comma-separated values, without its first line. Each line must have `fields`
+/// fields. `path` is relative to the repository. Throws std::runtime_error.
 inline std::vector<std::vector<std::string>> recorded_rows(const std::string& path,
                                                            std::size_t fields) {
   std::ifstream file(std::filesystem::path(BATCHRPC_SOURCE_DIR) / path);

@@ -1,6 +1,7 @@
 #pragma once
 
-// Which sanitizer the tests are compiled with: BATCHRPC_TEST_ASAN, BATCHRPC_TEST_TSAN, each 0 or 1.
+// The sanitizer that the tests are compiled with: BATCHRPC_TEST_ASAN, BATCHRPC_TEST_TSAN, each 0 or
+// 1.
 
 #ifdef __has_feature  // clang
 #define BATCHRPC_TEST_ASAN __has_feature(address_sanitizer)

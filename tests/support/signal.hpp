@@ -10,17 +10,17 @@
 
 namespace batchrpc::test {
 
-/// So much real time has a test that waits for something before it fails; it never waits for the
-/// time itself.
+/// The real time for which a test waits for an event before it fails. No test waits for a time to
+/// pass.
 inline constexpr std::chrono::seconds kPatience{30};
 
-/// Waits by `context`; throws when that takes longer than kPatience.
+/// Waits through `context`. Throws when that takes longer than kPatience.
 inline void wait_for(WaitContext& context, Waiter& waiter) {
   context.wait(waiter, context.now() + kPatience);
   if (!waiter.ready()) throw std::runtime_error("the test waited in vain");
 }
 
-/// Set by handlers, on any thread, any number of times; waited for by a test, again and again.
+/// Set by handlers, on any thread, any number of times. A test can wait for it repeatedly.
 class Signal {
  public:
   void set() {
@@ -29,7 +29,7 @@ class Signal {
     if (waiter_ != nullptr) std::exchange(waiter_, nullptr)->notify();
   }
 
-  /// Returns when it was set since the last wait.
+  /// Waits until it is set. Returns at once when it was set since the last wait.
   void wait(WaitContext& context) {
     Waiter waiter;
     {
@@ -48,7 +48,7 @@ class Signal {
   Waiter* waiter_ = nullptr;
 };
 
-/// Waits until arrive() was called so many times.
+/// Waits until arrive() was called `count` times.
 class Countdown {
  public:
   explicit Countdown(int count) : left_(count) {}

@@ -12,7 +12,7 @@
 
 namespace batchrpc::test {
 
-/// Where a tool of the system is; empty: nowhere.
+/// Returns the path of a system tool; empty: it is not installed.
 [[nodiscard]] inline std::string system_tool(const std::string& name) {
   for (const char* folder : {"/usr/sbin/", "/sbin/", "/usr/bin/", "/bin/"}) {
     if (std::filesystem::exists(folder + name)) return folder + name;
@@ -20,8 +20,8 @@ namespace batchrpc::test {
   return {};
 }
 
-/// Two network namespaces of this process's own and a veth pair, as two machines with a cable
-/// between them: 10.213.0.1 and .2, without any other way.
+/// Two network namespaces of this process and a veth pair, like two machines with a cable between
+/// them: 10.213.0.1 and .2. There is no other route.
 class TwoNamespaces {
  public:
   TwoNamespaces() {
@@ -43,25 +43,25 @@ class TwoNamespaces {
   TwoNamespaces(const TwoNamespaces&) = delete;
   TwoNamespaces& operator=(const TwoNamespaces&) = delete;
 
-  /// If not, the test is to end: it has said why.
+  /// False: the test must end. The reason was already reported.
   [[nodiscard]] bool made() const { return made_; }
 
-  /// Pulls the cable: both sides' links are down.
+  /// Disconnects the cable: the links of both sides are down.
   bool cut() const { return ip({"-n", agent, "link", "set", link_ + "a", "down"}); }
 
-  /// From here on all packets get lost without a word: they go to a hardware address that nobody
-  /// has. (The kernel's own ways of dropping, netem or a firewall, are not there everywhere.)
+  /// Loses all packets silently from now on: they go to a hardware address that nobody has. (The
+  /// kernel's own ways of dropping packets, netem or a firewall, are not available everywhere.)
   bool lose_packets() const {
     return misdirect(agent, link_ + "a", "10.213.0.2") &&
            misdirect(observers, link_ + "o", "10.213.0.1");
   }
-  /// Undoes it.
+  /// Undoes lose_packets().
   bool carry_packets() const {
     return ip({"-n", agent, "neigh", "del", "10.213.0.2", "dev", link_ + "a"}) &&
            ip({"-n", observers, "neigh", "del", "10.213.0.1", "dev", link_ + "o"});
   }
 
-  /// Starts a serving_node in one of them.
+  /// Starts a serving_node in one of the namespaces.
   [[nodiscard]] static Child start_in(const std::string& space, const Child::Words& options) {
     Child::Words command{kIp, "netns", "exec", space, BATCHRPC_BIN_DIR "/serving_node"};
     command.insert(command.end(), options.begin(), options.end());
