@@ -11,7 +11,7 @@
 
 namespace batchrpc {
 
-/// Where the results of a step of k environments go: row i is of environment i.
+/// The memory for the results of a step of k environments. Row i belongs to environment i.
 struct StepRows {
   std::span<std::byte> observations{};   ///< [k, …], in the form of EnvSpec::observation
   std::span<float> rewards{};            ///< [k]
@@ -19,14 +19,14 @@ struct StepRows {
   std::span<std::uint8_t> truncated{};   ///< [k], 0 or 1
 };
 
-/// Environments that one thread steps together. To be implemented by simulators that step many at
-/// once; group_of() makes one of single environments. Used by one thread at a time, not always the
-/// same.
+/// Environments that one thread steps together. Implement it for a simulator that steps many at
+/// once; group_of() makes one from single environments. One thread at a time uses it, but not
+/// always the same one.
 class BATCHRPC_EXPORT EnvGroup {
  public:
   virtual ~EnvGroup();
 
-  /// Of each of its environments; does not change.
+  /// The spec of each of its environments. It never changes.
   [[nodiscard]] virtual const EnvSpec& spec() const noexcept = 0;
   /// How many environments, k; does not change.
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;
