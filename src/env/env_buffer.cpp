@@ -188,7 +188,7 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     }
   }
 
-  // Keeps the last observations. After several steps it copies them, to free the rest of the answer.
+  // Keeps the last observations. After several steps it copies them, to free the whole answer.
   void keep_last(EnvBuffer& buffer) const {
     if (buffer.parts_.policy == nullptr) return;
     const std::size_t bytes = buffer.envs_ * buffer.observation_bytes_;

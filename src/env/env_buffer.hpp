@@ -58,8 +58,7 @@ class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
   void require_step(std::uint32_t steps, const Bytes& actions) const;
   void require_actions(std::span<const std::byte> actions) const;
 
-  const std::shared_ptr<const void> presence_ =
-      std::make_shared<char>();  // outlives the members below
+  const std::shared_ptr<const void> presence_ = std::make_shared<char>();  // destroyed last
   const std::size_t index_;
   const std::vector<std::unique_ptr<Episodes>> groups_;
   const WorkerParts parts_;

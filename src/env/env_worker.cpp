@@ -176,8 +176,7 @@ class EnvWorker::State {
   const std::size_t max_envs_;
   const std::uint64_t incarnation_;
   env::WorkerParts parts_;
-  std::vector<std::weak_ptr<const void>>
-      former_;  // presences of old buffers; used only while opening
+  std::vector<std::weak_ptr<const void>> former_;  // presences of old buffers; for Opening only
 
   std::mutex mutex_;  // guards the members below
   bool opening_ = false;

@@ -65,8 +65,7 @@ class TimedLanes final : public Lanes {
 
     const std::shared_ptr<Loop> loop_;
     const std::function<Duration(std::size_t)> time_;
-    std::vector<std::deque<std::shared_ptr<Given>>>
-        lanes_;  // each lane's remaining tasks, in order
+    std::vector<std::deque<std::shared_ptr<Given>>> lanes_;  // remaining tasks, in order
   };
 
   const std::size_t count_;

@@ -33,12 +33,10 @@ Stay stay_of(const CallRecord& call) {
 // if there is no reply.
 Duration fitted(const Stay& stay, TimePoint sent, std::optional<TimePoint> replied,
                 std::optional<Duration> callee_ahead) {
-  const Duration latest =
-      stay.first - sent;  // moving back further would place its begin before the sending
+  const Duration latest = stay.first - sent;  // further back, it would begin too soon
   if (!replied) return std::min(latest, callee_ahead.value_or(latest));
-  const Duration earliest =
-      stay.last - *replied;              // moving back less would place its end after the reply
-  if (earliest > latest) return latest;  // it does not fit: its end is cut off
+  const Duration earliest = stay.last - *replied;  // less far, it would end too late
+  if (earliest > latest) return latest;            // it does not fit: its end is cut off
   if (!callee_ahead) return earliest + (latest - earliest) / 2;
   return std::clamp(*callee_ahead, earliest, latest);
 }

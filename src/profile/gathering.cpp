@@ -130,8 +130,7 @@ void GatheredPeer::take(std::uint64_t incarnation, Told&& told) {
   for (const auto& [number, count] : left_out_) {
     const auto again = left_out.find(number);
     if (incarnation == incarnation_ && again != left_out.end()) {
-      again->second =
-          std::max(again->second, count);  // records that were dropped may not be reported again
+      again->second = std::max(again->second, count);  // dropped records may be missing now
     } else if (incarnation == incarnation_ && number >= told.asked_before) {
       left_out.emplace(number, count);
     } else {

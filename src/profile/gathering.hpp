@@ -45,9 +45,8 @@ class GatheredPeer {
   const std::size_t max_events_;
   Recording recording_;
   std::uint64_t incarnation_ = 0;
-  std::map<std::uint64_t, std::uint64_t>
-      left_out_;                       // of stores that were running at the last answer
-  std::uint64_t left_out_before_ = 0;  // of stores that have ended
+  std::map<std::uint64_t, std::uint64_t> left_out_;  // of stores running at the last answer
+  std::uint64_t left_out_before_ = 0;                // of stores that have ended
 };
 
 }  // namespace batchrpc::profile

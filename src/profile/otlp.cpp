@@ -184,8 +184,7 @@ class Otlp {
   }
 
   // Whether the span belongs to the side that reports the call's outcome: the caller, or the callee
-  // if the caller reported nothing. If a call failed only for its caller, the callee's side
-  // succeeded.
+  // if the caller reported nothing or the call failed only at the callee.
   static bool is_tellers(const Span& span) {
     const bool by_caller = CallTimes::has_caller(*span.call) && !span.call->failed_at_callee_alone;
     return span.kind == (by_caller ? SpanKind::client : SpanKind::server);

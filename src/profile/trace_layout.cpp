@@ -45,7 +45,7 @@ std::vector<std::size_t> ordered(std::size_t count, Key&& key) {
   return order;
 }
 
-// Of slices that begin together, the longer comes first.
+// A sort key: of slices that begin together, the longer comes first.
 auto in_order(TimePoint begin, TimePoint end) { return std::pair(begin, begin - end); }
 
 void set_back(CallTimes& times, Duration by) {

@@ -34,7 +34,7 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   ObjectTable(LocalNode& node, Outbox& outbox);
   ~ObjectTable();
 
-  /// Creates an object for `user`, who holds it from now on.
+  /// Creates an object for `user`, which holds it from now on.
   void create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
               std::string_view maker, MakeObject make, UniqueFunction<void(Result<void>)> done);
   /// Announces that the object's creation is arriving. Calls wait for it as long as the result

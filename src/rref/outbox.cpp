@@ -83,7 +83,7 @@ bool Outbox::send(const std::string& peer, const Mail& mail) {
   return send_list(node_, peer, kArrived, mail.arrived) && send_list(node_, peer, kNone, mail.none);
 }
 
-// A node that has never decoded a handle does not know this function, and holds nothing.
+// A peer that does not know this function has never decoded a handle, so none need be kept for it.
 void Outbox::ask(const std::string& peer, const std::vector<ForkQuestion>& questions) {
   std::vector<Fork> asked;
   asked.reserve(questions.size());

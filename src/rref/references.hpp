@@ -120,7 +120,7 @@ class References : public std::enable_shared_from_this<References> {
     bool left = false;
     bool over = false;
   };
-  // By the upper half of their numbers, which is a counter.
+  // The key is the upper half of a fork's number, which is a counter.
   using SentForks = std::unordered_map<std::uint64_t, Sent>;
 
   std::shared_ptr<OwnerLink> link_to(std::string_view name, std::uint64_t incarnation);

@@ -34,8 +34,7 @@ short Connection::events() const noexcept {
     case State::writing:
       return POLLOUT;
     case State::answering:
-      return *gone_ ? short{0}
-                    : short{POLLRDHUP};  // only once: poll() reports it as long as it is true
+      return *gone_ ? short{0} : short{POLLRDHUP};  // once: poll() reports it again and again
     default:
       return 0;
   }

@@ -19,10 +19,8 @@ struct HttpLimits {
   std::size_t threads = 3;                 ///< threads that compute answers
   std::chrono::milliseconds head{5000};    ///< time for a request to be complete
   std::chrono::milliseconds write{10000};  ///< time for the client to take some of an answer
-  std::size_t write_rate =
-      64 * 1024;  ///< bytes/s of an answer that the client must take in addition
-  std::chrono::milliseconds linger{
-      1000};  ///< time for the client to close after the whole answer was written
+  std::size_t write_rate = 64 * 1024;      ///< bytes/s of an answer that the client must take, too
+  std::chrono::milliseconds linger{1000};  ///< for the client to close after the whole answer
 };
 
 /// Listens, reads requests, gets their answers and writes them. One thread waits for all sockets,

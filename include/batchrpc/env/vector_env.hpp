@@ -69,7 +69,7 @@ struct VectorEnvOptions {
 class BATCHRPC_EXPORT VectorEnv {
  public:
   /// Opens the workers, and returns when they have made their environments. Throws InvalidArgument
-  /// for options out of range and for workers whose environments differ, RemoteError if the
+  /// for options out of range and for workers whose environments differ. Throws RemoteError if the
   /// program's code throws at a worker, and TimedOut if a worker is not there in time. Any other
   /// error of the opening call is thrown as it is.
   VectorEnv(const Node& node, VectorEnvOptions options);
@@ -149,8 +149,7 @@ class BATCHRPC_EXPORT VectorEnv {
                              ///< another process of its name replaces it
     std::size_t losses = 0;  ///< how often it was lost
     std::size_t refusals = 0;  ///< how often a process of its name was rejected
-    std::string
-        last_loss{};  ///< the reason for the last loss: a sentence that begins with the name
+    std::string last_loss{};   ///< why, the last time; begins with the name
   };
   /// The workers' states, in the order of the options. Thread-safe.
   [[nodiscard]] std::vector<WorkerState> workers() const;

@@ -14,12 +14,11 @@ namespace batchrpc {
 
 /// The offset of a node's clock from the reference.
 struct ClockOffset {
-  std::string node{};  ///< its name
-  Duration offset{};   ///< how far its clock is ahead; zero if not known
-  Duration error{};    ///< the offset is off by at most this, as long as clocks do not drift
-  std::uint64_t samples =
-      0;  ///< calls used: those between the node and its predecessor on the path from the reference
-  bool known = false;  ///< calls link the node to the reference
+  std::string node{};         ///< its name
+  Duration offset{};          ///< how far its clock is ahead; zero if not known
+  Duration error{};           ///< the offset is off by at most this, as long as clocks do not drift
+  std::uint64_t samples = 0;  ///< calls used: those on the last link of its path
+  bool known = false;         ///< calls link the node to the reference
 };
 
 /// Estimates from calls how far the nodes' clocks differ, and converts their times to one clock,

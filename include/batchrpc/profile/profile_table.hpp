@@ -49,7 +49,7 @@ enum class ProfileSort : unsigned char {
   first_seen,  ///< as recorded, a call before the operators and calls that ran for it
   self_total,
   total,
-  mean,  ///< of the total
+  mean,  ///< of `total`
   count,
   bytes,  ///< both ways
   errors,
@@ -77,7 +77,7 @@ class BATCHRPC_EXPORT ProfileTable {
   [[nodiscard]] const std::vector<ProfileRow>& rows() const& noexcept { return rows_; }
   [[nodiscard]] std::vector<ProfileRow> rows() && { return std::move(rows_); }
   /// @}
-  /// What is 100 %: all self times, of each shared run only one.
+  /// The time that counts as 100 %: all self times, with each shared run once.
   [[nodiscard]] Duration self_total() const noexcept { return self_total_; }
 
   /// Sorts the rows, keeping the order of equal ones. Returns itself.
