@@ -50,9 +50,8 @@ class BatcherHost {
   [[nodiscard]] std::function<bool(std::string_view)> is_live() const {
     return [host = host_](std::string_view peer) { return host->is_live(peer); };
   }
-  ///
   /// @}
-  ///
+
   /// Whether the call's caller is gone.
   [[nodiscard]] bool has_left(const BatchCall& call) const {
     return call.caller && host_ && !host_->is_current(*call.caller);

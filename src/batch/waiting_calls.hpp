@@ -20,7 +20,7 @@ namespace batchrpc::detail {
 /// calls in the queue. Not thread-safe.
 class WaitingCalls {
  public:
-  /// Whether a call may come in, and at what price.
+  /// Whether a call is admitted, and which calls it displaces.
   struct Room {
     bool refused = false;
     bool held = false;    ///< it waits outside the queue

@@ -62,9 +62,8 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   void await_here(const ObjectId& object);
   void hold_here(const ObjectId& object);
   void let_go_here(const ObjectId& object);
-  ///
   /// @}
-  ///
+
   /// Checks the holders (R4, R5).
   void tick();
 
