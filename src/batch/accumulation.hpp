@@ -9,19 +9,19 @@
 
 namespace batchrpc::detail {
 
-/// Of a reducer: which call it accumulates next, and whether a task does so. A reducer takes calls
-/// one after the other, while no batch runs. Not thread-safe.
+/// Tracks which call a reducer accumulates next, and whether a task does so. A reducer takes one
+/// call after the other, while no batch runs. Not thread-safe.
 class Accumulation {
  public:
-  /// Of a batcher that is none, `is_used` is false; nothing is accumulated then.
+  /// `is_used` is false for a batcher that is not a reducer; then nothing is accumulated.
   explicit Accumulation(bool is_used) : is_used_(is_used) {}
   void configure(const BatchOptions& options) noexcept { waits_for_all_ = options.order_by_peer; }
 
   [[nodiscard]] bool is_used() const noexcept { return is_used_; }
-  /// Calls are accumulated as they come, not when their batch is complete.
+  /// Whether calls are accumulated as they arrive, not only when their batch is complete.
   [[nodiscard]] bool is_early() const noexcept { return is_used_ && !waits_for_all_; }
 
-  /// The first call for which the batch that gathers now has room; null when there is none.
+  /// The first call that fits into the batch being gathered; null if there is none.
   [[nodiscard]] BatchCall* next(const WaitingCalls& waiting, const BatchStarts& starts) const {
     if (!is_early() || !starts.is_idle()) return nullptr;
     BatchCall* const next = waiting.next_to_accumulate();
@@ -29,19 +29,19 @@ class Accumulation {
     return next;
   }
 
-  /// Returns whether a task is to be posted, which ends with task_ended(): there is none yet.
+  /// Returns whether to post a task, because none exists; the task ends with task_ended().
   [[nodiscard]] bool needs_task() noexcept { return !std::exchange(has_task_, true); }
   void task_ended() noexcept { has_task_ = false; }
   [[nodiscard]] bool has_task() const noexcept { return has_task_; }
 
-  /// The call is handed to the reducer, until end(): it stays where it is, and is part of the
+  /// Passes the call to the reducer until end(). The call stays in its place and is part of the
   /// batch.
   void begin(BatchCall& call) noexcept {
     call.pinned = true;
     current_ = &call;
   }
   void end() noexcept { current_ = nullptr; }
-  /// The call that the reducer has now; null: none.
+  /// The call that the reducer is accumulating; null: none.
   [[nodiscard]] const BatchCall* current() const noexcept { return current_; }
 
  private:

@@ -6,22 +6,22 @@
 namespace batchrpc::detail {
 namespace {
 
-// A wait is tried when the model promises so much more, and kept while it promises any.
+// A wait is tried if the model promises this gain, and kept while it promises any.
 constexpr double kWorthTrying = 1.05;
-constexpr int kSettling = 12;  // batches, after which a trial counts
-constexpr int kTrial = 24;     // and for how many
+constexpr int kSettling = 12;  // batches before a trial counts
+constexpr int kTrial = 24;     // batches of a trial
 constexpr int kLongestPause = 1024;
-constexpr int kProbes = 32;  // at least so many batches from one to the next
+constexpr int kProbes = 32;  // least batches between probes
 
-// Batches are made smaller only down to where the fixed cost is so much of the whole, and so much
-// more could be answered than comes.
+// Batches are made smaller only until the fixed cost is this part of the total, and the possible
+// rate exceeds the arrival rate by this factor.
 constexpr double kFixedPart = 0.05;
 constexpr double kHeadroom = 1.25;
 
-// How much of the plan is taken back when a batch is late, and given back by one that is not.
+// How much of the planned latency is given up when a batch is late, and regained when one is not.
 constexpr double kCaution = 0.04;
 constexpr double kLeastPart = 0.05;
-constexpr double kMostPart = 0.95;  // by the percentile: when half may be late, waits may be longer
+constexpr double kMostPart = 0.95;  // for the percentile; if half may be late, waits may be longer
 
 constexpr double kOtherLoad = 1.5;  // the rate has changed by this factor
 
@@ -43,7 +43,7 @@ void AdaptiveWait::ended(TimePoint started, TimePoint now, std::size_t rows, std
   choose();
 }
 
-// In balance when half as many are late as may be.
+// It is in balance when half of the permitted number are late.
 void AdaptiveWait::learn_from(std::span<const TimePoint> arrivals, TimePoint now) {
   const auto late =
       static_cast<double>(std::count_if(arrivals.begin(), arrivals.end(), [&](TimePoint arrived) {
@@ -54,7 +54,7 @@ void AdaptiveWait::learn_from(std::span<const TimePoint> arrivals, TimePoint now
                      kMostPart / target_.percentile);
 }
 
-// So small that a row which has just missed a batch is in time with the next one.
+// A size small enough that a row which just missed a batch is in time with the next one.
 std::size_t AdaptiveWait::best_size() const {
   const double target = static_cast<double>(target_.latency.count()) * part_;
   const double in_time = curve_.rows_within(target / 2);
@@ -111,8 +111,8 @@ void AdaptiveWait::choose() {
       static_cast<Duration::rep>(std::max(1.0, std::min(longest_wait(best.rows), useful))));
 }
 
-// Who always waits for the same rows does not learn what fewer would cost: then one batch does not
-// wait.
+// A batcher that always waits for the same number of rows does not learn the cost of fewer. So one
+// batch starts without waiting.
 bool AdaptiveWait::is_time_to_probe() {
   if (probe_in_ > 0) --probe_in_;
   if (probe_in_ > 0 || trial_.batches < kSettling + kTrial || !curve_.is_guess()) return false;

@@ -9,27 +9,27 @@
 
 namespace batchrpc::detail {
 
-/// Chooses for how long a batcher gathers rows, and how many, so that a percentile of the rows'
-/// latencies keeps a target and, within that, as many rows a second as possible are answered.
-/// docs/decisions/0013-adaptive-wait.md tells how. Not thread-safe; time is what it is told. After
-/// every batch the choice is made afresh; nothing is allocated.
+/// Chooses how long a batcher gathers rows, and how many. A percentile of the rows' latencies must
+/// keep a target; within that, the number of rows answered per second is maximized. See
+/// docs/decisions/0013-adaptive-wait.md. Not thread-safe; the caller passes the time. Chooses again
+/// after every batch, and allocates nothing.
 class AdaptiveWait {
  public:
-  /// A batch starts when `min_size` rows are there, or its oldest has waited for `wait`, and has at
-  /// most `size`; with a wait of zero it starts as soon as the handler is idle.
+  /// A batch starts when `min_size` rows are there, or its oldest row has waited for `wait`, and
+  /// has at most `size` rows. With a wait of zero it starts as soon as the handler is idle.
   struct Choice {
     std::size_t size = 1;
     std::size_t min_size = 1;
     Duration wait{};
   };
 
-  /// With a parallelism above 1 it does not wait.
+  /// It never waits if the parallelism is above 1.
   AdaptiveWait(LatencyTarget target, std::size_t max_size, std::size_t parallelism);
 
-  /// Rows have come.
+  /// Call this when rows have arrived.
   void arrived(TimePoint now, std::size_t rows) { callers_.arrived(now, rows); }
-  /// A batch of so many rows has run; `arrivals` are its calls'.
-  /// `waiting` are the rows that wait now.
+  /// Call this when a batch of `rows` rows has run; `arrivals` are the arrival times of its calls.
+  /// `waiting` is the number of rows that wait now.
   void ended(TimePoint started, TimePoint now, std::size_t rows, std::size_t waiting,
              std::span<const TimePoint> arrivals);
 
@@ -51,15 +51,15 @@ class AdaptiveWait {
 
   CostCurve curve_;
   CallerModel callers_;
-  double part_ = 0.95;  // of the target that the model may plan with
-  TimePoint ended_{};   // the last batch
+  double part_ = 0.95;  // the part of the target that the model may plan with
+  TimePoint ended_{};   // end of the last batch
 
   static constexpr int kFirstPause = 16;
-  static constexpr int kShortestPause = 32;  // doubles each time that a wait did not pay
+  static constexpr int kShortestPause = 32;  // doubles each time a wait did not pay off
 
-  // Of the wait: whether it has brought what the model promised.
+  // A trial of the wait: whether it has brought the gain that the model promised.
   struct Trial {
-    double rate_before = 0;  // rows a nanosecond
+    double rate_before = 0;  // rows per nanosecond
     double promised = 1;     // factor
     int batches = 0;
     double rows = 0;

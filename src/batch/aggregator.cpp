@@ -24,8 +24,8 @@ void sort_by_peer(BatchCalls& calls) {
 
 }  // namespace
 
-// A task of the batcher's on its executor. One that is destroyed without having run ends the
-// batcher: then the executor, or its node, is gone.
+// A batcher's task on its executor. If it is destroyed without having run, the executor or its node
+// is gone, and the batcher ends.
 class Aggregator::Posted {
  public:
   Posted(std::weak_ptr<Aggregator> core, PostedTask task, AsyncMutex::Guard guard)
@@ -59,7 +59,7 @@ Aggregator::Aggregator(BatchOptions options, BatchWork work)
 }
 
 Aggregator::~Aggregator() {
-  if (!host_) return;  // and nobody asks for figures
+  if (!host_) return;  // no statistics were requested either
   timer_.cancel(host_.loop());
   host_.forget_callbacks();
   let_all_transfers_come();
@@ -67,9 +67,9 @@ Aggregator::~Aggregator() {
   host_.report_last([this] { return metrics_of(statistics()); });
 }
 
-// --- without the mutex: what runs code of others
+// --- without the mutex: runs the program's code
 
-// That may drop the last handle: then nothing of this is used any more.
+// This may drop the last handle; then nothing of this object is used any more.
 void Aggregator::perform(Deferred&& todo) {
   for (const auto& gate : todo.gates)
     gate->open();
@@ -103,7 +103,7 @@ void Aggregator::post(PostedTask task, AsyncMutex::Guard guard) {
   }
 }
 
-// The calls are taken when the handler begins, so that those which come meanwhile go along.
+// The calls are taken when the handler begins, so that calls arriving until then are included.
 void Aggregator::begin(AsyncMutex::Guard guard) {
   Dropped expired;
   TakenBatch batch;
@@ -113,7 +113,7 @@ void Aggregator::begin(AsyncMutex::Guard guard) {
     const TimePoint now = host_.now();
     expired = drop_expired(now);
     batch = take_batch(now);
-    if (batch.calls.empty()) {  // they were dropped
+    if (batch.calls.empty()) {  // the calls were dropped
       start_if_due(now, todo);
       report_if_closed(todo);
     } else if (options_->parallelism > 1) {
@@ -179,8 +179,8 @@ bool Aggregator::waits_for_room() const noexcept {
   return waiting_.held_rows() > 0 || transfers_.any_held();
 }
 
-// A call lacks room: what waits does not wait for rows that itself leaves none for, when nothing
-// else makes any.
+// A call lacks room. If nothing else will free any, the waiting calls stop waiting for more rows,
+// which would find no room.
 void Aggregator::flush_if_full(TimePoint now) {
   const bool accumulates =
       accumulation_.current() != nullptr || accumulation_.next(waiting_, starts_) != nullptr;
@@ -188,8 +188,8 @@ void Aggregator::flush_if_full(TimePoint now) {
   starts_.flush_oldest(waiting_, now);
 }
 
-// `may_run_here`: a batch that is complete need not wait for the messages which the calling thread
-// has yet to read.
+// `may_run_here`: a complete batch need not wait until the calling thread has read its remaining
+// messages.
 void Aggregator::start_if_due(TimePoint now, Deferred& todo, bool may_run_here) {
   let_transfers_come(todo);
   if (waits_for_room()) flush_if_full(now);
@@ -202,14 +202,14 @@ void Aggregator::start_if_due(TimePoint now, Deferred& todo, bool may_run_here) 
     }
   }
   const BatchStarts::Starting starting = starts_.start(waiting_, now);
-  // What is due at `now` has been seen to.
+  // Everything due at `now` has been handled.
   arm_timer_at(std::min(waiting_.earliest_deadline(), starts_.next_due(waiting_, now)));
   todo.begins_here =
       may_run_here && starting.complete && starting.batches == 1 && !host_.exclusive();
   if (!todo.begins_here) todo.begins = starting.batches;
 }
 
-// Empty, when the calls are gone, or must not run any more.
+// Empty if the calls are gone or must not run any more.
 TakenBatch Aggregator::take_batch(TimePoint now) {
   TakenBatch batch = starts_.take(waiting_, now);
   if (batch.calls.empty()) return batch;

@@ -20,8 +20,9 @@
 
 namespace batchrpc::detail {
 
-/// The one BatchCore. Its parts say who comes in, when batches start and what is accumulated, and
-/// know nothing of threads; this guards them with one mutex, and runs batches without it.
+/// The only BatchCore. Its parts decide which calls are admitted, when batches start and what is
+/// accumulated; they know nothing about threads. This class guards them with one mutex, and runs
+/// batches without it.
 class Aggregator final : public BatchCore, public std::enable_shared_from_this<Aggregator> {
  public:
   Aggregator(BatchOptions options, BatchWork work);
@@ -49,12 +50,12 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   using PostedTask = void (Aggregator::*)(AsyncMutex::Guard);
   using Counter = std::uint64_t BatchStatistics::*;
 
-  /// What is to be done when the mutex has been released, since it runs code of others.
-  /// Functions that find something add it to theirs.
+  /// Work to do after the mutex has been released, because it runs the program's code. Functions
+  /// add to it.
   struct Deferred {
-    std::size_t begins = 0;               // tasks to post, each of which begins a batch
-    bool begins_here = false;             // a batch is to begin on this thread
-    bool accumulates = false;             // a task to post, which accumulates
+    std::size_t begins = 0;               // tasks to post, each beginning a batch
+    bool begins_here = false;             // begin a batch on this thread
+    bool accumulates = false;             // post a task that accumulates
     IncomingTransfers::Gates gates{};     // to open
     std::vector<Promise<void>> closed{};  // to keep
 
@@ -62,23 +63,23 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
       return begins > 0 || begins_here || accumulates || !gates.empty() || !closed.empty();
     }
   };
-  /// Calls that were taken out and counted, and are to be told without the mutex.
+  /// Calls that were removed and counted, and are still to be answered without the mutex.
   struct [[nodiscard]] Dropped {
     BatchCalls calls{};
     std::exception_ptr error{};
-    bool began = false;  // their handler had begun, and has thrown the error
+    bool began = false;  // their handler had begun and threw the error
 
     [[nodiscard]] bool any() const noexcept { return !calls.empty(); }
   };
-  /// Why a call does not come in, and what its rows count as.
+  /// Why a call is not admitted, and the counter for its rows.
   struct Refusal {
-    std::exception_ptr error{};  // null: it may come in
+    std::exception_ptr error{};  // null: it is admitted
     Counter as = &BatchStatistics::rejected;
   };
 
-  // The caller must hold the mutex for what follows, up to the next such comment.
+  // The caller must hold the mutex for the functions below, up to the next such comment.
 
-  // Coming in; aggregator_intake.cpp.
+  // Admission; aggregator_intake.cpp.
   void adopt(const std::shared_ptr<Host>& host);
   void ensure_host();
   void take_in(std::unique_ptr<BatchCall>& call, const std::shared_ptr<void>& announced,
@@ -103,15 +104,15 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
   void arm_timer_at(TimePoint when);
   void report_if_closed(Deferred& todo);
 
-  // Large calls that are coming in; aggregator_transfers.cpp.
+  // Large calls that are arriving; aggregator_transfers.cpp.
   [[nodiscard]] IncomingTransfers::Room transfer_room() const;
   [[nodiscard]] bool was_let_in(const std::shared_ptr<void>& announced);
   void let_transfers_come(Deferred& todo);
 
-  // Of reducers; aggregator_reducing.cpp.
+  // Reducers; aggregator_reducing.cpp.
   [[nodiscard]] Dropped drop_accumulated(const BatchCall& call, const std::exception_ptr& error);
 
-  // The caller must not hold the mutex for what follows.
+  // The caller must not hold the mutex for the functions below.
 
   void perform(Deferred&& todo);
   void tell(Dropped&& gone);
@@ -133,7 +134,7 @@ class Aggregator final : public BatchCore, public std::enable_shared_from_this<A
 
   const BatchWork work_;
 
-  mutable std::mutex mutex_;  // guards what follows; no code of users' runs under it
+  mutable std::mutex mutex_;  // guards the members below; none of the program's code runs under it
   std::shared_ptr<const BatchOptions> options_;
   BatcherHost host_;
   WaitingCalls waiting_;

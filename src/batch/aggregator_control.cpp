@@ -3,7 +3,7 @@
 #include "batch/aggregator.hpp"
 #include "batch/options_check.hpp"
 
-// What an Aggregator is told while it runs, and what it tells.
+// Control of a running Aggregator, and its statistics.
 namespace batchrpc::detail {
 
 std::shared_ptr<const BatchOptions> Aggregator::options() const {
@@ -11,7 +11,7 @@ std::shared_ptr<const BatchOptions> Aggregator::options() const {
   return options_;
 }
 
-// Callbacks of rows that fail may drop the last handle, as in close() and add().
+// Callbacks of failing rows may drop the last handle, as in close() and add().
 void Aggregator::set_options(BatchOptions options) {
   const auto self = shared_from_this();
   check_options(options, work_);

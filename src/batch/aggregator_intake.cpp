@@ -7,7 +7,7 @@
 #include "batch/options_check.hpp"
 #include "batchrpc/base/error.hpp"
 
-// How calls come into an Aggregator.
+// The admission of calls.
 namespace batchrpc::detail {
 
 void Aggregator::exposed_on(const std::shared_ptr<Host>& host) {
@@ -45,10 +45,10 @@ void Aggregator::ensure_host() {
   adopt(std::make_shared<LoneHost>());
 }
 
-/// What has become of a call that came, and what is to follow.
+/// The outcome of a call's arrival, and what to do next.
 struct Aggregator::Arrival {
-  std::exception_ptr error{};       // why it was refused; null: it has come in
-  const BatchLane* lane = nullptr;  // to which it came, when nothing else has changed
+  std::exception_ptr error{};       // why it was refused; null: it was admitted
+  const BatchLane* lane = nullptr;  // the call's lane, if nothing else has changed
   TimePoint now{};
   TimePoint deadline = TimePoint::max();
   bool may_run_here = false;
@@ -76,9 +76,9 @@ std::exception_ptr Aggregator::add(std::unique_ptr<BatchCall>& call) {
   return arrival.error;
 }
 
-// Those that were dropped for a call, or expired, are told before anything starts.
+// Dropped and expired calls are answered before anything starts.
 void Aggregator::tell_and_follow(Arrival& arrival) {
-  const auto self = shared_from_this();  // callbacks of rows that fail may drop the last handle
+  const auto self = shared_from_this();  // callbacks of failing rows may drop the last handle
   tell(std::move(arrival.expired));
   tell(std::move(arrival.displaced));
   Deferred todo;
@@ -123,12 +123,12 @@ void Aggregator::take_in(std::unique_ptr<BatchCall>& call, const std::shared_ptr
   } else {
     arrival.lane = &waiting_.add(std::move(call));
   }
-  if (arrival.displaced.any()) waiting_.admit_held();  // what gave way may have been larger
+  if (arrival.displaced.any()) waiting_.admit_held();  // the removed calls may have been larger
   if (arrival.dropped_any()) arrival.lane = nullptr;
 }
 
-// A call that joins a lane which goes on waiting changes nothing else; so it needs no look at the
-// others.
+// A call that joins a lane that keeps waiting changes nothing else, so the other lanes need no
+// check.
 void Aggregator::follow(const Arrival& arrival, Deferred& todo) {
   if (!host_) return;
   if (arrival.lacks_room) flush_if_full(arrival.now);
@@ -141,7 +141,7 @@ void Aggregator::follow(const Arrival& arrival, Deferred& todo) {
   arm_timer_at(std::min(arrival.deadline, starts_.due_at(*lane)));
 }
 
-// Where a call may not come in, whatever room there is.
+// Returns why a call is refused, independent of the room.
 Aggregator::Refusal Aggregator::refusal(BatchCall& call) {
   try {
     if (closing_.is_open()) ensure_host();

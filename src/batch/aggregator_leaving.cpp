@@ -6,9 +6,9 @@
 #include "batchrpc/base/error.hpp"
 #include "batchrpc/batch/outside_of_calls.hpp"
 
-// How calls leave an Aggregator without having run. Those that are taken out are counted in the
-// same step; they are told without the mutex, since callbacks of users' hear of it. Until they were
-// told, nothing is closed.
+// Calls that leave an Aggregator without having run. They are removed and counted in one step, and
+// answered without the mutex, since callbacks of the program see the answers. The batcher does not
+// count as closed until they are answered.
 namespace batchrpc::detail {
 
 Aggregator::Dropped Aggregator::drop(BatchCalls calls, Counter as, std::exception_ptr error,
@@ -37,8 +37,7 @@ void Aggregator::tell(Dropped&& gone) {
   perform(std::move(todo));
 }
 
-// What starts does so first; callbacks of a batch that ran meanwhile may have dropped the last
-// handle.
+// Starts batches first. Callbacks of a batch that ran may have dropped the last handle.
 void Aggregator::tell_and_perform(Deferred&& todo, Dropped&& gone) {
   if (!gone.any()) return perform(std::move(todo));
   const auto self = shared_from_this();
@@ -65,7 +64,7 @@ Aggregator::Dropped Aggregator::drop_expired(TimePoint now) {
                   "the row's deadline passed while it waited for its batch; it never ran", false)));
 }
 
-// Those that wait, and came when a batch might be larger.
+// Removes waiting calls that arrived when a batch could be larger.
 Aggregator::Dropped Aggregator::drop_too_large() {
   const LargestBatch largest = largest_batch(*options_);
   BatchCalls gone = waiting_.remove_if(
@@ -104,7 +103,7 @@ void Aggregator::cancel(std::uint64_t ticket) {
         [ticket](const BatchCall& call) { return call.ticket == ticket && !call.pinned; });
     if (calls.empty()) return;
     waiting_.admit_held();
-    if (host_.has_left(*calls.front())) {  // whose calls are cancelled with him
+    if (host_.has_left(*calls.front())) {  // a lost caller's calls are cancelled with it
       gone = drop(std::move(calls), &BatchStatistics::left,
                   std::make_exception_ptr(PeerLost("the row's caller is gone", false)));
     } else {

@@ -3,13 +3,13 @@
 #include "batch/aggregator.hpp"
 #include "batchrpc/base/error.hpp"
 
-// Of reducers: calls that wait are accumulated, one after the other, while no batch runs.
+// Reducers: waiting calls are accumulated one after the other, while no batch runs.
 namespace batchrpc::detail {
 
 void Aggregator::accumulate(AsyncMutex::Guard guard) {
   while (accumulate_next()) {
   }
-  guard = {};  // who waits for it goes on in here
+  guard = {};  // the next holder continues in here
   Deferred todo;
   {
     const std::lock_guard lock(mutex_);
@@ -20,7 +20,7 @@ void Aggregator::accumulate(AsyncMutex::Guard guard) {
   perform(std::move(todo));
 }
 
-// False when there is nothing to do.
+// Returns false if there is nothing to do.
 bool Aggregator::accumulate_next() {
   Dropped expired;
   BatchCall* call = nullptr;
@@ -55,7 +55,7 @@ bool Aggregator::accumulate_next() {
   return true;
 }
 
-// The call stays, unless the reducer has thrown `error`, or the batcher has ended meanwhile.
+// The call stays unless the reducer threw `error`, or the batcher has ended.
 Aggregator::Dropped Aggregator::drop_accumulated(const BatchCall& call,
                                                  const std::exception_ptr& error) {
   const bool is_over = !closing_.is_open() && !starts_.is_draining();

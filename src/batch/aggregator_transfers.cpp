@@ -4,10 +4,11 @@
 
 namespace batchrpc::detail {
 
-/// A call that is coming in, as its caller keeps it. Ends when the call is here, or never will be.
+/// A call that is arriving; its connection keeps this object. It ends when the call is here or will
+/// never be.
 class Aggregator::Transfer {
  public:
-  /// By which it is known among what functions keep.
+  /// Identifies a Transfer among the pointers that functions keep.
   struct Deleter {
     void operator()(const Transfer* transfer) const noexcept { delete transfer; }
   };
@@ -40,13 +41,13 @@ std::shared_ptr<void> Aggregator::expect_transfer(std::size_t bytes,
     const std::lock_guard lock(mutex_);
     transfers_.begin(transfer->incoming, caller.get(), transfer_room());
     held = transfer->incoming.held;
-    if (held && host_) start_if_due(host_.now(), todo);  // what is full waits for no more
+    if (held && host_) start_if_due(host_.now(), todo);  // a full queue waits no longer
   }
   perform(std::move(todo));
   return transfer;
 }
 
-// Whether a call was let in when it was announced. It comes now, and counts among those that wait.
+// Whether the call was admitted when it was announced. It has arrived now, and counts as waiting.
 bool Aggregator::was_let_in(const std::shared_ptr<void>& announced) {
   if (std::get_deleter<Transfer::Deleter>(announced) == nullptr) return false;
   auto& transfer = *static_cast<Transfer*>(announced.get());
@@ -66,7 +67,7 @@ void Aggregator::let_transfers_come(Deferred& todo) {
   if (transfers_.any_held()) transfers_.let_come(transfer_room(), todo.gates);
 }
 
-// At the batcher's end, when transfers may be gone that could not say so any more.
+// At the batcher's end: some transfers may be gone without having been able to report it.
 void Aggregator::let_all_transfers_come() noexcept {
   IncomingTransfers::Gates gates;
   {

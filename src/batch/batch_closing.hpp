@@ -10,26 +10,26 @@
 
 namespace batchrpc::detail {
 
-/// Whether a batcher is closed, and who waits until all of its rows have been told. Not
+/// Whether a batcher is closed, and the callers that wait until all its rows are answered. Not
 /// thread-safe.
 class BatchClosing {
  public:
   [[nodiscard]] bool is_open() const noexcept { return why_.empty(); }
   /// Why it is closed.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
-  /// Again, it changes nothing.
+  /// Calling it again changes nothing.
   void close(std::string why) {
     if (is_open()) why_ = std::move(why);
   }
-  /// Ready when take_waiters() has given its promise out, and that is kept.
+  /// The future is ready when the promise from take_waiters() is kept.
   [[nodiscard]] Future<void> wait() { return waiters_.emplace_back().get_future(); }
 
-  /// Calls were taken out, and are yet to be told.
+  /// Calls were removed and are still to be answered.
   void drop_begins() noexcept { ++drops_; }
   void drop_ends() noexcept { --drops_; }
 
-  /// Those whom to tell now, without a lock: nobody, until the batcher is closed, `nothing_left`
-  /// waits or runs, and those that were dropped have been told.
+  /// Returns the waiters to notify now, without a lock. There are none until the batcher is closed,
+  /// `nothing_left` is true (no call waits or runs), and all dropped calls are answered.
   [[nodiscard]] std::vector<Promise<void>> take_waiters(bool nothing_left) {
     if (is_open() || !nothing_left || drops_ > 0) return {};
     return std::exchange(waiters_, {});

@@ -9,10 +9,10 @@
 
 namespace batchrpc::detail {
 
-/// Gathers what BatchStatistics tells. Not thread-safe.
+/// Collects BatchStatistics. Not thread-safe.
 class BatchCounts {
  public:
-  /// That is what has become of so many rows.
+  /// Adds `rows` to a counter.
   void add(std::uint64_t BatchStatistics::*what, std::size_t rows) noexcept {
     totals_.*what += rows;
   }
@@ -20,9 +20,9 @@ class BatchCounts {
   void ended(const BatchOutcome& outcome, TimePoint started, TimePoint ended,
              std::span<const TimePoint> arrivals);
 
-  /// All that was counted; not what is so now, such as rows that wait.
+  /// The totals, without current values such as the rows that wait.
   [[nodiscard]] const BatchStatistics& totals() const noexcept { return totals_; }
-  /// Rows a second, over the last ten seconds.
+  /// Rows per second, over the last ten seconds.
   [[nodiscard]] double rows_per_second(TimePoint now) const;
 
  private:
@@ -33,7 +33,7 @@ class BatchCounts {
   };
 
   BatchStatistics totals_;
-  std::array<Slot, kSeconds + 1> slots_;  // the current second, and those before
+  std::array<Slot, kSeconds + 1> slots_;  // the current second and the ones before
   TimePoint first_{};
   bool any_ = false;
 };

@@ -11,13 +11,13 @@
 
 namespace batchrpc::detail {
 
-/// The peers that a batch waits for, BatchOptions::all_of. Knows which of them live, and which have
-/// a call that waits. Not thread-safe.
+/// The peers that a batch waits for, BatchOptions::all_of: which of them are live, and which have a
+/// waiting call. Not thread-safe.
 class BatchGroup {
  public:
   using IsLive = std::function<bool(std::string_view peer)>;
 
-  /// Begins anew with these names: `waiting` calls its argument with each call that waits.
+  /// Starts again with these names; `waiting` calls its argument for each waiting call.
   template <class ForEachWaiting>
   void configure(const std::vector<std::string>& names, const IsLive& is_live,
                  const ForEachWaiting& waiting) {
@@ -25,13 +25,13 @@ class BatchGroup {
     for (const std::string& name : names)
       members_.try_emplace(name);
     if (!members_.empty()) waiting([this](const BatchCall& call) { add(call); });
-    refresh(is_live);  // also of those whose calls wait: a reducer keeps calls of the dead
+    refresh(is_live);  // also for members with waiting calls: a reducer keeps calls of dead ones
   }
 
-  /// The name of this node, whose own rows have no caller.
+  /// The name of this node; its own rows have no caller.
   void be_of(std::string node) { node_ = std::move(node); }
 
-  /// A call has come to wait, or has gone.
+  /// A call has begun to wait, or has left.
   void add(const BatchCall& call) {
     if (members_.empty()) return;
     const auto member = members_.find(name_of(call));
@@ -45,7 +45,7 @@ class BatchGroup {
     if (--member->second.waiting == 0 && member->second.live) ++missing_;
   }
 
-  /// Asks of each member anew whether it lives.
+  /// Checks again whether each member is live.
   void refresh(const IsLive& is_live) {
     missing_ = 0;
     for (auto& [name, member] : members_) {
@@ -54,8 +54,8 @@ class BatchGroup {
     }
   }
 
-  /// Whether every member that lives has a call that waits. A group whose members are all gone is
-  /// complete; where there is no group, none is.
+  /// Whether every live member has a waiting call. A group without live members is complete.
+  /// Without a group, returns false.
   [[nodiscard]] bool complete() const noexcept { return !members_.empty() && missing_ == 0; }
 
  private:
@@ -70,7 +70,7 @@ class BatchGroup {
 
   std::unordered_map<std::string, Member> members_;
   std::string node_;
-  std::size_t missing_ = 0;  // of the live ones, those without a call that waits
+  std::size_t missing_ = 0;  // live members without a waiting call
 };
 
 }  // namespace batchrpc::detail

@@ -39,8 +39,8 @@ std::size_t BatchLane::oldest_level() const {
 
 const BatchCall& BatchLane::oldest() const { return *levels_[oldest_level()].calls.front(); }
 
-// The oldest call's place counts those that came before it, and all of these have left: what else
-// has left has overtaken it. No other call can have been overtaken by more.
+// The oldest call's place is the number of calls that came before it, and all of these have left.
+// Any other departures overtook it. No other call can have been overtaken more often.
 void BatchLane::take(std::size_t rows, std::size_t max_overtaking, BatchCalls& to) {
   std::size_t taken = 0;
   while (!empty()) {
@@ -68,7 +68,7 @@ std::unique_ptr<BatchCall> BatchLane::pop(std::size_t level) {
   return call;
 }
 
-// The last one stays: it has memory.
+// The last one stays, to keep its memory.
 void BatchLane::drop_empty_levels() {
   for (std::size_t i = levels_.size(); i-- > 0 && levels_.size() > 1;) {
     if (levels_[i].calls.empty()) levels_.erase(levels_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -97,7 +97,7 @@ void BatchLane::look_for_first_arrival() {
       [this](const BatchCall& call) { first_arrival_ = std::min(first_arrival_, call.arrived); });
 }
 
-// --- all of them
+// --- all lanes
 
 BatchLane& BatchQueue::lane_of(const std::string& key) {
   if (last_ != nullptr && last_->key() == key) return *last_;

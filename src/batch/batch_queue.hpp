@@ -13,16 +13,16 @@
 
 namespace batchrpc::detail {
 
-/// The calls of one key that wait, those of higher priority first, else in the order of their
-/// arrival. A call is overtaken by at most so many of higher priority; it then goes first.
+/// The waiting calls of one key: higher priority first, then in order of arrival. At most
+/// `max_overtaking` calls of higher priority overtake a call; then it goes first.
 class BatchLane {
  public:
   explicit BatchLane(std::string key) : key_(std::move(key)) {}
 
   void add(std::unique_ptr<BatchCall> call);
-  /// Takes calls from the front, as many as have at most `rows` rows together; at least one.
+  /// Takes calls from the front: as many as have at most `rows` rows together, but at least one.
   void take(std::size_t rows, std::size_t max_overtaking, BatchCalls& to);
-  /// Moves the calls that `which` holds for to `to`.
+  /// Moves the calls for which `which` is true to `to`.
   template <class Which>
   void remove_if(const Which& which, BatchCalls& to);
 
@@ -30,30 +30,30 @@ class BatchLane {
   [[nodiscard]] bool empty() const noexcept { return calls_ == 0; }
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t calls() const noexcept { return calls_; }
-  /// Of the highest priority, the one before which so many would be taken.
+  /// A call of the highest priority, by its index in the order of taking.
   [[nodiscard]] BatchCall& at(std::size_t index) const { return *levels_.front().calls[index]; }
-  /// The call that came first; not of an empty lane.
+  /// The call that arrived first; the lane must not be empty.
   [[nodiscard]] const BatchCall& oldest() const;
-  /// When the first of them arrived. Those that were held back may have come earlier than what is
-  /// ahead of them.
+  /// The arrival time of the first call. Calls that were held back may have arrived earlier than
+  /// those ahead of them.
   [[nodiscard]] TimePoint first_arrival() const {
     return early_ > 0 ? first_arrival_ : oldest().arrived;
   }
-  /// The highest priority of a call that waits; not of an empty lane.
+  /// The highest priority of a waiting call; the lane must not be empty.
   [[nodiscard]] int priority() const noexcept { return levels_.front().priority; }
-  /// No call's deadline is before; TimePoint::max() when none has one.
+  /// A lower bound of the calls' deadlines; TimePoint::max() if none has one.
   [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_deadline_; }
 
-  /// The calls that wait now are not to wait for more.
+  /// The calls that wait now no longer wait for more rows.
   void flush(BatchReason why = BatchReason::flush) noexcept {
     flush_to_ = arrived_;
     flushed_by_ = why;
   }
   [[nodiscard]] bool is_flushed() const { return !empty() && oldest().place < flush_to_; }
-  /// Of one that is flushed.
+  /// The reason; the lane must be flushed.
   [[nodiscard]] BatchReason flushed_by() const noexcept { return flushed_by_; }
 
-  /// Calls `use` with each call, in the order in which they would be taken.
+  /// Calls `use` with each call, in the order of taking.
   template <class Use>
   void for_each(const Use& use) const {
     for (const Level& level : levels_) {
@@ -62,17 +62,17 @@ class BatchLane {
     }
   }
 
-  /// How many calls of other lanes, of higher priority, were preferred to this one's.
+  /// How many calls of higher priority in other lanes were taken before this lane's.
   std::uint64_t passed = 0;
 
  private:
   struct Level {
     explicit Level(int of_priority) : priority(of_priority) {}
-    Level(Level&&) = default;  // and no copies, which a deque says that it has
+    Level(Level&&) = default;  // a deque only claims to be copyable
     Level& operator=(Level&&) = default;
 
     int priority;
-    std::deque<std::unique_ptr<BatchCall>> calls;  // never empty, but for an empty lane's only one
+    std::deque<std::unique_ptr<BatchCall>> calls;  // empty only in an empty lane's last level
   };
   [[nodiscard]] std::size_t oldest_level() const;
   std::unique_ptr<BatchCall> pop(std::size_t level);
@@ -85,24 +85,24 @@ class BatchLane {
   std::vector<Level> levels_;  // highest priority first
   std::size_t calls_ = 0;
   std::size_t rows_ = 0;
-  std::uint64_t arrived_ = 0;  // calls that ever came
-  std::uint64_t left_ = 0;     // and of these are not here any more
+  std::uint64_t arrived_ = 0;  // calls that ever arrived
+  std::uint64_t left_ = 0;     // of these, the calls that have left
   std::uint64_t flush_to_ = 0;
   BatchReason flushed_by_ = BatchReason::flush;
   TimePoint earliest_deadline_ = TimePoint::max();
-  TimePoint last_arrival_;   // of all that ever came
+  TimePoint last_arrival_;   // of all calls that ever arrived
   std::size_t early_ = 0;    // calls that are `early`
-  TimePoint first_arrival_;  // where there are any
+  TimePoint first_arrival_;  // if there are any
 };
 
-/// All calls of a batcher that wait for room in a batch: a lane for each key. Not thread-safe.
+/// All calls of a batcher that wait for room in a batch, in one lane for each key. Not thread-safe.
 class BatchQueue {
  public:
   /// Returns the lane of the call.
   BatchLane& add(std::unique_ptr<BatchCall> call);
   void take(BatchLane& lane, std::size_t rows, std::size_t max_overtaking, BatchCalls& to);
 
-  /// Moves the calls that `which` holds for to `to`.
+  /// Moves the calls for which `which` is true to `to`.
   template <class Which>
   void remove_if(const Which& which, BatchCalls& to) {
     const std::size_t before = to.size();
@@ -112,19 +112,19 @@ class BatchQueue {
       count_out(*to[i]);
     drop_empty_lanes();
   }
-  /// Moves the calls whose deadline is not after `now` to `to`, unless they are pinned.
+  /// Moves the calls whose deadline is at or before `now` to `to`, unless they are pinned.
   void remove_expired(TimePoint now, BatchCalls& to);
-  /// As CallerShares says.
+  /// See CallerShares.
   [[nodiscard]] std::vector<const BatchCall*> who_gives_way(const BatchCall& newcomer,
                                                             CallerShares::Measure of,
                                                             std::size_t excess) const {
     return shares_.who_gives_way(*this, newcomer, of, excess);
   }
 
-  /// Of a reducer's calls, which all have one key and priority, so that those that were accumulated
-  /// are in front: the first that was not; null, when there is none.
+  /// For a reducer: the first call that was not accumulated; null if there is none. A reducer's
+  /// calls all have one key and priority, so the accumulated ones are in front.
   [[nodiscard]] BatchCall* next_to_accumulate() const;
-  /// That one was accumulated; its arguments take no memory any more.
+  /// The call was accumulated; its arguments no longer take memory.
   void accumulated(BatchCall& call);
   [[nodiscard]] std::size_t accumulated_rows() const noexcept { return accumulated_rows_; }
   [[nodiscard]] std::size_t calls_to_accumulate() const noexcept { return calls_ - accumulated_; }
@@ -132,7 +132,7 @@ class BatchQueue {
   [[nodiscard]] bool empty() const noexcept { return calls_ == 0; }
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// No call's deadline is before.
+  /// A lower bound of the calls' deadlines.
   [[nodiscard]] TimePoint earliest_deadline() const noexcept { return earliest_deadline_; }
 
   template <class Use>
@@ -152,13 +152,13 @@ class BatchQueue {
   void count_out(const BatchCall& call);
   void drop_empty_lanes();
 
-  // Empty lanes stay while there are few: most programs have one.
+  // Empty lanes are kept while there are few: most programs have one.
   static constexpr std::size_t kKeptLanes = 16;
 
   std::unordered_map<std::string, BatchLane> lanes_;
-  BatchLane* last_ = nullptr;  // to which the last call came
+  BatchLane* last_ = nullptr;  // the last call's lane
   CallerShares shares_;
-  std::uint64_t arrived_ = 0;  // calls that ever came
+  std::uint64_t arrived_ = 0;  // calls that ever arrived
   std::size_t calls_ = 0;
   std::size_t rows_ = 0;
   std::size_t bytes_ = 0;
@@ -180,7 +180,7 @@ void BatchLane::remove_if(const Which& which, BatchCalls& to) {
   drop_empty_levels();
   look_for_deadlines();
   look_for_first_arrival();
-  if (empty()) passed = 0;  // who comes next was not
+  if (empty()) passed = 0;  // later calls were not passed
 }
 
 }  // namespace batchrpc::detail

@@ -6,7 +6,7 @@
 namespace batchrpc::detail {
 namespace {
 
-// Follows changes within some ten batches.
+// Follows changes within about ten batches.
 Duration moving_average(Duration before, Duration latest) {
   return before == Duration::zero() ? latest : before + (latest - before) / 8;
 }
@@ -64,7 +64,7 @@ BatchStarts::Starting BatchStarts::start(WaitingCalls& waiting, TimePoint now) {
   return starting;
 }
 
-// Of those that are due: the one with the highest priority, or that was passed over for too many.
+// Among the due lanes, returns the one with the highest priority, or one that was passed too often.
 BatchStarts::DueLane BatchStarts::next_lane(WaitingCalls& waiting, TimePoint now) const {
   DueLane best;
   const auto rank = [this](const BatchLane& lane) {
@@ -82,16 +82,16 @@ BatchStarts::DueLane BatchStarts::next_lane(WaitingCalls& waiting, TimePoint now
 TakenBatch BatchStarts::take(WaitingCalls& waiting, TimePoint now) {
   TakenBatch batch;
   --starting_;
-  const bool may_run = !paused_ && running_ < parallelism_;  // they may have changed
+  const bool may_run = !paused_ && running_ < parallelism_;  // these may have changed
   const DueLane next = may_run ? next_lane(waiting, now) : DueLane();
   if (next.lane == nullptr) return batch;
   const bool all = waiting.group_complete();
-  // What was accumulated is this batch's, whatever its size is now.
+  // Accumulated rows belong to this batch, whatever its size is now.
   const std::size_t rows = std::max(triggers_.cut(next.lane->rows()), waiting.accumulated_rows());
-  // What preferred sizes cut off was due as well.
+  // Rows that preferred sizes cut off were due as well.
   if (next.reason == BatchReason::min_size) next.lane->flush(BatchReason::min_size);
   batch.calls = waiting.take(*next.lane, rows, max_overtaking_);
-  // Nothing more is to come for the other rows, either, whatever their keys are.
+  // No more rows are to come for the other lanes either.
   if (all) waiting.for_each_lane([](BatchLane& other) { other.flush(BatchReason::all); });
   for (const auto& call : batch.calls)
     batch.rows += call->rows;

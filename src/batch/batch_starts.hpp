@@ -13,51 +13,51 @@
 
 namespace batchrpc::detail {
 
-/// Decides when batches start and what goes into each, and counts those under way. A batch is
-/// starting from start() to take(), and then running until ended(). Not thread-safe.
+/// Decides when batches start and which calls each takes, and counts the batches in progress. A
+/// batch is starting from start() to take(), and then running until ended(). Not thread-safe.
 class BatchStarts {
  public:
   explicit BatchStarts(const BatchOptions& options) { configure(options, options); }
-  /// What was learnt with the options `before` stays where it still holds.
+  /// Whatever was learnt with the options `before` is kept if it still holds.
   void configure(const BatchOptions& before, const BatchOptions& now);
 
-  /// Rows have come.
+  /// Call this when rows have arrived.
   void arrived(TimePoint now, std::size_t rows) {
     if (adaptive_) adaptive_->arrived(now, rows);
   }
-  /// Why a batch of the lane, which is not empty, starts now; nothing if it waits.
+  /// Why a batch of the lane, which is not empty, starts now; empty if it waits.
   [[nodiscard]] std::optional<BatchReason> due(const BatchLane& lane, bool group_complete,
                                                TimePoint now) const;
-  /// When the lane is due if nothing else happens; TimePoint::max() for never, also while as many
-  /// batches as may be are under way.
+  /// When the lane is due if nothing else happens. TimePoint::max() means never; it is also
+  /// returned while the maximum number of batches is in progress.
   [[nodiscard]] TimePoint due_at(const BatchLane& lane) const {
     return has_free_slot() ? triggers_.due_at(lane) : TimePoint::max();
   }
-  /// When the first lane is due that is not at `now`.
+  /// The time at which the next lane becomes due, after those due at `now`.
   [[nodiscard]] TimePoint next_due(WaitingCalls& waiting, TimePoint now) const;
 
   struct Starting {
-    std::size_t batches = 0;  ///< so many are to begin, each by take()
-    bool complete = false;    ///< none of those that are due would take another row
+    std::size_t batches = 0;  ///< batches that must begin, each with take()
+    bool complete = false;    ///< no due batch would take another row
   };
-  /// Has those batches start that are due.
+  /// Marks the due batches as starting.
   [[nodiscard]] Starting start(WaitingCalls& waiting, TimePoint now);
-  /// A batch that start() has asked for begins: its calls, or none if they are gone, or it must not
-  /// run any more. Where there are some it runs.
+  /// A batch from start() begins. Returns its calls, or none if they are gone or it must not run
+  /// any more. If it has calls, it is running from now on.
   [[nodiscard]] TakenBatch take(WaitingCalls& waiting, TimePoint now);
-  /// A batch that ran has ended; `waiting` rows wait now.
+  /// A running batch has ended; `waiting` rows wait now.
   void ended(TimePoint started, TimePoint now, std::size_t rows, std::size_t waiting,
              std::span<const TimePoint> arrivals);
 
-  /// There is no room, and nothing else would make some: the oldest lane is not to wait for more,
-  /// unless another one is due.
+  /// The queue is full and nothing else would free room. Unless another lane is due, the oldest
+  /// lane stops waiting for more rows.
   void flush_oldest(WaitingCalls& waiting, TimePoint now) const;
 
   void pause() noexcept { paused_ = true; }
   /// Returns whether there was a pause.
   bool resume() noexcept { return std::exchange(paused_, false); }
   [[nodiscard]] bool is_paused() const noexcept { return paused_; }
-  /// All that waits is due, and a pause is over; until stop_draining().
+  /// Makes all waiting calls due and ends a pause; until stop_draining().
   void drain() noexcept {
     draining_ = true;
     paused_ = false;
@@ -67,14 +67,14 @@ class BatchStarts {
 
   [[nodiscard]] bool any_starting() const noexcept { return starting_ > 0; }
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
-  /// A batch might run, and none does.
+  /// A batch may run, and none does.
   [[nodiscard]] bool is_idle() const noexcept { return !paused_ && running_ == 0; }
 
-  /// After which there may be room in a queue that is full; zero: nobody knows.
+  /// The time after which a full queue may have room; zero: unknown.
   [[nodiscard]] Duration retry_after() const noexcept {
     return batch_time_ / static_cast<Duration::rep>(parallelism_);
   }
-  /// What is in force, as BatchStatistics says.
+  /// The current values, as in BatchStatistics.
   /// @{
   [[nodiscard]] std::size_t size() const noexcept { return triggers_.size(); }
   [[nodiscard]] std::size_t min_size() const noexcept { return triggers_.min_size(); }

@@ -6,15 +6,14 @@
 
 namespace batchrpc::detail {
 
-/// One timer for all that a batcher waits for: set too early, it has its task look again. Not
-/// thread-safe.
+/// A batcher's only timer. If it fires early, its task checks again. Not thread-safe.
 class BatchTimer {
  public:
-  /// Whether set() would change anything: there is no timer that runs as early.
+  /// Whether set() would change anything: no timer runs that early.
   [[nodiscard]] bool needs(TimePoint when) const noexcept {
     return when != TimePoint::max() && (timer_ == 0 || at_ > when);
   }
-  /// Runs `look`, which calls fired(), at that time instead.
+  /// Sets the timer to run `look`, which calls fired(), at `when`.
   void set(Loop& loop, TimePoint when, Task look) {
     cancel(loop);
     at_ = when;

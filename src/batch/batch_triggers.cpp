@@ -30,7 +30,7 @@ void BatchTriggers::adopt(const AdaptiveWait::Choice& choice) {
   if (!preferred_.empty() && preferred_.back() < size_) {
     size_ = preferred_.back();
     size_reason_ = BatchReason::preferred;
-  } else if (!preferred_.empty()) {  // what is chosen is one of them, too
+  } else if (!preferred_.empty()) {  // the chosen size is one of them, too
     const auto above = std::upper_bound(preferred_.begin(), preferred_.end(), size_);
     size_ = above == preferred_.begin() ? *above : *std::prev(above);
   }
@@ -53,7 +53,7 @@ TimePoint BatchTriggers::due_at(const BatchLane& lane) const {
   return wait_ > Duration::zero() ? after(lane.first_arrival(), wait_) : TimePoint::max();
 }
 
-// A larger size whose greater part would be padding costs more than two runs of smaller ones.
+// A larger size that is mostly padding costs more than two runs of smaller ones.
 std::size_t BatchTriggers::cut(std::size_t waiting) const {
   if (waiting >= size_ || preferred_.empty()) return std::min(waiting, size_);
   const auto above = std::lower_bound(preferred_.begin(), preferred_.end(), waiting);

@@ -10,11 +10,11 @@ constexpr double kKept = 31.0 / 32;
 constexpr double kRecentKept = 7.0 / 8;
 constexpr double kChange = 1.75;  // when the rate has changed by this factor,
 constexpr double kKeptOfTheOld = 0.05;
-constexpr int kBetweenChanges = 16;  // batches, at least
-constexpr int kWindow = 4;           // of the most rows: four to eight batches
+constexpr int kBetweenChanges = 16;  // least batches between two
+constexpr int kWindow = 4;           // the most rows are taken over four to eight batches
 
-// As long as less than two rows or so come at a time: so even that waiting is tried, and with it
-// more come.
+// If fewer rows than kTelling arrive at a time, the unevenness is unknown. The value assumed then
+// is low enough that waiting is tried, and more rows arrive at a time.
 constexpr double kTelling = 1.6;
 constexpr double kUnknownUnevenness = 0.3;
 
@@ -36,7 +36,7 @@ void CallerModel::ended(TimePoint now, std::size_t rows, std::size_t waiting) {
   forget_if_changed();
   time_ += span;
   rows_ += arrivals_;
-  inside_ += std::max(0.0, inside * span - offsets_);  // rows only came in between
+  inside_ += std::max(0.0, inside * span - offsets_);  // rows only arrived in between
   if (arrivals_ > 0) {
     means_ += offsets_ / arrivals_;
     lasts_ += last_offset_;
@@ -78,7 +78,7 @@ double CallerModel::find_unevenness() const {
   return std::clamp((lasts_ / means_ - 1) / (harmonic - 1), 0.0, 1.0);
 }
 
-// Of the callers that are not in the batch, those who have sent their row by its end.
+// The number of callers outside the batch that have sent their row by its end.
 double CallerModel::came_meanwhile(double rows, double cost) const {
   const double thinking = std::max(0.0, callers() - rows);
   const double part = cost / std::max(1.0, think());
@@ -100,7 +100,7 @@ CallerModel::Cycle CallerModel::gathering(double rows, const CostCurve& curve) c
   return cycle;
 }
 
-// The batch that takes as long as its rows need to come; with one row at least.
+// The batch that takes as long as its rows need to arrive; at least one row.
 CallerModel::Cycle CallerModel::not_waiting(double most, const CostCurve& curve) const {
   double low = 1;
   double high = std::max(1.0, std::min(most, callers()));

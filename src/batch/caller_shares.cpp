@@ -18,7 +18,7 @@ void CallerShares::remove(const BatchCall& call) {
   if (at->second.rows == 0 && shares_.size() > kKept) shares_.erase(at);
 }
 
-// Of several who have most the same one in each run, wherever they lie in memory.
+// If several have the most, returns the same one in each run, wherever they are in memory.
 CallerShares::Greediest CallerShares::greediest(Measure of) const {
   const auto identity = [](const PeerIdentity* caller) {
     return caller == nullptr
@@ -43,7 +43,8 @@ std::size_t CallerShares::amount(const BatchCall& call, Measure of) noexcept {
   return Share{.rows = call.rows, .bytes = call.bytes}.*of;
 }
 
-// What one of them takes besides the excess is lost to its caller, but no more than that one.
+// Keeps the newest calls that free the excess, or none if that would take more than `beyond_fair`.
+// Only the last one may free more than is needed.
 void CallerShares::keep_newest(std::vector<const BatchCall*>& calls, Measure of, std::size_t excess,
                                std::size_t beyond_fair) {
   std::sort(calls.begin(), calls.end(),

@@ -9,25 +9,25 @@
 
 namespace batchrpc::detail {
 
-/// How much of a batcher's room each caller has, so that none takes it all. Threads of this process
-/// are one caller. Not thread-safe.
+/// Each caller's share of a batcher's room, so that no caller takes it all. Threads of this process
+/// count as one caller. Not thread-safe.
 class CallerShares {
  public:
   struct Share {
     std::size_t rows = 0;
     std::size_t bytes = 0;
   };
-  /// What there is too little of.
+  /// The resource that is scarce.
   using Measure = std::size_t Share::*;
 
   void add(const BatchCall& call);
   void remove(const BatchCall& call);
-  /// The call, which stays, takes no bytes from now on.
+  /// The call stays, but takes no bytes from now on.
   void forget_bytes(const BatchCall& call) { shares_[call.caller.get()].bytes -= call.bytes; }
 
-  /// Who of `calls`, which the shares are of, is to go so that `excess` is free for `newcomer`: the
-  /// newest calls of the caller that has most, as long as that has more than the newcomer's would
-  /// have. Nobody, where that is not enough.
+  /// Returns the calls to drop so that `excess` becomes free for `newcomer`: the newest calls of
+  /// the caller that has the most, as long as it has more than the newcomer's caller would have.
+  /// `calls` are those that the shares count. Empty if that is not enough.
   template <class Calls>
   [[nodiscard]] std::vector<const BatchCall*> who_gives_way(const Calls& calls,
                                                             const BatchCall& newcomer, Measure of,
@@ -54,7 +54,7 @@ class CallerShares {
   static void keep_newest(std::vector<const BatchCall*>& calls, Measure of, std::size_t excess,
                           std::size_t beyond_fair);
 
-  // Shares of nothing stay while they are few: callers come again.
+  // Empty shares are kept while there are few: callers return.
   static constexpr std::size_t kKept = 256;
 
   std::unordered_map<const PeerIdentity*, Share> shares_;

@@ -11,8 +11,8 @@ constexpr double kCostsKept = 23.0 / 24;
 constexpr double kOldCostsKept = 0.02;  // when the handler has changed
 constexpr int kSurprisesOfAChange = 3;
 
-// How firmly the ratio of the two parts is held on to: as four batches whose sizes are a tenth off
-// the mean would hold it.
+// The strength with which the ratio of the two parts is kept: as if by four batches whose sizes
+// differ from the mean by a tenth.
 constexpr double kPriorWeight = 4 * 0.1 * 0.1;
 
 }  // namespace
@@ -41,7 +41,7 @@ void CostCurve::forget(double kept) {
     *sum *= kept;
 }
 
-// The slope is drawn to what it was, scaled as the mean cost has changed.
+// The slope is drawn toward its former value, scaled with the mean cost.
 void CostCurve::fit() {
   const double mean_rows = rows_ / weight_;
   const double mean_cost = cost_ / weight_;

@@ -12,7 +12,7 @@
 
 namespace batchrpc::detail {
 
-/// Calls that wait for room in a batcher's queue; the callers come in turn. Not thread-safe.
+/// Calls that wait for room in a batcher's queue; the callers take turns. Not thread-safe.
 class HeldCalls {
  public:
   void add(std::unique_ptr<BatchCall> call) {
@@ -25,7 +25,7 @@ class HeldCalls {
     calls_.add(caller, std::move(call));
   }
 
-  /// The call whose turn it is; null when there is none.
+  /// The call that is next; null if there is none.
   [[nodiscard]] const BatchCall* next() const {
     return calls_.empty() ? nullptr : calls_.next().get();
   }
@@ -53,12 +53,12 @@ class HeldCalls {
     remove_if([now](const BatchCall& call) { return call.deadline && *call.deadline <= now; }, to);
   }
 
-  /// Those that wait now are not to wait for more when they come into the queue, either.
+  /// The calls held now will not wait for more rows in the queue, either.
   void flush() const {
     calls_.for_each([](const std::unique_ptr<BatchCall>& call) { call->flushed = true; });
   }
 
-  /// As CallerShares says.
+  /// See CallerShares.
   [[nodiscard]] std::vector<const BatchCall*> who_gives_way(const BatchCall& newcomer,
                                                             CallerShares::Measure of,
                                                             std::size_t excess) const {
@@ -82,7 +82,7 @@ class HeldCalls {
 
   Turns<std::unique_ptr<BatchCall>> calls_;
   CallerShares shares_;
-  std::uint64_t arrived_ = 0;  // calls that ever came
+  std::uint64_t arrived_ = 0;  // calls that ever arrived
   std::size_t rows_ = 0;
   std::size_t bytes_ = 0;
   TimePoint earliest_deadline_ = TimePoint::max();  // or earlier

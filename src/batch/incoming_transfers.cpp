@@ -5,7 +5,7 @@
 namespace batchrpc::detail {
 namespace {
 
-// One is accumulated while the next comes in.
+// One is accumulated while the next arrives.
 constexpr std::size_t kOfReducer = 2;
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace batchrpc::detail {
 
-/// What a batcher without a node has in a node's place: a loop of its own, and so a thread and a
-/// clock. There are no peers, and nothing changes.
+/// The host of a batcher without a node: a loop of its own, and so a thread and a clock. It has no
+/// peers, and nothing changes.
 class LoneHost final : public Host {
  public:
   [[nodiscard]] const std::string& name() const noexcept override { return no_name_; }

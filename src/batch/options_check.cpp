@@ -7,7 +7,7 @@
 namespace batchrpc::detail {
 namespace {
 
-// No batch, and no queue, has more: a negative number that became a size is found out.
+// The limit of batches and queues: it detects a negative number that became a size.
 constexpr std::size_t kMostRows = std::size_t{1} << 30;
 
 void check(bool good, const std::string& what) {

@@ -54,7 +54,7 @@ void report_rows(const TakenBatch& batch, std::size_t first, std::size_t last) n
   const BatchRecord record{.number = batch.number, .rows = batch.rows, .begin = batch.started};
   const auto begin = batch.calls.begin() + static_cast<std::ptrdiff_t>(first);
   const auto end = batch.calls.begin() + static_cast<std::ptrdiff_t>(last);
-  // A handler that has made several of the rows has done this once, and shares it with nobody.
+  // If one handler made several of the rows, it caused this call once, and shares it with no other.
   const auto is_of = [](CallRecording* recording) {
     return [recording](const auto& call) { return recording_of(*call) == recording; };
   };

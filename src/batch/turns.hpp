@@ -10,8 +10,7 @@ struct PeerIdentity;
 
 namespace batchrpc::detail {
 
-/// Things of several callers, of which the callers have one after the other in turn. Not
-/// thread-safe.
+/// Items of several callers; the callers take turns, one item at a time. Not thread-safe.
 template <class T>
 class Turns {
  public:
@@ -23,7 +22,7 @@ class Turns {
   }
 
   [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
-  /// Whose turn it is; not where there is none.
+  /// The next item; there must be one.
   [[nodiscard]] const T& next() const { return lines_.front().things.front(); }
   T take_next() {
     Line line = std::move(lines_.front());

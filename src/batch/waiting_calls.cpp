@@ -36,7 +36,7 @@ WaitingCalls::Room WaitingCalls::room_for(const BatchCall& call, std::size_t com
   if (rows <= max_rows_) return room;
   room.limit = std::to_string(max_rows_) + " rows, BatchOptions::max_queue" +
                (room.held ? ", and as many are held back" : "");
-  room.refused = !room.giving_way.empty();  // and those would not suffice
+  room.refused = !room.giving_way.empty();  // those would not be enough
   if (room.refused) return room;
   const std::size_t excess = rows - max_rows_;
   const auto measure = &CallerShares::Share::rows;

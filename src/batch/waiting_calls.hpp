@@ -15,40 +15,40 @@
 
 namespace batchrpc::detail {
 
-/// All calls of a batcher that wait: those in its queue, and those that are held back until the
-/// queue has room. Says whom there is room for, and whether the group is complete, which counts the
+/// All waiting calls of a batcher: those in its queue, and those held back until the queue has
+/// room. Decides whether a call finds room, and whether the group is complete, which counts the
 /// calls in the queue. Not thread-safe.
 class WaitingCalls {
  public:
-  /// Whether a call may come in, and at what price.
+  /// Whether a call is admitted, and which calls it displaces.
   struct Room {
     bool refused = false;
-    bool held = false;    ///< it waits outside of the queue
-    std::string limit{};  ///< that is reached; empty: none is
-    /// Unless it is refused: who goes so that it may come.
+    bool held = false;    ///< it waits outside the queue
+    std::string limit{};  ///< the limit that was reached; empty: none
+    /// If it is not refused: the calls to drop for it.
     std::vector<const BatchCall*> giving_way{};
   };
 
-  /// Adopts the bounds. `is_live` is null before there is a host, and then no call waits.
+  /// Sets the limits. `is_live` is null before there is a host, and then no call waits.
   void configure(const BatchOptions& options, const BatchGroup::IsLive& is_live);
   /// The name of this node.
   void be_of(std::string node) { group_.be_of(std::move(node)); }
   /// The group has changed.
   void refresh(const BatchGroup::IsLive& is_live) { group_.refresh(is_live); }
 
-  /// `coming` are the bytes of calls that were let in, and are not here yet. `let_in`: this one was
-  /// one of them, so that its bytes have their place.
+  /// `coming` is the number of bytes of admitted calls that have not arrived yet. `let_in`: this
+  /// call was one of them, so its bytes already have room.
   [[nodiscard]] Room room_for(const BatchCall& call, std::size_t coming, bool let_in) const;
   /// Queues a call; returns its lane.
   BatchLane& add(std::unique_ptr<BatchCall> call);
   /// Holds a call back.
   void hold(std::unique_ptr<BatchCall> call) { held_.add(std::move(call)); }
-  /// Queues those that are held back, as long as there is room.
+  /// Queues held calls while there is room.
   void admit_held();
 
-  /// Takes calls of a lane out for a batch, as BatchLane::take does.
+  /// Takes calls of a lane for a batch, as BatchLane::take does.
   [[nodiscard]] BatchCalls take(BatchLane& lane, std::size_t rows, std::size_t max_overtaking);
-  /// Takes out all calls that `which` holds for.
+  /// Removes and returns all calls for which `which` is true.
   template <class Which>
   [[nodiscard]] BatchCalls remove_if(const Which& which) {
     BatchCalls gone;
@@ -57,9 +57,9 @@ class WaitingCalls {
     held_.remove_if(which, gone);
     return gone;
   }
-  /// Takes out the calls whose deadline is not after `now`, unless they are pinned.
+  /// Removes and returns the calls whose deadline is at or before `now`, unless they are pinned.
   [[nodiscard]] BatchCalls remove_expired(TimePoint now);
-  /// What waits now is not to wait for more.
+  /// The calls that wait now no longer wait for more rows.
   void flush();
 
   template <class Use>
@@ -67,7 +67,7 @@ class WaitingCalls {
     queue_.for_each_lane(use);
   }
 
-  /// As BatchQueue says.
+  /// See BatchQueue.
   /// @{
   [[nodiscard]] BatchCall* next_to_accumulate() const { return queue_.next_to_accumulate(); }
   void accumulated(BatchCall& call) { queue_.accumulated(call); }
@@ -82,11 +82,11 @@ class WaitingCalls {
   [[nodiscard]] bool empty() const noexcept { return queue_.empty() && held_.rows() == 0; }
   [[nodiscard]] std::size_t queued_rows() const noexcept { return queue_.rows(); }
   [[nodiscard]] std::size_t held_rows() const noexcept { return held_.rows(); }
-  /// Of all of them.
+  /// The rows of all calls, queued or held.
   [[nodiscard]] std::size_t rows() const noexcept { return queue_.rows() + held_.rows(); }
-  /// The same.
+  /// The bytes of all calls, queued or held.
   [[nodiscard]] std::size_t bytes() const noexcept { return queue_.bytes() + held_.bytes(); }
-  /// No call's deadline is before.
+  /// A lower bound of all deadlines.
   [[nodiscard]] TimePoint earliest_deadline() const noexcept {
     return std::min(queue_.earliest_deadline(), held_.earliest_deadline());
   }
@@ -97,7 +97,7 @@ class WaitingCalls {
       group_.remove(*call);
   }
 
-  std::size_t max_rows_ = std::numeric_limits<std::size_t>::max();  // of the queue; and held ones
+  std::size_t max_rows_ = std::numeric_limits<std::size_t>::max();  // of queued, and of held calls
   std::size_t max_bytes_ = std::numeric_limits<std::size_t>::max();
   bool holds_ = false;  // OnFull::wait
   BatchQueue queue_;

@@ -19,7 +19,7 @@ T element_at(std::span<const std::byte> bytes, std::size_t index) {
   return value;
 }
 
-// As an action has it that was clamped to the bound: 0.4F is above 0.4.
+// Returns the value of an action that was clamped to the bound: 0.4F is above 0.4.
 template <class T>
 T as_action(double bound) {
   constexpr double kMost = std::numeric_limits<T>::max();

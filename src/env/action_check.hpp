@@ -9,8 +9,9 @@
 
 namespace batchrpc::env {
 
-/// Throws InvalidArgument for the first action that the spec does not allow. `actions`: of whole
-/// actions, at any address. `skip(i)`: action i is looked at by nobody; null: all are.
+/// Throws InvalidArgument for the first action that the spec does not allow. `actions` are whole
+/// actions at any address. Action i is not checked if `skip(i)` is true; with null, all are
+/// checked.
 void require_allowed(const EnvSpec& spec, std::span<const std::byte> actions,
                      const std::function<bool(std::size_t)>& skip = nullptr);
 

@@ -10,10 +10,10 @@
 
 namespace batchrpc::env {
 
-/// Counts what goes on in a worker, so that its end can wait for it. Thread-safe.
+/// Counts a worker's running activities, so that its destructor can wait for them. Thread-safe.
 class Activity {
  public:
-  /// Throws ShutDown when it is closed.
+  /// Throws ShutDown after close().
   void begin() {
     const std::lock_guard lock(mutex_);
     if (closed_) throw ShutDown("the worker's environments are ending");
@@ -31,7 +31,7 @@ class Activity {
     const std::lock_guard lock(mutex_);
     return closed_;
   }
-  /// Nothing begins any more; ready when all has ended. Once.
+  /// Lets nothing begin any more. The future is ready when all activities have ended. Call it once.
   [[nodiscard]] Future<void> close() {
     Promise<void> idle;
     Future<void> ended = idle.get_future();
@@ -52,7 +52,7 @@ class Activity {
   std::optional<Promise<void>> idle_;
 };
 
-/// Something that goes on for as long as this lives. Throws ShutDown.
+/// An activity that lasts as long as this object. Throws ShutDown.
 class During {
  public:
   explicit During(Activity& activity) : activity_(activity) { activity_.begin(); }

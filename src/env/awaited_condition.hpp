@@ -9,18 +9,18 @@
 
 namespace batchrpc::env {
 
-/// What one caller waits for to become true. Guarded by the mutex that guards what it is about,
-/// which nobody holds while he waits, or is woken. Not thread-safe.
+/// A condition that one caller waits for. It is guarded by the mutex of the state it depends on.
+/// Nobody holds that mutex while the caller waits or is woken. Not thread-safe.
 class AwaitedCondition {
  public:
-  /// Ready when take_if_true() has given its promise out, and that is kept; until end().
+  /// The future is ready when the promise from take_if_true() is kept. Lasts until end().
   [[nodiscard]] Future<void> await(std::function<bool()> condition) {
     condition_ = std::move(condition);
     return waiter_.emplace().get_future();
   }
   void end() noexcept { waiter_.reset(); }
 
-  /// What wakes the caller, if there is one, and the condition is true: once.
+  /// If a caller waits and the condition is true, returns the promise that wakes it, once.
   [[nodiscard]] std::optional<Promise<void>> take_if_true() {
     if (!waiter_ || !condition_()) return std::nullopt;
     return std::exchange(waiter_, std::nullopt);

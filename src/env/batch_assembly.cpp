@@ -39,7 +39,7 @@ Bytes observations_of(const BatchPart& part, std::size_t bytes, PayloadMemory& m
   return all;
 }
 
-// All but the observations.
+// Adds everything except the observations.
 void add(EnvBatch& batch, std::size_t place, const BatchPart& part, const StepShape& shape) {
   for (std::size_t i = 0; i < batch.envs; ++i)
     batch.env_ids[place * batch.envs + i] = static_cast<std::int64_t>(part.first_id + i);

@@ -13,19 +13,19 @@
 
 namespace batchrpc::env {
 
-/// What a batch has of a group.
+/// A group's part of a batch.
 struct BatchPart {
   EnvBatch::Group source{};
-  std::size_t first_id = 0;  ///< of its environments
-  std::size_t steps = 0;     ///< zero: it has no rows that are valid
+  std::size_t first_id = 0;  ///< the id of its first environment
+  std::size_t steps = 0;     ///< zero: it has no valid rows
   bool rollout = false;
   Bytes observations{};
-  StepReply reply{};  ///< but the observations
+  StepReply reply{};  ///< without the observations
 };
 
-/// Puts a batch together, each part's rows behind those of the one before. Where they have
-/// different numbers of steps, those of the ones with fewer are the last ones. Observations are
-/// copied where they do not lie so already.
+/// Puts a batch together from the parts' rows, one part after the other. If the parts have
+/// different numbers of steps, those with fewer have the last ones. Observations are copied only if
+/// they are not adjacent already.
 [[nodiscard]] EnvBatch assemble(const std::vector<BatchPart>& parts, const StepShape& shape,
                                 std::shared_ptr<const EnvSpec> spec, PayloadMemory& memory);
 

@@ -42,13 +42,13 @@ Bytes BatchMemory::next_place(std::size_t count, std::size_t bytes) {
 
 Bytes join(const std::vector<Bytes>& places, std::size_t bytes, PayloadMemory& memory) {
   const std::size_t all = places.size() * bytes;
-  // Where the first place would be, if that is known; owners tell blocks apart.
+  // Where the first place would be, if known. Owners distinguish blocks.
   const Bytes* known = nullptr;
   bool adjacent = true;
   std::size_t first = 0;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i].empty()) {
-      adjacent = false;  // its place may be anybody's
+      adjacent = false;  // its place may be another's
       continue;
     }
     if (known == nullptr) {

@@ -10,40 +10,41 @@
 
 namespace batchrpc::env {
 
-/// Where the observations of groups are received, so that those of one batch lie side by side. No
-/// place is given twice: what was to come there may be on its way yet. Not thread-safe.
+/// The memory into which the groups' observations are received, so that those of one batch are
+/// adjacent. No place is given out twice: an earlier answer may still be arriving there. Not
+/// thread-safe.
 class BatchMemory {
  public:
   explicit BatchMemory(std::shared_ptr<PayloadMemory> memory) : memory_(std::move(memory)) {}
 
-  /// A place in the block of a buffer, of which group `index` of `count` has always the same: for
-  /// batches of all workers. Empty where it is given already, and where the block that others are
-  /// received into has other places.
+  /// Returns a place in the block of a buffer, for batches of all workers. Group `index` of `count`
+  /// always has the same place in it. Empty if the place was given out already, or if the current
+  /// block has places of another size or number.
   [[nodiscard]] Bytes place_in(std::size_t buffer, std::size_t index, std::size_t count,
                                std::size_t bytes);
-  /// The block of that buffer is in a batch: the next place is in a new one.
+  /// A batch has taken the buffer's block: the next place is in a new one.
   void taken(std::size_t buffer) noexcept;
 
-  /// The next place in the order of arrival; of a new block of `count` places when the one before
-  /// is full or has others.
+  /// Returns the next place in order of arrival. It begins a new block of `count` places if the
+  /// current one is full or has places of another size or number.
   [[nodiscard]] Bytes next_place(std::size_t count, std::size_t bytes);
 
  private:
   struct Block {
     Bytes memory;
     std::size_t place_bytes = 0;
-    std::vector<bool> given;  // of each place
+    std::vector<bool> given;  // for each place
   };
   [[nodiscard]] Block make(std::size_t count, std::size_t bytes) const;
 
   const std::shared_ptr<PayloadMemory> memory_;
   std::vector<Block> of_buffers_;
   Block of_arrivals_;
-  std::size_t arrivals_ = 0;  // places of it that are given
+  std::size_t arrivals_ = 0;  // places given out
 };
 
-/// One piece of memory of `count` pieces of `bytes`; null ones are zeros. Without a copy where they
-/// are one behind the other in one block.
+/// Joins `count` pieces of `bytes` bytes; null pieces become zeros. Copies nothing if the pieces
+/// are adjacent in one block.
 [[nodiscard]] Bytes join(const std::vector<Bytes>& places, std::size_t bytes,
                          PayloadMemory& memory);
 

@@ -12,10 +12,10 @@
 
 namespace batchrpc::env {
 
-// The buffer's environments are whose turn it is; the worker does not end meanwhile.
+// The right to use the buffer's environments; keeps the worker from ending.
 class EnvBuffer::Turn {
  public:
-  // Throws InvalidArgument while another one has it, ShutDown when the worker is ending.
+  // Throws InvalidArgument while another Turn exists, and ShutDown when the worker is ending.
   explicit Turn(std::shared_ptr<EnvBuffer> buffer) : activity_(buffer->parts_.activity) {
     activity_->begin();
     if (buffer->busy_.exchange(true)) {
@@ -31,7 +31,7 @@ class EnvBuffer::Turn {
     let_go();
     activity_->end();
   }
-  // The next one may have it, or the environments may end.
+  // Lets the next turn begin, or the environments end.
   void let_go() noexcept {
     if (buffer_ == nullptr) return;
     buffer_->busy_ = false;
@@ -46,8 +46,8 @@ class EnvBuffer::Turn {
   std::shared_ptr<EnvBuffer> buffer_;
 };
 
-// A reset, or the steps of one message. Each lane takes its group through all of them; where a
-// policy chooses the actions, through one after the other, and it acts between them.
+// A reset, or the steps of one message. Each lane takes its group through all steps. If a policy
+// chooses the actions, the lanes take one step at a time, and the policy acts in between.
 class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_this<Round> {
  public:
   enum class Kind { reset, given, rollout };
@@ -188,7 +188,7 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     }
   }
 
-  // The answer of several steps is not kept for the sake of its last one.
+  // Keeps the last observations. After several steps it copies them, to free the whole answer.
   void keep_last(EnvBuffer& buffer) const {
     if (buffer.parts_.policy == nullptr) return;
     const std::size_t bytes = buffer.envs_ * buffer.observation_bytes_;
@@ -197,7 +197,7 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
     buffer.last_ = steps_ == 1 ? last : Bytes::copy(last.span());
   }
 
-  // What the lanes have found, in the order of the rows.
+  // Joins the lanes' results in the order of the rows.
   void join_ends(const EnvBuffer& buffer) {
     const std::size_t bytes = buffer.observation_bytes_;
     struct Final {
@@ -224,10 +224,10 @@ class EnvBuffer::Round final : public LaneTask, public std::enable_shared_from_t
   Turn buffer_;
   const Kind kind_;
   const std::size_t steps_;
-  std::size_t step_ = 0;  // of a rollout, the one that is under way
+  std::size_t step_ = 0;  // the current step of a rollout
   bool acted_ = false;    // a rollout begins with a turn of the lanes in which nothing is done
-  std::vector<EpisodeEnds> ends_;           // a lane each
-  std::vector<std::exception_ptr> errors_;  // a lane each
+  std::vector<EpisodeEnds> ends_;           // one for each lane
+  std::vector<std::exception_ptr> errors_;  // one for each lane
   StepReply reply_;
   Promise<StepReply> promise_;
 };
@@ -310,7 +310,7 @@ void EnvBuffer::require_step(std::uint32_t steps, const Bytes& actions) const {
   require_actions(actions.span());
 }
 
-// Those of environments that the next step resets are nobody's.
+// Checks the actions, except those of environments that the next step resets.
 void EnvBuffer::require_actions(std::span<const std::byte> actions) const {
   require_allowed(spec_, actions, [this](std::size_t i) {
     return i < envs_ && groups_[i / group_size_]->rests(i % group_size_);

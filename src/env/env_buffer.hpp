@@ -20,32 +20,32 @@
 
 namespace batchrpc::env {
 
-/// What the buffers of a worker share.
+/// The parts that all buffers of a worker share.
 struct WorkerParts {
-  Lanes* lanes = nullptr;  ///< outlives all that goes on
+  Lanes* lanes = nullptr;  ///< outlives all activities
   std::shared_ptr<WorkerPolicy> policy{};
   std::shared_ptr<PayloadMemory> memory{};  ///< the node's
   MessageLimits limits{};                   ///< the node's
   std::shared_ptr<Activity> activity = std::make_shared<Activity>();
 };
 
-/// The environments that one message steps: a group a lane. Thread-safe; one step at a time, a
-/// second one is refused.
+/// The environments that one message steps: one group for each lane. Thread-safe. It takes one step
+/// at a time and refuses a second one.
 class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
  public:
-  /// A group a lane, all of one size and spec. Throws InvalidArgument when what comes of a step is
-  /// more than a message takes.
+  /// `groups` has one for each lane, all of one size and spec. Throws InvalidArgument if the
+  /// results of one step are more than a message takes.
   EnvBuffer(std::size_t index, std::vector<std::unique_ptr<Episodes>> groups, WorkerParts parts);
 
-  /// What goes wrong is in the futures.
+  /// Errors are in the futures.
   /// @{
   [[nodiscard]] Future<StepReply> reset(std::optional<std::uint64_t> seed);
   [[nodiscard]] Future<StepReply> step(std::uint32_t steps, Bytes actions);
   /// @}
 
-  /// Nobody waits for these environments any more: what is under way ends when a step does.
+  /// The environments are no longer needed: a round in progress stops after its current step.
   void end() noexcept { ended_ = true; }
-  /// Expires when its environments have been destroyed.
+  /// Expires when the environments have been destroyed.
   [[nodiscard]] std::weak_ptr<const void> presence() const noexcept { return presence_; }
 
  private:
@@ -53,12 +53,12 @@ class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
   class Round;
 
   Future<StepReply> start(std::shared_ptr<Round> round);
-  // By who is busy:
+  // Only the holder of the Turn calls these:
   void require_begun() const;
   void require_step(std::uint32_t steps, const Bytes& actions) const;
   void require_actions(std::span<const std::byte> actions) const;
 
-  const std::shared_ptr<const void> presence_ = std::make_shared<char>();  // outlives what follows
+  const std::shared_ptr<const void> presence_ = std::make_shared<char>();  // destroyed last
   const std::size_t index_;
   const std::vector<std::unique_ptr<Episodes>> groups_;
   const WorkerParts parts_;
@@ -70,9 +70,9 @@ class EnvBuffer : public std::enable_shared_from_this<EnvBuffer> {
   const std::size_t most_steps_;
   std::atomic<bool> busy_{false};
   std::atomic<bool> ended_{false};
-  // By who is busy:
-  bool begun_ = false;  // all environments have been reset, and none has thrown since
-  Bytes last_;          // what the policy acts by next: the last observations, [k, …]
+  // Only the holder of the Turn uses these:
+  bool begun_ = false;  // all environments were reset, and none has thrown since
+  Bytes last_;          // the last observations [k, …], from which the policy acts next
 };
 
 }  // namespace batchrpc::env

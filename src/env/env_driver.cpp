@@ -103,7 +103,7 @@ void VectorEnv::State::require_own(const EnvBatch& batch) const {
   throw InvalidArgument("VectorEnv: a batch of another VectorEnv, or of none");
 }
 
-// The groups of a batch that can be stepped. Those of environments that are gone are left out.
+// Returns the groups of a batch that can be stepped, leaving out those whose environments are gone.
 std::vector<VectorEnv::State::Target> VectorEnv::State::targets_of(
     std::span<const EnvBatch::Group> sources) const {
   const std::lock_guard lock(mutex_);
@@ -134,7 +134,7 @@ std::vector<VectorEnv::State::Target> VectorEnv::State::targets_of(
   return targets;
 }
 
-// Of all actions those that somebody looks at.
+// Checks the actions that will be used.
 void VectorEnv::State::require_allowed(const std::vector<Target>& targets,
                                        std::span<const std::byte> actions,
                                        std::size_t steps) const {
@@ -151,7 +151,7 @@ void VectorEnv::State::require_allowed(const std::vector<Target>& targets,
   env::require_allowed(spec(), actions, [&](std::size_t i) { return nobodys[i] != 0; });
 }
 
-// A worker may have been lost since its group was a target, and have come back.
+// A worker may have been lost and have come back since its group became a target.
 std::vector<VectorEnv::State::Order> VectorEnv::State::order_all(const std::vector<Target>& targets,
                                                                  const env::Wanted& wanted) {
   std::vector<Order> orders;

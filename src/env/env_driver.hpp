@@ -20,18 +20,18 @@
 
 namespace batchrpc {
 
-/// The driver's end: knows which workers live, opens those that do not, and sends what their groups
-/// of environments are asked for.
+/// The driver's end: tracks which workers are live, opens the others, and sends requests to their
+/// groups of environments.
 ///
-/// Thread-safe: replies come on the node's threads. Nothing is sent, and no user's code runs, under
-/// its lock.
+/// Thread-safe: replies arrive on the node's threads. It sends nothing, and runs none of the
+/// program's code, under its lock.
 class VectorEnv::State : public std::enable_shared_from_this<State> {
  public:
   State(const Node& node, VectorEnvOptions options);
 
-  /// Opens all workers; see the constructor of VectorEnv.
+  /// Opens all workers; see VectorEnv's constructor.
   void open_all();
-  /// From now on what comes is ignored, and no worker is opened again.
+  /// Ignores all replies from now on, and opens no worker again.
   void close() noexcept;
 
   void reset(std::optional<std::uint64_t> seed);
@@ -57,11 +57,11 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
  private:
   struct Worker {
     WorkerState told;
-    env::SessionId session;         // what it calls its environments
-    std::uint64_t epoch = 0;        // what they are called here: EnvBatch::Group::session
+    env::SessionId session;         // the worker's number for its environments
+    std::uint64_t epoch = 0;        // this side's number for them: EnvBatch::Group::session
     std::uint64_t incarnation = 0;  // of its node
-    TimePoint give_up{};            // while it is being opened
-    TimePoint overdue{};            // when it is told that its process is there, but not open
+    TimePoint give_up{};            // when to give up opening it
+    TimePoint overdue{};            // when to warn that its process is there, but cannot be opened
     Duration pause{};               // before it is opened again; grows until it answers a step
     std::exception_ptr refusal;     // why it cannot be opened
   };
@@ -69,28 +69,28 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
     Bytes bytes;
     std::uint64_t version = 0;
   };
-  /// A group that is to be stepped, and the one of a batch that it is.
+  /// A group to be stepped, and its place in the batch.
   struct Target {
     std::size_t group = 0;
     std::size_t place = 0;
     std::uint64_t epoch = 0;
   };
-  /// A call that is about to be made.
+  /// A call to be made.
   struct Order {
     std::size_t group = 0;
-    std::size_t place = 0;  // of the actions
+    std::size_t place = 0;  // place of its actions
     std::uint64_t ticket = 0;
     env::SessionId session{};
     env::Wanted wanted{};
   };
-  /// What is to be done when the mutex has been released: it sends, or runs code of others.
+  /// Work to do after the mutex has been released, because it sends or runs the program's code.
   struct [[nodiscard]] Deferred {
     std::optional<Promise<void>> wakes{};  // to keep
     std::string warning{};                 // to log
     std::vector<Order> resets{};           // to send
-    std::uint64_t seed = 0;                // of the first environment there is, for these
-    std::optional<std::size_t> opens{};    // the worker to open
-    std::optional<TimePoint> opens_at{};   // not at once
+    std::uint64_t seed = 0;              // the seed of the very first environment, for these resets
+    std::optional<std::size_t> opens{};  // the worker to open
+    std::optional<TimePoint> opens_at{};  // when to open it, if not at once
   };
 
   [[nodiscard]] std::size_t worker_count() const noexcept { return workers_.size(); }
@@ -163,13 +163,13 @@ class VectorEnv::State : public std::enable_shared_from_this<State> {
 
   mutable std::mutex mutex_;  // guards what follows
   bool closed_ = false;
-  env::EnvDescription description_;  // is read without the mutex, once groups are used
+  env::EnvDescription description_;  // may be read without the mutex once groups are used
   std::uint64_t seed_;
   bool was_reset_ = false;
   std::vector<Worker> workers_;
   std::uint64_t epochs_ = 0;
   env::GroupTable groups_;
-  std::shared_ptr<const Weights> weights_;  // that were pushed last; null: none were
+  std::shared_ptr<const Weights> weights_;  // the last ones pushed; null: none were
   env::AwaitedCondition waiter_;
 };
 

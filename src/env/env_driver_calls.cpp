@@ -8,7 +8,7 @@
 namespace batchrpc {
 namespace {
 
-// Also what is called while the driver handles a call goes on without it.
+// Options for a call that continues even if the driver, handling a call itself, is cancelled.
 CallOptions detached(Duration timeout) {
   CallOptions options;
   options.timeout = timeout;

@@ -43,7 +43,7 @@ VectorEnv::State::Deferred VectorEnv::State::take_reply(const Order& order, env:
   return {.wakes = waiter_.take_if_true()};
 }
 
-// Throws BadMessage unless a reply is what was asked for.
+// Throws BadMessage unless the reply matches the request.
 void VectorEnv::State::require_whole(const env::StepReply& reply, const env::Wanted& wanted) const {
   const env::StepShape& shape = description_.shape();
   const std::size_t rows = wanted.steps * options_.envs_per_worker;
@@ -75,7 +75,7 @@ std::vector<std::uint8_t> VectorEnv::State::resting_after(const env::StepReply& 
   return resting;
 }
 
-// Empty if they go to nowhere in particular.
+// Empty if they need no particular place.
 Bytes VectorEnv::State::place_for(const Order& order, std::size_t bytes) {
   if (bytes != description_.observation_bytes(order.wanted.steps)) return {};
   const std::lock_guard lock(mutex_);
@@ -119,7 +119,7 @@ EnvBatch VectorEnv::State::wait_for_groups(std::size_t min_groups) {
   return env::assemble(parts, description_.shape(), description_.spec(), *core_->payload_memory());
 }
 
-// Of groups that are ready, which the caller then has, and others, whose rows are not valid.
+// Returns the parts of groups, giving ready ones to the caller. The others have no valid rows.
 std::vector<env::BatchPart> VectorEnv::State::give_out(const std::vector<std::size_t>& groups) {
   std::vector<env::BatchPart> parts;
   for (const std::size_t g : groups) {

@@ -6,8 +6,8 @@
 
 namespace batchrpc {
 
-// Returns with the mutex, which nobody holds while it waits, when the condition is true, or the
-// deadline has come.
+// Waits, without the mutex, until the condition is true or the deadline has passed. Returns with
+// the mutex.
 std::unique_lock<std::mutex> VectorEnv::State::lock_when(const std::function<bool()>& condition,
                                                          TimePoint deadline) {
   std::unique_lock lock(mutex_);

@@ -10,9 +10,8 @@
 #include "env/env_driver.hpp"
 #include "node/node_core.hpp"
 
-// A worker is being opened, until it is live or refused; a live one that is lost is being opened
-// again, unless it has failed by itself: that, and one that is refused, another process of its name
-// may replace.
+// The driver opens a worker until it is live or refused. It opens a lost one again, unless the
+// worker itself failed. A failed or refused worker can be replaced by another process of its name.
 namespace batchrpc {
 namespace {
 
@@ -29,7 +28,7 @@ std::string why_lost(const std::string& worker, const std::exception_ptr& error)
 
 }  // namespace
 
-// Whether it is of no use to ask again.
+// Whether opening it again would be useless.
 bool VectorEnv::State::is_final(const std::exception_ptr& error) const {
   switch (Result<void>(error).code()) {
     case ErrorCode::invalid_argument:
@@ -37,7 +36,7 @@ bool VectorEnv::State::is_final(const std::exception_ptr& error) const {
     case ErrorCode::bad_signature:
     case ErrorCode::bad_message:
       return true;
-    case ErrorCode::shut_down:  // of this node, or of one whose name another may take
+    case ErrorCode::shut_down:  // this node's, or that of a node whose name another may take
       return core_->refusal() != nullptr;
     default:
       return false;
@@ -77,7 +76,7 @@ void VectorEnv::State::close() noexcept {
   closed_ = true;
 }
 
-// One that is being opened. Ends in opened(), at once or later.
+// Opens a worker whose state is `opening`. Ends in opened(), at once or later.
 void VectorEnv::State::open(std::size_t w) {
   Duration timeout = options_.open_timeout;
   {
@@ -92,7 +91,7 @@ void VectorEnv::State::open(std::size_t w) {
       }));
 }
 
-// Without the mutex.
+// The caller must not hold the mutex.
 void VectorEnv::State::perform(Deferred todo) {
   if (todo.wakes) todo.wakes->set_value();
   if (!todo.warning.empty()) core_->log().warning(todo.warning);
@@ -117,7 +116,7 @@ void VectorEnv::State::open_later(std::size_t w, Deferred& todo) {
 void VectorEnv::State::opened(std::size_t w, Result<env::OpenReply> result) {
   Deferred todo;
   env::SessionId session;
-  std::shared_ptr<const Weights> weights;  // which the worker is to have before it begins
+  std::shared_ptr<const Weights> weights;  // weights to send before the worker begins
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
@@ -144,14 +143,14 @@ void VectorEnv::State::opened(std::size_t w, Result<env::OpenReply> result) {
   if (weights != nullptr) give_weights(w, session, std::move(weights));
 }
 
-// Throws InvalidArgument unless its environments are as all others.
+// Throws InvalidArgument unless its environments match the others'.
 void VectorEnv::State::accept(Worker& worker, const env::OpenReply& reply) {
   worker.incarnation = reply.incarnation;
   description_.accept(worker.told.name, reply, env::limits_of(core_->options()));
   worker.session = reply.session;
 }
 
-// Before its environments begin; and those that were pushed meanwhile, too.
+// Sends weights before the environments begin, and then any that were pushed in the meantime.
 void VectorEnv::State::give_weights(std::size_t w, const env::SessionId& session,
                                     std::shared_ptr<const Weights> weights) {
   Future<void> taken = send_weights(w, session, *weights, options_.open_timeout);
@@ -182,7 +181,7 @@ void VectorEnv::State::weights_taken(std::size_t w, const env::SessionId& sessio
   if (newer != nullptr) give_weights(w, session, std::move(newer));
 }
 
-// It is live; one that was lost begins with other episodes than those that are known.
+// The worker becomes live. One that was lost begins new episodes.
 VectorEnv::State::Deferred VectorEnv::State::begin(std::size_t w) {
   Worker& worker = workers_[w];
   worker.told.opening = false;
@@ -236,7 +235,7 @@ VectorEnv::State::Deferred VectorEnv::State::refuse(std::size_t w, std::exceptio
   return todo;
 }
 
-// One that is live: what it had is gone.
+// A live worker is lost, and with it everything it had.
 VectorEnv::State::Deferred VectorEnv::State::lose(std::size_t w, const std::exception_ptr& error) {
   Worker& worker = workers_[w];
   worker.told.live = false;
@@ -260,13 +259,13 @@ VectorEnv::State::Deferred VectorEnv::State::lose(std::size_t w, const std::exce
   return todo;
 }
 
-// worker_count(): it is none of them.
+// Returns worker_count() for a name that is not a worker's.
 std::size_t VectorEnv::State::index_of(const std::string& worker) const {
   const auto at = std::ranges::find(options_.workers, worker);
   return static_cast<std::size_t>(at - options_.workers.begin());
 }
 
-// Also while nothing of it is under way, so that it is back when it is needed.
+// Reacts even if no group of it is being stepped, so that it is back when needed.
 void VectorEnv::State::peer_lost(const PeerInfo& peer, const std::string& reason) {
   Deferred todo;
   {
@@ -280,18 +279,18 @@ void VectorEnv::State::peer_lost(const PeerInfo& peer, const std::string& reason
   perform(std::move(todo));
 }
 
-// Perhaps in the place of one that is not to be opened again.
+// The peer may replace a worker that would not be opened again.
 void VectorEnv::State::peer_joined(const PeerInfo& peer) {
   const std::size_t w = index_of(peer.name);
   if (w == worker_count()) return;
   {
     const std::lock_guard lock(mutex_);
     Worker& worker = workers_[w];
-    const bool was_live = worker.epoch != 0;  // others are being opened, or open_all() gives up
+    const bool was_live = worker.epoch != 0;  // otherwise open_all() opens it, or gives up
     if (closed_ || !was_live || worker.told.live) return;
     worker.overdue = after(loop_->now(), options_.open_timeout);
     if (worker.told.opening) return;
-    if (worker.incarnation == peer.incarnation) return;  // it itself, over another connection
+    if (worker.incarnation == peer.incarnation) return;  // the same process over another connection
     worker.told.opening = true;
     worker.refusal = nullptr;
     worker.pause = kFirstReopenPause;

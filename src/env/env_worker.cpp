@@ -19,7 +19,7 @@ namespace batchrpc {
 
 WorkerPolicy::~WorkerPolicy() = default;
 
-// Of one driver at a time: its session, and the environments and weights of it.
+// The state for one driver at a time: its session, environments and weights.
 class EnvWorker::State {
  public:
   State(const Node& node, EnvGroupFactory make, const EnvWorkerOptions& options)
@@ -60,7 +60,7 @@ class EnvWorker::State {
     return buffers_[index];
   }
 
-  // One call at a time. What was sent before the weights that are here is not wanted any more.
+  // Takes weights, one call at a time; ignores any that are older than the current ones.
   void update_policy(const env::SessionId& session, Bytes weights, std::uint64_t version) {
     if (parts_.policy == nullptr) {
       throw InvalidArgument(
@@ -79,12 +79,12 @@ class EnvWorker::State {
   [[nodiscard]] Future<void> close() { return parts_.activity->close(); }
 
  private:
-  // One driver's environments are made at a time, and when those before are gone. Throws
+  // Makes one driver's environments at a time, after the previous ones have been destroyed. Throws
   // Overloaded.
   class Opening {
    public:
     explicit Opening(State& state) : state_(state) {
-      std::vector<std::shared_ptr<env::EnvBuffer>> before;  // end without the lock
+      std::vector<std::shared_ptr<env::EnvBuffer>> before;  // destroyed without the lock
       {
         const std::lock_guard lock(state_.mutex_);
         if (std::exchange(state_.opening_, true)) {
@@ -150,7 +150,7 @@ class EnvWorker::State {
     }
   }
 
-  // `spec` is that of the buffers before, if there were any.
+  // `spec` is the previous buffers' spec, if there are any.
   std::shared_ptr<env::EnvBuffer> make_buffer(std::size_t index, const env::OpenRequest& request,
                                               EnvSpec& spec) {
     const std::size_t lanes = parts_.lanes->count();
@@ -176,12 +176,12 @@ class EnvWorker::State {
   const std::size_t max_envs_;
   const std::uint64_t incarnation_;
   env::WorkerParts parts_;
-  std::vector<std::weak_ptr<const void>> former_;  // presences of buffers, by who is opening
+  std::vector<std::weak_ptr<const void>> former_;  // presences of old buffers; for Opening only
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   bool opening_ = false;
   env::SessionId session_;
-  std::uint64_t weights_version_ = 0;  // of the session
+  std::uint64_t weights_version_ = 0;  // of the current session
   std::vector<std::shared_ptr<env::EnvBuffer>> buffers_;
 };
 
@@ -198,7 +198,8 @@ EnvWorker::EnvWorker(const Node& node, EnvGroupFactory make, EnvWorkerOptions op
     node_.expose(name, std::move(function), std::move(how));
     exposed_.push_back(name);
   };
-  // Open makes environments, and so may take its time; it is the last that a driver can find.
+  // Making environments may take long, so `open` is exposed last: a driver that finds it finds all
+  // functions.
   const auto state = state_;
   try {
     expose(env::step_name(service_),

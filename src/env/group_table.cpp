@@ -85,7 +85,7 @@ std::optional<std::size_t> GroupTable::next_buffer() {
 }
 
 std::vector<std::size_t> GroupTable::take_buffer(std::size_t buffer) {
-  std::erase(sent_, buffer);  // sent anew meanwhile, to a worker that is back
+  std::erase(sent_, buffer);  // it may have been sent again, to a worker that is back
   std::erase_if(arrived_, [&](std::size_t g) { return buffer_of(g) == buffer; });
   std::vector<std::size_t> groups;
   for (std::size_t w = 0; w < workers_; ++w)

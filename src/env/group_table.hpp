@@ -14,23 +14,23 @@
 
 namespace batchrpc::env {
 
-/// What is asked of a group.
+/// A request to a group.
 struct Wanted {
   std::size_t steps = 1;
   bool rollout = false;
 };
 
-/// Where a group of environments is between two batches.
+/// The state of a group of environments between two batches.
 enum class GroupPhase : std::uint8_t {
-  lost,     ///< there is nothing
+  lost,     ///< it has no environments
   pending,  ///< it is being stepped or reset
-  ready,    ///< its answer is here
+  ready,    ///< its answer has arrived
   held,     ///< the caller has its answer
 };
 
-/// The groups of environments of all workers, and their answers on the way to batches. Group b · W
-/// + w is buffer b of worker w of W. A group is asked for something by order(), which gives a
-/// ticket; what comes with another ticket is too late. Not thread-safe.
+/// The groups of environments of all workers, and their answers until they become part of a batch.
+/// Group b · W + w is buffer b of worker w of W. order() registers a request to a group and returns
+/// a ticket; an answer with another ticket is too late. Not thread-safe.
 class GroupTable {
  public:
   GroupTable(std::size_t workers, std::size_t buffers, std::shared_ptr<PayloadMemory> memory)
@@ -43,7 +43,7 @@ class GroupTable {
 
   [[nodiscard]] GroupPhase phase(std::size_t g) const { return groups_[g].phase; }
   [[nodiscard]] std::uint64_t ticket(std::size_t g) const { return groups_[g].ticket; }
-  /// Which environments of the group are reset by the next step; empty: none is.
+  /// The environments of the group that the next step resets; empty: none.
   [[nodiscard]] const std::vector<std::uint8_t>& resting(std::size_t g) const {
     return groups_[g].resting;
   }
@@ -52,55 +52,56 @@ class GroupTable {
 
   // --- groups
 
-  /// The group has no answer now, and awaits one, with `bytes` of observations.
+  /// The group drops its answer and awaits a new one, with `bytes` of observations.
   [[nodiscard]] std::uint64_t order(std::size_t g, const Wanted& wanted, std::size_t bytes);
-  /// Where the observations of that answer go; empty if to nowhere in particular, or it is too
-  /// late. For a large answer asked before it is read, for a small one when it has come.
+  /// Where to receive that answer's observations; empty if it is too late or they need no
+  /// particular place. For a large answer, call it before the observations are read; for a small
+  /// one, after.
   [[nodiscard]] Bytes place_for(std::size_t g, std::uint64_t ticket, std::size_t bytes);
-  /// That answer, but for its observations, which lie at `place`, is here. False if it is too late.
+  /// Stores that answer; its observations are at `place`. Returns false if it is too late.
   [[nodiscard]] bool answered(std::size_t g, std::uint64_t ticket, StepReply reply, Bytes place,
                               std::vector<std::uint8_t> resting);
   [[nodiscard]] bool awaits(std::size_t g, std::uint64_t ticket) const noexcept {
     return groups_[g].ticket == ticket;
   }
-  /// The worker's groups are there, and can be stepped.
+  /// The worker's groups can be stepped from now on.
   void begin(std::size_t worker);
-  /// The worker's groups are gone, and with them what is on its way.
+  /// The worker's groups are gone, with all answers in flight.
   void lose(std::size_t worker);
 
   // --- batches
 
-  /// The caller has asked for whole buffers last; else for groups in the order of their answers.
+  /// Whether the caller last asked for whole buffers, rather than for groups in order of arrival.
   void receive_in_order(bool in_order) noexcept { in_order_ = in_order; }
-  /// Forgets what was sent and what is ready: all that there is will be asked for anew.
+  /// Forgets sent buffers and ready answers: every group will get a new request.
   void start_over();
-  /// The buffer that was sent first, which counts as sent no more; else, of workers that have come
-  /// back, one with something on its way. Nothing: nothing is.
+  /// Returns the buffer that was sent first, and removes it from the sent ones. If none was sent,
+  /// returns a buffer that a returned worker is stepping; empty if there is none.
   [[nodiscard]] std::optional<std::size_t> next_buffer();
-  /// How many groups are ready.
+  /// The number of ready groups.
   [[nodiscard]] std::size_t arrived() const noexcept { return arrived_.size(); }
-  /// The groups of a buffer, none of which is pending, by worker.
+  /// Returns the groups of a buffer, by worker; none of them may be pending.
   [[nodiscard]] std::vector<std::size_t> take_buffer(std::size_t buffer);
-  /// The groups that are ready, in the order of their answers.
+  /// Returns the ready groups in order of arrival.
   [[nodiscard]] std::vector<std::size_t> take_arrived();
-  /// The group's part of a batch, but for its session and first_id. One that is not ready has no
-  /// rows that are valid; one that is, the caller has from now on.
+  /// Returns the group's part of a batch, without its session and first_id. A group that is not
+  /// ready has no valid rows; one that is becomes the caller's.
   [[nodiscard]] BatchPart give_out(std::size_t g);
 
  private:
   struct Group {
     GroupPhase phase = GroupPhase::lost;
-    std::uint64_t ticket = 0;  // of the call that is awaited
+    std::uint64_t ticket = 0;  // of the call in flight
     Wanted wanted;
-    Bytes place;  // of its observations
+    Bytes place;  // for its observations
     StepReply reply;
     std::vector<std::uint8_t> resting;
   };
 
   const std::size_t workers_;
   std::vector<Group> groups_;
-  std::deque<std::size_t> sent_;      // buffers, in the order in which they were sent
-  std::vector<std::size_t> arrived_;  // groups that are ready, in the order of their answers
+  std::deque<std::size_t> sent_;      // buffers, in sending order
+  std::vector<std::size_t> arrived_;  // ready groups, in order of arrival
   bool in_order_ = true;
   BatchMemory memory_;
 };

@@ -50,8 +50,8 @@ class ThreadLanes final : public Lanes {
     std::size_t lanes_left;
   };
 
-  // A lane's next task is the one of number `next`; tasks_ begins with the first that some lane has
-  // not ended.
+  // `next` is the number of the lane's next task. tasks_ begins with the first task that some lane
+  // has not finished.
   void work(std::size_t lane) {
     std::uint64_t next = 0;
     std::unique_lock lock(mutex_);

@@ -8,9 +8,9 @@
 
 namespace batchrpc::env {
 
-/// Runs what the program has brought: its environments, its policy. An error of batchrpc's that
-/// comes out of them, as of a call that they make, says nothing of the worker itself: it becomes a
-/// std::runtime_error, after which a driver does not ask again.
+/// Runs code of the program: its environments or its policy. A batchrpc error that it throws, for
+/// example from a call that it makes, says nothing about the worker itself. It becomes a
+/// std::runtime_error, after which a driver does not retry.
 template <class Run>
 decltype(auto) run_program_code(Run&& run) {
   try {

@@ -8,17 +8,17 @@ namespace batchrpc::env {
 namespace {
 
 constexpr std::uint64_t kMostObservationBytes = std::uint64_t{1} << 30;
-// Of a frame: its header, and those of the lists in it.
+// The size of a frame's header and of the headers of its lists.
 constexpr std::uint64_t kAroundRows = 4096;
 
 }  // namespace
 
 std::size_t most_steps(const StepShape& step, const MessageLimits& limits) noexcept {
-  // In the frame; each environment may end in each step.
+  // A row's bytes in the frame; in each step each environment may end an episode.
   const std::uint64_t in_frame = sizeof(float) + sizeof(std::uint8_t) + sizeof(std::uint32_t) +
                                  sizeof(EpisodeEnd) + sizeof(std::uint64_t) +
                                  step.extras * sizeof(float);
-  // Beside it; each observation may be a final one, too.
+  // A row's bytes in payloads; each observation may also be a final one.
   const std::uint64_t beside = 2 * step.observation_bytes + step.action_bytes;
   const auto steps_of = [&](std::uint64_t limit, std::uint64_t row) {
     return limit / step.envs / std::max<std::uint64_t>(row, 1);

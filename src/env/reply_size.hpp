@@ -7,12 +7,12 @@
 
 namespace batchrpc::env {
 
-/// What decides how much a step takes in a message.
+/// The values that determine a step's size in a message.
 struct StepShape {
   std::size_t envs = 1;
   std::size_t observation_bytes = 0;  ///< of one environment
   std::size_t action_bytes = 0;       ///< for one environment
-  std::size_t extras = 0;             ///< numbers beside each action
+  std::size_t extras = 0;             ///< extra values for each action
 };
 
 /// The limits of a node's messages: NodeOptions.
@@ -24,8 +24,8 @@ struct MessageLimits {
   return {.frame_bytes = options.max_frame_bytes, .payload_bytes = options.max_payload_bytes};
 }
 
-/// How many steps one message may ask for, so that their answer fits whatever comes of them: 1 GiB
-/// of observations, and within the limits. Zero: not even one.
+/// The number of steps that one message may ask for, so that the answer always fits: 1 GiB of
+/// observations, and within the limits. Zero: not even one fits.
 [[nodiscard]] std::size_t most_steps(const StepShape& step, const MessageLimits& limits) noexcept;
 
 }  // namespace batchrpc::env

@@ -11,19 +11,19 @@
 #include "batchrpc/env/env.hpp"
 #include "batchrpc/future/future.hpp"
 
-/// What a VectorEnv and its workers say to each other: four remote functions, whose names begin
-/// with the service's.
+/// The messages between a VectorEnv and its workers: four remote functions, whose names begin with
+/// the service's.
 namespace batchrpc::env {
 
-/// Which environments of a worker a call is about.
+/// Identifies the environments that a call is for.
 struct SessionId {
-  std::uint64_t worker = 0;  ///< differs between two EnvWorkers, also of one name
-  std::uint64_t number = 0;  ///< how often that one was opened
+  std::uint64_t worker = 0;  ///< differs between two EnvWorkers, even of one name
+  std::uint64_t number = 0;  ///< how often that worker was opened
 
   friend bool operator==(const SessionId&, const SessionId&) = default;
 };
 
-/// What a driver wants of a worker.
+/// A driver's request to open a worker.
 struct OpenRequest {
   std::uint32_t buffers = 1;
   std::uint32_t envs = 1;  ///< of each buffer
@@ -31,10 +31,10 @@ struct OpenRequest {
 };
 
 struct OpenReply {
-  SessionId session{};            ///< which later calls name
+  SessionId session{};            ///< for later calls
   std::uint64_t incarnation = 0;  ///< of the worker's node
   EnvSpec spec{};
-  std::optional<std::uint32_t> extras{};  ///< of the worker's policy; none: it has none
+  std::optional<std::uint32_t> extras{};  ///< of the worker's policy; empty: it has none
 };
 
 inline constexpr std::uint8_t kTerminated = 1;
@@ -47,24 +47,25 @@ struct EpisodeEnd {
   double total_reward = 0;
 };
 
-/// Of n steps of k environments; the rows are n · k. The observations are first, so that they are
-/// the first payload.
+/// The results of n steps of k environments, n · k rows. The observations come first, so that they
+/// are the first payload.
 struct StepReply {
   Bytes observations{};                     ///< [n, k, …]
   std::vector<float> rewards{};             ///< [n, k]
   std::vector<std::uint8_t> flags{};        ///< [n, k]
   std::vector<std::uint32_t> final_rows{};  ///< ascending
   Bytes final_observations{};               ///< [F, …]
-  std::vector<EpisodeEnd> episodes{};       ///< in the order of their rows
-  Bytes actions{};                          ///< [n, k, …], of rollouts
-  std::vector<float> extras{};              ///< [n, k, e], of rollouts
-  std::vector<std::uint64_t> versions{};    ///< [n], of rollouts
+  std::vector<EpisodeEnd> episodes{};       ///< ordered by row
+  Bytes actions{};                          ///< [n, k, …], for rollouts
+  std::vector<float> extras{};              ///< [n, k, e], for rollouts
+  std::vector<std::uint64_t> versions{};    ///< [n], for rollouts
 };
 
 using OpenFunction = OpenReply(OpenRequest);
-/// Session, buffer, and the seed of its first environment, of which the others count on.
+/// Session, buffer, and the seed of the first environment; the others' seeds count up from it.
 using ResetFunction = Future<StepReply>(SessionId, std::uint32_t, std::optional<std::uint64_t>);
-/// Session, buffer, steps, actions [n, k, …]; none: the worker's policy chooses them.
+/// Session, buffer, steps, and actions [n, k, …]; without actions, the worker's policy chooses
+/// them.
 using StepFunction = Future<StepReply>(SessionId, std::uint32_t, std::uint32_t, Bytes);
 /// Session, weights and their version.
 using PolicyFunction = void(SessionId, Bytes, std::uint64_t);

@@ -26,7 +26,7 @@ class TimedLanes final : public Lanes {
   }
 
  private:
-  // Used on the loop only.
+  // Used only on the loop's thread.
   class Timetable : public std::enable_shared_from_this<Timetable> {
    public:
     Timetable(std::shared_ptr<Loop> loop, std::function<Duration(std::size_t)> time,
@@ -65,7 +65,7 @@ class TimedLanes final : public Lanes {
 
     const std::shared_ptr<Loop> loop_;
     const std::function<Duration(std::size_t)> time_;
-    std::vector<std::deque<std::shared_ptr<Given>>> lanes_;  // what each has to do yet, in order
+    std::vector<std::deque<std::shared_ptr<Given>>> lanes_;  // remaining tasks, in order
   };
 
   const std::size_t count_;

@@ -9,7 +9,7 @@ namespace {
 
 using profile::is_known;
 
-// When the callee's clock read these: the first and the last that it told.
+// The first and the last time that the callee's clock showed for the call.
 struct Stay {
   TimePoint first = TimePoint::max();
   TimePoint last = TimePoint::min();
@@ -29,13 +29,13 @@ Stay stay_of(const CallRecord& call) {
   return stay;
 }
 
-// By how much to set the callee's times back so that they lie between sent and replied; with no
-// reply, after sent.
+// How far to move the callee's times back so that they lie between sent and replied, or after sent
+// if there is no reply.
 Duration fitted(const Stay& stay, TimePoint sent, std::optional<TimePoint> replied,
                 std::optional<Duration> callee_ahead) {
-  const Duration latest = stay.first - sent;  // set back by more, and it begins too soon
+  const Duration latest = stay.first - sent;  // further back, it would begin too soon
   if (!replied) return std::min(latest, callee_ahead.value_or(latest));
-  const Duration earliest = stay.last - *replied;  // by less, and it ends too late
+  const Duration earliest = stay.last - *replied;  // less far, it would end too late
   if (earliest > latest) return latest;            // it does not fit: its end is cut off
   if (!callee_ahead) return earliest + (latest - earliest) / 2;
   return std::clamp(*callee_ahead, earliest, latest);
@@ -57,7 +57,7 @@ CallTimes CallTimes::of(const CallRecord& call, std::optional<Duration> callee_a
   if (!has_caller(call)) {
     const Stay seen = stay_of(call);
     if (seen.first > seen.last) return times;
-    CallRecord as_if;  // the way there and back took no time
+    CallRecord as_if;  // as if the wire took no time
     as_if.called = as_if.encoded = as_if.sent = seen.first;
     as_if.replied = as_if.ended = seen.last;
     as_if.received = call.received;
@@ -66,7 +66,7 @@ CallTimes CallTimes::of(const CallRecord& call, std::optional<Duration> callee_a
     as_if.batch = call.batch;
     return of(as_if, Duration::zero());
   }
-  // The caller's times, from the last to the first.
+  // The caller's first and last time.
   TimePoint first = TimePoint::max();
   TimePoint last = TimePoint::min();
   for (const TimePoint time : {call.called, call.encoded, call.sent, call.replied, call.ended}) {

@@ -21,7 +21,7 @@ constexpr std::size_t kBlock = std::size_t{1} << 16;
 
 class ChromeTrace {
  public:
-  // To `stream`, a block at a time; null: all of it stays in `out`.
+  // Writes to `stream`, one block at a time; null: all of it stays in `out`.
   ChromeTrace(const Recording& recording, std::string& out, std::ostream* stream)
       : recording_(recording),
         clocks_(recording),
@@ -52,7 +52,7 @@ class ChromeTrace {
     }
     for (const TraceLayout::Batch& batch : layout_.batches)
       write_batch(batch);
-    // After all slices: an arrow is bound to the one that has begun.
+    // After all slices: an arrow binds to the slice that has begun.
     for (std::size_t i = 0; i < layout_.calls.size(); ++i)
       write_flow(layout_.calls[i], i + 1);
     json_.end_array();
@@ -90,7 +90,7 @@ class ChromeTrace {
   }
 
   std::size_t pid(std::size_t node) const { return node + 1; }
-  // No thread's number is that of a process: it would be that process's main thread.
+  // No thread's number may equal a process's: it would be shown as that process's main thread.
   std::size_t tid(std::size_t row) const { return layout_.nodes.nodes().size() + row + 1; }
 
   void write_names() {
@@ -154,7 +154,7 @@ class ChromeTrace {
     end_event();
   }
 
-  // All that is known of a call, but for its phases and its batch.
+  // Writes everything known about a call except its phases and its batch.
   void write_arguments(const CallRecord& record) {
     json_.member("function", record.function);
     json_.member("caller", record.caller.node);
@@ -206,7 +206,7 @@ class ChromeTrace {
     begin_slice("handler", record.function, call.handler_row, call.times.callee.begun,
                 call.times.callee.finished);
     begin_arguments();
-    if (call.row == TraceLayout::kNone) {  // there is no other slice to say it
+    if (call.row == TraceLayout::kNone) {  // no other slice has them
       write_arguments(record);
     } else {
       json_.member("function", record.function);
@@ -254,8 +254,8 @@ class ChromeTrace {
     end_event();
   }
 
-  // Arrows never go back in time, and each end is where its slice has not ended yet, if it lasts.
-  // None comes back to a call that had ended before its handler.
+  // Arrows never go back in time. Each end is where its slice has not ended yet, if the slice has a
+  // length. There is no arrow back to a call that ended before its handler.
   void write_flow(const TraceLayout::Call& call, std::size_t id) {
     if (call.row == TraceLayout::kNone || call.handler_row == TraceLayout::kNone) return;
     const CallTimes& times = call.times;

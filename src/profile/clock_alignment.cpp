@@ -12,13 +12,13 @@ namespace {
 using profile::is_known;
 using profile::kFarthest;
 
-// Where an offset lies.
+// The range of an offset.
 struct Interval {
   Duration low{};
   Duration high{};
 };
 
-// Ends of intervals; at one place those that begin come first, since intervals are closed.
+// The ends of intervals. At equal positions, begins come before ends, since intervals are closed.
 struct Edge {
   Duration at{};
   bool ends = false;
@@ -26,13 +26,13 @@ struct Edge {
   friend auto operator<=>(const Edge&, const Edge&) = default;
 };
 
-// What the calls between two nodes say of the second's clock against the first's.
+// The calls between two nodes: the intervals they give for the second's clock against the first's.
 struct Pair {
   std::vector<Edge> edges;
 
   std::uint64_t samples() const { return edges.size() / 2; }
 
-  // The first of the places where the most intervals overlap.
+  // The first position where most intervals overlap.
   Interval agreed() {
     std::sort(edges.begin(), edges.end());
     Interval best;
@@ -52,7 +52,7 @@ struct Pair {
 
 struct Link {
   std::size_t to = 0;
-  Duration offset{};  // of its clock against where the link begins
+  Duration offset{};  // of its clock against that of the link's start
   Duration error{};
   std::uint64_t samples = 0;
 };
@@ -61,7 +61,7 @@ std::optional<Interval> sample_of(const CallRecord& call) {
   for (const TimePoint time : {call.sent, call.received, call.finished, call.replied}) {
     if (!is_known(time)) return std::nullopt;
   }
-  // Received no sooner than sent, and replied no sooner than finished.
+  // Received after sent, and replied after finished.
   const Interval interval{call.finished - call.replied, call.received - call.sent};
   if (interval.low > interval.high || call.received > call.finished) return std::nullopt;
   return interval;
@@ -113,7 +113,7 @@ ClockAlignment::ClockAlignment(const Recording& recording) {
     links[nodes.second].push_back({nodes.first, -offset, error, pair.samples()});
   }
 
-  // Dijkstra's shortest paths, by error.
+  // Dijkstra's shortest paths, weighted by error.
   std::vector<bool> settled(offsets_.size(), false);
   for (;;) {
     std::size_t next = offsets_.size();

@@ -30,7 +30,7 @@ Future<Page> ask(NodeCore& node, const std::string& peer, std::string_view funct
       std::move(how), from_store, from_call);
 }
 
-// What the way there and back tells of the clocks.
+// The times of a request and its answer, as a sample of the clocks.
 CallRecord clock_sample(const NodeCore& core, const std::string& peer, TimePoint sent,
                         const Page& page) {
   CallRecord sample;
@@ -44,13 +44,13 @@ CallRecord clock_sample(const NodeCore& core, const std::string& peer, TimePoint
   return sample;
 }
 
-// Pages that tell something end within a store, or where the next one begins.
+// The store of a page that is not empty; it ends within the store, or where the next one begins.
 std::uint64_t store_of(const Page& page) {
   return page.next_call == 0 ? page.next_store - 1 : page.next_store;
 }
 
-// Takes away those for which the ones before leave no room, also of what one of them caused.
-// Returns how much that was.
+// Removes the calls for which the preceding ones leave no room, including calls caused by others.
+// Returns how many calls and operators it removed.
 std::uint64_t trim(std::vector<CallRecord>& calls, std::size_t& room) {
   std::uint64_t left_out = 0;
   std::vector<CallRecord> kept;
@@ -74,7 +74,7 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
                               std::size_t max_events, TimePoint deadline) {
   Told told;
   std::size_t room = max_events;
-  std::set<std::uint64_t> kept;  // spans; other profilers of the peer have the same calls
+  std::set<std::uint64_t> kept;  // span ids; other profilers of the peer have the same calls
   std::uint64_t from_store = 0;
   std::uint64_t from_call = 0;
   const auto take_page = [&](Page& page) {
@@ -85,7 +85,7 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
       const std::uint64_t span = call.span.span_number();
       const std::size_t events = detail::events_of(call);
       if (kept.contains(span)) {
-        store.calls.push_back(std::move(call));  // they become one
+        store.calls.push_back(std::move(call));  // merged into one later
       } else if (events > room) {
         store.left_out += detail::all_events_of(call);
         room = 0;
@@ -100,7 +100,7 @@ Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
   while (more) {
     const TimePoint sent = node->loop()->now();
     if (sent >= deadline) {
-      if (room == 0) break;  // only counting takes too long
+      if (room == 0) break;  // only the counting is missing
       throw TimedOut("it took too long to tell all", false);
     }
     std::optional<Page> page;
@@ -130,7 +130,7 @@ void GatheredPeer::take(std::uint64_t incarnation, Told&& told) {
   for (const auto& [number, count] : left_out_) {
     const auto again = left_out.find(number);
     if (incarnation == incarnation_ && again != left_out.end()) {
-      again->second = std::max(again->second, count);  // what was let go may not be told again
+      again->second = std::max(again->second, count);  // dropped records may be missing now
     } else if (incarnation == incarnation_ && number >= told.asked_before) {
       left_out.emplace(number, count);
     } else {
@@ -143,10 +143,10 @@ void GatheredPeer::take(std::uint64_t incarnation, Told&& told) {
   for (const auto& [number, count] : left_out_)
     recording_.left_out += count;
   recording_.sampled = std::max(recording_.sampled, told.sampled);
-  recording_.clock_samples = std::move(told.clock_samples);  // clocks drift: the latest count
+  recording_.clock_samples = std::move(told.clock_samples);  // clocks drift: use the latest samples
 }
 
-// Returns how much there was no room for: those that were there before go first.
+// Returns the number of records without room; earlier records take precedence.
 std::uint64_t GatheredPeer::keep(std::vector<CallRecord>&& calls) {
   Recording more;
   more.calls = std::move(calls);

@@ -11,31 +11,31 @@
 #include "batchrpc/profile/recording.hpp"
 #include "node/node_core.hpp"
 
-/// What the profilers of other nodes have recorded (Profiler::gather).
+/// Collects the recordings of other nodes' profilers (Profiler::gather).
 namespace batchrpc::profile {
 
-/// What a peer has told, asked once.
+/// A peer's answer to one gather.
 struct Told {
   struct OfStore {
     std::vector<CallRecord> calls{};
-    std::uint64_t left_out = 0;  ///< there, or here for want of room
+    std::uint64_t left_out = 0;  ///< dropped there, or here for lack of room
   };
-  std::map<std::uint64_t, OfStore> stores{};       ///< of profilers that live, by their numbers
-  std::uint64_t asked_before = ~std::uint64_t{0};  ///< stores from there on were not asked
+  std::map<std::uint64_t, OfStore> stores{};       ///< of running profilers, by store number
+  std::uint64_t asked_before = ~std::uint64_t{0};  ///< stores from this number on were not asked
   std::vector<CallRecord> clock_samples{};
   std::uint64_t sampled = 1;
 };
 
-/// All that a peer has; of what is more than `max_events`, only how much that is.
+/// Asks a peer for everything recorded. Beyond `max_events`, records are only counted.
 [[nodiscard]] Future<Told> ask_for_recorded(std::shared_ptr<NodeCore> node, std::string peer,
                                             std::size_t max_events, TimePoint deadline);
 
-/// What was gathered of a peer, however often it was asked: no more than `max_events`.
+/// The records gathered from a peer over all gathers: at most `max_events`.
 class GatheredPeer {
  public:
   explicit GatheredPeer(std::size_t max_events) : max_events_(max_events) {}
 
-  /// By that incarnation of it.
+  /// Adds an answer of that incarnation.
   void take(std::uint64_t incarnation, Told&& told);
   [[nodiscard]] const Recording& recording() const noexcept { return recording_; }
 
@@ -45,8 +45,8 @@ class GatheredPeer {
   const std::size_t max_events_;
   Recording recording_;
   std::uint64_t incarnation_ = 0;
-  std::map<std::uint64_t, std::uint64_t> left_out_;  // of stores that lived when it told last
-  std::uint64_t left_out_before_ = 0;                // of those that are gone
+  std::map<std::uint64_t, std::uint64_t> left_out_;  // of stores running at the last answer
+  std::uint64_t left_out_before_ = 0;                // of stores that have ended
 };
 
 }  // namespace batchrpc::profile

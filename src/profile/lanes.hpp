@@ -9,9 +9,8 @@
 
 #include "batchrpc/base/executor.hpp"
 
-/// Which row of a trace a slice goes into. Slices are placed in the order in which they begin, of
-/// those that begin together the longer first. Lanes count from 0 on; the first that is free is
-/// taken.
+/// Chooses the row of a trace for each slice. Slices are placed in the order of their begins, and
+/// the longer first if they begin together. Lanes count from 0; a slice gets the first free one.
 namespace batchrpc::profile {
 
 template <typename T>
@@ -33,16 +32,16 @@ class DisjointLanes {
   }
 
  private:
-  SmallestFirst<std::pair<TimePoint, std::size_t>> taken_;  // until when
+  SmallestFirst<std::pair<TimePoint, std::size_t>> taken_;  // with the ends of their slices
   SmallestFirst<std::size_t> free_;
   std::size_t count_ = 0;
 };
 
-/// Slices of one lane follow one another, or lie within one another. In logarithmic time, since
-/// thousands may wait on one thread at once.
+/// Slices of one lane follow one another, or nest. Takes logarithmic time, since thousands may wait
+/// on one thread at once.
 class NestedLanes {
  public:
-  /// Not in a lane before `lowest`.
+  /// The lane is at least `lowest`.
   std::size_t place(TimePoint begin, TimePoint end, std::size_t lowest = 0) {
     while (!ends_.empty() && ends_.top().first <= begin) {
       const std::size_t lane = ends_.top().second;
@@ -62,7 +61,7 @@ class NestedLanes {
   }
 
  private:
-  // Until when what begins now may last in a lane.
+  // The latest end of a slice that begins now in the lane.
   [[nodiscard]] TimePoint room(std::size_t lane) const {
     return open_[lane].empty() ? TimePoint::max() : open_[lane].back();
   }
@@ -72,7 +71,7 @@ class NestedLanes {
     while (node /= 2)
       room_[node] = std::max(room_[2 * node], room_[2 * node + 1]);
   }
-  // The number of lanes if there is none.
+  // Returns the number of lanes if there is none.
   [[nodiscard]] std::size_t first_with_room(TimePoint end, std::size_t lowest) const {
     const std::size_t lanes = open_.size();
     if (lowest >= lanes) return lanes;
@@ -99,9 +98,10 @@ class NestedLanes {
       room_[node] = std::max(room_[2 * node], room_[2 * node + 1]);
   }
 
-  // When those end that have begun, the innermost last. A power of two of them, some unused.
+  // For each lane, the ends of its open slices, the innermost last. The number of lanes is a power
+  // of two; some are unused.
   std::vector<std::vector<TimePoint>> open_{1};
-  // A tree: the children of n are 2n and 2n + 1, lanes its leaves, each inner node their maximum.
+  // A tree of maxima: the children of node n are 2n and 2n + 1, and the leaves are the lanes.
   std::vector<TimePoint> room_{2, TimePoint::max()};
   SmallestFirst<std::pair<TimePoint, std::size_t>> ends_;  // and in which lane
 };

@@ -10,19 +10,19 @@
 
 namespace batchrpc::profile {
 
-/// The nodes that calls are from and to, by rank, and those of one rank by name.
+/// The nodes that made or received calls, sorted by rank, and by name if ranks are equal.
 class NodeList {
  public:
   struct Node {
     std::string name;
-    int rank = -1;              // -1: not known; those come last
+    int rank = -1;              // -1: not known; these come last
     std::uint64_t process = 0;  // 0: not known
   };
 
   explicit NodeList(const Recording& recording);
 
   [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }
-  /// Where a node is of which the recording has a call.
+  /// The index of a node; the recording must have a call of it.
   [[nodiscard]] std::size_t index(std::string_view name) const { return index_.find(name)->second; }
 
  private:

@@ -20,26 +20,26 @@
 namespace batchrpc {
 namespace {
 
-// What collectors take at once, by far.
+// The most spans of a line; collectors take far more at once.
 constexpr std::size_t kSpansOfLine = 1000;
 
 // Span::SpanKind and Status::StatusCode of opentelemetry/proto/trace/v1/trace.proto.
 enum class SpanKind : int { internal = 1, server = 2, client = 3 };
 constexpr int kStatusError = 2;
 
-// An id made from another one.
+// Derives an id from another one.
 std::uint64_t derived_id(std::uint64_t id) {
   id = mixed(id + kGolden);
-  return id == 0 ? 1 : id;  // zero is none
+  return id == 0 ? 1 : id;  // zero means none
 }
 
 struct Span {
   const CallRecord* call = nullptr;
-  const OperatorRecord* run = nullptr;  // null: of the call itself
+  const OperatorRecord* run = nullptr;  // null: the span is of the call itself
   SpanKind kind = SpanKind::client;
   std::uint64_t id = 0;
   std::uint64_t parent = 0;  // 0: none
-  CallPhases phases{};       // a client's
+  CallPhases phases{};       // for client spans
   TimePoint begin{};
   TimePoint end{};
 };
@@ -183,8 +183,8 @@ class Otlp {
     json.end_object();
   }
 
-  // Whether it is of who tells how the call ended: the caller, and where that tells nothing, the
-  // callee. Of a call that has failed for its caller, the callee may not have failed.
+  // Whether the span belongs to the side that reports the call's outcome: the caller, or the callee
+  // if the caller reported nothing or the call failed only at the callee.
   static bool is_tellers(const Span& span) {
     const bool by_caller = CallTimes::has_caller(*span.call) && !span.call->failed_at_callee_alone;
     return span.kind == (by_caller ? SpanKind::client : SpanKind::server);
@@ -216,7 +216,7 @@ class Otlp {
   static void attribute(JsonWriter& json, std::string_view key, std::string_view value) {
     attribute(json, key, "stringValue", value);
   }
-  // In JSON numbers of 64 bits are strings.
+  // JSON writes 64-bit numbers as strings.
   static void attribute(JsonWriter& json, std::string_view key, std::uint64_t value) {
     attribute(json, key, "intValue", std::to_string(value));
   }
@@ -238,7 +238,7 @@ class Otlp {
   ClockAlignment clocks_;
   profile::NodeList nodes_;
   Duration offset_;
-  std::vector<std::vector<Span>> spans_;  // of each node
+  std::vector<std::vector<Span>> spans_;  // for each node
 };
 
 }  // namespace

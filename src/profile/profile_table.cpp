@@ -99,7 +99,7 @@ Duration mean(Duration total, std::uint64_t count) {
   return count == 0 ? Duration::zero() : total / static_cast<std::int64_t>(count);
 }
 
-// Whether a row belongs above another one.
+// Whether a row is sorted above another one.
 bool is_above(const ProfileRow& a, const ProfileRow& b, ProfileSort order) {
   switch (order) {
     case ProfileSort::first_seen:

@@ -19,13 +19,15 @@
 namespace batchrpc {
 namespace {
 
-// What the program writes to as well, which nothing may replace; null: it is none of these.
+// Returns the stream if the path names one that the program also writes to, which must not be
+// replaced. Null otherwise.
 std::FILE* stream_of(const std::string& path) {
   if (path == "/dev/stdout") return stdout;
   return path == "/dev/stderr" ? stderr : nullptr;
 }
 
-// Beside the file, which it replaces when it is whole; what is no file is written to as it is.
+// Writes to a temporary file, which replaces the wanted one when complete. If the path is not a
+// regular file, writes to it directly.
 void write_file(const std::string& wanted, const std::string& text) {
   namespace fs = std::filesystem;
   if (std::FILE* const stream = stream_of(wanted)) {
@@ -41,7 +43,7 @@ void write_file(const std::string& wanted, const std::string& text) {
   const fs::file_status there = fs::status(path, unknown);
   const bool replaces = !fs::exists(there) || fs::is_regular_file(there);
   std::string beside = path;
-  if (replaces) {  // of this thread alone
+  if (replaces) {  // a name for this thread alone
     beside += ".tmp." + std::to_string(process_number()) + "." + std::to_string(thread_number());
   }
   const auto refuse = [&] {
@@ -83,7 +85,7 @@ struct Profiler::Parts {
   Recording own;                 // without its calls
   Duration wall_clock_offset{};  // of the node's clock
 
-  std::mutex mutex;                                       // guards what follows
+  std::mutex mutex;                                       // guards the members below
   std::map<std::string, profile::GatheredPeer> gathered;  // by name
 };
 
@@ -110,7 +112,7 @@ std::vector<std::string> Profiler::gather(Duration timeout) {
   if (const std::exception_ptr refusal = core->refusal()) std::rethrow_exception(refusal);
   const TimePoint deadline = core->loop()->now() + timeout;
   std::vector<std::string> missing;
-  std::vector<std::pair<PeerInfo, Future<profile::Told>>> asked;  // all at once
+  std::vector<std::pair<PeerInfo, Future<profile::Told>>> asked;  // asks all at once
   for (PeerInfo& peer : core->peers().snapshot()) {
     if (peer.state == PeerState::lost) continue;
     auto told = profile::ask_for_recorded(core, peer.name, parts_->max_events, deadline);
@@ -133,7 +135,7 @@ std::vector<std::string> Profiler::gather(Duration timeout) {
 
 Recording Profiler::recording() const {
   Recording all = parts_->own;
-  // A call of a handler may be within the one that this answers, and by itself.
+  // A handler's call may be inside the call that this one answers, and also by itself.
   Recording own;
   own.calls = parts_->store->copy();
   merge(all, std::move(own));

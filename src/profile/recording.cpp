@@ -14,14 +14,13 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-// So many levels of calls, whatever records say that caused each other: what goes through them does
-// so by recursion.
+// The limit on nested calls, whatever the records say: functions that walk the calls are recursive.
 constexpr std::size_t kMaxLevels = 64;
 
 struct Entry {
-  CallRecord call;  // without those that it caused
+  CallRecord call;  // without the calls it caused
   std::size_t parent = kNone;
-  std::size_t levels = 1;  // of it and what it caused
+  std::size_t levels = 1;  // of this call and those it caused
   std::vector<std::size_t> children{};
 };
 
@@ -34,15 +33,14 @@ int times_told(const CallRecord& call) {
   return known;
 }
 
-// Whether the first of two records of one call is the one to keep.
+// Whether record `a` of a call is more complete than `b`.
 bool tells_more(const CallRecord& a, const CallRecord& b) {
   const int times_a = times_told(a);
   const int times_b = times_told(b);
   return times_a != times_b ? times_a > times_b : a.operators.size() > b.operators.size();
 }
 
-// Adds what another record of the call tells beyond `kept`: a side of the call that has told
-// nothing there, as of one that has timed out.
+// Adds a side of the call that `kept` lacks, for example because the call had timed out.
 void complete(CallRecord& kept, CallRecord&& other) {
   if (!CallTimes::has_caller(kept) && CallTimes::has_caller(other)) {
     kept.caller = std::move(other.caller);
@@ -72,7 +70,7 @@ void complete(CallRecord& kept, CallRecord&& other) {
   if (kept.operators.empty()) kept.operators = std::move(other.operators);
 }
 
-// All calls, each once, and who caused which.
+// All calls, each once, with the calls they caused.
 class Calls {
  public:
   void add(std::vector<CallRecord>&& calls, std::size_t parent = kNone) {
@@ -111,7 +109,7 @@ class Calls {
     return entries_.size() - 1;
   }
 
-  // Calls of a handler whose own call had ended before they did.
+  // Moves calls below the handler that made them, if the handler's own call had ended before them.
   void put_below_parents() {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       const CallRecord& call = entries_[i].call;
@@ -121,7 +119,7 @@ class Calls {
     }
   }
 
-  // Unless that makes too many levels: then it stays an outermost one.
+  // Leaves the call at the top if it would be too deep otherwise.
   void put_below(std::size_t entry, std::size_t parent) {
     std::size_t above = 0;
     for (std::size_t i = parent; i != kNone; i = entries_[i].parent)
@@ -133,7 +131,8 @@ class Calls {
       entries_[i].levels = std::max(entries_[i].levels, ++levels);
   }
 
-  // Whether it is `outer`, or caused by it. A tree must stay one, whatever the records say.
+  // Whether the call is `outer` or caused by it. The calls must stay a tree, whatever the records
+  // say.
   bool is_within(std::size_t entry, std::size_t outer) const {
     while (entry != kNone && entry != outer)
       entry = entries_[entry].parent;

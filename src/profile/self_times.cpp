@@ -14,8 +14,8 @@ std::vector<Duration> self_times(const std::vector<OperatorRecord>& operators) {
   for (const OperatorRecord& run : operators)
     times.push_back(between(run.begin, run.end));
 
-  // An outer one comes before those within it. Of two that are equally long the inner ended first,
-  // and so came first.
+  // Outer operators come before those inside them. Of two with equal times, the inner one ended,
+  // and was recorded, first.
   std::vector<std::size_t> order(operators.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -23,7 +23,7 @@ std::vector<Duration> self_times(const std::vector<OperatorRecord>& operators) {
     const OperatorRecord& y = operators[b];
     return std::tie(x.thread, x.begin, y.end, b) < std::tie(y.thread, y.begin, x.end, a);
   });
-  std::vector<std::size_t> open;  // each within the one before
+  std::vector<std::size_t> open;  // each inside the one before
   for (const std::size_t i : order) {
     const OperatorRecord& run = operators[i];
     const auto within = [&](const OperatorRecord& outer) {

@@ -6,7 +6,7 @@
 
 namespace batchrpc::profile {
 
-/// For each operator its time without that of those that ran within it, on its thread.
+/// Returns each operator's time without that of the operators inside it, on its thread.
 [[nodiscard]] std::vector<Duration> self_times(const std::vector<OperatorRecord>& operators);
 
 }  // namespace batchrpc::profile

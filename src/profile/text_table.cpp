@@ -14,7 +14,7 @@ std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
-// The first so many characters.
+// Returns the first `width` characters.
 std::string_view cut(std::string_view text, std::size_t width) {
   std::size_t seen = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -8,23 +8,23 @@
 
 namespace batchrpc::profile {
 
-/// "1.500us", "1.500ms" or "1.500s", whichever fits, as PyTorch's profiler writes times.
+/// Returns "1.500us", "1.500ms" or "1.500s", depending on the size, as in PyTorch's profiler.
 [[nodiscard]] std::string time_text(Duration time);
-/// "12.50%"; "0.00%" of nothing.
+/// Returns "12.50%"; "0.00%" if `whole` is zero.
 [[nodiscard]] std::string share_text(Duration part, Duration whole);
-/// With so many decimals.
+/// Writes a number with `decimals` decimals.
 [[nodiscard]] std::string number_text(double number, int decimals);
 
-/// Columns of text, as wide as they must be: the first to the left, the others to the right.
+/// Columns of text, each as wide as its longest entry; the first is aligned left, the others right.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> titles) { rows_.push_back(std::move(titles)); }
 
-  /// A text for each column. What of the first is wider than `first_width` characters is cut off
-  /// and ends in "..."; 0: however wide. Its control characters are shown as "?".
+  /// Adds a text for each column. If the first is wider than `first_width` characters, it is cut
+  /// off and ends in "..."; 0: never. Its control characters become "?".
   void add(std::vector<std::string> row, std::size_t first_width);
 
-  /// The titles between rules, the rows, and a rule.
+  /// Returns the titles between rules, then the rows and a rule.
   [[nodiscard]] std::string text() const;
 
  private:

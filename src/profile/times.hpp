@@ -4,8 +4,8 @@
 
 #include "batchrpc/base/executor.hpp"
 
-/// Records come from other nodes, which may tell anything: what is out of range counts as not
-/// known, so that no sum or difference of a few times overflows.
+/// Records from other nodes may contain any values. Times out of range count as unknown, so that
+/// sums and differences of a few times cannot overflow.
 namespace batchrpc::profile {
 
 constexpr Duration kFarthest{std::int64_t{1} << 59};  // 18 years
@@ -15,7 +15,7 @@ constexpr Duration kFarthest{std::int64_t{1} << 59};  // 18 years
   return since != Duration::zero() && since < kFarthest && since > -kFarthest;
 }
 
-/// From one to the other; zero if either is not known, or the first is later.
+/// The time from `begin` to `end`; zero if either is unknown or `begin` is later.
 [[nodiscard]] constexpr Duration between(TimePoint begin, TimePoint end) noexcept {
   return is_known(begin) && is_known(end) && begin < end ? end - begin : Duration::zero();
 }

@@ -15,7 +15,7 @@
 namespace batchrpc::profile {
 namespace {
 
-// The rows of one kind of a node, made as lanes are taken.
+// The rows of one kind of a node, created as lanes are used.
 class RowsOfLanes {
  public:
   RowsOfLanes(std::vector<TraceLayout::Row>& rows, std::size_t node) : rows_(rows), node_(node) {}
@@ -35,7 +35,7 @@ class RowsOfLanes {
   std::vector<std::size_t> of_lanes_;
 };
 
-// Indices of so many, in the order of what `key` gives for each.
+// Returns the indices 0 to `count` - 1, sorted by `key`.
 template <typename Key>
 std::vector<std::size_t> ordered(std::size_t count, Key&& key) {
   std::vector<std::size_t> order(count);
@@ -45,7 +45,7 @@ std::vector<std::size_t> ordered(std::size_t count, Key&& key) {
   return order;
 }
 
-// The longer first of those that begin together.
+// A sort key: of slices that begin together, the longer comes first.
 auto in_order(TimePoint begin, TimePoint end) { return std::pair(begin, begin - end); }
 
 void set_back(CallTimes& times, Duration by) {
@@ -87,7 +87,7 @@ void TraceLayout::add(const Recording& recording, const ClockAlignment& clocks) 
     Call call{.record = &record, .times = CallTimes::of(record, ahead)};
     if (!is_known(call.times.called)) return;
     const bool has_callee = CallTimes::has_callee(record);
-    // Whose clock the times are on.
+    // The node whose clock the times are on.
     const std::string& teller =
         CallTimes::has_caller(record) ? record.caller.node : record.callee.node;
     const Duration caller_ahead = call.times.called - clocks.align(teller, call.times.called);
@@ -103,7 +103,7 @@ void TraceLayout::add(const Recording& recording, const ClockAlignment& clocks) 
       if (is_new) batches.push_back({.node = callee, .begin = begin, .end = begin});
       call.batch = known->second;
       Batch& batch = batches[call.batch];
-      // Its handler may run again for others of its rows, whose clock offsets may be other ones.
+      // The handler may run again for other rows, whose clock offsets may differ.
       batch.end = std::max(batch.end, batch.begin + between(record.batch.begin, record.batch.end));
       batch.calls.push_back(calls.size());
     }
@@ -143,8 +143,8 @@ void TraceLayout::place_calls() {
 }
 
 void TraceLayout::place_runs() {
-  // Of two that are equally long a handler is around its operators, and the operator that ended
-  // last, and so came last, around the others.
+  // If two have equal times, a handler is outside its operators. The operator recorded last ended
+  // last, and is outside the others.
   const auto key = [](const Run& run) {
     return std::tuple(run.node, run.thread, in_order(run.begin, run.end), run.kind,
                       run.kind == Run::Kind::handler ? run.index : ~run.index);
@@ -160,7 +160,8 @@ void TraceLayout::place_runs() {
     for (; i < runs.size() && runs[i].node == node && runs[i].thread == thread; ++i) {
       const Run& run = runs[i];
       const bool is_handler = run.kind == Run::Kind::handler;
-      // A row of a batch only waits, and its thread does other things: not in the thread's own row.
+      // A row of a batch only waits while its thread does other work, so it is not in the thread's
+      // own row.
       const bool waits = is_handler && calls[run.index].record->batch.number != 0;
       const std::size_t lane = lanes.place(run.begin, run.end, waits ? 1 : 0);
       const std::size_t row =

@@ -11,9 +11,9 @@
 
 namespace batchrpc::profile {
 
-/// What a picture of a recording shows, and where: each node has rows for calls that it made, for
+/// The slices of a recording's trace and their rows: each node has rows for the calls it made, for
 /// its threads, and for its batches. Slices of one row never cross. All times are on the
-/// reference's clock. Refers to the recording, which must stay.
+/// reference's clock. Refers to the recording, which must outlive it.
 class TraceLayout {
  public:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
@@ -22,17 +22,17 @@ class TraceLayout {
     std::size_t node = 0;
     std::string name;  // "calls 1", "thread 42", "thread 42 (2)", "batches 1"
   };
-  /// Rows of calls are those of one call at a time, so that its phases lie within it.
+  /// A row has one call at a time, so that the call's phases lie inside it.
   struct Call {
     const CallRecord* record = nullptr;
     CallTimes times{};
-    std::size_t row = kNone;          // none if the caller told nothing
-    std::size_t handler_row = kNone;  // none if the callee told nothing
-    std::size_t batch = kNone;        // which of them
+    std::size_t row = kNone;          // none if the caller reported nothing
+    std::size_t handler_row = kNone;  // none if the callee reported nothing
+    std::size_t batch = kNone;        // index of its batch
   };
   struct Operator {
     const OperatorRecord* record = nullptr;
-    std::size_t call = 0;  // for which it ran; of a batch, for one of them
+    std::size_t call = 0;  // the call it ran for; in a batch, one of them
     TimePoint begin{};
     TimePoint end{};
     std::size_t row = 0;
@@ -42,15 +42,15 @@ class TraceLayout {
     TimePoint begin{};
     TimePoint end{};
     std::size_t row = 0;
-    std::vector<std::size_t> calls{};  // those of its rows that were recorded; at least one
+    std::vector<std::size_t> calls{};  // its recorded calls; at least one
   };
-  /// What runs on a thread, in the order in which slices of a row must come.
+  /// A slice on a thread's row; runs are in the order in which a row's slices must come.
   struct Run {
     enum class Kind : unsigned char { handler, operator_run };
     Kind kind = Kind::handler;
-    std::size_t index = 0;   // of calls or operators
-    std::size_t node = 0;    // where it ran
-    std::uint64_t thread{};  // on which
+    std::size_t index = 0;   // index of the call or operator
+    std::size_t node = 0;    // the node it ran on
+    std::uint64_t thread{};  // the thread it ran on
     TimePoint begin{};
     TimePoint end{};
   };

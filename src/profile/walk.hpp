@@ -8,10 +8,10 @@
 
 namespace batchrpc::profile {
 
-/// Spans of shared calls, which each row of their batch has.
+/// The spans of shared calls, which appear in each row of their batch.
 using SharedSpans = std::unordered_set<std::uint64_t>;
 
-/// Whether it is the first time that this call comes along.
+/// Whether this call appears for the first time.
 inline bool is_first(const CallRecord& call, SharedSpans& seen) {
   return !call.shared || seen.insert(call.span.span_number()).second;
 }
@@ -26,15 +26,15 @@ void for_each_call(const std::vector<CallRecord>& calls, Visit&& visit, const Ca
   }
 }
 
-/// Calls `visit(call, parent)` for each of `calls` and all that they caused, a call before those,
-/// shared ones once; `parent` is null for the outermost.
+/// Calls `visit(call, parent)` for each of `calls` and everything they caused: a call before the
+/// ones it caused, and shared calls once. `parent` is null for the outermost.
 template <typename Visit>
 void for_each_call(const std::vector<CallRecord>& calls, Visit&& visit) {
   SharedSpans seen;
   for_each_call(calls, visit, nullptr, seen);
 }
 
-/// How many calls and operators are missing from a recording.
+/// The number of calls and operators missing from a recording.
 inline std::uint64_t left_out(const Recording& recording) {
   std::uint64_t count = recording.left_out;
   for_each_call(recording.calls,

@@ -14,13 +14,13 @@
 
 namespace batchrpc::detail {
 
-/// How a node is, as far as another can tell.
+/// Another node's state, as far as this one can tell.
 enum class UserPresence : unsigned char { there, away, dead };
 
-/// Since when a node is not there.
+/// Tracks how long a node has been absent.
 class Absence {
  public:
-  /// Notes how it is now; whether what it has counts no more (R4, R5).
+  /// Records the current state. Returns whether the node's holds have ended (R4, R5).
   [[nodiscard]] bool is_over(UserPresence presence, TimePoint now, const NodeOptions& options);
   [[nodiscard]] bool has_begun() const noexcept { return away_since_.has_value(); }
 
@@ -29,46 +29,46 @@ class Absence {
   std::optional<TimePoint> dead_since_{};
 };
 
-/// A node that holds objects of this one: one incarnation.
+/// One incarnation of a node that holds objects of this one.
 struct Holder {
   std::string name;
   std::uint64_t incarnation = 0;
   std::size_t objects = 0;
-  std::uint64_t next_update = 0;  ///< those of a lower number come late (R1)
-  std::uint32_t list = 0;         ///< the number of the last list of all that it holds (R6)
-  bool listing = false;           ///< which has not ended
-  bool listed = false;            ///< which has: what is not in it is to be released
-  /// From which on objects that it has created are not in it; none: it speaks of all.
+  std::uint64_t next_update = 0;  ///< updates with a lower number are late (R1)
+  std::uint32_t list = 0;         ///< the number of its last list of all objects it holds (R6)
+  bool listing = false;           ///< the list has begun, but not ended
+  bool listed = false;            ///< the list has ended: objects not in it are to be released
+  /// The first of the objects it created that the list leaves out; empty: it covers all.
   std::optional<ObjectId> not_listed{};
   Absence absence{};
-  bool over = false;  ///< it holds nothing any more (R4, R5)
+  bool over = false;  ///< its holds have ended (R4, R5)
 };
 
-/// That an object is held.
+/// A record that an object is held.
 struct Hold {
   Holder* holder = nullptr;
   TimePoint since{};
-  std::uint32_t list = 0;  ///< in which the holder has told so last
+  std::uint32_t list = 0;  ///< the last list in which the holder named the object
 
-  /// Whether its holder, which is over or listed, does not hold `object` any more.
+  /// Whether the hold has ended because its holder is over, or listed without `object`.
   [[nodiscard]] bool has_ended(const ObjectId& object) const;
 };
 
-/// Who holds objects of a node, and what was heard of them: for as long as they are there, or what
-/// they hold counts. Not thread-safe.
+/// The holders of a node's objects, with their reports. Each is kept while it is there or its holds
+/// count. Not thread-safe.
 class Holders {
  public:
   Holder& at(const PeerIdentity& user);
-  /// Null for one that has told nothing.
+  /// Null for a node that has reported nothing.
   [[nodiscard]] Holder* find(std::uint64_t incarnation);
   [[nodiscard]] std::vector<PeerIdentity> identities() const;
 
-  /// How `user` is, by what `node` knows of it: not under a lock.
+  /// The state of `user` as known to `node`. The caller must not hold a lock.
   [[nodiscard]] static UserPresence presence_of(LocalNode& node, const PeerIdentity& user);
 
-  /// Whether objects are to be released: of those who are over, or listed.
+  /// Whether objects are to be released, because a holder is over or listed.
   [[nodiscard]] bool any_ended() const;
-  /// That was done.
+  /// Call this after releasing them.
   void forget_ended();
 
  private:

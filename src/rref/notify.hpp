@@ -9,7 +9,7 @@
 
 namespace batchrpc::detail {
 
-/// Submits what is for a peer.
+/// Returns a function that submits a message to a peer.
 inline auto submit_to(LocalNode& node, const std::string& peer) {
   return [&](const FunctionKey& key, OutgoingOptions&& options, Encoder& encoder,
              ReplyHandler&& handler) {
@@ -17,7 +17,8 @@ inline auto submit_to(LocalNode& node, const std::string& peer) {
   };
 }
 
-/// Sends a peer a notification of the library's own. False when it surely does not arrive.
+/// Sends a peer one of the library's own notifications. Returns false if it certainly does not
+/// arrive.
 template <class... Args>
 bool notify(LocalNode& node, const std::string& peer, std::string_view name, const Args&... args) {
   try {

@@ -5,15 +5,15 @@
 #include "rref/object_table.hpp"
 #include "wire/frame.hpp"
 
-// How objects come to be, and how those are awaited that others speak of already (R8).
+// The creation of objects, and calls of objects whose creation has not arrived yet (R8).
 namespace batchrpc::detail {
 namespace {
 
-// How long calls wait for the creation of their object, which may come over another connection.
+// How long calls wait for their object's creation, which may come over another connection.
 constexpr auto kExpectFor = std::chrono::seconds(10);
 
-// Why what was to make an object never ran: there is none of the object that was to make it. Null
-// where it did run.
+// The reason why a factory method did not run: the object that it should run on does not exist.
+// Null if it did run.
 std::exception_ptr why_not_run(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
@@ -26,34 +26,34 @@ std::exception_ptr why_not_run(const std::exception_ptr& thrown) {
 
 }  // namespace
 
-// What methods of an object fail with when what was to make it threw `thrown`.
+// The error for methods of an object whose maker threw `thrown`.
 std::exception_ptr ObjectTable::making_error(std::string_view maker,
                                              const std::exception_ptr& thrown) const {
   try {
     std::rethrow_exception(thrown);
-  } catch (const RemoteError& nested) {  // what was thrown at first
+  } catch (const RemoteError& nested) {  // keeps the original exception
     return std::make_exception_ptr(
         RemoteError(nested.what(), nested.type(), node_.name(), maker, false));
-  } catch (const Error& known) {  // as it is, as one of a method
+  } catch (const Error& known) {  // unchanged, like a method's error
     const std::string before = std::string(maker) + " on " + node_.name() + ": ";
     if (!wire::is_of_one_call(known.code())) return copy_error(known, false, {.before = before});
-  } catch (...) {  // below
+  } catch (...) {  // handled below
   }
   return std::make_exception_ptr(
       RemoteError(describe(thrown), type_name(thrown), node_.name(), maker, false));
 }
 
-// Under the lock. Why an object that is not known will not be; null: it may come yet. It is known
-// before anybody can speak of it where this node is its creator.
+// Returns why an unknown object will never exist; null if it may still come. If this node is its
+// creator, it is known before any other node can name it. The caller must hold the lock.
 std::exception_ptr ObjectTable::why_unknown(const ObjectId& object) const {
   if (closed_) return node_.refusal();
-  if (object.owner != node_.incarnation()) return restarted_error();  // R7
+  if (object.owner != node_.incarnation()) return restarted_error();  // (R7)
   const bool may_come = object.creator != node_.incarnation() && !gone_.contains(object);
   return may_come ? nullptr : gone_error(object);
 }
 
-// Under the lock. An object that was not heard of before is awaited, but for no more than so many
-// (R8). Null: not this one, and why.
+// Returns the object's entry. An object not heard of before is awaited, up to a limit (R8). Null,
+// with the reason in `why`, if it is not. The caller must hold the lock.
 ObjectTable::Entry* ObjectTable::entry(const ObjectId& object, std::exception_ptr& why) {
   const auto at = entries_.find(object);
   if (at != entries_.end()) return &at->second;
@@ -66,7 +66,7 @@ ObjectTable::Entry* ObjectTable::entry(const ObjectId& object, std::exception_pt
   return why ? nullptr : &await(object);
 }
 
-// Under the lock.
+// The caller must hold the lock.
 ObjectTable::Entry& ObjectTable::await(const ObjectId& object) {
   Entry& expected = entries_[object];
   ++awaited_;
@@ -74,7 +74,7 @@ ObjectTable::Entry& ObjectTable::await(const ObjectId& object) {
   return expected;
 }
 
-// Under the lock.
+// The caller must hold the lock.
 void ObjectTable::wait_for_creation(const ObjectId& object, Entry& expected) {
   expected.in_line().timer =
       node_.loop()->schedule(node_.loop()->now() + kExpectFor, [weak = weak_from_this(), object] {
@@ -108,7 +108,7 @@ struct ObjectTable::Coming {
     const auto at = objects->entries_.find(object);
     if (at == objects->entries_.end() || !at->second.line) return;
     if (--at->second.line->coming == 0 && at->second.type == nullptr) {
-      objects->wait_for_creation(object, at->second);  // maybe over another connection
+      objects->wait_for_creation(object, at->second);  // it may come over another connection
     }
   }
 
@@ -156,7 +156,7 @@ void ObjectTable::create(const ObjectId& object, const PeerIdentity& user, std::
   start(object, created);
 }
 
-// The object is in line until it is made.
+// Makes the object, which holds its line until then.
 void ObjectTable::make(const ObjectId& object, std::string_view maker, MakeObject make_it,
                        UniqueFunction<void(Result<void>)> done,
                        const Result<std::shared_ptr<void>>& turn) {
@@ -187,7 +187,7 @@ void ObjectTable::made(const ObjectId& object, std::string_view maker,
   {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
-    if (at != entries_.end()) {  // the node has not ended meanwhile
+    if (at != entries_.end()) {  // the node has not ended
       if (value) {
         at->second.value = std::move(value).value();
       } else {
@@ -222,7 +222,7 @@ void ObjectTable::abandon(const NoObject& none) {
   {
     const std::lock_guard lock(mutex_);
     const auto at = entries_.find(object);
-    if (at == entries_.end()) {  // nor will it be: the creation may come late
+    if (at == entries_.end()) {  // it will not come: if its creation is only late, it is refused
       if (!closed_) remember_gone(object, Gone::never_made);
       return;
     }

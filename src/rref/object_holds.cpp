@@ -9,10 +9,11 @@
 #include "rref/object_table.hpp"
 #include "rref/shrink.hpp"
 
-// By whom a node's objects are held: docs/rref-protocol.md.
+// The holders of a node's objects: see docs/rref-protocol.md.
 namespace batchrpc::detail {
 
-// Under the lock, as what follows, but for the public functions. Again, it changes nothing.
+// Records a hold; a second time changes nothing. The caller must hold the lock, here and in all
+// functions below that are not public.
 void ObjectTable::hold(Entry& entry, Holder& holder, TimePoint now) {
   const auto known = std::find_if(entry.holds.begin(), entry.holds.end(),
                                   [&](const Hold& hold) { return hold.holder == &holder; });
@@ -34,8 +35,8 @@ void ObjectTable::let_go(const ObjectId& object, Holder& holder) {
   drop_if_unused(at);
 }
 
-// What holders have not listed they do not hold any more (R6), and those that are over nothing: one
-// look at all objects for all of them. In order, whatever the hash.
+// Releases the objects that listed holders did not list (R6), and all objects of holders that are
+// over, in one pass over all objects. Releases them in order, independent of hashing.
 void ObjectTable::let_go_of_rest() {
   if (!holders_.any_ended()) return;
   std::vector<ObjectId> released;
@@ -53,13 +54,15 @@ void ObjectTable::let_go_of_rest() {
     drop_if_unused(entries_.find(object));
 }
 
-// Notes that; what is gone its holder is told of. False: it is neither, and to be told again (R8).
+// Records a hold. If the object is gone, notifies the holder. Returns false if neither is possible
+// and the holder must report it again (R8).
 bool ObjectTable::note_hold(const ObjectId& object, Holder& holder, TimePoint now) {
   std::exception_ptr why;
   const bool is_known = entries_.contains(object);
   Entry* const held = entry(object, why);
   if (held != nullptr) {
-    // What is spoken of again, and not known, has been here rather than is to come (R6).
+    // An object that is reported again, but not known, was here before; it is not still to come
+    // (R6).
     if (!is_known) held->in_line().listed = holder.listing;
     hold(*held, holder, now);
     return true;
@@ -156,7 +159,7 @@ void ObjectTable::tick() {
     node_.log().info(line);
 }
 
-// --- what people see
+// --- reports for people
 
 std::vector<OwnedRRefs> ObjectTable::report() const {
   std::map<std::string_view, OwnedRRefs> types;

@@ -4,8 +4,8 @@
 
 namespace batchrpc::detail {
 
-// Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997. The
-// objects of a creator follow each other: so do their places, 4096 at a time.
+// Dietzfelbinger et al., "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997. A
+// creator's objects have consecutive numbers, and so have their hashes, 4096 at a time.
 std::size_t ObjectIdHash::operator()(const ObjectId& id) const noexcept {
   struct Multipliers {
     std::uint64_t owner = random_odd();

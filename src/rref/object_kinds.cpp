@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kObjectId = "{u64,u64,u64}";
 
-// Calls that are about one object start in order: its id is the first argument.
+// Calls of one object start in order; its id is the first argument.
 std::optional<OrderingKey> object_of_call(Decoder& arguments) {
   return std::get<0>(decode_struct<OrderingKey>(arguments, wire::kBodyPointer - 1));
 }

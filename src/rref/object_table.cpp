@@ -6,8 +6,8 @@
 #include "batchrpc/base/error.hpp"
 #include "call/local_node.hpp"
 
-// The objects, their types and calls. How they come to be is in object_creation.cpp, by whom they
-// are held in object_holds.cpp.
+// The objects, their types and calls. Their creation is in object_creation.cpp, their holders are
+// in object_holds.cpp.
 namespace batchrpc::detail {
 namespace {
 
@@ -15,7 +15,7 @@ constexpr std::size_t kGoneKept = 65536;
 
 }  // namespace
 
-// Under the lock.
+// The caller must hold the lock.
 std::exception_ptr ObjectTable::gone_error(const ObjectId& object) const {
   const auto at = gone_.find(object);
   if (at == gone_.end() || at->second == Gone::released) return expired_error();
@@ -35,7 +35,7 @@ std::exception_ptr ObjectTable::restarted_error() const {
                                            " was restarted since; create another"));
 }
 
-// For this process itself; others are told node_.refusal().
+// For this process itself; other nodes get node_.refusal().
 std::exception_ptr ObjectTable::closed_error() const {
   return std::make_exception_ptr(
       ShutDown("node " + node_.name() + " is shut down; make a new one"));
@@ -47,7 +47,7 @@ ObjectTable::~ObjectTable() = default;
 
 // --- types
 
-// Under the lock.
+// The caller must hold the lock.
 ObjectTable::Type& ObjectTable::type_of(std::string_view name) {
   const auto at = types_.find(name);
   if (at != types_.end()) return at->second;
@@ -60,7 +60,7 @@ void ObjectTable::allow_as(std::string_view type, std::string_view base, Upcast 
   type_of(type).bases.insert_or_assign(std::string(base), cast);
 }
 
-// Under the lock.
+// The caller must hold the lock.
 Result<std::shared_ptr<void>> ObjectTable::value_as(const Entry& known,
                                                     std::string_view type) const {
   if (known.failed) return known.failed;
@@ -108,7 +108,7 @@ void ObjectTable::run(const ObjectId& object, std::string_view type, ObjectJob j
   if (cancelled) drop(key);
 }
 
-// A job whose call was cancelled.
+// Drops the job of a cancelled call.
 void ObjectTable::drop(const Key& job) {
   Jobs::node_type dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
@@ -116,7 +116,7 @@ void ObjectTable::drop(const Key& job) {
   if (at != entries_.end() && at->second.line) dropped = at->second.line->jobs.extract(job.second);
 }
 
-// Under the lock.
+// The caller must hold the lock.
 void ObjectTable::start(const ObjectId& object, Entry& known) {
   if (known.line->busy || known.line->jobs.empty()) return;
   known.line->busy = true;
@@ -133,7 +133,7 @@ void ObjectTable::run_next(const ObjectId& object) {
     const auto at = entries_.find(object);
     if (at == entries_.end()) return;  // the node has ended
     auto& jobs = at->second.line->jobs;
-    if (!jobs.empty()) {  // else the calls were cancelled meanwhile
+    if (!jobs.empty()) {  // otherwise the calls were cancelled
       job = jobs.extract(jobs.begin());
       if (job.key() != 0) value = value_as(at->second, job.mapped().type);
     }
@@ -151,7 +151,8 @@ void ObjectTable::run_next(const ObjectId& object) {
   if (at != entries_.end()) turn_over(at);
 }
 
-// Under the lock. What ran on the object has returned, or the object is there.
+// The object is ready for the next job, as it was just made or a job has returned. The caller must
+// hold the lock.
 void ObjectTable::turn_over(Entries::iterator at) {
   at->second.line->busy = false;
   start(at->first, at->second);
@@ -161,7 +162,7 @@ void ObjectTable::turn_over(Entries::iterator at) {
 
 // --- the end of an object
 
-// Under the lock.
+// The caller must hold the lock.
 void ObjectTable::drop_if_unused(Entries::iterator at) {
   const Entry& known = at->second;
   const bool used = known.type == nullptr || known.line || known.held_here || !known.holds.empty();
@@ -204,7 +205,7 @@ void ObjectTable::close() {
     awaited_ = 0;
     unused.swap(unused_);
   }
-  // In order, whatever the hash.
+  // In order, independent of hashing.
   std::map<ObjectId, Entry> ended(std::make_move_iterator(all.begin()),
                                   std::make_move_iterator(all.end()));
   all.clear();

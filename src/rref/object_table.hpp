@@ -26,60 +26,63 @@
 
 namespace batchrpc::detail {
 
-/// The objects that one node owns, by whom they are held, and the calls that wait for them. An
-/// object is destroyed when no node holds it and nothing waits or runs (R1), or when its node ends.
+/// The objects that a node owns, their holders, and the calls that wait for them. An object is
+/// destroyed when no node holds it and no call of it waits or runs (R1), or when its node ends.
 /// Thread-safe.
 class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
  public:
   ObjectTable(LocalNode& node, Outbox& outbox);
   ~ObjectTable();
 
-  /// By `user`, who holds it from now on.
+  /// Creates an object for `user`, which holds it from now on.
   void create(const ObjectId& object, const PeerIdentity& user, std::string_view type,
               std::string_view maker, MakeObject make, UniqueFunction<void(Result<void>)> done);
-  /// The creation of the object is coming in, for as long as what is returned lives (may be null);
-  /// so long, calls wait for it.
+  /// Announces that the object's creation is arriving. Calls wait for it as long as the result
+  /// (maybe null) lives.
   [[nodiscard]] std::shared_ptr<void> expect(const ObjectId& object);
-  /// A new object, which this node holds. Throws ShutDown.
+  /// Adds a new object that this node holds. Throws ShutDown.
   void own(const ObjectId& object, std::string_view type, const std::shared_ptr<void>& value);
-  /// `call`: whose job it is, which goes with it when it is cancelled; null: it can not be. What is
-  /// not to be run the job gets as an error.
+  /// Runs a job on the object in its turn. If the job must not run, it is called with an error.
+  /// `call` is the job's call, and cancelling it drops the job; null: it cannot be cancelled.
   void run(const ObjectId& object, std::string_view type, ObjectJob job,
            const Ref<CallState>& call);
-  /// There will be no such object, its creator says: calls that wait for it fail so.
+  /// The creator reports that the object will not exist: calls that wait for it fail.
   void abandon(const NoObject& none);
-  /// At the node's end: destroys the objects (those whose methods run, when these have returned),
-  /// and refuses new ones. Handles of the node's own that objects hold would keep it alive.
+  /// Destroys the objects at the node's end and refuses new ones. Objects with running methods are
+  /// destroyed when these return. Without it, handles to the node's own objects that are kept in
+  /// objects would keep the node alive.
   void close();
 
-  /// What `user` says of what it holds. Returns the forks of this node's own that have arrived.
+  /// Processes the holds that `user` reports. Returns those of this node's own forks that have
+  /// arrived.
   [[nodiscard]] std::vector<Fork> update(const PeerIdentity& user,
                                          const std::vector<HoldUpdate>& updates);
-  /// Whether this node itself holds it; before await_here() nobody else can have heard of it.
+  /// Holds by this node itself. Before await_here() no other node can know the object.
   /// @{
   void await_here(const ObjectId& object);
   void hold_here(const ObjectId& object);
   void let_go_here(const ObjectId& object);
   /// @}
-  /// Looks after the holders (R4, R5).
+
+  /// Checks the holders (R4, R5).
   void tick();
 
   void allow_as(std::string_view type, std::string_view base, Upcast cast);
 
-  /// The object as a `type`; null before it is constructed. Throws NotFound, what the constructor
-  /// threw, or InvalidArgument (another type).
+  /// The object as a `type`; null before it is constructed. Throws NotFound, the constructor's
+  /// error, or InvalidArgument (another type).
   [[nodiscard]] std::shared_ptr<void> find(const ObjectId& object, std::string_view type) const;
   [[nodiscard]] std::vector<OwnedRRefs> report() const;
-  /// The same as lines, for people: of what others hold.
+  /// A report for people, in lines: the objects that other nodes hold.
   [[nodiscard]] std::vector<std::string> held_by_others() const;
 
  private:
-  // One that waits: its object, and its number there.
+  // Identifies a waiting job: its object, and its number there.
   using Key = std::pair<ObjectId, std::uint64_t>;
   using Hook = DropHook<ObjectTable, Key>;
   friend Hook;
   struct Job {
-    std::string type{};  // what the caller takes the object for
+    std::string type{};  // the caller's type of the object
     ObjectJob run{};
     Ref<CallState> call{};  // may be null
     std::optional<Hook> hook{};
@@ -90,17 +93,17 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   };
   using Jobs =
       std::map<std::uint64_t, Job, std::less<>, PoolAllocator<std::pair<const std::uint64_t, Job>>>;
-  // Of an object that is used, or awaited; others have none.
+  // For an object that is used or awaited; others have none.
   struct Line : Pooled {
     Jobs jobs;  // the construction is number 0
     std::uint64_t next_job = 1;
-    int coming = 0;  // creations that have begun to come in
+    int coming = 0;  // creations that are arriving
     bool busy = false;
-    bool listed = false;  // a holder has spoken of it again, before it was known here
+    bool listed = false;  // a holder has reported it again before it was known here
     TimerId timer = 0;
   };
   struct Entry {
-    Type* type = nullptr;  // null: its creation has not come yet
+    Type* type = nullptr;  // null: its creation has not arrived
     std::shared_ptr<void> value;
     std::exception_ptr failed;
     std::vector<Hold> holds;
@@ -153,13 +156,13 @@ class ObjectTable : public std::enable_shared_from_this<ObjectTable> {
   Entries entries_;
   Holders holders_;
   std::map<std::string, Type, std::less<>> types_;
-  // Many small nodes that come and go: in pages of their own, so that the heap is not riddled by
-  // them.
+  // These are many small nodes with short lives. Separate pages keep them from fragmenting the
+  // heap.
   std::pmr::unsynchronized_pool_resource gone_memory_;
   std::pmr::map<ObjectId, Gone> gone_{&gone_memory_};
   std::deque<ObjectId> gone_order_;
-  std::vector<std::shared_ptr<void>> unused_;  // to be destroyed by a worker
-  std::size_t awaited_ = 0;                    // whose creation has not come
+  std::vector<std::shared_ptr<void>> unused_;  // a worker will destroy them
+  std::size_t awaited_ = 0;                    // objects whose creation has not arrived
   bool closed_ = false;
 };
 

@@ -10,7 +10,7 @@
 namespace batchrpc::detail {
 namespace {
 
-// So many of a kind go into one message.
+// The most entries of a kind in one message.
 constexpr std::size_t kMost = 4096;
 
 template <class T>
@@ -28,7 +28,7 @@ bool send_list(LocalNode& node, const std::string& peer, std::string_view name,
 
 }  // namespace
 
-// Under the lock.
+// The caller must hold the lock.
 Outbox::Mail& Outbox::mail_for(const std::string& peer) {
   if (!std::exchange(scheduled_, true)) {
     node_.loop()->post([weak = node_.weak_from_this()] {
@@ -68,7 +68,7 @@ void Outbox::flush() {
   }
   std::set<std::string> not_told;
   for (const auto& [peer, mail] : leaving) {
-    // Nobody is to be connected to for this who is gone.
+    // Do not connect to a peer that is gone just for this.
     if (node_.peers().standing(peer).live && send(peer, mail)) continue;
     if (!mail.updates.empty()) not_told.insert(peer);
   }
@@ -78,19 +78,19 @@ void Outbox::flush() {
 bool Outbox::send(const std::string& peer, const Mail& mail) {
   if (!mail.questions.empty()) ask(peer, mail.questions);
   if (!send_list(node_, peer, kHold, mail.updates)) return false;
-  // Who does not take what it has asked for is told when it asks again (R3, R6).
+  // A peer that does not read its answers gets them when it asks again (R3, R6).
   if (node_.peers().is_behind(peer)) return true;
   return send_list(node_, peer, kArrived, mail.arrived) && send_list(node_, peer, kNone, mail.none);
 }
 
-// Nothing is here for a node that has never decoded a handle, and does not know the question.
+// A peer that does not know this function has never decoded a handle, so none need be kept for it.
 void Outbox::ask(const std::string& peer, const std::vector<ForkQuestion>& questions) {
   std::vector<Fork> asked;
   asked.reserve(questions.size());
   for (const ForkQuestion& question : questions)
     asked.push_back(question.fork);
   OutgoingOptions options;
-  options.timeout = node_.options().dead_after;  // it is asked again before that
+  options.timeout = node_.options().dead_after;  // it will ask again before that
   send_call<std::vector<Fork>, std::vector<ForkQuestion>>(
       submit_to(node_, peer),
       function_key(kAsk, signature<std::vector<Fork>, std::vector<ForkQuestion>>()),

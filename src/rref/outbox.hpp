@@ -11,9 +11,9 @@
 
 namespace batchrpc::detail {
 
-/// What a node has to tell others about references, gathered until the loop's next turn. What is
-/// for one peer leaves in order. Thread-safe, and may be used under any lock but PeerTable's and
-/// the node's.
+/// Collects a node's notifications about references until the loop's next turn. Notifications for
+/// one peer leave in order. Thread-safe; may be used under any lock except PeerTable's and the
+/// node's.
 class Outbox {
  public:
   explicit Outbox(LocalNode& node) : node_(node) {}
@@ -23,7 +23,7 @@ class Outbox {
   void add(const std::string& peer, const ForkQuestion& question);
   void add(const std::string& peer, NoObject none);
 
-  /// Sends what is there.
+  /// Sends all notifications.
   void flush();
 
  private:
@@ -41,7 +41,7 @@ class Outbox {
   LocalNode& node_;
   std::mutex mutex_;
   std::map<std::string, Mail> mail_;
-  std::uint64_t told_ = 0;  // updates
+  std::uint64_t told_ = 0;  // numbers of updates
   bool scheduled_ = false;
 };
 

@@ -30,7 +30,7 @@ std::shared_ptr<RrefParts> parts_here() { return node_of_this_message()->extensi
 
 const PeerIdentity& caller() { return CallContext::current()->caller(); }
 
-// What peers tell each other: rref_messages.hpp.
+// Exposes the functions of the protocol: rref_messages.hpp.
 void expose_protocol(LocalNode& node) {
   expose_once(node, kHold, [](const std::vector<HoldUpdate>& updates) {
     const auto parts = parts_here();
@@ -66,7 +66,7 @@ void expose_protocol(LocalNode& node) {
   });
 }
 
-// Whether there is no object: else the answer was lost.
+// Whether the object certainly does not exist. Otherwise the answer may have been lost.
 bool surely_failed(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -79,15 +79,15 @@ bool surely_failed(const std::exception_ptr& error) {
   }
 }
 
-// What methods of an object fail with whose creation has failed with `error`: as the owner says it.
+// The error for methods of an object whose creation failed with `error`, in the owner's words.
 std::exception_ptr for_methods(const std::exception_ptr& error, std::string_view maker) {
   try {
     std::rethrow_exception(error);
   } catch (const RemoteError& thrown) {
-    if (!thrown.may_have_run()) return error;  // the maker never was: it names what failed itself
+    if (!thrown.may_have_run()) return error;  // the maker never ran: the error names the cause
     return std::make_exception_ptr(
         RemoteError(thrown.thrown_what(), thrown.type(), thrown.node(), maker, false));
-  } catch (const NotSent& creation) {  // to call again, as it says, would be in vain
+  } catch (const NotSent& creation) {  // calling again, as it suggests, would be useless
     constexpr std::string_view kNeverMade =
         "the object of this RRef was never made, create another: ";
     if (std::string_view(creation.what()).starts_with(kNeverMade)) return error;
@@ -133,9 +133,9 @@ void follow_node(LocalNode& node, const std::shared_ptr<RrefParts>& all) {
 }  // namespace
 
 void use_objects(const std::shared_ptr<LocalNode>& node) {
-  if (node->functions().find(kAbandon)) return;  // the last one
+  if (node->functions().find(kAbandon)) return;  // the last one to be exposed
   const auto parts = node->extension<RrefParts>();
-  if (node->refusal()) {  // it ends, and will have none
+  if (node->refusal()) {  // the node is ending and will have none
     parts->references->close();
     parts->objects->close();
     return;
@@ -175,7 +175,7 @@ bool Reference::is_owner() const noexcept { return link_->is_self(); }
 std::shared_ptr<void> Reference::local(std::string_view type) const {
   if (!is_owner()) {
     const std::exception_ptr lost = link_->lost();
-    if (lost && owner() == node_->name()) std::rethrow_exception(lost);  // of its former self (R7)
+    if (lost && owner() == node_->name()) std::rethrow_exception(lost);  // (R7)
     throw InvalidArgument("local(): the object lives on " + owner() + ", not on " + node_->name() +
                           "; use call() or to_here()");
   }
@@ -202,9 +202,9 @@ void Reference::fail(std::exception_ptr error) {
 
 void Reference::creation_failed(const std::exception_ptr& error, std::string_view maker) {
   const std::exception_ptr why = for_methods(error, maker);
-  // Where it may have run, the owner knows (R6, R8).
+  // If it may have run, the owner knows the outcome (R6, R8).
   if (surely_failed(error)) fail(why);
-  // Calls that were sent already wait there, unless the constructor itself was what failed.
+  // Calls sent earlier wait there, unless the constructor itself failed.
   notify(*node_, owner(), kAbandon, no_object(object_, why));
 }
 

@@ -4,11 +4,11 @@
 
 #include "rref/references.hpp"
 
-// Handles on their way: kept until their receivers have them (R2, R5).
+// Handles in flight: kept until their receivers have them (R2, R5).
 namespace batchrpc::detail {
 namespace {
 
-// Goes with the message that carries a handle.
+// Is attached to the message that carries a handle.
 class ForkHook final : public DeliveryHook {
  public:
   ForkHook(std::weak_ptr<References> references, std::uint64_t number)
@@ -37,7 +37,7 @@ WireReference References::send(std::shared_ptr<Reference> reference, Encoder& me
     const std::lock_guard lock(mutex_);
     while (sent_.contains(next_fork_))
       ++next_fork_;
-    // What peers could guess, they could end.
+    // A number that peers could guess would let them end the fork.
     number = std::uint64_t{next_fork_++} << 32 | random_();
   }
   message.add_delivery_hook(std::make_shared<ForkHook>(weak_from_this(), number));
@@ -76,8 +76,8 @@ void References::message_over(std::uint64_t number) noexcept {
     return;
   }
   at->second.over = true;
-  // A reply is sent, and may be on its way: over another connection than the question, until that
-  // counts as dead. What a call has brought is being confirmed.
+  // A reply may still be in flight. It may use another connection than its call, until that
+  // connection counts as dead. The arrival of a call's handles is being confirmed.
   at->second.ask_from =
       node_.loop()->coarse_now() +
       (at->second.as_reply ? 2 * node_.options().dead_after : node_.options().ping_after);
@@ -127,7 +127,8 @@ std::size_t References::in_flight() const {
   return sent_.size();
 }
 
-// Under the lock. Whether `fork` was to this node itself, of which nobody need hear.
+// Whether `fork` was sent to this node itself; then no other node need be notified. The caller must
+// hold the lock.
 bool References::arrived_here(const Fork& fork, const Reference& reference) {
   const auto at = find_sent(fork);
   if (at == sent_.end() || at->second.reference.get() != &reference) return false;
@@ -135,13 +136,13 @@ bool References::arrived_here(const Fork& fork, const Reference& reference) {
   return true;
 }
 
-// Under the lock.
+// The caller must hold the lock.
 References::SentForks::iterator References::find_sent(std::uint64_t number) {
   const auto at = sent_.find(number >> 32);
   return at != sent_.end() && at->second.number == number ? at : sent_.end();
 }
 
-// Under the lock.
+// The caller must hold the lock.
 References::SentForks::iterator References::find_sent(const Fork& fork) {
   return fork.parent == node_.incarnation() ? find_sent(fork.number) : sent_.end();
 }
@@ -170,7 +171,7 @@ void References::look_after_forks() {
   }
 }
 
-// Under the lock. Of one whose message is over; asks its receiver after it.
+// Whether a fork whose message is over has ended; asks its receiver. The caller must hold the lock.
 bool References::has_ended(Sent& sent, const PeerStanding& receiver, TimePoint now) {
   const NodeOptions& options = node_.options();
   if (sent.reference->link()->is_lost()) return true;

@@ -6,7 +6,7 @@
 #include "batchrpc/base/error.hpp"
 #include "rref/shrink.hpp"
 
-// What this node refers to, and its owners; handles on their way are in reference_forks.cpp.
+// The node's references and their owners. Handles in flight are in reference_forks.cpp.
 namespace batchrpc::detail {
 namespace {
 
@@ -38,14 +38,14 @@ std::shared_ptr<OwnerLink> References::link_to(std::string_view name, std::uint6
       if (auto link = at->second.link.lock(); link && link->name() == name) return link;
     }
   }
-  const PeerStanding standing = node_.peers().standing(name);  // not under the lock: see Outbox
+  const PeerStanding standing = node_.peers().standing(name);  // before locking: see Outbox
   const bool is_self = incarnation == node_.incarnation();
   const std::lock_guard lock(mutex_);
   const auto [at, added] = owners_.try_emplace(incarnation);
   auto link = at->second.link.lock();
   if (link && link->name() == name) return link;
   if (!added && incarnation != 0 && at->second.name != name) {
-    // An incarnation has one name, the one that it has said itself.
+    // An incarnation has one name, which it reports itself.
     if (standing.incarnation != incarnation) {
       throw InvalidArgument("a handle says that an object of " + at->second.name + " is of " +
                             std::string(name));
@@ -60,14 +60,14 @@ std::shared_ptr<OwnerLink> References::link_to(std::string_view name, std::uint6
   return link;
 }
 
-// Under the lock. Null where none is alive.
+// Returns null if none is alive. The caller must hold the lock.
 std::shared_ptr<Reference> References::find(const ObjectId& object) const {
   const auto at = all_.find(object);
   return at != all_.end() ? at->second->weak_from_this().lock() : nullptr;
 }
 
-// Under the lock. One that is just being destroyed has this one put in its place, and the owner
-// does not hear of its end (R1).
+// If the old reference is just being destroyed, this one replaces it, and the owner does not hear
+// of the old one's end (R1). The caller must hold the lock.
 std::shared_ptr<Reference> References::make(const std::shared_ptr<OwnerLink>& link,
                                             const ObjectId& object) {
   auto made = std::make_shared<Reference>(node_.shared_from_this(), link, object);
@@ -75,7 +75,7 @@ std::shared_ptr<Reference> References::make(const std::shared_ptr<OwnerLink>& li
   return made;
 }
 
-// Under the lock.
+// The caller must hold the lock.
 ObjectId References::next_object(std::uint64_t owner) {
   return {.owner = owner, .creator = node_.incarnation(), .number = next_object_++};
 }
@@ -104,7 +104,7 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
   const auto link = link_to(wire.owner, wire.object.owner);
   const std::string& parent = wire.parent.empty() ? wire.owner : wire.parent;
   std::shared_ptr<Reference> reference;
-  std::shared_ptr<Reference> mistaken;  // let go without the lock
+  std::shared_ptr<Reference> mistaken;  // released without the lock
   {
     const std::lock_guard lock(mutex_);
     reference = find(wire.object);
@@ -117,7 +117,7 @@ std::shared_ptr<Reference> References::received(const WireReference& wire) {
       if (link->is_self()) objects_.hold_here(wire.object);
     }
     if (!link->is_self() && !link->is_lost()) {
-      // Also where this node refers to it already: the parent hears of it from the owner (R2).
+      // Even if this node already has a reference: the owner notifies the parent (R2).
       outbox_.add(link->name(), {.object = wire.object,
                                  .kind = HoldUpdate::hold,
                                  .fork = wire.fork,
@@ -151,7 +151,7 @@ void References::not_told(const std::set<std::string>& owners) {
 
 void References::none(const PeerIdentity& owner, const std::vector<NoObject>& objects) {
   for (const NoObject& object : objects) {
-    // Of another life than it is asked about a node says that it is lost.
+    // If asked about an earlier incarnation, a node answers that the object's owner is lost.
     const bool is_lost = object.code == static_cast<std::uint16_t>(ErrorCode::owner_lost);
     if (!is_lost && object.object.owner != owner.incarnation) continue;
     std::shared_ptr<Reference> reference;
@@ -181,7 +181,7 @@ void References::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   left_behind.swap(sent_);
-  // The owner is not told that these are released: the handles may be on their way yet (R5).
+  // Do not report these as released to the owner: the handles may still be in flight (R5).
   for (const auto& [number, sent] : left_behind) {
     if (!sent.reference->is_owner()) all_.erase(sent.reference->object());
   }
@@ -195,12 +195,12 @@ void References::give_back() {
     if (!link.is_self() && !link.is_lost()) held.emplace_back(object, link.name());
   }
   all_.clear();
-  std::sort(held.begin(), held.end());  // in order, whatever the hash
+  std::sort(held.begin(), held.end());  // in order, independent of hashing
   for (const auto& [object, owner] : held)
     outbox_.add(owner, {.object = object, .kind = HoldUpdate::release});
 }
 
-// --- now and then
+// --- periodically
 
 void References::tick() {
   look_after_owners();
@@ -247,14 +247,15 @@ void References::lose_owner(const PeerIdentity& owner, const std::string& why) {
   owners_.erase(at);
 }
 
-// An owner of whom nothing is held, and whom this node does not know: it was told nothing.
+// Forgets an owner that this node does not know and holds nothing of: it was never notified.
 void References::forget_unidentified(const PeerIdentity& owner) {
   const std::lock_guard lock(mutex_);
   const auto at = owners_.find(owner.incarnation);
   if (at != owners_.end() && at->second.link.expired()) owners_.erase(at);
 }
 
-// Under the lock. What was told over a session that has ended may have been lost (R6).
+// Sends all holds again, since notifications over an ended session may have been lost (R6). The
+// caller must hold the lock.
 void References::notify_all(std::uint64_t owner, const std::string& name) {
   const ObjectId next{.owner = owner, .creator = node_.incarnation(), .number = next_object_};
   outbox_.add(name, {.object = next, .kind = HoldUpdate::list_begins});
@@ -262,7 +263,7 @@ void References::notify_all(std::uint64_t owner, const std::string& name) {
   for (const auto& [object, reference] : all_) {
     if (object.owner == owner) held.push_back(object);
   }
-  std::sort(held.begin(), held.end());  // in order, whatever the hash
+  std::sort(held.begin(), held.end());  // in order, independent of hashing
   for (const ObjectId& object : held)
     outbox_.add(name, {.object = object, .kind = HoldUpdate::hold});
   outbox_.add(name, {.kind = HoldUpdate::list_ends});

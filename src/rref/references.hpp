@@ -26,7 +26,7 @@ class References;
 /// The owner of objects that this node refers to: one incarnation of a node. Thread-safe.
 class OwnerLink {
  public:
-  /// `table` lives as long as its node does.
+  /// `table` lives as long as its node.
   OwnerLink(References& table, std::string name, std::uint64_t incarnation, bool is_self)
       : table_(table), name_(std::move(name)), incarnation_(incarnation), is_self_(is_self) {}
 
@@ -36,7 +36,7 @@ class OwnerLink {
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
   [[nodiscard]] bool is_self() const noexcept { return is_self_; }
 
-  /// Why there are no objects of it any more; null: it lives, as far as is known.
+  /// Why its objects are gone; null: it lives, as far as is known.
   [[nodiscard]] std::exception_ptr lost() const;
   [[nodiscard]] bool is_lost() const noexcept { return lost_.load(std::memory_order_acquire); }
   void lose(std::exception_ptr why);
@@ -51,7 +51,7 @@ class OwnerLink {
   std::exception_ptr why_;
 };
 
-/// What a node refers to, and the handles that it has sent and that may not have arrived.
+/// The node's references to objects, and handles that it sent and that may not have arrived.
 /// Thread-safe.
 class References : public std::enable_shared_from_this<References> {
  public:
@@ -59,16 +59,16 @@ class References : public std::enable_shared_from_this<References> {
       : node_(node), objects_(objects), outbox_(outbox) {}
 
   [[nodiscard]] std::shared_ptr<Reference> to_new_object(std::string_view owner);
-  /// To an object of this process. Throws ShutDown.
+  /// Makes a reference to an object of this process. Throws ShutDown.
   [[nodiscard]] std::shared_ptr<Reference> own(std::string_view type,
                                                const std::shared_ptr<void>& object);
   [[nodiscard]] std::shared_ptr<Reference> received(const WireReference& wire);
-  /// By the destructor of one.
+  /// Called by a reference's destructor.
   void dropped(const Reference& reference);
 
-  /// A handle leaves with `message`, and is kept alive until it has arrived (R2).
+  /// Sends a handle with `message`, and keeps it alive until it has arrived (R2).
   [[nodiscard]] WireReference send(std::shared_ptr<Reference> reference, Encoder& message);
-  /// Of what send() has given a message.
+  /// Events of the message that send() gave a handle.
   /// @{
   void left(std::uint64_t number, std::string_view receiver, std::uint64_t incarnation,
             bool as_reply) noexcept;
@@ -76,10 +76,10 @@ class References : public std::enable_shared_from_this<References> {
   void taken_back(std::uint64_t number) noexcept;
   /// @}
 
-  /// What could not be sent to the owners of these names is lost.
+  /// Notifications to owners of these names could not be sent and are lost.
   void not_told(const std::set<std::string>& owners);
 
-  /// What peers tell, `from` whom.
+  /// Messages of the peer `from`.
   /// @{
   void arrived(std::string_view from, const std::vector<Fork>& forks);
   /// Returns the forks that need not be kept.
@@ -88,39 +88,39 @@ class References : public std::enable_shared_from_this<References> {
   void none(const PeerIdentity& owner, const std::vector<NoObject>& objects);
   /// @}
 
-  /// Looks after owners and forks (R3 to R7).
+  /// Checks owners and forks (R3 to R7).
   void tick();
-  /// This node ends: what it has sent is left to the owners (R5).
+  /// The node ends: the owners take over the handles that it sent (R5).
   void close();
-  /// The last that it tells: handles that outlive it are of no use to anybody.
+  /// Releases the rest, as the last notification: handles that outlive the node are useless.
   void give_back();
 
-  /// How many objects this node refers to, by their owners' names.
+  /// The number of objects this node refers to, by their owners' names.
   [[nodiscard]] std::map<std::string, std::size_t> count() const;
-  /// How many handles were sent and may not have arrived.
+  /// The number of handles that were sent and may not have arrived.
   [[nodiscard]] std::size_t in_flight() const;
 
  private:
-  // An owner of whom this node holds something, or has: what was told it last may be lost.
+  // An owner of objects that this node holds, or held: its last notifications may be lost.
   struct Owner {
     std::string name;
     std::weak_ptr<OwnerLink> link{};
-    std::uint64_t sessions_ended = 0;  // when it was told all
-    bool not_told = false;             // something, since
+    std::uint64_t sessions_ended = 0;  // at the time of the last full report
+    bool not_told = false;             // a notification was lost since then
   };
   // A handle that was sent.
   struct Sent {
     std::uint64_t number = 0;
     std::shared_ptr<Reference> reference{};
     std::string receiver{};
-    std::uint64_t incarnation = 0;  // of the receiver, once that is known
+    std::uint64_t incarnation = 0;  // of the receiver, once known
     Absence absence{};
     TimePoint ask_from{};
     bool as_reply = false;
     bool left = false;
     bool over = false;
   };
-  // By the upper half of their numbers, which counts.
+  // The key is the upper half of a fork's number, which is a counter.
   using SentForks = std::unordered_map<std::uint64_t, Sent>;
 
   std::shared_ptr<OwnerLink> link_to(std::string_view name, std::uint64_t incarnation);

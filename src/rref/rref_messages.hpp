@@ -7,44 +7,45 @@
 
 #include "batchrpc/rref/reference.hpp"
 
-/// What nodes tell each other about references: notifications of the library's own, each of one of
-/// these or a list. The rules are those of docs/rref-protocol.md.
+/// The messages between nodes about references. Each is one of the library's own notifications with
+/// one of these structs or a list of them. docs/rref-protocol.md has the rules.
 namespace batchrpc::detail {
 
-/// A user tells an owner what it holds (R1), in order.
+/// A holder reports to an owner what it holds (R1), in order.
 struct HoldUpdate {
   enum Kind : std::uint8_t {
     release = 0,
     hold = 1,
-    /// Of all that it holds (R6). `object` is the next that the holder will have made: those from
-    /// there on may not be in the list.
+    /// Begins a list of all that it holds (R6). `object` is the next object that the holder will
+    /// create: objects from there on may be missing from the list.
     list_begins = 2,
     list_ends = 3,
   };
   ObjectId object{};
   std::uint8_t kind = release;
-  Fork fork{};           ///< of the handle that has come; zero: none
-  std::string parent{};  ///< who waits to hear of that
-  /// Rises with each that the holder tells, whomever: what comes late or again counts no more.
+  Fork fork{};           ///< of the handle that arrived; zero: none
+  std::string parent{};  ///< the node that waits for the arrival
+  /// Counts a holder's updates, to whichever node: late and repeated ones are ignored.
   std::uint64_t number = 0;
 };
 
-/// A parent asks what became of a handle that it has sent (R3).
+/// A parent asks whether a handle that it sent has arrived (R3).
 struct ForkQuestion {
   ObjectId object{};
   Fork fork{};
 };
 
-/// There is no such object, and why: an owner tells who holds it, and a creator its owner.
+/// Reports that an object does not exist, with the reason: from an owner to its holders, or from a
+/// creator to its owner.
 struct NoObject {
   ObjectId object{};
   std::uint16_t code = 0;
-  std::string why{};    ///< what() of the error; of a remote_error thrown_what()
-  std::string type{};   ///< of a remote_error: of what was thrown,
-  std::string maker{};  ///< by what
+  std::string why{};    ///< the error's what(); for a remote_error, its thrown_what()
+  std::string type{};   ///< for a remote_error: the type of the thrown exception,
+  std::string maker{};  ///< and the function that threw it
 };
 [[nodiscard]] NoObject no_object(const ObjectId& object, const std::exception_ptr& why);
-/// What calls of an object of `owner` fail with.
+/// The error for calls of an object of `owner`.
 [[nodiscard]] std::exception_ptr error_of(const NoObject& none, std::string_view owner);
 
 inline constexpr std::string_view kHold = "batchrpc.rref.hold";

@@ -9,7 +9,7 @@
 
 namespace batchrpc::detail {
 
-/// What a node keeps of remote references: an extension of the LocalNode.
+/// A node's state for remote references: an extension of the LocalNode.
 struct RrefParts {
   explicit RrefParts(LocalNode& node)
       : outbox(std::make_shared<Outbox>(node)),
@@ -18,11 +18,11 @@ struct RrefParts {
 
   std::once_flag follows_node;
   const std::shared_ptr<Outbox> outbox;
-  const std::shared_ptr<ObjectTable> objects;    ///< that it owns
-  const std::shared_ptr<References> references;  ///< that it holds
+  const std::shared_ptr<ObjectTable> objects;    ///< the objects it owns
+  const std::shared_ptr<References> references;  ///< the references it holds
 };
 
-/// What Node::rrefs() says; and what Node::metrics() says of it.
+/// The data for Node::rrefs() and Node::metrics().
 /// @{
 [[nodiscard]] RRefReport report(const RrefParts& parts);
 void add_metrics(const RrefParts& parts, RRefMetrics& metrics);

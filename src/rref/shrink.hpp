@@ -4,7 +4,7 @@
 
 namespace batchrpc::detail {
 
-/// Gives the room back that a hash table has for many times as much as is in it.
+/// Frees memory of a hash table that has many times more room than entries.
 template <class Table>
 void shrink(Table& table) {
   constexpr std::size_t kSmall = 4096;

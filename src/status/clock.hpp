@@ -6,7 +6,7 @@ namespace batchrpc::status {
 
 using Clock = std::chrono::steady_clock;
 
-/// People and sockets: real time, whatever clock the node is on.
+/// Real time, whatever clock the node uses: clients and sockets need it.
 inline Clock::time_point now() noexcept {
   return Clock::now();  // NOLINT(layers)
 }

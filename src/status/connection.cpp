@@ -14,7 +14,7 @@ namespace {
 
 bool comes_later() noexcept { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-// Where what follows a request's head begins; npos: it is not there as a whole.
+// Returns where the text after a request's head begins; npos if the head is not complete.
 std::size_t end_of_head(const std::string& text, std::size_t from) {
   for (std::size_t at = text.find('\n', from); at != std::string::npos;
        at = text.find('\n', at + 1)) {
@@ -34,7 +34,7 @@ short Connection::events() const noexcept {
     case State::writing:
       return POLLOUT;
     case State::answering:
-      return *gone_ ? short{0} : short{POLLRDHUP};  // once: poll() tells it as long as it is so
+      return *gone_ ? short{0} : short{POLLRDHUP};  // once: poll() reports it again and again
     default:
       return 0;
   }

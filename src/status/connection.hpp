@@ -15,15 +15,15 @@
 
 namespace batchrpc::status {
 
-/// A client, from its connection's beginning to its end. Used by the thread that waits for sockets.
+/// A client's connection. Only the thread that waits for sockets uses it.
 class Connection {
  public:
   enum class State : unsigned char {
-    reading,    ///< the request has not come as a whole
-    answering,  ///< by another thread
+    reading,    ///< the request is not complete
+    answering,  ///< another thread is computing the answer
     writing,
-    lingering,  ///< all was written: what still comes is thrown away, for a client that is reset
-                ///< while it writes may lose the answer
+    lingering,  ///< all was written, and further input is discarded: a client that is reset while
+                ///< it writes may lose the answer
     over
   };
 
@@ -33,23 +33,24 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Goes on as far as that is possible now.
+  /// Reads and writes as far as possible now.
   void go_on();
-  /// Takes the answer.
+  /// Takes the answer to be written.
   void answer(std::string answer);
-  /// Ends what has taken too long.
+  /// Ends the connection if its deadline has passed.
   void expire(Clock::time_point at) {
     if (state_ != State::answering && at >= deadline_) state_ = State::over;
   }
   void end() noexcept { state_ = State::over; }
 
-  /// Whether the client has closed its side while it is answered. For whichever thread.
+  /// Whether the client has closed its side while the answer is computed. May be read on any
+  /// thread.
   [[nodiscard]] std::shared_ptr<const std::atomic<bool>> gone() const noexcept { return gone_; }
   [[nodiscard]] State state() const noexcept { return state_; }
-  /// Once, when the request is there as a whole.
+  /// Returns the complete request's head. Call it once.
   [[nodiscard]] std::string take_head() { return std::exchange(in_, {}); }
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
-  /// What to wait for, as of poll().
+  /// The events to wait for, as in poll().
   [[nodiscard]] short events() const noexcept;
   [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
 
@@ -65,7 +66,7 @@ class Connection {
   std::string in_;
   std::string out_;
   std::size_t written_ = 0;
-  Clock::time_point last_{};  // when all is to be written: a trace holds much memory until then
+  Clock::time_point last_{};  // deadline for the whole answer: a trace holds much memory until then
   const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
 };
 

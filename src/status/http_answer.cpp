@@ -10,7 +10,7 @@
 namespace batchrpc::status {
 namespace {
 
-// A connection in memory: the request is there as a whole, and the answer grows.
+// A connection in memory: it reads a complete request and collects the answer.
 class Exchange final : public httplib::Stream {
  public:
   explicit Exchange(std::string_view in) : in_(in) {}
@@ -45,7 +45,7 @@ bool begins_as(std::string_view line, std::string_view name) noexcept {
          });
 }
 
-// The request line, and the headers that are used.
+// Returns the request line and the headers that are used.
 std::string only_what_counts(std::string_view head) {
   constexpr std::array<std::string_view, 3> kUsed{"host", "origin", "sec-fetch-site"};
   std::string kept;
@@ -91,7 +91,7 @@ class HttpAnswerer::Server final : public httplib::Server {
     bool closed = false;
     // NOLINTNEXTLINE(bugprone-unused-return-value): whether to go on with the connection
     (void)process_request(exchange, true, closed, [&](httplib::Request& request) {
-      // Of no use to a server, and so it carries this to handle().
+      // A server has no other use for this member, so it carries is_gone to handle().
       request.response_handler = [&](const httplib::Response&) { return is_gone(); };
     });
     std::string answer = std::move(exchange).take();

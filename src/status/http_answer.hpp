@@ -8,21 +8,21 @@
 
 namespace batchrpc::status {
 
-/// Whether the client has closed its side of the connection, since it has sent the request.
+/// Returns whether the client has closed its side of the connection since it sent the request.
 /// Thread-safe.
 using ClientGone = std::function<bool()>;
 
-/// What is asked for.
+/// A request.
 struct HttpRequest {
-  std::string path{};        ///< decoded, without what follows a '?'
+  std::string path{};        ///< decoded, without the part after a '?'
   std::string host{};        ///< the Host header
-  std::string origin{};      ///< the Origin header: of a page that asks
-  std::string fetch_site{};  ///< the Sec-Fetch-Site header: where in the browser it comes from
-  std::string seconds{};     ///< the parameter of that name, of several the first
+  std::string origin{};      ///< the Origin header: the page that sent the request
+  std::string fetch_site{};  ///< the Sec-Fetch-Site header: that page's relation to this one
+  std::string seconds{};     ///< the parameter of that name; the first, if there are several
   ClientGone is_gone{};      ///< never empty
 };
 
-/// What is answered.
+/// The reply to a request.
 struct HttpReply {
   int status = 200;
   std::string type = "text/plain; charset=utf-8";
@@ -30,19 +30,18 @@ struct HttpReply {
   std::vector<std::pair<std::string, std::string>> headers{};
 };
 
-/// HTTP/1.1 of cpp-httplib, without its sockets: bytes to bytes. Only GET and HEAD are let through,
-/// each on a connection of its own; of the headers only those that are used, so that no others are
-/// parsed (bodies, ranges), and nothing is compressed, which would take from the program's time.
-/// Thread-safe.
+/// The HTTP/1.1 of cpp-httplib without its sockets: bytes to bytes. It accepts only GET and HEAD,
+/// one request for each connection. Only the headers that are used are parsed, so that nothing else
+/// (bodies, ranges) is. It compresses nothing, to save the program's time. Thread-safe.
 class HttpAnswerer {
  public:
   using Handler = std::function<HttpReply(const HttpRequest&)>;
 
-  /// What `handler` throws is answered as 500.
+  /// If `handler` throws, the answer is status 500.
   explicit HttpAnswerer(Handler handler);
   ~HttpAnswerer();
 
-  /// The bytes that answer a request, of which `head` is all up to the empty line. Never empty.
+  /// Returns the answer to a request; `head` is everything up to the empty line. Never empty.
   [[nodiscard]] std::string answer(
       std::string_view head, const ClientGone& is_gone = [] { return false; }) const;
 
@@ -51,7 +50,7 @@ class HttpAnswerer {
   const std::unique_ptr<Server> server_;
 };
 
-/// An answer that says what was wrong before there was a whole request.
+/// Returns an answer for an error before the request was complete.
 [[nodiscard]] std::string plain_answer(int status, std::string_view reason);
 
 }  // namespace batchrpc::status

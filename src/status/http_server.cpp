@@ -25,7 +25,7 @@
 
 namespace batchrpc::status {
 
-// Shared by its threads: one that ends the server itself outlives it.
+// State shared by the server's threads. A thread that ends the server itself outlives it.
 class HttpServer::Parts {
  public:
   Parts(Listener listener, Answer answer, const HttpLimits& limits)
@@ -65,7 +65,7 @@ class HttpServer::Parts {
   struct Job {
     std::uint64_t connection = 0;
     std::string text{};                               // the request's head, or the answer
-    std::shared_ptr<const std::atomic<bool>> gone{};  // the client
+    std::shared_ptr<const std::atomic<bool>> gone{};  // whether the client is gone
   };
 
   void wake() const noexcept {
@@ -116,7 +116,7 @@ class HttpServer::Parts {
       if (polled[1].revents != 0) accept_some();
     }
     connections_.clear();
-    // Others may listen there at once, even if a child of fork() has a copy of it.
+    // Another server can listen there at once, even if a child of fork() has a copy of the socket.
     ::shutdown(listener_.socket.get(), SHUT_RDWR);
     listener_.socket = OwnedFd();
   }
@@ -129,7 +129,7 @@ class HttpServer::Parts {
     return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
   }
 
-  // False: it is over.
+  // Returns false when the server is stopping.
   bool take_answers() {
     std::vector<Job> answers;
     {
@@ -172,7 +172,7 @@ class HttpServer::Parts {
   void pass_on(std::uint64_t number, Connection& connection) {
     {
       const std::lock_guard lock(mutex_);
-      if (requests_.size() < limits_.connections) {  // of clients that are gone, too
+      if (requests_.size() < limits_.connections) {  // requests of clients that are gone count, too
         requests_.push_back({number, connection.take_head(), connection.gone()});
         changed_.notify_one();
         return;
@@ -186,8 +186,8 @@ class HttpServer::Parts {
       OwnedFd socket(
           ::accept4(listener_.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.get() < 0) {
-        accepting_ =
-            errno != EMFILE && errno != ENFILE;  // for a moment: poll() would go on at once
+        accepting_ = errno != EMFILE && errno != ENFILE;  // then pause briefly: otherwise poll()
+                                                          // would return at once, again and again
         return;
       }
       if (connections_.size() >= limits_.connections) drop_slowest();
@@ -195,7 +195,7 @@ class HttpServer::Parts {
     }
   }
 
-  // The oldest of those that are waited for, else the oldest.
+  // Drops the oldest connection that waits for its client; if there is none, the oldest of all.
   void drop_slowest() {
     const auto at = std::find_if(connections_.begin(), connections_.end(), [](const auto& entry) {
       return entry.second.state() != Connection::State::answering;
@@ -207,11 +207,11 @@ class HttpServer::Parts {
   const Answer answer_;
   const HttpLimits limits_;
   const OwnedFd wake_;
-  std::map<std::uint64_t, Connection> connections_;  // in the order in which they came
+  std::map<std::uint64_t, Connection> connections_;  // oldest first
   std::uint64_t next_ = 1;
   bool accepting_ = true;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<Job> requests_;
   std::vector<Job> answers_;

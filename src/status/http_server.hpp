@@ -12,24 +12,24 @@
 
 namespace batchrpc::status {
 
-/// What a server of HTTP bears.
+/// The limits of an HTTP server.
 struct HttpLimits {
-  std::size_t connections = 64;  ///< then the one that has been slow for longest has to go
+  std::size_t connections = 64;  ///< when exceeded, the slowest connection is dropped
   std::size_t head_bytes = 16 * 1024;
-  std::size_t threads = 3;                 ///< that answer
-  std::chrono::milliseconds head{5000};    ///< for a request to come as a whole
-  std::chrono::milliseconds write{10000};  ///< for some of an answer to be taken
-  std::size_t write_rate = 64 * 1024;      ///< bytes/s of an answer that are to be, beside that
-  std::chrono::milliseconds linger{1000};  ///< for a client to close, when all was written
+  std::size_t threads = 3;                 ///< threads that compute answers
+  std::chrono::milliseconds head{5000};    ///< time for a request to be complete
+  std::chrono::milliseconds write{10000};  ///< time for the client to take some of an answer
+  std::size_t write_rate = 64 * 1024;      ///< bytes/s of an answer that the client must take, too
+  std::chrono::milliseconds linger{1000};  ///< for the client to close after the whole answer
 };
 
-/// Listens, reads requests, has them answered, and writes that: one thread waits for all sockets,
-/// so that no client holds up another however slow it is, and threads that answer meet whole
-/// requests only. A connection is for one request.
+/// Listens, reads requests, gets their answers and writes them. One thread waits for all sockets,
+/// so that a slow client does not delay others. The threads that compute answers see complete
+/// requests only. A connection serves one request.
 class HttpServer {
  public:
-  /// The bytes that answer a request, of which it is given all up to the empty line; on several
-  /// threads at once. Must not throw. One that takes long asks `is_gone` now and then.
+  /// Returns the answer to a request; `head` is everything up to the empty line. Called on several
+  /// threads at once; must not throw. If it takes long, it checks `is_gone` now and then.
   using Answer = std::function<std::string(std::string_view head, const ClientGone& is_gone)>;
 
   /// Throws JoinFailed.
@@ -38,12 +38,13 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// With the port that the system has chosen.
+  /// The address, with the port that the system chose.
   [[nodiscard]] const ListenAddress& address() const noexcept;
-  /// Whether only this machine reaches it.
+  /// Whether only this machine can reach it.
   [[nodiscard]] bool is_on_loopback() const noexcept;
 
-  /// Closes all; waits for what is being answered, but for the calling thread itself. Thread-safe.
+  /// Closes everything. Waits for answers in progress, except one on the calling thread.
+  /// Thread-safe.
   void stop();
 
  private:

@@ -8,7 +8,7 @@
 
 namespace batchrpc::status {
 
-/// A file descriptor that is closed at the end.
+/// A file descriptor that closes itself.
 class OwnedFd {
  public:
   OwnedFd() = default;
@@ -31,11 +31,11 @@ class OwnedFd {
 /// A socket that listens.
 struct Listener {
   OwnedFd socket{};
-  ListenAddress address{};  ///< with the port that it has
+  ListenAddress address{};  ///< with its actual port
   bool is_loopback = false;
 };
 
-/// Throws JoinFailed that names the address and says what to do.
+/// Throws JoinFailed with the address and a remedy.
 [[nodiscard]] Listener listen_at(const ListenAddress& address);
 
 }  // namespace batchrpc::status

@@ -5,12 +5,12 @@
 
 namespace batchrpc::status {
 
-/// page.html, as it was when this was built. Has `kNonce` where scripts and styles say what lets
-/// them run.
+/// page.html, as of the build. It contains `kNonce` in the places where scripts and styles need
+/// their nonce.
 [[nodiscard]] std::string_view page_html() noexcept;
 inline constexpr std::string_view kNonce = "NONCE-OF-THIS-ANSWER";
 
-/// The page with that in these places.
+/// The page with `nonce` in those places.
 [[nodiscard]] std::string page_with_nonce(std::string_view nonce);
 
 }  // namespace batchrpc::status

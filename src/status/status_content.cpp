@@ -29,7 +29,7 @@ HttpReply refusal(int status, std::string_view why) {
   return {.status = status, .body = std::string(why) + "\n"};
 }
 
-// What to_json(metrics) does not have, around it.
+// Adds the members that to_json(metrics) does not have.
 std::string json_of(const Node& node, const NodeMetrics& metrics, bool recording) {
   std::string text;
   JsonWriter json(text);
@@ -72,13 +72,13 @@ std::string nonce() {
   return text;
 }
 
-// Whether that is a page's of the same host; with TLS, if something has it before this server.
+// Whether the origin is a page of the same host; with TLS, if a proxy in front adds it.
 bool is_origin(std::string_view origin, std::string_view host) {
   const std::size_t scheme = origin.find("://");
   return scheme != std::string_view::npos && origin.substr(scheme + 3) == host;
 }
 
-// Of a node's name what goes into any file's.
+// Returns the characters of a node's name that any file name may have.
 std::string trace_name(std::string node) {
   std::erase_if(node, [](char letter) {
     return !(letter >= 'a' && letter <= 'z') && !(letter >= 'A' && letter <= 'Z') &&
@@ -140,7 +140,7 @@ HttpReply StatusContent::answer_own(const HttpRequest& request) {
     return refusal(404, "there are /, /status.json, /metrics and /trace?seconds=n");
   }
   if (request.path == "/trace") return trace(request);
-  // Released last, without a lock: it may be the last one of the node.
+  // Released last, without a lock: this may be the node's last reference.
   const std::shared_ptr<NodeCore> node = node_.lock();
   if (!node) return refusal(503, kNodeEnded);
   const auto shown = snapshot(node);
@@ -161,7 +161,7 @@ std::shared_ptr<const StatusContent::Snapshot> StatusContent::snapshot(
     NodeMetrics metrics = handle.metrics();
     made->prometheus = to_prometheus(metrics);
     for (PeerMetrics& peer : metrics.peers)
-      peer.functions.clear();  // the largest part, which /metrics has
+      peer.functions.clear();  // the largest part; /metrics has it
     made->json = json_of(handle, metrics, recording);
   });
   made->at = now();

@@ -10,19 +10,20 @@
 
 namespace batchrpc::status {
 
-/// What a status page answers. Does not keep its node alive. Thread-safe.
+/// The answers of a status page. Does not keep its node alive. Thread-safe.
 class StatusContent {
  public:
   explicit StatusContent(std::weak_ptr<NodeCore> node) : node_(std::move(node)) {}
 
-  /// From now on requests for another host are refused, if only this machine reaches the server.
+  /// Sets the address. If only this machine can reach the server, requests for other hosts are
+  /// refused from now on.
   void listen(std::string host, bool is_loopback);
   [[nodiscard]] HttpReply answer(const HttpRequest& request);
-  /// Ends what is being recorded.
+  /// Ends the recording in progress.
   void stop() { recorder_.stop(); }
 
  private:
-  // Kept for a while, for all who ask.
+  // Kept for a while and shared by all clients.
   struct Snapshot {
     Clock::time_point at{};
     std::string json{};
@@ -36,7 +37,7 @@ class StatusContent {
   const std::weak_ptr<NodeCore> node_;
   TraceRecorder recorder_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::shared_ptr<const Snapshot> snapshot_;
   std::string host_;
   bool checks_host_ = true;

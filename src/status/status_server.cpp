@@ -11,8 +11,8 @@
 namespace batchrpc {
 namespace {
 
-// A server and what it answers with. In a child of fork(), where its threads are not, it is left
-// alone: another thread may have held any of its locks.
+// A server and its content. A child of fork() does not have its threads and leaves it alone:
+// another thread may have held any of its locks.
 class Service {
  public:
   Service(std::weak_ptr<NodeCore> node, const std::string& address)
@@ -69,7 +69,7 @@ class NodesPage final : public detail::StatusPage {
 class PageFactory final : public detail::StatusPageFactory {
  public:
   explicit PageFactory(std::string address) : address_(std::move(address)) {
-    (void)status::ListenAddress::parse(address_);  // throws for what is none
+    (void)status::ListenAddress::parse(address_);  // throws for an invalid address
   }
   [[nodiscard]] std::unique_ptr<detail::StatusPage> open(
       const std::shared_ptr<NodeCore>& node) const override {

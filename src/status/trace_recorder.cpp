@@ -14,7 +14,7 @@ namespace batchrpc::status {
 TraceRecorder::Trace TraceRecorder::record(const std::weak_ptr<NodeCore>& node,
                                            std::chrono::milliseconds time,
                                            const std::function<bool()>& is_gone) {
-  struct Turn {  // also when something is thrown
+  struct Turn {  // ends the recording even if something throws
     ~Turn() {
       const std::lock_guard lock(self.mutex_);
       self.recording_ = false;

@@ -17,33 +17,33 @@ namespace batchrpc::status {
 /// Records traces of the calls that a node makes and answers, one at a time. Thread-safe.
 class TraceRecorder {
  public:
-  static constexpr std::size_t kMaxEvents = 50'000;  ///< further ones are counted: about 75 MB
+  static constexpr std::size_t kMaxEvents = 50'000;  ///< further ones are only counted; about 75 MB
 
   enum class Outcome : unsigned char {
     recorded,
     busy,
     stopped,
     node_ended,
-    not_wanted  ///< by who has asked
+    not_wanted  ///< the client is gone
   };
   struct Trace {
     Outcome outcome = Outcome::recorded;
     std::string json{};  ///< chrome_trace()
   };
 
-  /// Blocks for so long, unless stop() is called, the node ends, or `is_gone()`, which is asked
-  /// some times a second. Does not keep the node alive meanwhile.
+  /// Blocks for `time`, or until stop() is called, the node ends, or `is_gone()` returns true; it
+  /// is called a few times a second. Does not keep the node alive.
   [[nodiscard]] Trace record(const std::weak_ptr<NodeCore>& node, std::chrono::milliseconds time,
                              const std::function<bool()>& is_gone);
   [[nodiscard]] bool is_recording() const;
-  /// Ends what is being recorded, and refuses from then on.
+  /// Ends the recording in progress, and refuses further ones.
   void stop();
 
  private:
   [[nodiscard]] Outcome wait(const std::weak_ptr<NodeCore>& node, std::chrono::milliseconds time,
                              const std::function<bool()>& is_gone);
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::condition_variable stopping_;
   bool recording_ = false;
   bool stopped_ = false;

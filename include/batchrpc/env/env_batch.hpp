@@ -10,30 +10,31 @@
 
 namespace batchrpc {
 
-/// What a VectorEnv has received: of G groups, n steps of k environments each. A group is the
-/// environments of one worker and one buffer. Row (g · n + s) · k + i is of group g, step s,
-/// environment i of the group; n is 1 unless more were asked for, and then row g · k + i.
+/// The results that a VectorEnv has received: G groups, n steps of k environments each. A group is
+/// the environments of one worker and one buffer. Row (g · n + s) · k + i belongs to group g, step
+/// s and environment i of the group. n is 1 unless you asked for more steps; then the row is g · k
+/// + i.
 ///
-/// All of it belongs to who has it. Without a copy of the observations: two batches may share
-/// memory, no row of which is in both.
+/// The holder owns all of it. Observations are not copied: two batches may share a block of memory,
+/// but no row is in both.
 struct EnvBatch {
   std::size_t groups = 0;                 ///< G
   std::size_t steps = 1;                  ///< n
   std::size_t envs = 0;                   ///< k
-  std::shared_ptr<const EnvSpec> spec{};  ///< of all environments
+  std::shared_ptr<const EnvSpec> spec{};  ///< the spec of all environments
 
-  /// [G, n, k, …]: after each step. Zeros in rows that are not valid. Aligned for its elements; of
-  /// more than that nothing is promised, since batches may lie in one block of memory, which lives
-  /// as long as one of them does. Where an episode has ended see Autoreset.
+  /// [G, n, k, …]: the observation after each step; zeros in rows that are not valid. It is aligned
+  /// for its elements and no further, since batches may share one block of memory, which lives as
+  /// long as one of them does. For the ends of episodes see Autoreset.
   Bytes observations{};
   std::vector<float> rewards{};            ///< [G, n, k]
   std::vector<std::uint8_t> terminated{};  ///< [G, n, k], 0 or 1
   std::vector<std::uint8_t> truncated{};   ///< [G, n, k], 0 or 1
-  /// [G, n, k], 0 or 1: the observation is an episode's first and nothing else, no action has led
-  /// to it: after reset(), after a worker was replaced, and after an end with Autoreset::next_step.
+  /// [G, n, k], 0 or 1: the observation is an episode's first, and no action led to it. This is so
+  /// after reset(), after a worker was replaced, and after an end with Autoreset::next_step.
   std::vector<std::uint8_t> started{};
-  /// [G, n, k], 0 or 1: whether there is such a row. Not of a worker that was lost, and not of a
-  /// group that was not sent and is still with the caller, whose rows came in an earlier batch.
+  /// [G, n, k], 0 or 1: whether the row exists. Rows are missing if their worker was lost, or if
+  /// their group was not sent and came in an earlier batch.
   std::vector<std::uint8_t> valid{};
   std::vector<std::int64_t> env_ids{};  ///< [G, k]: 0 to VectorEnv::size() - 1
 
@@ -46,33 +47,33 @@ struct EnvBatch {
 
   /// An episode that has ended.
   struct Episode {
-    std::size_t row = 0;       ///< of its last step
+    std::size_t row = 0;       ///< the row of its last step
     std::int64_t env = 0;      ///< one of env_ids
     double total_reward = 0;   ///< not discounted
     std::uint32_t length = 0;  ///< in steps
   };
-  std::vector<Episode> episodes{};  ///< in the order of their rows
+  std::vector<Episode> episodes{};  ///< ordered by row
 
-  /// Of rollouts: what the worker's policy has chosen before each step, what it gave beside that
-  /// (WorkerPolicy::extras), and the version of its weights. Empty otherwise.
+  /// For rollouts: the action that the worker's policy chose before each step, the policy's extra
+  /// values (WorkerPolicy::extras), and the version of its weights. Empty otherwise.
   /// @{
   Bytes actions{};                        ///< [G, n, k, …]
   std::vector<float> extras{};            ///< [G, n, k, e]
   std::vector<std::uint64_t> versions{};  ///< [G, n]
   /// @}
 
-  /// Of which worker and buffer a group is.
+  /// The worker and buffer of a group.
   struct Group {
     std::uint32_t worker = 0;  ///< its place in VectorEnvOptions::workers
     std::uint32_t buffer = 0;  ///< 0 to VectorEnvOptions::buffers - 1
-    /// Differs between the environments before and after a loss. Zero: the batch has no rows of it
-    /// that are valid, and steps nothing of it.
+    /// Differs between the environments before and after a loss. Zero: the batch has no valid rows
+    /// of the group, and sending it steps none of the group's environments.
     std::uint64_t session = 0;
-    std::uint64_t turn = 0;  ///< differs between what the group was asked for at different times
+    std::uint64_t turn = 0;  ///< differs for each request to the group
   };
   std::vector<Group> sources{};  ///< [G]
 
-  /// G · n · k.
+  /// The number of rows, G · n · k.
   [[nodiscard]] std::size_t rows() const noexcept { return groups * steps * envs; }
 };
 

@@ -13,35 +13,35 @@
 
 namespace batchrpc {
 
-/// Of an EnvWorker.
+/// Options of an EnvWorker.
 struct EnvWorkerOptions {
-  /// Under which the driver finds it (VectorEnvOptions::service): a node may have several.
+  /// The name by which the driver finds it (VectorEnvOptions::service). A node may have several.
   std::string service = "envs";
-  /// What steps the environments; null: a thread. Those that a driver asks for are divided evenly
-  /// among the lanes, and each lane steps its group of them.
+  /// The lanes that step the environments; null: one thread. A driver's environments are divided
+  /// evenly among the lanes, and each lane steps its group of them.
   std::shared_ptr<Lanes> lanes{};
-  /// The most environments that a driver may ask for, all buffers together; there are never more.
+  /// The most environments that a driver may ask for, over all buffers.
   std::size_t max_envs = 65536;
-  /// For rollouts; null: the driver chooses all actions.
+  /// The policy for rollouts; null: the driver chooses all actions.
   std::shared_ptr<WorkerPolicy> policy{};
 };
 
-/// The worker's end of a VectorEnv: makes environments when a driver asks for them, and steps them
-/// when it says so, on threads of its own. One driver at a time: a driver that opens it anew, or
-/// another one, gets fresh environments, and what was under way fails for the one before. They are
-/// made when those before are gone: one that does not return from a step keeps the worker from
-/// being opened, for which drivers then ask again.
+/// The worker's end of a VectorEnv: it makes and steps environments for a driver, on threads of its
+/// own. It serves one driver at a time. A driver that opens it gets fresh environments, and the
+/// previous driver's steps in flight fail. Fresh environments are made once the previous ones are
+/// destroyed. An environment that does not return from a step therefore keeps the worker from being
+/// opened; drivers retry.
 ///
 ///     batchrpc::Node node({.name = "worker1", …});
 ///     const auto make = [] { return std::make_unique<CartPole>(); };
 ///     batchrpc::EnvWorker worker(node, batchrpc::group_of(make));
 ///
-/// What an environment throws fails that step at the driver, which then counts the worker as lost.
-/// The node outlives it. Its destructor waits until no environment is being stepped.
+/// If an environment throws, that step fails at the driver, which then counts the worker as lost.
+/// The node must outlive the worker. The destructor waits until no environment is being stepped.
 class BATCHRPC_EXPORT EnvWorker {
  public:
-  /// Throws InvalidArgument when the service is exposed already, and for options out of range:
-  /// nothing is exposed then.
+  /// Throws InvalidArgument if the service is already exposed, or for options out of range; then
+  /// nothing is exposed.
   EnvWorker(const Node& node, EnvGroupFactory make, EnvWorkerOptions options = {});
   EnvWorker(EnvWorker&&) = delete;
   EnvWorker& operator=(EnvWorker&&) = delete;

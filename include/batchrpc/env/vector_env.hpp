@@ -16,29 +16,29 @@
 
 namespace batchrpc {
 
-/// Of a VectorEnv.
+/// Options of a VectorEnv.
 struct VectorEnvOptions {
-  /// Names of the nodes that have an EnvWorker; each once.
+  /// The names of the nodes that have an EnvWorker, each once.
   std::vector<std::string> workers{};
   std::string service = "envs";  ///< EnvWorkerOptions::service
-  /// How many environments of a worker are stepped by one message.
+  /// The number of a worker's environments that one message steps.
   std::size_t envs_per_worker = 1;
-  /// Each worker has so many times envs_per_worker environments, in as many groups: it steps one
-  /// while the actions of another are computed. 1 to WorkerPolicy::kMostBuffers, 16.
+  /// The number of groups on each worker, each of envs_per_worker environments. A worker steps one
+  /// group while the actions of another are computed. 1 to WorkerPolicy::kMostBuffers, 16.
   std::size_t buffers = 1;
   Autoreset autoreset = Autoreset::next_step;  ///< what follows the end of an episode
-  /// Environment i is seeded with seed + i, as Gymnasium does it.
+  /// Environment i is seeded with seed + i, as in Gymnasium.
   std::uint64_t seed = 0;
-  /// A worker that has not answered a step, or taken weights (push_policy()), in this time counts
-  /// as lost. max(): it is waited for.
+  /// A worker that does not answer a step, or take weights (push_policy()), in this time counts as
+  /// lost. max(): no time-out.
   Duration step_timeout = Duration::max();
-  /// How long the constructor waits for each worker to be there; and how long one that was lost,
-  /// and is there again, may take to make its environments.
+  /// How long the constructor waits for each worker, and how long a lost worker that is back may
+  /// take to make its environments.
   Duration open_timeout = std::chrono::seconds(60);
 };
 
-/// Environments in other processes, stepped in batches: one message a worker and step, however many
-/// environments it has.
+/// Environments in other processes, stepped in batches. Each step takes one message for each
+/// worker, however many environments the worker has.
 ///
 ///     batchrpc::VectorEnv envs(node, {.workers = {"worker1", "worker2"}, .envs_per_worker = 16,
 ///                                     .buffers = 2});
@@ -49,107 +49,112 @@ struct VectorEnvOptions {
 ///       batch = envs.step_wait();     // or: envs.recv(), of whichever workers are ready
 ///     }
 ///
-/// The loop is the same with any number of buffers: with two, step_wait() gives one half of the
+/// The loop is the same with any number of buffers. With two, step_wait() gives one half of the
 /// environments while the other half is stepped. step_wait() waits for all workers, and row i is
-/// always the same environment; recv() does not let a slow worker hold up the others.
+/// always the same environment; recv() does not let a slow worker delay the others.
 ///
-/// A worker that is lost (its process has ended, an environment has thrown, it has not answered in
-/// time) takes its rows along: they are not valid in step_wait()'s batches, and recv() gives none.
-/// When an EnvWorker of its name is there again, however much later, it gets fresh environments
-/// with the numbers of the old ones but other seeds, and its rows come again, with `started` set.
-/// Steps of it that were under way are lost, and batches from before step nothing of it. (One whose
-/// environment has thrown, that has refused what it was sent, or whose environments are not as the
-/// others', stays lost until another process takes its place: WorkerState.)
+/// A worker is lost when its process ends, an environment throws, or it does not answer in time.
+/// Its rows are then not valid in step_wait()'s batches, and recv() omits them. When an EnvWorker
+/// of its name is back, it gets fresh environments with the old numbers but other seeds, and its
+/// rows return with `started` set. Its steps in flight are lost, and stepping an older batch skips
+/// its environments. Some workers stay lost until another process takes their place (see
+/// WorkerState): those with an environment that threw, that refused a request, or whose
+/// environments differ from the others'.
 ///
-/// Of two VectorEnvs over one worker the one that was made last has it. One that is destroyed
-/// leaves its workers' environments to whoever comes next.
+/// If two VectorEnvs use one worker, the later one has it. A destroyed VectorEnv leaves its
+/// workers' environments to the next driver.
 ///
-/// Large observations are received where the batch has them. Used by one thread at a time; waiting
-/// drives the node as any future does. The node outlives it.
+/// Large observations are received directly into the batch's memory. Use it from one thread at a
+/// time; waiting drives the node as any future does. The node must outlive it.
 class BATCHRPC_EXPORT VectorEnv {
  public:
   /// Opens the workers, and returns when they have made their environments. Throws InvalidArgument
-  /// for options out of range and for workers whose environments differ from each other's,
-  /// RemoteError for what the program's code throws at a worker, TimedOut when a worker is not
-  /// there in time, and what else its call ends in.
+  /// for options out of range and for workers whose environments differ. Throws RemoteError if the
+  /// program's code throws at a worker, and TimedOut if a worker is not there in time. Any other
+  /// error of the opening call is thrown as it is.
   VectorEnv(const Node& node, VectorEnvOptions options);
   VectorEnv(VectorEnv&&) = delete;
   VectorEnv& operator=(VectorEnv&&) = delete;
   ~VectorEnv();
 
-  /// What all environments take and give.
+  /// The spec of all environments.
   [[nodiscard]] const EnvSpec& spec() const noexcept;
-  /// Numbers that the workers' policies say of each step (WorkerPolicy::extras); 0 where these say
-  /// none, or the workers have no policy.
+  /// The number of extra values that the workers' policies give for each step
+  /// (WorkerPolicy::extras); 0 if they give none, or the workers have no policy.
   [[nodiscard]] std::size_t extras() const noexcept;
-  /// All environments, of all workers and buffers.
+  /// The number of environments of all workers and buffers.
   [[nodiscard]] std::size_t size() const noexcept;
-  /// The most steps of one message: what comes of them comes together, in a frame and payloads of
-  /// limited size (NodeOptions).
+  /// The most steps of one message. The results of all its steps come in one reply, within the
+  /// limits of frames and payloads (NodeOptions).
   [[nodiscard]] std::size_t max_steps() const noexcept;
 
-  /// Begins an episode in every environment, when what is under way has ended: seeded anew, with
-  /// `seed` + i, if there is one; the first time with that of the options, if there is none.
-  /// step_wait() or recv() gives what comes of it.
+  /// Begins an episode in every environment once its steps in flight have ended. With `seed`,
+  /// environment i is seeded with `seed` + i; without, the first reset uses the options' seed.
+  /// step_wait() or recv() returns the results.
   void reset_async(std::optional<std::uint64_t> seed = std::nullopt);
-  /// The same, and the first step_wait().
+  /// Calls reset_async() and the first step_wait().
   [[nodiscard]] EnvBatch reset(std::optional<std::uint64_t> seed = std::nullopt);
 
-  /// Steps the environments of `batch`, which step_wait() or recv() gave last: `actions` [G, k, …]
-  /// for its groups, or [G, steps, k, …] where the actions of several steps are known. They are
-  /// copied. Nobody looks at those of rows that are not valid, and at the first ones of
-  /// environments that the step resets (Autoreset::next_step). Of a batch without groups nothing is
-  /// sent. Throws InvalidArgument for actions of another size, or not allowed by the spec (numbers
-  /// that are NaN among them), for more steps than one message takes, for a batch of another
-  /// VectorEnv, and for groups that are under way already, or have been stepped or reset since that
-  /// batch: nothing is sent then.
+  /// Steps the environments of `batch`, which must come from the last step_wait() or recv().
+  /// `actions` [G, k, …] are for its groups, or [G, steps, k, …] if the actions of several steps
+  /// are known; they are copied. Actions of rows that are not valid are ignored, as are the first
+  /// ones of environments that the step resets (Autoreset::next_step). For a batch without groups
+  /// nothing is sent.
+  ///
+  /// Throws InvalidArgument, and sends nothing, in these cases:
+  /// - The actions have another size, or the spec does not allow them (NaN included).
+  /// - There are more steps than one message takes.
+  /// - The batch belongs to another VectorEnv.
+  /// - A group is already being stepped, or was stepped or reset since that batch.
   void step_async(const EnvBatch& batch, std::span<const std::byte> actions, std::size_t steps = 1);
-  /// The same for some of its groups, by EnvBatch::sources.
+  /// Steps some of a batch's groups, given by EnvBatch::sources.
   void step_async(std::span<const EnvBatch::Group> groups, std::span<const std::byte> actions,
                   std::size_t steps = 1);
-  /// Takes so many steps by the policies of the workers. Throws as step_async(), and
-  /// InvalidArgument when they have none.
+  /// Takes `steps` steps with the workers' policies. Throws as step_async(), and InvalidArgument if
+  /// the workers have no policy.
   /// @{
   void rollout_async(const EnvBatch& batch, std::size_t steps);
   void rollout_async(std::span<const EnvBatch::Group> groups, std::size_t steps);
   /// @}
 
-  /// Groups that are under way, or whose answers are here: 0, and recv() would throw. Those of a
-  /// worker that is lost are not.
+  /// The number of groups that are being stepped or have an answer waiting; with 0, recv() would
+  /// throw. Groups of lost workers do not count.
   [[nodiscard]] std::size_t under_way() const;
 
-  /// What came of the buffer that was sent first: G is the number of workers, in their order. Waits
-  /// until none of its groups is under way. Throws InvalidArgument when nothing is under way,
-  /// PeerLost, which says why, when all workers are lost.
+  /// Returns the results of the buffer that was sent first; G is the number of workers, in their
+  /// order. Waits until none of its groups is being stepped. Throws InvalidArgument if nothing was
+  /// sent, and PeerLost with the reason if all workers are lost.
   [[nodiscard]] EnvBatch step_wait();
-  /// What is there, of at least so many groups, or of all that are under way if those are fewer:
-  /// in the order in which they came. No group, when those that were under way have been lost
-  /// meanwhile, and other workers live: step_async() then sends nothing. Throws as step_wait().
+  /// Returns the groups that have answered, in order of arrival. Waits for at least `min_groups`,
+  /// or for all that were sent if those are fewer. The batch has no groups if all of them were lost
+  /// while other workers live; step_async() then sends nothing. Throws as step_wait().
   [[nodiscard]] EnvBatch recv(std::size_t min_groups = 1);
 
-  /// Sends weights to the policies of all workers; steps that are under way may take them or not. A
-  /// worker that does not take them is lost, one that refuses them until it is replaced, and the
-  /// others go on. Ready when all live workers have them; fails with PeerLost, which says why, when
-  /// none is live. A worker that joins again has the last ones before its environments begin. Of
-  /// two pushes a worker ends with the higher version, in whatever order they arrive. Throws
-  /// InvalidArgument for a version below that of the push before, and when the workers have none.
+  /// Sends weights to the policies of all workers; steps in flight may use them or not. A worker
+  /// that does not take them in time is lost, and one that refuses them is lost until it is
+  /// replaced. The others continue. A worker that joins again gets the last weights before its
+  /// environments begin. After two pushes a worker has the higher version, in whatever order they
+  /// arrive.
+  ///
+  /// The future is ready when all live workers have the weights; it fails with PeerLost and the
+  /// reason if none is live. Throws InvalidArgument for a version below the previous push's, and if
+  /// the workers have no policy.
   [[nodiscard]] Future<void> push_policy(Bytes weights, std::uint64_t version);
 
-  /// What has become of a worker.
+  /// The state of a worker.
   struct WorkerState {
-    std::string name{};        ///< as in the options
-    bool live = true;          ///< its environments can be stepped
-    bool opening = false;      ///< it is not live, but may yet be; neither: not unless it is
-                               ///< replaced by another process of its name
-    std::size_t losses = 0;    ///< how often it was lost
-    std::size_t refusals = 0;  ///< how often a process of its name was not taken
-    std::string last_loss{};   ///< why, the last time: a sentence that begins with the name
+    std::string name{};      ///< as in the options
+    bool live = true;        ///< its environments can be stepped
+    bool opening = false;    ///< it is not live, but being opened; if neither, it stays lost until
+                             ///< another process of its name replaces it
+    std::size_t losses = 0;  ///< how often it was lost
+    std::size_t refusals = 0;  ///< how often a process of its name was rejected
+    std::string last_loss{};   ///< why, the last time; begins with the name
   };
-  /// In the order of the options. Thread-safe.
+  /// The workers' states, in the order of the options. Thread-safe.
   [[nodiscard]] std::vector<WorkerState> workers() const;
-  /// Waits, for so long at most, until at least so many workers are live, those among them that
-  /// take the places of others. Returns whether they are. Throws InvalidArgument for more than
-  /// there are.
+  /// Waits up to `timeout` until at least `live` workers are live; replacements count. Returns
+  /// whether they are. Throws InvalidArgument for more than there are.
   bool wait_for_workers(std::size_t live, Duration timeout);
 
  private:

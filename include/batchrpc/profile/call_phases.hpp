@@ -9,23 +9,23 @@
 
 namespace batchrpc {
 
-/// How long a call spent on what. Together that is all of its time, from `called` to `ended`, to
-/// the nanosecond, and none is negative: whatever is not known of a call.
+/// The time a call spent in each phase. The phases add up, to the nanosecond, to its time from
+/// `called` to `ended`. None is negative, even if parts of a call are not known.
 struct BATCHRPC_EXPORT CallPhases {
-  Duration encode{};   ///< its arguments were encoded
-  Duration queued{};   ///< until its message was given to the socket
-  Duration wire{};     ///< until the callee had it, as a whole; all that is remote, if the callee
-                       ///< told nothing
-  Duration waiting{};  ///< there, until a thread began with it
-  Duration batch{};    ///< until its batch was run; zero for a call in no batch
-  Duration handler{};  ///< until the function had its result
-  Duration reply{};    ///< until its caller had the reply, as a whole
-  Duration decode{};   ///< that was decoded
+  Duration encode{};  ///< encoding its arguments
+  Duration queued{};  ///< then, until its message was given to the socket
+  Duration wire{};    ///< then, until the callee had all of it; the whole remote part if the callee
+                      ///< reported nothing
+  Duration waiting{};  ///< then, until a thread of the callee began with it
+  Duration batch{};    ///< then, until its batch ran; zero for a call in no batch
+  Duration handler{};  ///< then, until the function had its result
+  Duration reply{};    ///< then, until its caller had the whole reply
+  Duration decode{};   ///< decoding the reply
 
-  /// All of them.
+  /// The sum of the phases.
   [[nodiscard]] Duration total() const noexcept;
 
-  /// See CallTimes, which says how they come about.
+  /// The phases between a call's times; see CallTimes.
   /// @{
   [[nodiscard]] static CallPhases of(const CallTimes& times) noexcept;
   [[nodiscard]] static CallPhases of(const CallRecord& call,
@@ -37,13 +37,13 @@ struct BATCHRPC_EXPORT CallPhases {
   friend bool operator==(const CallPhases&, const CallPhases&) = default;
 };
 
-/// A phase by its name.
+/// A phase and its name.
 struct CallPhase {
   std::string_view name{};        ///< "encode"
-  Duration CallPhases::*field{};  ///< where it is
+  Duration CallPhases::*field{};  ///< its member of CallPhases
 };
 
-/// All of them, in the order in which they come.
+/// All phases, in their order.
 inline constexpr std::array<CallPhase, 8> kCallPhases{{
     {"encode", &CallPhases::encode},
     {"queued", &CallPhases::queued},

@@ -8,24 +8,25 @@
 
 namespace batchrpc {
 
-/// What becomes a span.
+/// Which parts of a recording become spans.
 struct OtlpOptions {
-  bool operators = false;  ///< operators, too, within the span of the callee
+  bool operators = false;  ///< operators too, inside the callee's span
 };
 
-/// A recording as spans of OpenTelemetry, in OTLP's JSON encoding: lines that each are an
-/// ExportTraceServiceRequest of one node, as collectors read from a file ("OpenTelemetry Protocol
-/// File Exporter", extension .jsonl) and take by HTTP, a line at a time.
+/// Writes a recording as OpenTelemetry spans in OTLP's JSON encoding. Each line is an
+/// ExportTraceServiceRequest of one node. Collectors read it from a file ("OpenTelemetry Protocol
+/// File Exporter", extension .jsonl) or take one line at a time by HTTP.
 ///
-/// A call is two spans: a client's, whose id is the call's own, and its child, a server's, from
-/// when the call was received to when it was finished, whose id is made from that one, so that
-/// recordings of both sides agree; there is none if the callee told nothing. Calls that the handler
-/// makes are children of the server's span. Whether the call failed is told by the client's span,
-/// and where the callee alone tells of the call by the server's. Phases are attributes of the
-/// client's, in nanoseconds: "batchrpc.phase.wire_ns". Calls without a valid context have no spans.
+/// A call is two spans. The client's has the call's own id. The server's is its child and lasts
+/// from when the call was received to when it was finished; its id is derived from the client's, so
+/// that recordings of both sides agree. There is no server's span if the callee reported nothing.
+/// Calls that the handler makes are children of the server's span. The client's span says whether
+/// the call failed; if only the callee reported the call, the server's does. Phases are attributes
+/// of the client's span, in nanoseconds: "batchrpc.phase.wire_ns". Calls without a valid context
+/// have no spans.
 ///
-/// `wall_clock_offset` is what the time since 1970 is more than the clock to which times are
-/// aligned: the recording's node's (see ClockAlignment). Profiler::export_otlp() knows it.
+/// `wall_clock_offset` is the time since 1970 minus the clock to which times are aligned: that of
+/// the recording's node (see ClockAlignment). Profiler::export_otlp() knows it.
 /// @{
 [[nodiscard]] BATCHRPC_EXPORT std::string otlp(const Recording& recording,
                                                Duration wall_clock_offset,
