@@ -37,7 +37,7 @@ void Group::start() {
     if (!group) throw ShutDown("the node is shut down");
     return group;
   };
-  expose(core_, kWho, [self] { return self()->core_.self_member(); });
+  expose(core_, kWho, [self] { return self()->core_.addresses().self(); });
   expose(core_, kJoin, [self](Member member, std::int32_t world_size) {
     return self()->root_->admit(std::move(member), world_size);
   });
