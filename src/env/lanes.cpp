@@ -62,7 +62,12 @@ class ThreadLanes final : public Lanes {
       lock.unlock();
       task.run(lane);
       lock.lock();
-      end_share(next++, lock);
+      if (std::shared_ptr<LaneTask> finished = end_share(next++)) {
+        lock.unlock();
+        finished->done();
+        finished.reset();
+        lock.lock();
+      }
     }
   }
 
@@ -76,17 +81,17 @@ class ThreadLanes final : public Lanes {
       thread.join();
   }
 
-  void end_share(std::uint64_t number, std::unique_lock<std::mutex>& lock) {
+  // Returns the task if this lane was the last to run its share of it, else null. The caller must
+  // hold the mutex.
+  [[nodiscard]] std::shared_ptr<LaneTask> end_share(std::uint64_t number) {
     Given& given = tasks_[number - first_];
-    if (--given.lanes_left > 0) return;
-    const std::shared_ptr<LaneTask> task = std::move(given.task);
+    if (--given.lanes_left > 0) return nullptr;
+    std::shared_ptr<LaneTask> task = std::move(given.task);
     while (!tasks_.empty() && tasks_.front().lanes_left == 0) {
       tasks_.pop_front();
       ++first_;
     }
-    lock.unlock();
-    task->done();
-    lock.lock();
+    return task;
   }
 
   const std::size_t count_;

@@ -37,9 +37,9 @@ void Group::start() {
     if (!group) throw ShutDown("the node is shut down");
     return group;
   };
-  expose(core_, kWho, [self] { return self()->core_.self_member(); });
+  expose(core_, kWho, [self] { return self()->core_.addresses().self(); });
   expose(core_, kJoin, [self](Member member, std::int32_t world_size) {
-    return self()->root_->admit(std::move(member), world_size);
+    return self()->admit(std::move(member), world_size);
   });
   expose(core_, kMembers, [self] { return self()->root_->members(); });
   expose(core_, kJoined, [self](const Member& member) { self()->core_.add_member(member); });
@@ -47,6 +47,15 @@ void Group::start() {
          [self](const std::string& name, std::uint64_t incarnation, const std::string& reason) {
            self()->core_.peers().remove(name, incarnation, reason);
          });
+}
+
+Future<JoinReply> Group::admit(Member member, std::int32_t world_size) {
+  if (!is_root()) {
+    throw JoinFailed(member.name + " asked to join at " + core_.name() +
+                     ", which is not the root of its group; join at the root, whose address is " +
+                     core_.options().join + " (NodeOptions::join)");
+  }
+  return root_->admit(std::move(member), world_size);
 }
 
 bool Group::is_root() const { return core_.rank() == 0; }

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "batchrpc/future/future.hpp"
+#include "peers/member.hpp"
 #include "peers/peer_table.hpp"
 
 namespace batchrpc {
@@ -41,6 +43,8 @@ class Group final : public std::enable_shared_from_this<Group> {
 
  private:
   [[nodiscard]] bool is_root() const;
+  // A node asks to join here. Throws JoinFailed unless this is the root.
+  Future<JoinReply> admit(Member member, std::int32_t world_size);
 
   NodeCore& core_;
   const std::shared_ptr<GroupRoot> root_;

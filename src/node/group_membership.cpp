@@ -54,7 +54,8 @@ void GroupMembership::try_root() {
   }
   std::shared_ptr<Session> session;
   try {
-    session = core_.peers().connect_to(core_.transports().parse(address, AddressUse::connect));
+    session = core_.peers().connect_to(
+        core_.addresses().transports().parse(address, AddressUse::connect));
   } catch (const Error& error) {
     const std::string from =
         joins_by_file(options) ? "the file " + join_file(options) + " names no root: " : "";
@@ -152,14 +153,14 @@ void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
     return;
   }
   try {
-    core_.listening().listen_for_peers(session->connection().local_address());
+    core_.addresses().listening().listen_for_peers(session->connection().local_address());
   } catch (...) {
     fail_to_join(std::current_exception());
     return;
   }
   // Nodes talk by the best way that they have, whatever the address by which they found each other.
   if (address_.takes_nearer()) {
-    const std::string better = core_.better_address(*root, address_.tried());
+    const std::string better = core_.addresses().better(*root, address_.tried());
     if (!better.empty()) {
       address_.use_nearer(better);
       core_.peers().retire(session, "it comes back by " + better);
@@ -174,7 +175,7 @@ void GroupMembership::ask_to_join(const std::shared_ptr<Session>& session) {
   // The root's own time-out names the missing ranks, so the root has the time for that.
   detail::OutgoingOptions how;
   how.timeout = sum(core_.options().join_timeout, core_.options().dead_after);
-  Member joining = core_.self_member();
+  Member joining = core_.addresses().self();
   if (other_rank_) joining.rank = *other_rank_;
   detail::send_call<JoinReply, Member, std::int32_t>(
       through(*session), key_of<JoinReply, Member, std::int32_t>(kJoin), std::move(how), joining,

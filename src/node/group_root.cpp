@@ -19,7 +19,7 @@ Future<void> GroupRoot::gather() {
   auto future = gathering_->get_future();
   {
     const std::lock_guard lock(mutex_);
-    roster_.add(core_.self_member());
+    roster_.add(core_.addresses().self());
     timer_ = core_.loop()->schedule(after(core_.loop()->now(), core_.options().join_timeout),
                                     [weak = weak_from_this()] {
                                       if (const auto self = weak.lock()) self->time_out();

@@ -19,14 +19,14 @@ detail::OutgoingOptions Node::outgoing(const CallOptions& options) const {
 void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function,
                       detail::OutgoingOptions&& options, Encoder& encoder,
                       detail::ReplyHandler&& handler) {
-  fork_mark_->refuse_forked_copy(options_.name);
+  threads_.refuse_forked_copy();
   try {
     // Notifications of the library itself still go out, such as references that are given back.
     const bool notifies = !options.wants_reply && is_of_library(function.name);
     if (stopping_.load(std::memory_order_relaxed) && !notifies) {
       throw ShutDown("node " + options_.name + " is shut down; make a new one");
     }
-    WaitContext::suggest(context_);
+    WaitContext::suggest(threads_.context());
     if (options.extras) tracer_.complete(options.extras, options_.name, peer, shown_name(function));
     if (options.retry.attempts != 1) {
       RetriedCall::start(*this, peer, function, std::move(options), encoder, std::move(handler));
@@ -35,17 +35,18 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
     peers_->session(peer)->outgoing().submit(function, std::move(options), encoder,
                                              std::move(handler));
   } catch (Error& error) {
-    report_refusal(error, shown_name(function), peer, loop_->now());
+    report_refusal(error, shown_name(function), peer, loop()->now());
     const bool is_known = error.code() != ErrorCode::not_found || peers_->is_known(peer);
-    counters_->refused(peer, counted_name(function.name), error, loop_->now(), is_known);
+    statistics_.counters().refused(peer, counted_name(function.name), error, loop()->now(),
+                                   is_known);
     throw;
   }
 }
 
 Future<void> NodeCore::wait_for_credit(std::string_view peer, std::size_t bytes) {
-  fork_mark_->refuse_forked_copy(options_.name);
+  threads_.refuse_forked_copy();
   if (const std::exception_ptr refused = refusal()) std::rethrow_exception(refused);
-  WaitContext::suggest(context_);
+  WaitContext::suggest(threads_.context());
   return peers_->session(peer)->outgoing().wait_for_credit(bytes);
 }
 

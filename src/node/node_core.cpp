@@ -1,137 +1,80 @@
 #include "node/node_core.hpp"
 
-#include <algorithm>
-#include <asio/io_context.hpp>
-#include <random>
 #include <utility>
 
 #include "base/time.hpp"
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/transport/socket_loop.hpp"
 #include "dispatch/call_dispatcher.hpp"
-#include "dispatch/context_workers.hpp"
-#include "dispatch/loop_tasks.hpp"
-#include "dispatch/worker_pool.hpp"
 #include "node/group.hpp"
 #include "node/options_check.hpp"
 #include "node/retries.hpp"
 #include "rref/object_kinds.hpp"
 #include "session/flush_scope.hpp"
-#include "session/set_aside.hpp"
+#include "session/payload_memory.hpp"
 
 namespace batchrpc {
-namespace {
-
-// What a thread of the program, and a task of the loop, does while it waits.
-class LoopWait final : public WaitContext {
- public:
-  LoopWait(std::shared_ptr<Loop> loop, std::string node, std::shared_ptr<const ForkMark> fork_mark)
-      : loop_(std::move(loop)), node_(std::move(node)), fork_mark_(std::move(fork_mark)) {}
-  void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
-    fork_mark_->refuse_forked_copy(node_);
-    FlushScope::flush_current();
-    const SetAside aside;
-    loop_->wait(waiter, deadline);
-  }
-  [[nodiscard]] TimePoint now() const noexcept override { return loop_->now(); }
-
- private:
-  const std::shared_ptr<Loop> loop_;
-  const std::string node_;
-  const std::shared_ptr<const ForkMark> fork_mark_;
-};
-
-std::uint64_t new_incarnation(std::uint64_t seed) {
-  if (seed != 0) return std::mt19937_64(seed)() | 1;
-  std::random_device random;
-  return (std::uint64_t{random()} << 32 | random()) | 1;
-}
-
-}  // namespace
 
 NodeCore::NodeCore(NodeOptions options)
     : options_(completed(std::move(options))),
       log_(options_.log_level, options_.log_sink, options_.name),
-      self_{.name = options_.name,
-            .rank = options_.rank,
-            .incarnation = new_incarnation(options_.seed)},
-      host_(host_identity()),
-      rank_(options_.rank),
-      tracer_(self_.incarnation, options_.operators) {
-  for (const detail::FunctionKind& kind : detail::object_kinds())
-    functions_.add_kind(kind);
-  if (options_.loop) {
-    loop_ = options_.loop;
-  } else if (options_.io_context != nullptr) {
-    loop_ = SocketLoop::embed(*options_.io_context);
-  } else {
-    loop_ = SocketLoop::start({.busy_poll = options_.busy_poll});
-    own_loop_ = true;
-  }
-  transports_ = std::make_unique<TransportSet>(
-      options_.transports,
-      TransportContext{.loop = loop_, .node = options_.name, .incarnation = self_.incarnation});
-  check_addresses(options_, *transports_);
-  listening_ = std::make_unique<Listening>(options_, *transports_);
-  counters_.emplace(*loop_);
-  made_at_ = loop_->now();
-  context_ = std::make_shared<LoopWait>(loop_, options_.name, fork_mark_);
-  loop_tasks_ = std::make_shared<LoopTasks>(loop_, context_);
-  if (own_loop_) {
-    workers_ = std::make_shared<WorkerPool>(options_.num_worker_threads, loop_);
-  } else if (options_.io_context != nullptr) {
-    workers_ = std::make_shared<ContextWorkers>(*options_.io_context, context_);
-  }
-  calls_ = std::make_unique<CallDispatcher>(
-      CallDispatcher::Environment{.node = name(),
-                                  .functions = functions_,
-                                  .loop = loop_,
-                                  .loop_tasks = loop_tasks_,
-                                  .workers = workers(),
-                                  .limits = options_.call_limits,
-                                  .log = log_,
-                                  .log_limits = log_limits_,
-                                  .counters = *counters_,
-                                  .refusal = [this] { return refusal(); }});
-  session_parts_.emplace(SessionParts{.options = options_,
+      identity_(options_),
+      threads_(options_),
+      statistics_(*loop()),
+      addresses_(options_, identity_, loop()),
+      tracer_(incarnation(), options_.operators),
+      calls_(std::make_unique<CallDispatcher>(
+          CallDispatcher::Environment{.node = name(),
+                                      .functions = functions_,
+                                      .loop = loop(),
+                                      .loop_tasks = loop_tasks(),
+                                      .workers = workers(),
+                                      .limits = options_.call_limits,
                                       .log = log_,
                                       .log_limits = log_limits_,
-                                      .tracer = tracer_,
-                                      .calls = *calls_,
-                                      .counters = &*counters_,
-                                      .payload_memory = payload_memory_});
-  retries_ = std::make_shared<Retries>(loop_, context_, ~self_.incarnation);
-  peers_ = std::make_unique<PeerTable>(
-      PeerTable::Environment{.loop = loop_,
-                             .context = context_,
-                             .transports = transports_.get(),
-                             .host = [this] { return shared_from_this(); },
-                             .changed = [this](const PeerChange& change) { changed(change); }},
-      options_, self_);
-  group_ = std::make_shared<Group>(*this);
+                                      .counters = statistics_.counters(),
+                                      .refusal = [this] { return refusal(); }})),
+      session_parts_{.options = options_,
+                     .log = log_,
+                     .log_limits = log_limits_,
+                     .tracer = tracer_,
+                     .calls = *calls_,
+                     .counters = &statistics_.counters(),
+                     .payload_memory = std::make_shared<PayloadMemory>()},
+      retries_(std::make_shared<Retries>(loop(), threads_.context(), ~incarnation())),
+      peers_(std::make_unique<PeerTable>(
+          PeerTable::Environment{.loop = loop(),
+                                 .context = threads_.context(),
+                                 .transports = &addresses_.transports(),
+                                 .host = [this] { return shared_from_this(); },
+                                 .changed = [this](const PeerChange& change) { changed(change); }},
+          options_, identity_.as_peer())),
+      group_(std::make_shared<Group>(*this)),
+      waits_(name(), loop(), *peers_),
+      handlers_(log_),
+      tick_(loop(), options_.ping_after) {
+  for (const detail::FunctionKind& kind : detail::object_kinds())
+    functions_.add_kind(kind);
 }
 
 NodeCore::~NodeCore() = default;
 
 Future<std::shared_ptr<NodeCore>> NodeCore::start(const std::shared_ptr<NodeCore>& core) {
-  WaitContext::suggest(core->context_);
+  WaitContext::suggest(core->threads_.context());
   try {
     core->open_status_page();
     core->group_->start();
     core->expose_recorded_calls();
+    Listening& listening = core->addresses_.listening();
     const bool is_root = core->options_.rank == 0;
-    const std::string own = core->listening_->begin([weak = core->weak_from_this()](auto stream) {
+    const std::string own = listening.begin([weak = core->weak_from_this()](auto stream) {
       if (const auto self = weak.lock()) self->peers_->accept(std::move(stream));
     });
-    core->peers_->add({.name = core->name(),
-                       .rank = core->rank(),
-                       .incarnation = core->self_.incarnation,
-                       .host = core->host_,
-                       .addresses = {}},
-                      {own});
-    if (is_root) core->listening_->listen_for_peers(std::nullopt);
-    core->schedule_tick();
+    Member itself = core->addresses_.self();
+    itself.addresses.clear();  // It calls itself by `own` alone.
+    core->peers_->add(itself, {own});
+    if (is_root) listening.listen_for_peers(std::nullopt);
+    core->tick_.start([node = core.get()] { node->tick(); }, core);
     Future<void> ready = is_root ? core->group_->gather() : core->group_->join();
     return std::move(ready).then([core](Result<void> result) {
       if (!result) {
@@ -139,7 +82,8 @@ Future<std::shared_ptr<NodeCore>> NodeCore::start(const std::shared_ptr<NodeCore
         core->shutdown(Duration::zero());
         std::rethrow_exception(error);
       }
-      core->calls_->expect_functions_until(after(core->loop_->now(), core->options_.expose_within));
+      core->calls_->expect_functions_until(
+          after(core->loop()->now(), core->options_.expose_within));
       return core;
     });
   } catch (...) {
@@ -153,51 +97,35 @@ void NodeCore::abandon_start() {
   group_->give_up();
 }
 
+void NodeCore::open_status_page() {
+  if (options_.status == nullptr) return;
+  auto page = options_.status->open(shared_from_this());
+  log_.info("the status page of " + name() + " is at " + page->address());
+  extensions_.set_status_page(std::move(page));
+}
+
+// Does what is due once a ping interval.
+void NodeCore::tick() {
+  {
+    const FlushScope scope(threads_.context());
+    peers_->tick();
+  }
+  waits_.seek();
+  group_->tick();
+  handlers_.call({.kind = PeerChange::Kind::ticked, .peer = {}, .reason = {}});
+  detail::trim_blocks_now_and_then();
+  payload_memory()->tick();
+}
+
 // --- calls
 
 void NodeCore::set_rank(int rank) {
-  rank_.store(rank, std::memory_order_relaxed);
+  identity_.set_rank(rank);
   peers_->set_own_rank(rank);
 }
 
-wire::Hello NodeCore::own_hello() const {
-  return {.rank = rank(),
-          .incarnation = self_.incarnation,
-          .session = 0,
-          .received = 0,
-          .name = options_.name,
-          .job = options_.job};
-}
-
-Member NodeCore::self_member() const {
-  return {.name = options_.name,
-          .rank = rank(),
-          .incarnation = self_.incarnation,
-          .host = host_,
-          .addresses = listening_->advertised()};
-}
-
-bool NodeCore::is_on_this_host(const Member& member) const {
-  return member.host == host_ && !host_.empty();
-}
-
-std::vector<std::string> NodeCore::addresses_to_use(const Member& member) const {
-  return transports_->usable(member.addresses, is_on_this_host(member));
-}
-
-std::string NodeCore::better_address(const Member& member, const std::string& used) const {
-  const auto addresses = addresses_to_use(member);
-  if (addresses.empty()) return {};
-  const auto priority = [&](const std::string& text) {
-    return transports_->priority(Address::parse(text), is_on_this_host(member));
-  };
-  const auto now = priority(used);
-  // Without a priority it is a detour, such as a tunnel: whoever goes there means to.
-  return now && *priority(addresses.front()) > *now ? addresses.front() : "";
-}
-
 void NodeCore::add_member(const Member& member) {
-  if (member.name != name()) peers_->add(member, addresses_to_use(member));
+  if (member.name != name()) peers_->add(member, addresses_.usable(member));
 }
 
 std::exception_ptr NodeCore::refusal() const {
@@ -208,10 +136,10 @@ std::exception_ptr NodeCore::refusal() const {
 void NodeCore::run_on_worker(Task task) { workers()->post(std::move(task)); }
 
 void NodeCore::expose(std::shared_ptr<detail::ExposedFunction> function) {
-  fork_mark_->refuse_forked_copy(options_.name);
+  threads_.refuse_forked_copy();
   if (stopping_) throw ShutDown("node " + options_.name + " is shut down; make a new one");
   const std::string name = function->name;
-  function->counters = &counters_->function(counted_name(name));
+  function->counters = &statistics_.counters().function(counted_name(name));
   functions_.add(std::move(function));
   calls_->exposed(name);
 }
@@ -238,16 +166,17 @@ void NodeCore::session_closed(const std::shared_ptr<Session>& session, const std
 void NodeCore::changed(const PeerChange& change) {
   if (change.peer.name == name() || stopping_) return;
   const bool lost = change.kind == PeerChange::Kind::lost;
-  if (!lost) end_waits(change.peer.name);
-  if (!lost) log_.info(change.peer.name + " has joined");
   if (lost) {
-    counters_->errors.add({.kind = ErrorRecord::Kind::connection,
-                           .at = loop_->now(),
-                           .code = ErrorCode::peer_lost,
-                           .peer = change.peer.name,
-                           .text = change.reason});
+    statistics_.counters().errors.add({.kind = ErrorRecord::Kind::connection,
+                                       .at = loop()->now(),
+                                       .code = ErrorCode::peer_lost,
+                                       .peer = change.peer.name,
+                                       .text = change.reason});
+  } else {
+    waits_.end(change.peer.name);
+    log_.info(change.peer.name + " has joined");
   }
-  call_handlers(change);
+  handlers_.call(change);
   if (lost) {
     group_->peer_lost(change.peer, change.reason);
   } else {
@@ -255,68 +184,52 @@ void NodeCore::changed(const PeerChange& change) {
   }
 }
 
-void NodeCore::call_handlers(const PeerChange& change) const {
-  std::vector<std::shared_ptr<ChangeHandler>> handlers;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [number, handler] : handlers_)
-      handlers.push_back(handler);
-  }
-  for (const auto& handler : handlers) {
-    try {
-      (*handler)(change);
-    } catch (...) {
-      log_.error("a handler of membership changes threw: " + describe(std::current_exception()));
-    }
-  }
+std::uint64_t NodeCore::on_change(ChangeHandler handler) {
+  return handlers_.add(std::move(handler));
 }
 
-std::uint64_t NodeCore::on_change(ChangeHandler handler) {
-  const std::lock_guard lock(mutex_);
-  handlers_.emplace_back(next_handler_, std::make_shared<ChangeHandler>(std::move(handler)));
-  return next_handler_++;
+void NodeCore::forget_handler(std::uint64_t number) { handlers_.remove(number); }
+
+Future<PeerInfo> NodeCore::wait_for_peer(std::string peer, Duration timeout) {
+  threads_.refuse_forked_copy();
+  WaitContext::suggest(threads_.context());
+  if (peer != name()) return waits_.wait(std::move(peer), timeout, weak_from_this());
+  if (stopping_) {
+    return make_failed_future<PeerInfo>(std::make_exception_ptr(
+        ShutDown("node " + options_.name + " is shut down; make a new one")));
+  }
+  return make_ready_future(PeerInfo{.name = name(),
+                                    .rank = rank(),
+                                    .incarnation = incarnation(),
+                                    .state = PeerState::connected,
+                                    .addresses = addresses_.listening().advertised()});
 }
+
+// --- what layers above add
 
 std::shared_ptr<void> NodeCore::extension_of(std::type_index type,
                                              const std::function<std::shared_ptr<void>()>& make) {
-  const std::lock_guard lock(mutex_);
-  std::shared_ptr<void>& extension = extensions_[type];
-  if (!extension) extension = make();
-  return extension;
+  return extensions_.get(type, make);
 }
 
-void NodeCore::on_end_report(EndReport report) {
-  const std::lock_guard lock(mutex_);
-  end_reports_.push_back(std::move(report));
-}
+void NodeCore::on_end_report(EndReport report) { extensions_.add_end_report(std::move(report)); }
 
-void NodeCore::forget_handler(std::uint64_t number) {
-  std::shared_ptr<ChangeHandler> forgotten;  // destroyed without the lock
-  const std::lock_guard lock(mutex_);
-  const auto at = std::find_if(handlers_.begin(), handlers_.end(),
-                               [&](const auto& entry) { return entry.first == number; });
-  if (at == handlers_.end()) return;
-  forgotten = std::move(at->second);
-  handlers_.erase(at);
-}
+void NodeCore::on_metrics(MetricsSource source) { statistics_.add_source(std::move(source)); }
 
-void NodeCore::schedule_tick() {
-  const std::lock_guard lock(mutex_);
-  if (ended_) return;
-  tick_ = loop_->schedule(loop_->now() + options_.ping_after, [this, weak = weak_from_this()] {
-    const auto self = weak.lock();
-    if (!self) return;
-    {
-      const FlushScope scope(context_);
-      peers_->tick();
-    }
-    seek_awaited();
-    group_->tick();
-    call_handlers({.kind = PeerChange::Kind::ticked, .peer = {}, .reason = {}});
-    detail::trim_blocks_now_and_then();
-    payload_memory_->tick();
-    schedule_tick();
-  });
+NodeMetrics NodeCore::metrics() const {
+  threads_.refuse_forked_copy();
+  NodeMetrics metrics;
+  metrics.name = name();
+  metrics.rank = rank();
+  metrics.incarnation = incarnation();
+  metrics.parked = calls_->parked();
+  metrics.workers = threads_.own_workers();
+  if (const auto queue = calls_->queue_metrics()) metrics.queue = *queue;
+  const PayloadMemory& memory = *session_parts_.payload_memory;
+  metrics.payload_bytes_in_use = memory.used_bytes();
+  metrics.payload_bytes_kept = memory.kept_bytes();
+  statistics_.report(metrics, *peers_);
+  return metrics;
 }
 
 }  // namespace batchrpc

@@ -1,171 +1,191 @@
 #include <algorithm>
-#include <asio/io_context.hpp>
-#include <asio/post.hpp>
 #include <atomic>
 #include <utility>
 
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
-#include "batchrpc/transport/socket_loop.hpp"
 #include "dispatch/call_dispatcher.hpp"
-#include "dispatch/worker_pool.hpp"
 #include "node/enduring_wait.hpp"
 #include "node/node_core.hpp"
 #include "node/retries.hpp"
 #include "session/flush_scope.hpp"
+#include "session/payload_memory.hpp"
 #include "transport/nested_wait.hpp"
 
-// How a node ends.
 namespace batchrpc {
+namespace {
 
-bool NodeCore::is_own_thread() const {
-  return loop_->is_driving() || (workers_ && workers_->is_worker());
-}
+constexpr Duration kConfirmWithin = std::chrono::seconds(1);
+constexpr Duration kBusyWorkersFinishWithin = std::chrono::milliseconds(100);
 
-// Looks every millisecond, and only now: calls that come and go pay nothing for it.
-void NodeCore::look_for(std::function<bool()> condition, Promise<void> done, TimePoint deadline) {
-  const TimePoint now = loop_->now();
+// Checks the condition every millisecond. Polls, so that calls pay nothing for it.
+void look_for(std::weak_ptr<NodeCore> node, std::function<bool()> condition, Promise<void> done,
+              TimePoint deadline) {
+  const auto core = node.lock();
+  if (!core) return;
+  const TimePoint now = core->loop()->now();
   if (now >= deadline || condition()) {
     done.set_value();
     return;
   }
-  loop_->schedule(now + std::chrono::milliseconds(1),
-                  [weak = weak_from_this(), condition = std::move(condition),
-                   done = std::move(done), deadline]() mutable {
-                    const auto self = weak.lock();
-                    if (self) self->look_for(std::move(condition), std::move(done), deadline);
-                  });
+  core->loop()->schedule(
+      now + std::chrono::milliseconds(1), [node = std::move(node), condition = std::move(condition),
+                                           done = std::move(done), deadline]() mutable {
+        look_for(std::move(node), std::move(condition), std::move(done), deadline);
+      });
 }
 
-// Ready then, or at the deadline.
-Future<void> NodeCore::when(std::function<bool()> condition, TimePoint deadline) {
-  Promise<void> done;
-  Future<void> is_done = done.get_future();
-  look_for(std::move(condition), std::move(done), deadline);
-  return is_done;
-}
+}  // namespace
 
-// Has the loop's own thread take a step of the end. False when it had no time for that: then the
-// calling thread has taken it.
-bool NodeCore::step_on_loop(const std::function<void()>& step, TimePoint deadline) {
-  const auto taken = std::make_shared<std::atomic<bool>>(false);
-  Promise<void> done;
-  const Future<void> is_done = done.get_future();
-  loop_->post([self = shared_from_this(), step, taken, done = std::move(done)]() mutable {
-    if (taken->exchange(true)) return;
-    step();
-    done.set_value();
-  });
-  detail::wait_if_not_too_deep(is_done, std::max(deadline, loop_->now() + std::chrono::seconds(1)));
-  if (!taken->exchange(true)) {
-    step();
-    return false;
-  }
-  detail::wait_if_not_too_deep(is_done, TimePoint::max());
-  return true;
-}
+// The end of a node, in the order of its functions. The thread that calls NodeCore::shutdown() runs
+// it; the loop's thread takes the steps that touch sessions.
+class NodeCore::Shutdown {
+ public:
+  Shutdown(std::shared_ptr<NodeCore> core, Duration timeout)
+      : core_(std::move(core)),
+        timeout_(timeout),
+        elsewhere_(std::make_shared<EnduringWait>(WaitContext::current())),
+        enduring_(std::make_shared<EnduringWait>(core_->threads_.context())) {}
 
-std::vector<std::string> NodeCore::shutdown(Duration timeout) {
-  if (fork_mark_->is_forked_copy()) return {};
-  std::map<std::uint64_t, PeerWait> waits;
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(stopped_, true)) return {};
-    waits.swap(waits_);
+  // Returns what was not finished.
+  std::vector<std::string> run() {
+    refuse_new_work();
+    const WaitScope wait_scope(enduring_);
+    wait_for_calls();
+    report_to_layers_above();
+    stop_own_tasks();
+    end_calls_and_peers();
+    stop_threads();
+    return std::move(left_);
   }
-  stopping_ = true;
-  for (auto& [number, wait] : waits) {
-    loop_->cancel(wait.timer);
-    wait.promise.set_error(
-        ShutDown("node " + options_.name + " was shut down while " + wait.name + " was awaited"));
-  }
-  calls_->close_parked(refusal());
-  const std::shared_ptr<NodeCore> self = shared_from_this();
-  std::vector<std::string> left = retries_->close();
-  const TimePoint deadline = after(loop_->now(), timeout);
-  const auto elsewhere = std::make_shared<EnduringWait>(WaitContext::current());
-  const auto enduring = std::make_shared<EnduringWait>(context_);
-  const WaitScope wait_scope(enduring);
 
-  // Nobody may be driving an embedder's loop any more: then neither comes to an end by itself.
-  const auto wait_until = [this](std::function<bool()> condition, TimePoint limit) {
-    if (limit > loop_->now())
-      detail::wait_if_not_too_deep(when(std::move(condition), limit), limit);
-  };
-  constexpr Duration kConfirmWithin = std::chrono::seconds(1);
-  const auto is_sent = [this] { return peers_->is_sent(); };
-  wait_until([this] { return peers_->is_finished(); }, deadline);
-  wait_until(is_sent, std::min(deadline, after(loop_->now(), kConfirmWithin)));
-  for (std::string& straggler : peers_->pending())
-    left.push_back(std::move(straggler));
-  for (const std::string& straggler : left)
-    log_.warning("shut down while waiting: " + straggler);
-  std::vector<EndReport> reports;
-  {
-    const std::lock_guard lock(mutex_);
-    reports = end_reports_;
+ private:
+  void refuse_new_work() {
+    core_->waits_.close();
+    core_->calls_->close_parked(core_->refusal());
+    left_ = core_->retries_->close();
+    deadline_ = after(now(), timeout_);
   }
-  for (const EndReport& report : reports) {
-    for (std::string& held : report()) {
-      log_.info("shut down while " + held);
-      left.push_back(std::move(held));
+
+  void wait_for_calls() {
+    wait_until([node = core_.get()] { return node->peers_->is_finished(); }, deadline_);
+    wait_until_sent(std::min(deadline_, after(now(), kConfirmWithin)));
+    for (std::string& straggler : core_->peers_->pending())
+      left_.push_back(std::move(straggler));
+    for (const std::string& straggler : left_)
+      core_->log_.warning("shut down while waiting: " + straggler);
+  }
+
+  void report_to_layers_above() {
+    for (std::string& held : core_->extensions_.end_reports()) {
+      core_->log_.info("shut down while " + held);
+      left_.push_back(std::move(held));
     }
   }
 
-  close_status_page();
-  listening_->stop();
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    if (tick_ != 0) loop_->cancel(tick_);
+  void stop_own_tasks() {
+    core_->extensions_.close_status_page();
+    core_->addresses_.listening().stop();
+    core_->tick_.stop();
+    core_->payload_memory()->close();
   }
-  payload_memory_->close();
-  bool by_loop = !options_.loop && !(own_loop_ && loop_->is_driving());
-  const auto take = [&](const std::function<void()>& step) {
-    if (!by_loop) {
-      step();
-    } else if (!step_on_loop(step, deadline)) {
-      by_loop = own_loop_;  // which may only have been busy
-    }
-  };
+
   // Calls that have not begun are refused, and this node's objects and batchers end, while there
   // are connections by which others are notified.
-  take([this] {
-    const FlushScope scope(context_);
-    calls_->close(refusal());
-    peers_->refuse_waiting(refusal());
-    call_handlers({.kind = PeerChange::Kind::ended, .peer = {}, .reason = {}});
-  });
-  const TimePoint leave_by = after(loop_->now(), std::min(timeout, kConfirmWithin));
-  wait_until(is_sent, leave_by);
-  functions_.clear();  // with the handles that they hold, which are given back
-  take([this] {
-    const FlushScope scope(context_);
-    call_handlers({.kind = PeerChange::Kind::leaving, .peer = {}, .reason = {}});
-  });
-  wait_until(is_sent, leave_by);
-  take([this] {
-    const FlushScope scope(context_);
-    peers_->close("node " + options_.name + " has shut down");
-  });
-  if (workers_) {
-    const std::size_t busy =
-        workers_->stop(std::max<Duration>(deadline - loop_->now(), std::chrono::milliseconds(100)));
+  void end_calls_and_peers() {
+    const NodeThreads& threads = core_->threads_;
+    by_loop_ = threads.made_loop() && !(threads.has_own_loop() && threads.loop()->is_driving());
+    take([this] {
+      core_->calls_->close(core_->refusal());
+      core_->peers_->refuse_waiting(core_->refusal());
+      core_->handlers_.call({.kind = PeerChange::Kind::ended, .peer = {}, .reason = {}});
+    });
+    const TimePoint leave_by = after(now(), std::min(timeout_, kConfirmWithin));
+    wait_until_sent(leave_by);
+    core_->functions_.clear();  // The handles that they hold are given back.
+    take([this] {
+      core_->handlers_.call({.kind = PeerChange::Kind::leaving, .peer = {}, .reason = {}});
+    });
+    wait_until_sent(leave_by);
+    take([this] { core_->peers_->close("node " + core_->name() + " has shut down"); });
+  }
+
+  void stop_threads() {
+    const std::size_t busy = core_->threads_.stop_workers(
+        std::max<Duration>(deadline_ - now(), kBusyWorkersFinishWithin));
     if (busy > 0) {
-      log_.warning("shut down while " + std::to_string(busy) +
-                   (busy == 1 ? " handler does" : " handlers do") +
-                   " not return: the threads are left to themselves");
+      core_->log_.warning("shut down while " + std::to_string(busy) +
+                          (busy == 1 ? " handler does" : " handlers do") +
+                          " not return: the threads are left to themselves");
+    }
+    {  // The loop's last callback may wait for what the calling thread drives.
+      const WaitScope as_before(elsewhere_);
+      core_->threads_.stop_loop();
+    }
+    core_->threads_.rethrow_in_context(enduring_->thrown() ? enduring_->thrown()
+                                                           : elsewhere_->thrown());
+  }
+
+  // Returns at the limit at the latest, also when no thread drives an embedder's loop any more.
+  void wait_until(std::function<bool()> condition, TimePoint limit) {
+    if (limit <= now()) return;
+    Promise<void> done;
+    const Future<void> is_done = done.get_future();
+    look_for(core_, std::move(condition), std::move(done), limit);
+    detail::wait_if_not_too_deep(is_done, limit);
+  }
+
+  void wait_until_sent(TimePoint limit) {
+    wait_until([node = core_.get()] { return node->peers_->is_sent(); }, limit);
+  }
+
+  // Takes a step on the loop's thread, or on this one if the loop is not ours to stop or was too
+  // busy.
+  void take(const std::function<void()>& step) {
+    const auto scoped = [this, step] {
+      const FlushScope scope(core_->threads_.context());
+      step();
+    };
+    if (!by_loop_) {
+      scoped();
+    } else if (!take_on_loop(scoped)) {
+      by_loop_ = core_->threads_.has_own_loop();  // which may only have been busy
     }
   }
-  if (!options_.loop) {  // whose last callback may wait for what the calling thread drives
-    const WaitScope as_before(elsewhere);
-    std::static_pointer_cast<SocketLoop>(loop_)->stop();
+
+  // False: the loop had no time for the step, and this thread has taken it.
+  bool take_on_loop(const std::function<void()>& step) {
+    const auto taken = std::make_shared<std::atomic<bool>>(false);
+    Promise<void> done;
+    const Future<void> is_done = done.get_future();
+    core_->loop()->post([core = core_, step, taken, done = std::move(done)]() mutable {
+      if (taken->exchange(true)) return;
+      step();
+      done.set_value();
+    });
+    detail::wait_if_not_too_deep(is_done, std::max(deadline_, now() + std::chrono::seconds(1)));
+    if (!taken->exchange(true)) {
+      step();
+      return false;
+    }
+    detail::wait_if_not_too_deep(is_done, TimePoint::max());
+    return true;
   }
-  const auto thrown = enduring->thrown() ? enduring->thrown() : elsewhere->thrown();
-  if (options_.io_context != nullptr && thrown) {
-    asio::post(*options_.io_context, [thrown] { std::rethrow_exception(thrown); });
-  }
-  return left;
+
+  [[nodiscard]] TimePoint now() const { return core_->loop()->now(); }
+
+  const std::shared_ptr<NodeCore> core_;
+  const Duration timeout_;
+  TimePoint deadline_{};
+  const std::shared_ptr<EnduringWait> elsewhere_;  // the calling thread's own way to wait
+  const std::shared_ptr<EnduringWait> enduring_;
+  bool by_loop_ = false;  // whether the loop's thread takes the steps
+  std::vector<std::string> left_;
+};
+
+std::vector<std::string> NodeCore::shutdown(Duration timeout) {
+  if (is_forked_copy() || stopping_.exchange(true)) return {};
+  return Shutdown(shared_from_this(), timeout).run();
 }
 
 }  // namespace batchrpc

@@ -1,15 +1,14 @@
+#include "node/peer_waits.hpp"
+
 #include <algorithm>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/time.hpp"
 #include "batchrpc/base/error.hpp"
 #include "call/duration_text.hpp"
-#include "node/node_core.hpp"
 
-// Futures of peers that are to join.
 namespace batchrpc {
 namespace {
 
@@ -24,75 +23,64 @@ std::string why_absent(const std::string& peer, const std::vector<PeerInfo>& pee
 
 }  // namespace
 
-Future<PeerInfo> NodeCore::wait_for_peer(std::string peer_name, Duration timeout) {
-  fork_mark_->refuse_forked_copy(options_.name);
-  WaitContext::suggest(context_);
-  PeerWait wait{.name = peer_name, .promise = {}, .timer = 0};
+Future<PeerInfo> PeerWaits::wait(std::string peer, Duration timeout,
+                                 std::weak_ptr<const void> owner) {
+  Wait wait{.peer = peer, .promise = {}, .timer = 0};
   auto future = wait.promise.get_future();
-  const bool is_itself = peer_name == options_.name;
-  auto own_addresses = is_itself ? listening_->advertised() : std::vector<std::string>();
   {
     const std::lock_guard lock(mutex_);
-    if (stopped_) {
-      wait.promise.set_error(ShutDown("node " + options_.name + " is shut down; make a new one"));
+    if (closed_) {
+      wait.promise.set_error(ShutDown("node " + node_ + " is shut down; make a new one"));
       return future;
     }
-    if (is_itself) {
-      wait.promise.set_value({.name = peer_name,
-                              .rank = rank(),
-                              .incarnation = self_.incarnation,
-                              .state = PeerState::connected,
-                              .addresses = std::move(own_addresses)});
-      return future;
-    }
-    const std::uint64_t number = next_handler_++;
-    wait.timer = loop_->schedule(
-        after(loop_->now(), timeout), [this, self = weak_from_this(), number, timeout] {
-          const auto alive = self.lock();
-          if (!alive) return;
-          auto late = take_wait(number);
-          if (!late) return;
-          late->promise.set_error(TimedOut(
-              why_absent(late->name, peers_->snapshot()) + " within " + text_of(timeout), false));
-        });
+    const std::uint64_t number = next_number_++;
+    wait.timer = loop_->schedule(after(loop_->now(), timeout),
+                                 [this, owner = std::move(owner), number, timeout] {
+                                   if (const auto alive = owner.lock()) time_out(number, timeout);
+                                 });
     waits_.emplace(number, std::move(wait));
   }
-  end_waits(peer_name);
-  peers_->seek(peer_name);
+  end(peer);
+  peers_.seek(peer);
   return future;
 }
 
-std::optional<NodeCore::PeerWait> NodeCore::take_wait(std::uint64_t number) {
+std::optional<PeerWaits::Wait> PeerWaits::take(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   auto node = waits_.extract(number);
   if (!node) return std::nullopt;
   return std::move(node.mapped());
 }
 
-// Those that nobody calls would not be tried.
-void NodeCore::seek_awaited() {
+void PeerWaits::time_out(std::uint64_t number, Duration timeout) {
+  auto late = take(number);
+  if (!late) return;
+  late->promise.set_error(
+      TimedOut(why_absent(late->peer, peers_.snapshot()) + " within " + text_of(timeout), false));
+}
+
+void PeerWaits::seek() const {
   std::set<std::string> names;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [number, wait] : waits_)
-      names.insert(wait.name);
+      names.insert(wait.peer);
   }
   for (const std::string& name : names)
-    peers_->seek(name);
+    peers_.seek(name);
 }
 
-// Ends the waits for `peer`, if it is there.
-void NodeCore::end_waits(const std::string& peer) {
-  const auto peers = peers_->snapshot();
+void PeerWaits::end(const std::string& peer) {
+  const auto peers = peers_.snapshot();
   const auto found = std::find_if(peers.begin(), peers.end(), [&](const PeerInfo& info) {
     return info.name == peer && info.state != PeerState::lost;
   });
   if (found == peers.end()) return;
-  std::vector<PeerWait> over;
+  std::vector<Wait> over;
   {
     const std::lock_guard lock(mutex_);
     for (auto at = waits_.begin(); at != waits_.end();) {
-      if (at->second.name == peer) {
+      if (at->second.peer == peer) {
         loop_->cancel(at->second.timer);
         over.push_back(std::move(at->second));
         at = waits_.erase(at);
@@ -101,8 +89,22 @@ void NodeCore::end_waits(const std::string& peer) {
       }
     }
   }
-  for (PeerWait& wait : over)
+  for (Wait& wait : over)
     wait.promise.set_value(*found);
+}
+
+void PeerWaits::close() {
+  std::map<std::uint64_t, Wait> waits;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    waits.swap(waits_);
+  }
+  for (auto& [number, wait] : waits) {
+    loop_->cancel(wait.timer);
+    wait.promise.set_error(
+        ShutDown("node " + node_ + " was shut down while " + wait.peer + " was awaited"));
+  }
 }
 
 }  // namespace batchrpc

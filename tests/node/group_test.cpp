@@ -132,6 +132,21 @@ TEST_CASE(
              Catch::Contains("inproc://world") && Catch::Contains("not a batchrpc frame"));
 }
 
+TEST_CASE("a node that joins at a member is refused, and learns the address of the root") {
+  VirtualWorld world;
+  const Node root = world.root();
+  const Node member = world.join("member");
+  NodeOptions options = world.joining("late");
+  options.join = member.address();
+  REQUIRE(options.join != root.address());
+  const auto result = outcome(Node::start(options));
+  CHECK(result.code() == ErrorCode::join_failed);
+  CHECK_THAT(result.message(),
+             Catch::Contains("member, which is not the root") && Catch::Contains("inproc://world"));
+  CHECK(names_of(root) == std::vector<std::string>{"member"});
+  CHECK(names_of(member) == std::vector<std::string>{"root"});
+}
+
 TEST_CASE("the root numbers nodes that have no rank of their own") {
   VirtualWorld world;
   const Node root = world.root();

@@ -1,14 +1,10 @@
-#include <algorithm>
+#include "node/node_statistics.hpp"
+
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "dispatch/call_dispatcher.hpp"
-#include "node/node_core.hpp"
-#include "session/payload_memory.hpp"
-
-// What Node::metrics() says.
 namespace batchrpc {
 namespace {
 
@@ -36,36 +32,21 @@ void add_info(PeerMetrics& peer, const PeerInfo& info) {
   peer.bytes_received = info.bytes_received;
 }
 
-}  // namespace
-
-void NodeCore::on_metrics(MetricsSource source) {
-  const std::lock_guard lock(mutex_);
-  metrics_sources_.push_back(std::move(source));
-}
-
-NodeMetrics NodeCore::metrics() const {
-  fork_mark_->refuse_forked_copy(options_.name);
-  NodeMetrics metrics;
-  const TimePoint now = loop_->now();
-  metrics.name = name();
-  metrics.rank = rank();
-  metrics.incarnation = incarnation();
-  metrics.uptime = now - made_at_;
-  counters_->report(metrics);
-
+// Adds the states and loads of the peers to the calls that were counted.
+void add_peers(NodeMetrics& metrics, const PeerTable& table) {
   std::map<std::string, PeerMetrics> peers;
   for (PeerMetrics& counted : metrics.peers) {
-    if (counted.name == name()) {
+    if (counted.name == metrics.name) {
       counted.state = "self";
-      counted.rank = rank();
+      counted.rank = metrics.rank;
     } else if (counted.name != kUnknownName && counted.name != kOtherName) {
       counted.state = "gone";
     }
     peers.emplace(counted.name, std::move(counted));
   }
-  for (const PeerInfo& info : peers_->snapshot())
+  for (const PeerInfo& info : table.snapshot())
     add_info(peers[info.name], info);
-  for (const auto& [peer, load] : peers_->loads()) {
+  for (const auto& [peer, load] : table.loads()) {
     metrics.pending += load.pending;
     metrics.answering += load.answering;
     metrics.output_bytes += load.output_bytes;
@@ -78,22 +59,32 @@ NodeMetrics NodeCore::metrics() const {
   metrics.peers.clear();
   for (auto& [peer, of_peer] : peers)
     metrics.peers.push_back(std::move(of_peer));
+}
 
-  metrics.parked = calls_->parked();
-  metrics.workers = own_loop_ ? static_cast<std::size_t>(options_.num_worker_threads) : 0;
-  if (const auto queue = calls_->queue_metrics()) metrics.queue = *queue;
-  metrics.payload_bytes_in_use = payload_memory_->used_bytes();
-  metrics.payload_bytes_kept = payload_memory_->kept_bytes();
+}  // namespace
+
+NodeStatistics::NodeStatistics(const Loop& loop)
+    : loop_(loop), made_at_(loop.now()), counters_(loop) {}
+
+void NodeStatistics::add_source(LocalNode::MetricsSource source) {
+  const std::lock_guard lock(mutex_);
+  sources_.push_back(std::move(source));
+}
+
+void NodeStatistics::report(NodeMetrics& metrics, const PeerTable& peers) const {
+  const TimePoint now = loop_.now();
+  metrics.uptime = now - made_at_;
+  counters_.report(metrics);
+  add_peers(metrics, peers);
   metrics.batchers = batchers_.report();
-  std::vector<MetricsSource> sources;
+  std::vector<LocalNode::MetricsSource> sources;
   {
     const std::lock_guard lock(mutex_);
-    sources = metrics_sources_;
+    sources = sources_;
   }
-  for (const MetricsSource& source : sources)
+  for (const LocalNode::MetricsSource& source : sources)
     source(metrics);
-  metrics.last_errors = counters_->errors.all(now);
-  return metrics;
+  metrics.last_errors = counters_.errors.all(now);
 }
 
 }  // namespace batchrpc

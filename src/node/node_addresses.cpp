@@ -1,0 +1,46 @@
+#include "node/node_addresses.hpp"
+
+#include "node/options_check.hpp"
+
+namespace batchrpc {
+
+NodeAddresses::NodeAddresses(const NodeOptions& options, const NodeIdentity& identity,
+                             const std::shared_ptr<Loop>& loop)
+    : options_(options),
+      identity_(identity),
+      host_(host_identity()),
+      transports_(options.transports,
+                  TransportContext{
+                      .loop = loop, .node = options.name, .incarnation = identity.incarnation()}),
+      listening_(options, transports_) {
+  check_addresses(options, transports_);
+}
+
+Member NodeAddresses::self() const {
+  return {.name = options_.name,
+          .rank = identity_.rank(),
+          .incarnation = identity_.incarnation(),
+          .host = host_,
+          .addresses = listening_.advertised()};
+}
+
+bool NodeAddresses::is_on_this_host(const Member& member) const {
+  return member.host == host_ && !host_.empty();
+}
+
+std::vector<std::string> NodeAddresses::usable(const Member& member) const {
+  return transports_.usable(member.addresses, is_on_this_host(member));
+}
+
+std::string NodeAddresses::better(const Member& member, const std::string& used) const {
+  const auto addresses = usable(member);
+  if (addresses.empty()) return {};
+  const auto priority = [&](const std::string& text) {
+    return transports_.priority(Address::parse(text), is_on_this_host(member));
+  };
+  const auto now = priority(used);
+  // An address without a priority, such as a tunnel's, was chosen by the user: it stays.
+  return now && *priority(addresses.front()) > *now ? addresses.front() : "";
+}
+
+}  // namespace batchrpc
