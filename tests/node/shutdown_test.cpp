@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "batchrpc/batchrpc.hpp"
+#include "future/virtual_wait.hpp"
 #include "node/node_core.hpp"
 #include "node/real_nodes.hpp"
 #include "node/virtual_world.hpp"
@@ -53,7 +54,8 @@ struct Pair : test::NodePair {
 TEST_CASE("a call that meets a session which the end of its own node has closed gets ShutDown") {
   Pair pair;
   const std::shared_ptr<NodeCore> core = pair.a.core();
-  const auto session = std::make_shared<Session>(core, core->loop(), core->context(), "b", 1);
+  const auto session =
+      std::make_shared<Session>(core, core->loop(), std::make_shared<test::VirtualWait>(), "b", 1);
   const auto call = [&] {  // by a thread that found the session before it was closed
     return detail::send_call<int, int, int>(
         [&](const detail::FunctionKey& function, detail::OutgoingOptions&& options,
