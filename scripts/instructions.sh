@@ -4,8 +4,8 @@
 #
 #   scripts/instructions.sh [--base <revision>|none]
 #
-# Compares them with the base, by default that of scripts/base_revision.sh. A case that needs over 5 % more fails, unless CHANGELOG.md has a new line
-# with "instructions a call". The last line is "N passed, M failed".
+# Compares them with the base, by default that of scripts/base_revision.sh. A case that needs over 5 % more
+# fails, unless CHANGELOG.md has a new line with "instructions a call". The last line is "N passed, M failed".
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

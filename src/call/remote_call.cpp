@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes_of.hpp"
 #include "base/per_thread.hpp"
 #include "batchrpc/base/block_pool.hpp"
 #include "batchrpc/base/call_diagnostics.hpp"
@@ -109,10 +110,7 @@ void IncomingCall::refuse(const std::exception_ptr& error) {
 
 std::size_t IncomingCall::bytes() const noexcept {
   if (arguments_ == nullptr) return 0;
-  std::size_t bytes = arguments_->segment.size_bytes();
-  for (const Bytes& payload : arguments_->payloads)
-    bytes += payload.size();
-  return bytes;
+  return arguments_->segment.size_bytes() + bytes_of(arguments_->payloads);
 }
 
 void IncomingCall::end() {
@@ -149,8 +147,7 @@ void IncomingCall::reply(Encoder& encoder) {
   const std::uint64_t now = counters_ != nullptr ? counters_->stopwatch().ticks() : 0;
   std::uint64_t bytes = 0;
   if (wants_reply_ && !is_cancelled) {
-    for (const Bytes& payload : encoder.payloads())
-      bytes += payload.size();
+    bytes = bytes_of(encoder.payloads());
     sink_->send_result(id_, encoder, recording());
     bytes += encoder.words().size() * sizeof(Word);  // includes the payloads' sizes
   }

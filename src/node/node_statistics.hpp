@@ -10,7 +10,7 @@
 
 namespace batchrpc {
 
-/// Counts what a node does, for Node::metrics(). Layers above add figures of their own.
+/// Counts what a node does, for Node::metrics(). Layers above add statistics of their own.
 /// Thread-safe.
 class NodeStatistics {
  public:
@@ -23,7 +23,7 @@ class NodeStatistics {
   void add_source(LocalNode::MetricsSource source);
 
   /// Adds to `metrics`, which names the node, its calls, its peers, its batchers, its last errors
-  /// and the figures of the sources.
+  /// and what the sources add.
   void report(NodeMetrics& metrics, const PeerTable& peers) const;
 
  private:

@@ -2,16 +2,14 @@
 
 #include <utility>
 
+#include "base/bytes_of.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc {
 namespace {
 
 std::uint64_t bytes_of(const CallOrder::Call& call) {
-  std::uint64_t bytes = sizeof call + call.words.size() * sizeof(Word);
-  for (const Bytes& payload : call.payloads)
-    bytes += payload.size();
-  return bytes;
+  return sizeof call + call.words.size() * sizeof(Word) + bytes_of(call.payloads);
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ std::optional<TimePoint> IncomingCalls::deadline_of(const wire::FrameView& frame
   return loop.now() + left;
 }
 
-// Flattened: every call that comes in comes by.
+// Flattened, because every incoming call goes through it.
 [[gnu::flatten]] void IncomingCalls::dispatch(CalledFunction& function,
                                               const wire::FrameView& frame,
                                               std::vector<Bytes>& payloads,

@@ -127,12 +127,4 @@ std::optional<OutgoingPayloads::Taken> OutgoingPayloads::take(std::uint64_t call
   return std::nullopt;
 }
 
-template <class Senders>
-std::size_t OutgoingPayloads::rest_of(const Senders& all) {
-  std::size_t bytes = 0;
-  for (const Sender& sender : all)
-    bytes += sender.rest();
-  return bytes;
-}
-
 }  // namespace batchrpc

@@ -7,18 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "base/bytes_of.hpp"
 #include "batchrpc/base/bytes.hpp"
 #include "wire/frame.hpp"
 
 namespace batchrpc {
-
-/// The bytes of all payloads.
-[[nodiscard]] inline std::uint64_t bytes_of(const std::vector<Bytes>& payloads) noexcept {
-  std::uint64_t bytes = 0;
-  for (const Bytes& payload : payloads)
-    bytes += payload.size();
-  return bytes;
-}
 
 /// A piece of a large payload, which is sent behind its header.
 struct PayloadChunk {
@@ -91,7 +84,12 @@ class OutgoingPayloads {
   template <class Senders>
   static std::optional<Sender> take(Senders& from, std::uint64_t call);
   template <class Senders>
-  static std::size_t rest_of(const Senders& all);
+  static std::size_t rest_of(const Senders& all) {
+    std::size_t bytes = 0;
+    for (const Sender& sender : all)
+      bytes += sender.rest();
+    return bytes;
+  }
 
   std::deque<Sender> ready_;       // each sends a chunk in turn
   std::vector<Sender> ungranted_;  // have sent all that they may without credit

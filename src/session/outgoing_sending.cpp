@@ -81,7 +81,7 @@ bool OutgoingCalls::note_submitted(PendingCall& call, bool cancel_when_dropped) 
   return goes_on;
 }
 
-// Flattened: every call that is made comes by.
+// Flattened, because every call that is made goes through it.
 [[gnu::flatten]] void OutgoingCalls::submit(const detail::FunctionKey& function,
                                             detail::OutgoingOptions&& options, Encoder& encoder,
                                             detail::ReplyHandler&& handler) {

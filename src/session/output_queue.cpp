@@ -27,11 +27,11 @@ void OutputQueue::append_frame(std::span<const Word> frame) {
   if (wire::is_reliable(wire::kind_of(frame))) ++queued_.count;
 }
 
-// Flattened (the compiler inlines all that it calls): every frame comes by.
+// Flattened (the compiler inlines all that it calls), because every frame goes through it.
 [[gnu::flatten]] OutputQueue::Place OutputQueue::append(std::span<const Word> frame,
                                                         std::uint64_t call, bool of_reply,
                                                         std::vector<Bytes>&& payloads,
-                                                        const std::shared_ptr<FrameWatch>& watch) {
+                                                        std::shared_ptr<FrameWatch> watch) {
   const std::lock_guard lock(mutex_);
   if (state_ == State::closed) return {.begin = appended_};
   const std::size_t before = queued_.frames.size();
@@ -60,7 +60,7 @@ void OutputQueue::append_frame(std::span<const Word> frame) {
     queued_.held.replies += place.size;
     held_.add({.replies = place.size + large_bytes});
   }
-  if (watch) watches_.push_back({place.begin, watch});
+  if (watch) watches_.push_back({place.begin, std::move(watch)});
   return place;
 }
 

@@ -33,15 +33,14 @@ class OutputQueue {
   struct Place {
     std::uint64_t begin = 0;
     std::uint64_t size = 0;
-    bool has_chunks =
-        false;  ///< whether payloads leave behind it in chunks: only these can be cut off
+    bool has_chunks = false;  ///< whether payloads follow in chunks, which can be cut off
   };
 
   /// Appends a finished frame, followed by `payloads`: those that it declares as inline are copied,
   /// others are kept and sent in chunks. Before open(), frames wait. Notifies `watch`, if given,
   /// when the frame leaves; drops it when the frame never will.
   Place append(std::span<const Word> frame, std::uint64_t call, bool of_reply,
-               std::vector<Bytes>&& payloads, const std::shared_ptr<FrameWatch>& watch = nullptr);
+               std::vector<Bytes>&& payloads, std::shared_ptr<FrameWatch> watch = nullptr);
   /// Removes the frame of a call, unless it has been taken to be written: then false. It leaves
   /// without effect; its payloads are moved to `payloads`.
   bool retract(Place place, std::vector<Bytes>& payloads);

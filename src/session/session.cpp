@@ -43,8 +43,7 @@ void Session::set_peer(std::shared_ptr<const PeerIdentity> peer) {
 
 // --- frames
 
-// The next two are inlined, since every frame comes by.
-[[gnu::always_inline]] inline void Session::note_acknowledged(const wire::FrameHeader& header) {
+void Session::note_acknowledged(const wire::FrameHeader& header) {
   if (header.acknowledged <= acknowledged_) return;
   acknowledged_ = header.acknowledged;
   if (!link_->output().acknowledge(acknowledged_)) {
@@ -54,7 +53,7 @@ void Session::set_peer(std::shared_ptr<const PeerIdentity> peer) {
   outgoing_->serve_credit_soon();
 }
 
-[[gnu::always_inline]] inline void Session::count_received(std::uint64_t bytes) {
+void Session::count_received(std::uint64_t bytes) {
   link_->output().set_received(++received_.frames);
   received_.unacknowledged += bytes;
   if (received_.unacknowledged < kAcknowledgeBytes) return;
