@@ -98,6 +98,7 @@ class OutgoingCalls final : public detail::Submitter,
       const detail::FunctionKey& function, const detail::OutgoingOptions& options,
       Encoder& encoder);
   bool note_submitted(PendingCall& call, bool cancel_when_dropped);
+  [[nodiscard]] std::exception_ptr end_of_node() const;
   void answer_refused(PendingCall& call, Refusal refusal, const detail::FunctionKey& function,
                       TimePoint now, detail::CallProbe* probe);
   [[nodiscard]] std::exception_ptr out_of_credit(const detail::FunctionKey& function,

@@ -8,6 +8,7 @@
 #include "call/call_diagnostics_text.hpp"
 #include "call/coarse_deadline.hpp"
 #include "call/function_table.hpp"
+#include "call/local_node.hpp"
 #include "recording/call_tracer.hpp"
 #include "session/flush_scope.hpp"
 #include "session/function_limits.hpp"
@@ -187,12 +188,17 @@ std::shared_ptr<detail::CallProbe> OutgoingCalls::send_along(const detail::Funct
                                              options.wants_reply);
 }
 
+// Why a closed session takes nothing, if its own node is ending. Null: the connection has broken.
+std::exception_ptr OutgoingCalls::end_of_node() const {
+  return link_->node() ? link_->node()->refusal() : nullptr;
+}
+
 // Answers a call that was not taken, or that wants no reply.
 void OutgoingCalls::answer_refused(PendingCall& call, Refusal refusal,
                                    const detail::FunctionKey& function, TimePoint now,
                                    detail::CallProbe* probe) {
   detail::Reply reply;
-  if (refusal == Refusal::closed && link_->node()) reply.error = link_->node()->refusal();
+  if (refusal == Refusal::closed) reply.error = end_of_node();
   if (refusal == Refusal::closed && reply.error == nullptr) {
     const std::string name(shown_name(function));
     const std::string peer = link_->peer_name();
@@ -262,11 +268,13 @@ Future<void> OutgoingCalls::wait_for_credit(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     if (!closed_) credit_.add(std::move(wait));
   }
-  if (wait.promise.pending()) {
+  if (!wait.promise.pending()) {
+    serve_credit();
+  } else if (const std::exception_ptr ending = end_of_node()) {
+    wait.promise.set_error(ending);
+  } else {
     wait.promise.set_error(NotSent("the connection to " + link_->peer_name() +
                                    " has just broken: there is no credit; ask again"));
-  } else {
-    serve_credit();
   }
   return future;
 }

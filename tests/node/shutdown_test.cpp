@@ -67,8 +67,10 @@ TEST_CASE("a call that meets a session which the end of its own node has closed 
   };
   CHECK(session->outgoing().close());
   CHECK(outcome(call()).code() == ErrorCode::not_sent);
+  CHECK(outcome(session->outgoing().wait_for_credit(1)).code() == ErrorCode::not_sent);
   pair.a.shutdown(1s);
   CHECK(outcome(call()).code() == ErrorCode::shut_down);
+  CHECK(outcome(session->outgoing().wait_for_credit(1)).code() == ErrorCode::shut_down);
 }
 
 TEST_CASE("a shutdown waits for calls under way, and leaves nothing") {
