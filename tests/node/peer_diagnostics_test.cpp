@@ -206,8 +206,9 @@ TEST_CASE("the log of a session that the peer has forgotten says what became of 
   std::string lines;
   for (const std::string& line : w.reported.take())
     lines += line + '\n';
-  CHECK_THAT(lines, Contains("warning: a: a session with b has ended (the connection broke): 1 call "
-                             "ends as Unknown"));
+  CHECK_THAT(lines,
+             Contains("warning: a: a session with b has ended (the connection broke): 1 call "
+                      "ends as Unknown"));
 }
 
 TEST_CASE("the log of a connection that is refused") {
