@@ -20,7 +20,6 @@ MOST_MEMBERS = 20
 MOST_LINES = 400
 # What is still to be split, with its size now: it may shrink, and must not grow.
 STILL_TO_SPLIT = {
-    "batchrpc::Connection": 23,
     "include/batchrpc/node/node.hpp": 490,
 }
 

@@ -9,7 +9,7 @@ namespace batchrpc {
 namespace {
 
 constexpr Duration kLongestRetryAfter = std::chrono::seconds(10);
-// Lines about refused calls come no faster.
+// The shortest time between two log lines about refused calls.
 constexpr Duration kLogEvery = std::chrono::seconds(10);
 
 std::string in_milliseconds(Duration duration) {
@@ -32,8 +32,8 @@ class AdmissionQueue::Place final : public detail::AdmissionPermit {
 
   const std::string& peer_;  // the key of the line
   Line& line_;
-  WorkTime& work_;                    // of its function
-  std::optional<TimePoint> started_;  // nothing: it waits
+  WorkTime& work_;                    // the work time of its function
+  std::optional<TimePoint> started_;  // empty while it waits
 
  private:
   const std::shared_ptr<AdmissionQueue> queue_;
@@ -52,17 +52,17 @@ AdmissionQueue::AdmissionQueue(const CallLimits& limits, std::shared_ptr<Loop> l
       log_(std::move(log)),
       node_(std::move(node)) {}
 
-// --- who is let in
+// --- admission
 
 std::exception_ptr AdmissionQueue::accept(const std::string& function, detail::IncomingCall& call) {
   const TimePoint now = loop_->now();
   const auto deadline = call.context().deadline();
   if (deadline && *deadline <= now) {
     return std::make_exception_ptr(TimedOut(
-        "'" + function + "' came to " + node_ + " when its time was over; it never ran", false));
+        "'" + function + "' reached " + node_ + " after its deadline; it never ran", false));
   }
   const std::string& peer = call.context().caller().name;
-  Calls expired;  // they make room
+  Calls expired;  // their places become free
   std::optional<Refusal> refused;
   std::string logged;
   {
@@ -100,7 +100,7 @@ std::optional<AdmissionQueue::Refusal> AdmissionQueue::refusal(const std::string
   const bool all_taken = count_taken(limits_.accepted, accepted_);
   const bool own_taken = count_taken(limits_.accepted_per_peer, line.accepted);
   const Duration wait = expected_wait(line, deadline.value_or(TimePoint::max()));
-  // The mean time between two answers, about, and so until a place is free.
+  // About the mean time between two replies, which is the time until a place is free.
   const auto at_once = static_cast<std::int64_t>(std::max<std::size_t>(running_, 1));
   const auto pause = [&](Duration estimate) {
     return std::min<Duration>(std::max<Duration>(estimate, work / at_once), kLongestRetryAfter);
@@ -113,8 +113,8 @@ std::optional<AdmissionQueue::Refusal> AdmissionQueue::refusal(const std::string
                    pause(wait / 2)};
   }
   if (!deadline || wait == Duration::zero()) return std::nullopt;
-  // An estimate may be wrong, and a call that ends too late has taken another's place for nothing:
-  // half of the time for the wait is what leaves goodput at the capacity.
+  // The estimate may be wrong, and a call that ends too late has taken the place of another call
+  // for nothing. Goodput stays at the capacity if a call waits for half of its time at most.
   const Duration left = *deadline - now;
   if (2 * wait + work <= left) return std::nullopt;
   return Refusal{"it would wait for about " + in_milliseconds(wait) + " of the " +
@@ -131,7 +131,8 @@ bool AdmissionQueue::may_run(const Line& line) const noexcept {
   return limits_.running_per_peer == 0 || line.running < limits_.running_per_peer;
 }
 
-// Until a call that comes now would start: one that runs has to end, and those before it too.
+// The time until a call that comes now would start. A running call has to end first, and all calls
+// before the new one.
 Duration AdmissionQueue::expected_wait(const Line& line, TimePoint deadline) {
   if (has_room_to_run() && may_run(line)) return Duration::zero();
   const Duration mean = work_of_all_.expected();
@@ -140,7 +141,7 @@ Duration AdmissionQueue::expected_wait(const Line& line, TimePoint deadline) {
     other.ahead = other.work;
     all += other.work;
   }
-  if (limits_.order == QueueOrder::earliest_deadline) {  // later deadlines let it pass
+  if (limits_.order == QueueOrder::earliest_deadline) {  // it passes calls with later deadlines
     for (auto at = expiries_.rbegin(); at != expiries_.rend() && at->first.first > deadline; ++at) {
       Line& other = *at->second.first;
       const Duration work = other.waiting.at(at->second.second).work;
@@ -152,7 +153,7 @@ Duration AdmissionQueue::expected_wait(const Line& line, TimePoint deadline) {
   const auto share = static_cast<std::int64_t>(limits_.running);
   Duration wait = share > 0 ? all / share : Duration::zero();
   if (own_share == 0) return std::max(wait, Duration(1));
-  // Meanwhile another peer gets no more than its share, however much of its work waits.
+  // Meanwhile another peer gets its share at most, however much of its work waits.
   constexpr int kRounds = 3;
   for (int round = 0; share > 0 && round < kRounds; ++round) {
     Duration before = mean;
@@ -164,7 +165,7 @@ Duration AdmissionQueue::expected_wait(const Line& line, TimePoint deadline) {
   return std::max({wait, (line.ahead + mean) / own_share, Duration(1)});
 }
 
-// What a call of a function takes; where that is not known, what any call takes.
+// The work time of the function. If it is not known, that of all functions.
 Duration AdmissionQueue::expected_of(const WorkTime& function) const noexcept {
   return (function.is_known() ? function : work_of_all_).expected();
 }
@@ -175,7 +176,7 @@ std::string AdmissionQueue::line_to_log(TimePoint now) {
   return calls(std::exchange(refused_, 0)) + " refused for lack of room, the latest ";
 }
 
-// --- who waits
+// --- waiting
 
 void AdmissionQueue::run(std::shared_ptr<LocalNode> node,
                          std::shared_ptr<detail::ExposedFunction> function,
@@ -212,9 +213,9 @@ void AdmissionQueue::run(std::shared_ptr<LocalNode> node,
   start_next();
 }
 
-// A call that waits was cancelled: it makes room.
+// A call that waits was cancelled, and its place becomes free.
 void AdmissionQueue::drop(const Turn& expiry) {
-  std::optional<Waiting> dropped;  // without the lock
+  std::optional<Waiting> dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   const auto at = expiries_.find(expiry);
   if (at == expiries_.end()) return;
@@ -222,7 +223,7 @@ void AdmissionQueue::drop(const Turn& expiry) {
   dropped.emplace(take(*line, line->waiting.find(turn)));
 }
 
-// Brings the line's entry in ready_ up to date.
+// Updates the line's entry in ready_.
 void AdmissionQueue::list(Line& line) {
   std::optional<Turn> turn;
   if (!line.waiting.empty() && may_run(line)) turn = line.waiting.begin()->first;
@@ -255,11 +256,11 @@ void AdmissionQueue::refuse(Waiting& waiting, const std::exception_ptr& error) {
 
 void AdmissionQueue::answer_expired(Calls& expired) const {
   for (Waiting& waiting : expired) {
-    refuse(waiting, std::make_exception_ptr(
-                        TimedOut("'" + waiting.function->name + "' waited on " + node_ +
-                                     " for its turn until its time was over; it never ran "
-                                     "(NodeOptions::call_limits)",
-                                 false)));
+    refuse(waiting, std::make_exception_ptr(TimedOut("'" + waiting.function->name +
+                                                         "' waited for its turn on " + node_ +
+                                                         " until its deadline; it never ran "
+                                                         "(NodeOptions::call_limits)",
+                                                     false)));
   }
 }
 
@@ -290,7 +291,7 @@ void AdmissionQueue::start_next() {
   }
 }
 
-// A call is answered.
+// A call was answered.
 void AdmissionQueue::leave(Place& place) {
   {
     const std::lock_guard lock(mutex_);

@@ -23,8 +23,8 @@
 
 namespace batchrpc {
 
-/// The calls that a node has taken on, where NodeOptions::call_limits says how many: they wait here
-/// for their turn, which comes when others are answered. Thread-safe.
+/// The calls that a node has admitted, up to NodeOptions::call_limits. They wait here until other
+/// calls are answered. Thread-safe.
 class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue> {
  public:
   [[nodiscard]] static bool limits_anything(const CallLimits& limits) noexcept;
@@ -33,21 +33,21 @@ class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue>
   AdmissionQueue(const CallLimits& limits, std::shared_ptr<Loop> loop,
                  std::shared_ptr<Executor> workers, Log log, std::string node);
 
-  /// Gives the call a place, which it has until it is answered. Or returns with what it is to be
-  /// refused: Overloaded, or TimedOut.
+  /// Gives the call a place until it is answered. If there is none, returns the error with which to
+  /// refuse the call: Overloaded, or TimedOut.
   [[nodiscard]] std::exception_ptr accept(const std::string& function, detail::IncomingCall& call);
-  /// Runs a call that has a place, when it is its turn. `node` is the one whose function it is.
+  /// Runs a call that has a place, when it is its turn. `node` exposes the function.
   void run(std::shared_ptr<LocalNode> node, std::shared_ptr<detail::ExposedFunction> function,
            detail::IncomingCall call);
-  /// Fails the calls that wait; none waits from now on. Those that run have their places until they
-  /// are answered.
+  /// Fails the calls that wait, and any that would wait later. Running calls keep their places
+  /// until they are answered.
   void close(const std::exception_ptr& error);
 
   [[nodiscard]] QueueMetrics metrics();
 
  private:
   class Place;
-  // Of the calls that wait, who is first: by deadline, where that is the order, and by number.
+  // The order of the calls that wait: by deadline, if the options say so, then by number.
   using Turn = std::pair<TimePoint, std::uint64_t>;
   using Hook = DropHook<AdmissionQueue, Turn>;
   friend Hook;
@@ -55,7 +55,7 @@ class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue>
     std::shared_ptr<LocalNode> node;
     std::shared_ptr<detail::ExposedFunction> function;
     detail::IncomingCall call;
-    Duration work;  // that is expected of it
+    Duration work;  // how long it is expected to run
     std::unique_ptr<Hook> hook;
   };
   // The calls of one peer.
@@ -63,12 +63,12 @@ class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue>
     std::size_t accepted = 0;
     std::size_t running = 0;
     std::map<Turn, Waiting> waiting{};
-    Duration work{};               // expected of those
-    Duration ahead{};              // of a call that expected_wait() looks at
+    Duration work{};               // how long these are expected to run
+    Duration ahead{};              // expected work before the call of expected_wait()
     std::optional<Turn> listed{};  // its entry in ready_
   };
   using Calls = std::vector<Waiting>;
-  // Why a call is refused, for its caller.
+  // The reason for which a call is refused, for its caller.
   struct Refusal {
     std::string why{};
     Duration retry_after{};
@@ -96,20 +96,20 @@ class AdmissionQueue final : public std::enable_shared_from_this<AdmissionQueue>
   const Log log_;
   const std::string node_;
 
-  std::mutex mutex_;                   // guards what follows
-  std::map<std::string, Line> lines_;  // by peer: those with calls
-  std::map<Turn, Line*> ready_;        // by their first call: those that may run one more
-  // All that wait, by when they expire.
+  std::mutex mutex_;                   // guards the members below
+  std::map<std::string, Line> lines_;  // by peer; only peers with calls
+  std::map<Turn, Line*> ready_;        // lines that may run one more call, by their first call
+  // All calls that wait, by their deadlines.
   std::map<Turn, std::pair<Line*, Turn>> expiries_;
   std::size_t accepted_ = 0;
   std::size_t running_ = 0;
   std::uint64_t next_number_ = 0;
   WorkTime work_of_all_;
   std::map<std::string, WorkTime> work_of_;  // by function
-  std::uint64_t refused_ = 0;                // since that was logged
+  std::uint64_t refused_ = 0;                // since the last log line about refusals
   std::uint64_t refused_in_all_ = 0;
   std::optional<TimePoint> logged_at_;
-  std::exception_ptr closed_;  // with what; null: it is open
+  std::exception_ptr closed_;  // the error for calls that come later; null: open
 };
 
 }  // namespace batchrpc

@@ -38,14 +38,14 @@ CalledFunction CallDispatcher::define(std::string name, std::string signature) {
 // Throws NotFound or BadSignature.
 std::shared_ptr<detail::ExposedFunction> CallDispatcher::resolve(CalledFunction& called) const {
   auto function = called.exposed.lock();
-  if (!function || function->taken_back) {  // calls under way keep it
+  if (!function || function->taken_back) {  // calls in flight keep it alive
     function = environment_.functions.resolve(called.name, called.signature, environment_.node);
     called.exposed = function;
   }
   return function;
 }
 
-// However the function was called.
+// The signature of the call does not matter.
 FunctionCounters* CallDispatcher::counters_of(const CalledFunction& called) {
   const auto exposed = environment_.functions.find(called.name);
   return exposed && exposed->counters != nullptr ? exposed->counters
@@ -79,7 +79,7 @@ void CallDispatcher::take(CalledFunction& called, detail::IncomingCall& call,
   run(std::move(function), call, arrival.node, limited);
 }
 
-// A call whose function was not found: `error` says why.
+// Handles a call whose function was not found; `error` has the reason.
 void CallDispatcher::reject(CalledFunction& called, detail::IncomingCall& call,
                             const CallArrival& arrival, const std::exception_ptr& error) {
   const auto count = [&, bytes = call.bytes()] {
@@ -112,7 +112,7 @@ bool CallDispatcher::park(const CalledFunction& called, detail::IncomingCall& ca
                        });
 }
 
-// `limited`: the call has a place in the queue.
+// `limited` says that the call has a place in the queue.
 void CallDispatcher::run(std::shared_ptr<detail::ExposedFunction> function,
                          detail::IncomingCall& call, const std::shared_ptr<LocalNode>& node,
                          bool limited) {

@@ -19,11 +19,11 @@
 
 namespace batchrpc {
 
-/// Decides what becomes of a call that has come in: looks its function up, and runs it at once, on
-/// a worker, when it is its turn, or when its function is exposed. Thread-safe.
+/// Looks up the function of an incoming call and decides where and when it runs: at once, on a
+/// worker, when it is its turn, or when the function is exposed. Thread-safe.
 class CallDispatcher final : public CallSink {
  public:
-  /// What it uses of its node. What it refers to outlives it.
+  /// The parts of the node that it uses. They must outlive it.
   struct Environment {
     std::string node;  ///< the node's name, for messages
     const FunctionTable& functions;
@@ -48,18 +48,18 @@ class CallDispatcher final : public CallSink {
       const std::shared_ptr<detail::TransferGate>& gate) override;
   [[nodiscard]] FunctionCounters* counters_of(const CalledFunction& called) override;
 
-  /// Runs the calls that have waited for `function`, which is in the table now.
+  /// Runs the calls that waited for `function`, which is in the table now.
   void exposed(std::string_view function) { parked_->exposed(function); }
-  /// From `end` on no call waits for its function; until this is called there is no end.
+  /// From `end` on no call waits for its function. Without this call, calls wait without limit.
   void expect_functions_until(TimePoint end) { parked_->expect_functions_until(end); }
-  /// Fails the calls that wait for their functions; none waits from now on.
+  /// Fails the calls that wait for their functions. From now on none waits.
   void close_parked(const std::exception_ptr& error) { parked_->close(error); }
-  /// Fails the calls that wait for their turn or a lock; none waits from now on.
+  /// Fails the calls that wait for their turn or a lock. From now on none waits.
   void close(const std::exception_ptr& error);
 
-  /// How many calls wait for their functions.
+  /// The number of calls that wait for their functions.
   [[nodiscard]] std::size_t parked() const { return parked_->size(); }
-  /// Nothing where no limit is set.
+  /// Empty if no limit is set.
   [[nodiscard]] std::optional<QueueMetrics> queue_metrics() const;
 
  private:
@@ -73,7 +73,7 @@ class CallDispatcher final : public CallSink {
 
   const Environment environment_;
   const std::shared_ptr<ParkedCalls> parked_;
-  const std::shared_ptr<AdmissionQueue> queue_;  // null: nothing is limited
+  const std::shared_ptr<AdmissionQueue> queue_;  // null if no limit is set
   const std::shared_ptr<ExclusiveCalls> exclusive_;
 };
 

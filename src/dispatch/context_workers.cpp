@@ -12,7 +12,7 @@ namespace batchrpc {
 ContextWorkers::ContextWorkers(asio::io_context& io, std::shared_ptr<WaitContext> context)
     : io_(io), context_(std::move(context)), look_(io) {}
 
-// The tasks stay here: the context may keep what is posted for longer than the node lives.
+// The tasks stay here, since the context may keep posted handlers for longer than the node lives.
 void ContextWorkers::post(Task task) {
   if (tasks_.push(std::move(task))) come_for_one();
 }
@@ -23,7 +23,8 @@ void ContextWorkers::come_for_one() {
   });
 }
 
-// Another thread may have room; or one of these tasks ends.
+// Asks for a thread for one of the put-off tasks. Another thread may be free by now, or a task of
+// this thread has ended.
 void ContextWorkers::come_for_one_put_off() {
   int put_off = put_off_;
   while (put_off > 0 && !put_off_.compare_exchange_weak(put_off, put_off - 1)) {
@@ -52,7 +53,7 @@ void ContextWorkers::run_next() {
     ~Room() { workers.come_for_one_put_off(); }
     ContextWorkers& workers;
   };
-  const Room room{*this};  // when the task has ended; for another thread, perhaps, now
+  const Room room{*this};  // asks again when the task has ended
   come_for_one_put_off();
   const detail::Presence::Scope running(presence_);
   Task task = tasks_.pop();

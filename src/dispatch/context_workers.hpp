@@ -11,16 +11,16 @@
 
 namespace batchrpc {
 
-/// Handlers on the threads that run the io_context of the program that embeds the node: as many at
-/// once as there are such threads, beside the one that drives the loop.
+/// Runs handlers on the threads that run the io_context of the embedding program. As many run at
+/// once as there are such threads, apart from the one that drives the loop.
 class ContextWorkers final : public Workers, public std::enable_shared_from_this<ContextWorkers> {
  public:
-  /// `context` is what a task that waits does.
+  /// A task that waits for a future waits by `context`.
   ContextWorkers(asio::io_context& io, std::shared_ptr<WaitContext> context);
 
   void post(Task task) override;
   [[nodiscard]] bool is_worker() const noexcept override;
-  /// A task of the calling thread is not waited for.
+  /// Does not wait for a task of the calling thread.
   std::size_t stop(Duration grace) override;
 
  private:
@@ -31,11 +31,11 @@ class ContextWorkers final : public Workers, public std::enable_shared_from_this
 
   asio::io_context& io_;
   const std::shared_ptr<WaitContext> context_;
-  detail::Presence presence_;  // who runs a task
+  detail::Presence presence_;  // the threads that run a task
   detail::TaskQueue tasks_;
-  std::atomic<int> put_off_{0};       // tasks for which nobody comes for now
-  std::atomic<bool> looking_{false};  // a look for a thread with room is to come
-  asio::steady_timer look_;           // for who has set looking_
+  std::atomic<int> put_off_{0};       // tasks that no thread will take for now
+  std::atomic<bool> looking_{false};  // a later look for a free thread is scheduled
+  asio::steady_timer look_;           // used by the thread that has set looking_
 };
 
 }  // namespace batchrpc

@@ -39,7 +39,7 @@ void ExclusiveCalls::add(std::shared_ptr<LocalNode> node,
   if (is_first) ask_for(*exclusive);
 }
 
-// The calls stay here, so that the node's end need not wait for the lock.
+// The calls stay here, so that the node can end without waiting for the lock.
 void ExclusiveCalls::ask_for(AsyncMutex& mutex) {
   mutex.lock().then([weak = weak_from_this(), asked = &mutex](AsyncMutex::Guard lock) {
     if (const auto self = weak.lock()) self->granted(asked, std::move(lock));
@@ -79,7 +79,7 @@ void ExclusiveCalls::granted(AsyncMutex* mutex, AsyncMutex::Guard lock) {
 }
 
 void ExclusiveCalls::drop(const Key& key) {
-  std::map<std::uint64_t, Waiting>::node_type dropped;  // without the lock
+  std::map<std::uint64_t, Waiting>::node_type dropped;  // destroyed without the lock
   const std::lock_guard lock(mutex_);
   const auto line = lines_.find(key.first);
   if (line != lines_.end()) dropped = line->second.calls.extract(key.second);

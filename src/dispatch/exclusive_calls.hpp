@@ -20,19 +20,19 @@ namespace batchrpc {
 /// Calls that wait for the lock of their function, ExposeOptions::exclusive. Thread-safe.
 class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
  public:
-  /// Short handlers run on `loop_tasks`, others on `workers`: those that have a place in `queue`
-  /// (which may be null) when it is their turn there.
+  /// Short handlers run on `loop_tasks`, others on `workers`. A call that has a place in `queue`,
+  /// which may be null, runs when it is its turn there.
   ExclusiveCalls(std::shared_ptr<Executor> loop_tasks, std::shared_ptr<Executor> workers,
                  std::shared_ptr<AdmissionQueue> queue);
 
-  /// Runs the call when it has the lock. `node` is the one whose function it is.
+  /// Runs the call when it has the lock. `node` exposes the function.
   void add(std::shared_ptr<LocalNode> node, std::shared_ptr<detail::ExposedFunction> function,
            detail::IncomingCall call);
-  /// Fails the calls that wait, whoever has the lock; none waits from now on.
+  /// Fails the calls that wait, even while the lock is taken. From now on none waits.
   void close(const std::exception_ptr& error);
 
  private:
-  // A call that waits, among those of a lock by its number.
+  // A call that waits; those of a lock are sorted by number.
   using Key = std::pair<AsyncMutex*, std::uint64_t>;
   using Hook = DropHook<ExclusiveCalls, Key>;
   friend Hook;
@@ -42,8 +42,8 @@ class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
     detail::IncomingCall call;
     std::unique_ptr<Hook> hook;
   };
-  // The calls that wait for one lock, which is asked for once at a time: so a call that is
-  // cancelled leaves nothing there.
+  // The calls that wait for one lock. The lock is requested once at a time, so that a cancelled
+  // call leaves no request behind.
   struct Line {
     std::shared_ptr<AsyncMutex> lock;
     std::map<std::uint64_t, Waiting> calls{};
@@ -56,10 +56,10 @@ class ExclusiveCalls : public std::enable_shared_from_this<ExclusiveCalls> {
   const std::shared_ptr<Executor> loop_tasks_;
   const std::shared_ptr<Executor> workers_;
   const std::shared_ptr<AdmissionQueue> queue_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::map<AsyncMutex*, Line> lines_;
   std::uint64_t next_ = 0;
-  std::exception_ptr closed_;  // with what; null: it is open
+  std::exception_ptr closed_;  // the error for calls that come later; null: open
 };
 
 }  // namespace batchrpc

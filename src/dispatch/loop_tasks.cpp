@@ -6,8 +6,8 @@
 
 namespace batchrpc {
 
-// Runs the next task; one that the loop drops takes it along. A task itself would not fit into
-// another without an allocation.
+// Runs the next task. If the loop drops this object, the task is destroyed with it. A task would
+// not fit into another task without an allocation.
 class LoopTasks::Run {
  public:
   explicit Run(std::shared_ptr<LoopTasks> tasks) : tasks_(std::move(tasks)) {}

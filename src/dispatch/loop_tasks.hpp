@@ -9,12 +9,12 @@
 
 namespace batchrpc {
 
-/// Tasks on the driving thread: handlers, where the loop has no threads of its own, and short ones
-/// everywhere. They come after the messages that are there, so that a batch gathers them all. Tasks
-/// that the loop drops at its end are destroyed.
+/// Runs tasks on the thread that drives the loop: short handlers, and all handlers if the node has
+/// no workers. They run after the messages that have already arrived, so that a batch gathers these
+/// messages. Tasks that the loop drops at its end are destroyed.
 class LoopTasks final : public Executor, public std::enable_shared_from_this<LoopTasks> {
  public:
-  /// `context` is what a task that waits does.
+  /// A task that waits for a future waits by `context`.
   LoopTasks(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context);
   void post(Task task) override;
 

@@ -8,7 +8,7 @@ ParkedCalls::ParkedCalls(std::shared_ptr<Loop> loop, std::shared_ptr<Executor> r
                          const FunctionTable& functions)
     : loop_(std::move(loop)), runner_(std::move(runner)), functions_(functions) {}
 
-// By who holds the lock.
+// The caller must hold the mutex.
 template <class Which>
 std::vector<ParkedCalls::Call> ParkedCalls::take_if(const Which& which) {
   std::vector<Call> taken;
@@ -28,7 +28,7 @@ bool ParkedCalls::park(const std::string& function, detail::IncomingCall& call, 
       cancelled = take_if([](const Call& entry) { return entry.call.cancelled(); });
     }
     if (calls_.size() >= kMost || loop_->now() >= end_) return false;
-    // Exposed since the caller looked, it would find nothing parked to run.
+    // If the function was exposed after the caller looked, exposed() has already looked for calls.
     auto& to = functions_.find(function) ? ready : calls_;
     to.push_back({function, std::move(call), std::move(again)});
   }

@@ -15,26 +15,26 @@
 
 namespace batchrpc {
 
-/// Calls that came before their function was exposed: nodes that start together call each other
-/// before all of them have exposed what they have. Thread-safe.
+/// Keeps calls that came before their function was exposed. Nodes that start together call each
+/// other before all of them have exposed their functions. Thread-safe.
 class ParkedCalls : public std::enable_shared_from_this<ParkedCalls> {
  public:
-  /// Looks the function up again, and runs the call or fails it.
+  /// Looks up the function again, and runs the call or fails it.
   using RunAgain = std::function<void(detail::IncomingCall)>;
 
-  /// `functions` outlives it; `runner` runs the calls.
+  /// `functions` must outlive this. `runner` runs the calls.
   ParkedCalls(std::shared_ptr<Loop> loop, std::shared_ptr<Executor> runner,
               const FunctionTable& functions);
 
-  /// Takes the call and returns true, unless it is too late for that or too many wait.
+  /// Takes the call and returns true, unless the time for waiting is over or too many calls wait.
   bool park(const std::string& function, detail::IncomingCall& call, RunAgain again);
-  /// Runs the calls of `function`, which is in the table now.
+  /// Runs the calls that waited for `function`, which is in the table now.
   void exposed(std::string_view function);
-  /// From `end` on no call waits; until this is called there is no end.
+  /// From `end` on no call waits. Without this call, calls wait without limit.
   void expect_functions_until(TimePoint end);
-  /// Fails the calls that wait; none waits from now on.
+  /// Fails the calls that wait. From now on none waits.
   void close(const std::exception_ptr& error);
-  /// How many wait.
+  /// The number of calls that wait.
   [[nodiscard]] std::size_t size() const;
 
  private:

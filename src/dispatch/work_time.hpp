@@ -8,9 +8,9 @@
 
 namespace batchrpc {
 
-/// For how long calls run, by those that have ended. Of the first ones, which may find everything
-/// cold, or end at once with an error, the lower median counts. Then it is a mean in which a call
-/// counts for a sixteenth, those before it for less and less. Not thread-safe.
+/// Estimates how long calls run, from those that have ended. The first calls may be slow because
+/// nothing is cached, or may end at once with an error, so the lower median of them counts. After
+/// that it is an exponential mean with a weight of one sixteenth. Not thread-safe.
 class WorkTime {
  public:
   void add(Duration measured) noexcept {
@@ -26,14 +26,14 @@ class WorkTime {
     }
   }
   [[nodiscard]] bool is_known() const noexcept { return measured_ > 0; }
-  /// Zero while nothing is known.
+  /// Zero if no call has ended yet.
   [[nodiscard]] Duration expected() const noexcept { return expected_; }
 
  private:
   static constexpr std::size_t kFirst = 16;
 
-  std::array<Duration, kFirst> first_{};  // in order
-  std::size_t measured_ = 0;              // kFirst at most
+  std::array<Duration, kFirst> first_{};  // sorted
+  std::size_t measured_ = 0;              // at most kFirst
   Duration expected_{};
 };
 

@@ -21,7 +21,7 @@ int& depth() noexcept {
 
 }  // namespace
 
-// What the pool and its threads share.
+// The state that the pool and its threads share.
 class WorkerPool::State final : public std::enable_shared_from_this<State> {
  public:
   State(int threads, const std::shared_ptr<Loop>& loop);
@@ -33,7 +33,7 @@ class WorkerPool::State final : public std::enable_shared_from_this<State> {
   void forget(Waiter* idle);
 
   void begin_stop();
-  /// Which threads have ended when all have, or at `deadline`.
+  /// Returns which threads have ended, as soon as all have, or at `deadline`.
   std::vector<bool> wait_for_end(TimePoint deadline);
 
   static const State*& this_threads() noexcept {
@@ -54,7 +54,7 @@ class WorkerPool::State final : public std::enable_shared_from_this<State> {
   Tasks tasks_;
   std::vector<Waiter*> waiting_;  // workers that wait for a future and would take a task
   std::size_t idle_ = 0;          // workers that wait for a task
-  bool called_ = false;           // one of them was woken, and has not looked yet
+  bool called_ = false;           // an idle worker was woken, and has not looked yet
   bool stopping_ = false;
   std::vector<bool> has_ended_;
   const std::shared_ptr<Context> context_;
@@ -62,7 +62,7 @@ class WorkerPool::State final : public std::enable_shared_from_this<State> {
 
 class WorkerPool::Context final : public WaitContext {
  public:
-  // The state owns the context, and each thread, while it works, the state.
+  // The state owns the context, and each working thread owns the state.
   Context(State& state, std::shared_ptr<Loop> loop) : state_(state), loop_(std::move(loop)) {}
 
   void wait(Waiter& waiter, const std::optional<TimePoint>& deadline) override {
@@ -126,7 +126,7 @@ void WorkerPool::State::work(std::size_t index) {
   ended_.notify_all();
 }
 
-// False when the pool stops.
+// Returns false when the pool stops.
 bool WorkerPool::State::await_task(Task& task) {
   bool notifies = false;
   {
@@ -160,7 +160,7 @@ bool WorkerPool::State::has_work() {
   return !tasks_.empty();
 }
 
-// Takes a task; or, if there is none, notes that the waiter is to be nudged when there is.
+// Takes a task. If there is none, notes that the waiter must be nudged when one comes.
 bool WorkerPool::State::try_take(Task& task, Waiter* idle) {
   bool notifies = false;
   {
@@ -177,7 +177,7 @@ bool WorkerPool::State::try_take(Task& task, Waiter* idle) {
   return true;
 }
 
-// The waiter looks again by itself. One that was nudged, and need not look, passes that on.
+// The waiter needs no nudge any more. If it was nudged already, another thread gets the nudge.
 void WorkerPool::State::forget(Waiter* idle) {
   bool notifies = false;
   {

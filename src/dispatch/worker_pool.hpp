@@ -10,18 +10,18 @@
 
 namespace batchrpc {
 
-/// The threads that run handlers. One that waits for a future runs other tasks meanwhile, on top of
-/// its stack (docs/threading.md).
+/// The threads that run handlers. A thread that waits for a future runs other tasks meanwhile, on
+/// top of its stack (docs/threading.md).
 class WorkerPool final : public Workers {
  public:
   WorkerPool(int threads, std::shared_ptr<Loop> loop);
-  /// As stop(), with a second's grace.
+  /// Calls stop() with a grace of one second.
   ~WorkerPool() override;
 
   void post(Task task) override;
 
-  /// Ends the threads. Those that are still busy when the grace is over are left to themselves, and
-  /// end when their task does. Not on a worker.
+  /// Ends the threads. A thread that is still busy after `grace` is detached, and ends with its
+  /// task. Do not call this on a worker.
   std::size_t stop(Duration grace) override;
   [[nodiscard]] bool is_worker() const noexcept override;
 
@@ -30,7 +30,7 @@ class WorkerPool final : public Workers {
   class State;
 
   const std::shared_ptr<Loop> loop_;
-  const std::shared_ptr<State> state_;  // with a thread that was left to itself
+  const std::shared_ptr<State> state_;  // shared with detached threads
   std::vector<std::thread> threads_;
 };
 

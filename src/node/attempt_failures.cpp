@@ -45,7 +45,8 @@ void AttemptFailures::end_between_attempts(std::string_view peer, std::string_vi
     diagnostics_->called_at = diagnostics_->ended_at = schedule.called_at();
   }
   if (now) diagnostics_->ended_at = *now;
-  diagnostics_->guarantee = Guarantee::none;  // report_diagnostics() takes that of the error
+  diagnostics_->guarantee =
+      Guarantee::none;  // report_diagnostics() uses the guarantee of the error
 }
 
 void AttemptFailures::report(const std::exception_ptr& error,

@@ -11,8 +11,8 @@
 
 namespace batchrpc {
 
-/// Threads on which nodes of an embedder's context end, that cannot end where they were dropped.
-/// The context outlives them.
+/// Threads that end nodes on an embedding program's io_context, when the thread that dropped the
+/// last handle cannot. The context outlives the threads.
 class EndingThreads final : public asio::execution_context::service {
  public:
   using key_type = EndingThreads;

@@ -9,9 +9,9 @@
 
 namespace batchrpc {
 
-/// Waits as another context does, and goes on when other tasks throw that an embedder's context
-/// runs meanwhile: the end of a node is not kept up by them. A wait that would be nested too deep
-/// returns at once. By one thread at a time.
+/// Waits by another context while a node ends. An embedder's context may run other tasks meanwhile.
+/// If one of them throws, the wait continues. A wait that would be nested too deep returns at once.
+/// Used by one thread at a time.
 class EnduringWait final : public WaitContext {
  public:
   explicit EnduringWait(std::shared_ptr<WaitContext> context) : context_(std::move(context)) {}
@@ -29,7 +29,7 @@ class EnduringWait final : public WaitContext {
   }
   [[nodiscard]] TimePoint now() const noexcept override { return context_->now(); }
 
-  /// What was thrown first; null: nothing.
+  /// Returns the first exception that was thrown; null if there was none.
   [[nodiscard]] const std::exception_ptr& thrown() const noexcept { return thrown_; }
 
  private:

@@ -4,8 +4,8 @@
 
 namespace batchrpc {
 
-/// Knows whether it is the copy in a forked child, by a page that the kernel wipes there. Costs a
-/// read.
+/// Detects whether it is the copy in a forked child, by a page that the kernel wipes there. The
+/// check costs one read.
 class ForkMark {
  public:
   ForkMark() noexcept;
@@ -17,7 +17,7 @@ class ForkMark {
     return page_ != nullptr && *static_cast<const volatile int*>(page_) == 0;
   }
 
-  /// Throws ShutDown in a forked copy of what belongs to `node`.
+  /// Throws ShutDown in a forked child. `node` is for the message.
   void refuse_forked_copy(const std::string& node) const {
     if (is_forked_copy()) refuse(node);
   }
@@ -25,7 +25,7 @@ class ForkMark {
  private:
   [[noreturn]] static void refuse(const std::string& node);
 
-  void* page_ = nullptr;  // null where the kernel cannot do it
+  void* page_ = nullptr;  // null if the kernel does not support it
 };
 
 }  // namespace batchrpc

@@ -14,8 +14,8 @@ class GroupMembership;
 class GroupRoot;
 class NodeCore;
 
-/// A node's part in its group. The nodes find each other through the root, which keeps the list of
-/// members, by reserved remote functions (docs/wire.md). Thread-safe.
+/// A node's part in its group. The root keeps the list of members, and the nodes find each other
+/// through it, by reserved remote functions (docs/wire.md). Thread-safe.
 class Group final : public std::enable_shared_from_this<Group> {
  public:
   explicit Group(NodeCore& core);
@@ -26,19 +26,20 @@ class Group final : public std::enable_shared_from_this<Group> {
   /// Exposes the reserved functions.
   void start();
 
-  /// For the root: GroupRoot::gather().
+  /// Calls GroupRoot::gather(), on the root.
   Future<void> gather();
-  /// For the others: GroupMembership::join().
+  /// Calls GroupMembership::join(), on any other node.
   Future<void> join();
 
-  /// Fails gather() or join() if it is still pending; neither ends by itself from now on.
+  /// Fails gather() or join() if it is still pending.
   void give_up();
 
-  /// The root notifies the others of a lost peer. The others look for a root that is lost.
+  /// The root notifies the other members of a lost peer. The others look for a lost root.
   void peer_lost(const PeerInfo& peer, const std::string& reason);
-  /// The same for a peer that comes back, as it was only cut off.
+  /// The same for a lost peer that returns because it was only cut off.
   void peer_joined(const PeerInfo& peer);
-  /// The root repeats news that a member may have missed. On the loop, at every ping interval.
+  /// The root repeats news that a member may have missed. Called once per ping interval, on the
+  /// loop.
   void tick();
 
  private:

@@ -4,7 +4,7 @@
 
 #include "batchrpc/call/remote_call.hpp"
 
-/// The reserved functions by which a group finds together (docs/wire.md).
+/// The reserved functions of a group (docs/wire.md).
 namespace batchrpc::group_functions {
 
 inline constexpr std::string_view kWho = "batchrpc.who";

@@ -17,8 +17,9 @@ using namespace group_functions;
 
 namespace {
 
-// The holder of a name or rank may just have ended, or been killed. A node asks for it again for so
-// long, and for four ping intervals, in which a living holder would have answered.
+// How long a node repeats its request for a taken name or rank, since the holder may just have
+// ended. It repeats it for at least four ping intervals, in which a living holder would have
+// answered.
 constexpr Duration kEndIsNoticed = std::chrono::seconds(2);
 
 auto through(Session& session) {
@@ -73,7 +74,7 @@ void GroupMembership::try_root() {
 
 void GroupMembership::give_up() {
   if (!joining_->pending()) return;
-  joining_->set_error(JoinFailed("the node was given up before it had joined"));
+  joining_->set_error(JoinFailed("the node was dropped before it had joined"));
 }
 
 void GroupMembership::fail_to_join(const std::exception_ptr& error) {
@@ -93,7 +94,7 @@ void GroupMembership::retry(const std::string& why) {
         JoinFailed("the root could not be reached at " + core_.options().join +
                    (tried.empty() || tried == core_.options().join ? "" : ", which says " + tried) +
                    ", within " + text_of(core_.options().join_timeout) + " (" + why +
-                   "); see whether rank 0 was started, with this address")));
+                   "); check that rank 0 was started, and with this address")));
     return;
   }
   try_root_at(pace_.after_silence(now));
@@ -133,21 +134,19 @@ void GroupMembership::root_did_not_answer(const Session& session, const Result<M
                         root.message() + session.connection().offence());
   }
   address_.forget_nearer();
-  retry(root.code() == ErrorCode::timed_out
-            ? "who listens there, if anyone, does not answer as a batchrpc node"
-            : root.message());
+  retry(root.code() == ErrorCode::timed_out ? "no batchrpc node answers there" : root.message());
 }
 
 void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
                                     const Result<Member>& root) {
-  if (is_done()) return;  // it came back by another way
+  if (is_done()) return;  // it has returned by another connection
   if (!root) {
     root_did_not_answer(*session, root);
     return;
   }
   const PeerIdentity as_peer{
       .name = root->name, .rank = root->rank, .incarnation = root->incarnation};
-  if (returning_ && core_.peers().is_current(as_peer)) {  // cut off, no more
+  if (returning_ && core_.peers().is_current(as_peer)) {  // it was only cut off
     root_is_back();
     check_members(as_peer);
     return;
@@ -158,7 +157,7 @@ void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
     fail_to_join(std::current_exception());
     return;
   }
-  // Nodes talk by the best way that they have, whatever the address by which they found each other.
+  // Nodes use the best address that they share, whatever the address by which they joined.
   if (address_.takes_nearer()) {
     const std::string better = core_.addresses().better(*root, address_.tried());
     if (!better.empty()) {
@@ -172,7 +171,7 @@ void GroupMembership::root_answered(const std::shared_ptr<Session>& session,
 }
 
 void GroupMembership::ask_to_join(const std::shared_ptr<Session>& session) {
-  // The root's own time-out names the missing ranks, so the root has the time for that.
+  // The call may take longer than the root's own time-out, whose error names the missing ranks.
   detail::OutgoingOptions how;
   how.timeout = sum(core_.options().join_timeout, core_.options().dead_after);
   Member joining = core_.addresses().self();
@@ -195,7 +194,7 @@ void GroupMembership::joined(const std::shared_ptr<Session>& session,
                                                                   " failed: " + reply.message();
     const bool root_has_ended = code == ErrorCode::peer_lost || code == ErrorCode::not_sent ||
                                 code == ErrorCode::unknown || code == ErrorCode::shut_down;
-    if (root_has_ended && !core_.refusal()) return retry(text);  // it may be started again
+    if (root_has_ended && !core_.refusal()) return retry(text);  // the root may be restarted
     fail_to_join(std::make_exception_ptr(JoinFailed(text)));
     return;
   }

@@ -22,18 +22,18 @@ namespace batchrpc {
 class NodeCore;
 class Session;
 
-/// The part in a group of a node that is not the root: it joins through the root, and returns to
-/// the root when that was lost. All but join() and give_up() is called on the loop.
+/// The part in a group of a node that is not the root. It joins through the root, and joins again
+/// when a lost root is back. Call all functions on the loop, except join() and give_up().
 class GroupMembership final : public std::enable_shared_from_this<GroupMembership> {
  public:
   explicit GroupMembership(NodeCore& core);
 
-  /// Finds the root. Ready when the root says that the world is complete.
+  /// Finds the root and joins. Ready when the root reports that the world is complete.
   Future<void> join();
   /// Fails join() if it is pending.
   void give_up();
 
-  /// A lost root is looked for, until it is there again.
+  /// Look for a lost root until it is back.
   /// @{
   void peer_lost(const PeerInfo& peer);
   void peer_joined(const PeerInfo& peer);
@@ -69,10 +69,10 @@ class GroupMembership final : public std::enable_shared_from_this<GroupMembershi
   JoinPace pace_;
   bool joined_ = false;
 
-  bool returning_ = false;           // looks for a root that was lost
-  std::uint64_t lost_root_ = 0;      // the incarnation of that
-  std::optional<int> other_rank_{};  // the root has given this node's rank to another meanwhile
-  std::string refused_for_;          // why it could not return, when that was logged last
+  bool returning_ = false;           // looks for a lost root
+  std::uint64_t lost_root_ = 0;      // its incarnation
+  std::optional<int> other_rank_{};  // chosen because another node has this node's rank now
+  std::string refused_for_;          // the reason of the last refusal that was logged
   TimerId return_timer_ = 0;
 };
 

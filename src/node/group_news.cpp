@@ -13,7 +13,7 @@ using namespace group_functions;
 
 namespace {
 
-// Sends what `send` sends with the submit function that it gets; logs what fails at once.
+// Calls `send` with a submit function. Logs an error that is thrown at once.
 template <class Send>
 void send_news(NodeCore& core, const std::string& name, const Member& about, Send send) {
   try {
@@ -55,7 +55,7 @@ void GroupNews::tick(const std::vector<Member>& members, const std::vector<Membe
     const PeerStanding standing = core_.peers().standing(member.name);
     if (standing.incarnation != member.incarnation) continue;
     sessions_ended[member.incarnation] = standing.sessions_ended;
-    // Its news may have been in a session that has ended, though the member is not lost.
+    // The session that ended may have carried news, although the member is not lost.
     const auto before = sessions_ended_.find(member.incarnation);
     const bool may_lack_news =
         before != sessions_ended_.end() && before->second != standing.sessions_ended;

@@ -11,27 +11,28 @@ namespace batchrpc {
 
 class NodeCore;
 
-/// How the root notifies the members of who joins and leaves. A notification may be lost with the
-/// session that carried it; then it repeats all that there is to know. On the loop alone.
+/// Notifies the members of the nodes that join and leave. A notification may be lost with the
+/// session that carried it, so the root then repeats all of its news. Used by the root, on the
+/// loop.
 class GroupNews {
  public:
   explicit GroupNews(NodeCore& core) : core_(core) {}
 
-  /// Notifies the nodes of these names.
+  /// Notify the nodes of these names.
   /// @{
   void joined(const Member& member, const std::vector<std::string>& names) const;
   void left(const Member& member, const std::string& reason,
             const std::vector<std::string>& names) const;
   /// @}
 
-  /// A member has just got the whole list, or gets it now.
+  /// A member has just received the whole list, or receives it now.
   /// @{
   void is_up_to_date(const Member& member);
   void bring_up_to_date(const Member& member, const std::vector<Member>& members,
                         const std::vector<Member>& lost);
   /// @}
 
-  /// Repeats everything to the members whose session has ended since they were notified last.
+  /// Repeats all news to the members whose session has ended since they were last notified.
   void tick(const std::vector<Member>& members, const std::vector<Member>& lost);
 
  private:
@@ -41,7 +42,7 @@ class GroupNews {
   void notify_left(const std::string& name, const Member& about, const std::string& reason) const;
 
   NodeCore& core_;
-  // By incarnation: how many sessions with the member had ended when it was up to date.
+  // By incarnation: the number of sessions with the member that had ended when it was up to date.
   std::map<std::uint64_t, std::uint64_t> sessions_ended_;
 };
 

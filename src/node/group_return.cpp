@@ -7,16 +7,16 @@
 #include "node/group_membership.hpp"
 #include "node/node_core.hpp"
 
-// What a member does when its root is lost. It goes on with the others, and tries the address by
-// which it has joined until a root is there again. A root that was started anew knows nobody, so
-// the member introduces itself as it did at first.
+// How a member returns to a lost root. It continues to work with the other members, and tries the
+// address by which it joined until a root answers. A restarted root knows no members, so the member
+// joins it as it did at first.
 namespace batchrpc {
 
 using namespace group_functions;
 
 namespace {
 
-// So that the members of a large group do not all come at once.
+// Random pauses, so that the members of a large group do not all return at once.
 constexpr Duration kFirstPause = std::chrono::milliseconds(200);
 constexpr Duration kPause = std::chrono::seconds(1);
 
@@ -25,8 +25,8 @@ constexpr Duration kPause = std::chrono::seconds(1);
 void GroupMembership::peer_lost(const PeerInfo& peer) {
   if (peer.rank != 0 || !joined_ || std::exchange(returning_, true)) return;
   lost_root_ = peer.incarnation;
-  core_.log().info("the root is lost; it is looked for at " + core_.options().join +
-                   ", and nodes can join again when it is back");
+  core_.log().info("the root is lost; trying " + core_.options().join +
+                   " until it is back; nodes cannot join meanwhile");
   address_.reset();
   other_rank_.reset();
   refused_for_.clear();
@@ -58,12 +58,12 @@ void GroupMembership::try_to_return() {
 
 void GroupMembership::refused_return(const std::string& why) {
   if (std::exchange(refused_for_, why) != why) {
-    core_.log().warning("the root does not take this node back, which goes on asking: " + why);
+    core_.log().warning("the root refuses to take this node back; asking again: " + why);
   }
   return_again();
 }
 
-// Chooses a rank that nobody had before the root was lost either, as its holder comes back, too.
+// Chooses a rank that no node had before the root was lost, since its holder may return, too.
 void GroupMembership::choose_another_rank() {
   int highest = std::max(core_.rank(), other_rank_.value_or(-1));
   for (const PeerInfo& peer : core_.peers().snapshot())
@@ -77,7 +77,7 @@ void GroupMembership::root_is_back() {
   core_.log().info("the root is back; this node is of rank " + std::to_string(core_.rank()));
 }
 
-// A member of which the new root has not heard by then has ended while there was no root.
+// A member that the new root does not know by then has ended while there was no root.
 void GroupMembership::check_members_later(std::shared_ptr<const PeerIdentity> root) {
   core_.loop()->schedule(core_.loop()->now() + 2 * core_.options().dead_after,
                          [weak = weak_from_this(), root = std::move(root)] {
@@ -85,8 +85,8 @@ void GroupMembership::check_members_later(std::shared_ptr<const PeerIdentity> ro
                          });
 }
 
-// Asks the root who has joined and left while this node did not hear of it. A node that has a
-// connection to a peer that the root does not know keeps that peer.
+// Asks the root for its members, since nodes may have joined and left unnoticed. A peer that the
+// root does not know is kept while this node has a connection to it.
 void GroupMembership::check_members(const PeerIdentity& root) {
   if (core_.refusal() || !core_.peers().is_live(root.name) || !core_.peers().is_current(root)) {
     return;

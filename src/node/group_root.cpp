@@ -31,7 +31,7 @@ Future<void> GroupRoot::gather() {
 
 void GroupRoot::give_up() {
   if (!gathering_->pending()) return;
-  gathering_->set_error(JoinFailed("the node was given up before it had joined"));
+  gathering_->set_error(JoinFailed("the node was dropped before it had joined"));
 }
 
 Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
@@ -69,7 +69,7 @@ Future<JoinReply> GroupRoot::admit(Member member, std::int32_t world_size) {
       throw JoinFailed("rank " + std::to_string(member.rank) + " is beyond the world of " +
                        std::to_string(options.world_size));
     }
-    roster_.add(member);  // A node that comes again takes its own place.
+    roster_.add(member);  // A node that joins again replaces its own entry.
     waiting_.push_back({member, std::move(promise)});
   }
   core_.add_member(member);
@@ -113,7 +113,7 @@ void GroupRoot::time_out() {
         JoinFailed(roster_.missing_ranks(core_.options().world_size) + " of a world of " +
                    std::to_string(core_.options().world_size) + " did not join " + core_.name() +
                    ", which is rank 0, within " + text_of(core_.options().join_timeout) +
-                   "; see whether they were started with the same address, or raise "
+                   "; check that they were started with the same address, or raise "
                    "NodeOptions::join_timeout"));
   }
   for (Waiting& entry : waiting)
@@ -122,7 +122,7 @@ void GroupRoot::time_out() {
 }
 
 void GroupRoot::peer_lost(const PeerInfo& peer, const std::string& reason) {
-  std::vector<Waiting> dropped;  // without the lock
+  std::vector<Waiting> dropped;  // destroyed without the lock
   std::optional<Member> lost;
   {
     const std::lock_guard lock(mutex_);
@@ -151,7 +151,7 @@ void GroupRoot::peer_joined(const PeerInfo& peer) {
     lost = roster_.lost();
   }
   news_.joined(*back, others_than(*back));
-  news_.bring_up_to_date(*back, members, lost);  // It has missed the news of the meantime.
+  news_.bring_up_to_date(*back, members, lost);  // It has missed news meanwhile.
 }
 
 void GroupRoot::tick() {

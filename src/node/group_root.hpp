@@ -23,26 +23,26 @@ class GroupRoot final : public std::enable_shared_from_this<GroupRoot> {
  public:
   explicit GroupRoot(NodeCore& core);
 
-  /// Makes the root a member, and begins to gather the others. Ready when all of a fixed world have
-  /// joined, at once in an open one. Fails with JoinFailed, which names the ranks that are missing
-  /// at the time-out.
+  /// Makes the root a member, and begins to gather the others. Ready when all nodes of a fixed
+  /// world have joined; at once in an open one. At the time-out it fails with JoinFailed, which
+  /// names the missing ranks.
   Future<void> gather();
   /// Fails gather() if it is pending.
   void give_up();
 
-  /// The reserved functions: a node joins, which is answered when the world is complete; and who is
-  /// in it. On the loop.
+  /// The reserved functions. admit() is answered when the world is complete; members() returns the
+  /// present members. On the loop.
   /// @{
   Future<JoinReply> admit(Member member, std::int32_t world_size);
   [[nodiscard]] std::vector<Member> members() const;
   /// @}
 
-  /// A member is lost, or one that was is back. On the loop.
+  /// A member is lost, or a lost one is back. On the loop.
   /// @{
   void peer_lost(const PeerInfo& peer, const std::string& reason);
   void peer_joined(const PeerInfo& peer);
   /// @}
-  /// On the loop, at every ping interval.
+  /// Called once per ping interval, on the loop.
   void tick();
 
  private:
@@ -60,7 +60,7 @@ class GroupRoot final : public std::enable_shared_from_this<GroupRoot> {
   const std::shared_ptr<Promise<void>> gathering_;
   GroupNews news_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   GroupRoster roster_;
   std::vector<Waiting> waiting_;
   bool gathered_ = false;

@@ -8,11 +8,11 @@
 
 namespace batchrpc {
 
-/// Says when a node that joins asks the root again, and for how long it does: ever more rarely
-/// while nobody answers, steadily while the root refuses it. Not thread-safe.
+/// Decides when a joining node asks the root again, and for how long: more and more rarely while no
+/// node answers, steadily while the root refuses it. Not thread-safe.
 class JoinPace {
  public:
-  /// Nodes of different seeds do not ask in step.
+  /// Nodes with different seeds ask at different times.
   explicit JoinPace(std::uint64_t seed) : random_(seed) {}
 
   void set_deadline(TimePoint deadline) noexcept { deadline_ = deadline; }
@@ -20,12 +20,11 @@ class JoinPace {
   /// At least a millisecond.
   [[nodiscard]] Duration time_left(TimePoint now) const noexcept;
 
-  /// When to ask again after nobody has answered, not later than the deadline.
+  /// Returns when to ask again after no node has answered, at the deadline at the latest.
   [[nodiscard]] TimePoint after_silence(TimePoint now);
-  /// The same after a refusal; nothing when the root has refused for `patience`, or the time is
-  /// over.
+  /// The same after a refusal. Empty when the root has refused for `patience`, or at the deadline.
   [[nodiscard]] std::optional<TimePoint> after_refusal(TimePoint now, Duration patience);
-  /// A random pause.
+  /// Returns a random pause.
   [[nodiscard]] Duration between(Duration least, Duration most);
 
  private:

@@ -44,7 +44,7 @@ void Listening::listen_where_told(const Address& address, bool is_root) {
 void Listening::listen_for_peers(const std::optional<Address>& reached_from) {
   {
     const std::lock_guard lock(mutex_);
-    if (listeners_.size() > 1) return;  // a second try to join
+    if (listeners_.size() > 1) return;  // this is a second try to join
   }
   const bool is_root = !reached_from;
   const ListenPlan plan{.configured = configured(is_root), .reached_from = reached_from};

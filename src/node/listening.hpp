@@ -11,29 +11,29 @@
 
 namespace batchrpc {
 
-/// Where a node listens, and what it tells others of that. Thread-safe.
+/// The listeners of a node, and the addresses that it announces to others. Thread-safe.
 class Listening {
  public:
-  /// Both outlive it.
+  /// Both must outlive this.
   Listening(const NodeOptions& options, TransportSet& transports)
       : options_(options), transports_(transports) {}
 
-  /// Begins to listen for the node's calls to itself; `handler` gets these connections, and those
-  /// of peers later. Returns the address. Throws as Transport::listen().
+  /// Begins to listen for the node's calls to itself. `handler` gets these connections, and later
+  /// those of peers. Returns the address. Throws the errors of Transport::listen().
   std::string begin(Transport::AcceptHandler handler);
 
-  /// Listens where the options and the transports say; does nothing the second time.
-  /// `reached_from`: this side of the connection by which the node has reached the root; a root has
-  /// none. Throws as Transport::listen().
+  /// Listens at the addresses of the options and the transports. Does nothing the second time.
+  /// `reached_from` is this side of the connection by which the node has reached the root, and
+  /// empty for a root. Throws the errors of Transport::listen().
   void listen_for_peers(const std::optional<Address>& reached_from);
 
-  /// Where most others reach it: of the way with the lowest priority, and where the options say, if
-  /// that is one. Empty: nobody does.
+  /// Returns the address at which most nodes can reach it: the one with the lowest priority, and of
+  /// equal ones that of the options. Empty if no other node can reach it.
   [[nodiscard]] std::string address() const;
-  /// What others are told. In the order in which it began to listen.
+  /// Returns the addresses for others, in the order in which it began to listen.
   [[nodiscard]] std::vector<std::string> advertised() const;
 
-  /// Accepts no more; says the same of addresses as before.
+  /// Stops accepting connections. The addresses stay as they were.
   void stop();
 
  private:
@@ -45,10 +45,10 @@ class Listening {
   TransportSet& transports_;
   Transport::AcceptHandler handler_;
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::vector<Address> addresses_;
-  std::optional<Address> main_;  // where the options say, if they do
+  std::optional<Address> main_;  // the address of the options, if they have one
 };
 
 }  // namespace batchrpc

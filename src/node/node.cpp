@@ -28,7 +28,7 @@ Node::Node(NodeOptions options) {
   if (embedded && !started.wait_for(patience)) {
     core->abandon_start();
     throw JoinFailed(
-        "nobody has run NodeOptions::io_context while the node waited to join; run it on another "
+        "no thread ran NodeOptions::io_context while the node waited to join; run it on another "
         "thread, or make the node by Node::start() and run it then");
   }
   core_ = std::move(started).get();
@@ -57,12 +57,12 @@ Node::~Node() {
   if (!core_ || NodeCore::is_left_alone(core_)) return;
   const Duration timeout = core_->options().shutdown_timeout;
   if (core_->is_own_thread() && !core_->options().loop) {
-    // A callback dropped the last handle: this thread cannot end itself.
+    // A callback dropped the last handle, and this thread cannot wait for its own end.
     auto* const io = core_->options().io_context;
     auto end_it = [core = std::move(core_), timeout] { core->shutdown(timeout); };
     if (io == nullptr) {
       std::thread(std::move(end_it)).detach();
-    } else {  // whose run() returns when the node has ended
+    } else {  // its run() returns when the node has ended
       asio::use_service<EndingThreads>(*io).run(
           [work = asio::make_work_guard(*io), end_it = std::move(end_it)] { end_it(); });
     }
@@ -72,7 +72,7 @@ Node::~Node() {
 }
 
 NodeCore& Node::live_core() const {
-  if (!core_) throw InvalidArgument("this Node was moved from: it is no node any more");
+  if (!core_) throw InvalidArgument("this Node was moved from; use the Node that it was moved to");
   return *core_;
 }
 
@@ -142,7 +142,7 @@ void Node::add_reserved(std::shared_ptr<detail::ExposedFunction> function) const
     try {
       live_core().expose(std::move(function));
       return;
-    } catch (const InvalidArgument&) {  // another thread was faster
+    } catch (const InvalidArgument&) {  // another thread has exposed it meanwhile
       known = functions.find(name);
       if (!known) throw;
     }
@@ -228,7 +228,8 @@ void Node::forget_membership_handler(std::uint64_t number) const {
 }
 
 std::vector<std::string> Node::shutdown(Duration timeout) {
-  // In a callback the thread drives on while it waits; a handler would wait for its own end.
+  // A callback may wait, since its thread drives the loop meanwhile. A handler would wait for its
+  // own end.
   const bool waits_for_itself = live_core().is_own_thread() &&
                                 (!live_core().loop()->is_driving() || SetAside::is_in_handler());
   if (waits_for_itself) {

@@ -9,7 +9,7 @@
 #include "node/node_core.hpp"
 #include "node/retried_call.hpp"
 
-// How a node's own calls begin.
+// The start of calls that this node makes.
 namespace batchrpc {
 
 detail::OutgoingOptions Node::outgoing(const CallOptions& options) const {
@@ -21,7 +21,7 @@ void NodeCore::submit(std::string_view peer, const detail::FunctionKey& function
                       detail::ReplyHandler&& handler) {
   threads_.refuse_forked_copy();
   try {
-    // Notifications of the library itself still go out, such as references that are given back.
+    // The library's own notifications are still sent, such as those that give references back.
     const bool notifies = !options.wants_reply && is_of_library(function.name);
     if (stopping_.load(std::memory_order_relaxed) && !notifies) {
       throw ShutDown("node " + options_.name + " is shut down; make a new one");

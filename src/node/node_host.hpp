@@ -8,10 +8,10 @@
 
 namespace batchrpc {
 
-/// A node as a callable knows it that is exposed on it: does not keep the node alive.
+/// The node of a callable that is exposed on it. Does not keep the node alive.
 class NodeHost final : public Host {
  public:
-  /// `exposed_as`: the callable's name; empty: nobody knows it. `exclusive`: its lock, or null.
+  /// `exposed_as` is the callable's name; empty if unknown. `exclusive` is its lock, or null.
   NodeHost(NodeCore& core, std::string exposed_as, std::shared_ptr<AsyncMutex> exclusive);
 
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }

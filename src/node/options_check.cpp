@@ -55,7 +55,7 @@ void take_environment(NodeOptions& options) {
   options.rank = number("RANK", 0, kMaxWorldSize);
   options.world_size = number("WORLD_SIZE", 1, kMaxWorldSize);
   int port = number("MASTER_PORT", 1, 65535);
-  // torchrun's agent itself listens on MASTER_PORT then: the root takes the next one.
+  // torchrun's agent listens on MASTER_PORT itself then, so the root uses the next port.
   const char* agent_store = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   if (agent_store != nullptr && std::string_view(agent_store) == "True") {
     port = port < 65535 ? port + 1 : port - 1;
@@ -64,7 +64,7 @@ void take_environment(NodeOptions& options) {
   options.join = TcpAddress{.host = host, .port = static_cast<std::uint16_t>(port)}.to_string();
 }
 
-// Containers with equal process numbers, and with one seed for all, choose different ones.
+// Differs between containers, also with equal process ids and with one seed for all.
 std::string random_text(const NodeOptions& options) {
   const bool in_tests = options.loop && options.seed != 0;
   std::random_device device;

@@ -5,21 +5,23 @@
 
 namespace batchrpc {
 
-/// Fills in what `options` leaves to be chosen: name, transports, and for `env://` rank, world size
-/// and address. Throws InvalidArgument that names the option and its range.
+/// Fills in the options that are not set: name, transports, and for `env://` rank, world size and
+/// address. Throws InvalidArgument that names the option and its range.
 [[nodiscard]] NodeOptions completed(NodeOptions options);
 
-/// Throws InvalidArgument that names the option when one of its addresses is none of `transports`.
+/// Throws InvalidArgument that names the option if no transport serves its address.
 void check_addresses(const NodeOptions& options, const TransportSet& transports);
 
-/// The address at which the root of `options` listens and others join; for `file://` see
-/// read_join_file(). Empty: none.
+/// Whether NodeOptions::join is a file (`file://`) that holds the address of the root, and the path
+/// of that file.
+/// @{
 [[nodiscard]] bool joins_by_file(const NodeOptions& options) noexcept;
 [[nodiscard]] std::string join_file(const NodeOptions& options);
+/// @}
 
-/// The text of the address that the root has written; empty if there is none yet.
+/// Returns the address that the root has written; empty if there is none yet.
 [[nodiscard]] std::string read_join_file(const std::string& path);
-/// Atomically. Throws JoinFailed.
+/// Writes the address atomically. Throws JoinFailed.
 void write_join_file(const std::string& path, const std::string& address);
 
 }  // namespace batchrpc

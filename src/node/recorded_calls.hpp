@@ -6,26 +6,26 @@
 
 #include "wire/record.hpp"
 
-/// The reserved functions by which a node asks another one for what is recorded there.
+/// The reserved functions by which a node asks another one for its recorded calls.
 namespace batchrpc::recorded_calls {
 
 inline constexpr std::string_view kRecorded = "batchrpc.recorded";
-/// A page of the rest of a store: without the calls, which are counted in `left_out`.
+/// Returns the rest of a store as a page without calls; `left_out` is their number.
 inline constexpr std::string_view kRest = "batchrpc.recorded.rest";
 
-/// A part of it.
+/// A part of the recorded calls.
 struct Page {
   std::vector<wire::CallBody> calls{};
-  std::uint64_t next_store = 0;  ///< where the next one begins
+  std::uint64_t next_store = 0;  ///< where the next page begins
   std::uint64_t next_call = 0;
-  bool more = false;  ///< there is a next one
+  bool more = false;  ///< whether there is a next page
   std::uint64_t left_out = 0;
   std::uint64_t sampled = 1;
-  std::int64_t received = 0;  ///< when it was asked for, on the clock of who answers
-  std::int64_t finished = 0;  ///< and answered
+  std::int64_t received = 0;  ///< when the request came, on the clock of the answering node
+  std::int64_t finished = 0;  ///< when it was answered, on that clock
 };
 
-/// So many operators and calls make a page.
+/// The number of operators and calls in a page.
 inline constexpr std::size_t kPageEvents = 10'000;
 
 }  // namespace batchrpc::recorded_calls

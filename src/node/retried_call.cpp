@@ -81,7 +81,7 @@ void RetriedCall::attempt() {
   }
   if (reply_handler) {
     reply_handler(refused);
-  } else if (cancelled_) {  // while it was being submitted
+  } else if (cancelled_) {  // it was cancelled while it was being submitted
     cancel_attempt();
   }
 }
@@ -134,8 +134,8 @@ void RetriedCall::attempt_failed(const std::exception_ptr& thrown) {
   }
 }
 
-// Makes the call pause before its next attempt; or returns why there is none. After a pause has
-// begun, another thread may own the call.
+// Makes the call pause before its next attempt, or returns the reason why there is none. After a
+// pause has begun, another thread may own the call.
 std::string RetriedCall::try_again(ErrorCode failed_by, Duration least_pause) {
   if (schedule_.is_used_up()) {
     return "that was attempt " + std::to_string(schedule_.attempts()) + " of " +

@@ -19,40 +19,40 @@ namespace batchrpc {
 class NestedCall;
 class NodeCore;
 
-/// A call that is tried again (CallOptions::retry). It makes its attempts one after the other, and
-/// receives their replies, until one ends the call for its caller. Either an attempt is under way,
-/// or the call pauses (Retries). So it has one owner at any time, and only cancel_call() comes from
-/// elsewhere.
+/// A call that is retried (CallOptions::retry). It makes attempts one after the other, and receives
+/// their replies, until one ends the call for its caller. Either an attempt is in flight, or the
+/// call pauses (Retries). So it has one owner at any time, and other threads only call
+/// cancel_call().
 class RetriedCall final : public detail::ReplyReceiver,
                           public detail::Submitter,
                           public std::enable_shared_from_this<RetriedCall> {
  public:
-  /// Makes the first attempt. `encoder` holds the arguments, and its payloads are moved away.
-  /// `handler` is called exactly once, as by NodeCore::submit. Throws InvalidArgument when the call
-  /// cannot be retried.
+  /// Makes the first attempt. `encoder` holds the arguments; its payloads are moved away. `handler`
+  /// is called exactly once, as by NodeCore::submit. Throws InvalidArgument if the call cannot be
+  /// retried.
   static std::shared_ptr<RetriedCall> start(NodeCore& core, std::string_view peer,
                                             const detail::FunctionKey& function,
                                             detail::OutgoingOptions&& options, Encoder& encoder,
                                             detail::ReplyHandler&& handler);
 
-  /// No attempt follows, and the one that is under way is cancelled. Thread-safe.
+  /// Cancels the attempt that is in flight, and makes no other. Thread-safe.
   bool cancel_call(std::uint64_t id) noexcept override;
 
-  /// Makes the next attempt, or ends the call with ShutDown. For the owner who has taken it out of
-  /// its pause.
+  /// Make the next attempt, or end the call with ShutDown. Called by the owner, who has ended the
+  /// pause of the call.
   /// @{
   void attempt();
   void shut_down();
   /// @}
 
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  /// Peer and function, such as "worker1: add".
+  /// Returns peer and function, such as "worker1: add".
   [[nodiscard]] std::string text() const;
 
   void receive(detail::Reply& reply) noexcept override;
   void submitted(detail::SubmittedCall call, bool cancel_when_dropped) noexcept override;
 
-  /// For start().
+  /// Used by start().
   RetriedCall(NodeCore& core, std::string_view peer, const detail::FunctionKey& function,
               const detail::OutgoingOptions& options, Encoder& encoder);
   ~RetriedCall();
@@ -74,12 +74,12 @@ class RetriedCall final : public detail::ReplyReceiver,
   RetriedRequest request_;
   detail::ReplyHandler handler_{};
   AttemptFailures failures_{};
-  std::shared_ptr<RetriedCall> under_way_{};  // itself, until the attempt's reply
-  std::unique_ptr<NestedCall> nested_{};      // in the call in which it was made
+  std::shared_ptr<RetriedCall> under_way_{};  // itself, until the reply of the attempt
+  std::unique_ptr<NestedCall> nested_{};      // set if it was made in another call
   std::atomic<bool> cancelled_{false};
   std::atomic<bool> over_{false};
-  std::mutex mutex_;                 // guards what follows
-  detail::SubmittedCall submitted_;  // the attempt that is under way, or was the last
+  std::mutex mutex_;                 // guards the member below
+  detail::SubmittedCall submitted_;  // the attempt in flight, or the last one
 };
 
 }  // namespace batchrpc

@@ -21,7 +21,7 @@ RetriedRequest::RetriedRequest(std::string_view peer, const detail::FunctionKey&
       payloads_(std::move(encoder.payloads())) {}
 
 void RetriedRequest::submit(NodeCore& core, Duration timeout, detail::ReplyHandler&& handler) {
-  // The time of the call belongs to the first attempt; a later one begins when it is made.
+  // The first attempt begins when the call is made, a later one when it is submitted.
   if (++submissions_ == 2 && extras_) {
     extras_ = std::make_shared<detail::OutgoingExtras>(*extras_);
     extras_->started = {};

@@ -12,20 +12,20 @@ namespace batchrpc {
 
 class NodeCore;
 
-/// What a retried call sends in each of its attempts, and where to: the encoded arguments stay the
-/// same, and all attempts share the payloads. Not thread-safe: the call's owner uses it.
+/// The peer, the function and the encoded arguments that a retried call sends in each attempt. All
+/// attempts share the payloads. Not thread-safe: the call's owner uses it.
 class RetriedRequest {
  public:
   /// Copies the words of `encoder`, and moves its payloads away.
   RetriedRequest(std::string_view peer, const detail::FunctionKey& function,
                  const detail::OutgoingOptions& options, Encoder& encoder);
 
-  /// Submits it for one attempt, as NodeCore::submit does and with what that throws.
+  /// Submits the request for one attempt. Throws the errors of NodeCore::submit.
   void submit(NodeCore& core, Duration timeout, detail::ReplyHandler&& handler);
 
   [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
   [[nodiscard]] const std::string& function() const noexcept { return function_; }
-  /// The function's name as people know it.
+  /// Returns the function's name as the program knows it.
   [[nodiscard]] const std::string& shown_function() const noexcept { return shown_; }
 
  private:

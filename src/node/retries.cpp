@@ -32,7 +32,7 @@ bool Retries::pause(std::shared_ptr<RetriedCall> call, TimePoint when) {
   const std::uint64_t number = call->number();
   const std::lock_guard lock(mutex_);
   if (closed_) return false;
-  // Weak: the loop, which may not be run any more, keeps nobody alive.
+  // The reference is weak, since a loop that no longer runs must not keep the calls alive.
   const TimerId timer = loop_->schedule(when, [weak = weak_from_this(), number] {
     const auto self = weak.lock();
     const auto paused = self ? self->take_paused(number) : nullptr;

@@ -15,13 +15,13 @@ namespace batchrpc {
 
 class RetriedCall;
 
-/// How often a node may try calls again, so that retries never become a storm: for a tenth of the
-/// calls that ask for it, and ten times that are saved up, at first and at most. Not thread-safe.
+/// Limits how often a node retries calls, so that retries never become a storm: for a tenth of the
+/// calls that may be retried, and for ten saved retries, at first and at most. Not thread-safe.
 class RetryBudget {
  public:
-  /// A call that may be tried again makes its first attempt.
+  /// A call that may be retried makes its first attempt.
   void add_call() noexcept { tenths_ = std::min(tenths_ + 1, kMost); }
-  /// For another attempt. False: there is not enough.
+  /// Pays for another attempt. False if the budget is used up.
   [[nodiscard]] bool take() noexcept {
     if (tenths_ < kRetry) return false;
     tenths_ -= kRetry;
@@ -31,30 +31,30 @@ class RetryBudget {
  private:
   static constexpr int kRetry = 10;
   static constexpr int kMost = 10 * kRetry;
-  int tenths_ = kMost;  // of an attempt
+  int tenths_ = kMost;  // in tenths of an attempt
 };
 
-/// What the retried calls of a node share: the budget, the jitter of their pauses, and where they
-/// are meanwhile. Thread-safe.
+/// The budget that the retried calls of a node share, the jitter of their pauses, and the calls
+/// that pause. Thread-safe.
 class Retries : public std::enable_shared_from_this<Retries> {
  public:
-  /// `context` is what an attempt does that waits.
+  /// An attempt that waits for a future waits by `context`.
   Retries(std::shared_ptr<Loop> loop, std::shared_ptr<WaitContext> context, std::uint64_t seed);
 
-  /// Counts a call's first attempt; returns the call's number, which no other has.
+  /// Counts a call's first attempt. Returns a number that no other call has.
   std::uint64_t begin_call();
-  /// Pays for another attempt; false when the budget is used up.
+  /// Pays for another attempt. False if the budget is used up.
   [[nodiscard]] bool take_from_budget();
-  /// `pause`, or up to a fifth more or less.
+  /// Returns `pause`, changed by up to a fifth at random.
   [[nodiscard]] Duration with_jitter(Duration pause);
 
-  /// Keeps a call, and has it make its next attempt at `when`, on the loop. False, and nothing is
-  /// done, when closed.
+  /// Keeps a call, which makes its next attempt at `when`, on the loop. After close() it does
+  /// nothing and returns false.
   [[nodiscard]] bool pause(std::shared_ptr<RetriedCall> call, TimePoint when);
-  /// The call, which makes no attempt by itself any more; null if it does not pause.
+  /// Ends the pause of a call without an attempt, and returns the call; null if it does not pause.
   [[nodiscard]] std::shared_ptr<RetriedCall> take_paused(std::uint64_t number);
-  /// Ends the calls that pause with ShutDown, and names them, as in "worker1: add (3 calls), to be
-  /// tried again". None pauses from now on.
+  /// Ends the calls that pause with ShutDown, and returns their names, such as "worker1: add (3
+  /// calls), to be tried again". From now on none pauses.
   std::vector<std::string> close();
 
  private:

@@ -30,13 +30,13 @@ std::optional<Duration> RetrySchedule::least_pause(const Error& error) const noe
     case ErrorCode::unknown:
     case ErrorCode::peer_lost:
       return Duration::zero();
-    case ErrorCode::shut_down:  // The callee may be started again.
+    case ErrorCode::shut_down:  // The callee may be restarted.
       return error.may_have_run() ? std::nullopt : std::optional(Duration::zero());
     case ErrorCode::overloaded: {
       const auto* const overloaded = dynamic_cast<const Overloaded*>(&error);
       return overloaded != nullptr ? overloaded->retry_after() : Duration::zero();
     }
-    default:  // Also TimedOut: each attempt has all the time that is left.
+    default:  // Also TimedOut: each attempt has all of the remaining time.
       return std::nullopt;
   }
 }

@@ -6,7 +6,7 @@
 
 namespace batchrpc {
 
-/// A node as it introduces itself to its group; travels.
+/// A node as it introduces itself to its group. Part of messages.
 struct Member {
   std::string name{};
   std::int32_t rank = -1;
@@ -19,10 +19,10 @@ struct Member {
 struct JoinReply {
   std::int32_t rank = -1;
   std::vector<Member> members{};
-  std::string taken{};  // who holds the rank: it is refused
+  std::string taken{};  // why the join is refused: a text that names the holder of the rank
 };
 
-/// What tells this machine, boot and network namespace from others.
+/// Returns a text that identifies this machine, boot and network namespace.
 [[nodiscard]] std::string host_identity();
 
 }  // namespace batchrpc

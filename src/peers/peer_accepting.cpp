@@ -4,14 +4,14 @@
 #include "peers/peer_table.hpp"
 #include "session/log_limits.hpp"
 
-// Connections whose other side has not said who it is: how many, and for how long.
+// Accepted connections whose peer has not identified itself: limits of their number and age.
 namespace batchrpc {
 namespace {
 
 constexpr std::ptrdiff_t kMaxHalfOpen = 64;
 constexpr Duration kHandshakeTime = std::chrono::seconds(5);
-// When all places are taken, who had his for longer than this gives it up: so neither those who
-// come and say nothing nor a crowd of honest peers that come at once keep the others out.
+// When all places are taken, a connection that is older than this loses its place. So neither
+// silent connections nor many honest peers that connect at once keep others out.
 constexpr Duration kOwnTime = std::chrono::seconds(1);
 
 }  // namespace
@@ -40,7 +40,7 @@ void PeerTable::accept(std::unique_ptr<Stream> stream) {
   }
   if (!session) {
     report_unidentified("refused " + stream->description() + ": " + std::to_string(kMaxHalfOpen) +
-                        " connections wait for a hello already");
+                        " connections already wait for a hello");
     return;
   }
   if (pushed_out) drop_half_open(pushed_out, "others came before it had said hello");
@@ -48,7 +48,7 @@ void PeerTable::accept(std::unique_ptr<Stream> stream) {
   session->start(std::move(stream), true);
 }
 
-// By itself, for how often the table ticks is a setting.
+// Has a timer of its own, because the interval of tick() is an option.
 void PeerTable::watch_half_open(TimePoint when) {
   environment_.loop->schedule(when, [this, weak = std::weak_ptr(environment_.host())] {
     const auto host = weak.lock();
@@ -86,7 +86,7 @@ void PeerTable::drop_half_open(const std::shared_ptr<Session>& session, const st
   if (session->was_accepted()) {
     report_unidentified("dropped " + session->connection().description() + ": " + why);
   }
-  // Not there yet: whoever connects waits for the system, and may have been told nothing.
+  // A session that is still connecting has no stream yet, so break_off() does nothing.
   if (!session->connection().break_off(why)) session->on_closed(why, false);
 }
 

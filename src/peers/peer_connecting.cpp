@@ -6,8 +6,8 @@
 #include "call/duration_text.hpp"
 #include "peers/peer_table.hpp"
 
-// How a peer table makes connections: the addresses in turn, again after growing pauses, until the
-// peer counts as dead.
+// How a peer table makes connections. It tries the addresses in turn, and again after growing
+// pauses, until the peer counts as dead.
 namespace batchrpc {
 
 std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
@@ -21,7 +21,8 @@ std::shared_ptr<Session> PeerTable::begin_connecting(Peer& peer) {
 
 void PeerTable::seek(std::string_view name) {
   const std::lock_guard lock(mutex_);
-  if (self_.rank == 0) return;  // whom the root has lost the group has: it comes back by itself
+  // A peer that the root has lost is lost to the group, and returns by itself.
+  if (self_.rank == 0) return;
   Peer* const peer = find(name);
   if (closed_ || peer == nullptr || !peer->member || !peer->lost || peer->gone || peer->current)
     return;
@@ -30,7 +31,7 @@ void PeerTable::seek(std::string_view name) {
 
 // --- a session waits for a connection
 
-// `since` when the peer has been out of reach.
+// The peer has been out of reach since `since`.
 void PeerTable::begin_trial(Peer& peer, const std::shared_ptr<Session>& session, TimePoint since) {
   const TimePoint now = environment_.loop->now();
   const TimePoint give_up_at = since + options_.dead_after;
@@ -60,7 +61,7 @@ void PeerTable::end_trial(Peer& peer, const Session& session) {
   std::erase_if(peer.trials, [&](const Trial& trial) { return trial.session.get() == &session; });
 }
 
-// The peer cannot be reached; or, if it is there by another connection, this session cannot go on.
+// The peer cannot be reached. If another connection reaches it, only this session ends.
 void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>& session) {
   Ended ended;
   {
@@ -68,11 +69,11 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
     Peer* const peer = find(name);
     const Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
-    if (trial->give_up_at > environment_.loop->now()) {  // put off, or of another trial
+    if (trial->give_up_at > environment_.loop->now()) {  // it was moved, or is of another trial
       give_up_later(trial->give_up_at, name, session);
       return;
     }
-    if (trial->trying) put_off(*peer);  // a time-out of that try
+    if (trial->trying) put_off(*peer);  // the try has timed out
     std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
     const std::string why =
         (session->is_open() ? "it was silent for " : "it could not be reached for ") +
@@ -91,8 +92,8 @@ void PeerTable::give_up(const std::string& name, const std::shared_ptr<Session>&
   run(ended);
 }
 
-// Grows by 1.6 from 100 ms, by up to a fifth more or less, after a first one that spreads over a
-// second: so that many who lost one peer do not return as one.
+// Starts with a random pause of up to a second, so that many nodes that lost one peer do not return
+// at once. Later pauses grow by 1.6 from 100 ms, with a jitter of a fifth.
 Duration PeerTable::pause_after(int tries) {
   double milliseconds = 0;
   if (tries == 0) {
@@ -112,14 +113,14 @@ void PeerTable::put_off(Peer& peer) {
   ++peer.tries;
 }
 
-// After a try in vain.
+// Plans the next try after a failed one.
 void PeerTable::try_again(Peer& peer, Trial& trial) {
   trial.trying = false;
   put_off(peer);
   try_later(peer, trial, peer.next_try);
 }
 
-// The peer is there: who waits for the next try to connect to it need not.
+// The peer is reachable, so that sessions need not wait for the next try.
 void PeerTable::hurry(Peer& peer) {
   peer.tries = 0;
   for (Trial& trial : peer.trials) {
@@ -129,8 +130,8 @@ void PeerTable::hurry(Peer& peer) {
   }
 }
 
-// In the place of what was to be tried. Weak: the loop, which may not be run any more, keeps nobody
-// alive.
+// Replaces the try that was planned. The reference is weak, since a loop that no longer runs must
+// not keep the node alive.
 void PeerTable::try_later(const Peer& peer, Trial& trial, TimePoint when) {
   trial.next_try = ++tries_;
   environment_.loop->schedule(
@@ -147,7 +148,7 @@ void PeerTable::try_now(const std::string& name, const std::shared_ptr<Session>&
   {
     const std::lock_guard lock(mutex_);
     Trial* const trial = trial_of(find(name), session);
-    if (trial == nullptr || trial->next_try != number) return;  // another is in its place
+    if (trial == nullptr || trial->next_try != number) return;  // another try has replaced it
     trial->trying = true;
   }
   try_addresses(name, session, 0, true);
@@ -163,7 +164,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
     std::vector<std::string> addresses = peer->info.addresses;
-    // Where it was reached before comes first: it may be the way round something.
+    // The address that worked before comes first: it may be a tunnel round an obstacle.
     if (const std::string& dialled = session->dialled(); !dialled.empty()) {
       std::erase(addresses, dialled);
       addresses.insert(addresses.begin(), dialled);
@@ -172,7 +173,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     give_up_at = trial->give_up_at;
   }
   if (address.empty()) {
-    if (index == 0 && session->was_accepted()) return;  // it alone can come back
+    if (index == 0 && session->was_accepted()) return;  // only the peer can connect again
     connect_failed(name, session, all_refused,
                    index == 0    ? "it has no address that can be reached from here"
                    : all_refused ? "its address refuses connections"
@@ -180,7 +181,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
     return;
   }
   if (index == 0) log(LogLevel::debug, "tries to connect to " + name);
-  // Weak: what waits is the transport's, which is ours. Either lives as long as it is of interest.
+  // The reference is weak. The transport owns the handler, and the node owns the transport.
   auto next = [this, weak_host = std::weak_ptr(environment_.host()), name,
                weak_session = std::weak_ptr(session), index, all_refused,
                address](std::unique_ptr<Stream> stream, std::error_code error) {
@@ -198,7 +199,7 @@ void PeerTable::try_addresses(const std::string& name, const std::shared_ptr<Ses
   try {
     TransportSet& transports = *environment_.transports;
     transports.connect(transports.parse(address, AddressUse::connect), give_up_at, next);
-  } catch (const InvalidArgument& unusable) {  // by which a peer says that it is to be reached
+  } catch (const InvalidArgument& unusable) {  // the peer has announced an unusable address
     report_on(name, LogLevel::debug, name + " at " + address + ": " + unusable.what());
     next(nullptr, std::make_error_code(std::errc::address_not_available));
   }
@@ -211,15 +212,15 @@ void PeerTable::connected(const std::string& name, const std::shared_ptr<Session
     Peer* const peer = find(name);
     Trial* const trial = trial_of(peer, session);
     if (closed_ || trial == nullptr) return;
-    // Far away the first handshake may take as long again. But a process that is stopped has its
-    // connections accepted, too.
+    // To a distant peer the handshake may take as long again. But the system also accepts
+    // connections for a stopped process.
     const bool is_new = !session->is_open() && !peer->lost;
     if (is_new && !std::exchange(trial->has_connected, true)) {
       trial->give_up_at += options_.dead_after;
     }
     if (session->was_accepted()) {
-      // The peer is there, and it is up to it to come back; if it does not, a new session need not
-      // wait as long as this one did.
+      // The peer is reachable and has to connect again. If it does not, a new session need not wait
+      // as long as this one did.
       peer->tries = 0;
       trial->trying = false;
       try_later(*peer, *trial, environment_.loop->now() + pause_after(trial->probes++));
@@ -243,7 +244,7 @@ void PeerTable::session_detached(const std::shared_ptr<Session>& session, const 
     } else {
       was_attached = true;
       if (peer->current == session) peer->info.state = PeerState::connecting;
-      // At once; but not again and again where each connection breaks before it is of use.
+      // Connects again at once, but not repeatedly if each connection breaks before it was of use.
       const bool hurry = session->has_made_progress() || !peer->was_of_no_use;
       peer->was_of_no_use = !session->has_made_progress();
       peer->tries = hurry ? 0 : 1;
@@ -268,7 +269,8 @@ void PeerTable::session_resumed(Session& session) {
   report_resumed(session);
 }
 
-// The session that `hello` is to go on with. Its connection may not have been noticed to be broken.
+// Returns the session that `hello` resumes. This node may not have noticed yet that its connection
+// is broken.
 std::shared_ptr<Session> PeerTable::find_session(const Session& half_open,
                                                  const wire::Hello& hello) {
   const std::lock_guard lock(mutex_);
@@ -328,7 +330,7 @@ void PeerTable::retire(const std::shared_ptr<Session>& session, const std::strin
   session->say_goodbye(ErrorCode::shut_down, why);
 }
 
-// An address was tried in vain: try again for a while, unless nobody listens there any more.
+// An address could not be reached. Tries again for a while, unless the address refuses connections.
 void PeerTable::connect_failed(const std::string& name, const std::shared_ptr<Session>& session,
                                bool refused, const std::string& why) {
   Ended ended;

@@ -6,7 +6,7 @@
 #include "call/duration_text.hpp"
 #include "peers/peer_table.hpp"
 
-// What a peer table tells of its peers: lines of the log, and figures.
+// Log lines about peers, and their statistics.
 namespace batchrpc {
 namespace {
 
@@ -14,7 +14,7 @@ std::string count_of(std::uint64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
-// What became of the calls that waited; empty: there were none.
+// Returns how the pending calls ended; empty if there were none.
 std::string fate_of(const OutgoingCalls::Failed& failed, const std::string& of_those_that_left) {
   std::string text;
   const auto add = [&](std::size_t count, const std::string& error) {
@@ -30,7 +30,7 @@ std::string fate_of(const OutgoingCalls::Failed& failed, const std::string& of_t
 
 }  // namespace
 
-// Not under the lock: the sink is the program's.
+// Do not call this under the lock: the program's log sink runs here.
 void PeerTable::log(LogLevel level, const std::string& line) const {
   environment_.host()->log().write(level, line);
 }
@@ -41,12 +41,12 @@ std::shared_ptr<PeerLogLimits> PeerTable::log_limits_of(const std::string& name)
   return at != peers_.end() ? at->second.log_limits : nullptr;
 }
 
-// A line that a peer may cause again and again. For debugging, all are of interest.
+// Logs a line that a peer may cause repeatedly. At debug level nothing is left out.
 void PeerTable::report_on(const std::string& name, LogLevel level, const std::string& line) const {
   const auto host = environment_.host();
   if (!host->log().enabled(level)) return;
   const auto limits = level > LogLevel::debug ? log_limits_of(name) : nullptr;
-  if (!limits) return host->log().write(level, line);  // or it is forgotten
+  if (!limits) return host->log().write(level, line);  // the peer was forgotten
   (level >= LogLevel::warning ? limits->losses : limits->changes)
       .write(host->log(), level, environment_.loop->now(), line);
 }
@@ -63,22 +63,22 @@ void PeerTable::report_connected(const Session& session, bool was_lost, const st
 
 void PeerTable::report_broken(const Session& session, const std::string& why) const {
   report_on(session.peer()->name, LogLevel::info,
-            "the connection to " + session.peer()->name + " broke (" + why +
-                "): " + (session.was_accepted() ? "it may come back" : "it is made anew"));
+            "the connection to " + session.peer()->name + " broke (" + why + "): " +
+                (session.was_accepted() ? "the peer may connect again" : "connecting again"));
 }
 
 void PeerTable::report_resumed(const Session& session) const {
   const std::uint64_t frames = session.sent_again();
-  report_on(
-      session.peer()->name, LogLevel::info,
-      "connected again to " + session.peer()->name + " after " +
-          text_of(environment_.loop->now() - session.liveness().broke_at()) + ": its calls go on" +
-          (frames > 0
-               ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") + " sent again"
-               : ""));
+  report_on(session.peer()->name, LogLevel::info,
+            "connected again to " + session.peer()->name + " after " +
+                text_of(environment_.loop->now() - session.liveness().broke_at()) +
+                ": its calls continue" +
+                (frames > 0 ? ", " + count_of(frames, "frame") + (frames == 1 ? " is" : " are") +
+                                  " sent again"
+                            : ""));
 }
 
-// Once the calls that the loss ends have ended.
+// Runs after the calls that the loss ends have ended.
 void PeerTable::report_lost(const Peer& peer, bool was_known, const std::string& why,
                             LogLevel level, const std::shared_ptr<OutgoingCalls::Failed>& failed,
                             Ended& ended) {
@@ -100,14 +100,14 @@ void PeerTable::report_forgotten(const std::string& name, const std::string& why
   ended.push_back([this, name, why, failed] {
     const bool harmless = failed->left == 0;
     report_on(name, harmless ? LogLevel::debug : LogLevel::warning,
-              "a session with " + name + " is over (" + why + ")" + fate_of(*failed, "Unknown"));
+              "a session with " + name + " has ended (" + why + ")" + fate_of(*failed, "Unknown"));
   });
 }
 
-// A connection that was never a session.
+// Reports a connection that never became a session.
 void PeerTable::report_refused(const Session& session, Ended& ended) {
   if (!session.was_accepted() || !session.goodbye()) return;
-  // Who asks for a name that is taken asks again and again.
+  // A node that asks for a taken name asks repeatedly.
   const bool again = session.goodbye()->code == static_cast<std::uint16_t>(ErrorCode::overloaded);
   ended.push_back(
       [this, again,
@@ -128,9 +128,9 @@ void PeerTable::report_silence(const Session& session, int ticks_before) const {
   }
 }
 
-// --- figures
+// --- statistics
 
-// A session's, which is then forgotten.
+// Adds the counts of a session that is forgotten afterwards.
 void PeerTable::add_up(PeerInfo& info, Session& session) {
   info.bytes_sent += session.connection().output().written_bytes();
   info.bytes_received += session.connection().bytes_received();
@@ -140,7 +140,7 @@ void PeerTable::add_up(PeerInfo& info, Session& session) {
 
 PeerInfo PeerTable::info_of(const Peer& peer) {
   PeerInfo info = peer.info;
-  // Restarted and not back yet; or its address is tried, and nobody has answered so far.
+  // The peer was restarted and has not joined again, or no address has answered so far.
   if (!peer.member || peer.lost) info.state = PeerState::lost;
   for (const auto& session : peer.broken)
     add_up(info, *session);

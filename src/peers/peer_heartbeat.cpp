@@ -4,8 +4,7 @@
 #include "call/duration_text.hpp"
 #include "peers/peer_table.hpp"
 
-// What a peer table does now and then, and tells of itself: who is silent, what is unfinished, the
-// end.
+// Heartbeats to silent peers, reports of unfinished work, and the end of a peer table.
 namespace batchrpc {
 
 void PeerTable::tick() {
@@ -27,7 +26,7 @@ void PeerTable::tick() {
     if (silent < silent_limit) {
       report_silence(*session, before);
       if (silent > 0 && silent == silent_limit / 2 && !session->was_accepted()) {
-        // By now TCP tries more rarely than is left of the time: a new connection begins afresh.
+        // TCP now retransmits too rarely for the time that is left. A new connection starts fresh.
         session->connection().break_off("it is silent");
       }
       continue;
@@ -149,8 +148,8 @@ std::vector<std::string> PeerTable::pending() const {
     };
     const OutputQueue& output = session->connection().output();
     report_bytes(output.queued_bytes(), "");
-    report_bytes(output.ungranted_bytes(), ", which has not asked for them");
-    report_bytes(output.paused_bytes(), ", which has them wait");
+    report_bytes(output.ungranted_bytes(), ", which has not granted credit for them");
+    report_bytes(output.paused_bytes(), ", which has paused them");
   }
   return texts;
 }

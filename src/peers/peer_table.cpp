@@ -75,7 +75,7 @@ bool PeerTable::add(const Member& member, std::vector<std::string> addresses) {
     peer.info.state = state;
     peer.info.addresses = std::move(addresses);
     for (const auto& session : peer.sessions) {
-      if (session->peer()->rank == member.rank) continue;  // it said hello before it had one
+      if (session->peer()->rank == member.rank) continue;  // else its hello came before the rank
       session->set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
           .name = member.name, .rank = member.rank, .incarnation = member.incarnation}));
     }
@@ -109,7 +109,7 @@ std::shared_ptr<Session> PeerTable::make_session(const std::string& expected_nam
                                    expected_name, id);
 }
 
-// Each thread remembers whom it has called last.
+// Each thread remembers the peer that it called last.
 std::shared_ptr<Session> PeerTable::session(std::string_view name) {
   struct Last {
     std::uint64_t table = 0;
@@ -186,7 +186,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
       const auto connecting = peer.current.get() == &session ? std::move(peer.current) : nullptr;
       lose_former(peer, ended);
       if (connecting) peer.current = connecting;
-      peer.member = false;  // until the group announces it
+      peer.member = false;  // not before the group announces it
       peer.info.addresses.clear();
     }
     const bool is_back = peer.member && peer.lost;
@@ -200,7 +200,7 @@ void PeerTable::admit(Session& session, const wire::Hello& hello) {
     hurry(peer);
     auto shared = std::static_pointer_cast<Session>(session.shared_from_this());
     peer.sessions.push_back(shared);
-    // Nobody calls who is not a member; one that joins may come by another way than it looked.
+    // Calls go to members only. A node that joins may change its connection.
     if (!peer.current || !peer.member) peer.current = shared;
     session.set_peer(std::make_shared<const PeerIdentity>(PeerIdentity{
         .name = hello.name, .rank = peer.info.rank, .incarnation = hello.incarnation}));
@@ -223,7 +223,7 @@ void PeerTable::session_closed(const std::shared_ptr<Session>& session, const st
     std::erase_if(half_open_, [&](const HalfOpen& entry) { return entry.session == session; });
     if (closed_) return;
     Peer* const found = peer_of(session);
-    if (found == nullptr) {  // never admitted, and nobody waits for its peer by name
+    if (found == nullptr) {  // never admitted, and no call waits for its peer by name
       ended.push_back([session, why] {
         const auto error = [&why](const std::string& /*function*/, bool sent) {
           return sent ? std::make_exception_ptr(PeerLost(why))
@@ -272,7 +272,7 @@ PeerTable::Peer* PeerTable::peer_of(const std::shared_ptr<Session>& session) {
   return nullptr;
 }
 
-// A session has ended; its calls wait for the verdict.
+// A session has ended. Its calls wait for their outcome.
 void PeerTable::leave_out(Peer& peer, const std::shared_ptr<Session>& session) {
   end_trial(peer, *session);
   std::erase(peer.sessions, session);
@@ -283,7 +283,7 @@ void PeerTable::leave_out(Peer& peer, const std::shared_ptr<Session>& session) {
   peer.broken.push_back(session);
 }
 
-// Another connection is there, but may just not have been noticed to have ended as well.
+// Another connection exists, but it may have ended as well, unnoticed so far.
 void PeerTable::settle_soon(const Peer& peer, const std::string& why) {
   constexpr auto kSoon = std::chrono::milliseconds(100);
   environment_.loop->schedule(
@@ -301,7 +301,7 @@ void PeerTable::settle_soon(const Peer& peer, const std::string& why) {
       });
 }
 
-// Whoever begins a new session has none any more that he had made and that waits for him.
+// A peer that begins a new session has forgotten those that it made before and that wait for it.
 void PeerTable::end_forgotten(Peer& peer, const Session& begun, Ended& ended) {
   const auto sessions = peer.sessions;
   for (const auto& session : sessions) {
@@ -311,7 +311,7 @@ void PeerTable::end_forgotten(Peer& peer, const Session& begun, Ended& ended) {
   }
 }
 
-// What became of the calls of broken sessions is known. How many ended how is so once `ended` ran.
+// Ends the calls of broken sessions. The counts are complete once `ended` has run.
 std::shared_ptr<OutgoingCalls::Failed> PeerTable::end_broken(Peer& peer,
                                                              const OutgoingCalls::MakeError& error,
                                                              Guarantee guarantee, Ended& ended) {
@@ -333,7 +333,7 @@ std::shared_ptr<OutgoingCalls::Failed> PeerTable::end_broken(Peer& peer,
   return failed;
 }
 
-// The peer lives, and has forgotten the sessions.
+// Ends the calls of sessions that a living peer has forgotten.
 void PeerTable::settle_broken(Peer& peer, const std::string& why, Ended& ended) {
   if (peer.broken.empty()) return;
   const auto error = [name = peer.info.name, why](const std::string& function, bool sent) {
@@ -353,8 +353,8 @@ void PeerTable::settle_broken(Peer& peer, const std::string& why, Ended& ended) 
   report_forgotten(peer.info.name, why, failed, ended);
 }
 
-// Forgets a peer that is gone and was never one of the group, nor one before it of its name: such
-// as one that the root refused.
+// Forgets a peer that is gone if neither it nor an earlier incarnation was a member. The root has
+// refused it, for example.
 void PeerTable::drop_unidentified(std::string_view name) {
   const auto at = peers_.find(name);
   if (at != peers_.end() && !at->second.known && at->second.info.state == PeerState::lost) {
@@ -367,7 +367,7 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel 
   const bool was_known = peer.member && !std::exchange(peer.lost, true);
   const auto current = std::exchange(peer.current, nullptr);
   const bool is_new = std::find(peer.sessions.begin(), peer.sessions.end(), current) ==
-                      peer.sessions.end();  // no connection yet
+                      peer.sessions.end();  // it has no connection yet
   for (auto& session : std::exchange(peer.sessions, {}))
     peer.broken.push_back(std::move(session));
   if (current && is_new) peer.broken.push_back(current);
@@ -389,7 +389,7 @@ void PeerTable::lose(Peer& peer, const std::string& why, Ended& ended, LogLevel 
   }
 }
 
-// The incarnation before the one that has just been heard of.
+// Loses the incarnation before the one that has just introduced itself.
 void PeerTable::lose_former(Peer& peer, Ended& ended) {
   constexpr std::size_t kRemembered = 16;
   peer.former.push_back(peer.info.incarnation);

@@ -21,9 +21,9 @@
 
 namespace batchrpc {
 
-/// The peers of a node and the sessions with them: connects at the first call, reconnects, notices
-/// deaths, and says how calls to a lost peer ended (the timeline in docs/errors.md). Thread-safe;
-/// its work is done on the loop.
+/// The peers of a node and the sessions with them. Connects at the first call, reconnects, notices
+/// deaths, and decides how calls to a lost peer end (the timeline in docs/errors.md). Thread-safe.
+/// Its work is done on the loop.
 class PeerTable final : public PeerView {
  public:
   struct Environment {
@@ -40,23 +40,24 @@ class PeerTable final : public PeerView {
   /// Adds or updates a peer that the group has announced. Returns whether it is new, or another
   /// incarnation.
   bool add(const Member& member, std::vector<std::string> addresses);
-  /// The group says that this incarnation is gone. A session that still works is kept.
+  /// The group has announced that this incarnation is gone. A session that still works is kept.
   void remove(const std::string& name, std::uint64_t incarnation, const std::string& reason);
 
-  /// The session to call `peer` through; begins to connect if there is none. Throws NotFound for a
-  /// name that is not known, ShutDown when closed.
+  /// Returns the session for calls to `peer`; begins to connect if there is none. Throws NotFound
+  /// for an unknown name, and ShutDown after close().
   std::shared_ptr<Session> session(std::string_view peer);
-  /// This node's rank, once the root has chosen it.
+  /// Sets this node's rank, once the root has chosen it.
   void set_own_rank(int rank);
-  /// The name of the peer of this rank; of several the one that lives. Throws NotFound.
+  /// Returns the name of the peer of this rank. If there are several, the one that lives. Throws
+  /// NotFound.
   std::string name_of(int rank) const;
 
   void seek(std::string_view name) override;
 
-  /// A session to an address where some node is expected, as at joining; its peer introduces
-  /// itself.
+  /// Makes a session to an address where some node is expected, as when joining. Its peer
+  /// introduces itself.
   std::shared_ptr<Session> connect_to(const Address& address);
-  /// Ends a session of connect_to() that is not needed any more. On the loop.
+  /// Ends a session of connect_to() that is no longer needed. On the loop.
   void retire(const std::shared_ptr<Session>& session, const std::string& why);
   /// Takes a connection that a listener has accepted. On the loop.
   void accept(std::unique_ptr<Stream> stream);
@@ -68,17 +69,17 @@ class PeerTable final : public PeerView {
   void session_resumed(Session& session);
   void session_closed(const std::shared_ptr<Session>& session, const std::string& why);
 
-  /// Once a ping interval, on the loop.
+  /// Called once per ping interval, on the loop.
   void tick();
 
   [[nodiscard]] BATCHRPC_EXPORT std::vector<PeerInfo> snapshot() const;
-  /// What is under way with a peer.
+  /// The unfinished work with a peer.
   struct Load {
     std::size_t pending = 0;       ///< calls of this node
     std::size_t answering = 0;     ///< calls of the peer
     std::size_t output_bytes = 0;  ///< queued, or kept until they are acknowledged
   };
-  /// By the peers' names.
+  /// Returns the loads by the names of the peers.
   [[nodiscard]] std::map<std::string, Load> loads() const;
   [[nodiscard]] bool is_live(std::string_view name) const;
   [[nodiscard]] bool is_current(const PeerIdentity& peer) const override;
@@ -86,54 +87,54 @@ class PeerTable final : public PeerView {
   [[nodiscard]] bool is_behind(std::string_view name) const override;
   /// Whether the group has, or had, a node of that name.
   [[nodiscard]] bool is_known(std::string_view name) const;
-  /// What is not finished, as texts: calls of this node that wait for replies, such as "worker1:
-  /// add (3 calls)", calls of others, such as "4 calls of worker1, still being answered here: add
-  /// (3 calls), sum", and bytes that have not left, such as "4096 bytes to worker1".
+  /// Returns texts about unfinished work. For calls of this node: "worker1: add (3 calls)". For
+  /// calls of peers: "4 calls of worker1, still being answered here: add (3 calls), sum". For bytes
+  /// that have not left: "4096 bytes to worker1".
   [[nodiscard]] std::vector<std::string> pending() const;
-  /// Whether that is nothing.
+  /// Whether pending() is empty.
   [[nodiscard]] bool is_finished() const;
-  /// Whether what there is to send has arrived, but for what waits for a broken connection.
+  /// Whether the peers have received all output, except the output for broken connections.
   [[nodiscard]] bool is_sent() const;
 
-  /// Answers the calls of others that have not begun with `error`: they never will.
+  /// Answers those calls of peers that have not begun to run with `error`.
   void refuse_waiting(const std::exception_ptr& error) const;
-  /// Says goodbye to all; their calls end with ShutDown. On the loop if it still runs.
+  /// Says goodbye to all peers. Calls to them end with ShutDown. On the loop if it still runs.
   void close(const std::string& reason);
 
  private:
-  // A session that waits for a connection: who makes its connections tries to have one, the other
-  // side only whether the peer is there.
+  // A session that waits for a connection. The side that makes the connections tries to connect.
+  // The other side only probes whether the peer is reachable.
   struct Trial {
     std::shared_ptr<Session> session;
     TimePoint give_up_at;
-    std::uint64_t next_try = 0;  // the number of the one that it waits for
-    bool trying = false;         // and does not wait
-    bool has_connected = false;  // though no handshake came of it yet
-    int probes = 0;              // of an accepted session, which found the peer there
+    std::uint64_t next_try = 0;  // the number of the try that it waits for
+    bool trying = false;         // a try is in progress
+    bool has_connected = false;  // has a connection, but the handshake is not over
+    int probes = 0;              // how many probes of an accepted session reached the peer
   };
   struct Peer {
     PeerInfo info;
-    bool member = false;  // the group knows it, or this incarnation
-    bool known = false;   // the group has announced it, or one before
-    bool lost = false;    // and has not been heard since
-    bool gone = false;    // so it says itself, or the group
-    bool dead = false;    // so it says itself, or its address
-    bool left = false;    // so it says itself
+    bool member = false;  // this incarnation is a member of the group
+    bool known = false;   // the group has announced this incarnation or an earlier one
+    bool lost = false;    // it was lost, and has not been heard since
+    bool gone = false;    // the peer or the group has said so
+    bool dead = false;    // the peer has said so, or its address refuses
+    bool left = false;    // the peer has said so
     std::uint64_t sessions_ended = 0;
     std::vector<std::uint64_t> former{};             // the latest incarnations before this one
-    std::shared_ptr<Session> current;                // for calls
-    std::vector<std::shared_ptr<Session>> sessions;  // all that are open
-    std::vector<std::shared_ptr<Session>> broken;    // whose calls wait for the verdict
+    std::shared_ptr<Session> current;                // the session for calls
+    std::vector<std::shared_ptr<Session>> sessions;  // all open sessions
+    std::vector<std::shared_ptr<Session>> broken;    // ended; their calls wait for their outcome
     std::vector<Trial> trials;
-    std::optional<TimePoint> trying_since;  // to have a first connection
-    int tries = 0;                          // in vain, one after the other
+    std::optional<TimePoint> trying_since;  // when it began to try for a first connection
+    int tries = 0;                          // failed tries in a row
     TimePoint next_try{};
     std::shared_ptr<PeerLogLimits> log_limits = std::make_shared<PeerLogLimits>();
-    bool was_of_no_use = false;  // the last connection brought nothing but the handshake
+    bool was_of_no_use = false;  // the last connection brought only the handshake
   };
-  using Ended = std::vector<std::function<void()>>;  // what to do when the lock is released
+  using Ended = std::vector<std::function<void()>>;  // to be done without the lock
 
-  // With the names of their peers.
+  // Returns all sessions with the names of their peers.
   [[nodiscard]] std::vector<std::pair<std::string, std::shared_ptr<Session>>> all_sessions() const;
 
   std::shared_ptr<Session> make_session(const std::string& expected_name, std::uint64_t id);
@@ -198,25 +199,25 @@ class PeerTable final : public PeerView {
 
   const Environment environment_;
   const NodeOptions options_;
-  PeerIdentity self_;  // its rank under the lock
+  PeerIdentity self_;  // the mutex guards its rank
 
-  const std::uint64_t number_;  // of all tables of the process
-  /// Counts what may make another session, or none, the one to call a peer through.
+  const std::uint64_t number_;  // unique among the tables of the process
+  /// Counts events after which calls to a peer may need another session.
   std::atomic<std::uint64_t> sessions_changed_{0};
 
   mutable std::mutex mutex_;
   std::map<std::string, Peer, std::less<>> peers_;
-  // Whose peers are gone, but whose calls are still being answered.
+  // Sessions of peers that are gone, whose calls are still being answered here.
   std::vector<std::pair<std::string, std::weak_ptr<Session>>> departed_;
   struct HalfOpen {
     std::shared_ptr<Session> session;
     TimePoint since;
     bool accepted = false;
   };
-  std::vector<HalfOpen> half_open_{};  // the oldest first
-  bool half_open_watched_ = false;     // on the loop alone
+  std::vector<HalfOpen> half_open_{};  // sorted by age, the oldest first
+  bool half_open_watched_ = false;     // used on the loop only
   std::mt19937_64 random_;
-  std::uint64_t tries_ = 0;  // that were planned
+  std::uint64_t tries_ = 0;  // the number of tries that were planned
   bool closed_ = false;
 };
 

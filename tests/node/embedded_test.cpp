@@ -43,7 +43,7 @@ TEST_CASE("a node on a context that nobody runs says so") {
   options.world_size = 2;
   options.join_timeout = 50ms;
   options.dead_after = options.ping_after = 50ms;
-  CHECK_THROWS_WITH(Node(options), Catch::Contains("nobody has run NodeOptions::io_context") &&
+  CHECK_THROWS_WITH(Node(options), Catch::Contains("no thread ran NodeOptions::io_context") &&
                                        Catch::Contains("Node::start()"));
 }
 

@@ -252,7 +252,7 @@ TEST_CASE("a sender that shuts down waits for its held calls until the deadline,
   CHECK(pair.world.loop->now() - start < 2010ms);
   REQUIRE(left.size() == 2);
   CHECK(left[0] == "b: swallow");
-  CHECK_THAT(left[1], Catch::Contains(" bytes to b, which has them wait"));
+  CHECK_THAT(left[1], Catch::Contains(" bytes to b, which has paused them"));
   CHECK(outcome(std::move(held)).code() == ErrorCode::shut_down);
   CHECK(watch.expired());
   pair.world.run_for(1s);

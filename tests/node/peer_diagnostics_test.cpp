@@ -97,9 +97,9 @@ TEST_CASE("the log of a connection that was cut and goes on") {
   const Lines lines = w.reported.take();
   REQUIRE(lines.size() == 2);
   CHECK_THAT(lines[0],
-             Contains("info: a: the connection to b broke (") && Contains("): it is made anew"));
+             Contains("info: a: the connection to b broke (") && Contains("): connecting again"));
   CHECK(lines[1] ==
-        "info: a: connected again to b after 40 ms: its calls go on, 1 frame is sent again");
+        "info: a: connected again to b after 40 ms: its calls continue, 1 frame is sent again");
   CHECK(w.peer(w.a, "b").reconnects == 1);
   CHECK_THAT(w.peer(w.a, "b").last_error, !Contains("refuse"));
 }
@@ -138,7 +138,7 @@ TEST_CASE("the log of a peer that is silent, and is connected to again") {
   const Lines lines = w.reported.take();
   REQUIRE(lines.size() == 3);
   CHECK(lines[0] == "info: a: b has been silent for 2 s");
-  CHECK(lines[1] == "info: a: the connection to b broke (it is silent): it is made anew");
+  CHECK(lines[1] == "info: a: the connection to b broke (it is silent): connecting again");
   CHECK_THAT(lines[2], Contains("info: a: connected again to b after"));
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("the log of a peer that is lost says why, and what became of its calls
   w.run_for(20s);
   CHECK(w.reported.take() ==
         Lines{"info: a: b has been silent for 2 s",
-              "info: a: the connection to b broke (it is silent): it is made anew",
+              "info: a: the connection to b broke (it is silent): connecting again",
               "warning: a: b is lost (it was silent for 5 s): 3 calls end as PeerLost"});
   w.world.network->rejoin("b");
   w.run_for(1s);
@@ -206,8 +206,9 @@ TEST_CASE("the log of a session that the peer has forgotten says what became of 
   std::string lines;
   for (const std::string& line : w.reported.take())
     lines += line + '\n';
-  CHECK_THAT(lines, Contains("warning: a: a session with b is over (the connection broke): 1 call "
-                             "ends as Unknown"));
+  CHECK_THAT(lines,
+             Contains("warning: a: a session with b has ended (the connection broke): 1 call "
+                      "ends as Unknown"));
 }
 
 TEST_CASE("the log of a connection that is refused") {

@@ -76,7 +76,7 @@ TEST_CASE("a node that ends sends what has yet to be asked for, and else says th
       CHECK(noted == 5 * kMiB);
     } else {
       CHECK(std::count(left.begin(), left.end(),
-                       "4194304 bytes to b, which has not asked for them") == 1);
+                       "4194304 bytes to b, which has not granted credit for them") == 1);
       CHECK(noted == 0);
     }
   }

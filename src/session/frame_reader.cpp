@@ -1,0 +1,203 @@
+#include "session/frame_reader.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "batchrpc/base/error.hpp"
+#include "session/scratch.hpp"
+
+namespace batchrpc {
+namespace {
+
+// A frame that might not fit into the read buffer gets a buffer of its own.
+constexpr std::size_t kLargeFrameBytes = ReadBuffer::kBytes / 2;
+static_assert(kLargeFrameBytes + wire::kInlinePayloadBytes <= ReadBuffer::kBytes);
+
+// The most bytes to read behind a payload that is read directly into its place. They hold the
+// header of the next chunk, say, but not its bytes, which would have to be copied.
+constexpr std::size_t kReadBehind = 4096;
+
+}  // namespace
+
+bool FrameReader::Round::give_back() {
+  if (is_over()) return false;
+  given_back_ = true;
+  reader_.partial_.assign(rest_.begin(), rest_.end());
+  return true;
+}
+
+void FrameReader::reset() {
+  ++streams_;
+  open_ = false;
+  bytes_before_hello_ = 0;
+  partial_ = std::vector<std::byte>();
+  direct_ = Direct::none;
+  direct_rest_ = {};
+  direct_skip_ = 0;
+  large_frame_ = std::vector<Word>();
+}
+
+std::span<const std::span<std::byte>> FrameReader::buffers(Round& round) {
+  std::size_t count = 0;
+  round.offered_ = 0;
+  const auto add = [&](std::span<std::byte> buffer) {
+    if (buffer.empty()) return;
+    round.buffers_[count++] = buffer;
+    round.offered_ += buffer.size();
+  };
+  if (direct_ == Direct::dropped) {
+    // Only these bytes, so that the next frame begins at the start of the buffer.
+    add(round.scratch_.first(std::min<std::uint64_t>(round.scratch_.size(), direct_skip_)));
+    return std::span(round.buffers_).first(count);
+  }
+  const std::size_t have = partial_.size();
+  std::copy(partial_.begin(), partial_.end(), round.scratch_.begin());
+  partial_.clear();
+  round.rest_ = round.scratch_.first(have);
+  std::span<std::byte> behind = round.scratch_.subspan(have);
+  if (!direct_rest_.empty()) behind = behind.first(std::min(behind.size(), kReadBehind));
+  add(direct_rest_);
+  add(std::span(round.padding_).first(direct_skip_));
+  add(behind);
+  return std::span(round.buffers_).first(count);
+}
+
+bool FrameReader::take(Round& round, std::size_t bytes) {
+  const bool full = bytes == round.offered_;
+  if (direct_ == Direct::dropped) {
+    direct_skip_ -= bytes;
+    if (direct_skip_ == 0) direct_ = Direct::none;
+    return full;
+  }
+  const std::size_t direct = std::min(bytes, direct_rest_.size());
+  direct_rest_ = direct_rest_.subspan(direct);
+  const std::size_t skipped = std::min<std::uint64_t>(bytes - direct, direct_skip_);
+  direct_skip_ -= skipped;
+  round.rest_ = round.scratch_.first(round.rest_.size() + bytes - direct - skipped);
+  if (direct_ != Direct::none && direct_rest_.empty() && direct_skip_ == 0) finish_direct(round);
+  while (!round.is_over() && consume(round)) {
+  }
+  if (round.is_over()) return false;
+  partial_.assign(round.rest_.begin(), round.rest_.end());
+  return full;
+}
+
+// Takes one frame from the unread bytes. Returns whether there was one.
+bool FrameReader::consume(Round& round) {
+  if (round.rest_.size() < sizeof(Word) || direct_ != Direct::none) return false;
+  round.frame_ = round.rest_;
+  Word first = 0;
+  std::memcpy(&first, round.rest_.data(), sizeof first);
+  const auto words = wire::frame_words(first);
+  const std::uint64_t limit = open_ ? limits_.frame_bytes : limits_.before_hello_bytes;
+  if (!words || *words < wire::kEnvelopeWords || *words > limit / sizeof(Word)) {
+    throw BadMessage(!words || *words < wire::kEnvelopeWords
+                         ? "the bytes received are not a batchrpc frame"
+                         : "a frame of " + std::to_string(*words * sizeof(Word)) +
+                               " bytes is larger than the limit of " + std::to_string(limit) +
+                               " (NodeOptions::max_frame_bytes)");
+  }
+  const std::size_t size = *words * sizeof(Word);
+  if (size > kLargeFrameBytes) {
+    begin_large_frame(*words, round);
+    return direct_ == Direct::none;
+  }
+  if (round.rest_.size() < size) return false;
+  const std::span frame_words(reinterpret_cast<const Word*>(round.rest_.data()), *words);
+  const wire::FrameView frame = wire::parse_frame(frame_words);
+  std::uint64_t behind = 0;
+  if ((frame.header.flags & wire::kInlinePayloads) != 0) {
+    for (const std::uint64_t payload : frame.payload_sizes) {
+      if (payload > wire::kInlinePayloadBytes)
+        throw BadMessage("a payload is too large to be inline");
+      behind += wire::padded(payload);
+    }
+    if (behind > wire::kInlinePayloadBytes) throw BadMessage("inline payloads are too large");
+    if (round.rest_.size() < size + behind) return false;
+  }
+  const auto payloads = round.rest_.subspan(size, behind);
+  round.rest_ = round.rest_.subspan(size + behind);
+  if (frame.header.kind == wire::FrameKind::chunk) {
+    begin_chunk(frame.header, round);
+  } else {
+    deliver(frame, payloads, round);
+  }
+  return true;
+}
+
+// Has the rest of a large frame read into a buffer of its own.
+void FrameReader::begin_large_frame(std::size_t words, Round& round) {
+  large_frame_.resize(words);
+  const auto target = std::as_writable_bytes(std::span(large_frame_));
+  const std::size_t there = std::min(target.size(), round.rest_.size());
+  std::copy_n(round.rest_.begin(), there, target.begin());
+  round.rest_ = round.rest_.subspan(there);
+  direct_ = Direct::frame;
+  direct_rest_ = target.subspan(there);
+  if (direct_rest_.empty()) finish_direct(round);
+}
+
+void FrameReader::begin_chunk(const wire::FrameHeader& header, Round& round) {
+  const std::span<std::byte> target = round.sink_.chunk_target(header);
+  if (round.is_over()) return;
+  if (target.empty()) {
+    const std::uint64_t total = wire::padded(header.value);
+    const std::size_t there = std::min<std::uint64_t>(total, round.rest_.size());
+    round.rest_ = round.rest_.subspan(there);
+    direct_skip_ = total - there;
+    direct_ = direct_skip_ > 0 ? Direct::dropped : Direct::none;
+    return;
+  }
+  chunk_ = header;
+  direct_ = Direct::chunk;
+  const std::size_t there = std::min(target.size(), round.rest_.size());
+  std::copy_n(round.rest_.begin(), there, target.begin());
+  round.rest_ = round.rest_.subspan(there);
+  direct_rest_ = target.subspan(there);
+  direct_skip_ = wire::padded(header.value) - header.value;
+  const std::size_t skipped = std::min<std::uint64_t>(direct_skip_, round.rest_.size());
+  round.rest_ = round.rest_.subspan(skipped);
+  direct_skip_ -= skipped;
+  if (direct_rest_.empty() && direct_skip_ == 0) finish_direct(round);
+}
+
+void FrameReader::finish_direct(Round& round) {
+  if (std::exchange(direct_, Direct::none) == Direct::chunk) {
+    round.sink_.on_chunk(chunk_);
+    return;
+  }
+  round.large_frame_ = std::exchange(large_frame_, {});
+  round.frame_ = std::as_bytes(std::span(round.large_frame_));
+  const wire::FrameView frame = wire::parse_frame(round.large_frame_);
+  if ((frame.header.flags & wire::kInlinePayloads) != 0 ||
+      frame.header.kind == wire::FrameKind::chunk) {
+    throw BadMessage("a large frame is followed by nothing");
+  }
+  deliver(frame, {}, round);
+  round.frame_ = {};
+  round.large_frame_ = {};
+}
+
+void FrameReader::deliver(const wire::FrameView& frame, std::span<const std::byte> payloads,
+                          Round& round) {
+  if (!open_) {
+    bytes_before_hello_ += frame.words.size_bytes() + payloads.size();
+    if (bytes_before_hello_ > limits_.before_hello_bytes) {
+      throw BadMessage("more than " + std::to_string(limits_.before_hello_bytes) +
+                       " bytes came before a hello");
+    }
+  }
+  std::vector<Bytes> views;
+  if ((frame.header.flags & wire::kInlinePayloads) != 0) {
+    views.reserve(frame.payload_sizes.size());
+    for (const std::uint64_t size : frame.payload_sizes) {
+      views.emplace_back(nullptr, payloads.first(size));
+      payloads = payloads.subspan(wire::padded(size));
+    }
+  }
+  round.sink_.on_frame(frame, views);
+}
+
+}  // namespace batchrpc

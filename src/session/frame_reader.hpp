@@ -1,0 +1,98 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "session/frame_sink.hpp"
+#include "wire/frame.hpp"
+
+namespace batchrpc {
+
+/// The most bytes that a peer may send.
+struct ConnectionLimits {
+  std::uint64_t before_hello_bytes = 64 * 1024;  ///< of all frames before the peer is known
+  std::uint64_t frame_bytes = 64 * 1024 * 1024;  ///< the largest frame, with inline payloads
+};
+
+/// Finds the frames and chunks in the bytes of a stream, and hands them to a FrameSink. Keeps the
+/// incomplete frame between two reads, and has the bytes of chunks and large frames read directly
+/// to their place. Not thread-safe.
+class FrameReader {
+ public:
+  /// One round of reading, with a buffer that is only lent for the round. Over when the stream is
+  /// replaced, or when give_back() was called.
+  class Round {
+   public:
+    /// All must outlive this.
+    Round(FrameReader& reader, FrameSink& sink, std::span<std::byte> scratch) noexcept
+        : reader_(reader), sink_(sink), scratch_(scratch), stream_(reader.streams_) {}
+
+    /// Whether the stream has ended, or another round of reading has taken over. Do not read into
+    /// the buffers then.
+    [[nodiscard]] bool is_over() const noexcept {
+      return given_back_ || reader_.streams_ != stream_;
+    }
+    /// Ends the round while the sink handles a frame: the unread rest is read in another round.
+    /// Returns false if the round was over already.
+    bool give_back();
+    /// Returns the frame that is being consumed, and all bytes behind it. Empty if there is none.
+    [[nodiscard]] std::span<const std::byte> frame() const noexcept { return frame_; }
+
+   private:
+    friend class FrameReader;
+
+    FrameReader& reader_;
+    FrameSink& sink_;
+    const std::span<std::byte> scratch_;
+    const unsigned stream_;
+    bool given_back_ = false;
+    std::array<std::span<std::byte>, 3> buffers_{};  // to read into
+    std::size_t offered_ = 0;                        // their size
+    std::array<std::byte, 8> padding_{};             // padding is read here
+    std::span<const std::byte> rest_{};              // read, but not consumed
+    std::span<const std::byte> frame_{};
+    std::vector<Word> large_frame_{};  // the same, if the frame bypassed the buffer
+  };
+
+  explicit FrameReader(ConnectionLimits limits) noexcept : limits_(limits) {}
+
+  /// Forgets the stream and an incomplete frame of it. The limit before the hello applies again.
+  void reset();
+  /// Ends the handshake: frames up to the larger limit are accepted.
+  void open() noexcept { open_ = true; }
+
+  /// Returns the buffers into which to read next.
+  [[nodiscard]] std::span<const std::span<std::byte>> buffers(Round& round);
+  /// `bytes` bytes were read into buffers(): hands the complete frames to the sink. Returns whether
+  /// the buffers were full, so that there may be more to read. Throws BadMessage.
+  bool take(Round& round, std::size_t bytes);
+
+ private:
+  bool consume(Round& round);
+  void begin_large_frame(std::size_t words, Round& round);
+  void begin_chunk(const wire::FrameHeader& header, Round& round);
+  void finish_direct(Round& round);
+  void deliver(const wire::FrameView& frame, std::span<const std::byte> payloads, Round& round);
+
+  const ConnectionLimits limits_;
+  bool open_ = false;
+  std::uint64_t bytes_before_hello_ = 0;
+  unsigned streams_ = 0;  // the number of streams that were forgotten
+
+  // The part of an incomplete frame that has been read.
+  std::vector<std::byte> partial_;
+
+  // Bytes that bypass the scratch buffer and go directly to their place: those of a chunk or of a
+  // large frame.
+  enum class Direct : std::uint8_t { none, chunk, dropped, frame };
+  Direct direct_ = Direct::none;
+  std::span<std::byte> direct_rest_;
+  std::uint64_t direct_skip_ = 0;  // padding behind them, or all of a dropped chunk
+  wire::FrameHeader chunk_;
+  std::vector<Word> large_frame_;
+};
+
+}  // namespace batchrpc

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "batchrpc/base/bytes.hpp"
+#include "wire/frame.hpp"
+
+namespace batchrpc {
+
+/// Takes the frames of a connection. Called by the thread that drives the loop, in order, never
+/// concurrently for one connection.
+class FrameSink {
+ public:
+  virtual ~FrameSink() = default;
+
+  /// A frame has arrived, with its payloads if it declares them inline. Both are views of the read
+  /// buffer, without an owner, and are valid until this returns (detail::own_payloads). Throws
+  /// BadMessage to have the connection dropped.
+  virtual void on_frame(const wire::FrameView& frame, std::vector<Bytes>& inline_payloads) = 0;
+
+  /// Returns the memory for the `size` bytes of a chunk. They are then written there, perhaps in
+  /// several steps. An empty span: the bytes are dropped, since their call has ended. Throws
+  /// BadMessage.
+  virtual std::span<std::byte> chunk_target(const wire::FrameHeader& chunk) = 0;
+  /// All bytes of the chunk last asked for have arrived.
+  virtual void on_chunk(const wire::FrameHeader& chunk) = 0;
+
+  /// The stream has ended. `why` is a text for people. Called once per stream; it may start()
+  /// again.
+  virtual void on_closed(const std::string& why, bool protocol_error) = 0;
+};
+
+}  // namespace batchrpc
